@@ -1,0 +1,75 @@
+//! The record in the ring: a finished pcapng Enhanced Packet Block (EPB,
+//! draft-ietf-opsawg-pcapng section 4.3) in the host's byte order.
+//!
+//! Two words are provisional until the converter rewrites them in place: the
+//! interface word holds the kernel's `ifindex`, and the stamp words hold the
+//! raw stamp of the source. Everything else is final.
+
+/// Block type of an Enhanced Packet Block.
+pub const EPB_TYPE: u32 = 6;
+
+/// Byte offset of the block type (u32).
+pub const TYPE_OFFSET: usize = 0;
+/// Byte offset of the first total length (u32).
+pub const LENGTH_OFFSET: usize = 4;
+/// Byte offset of the interface word (u32): `ifindex` in the ring, the index of
+/// the interface description in the file.
+pub const INTERFACE_OFFSET: usize = 8;
+/// Byte offset of the stamp's high word (u32).
+pub const STAMP_HIGH_OFFSET: usize = 12;
+/// Byte offset of the stamp's low word (u32).
+pub const STAMP_LOW_OFFSET: usize = 16;
+/// Byte offset of the captured length (u32).
+pub const CAPLEN_OFFSET: usize = 20;
+/// Byte offset of the frame's length on the wire (u32).
+pub const ORIGLEN_OFFSET: usize = 24;
+/// Byte offset of the frame's bytes.
+pub const DATA_OFFSET: usize = 28;
+
+/// Shortest frame that is recorded, bytes: an Ethernet header.
+pub const MIN_FRAME: usize = 14;
+/// Longest record, bytes: `bpf_xdp_load_bytes` takes no length above 0xffff
+/// (kernel `net/core/filter.c`, `__bpf_xdp_load_bytes`).
+pub const MAX_RECORD: usize = 0xffff;
+/// Room kept in a record for options and the trailing length, bytes: flags (8),
+/// queue (8), drop count (12), end of options (4), length (4), and 28 spare.
+pub const MAX_TAIL: usize = 64;
+/// Most bytes of one frame that a record holds; a multiple of four.
+pub const MAX_CAPLEN: usize = (MAX_RECORD - DATA_OFFSET - MAX_TAIL) & !3;
+
+/// `epb_flags` option header: code 2, length 4.
+pub const OPT_FLAGS: u32 = 2 | 4 << 16;
+/// `epb_flags` value: inbound (bits 0-1 = 01).
+pub const FLAGS_INBOUND: u32 = 1;
+/// `epb_dropcount` option header: code 4, length 8.
+pub const OPT_DROPCOUNT: u32 = 4 | 8 << 16;
+/// `epb_queue` option header: code 6, length 4.
+pub const OPT_QUEUE: u32 = 6 | 4 << 16;
+/// Length of the `epb_dropcount` option with its header, bytes.
+pub const DROPCOUNT_BYTES: usize = 12;
+/// Length of the `epb_flags` and `epb_queue` options with their headers, bytes.
+pub const META_BYTES: usize = 16;
+
+/// Rounds a length up to the next multiple of four, as pcapng pads.
+#[inline(always)]
+pub const fn padded(len: usize) -> usize {
+    (len + 3) & !3
+}
+
+/// Length of the options of a block in bytes, with the end-of-options marker if
+/// there are any.
+#[inline(always)]
+pub const fn options_len(packet_meta: bool, drop_count: bool) -> usize {
+    let meta = if packet_meta { META_BYTES } else { 0 };
+    let drops = if drop_count { DROPCOUNT_BYTES } else { 0 };
+    if meta + drops == 0 { 0 } else { meta + drops + 4 }
+}
+
+/// Total length in bytes of a block that holds `caplen` bytes of a frame.
+#[inline(always)]
+pub const fn block_len(caplen: usize, options: usize) -> usize {
+    DATA_OFFSET + padded(caplen) + options + 4
+}
+
+const _: () = assert!(MAX_CAPLEN % 4 == 0);
+const _: () = assert!(block_len(MAX_CAPLEN, options_len(true, true)) <= MAX_RECORD);

@@ -1,0 +1,16 @@
+//! Names of the maps and of the frozen globals that user space sets before it
+//! loads the programs. Both sides use these names.
+
+/// Array map of the rings, memory-mapped by user space.
+pub const RINGS: &str = "RINGS";
+/// Array map of [`crate::state::CpuState`], indexed by CPU number.
+pub const CPUS: &str = "CPUS";
+/// Per-CPU hash map of [`crate::state::Losses`], keyed by ifindex.
+pub const LOSSES: &str = "LOSSES";
+
+/// u64: ring length in bytes, less one.
+pub const RING_MASK: &str = "RING_MASK";
+/// u32: most bytes of a frame to record.
+pub const SNAPLEN: &str = "SNAPLEN";
+/// u32: 1 to add direction and queue to each block, else 0.
+pub const PACKET_META: &str = "PACKET_META";

@@ -1,0 +1,57 @@
+//! What a program keeps between frames, and what it counts.
+
+/// Value of [`CpuState::ring`] for a CPU that has no ring.
+pub const NO_RING: u32 = u32::MAX;
+
+/// State of one CPU's producer: an element of the `CPUS` map, indexed by the
+/// CPU's number, two cache lines long so that CPUs never share one.
+#[repr(C, align(128))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuState {
+    /// Index of this CPU's ring in `RINGS`, or [`NO_RING`]. Written by user
+    /// space before the program is attached.
+    pub ring: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+    /// Position of the next record, bytes since the start; the ring's own
+    /// `head` follows it.
+    pub head: u64,
+    /// The consumer's `tail` when it was last looked at, bytes.
+    pub cached_tail: u64,
+    /// Frames that entered the program on this CPU.
+    pub seen: u64,
+    /// Frames that were recorded in the ring.
+    pub recorded: u64,
+    /// Frames lost on this CPU whose loss no block has reported yet, over all
+    /// interfaces.
+    pub pending: u64,
+}
+
+/// Frames of one interface that were not recorded, by reason: a per-CPU element
+/// of the `LOSSES` map, keyed by ifindex ([`OTHER_INTERFACE`] for one that user
+/// space has not announced).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// The ring had no room.
+    pub ring_full: u64,
+    /// `bpf_xdp_load_bytes` failed.
+    pub copy_failed: u64,
+    /// The part to be captured is longer than a record can be.
+    pub too_long: u64,
+    /// Shorter than an Ethernet header.
+    pub too_short: u64,
+    /// The CPU has no ring: it came online after the capture began.
+    pub no_ring: u64,
+    /// Of all these, lost since the last block of this interface on this CPU.
+    pub pending: u64,
+}
+
+/// Key in `LOSSES` for frames of an interface without an entry of its own.
+pub const OTHER_INTERFACE: u32 = 0;
+
+const _: () = assert!(size_of::<CpuState>() == 128 && align_of::<CpuState>() == 128);
+const _: () = assert!(core::mem::offset_of!(CpuState, head) == 8);
+const _: () = assert!(core::mem::offset_of!(CpuState, pending) == 40);
+const _: () = assert!(size_of::<Losses>() == 48);
+const _: () = assert!(core::mem::offset_of!(Losses, pending) == 40);

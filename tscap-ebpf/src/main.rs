@@ -1,0 +1,35 @@
+//! The XDP programs of `tscap capture`: one for each stamp source, all over the
+//! same body. The stamp is the first thing that a program does.
+#![no_std]
+#![no_main]
+
+mod maps;
+mod record;
+mod ring;
+
+use aya_ebpf::helpers::generated::{bpf_ktime_get_ns, bpf_ktime_get_tai_ns};
+use aya_ebpf::{macros::xdp, programs::XdpContext};
+
+/// CLOCK_MONOTONIC, the kernel's fast accessor.
+#[xdp(frags)]
+pub fn tscap_ktime(ctx: XdpContext) -> u32 {
+    let stamp = unsafe { bpf_ktime_get_ns() };
+    record::record(&ctx, stamp, record::Fault::None)
+}
+
+/// CLOCK_TAI, kernel 6.1 and later.
+#[xdp(frags)]
+pub fn tscap_tai(ctx: XdpContext) -> u32 {
+    let stamp = unsafe { bpf_ktime_get_tai_ns() };
+    record::record(&ctx, stamp, record::Fault::None)
+}
+
+#[cfg(not(test))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {}
+}
+
+#[unsafe(link_section = "license")]
+#[unsafe(no_mangle)]
+static LICENSE: [u8; 4] = *b"GPL\0";

@@ -1,0 +1,128 @@
+//! Programs for tests and benchmarks: the body without a stamp, bodies with a
+//! fault, a program that brackets its stamp with the wall clock, a frame
+//! source, and the same work done through `bpf_perf_event_output`.
+#![no_std]
+#![no_main]
+
+mod maps;
+mod record;
+mod ring;
+
+use aya_ebpf::EbpfContext as _;
+use aya_ebpf::bindings::{BPF_F_CURRENT_CPU, xdp_action};
+use aya_ebpf::helpers::generated::{
+    bpf_ktime_get_ns, bpf_ktime_get_tai_ns, bpf_perf_event_output, bpf_redirect,
+    bpf_xdp_get_buff_len,
+};
+use aya_ebpf::macros::{map, xdp};
+use aya_ebpf::maps::PerfEventArray;
+use aya_ebpf::{Global, programs::XdpContext};
+
+use crate::record::{Fault, record};
+
+/// Interface that `probe_redirect` sends to.
+#[unsafe(no_mangle)]
+static REDIRECT_TO: Global<u32> = Global::new(0);
+
+#[map]
+static EVENTS: PerfEventArray<[u64; 2]> = PerfEventArray::new(0);
+
+/// The floor: the whole body with a constant in place of the stamp.
+#[xdp(frags)]
+pub fn probe_no_stamp(ctx: XdpContext) -> u32 {
+    record(&ctx, 0, Fault::None)
+}
+
+/// Loses frames without counting them.
+#[xdp(frags)]
+pub fn probe_counts_no_loss(ctx: XdpContext) -> u32 {
+    let stamp = unsafe { bpf_ktime_get_ns() };
+    record(&ctx, stamp, Fault::CountsNoLoss)
+}
+
+/// Asks for more bytes than a frame has.
+#[xdp(frags)]
+pub fn probe_copies_too_much(ctx: XdpContext) -> u32 {
+    let stamp = unsafe { bpf_ktime_get_ns() };
+    record(&ctx, stamp, Fault::CopiesTooMuch)
+}
+
+/// Reads TAI, the stamp, TAI, and leaves both TAI readings in the frame's bytes
+/// 14..30, so that a test can hold the converted stamp against them.
+#[xdp(frags)]
+pub fn probe_bracket_ktime(ctx: XdpContext) -> u32 {
+    let before = unsafe { bpf_ktime_get_tai_ns() };
+    let stamp = unsafe { bpf_ktime_get_ns() };
+    let after = unsafe { bpf_ktime_get_tai_ns() };
+    write_bracket(&ctx, before, after);
+    record(&ctx, stamp, Fault::None)
+}
+
+/// The same for a TAI stamp.
+#[xdp(frags)]
+pub fn probe_bracket_tai(ctx: XdpContext) -> u32 {
+    let before = unsafe { bpf_ktime_get_tai_ns() };
+    let stamp = unsafe { bpf_ktime_get_tai_ns() };
+    let after = unsafe { bpf_ktime_get_tai_ns() };
+    write_bracket(&ctx, before, after);
+    record(&ctx, stamp, Fault::None)
+}
+
+#[inline(always)]
+fn write_bracket(ctx: &XdpContext, before: u64, after: u64) {
+    let data = ctx.data();
+    if data + 30 <= ctx.data_end() {
+        unsafe {
+            ((data + 14) as *mut [u8; 8]).write(before.to_ne_bytes());
+            ((data + 22) as *mut [u8; 8]).write(after.to_ne_bytes());
+        }
+    }
+}
+
+/// What most tools do: stamp, lengths and frame by `bpf_perf_event_output`.
+#[xdp(frags)]
+pub fn probe_perf_output(ctx: XdpContext) -> u32 {
+    let stamp = unsafe { bpf_ktime_get_ns() };
+    let origlen = unsafe { bpf_xdp_get_buff_len(ctx.ctx) };
+    let caplen = origlen.min(u64::from(maps::SNAPLEN.load()));
+    let mut header = [stamp, origlen << 32 | caplen];
+    let flags = caplen << 32 | BPF_F_CURRENT_CPU;
+    unsafe {
+        bpf_perf_event_output(
+            ctx.as_ptr(),
+            (&raw const EVENTS).cast_mut().cast(),
+            flags,
+            header.as_mut_ptr().cast(),
+            16,
+        );
+    }
+    xdp_action::XDP_PASS
+}
+
+/// Sends the frame out of `REDIRECT_TO`: with live frames, a generator.
+#[xdp]
+pub fn probe_redirect(_ctx: XdpContext) -> u32 {
+    unsafe { bpf_redirect(REDIRECT_TO.load(), 0) as u32 }
+}
+
+/// Lets every frame pass: a veth peer must have a program to take redirects.
+#[xdp(frags)]
+pub fn probe_pass(_ctx: XdpContext) -> u32 {
+    xdp_action::XDP_PASS
+}
+
+/// Does nothing: the cost of the harness alone.
+#[xdp(frags)]
+pub fn probe_drop(_ctx: XdpContext) -> u32 {
+    xdp_action::XDP_DROP
+}
+
+#[cfg(not(test))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {}
+}
+
+#[unsafe(link_section = "license")]
+#[unsafe(no_mangle)]
+static LICENSE: [u8; 4] = *b"GPL\0";

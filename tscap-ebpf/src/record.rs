@@ -1,0 +1,179 @@
+//! The body shared by all stamp sources: one frame becomes one Enhanced Packet
+//! Block in this CPU's ring, or is counted under the reason why it did not.
+
+use aya_ebpf::bindings::xdp_action::XDP_PASS;
+use aya_ebpf::check_bounds_signed;
+use aya_ebpf::helpers::generated::{
+    bpf_get_smp_processor_id, bpf_xdp_get_buff_len, bpf_xdp_load_bytes,
+};
+use aya_ebpf::programs::XdpContext;
+use tscap_common::block::{
+    self, CAPLEN_OFFSET, DATA_OFFSET, DROPCOUNT_BYTES, EPB_TYPE, FLAGS_INBOUND, INTERFACE_OFFSET,
+    LENGTH_OFFSET, MAX_CAPLEN, META_BYTES, MIN_FRAME, OPT_DROPCOUNT, OPT_FLAGS, OPT_QUEUE,
+    ORIGLEN_OFFSET, STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET, TYPE_OFFSET,
+};
+use tscap_common::ring;
+use tscap_common::state::{CpuState, Losses, NO_RING, OTHER_INTERFACE};
+
+use crate::maps::{CPUS, LOSSES, PACKET_META, RING_MASK, RINGS, SNAPLEN};
+use crate::ring::{has_room, publish};
+
+/// What a test-only program does wrong on purpose; the compiler removes it from
+/// the others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// Loses frames without counting them.
+    CountsNoLoss,
+    /// Asks for more bytes than the frame has.
+    CopiesTooMuch,
+}
+
+/// Why a frame was not recorded.
+#[derive(Clone, Copy)]
+enum Reason {
+    RingFull,
+    CopyFailed,
+    TooLong,
+    TooShort,
+    NoRing,
+}
+
+/// Records the frame of `ctx`, stamped with `stamp`, and lets it pass.
+#[inline(always)]
+pub fn record(ctx: &XdpContext, stamp: u64, fault: Fault) -> u32 {
+    let Some(cpu) = CPUS.get_ptr_mut(unsafe { bpf_get_smp_processor_id() }) else {
+        return XDP_PASS;
+    };
+    let ifindex = unsafe { (*ctx.ctx).ingress_ifindex };
+    unsafe { (*cpu).seen += 1 };
+    match append(ctx, stamp, cpu, ifindex, fault) {
+        Ok(()) => unsafe { (*cpu).recorded += 1 },
+        Err(reason) if fault != Fault::CountsNoLoss => count_loss(cpu, ifindex, reason),
+        Err(_) => {}
+    }
+    XDP_PASS
+}
+
+#[inline(always)]
+fn append(
+    ctx: &XdpContext,
+    stamp: u64,
+    cpu: *mut CpuState,
+    ifindex: u32,
+    fault: Fault,
+) -> Result<(), Reason> {
+    let index = unsafe { (*cpu).ring };
+    if index == NO_RING {
+        return Err(Reason::NoRing);
+    }
+    let ring: *mut u8 = RINGS.get_ptr_mut(index).ok_or(Reason::NoRing)?.cast();
+
+    let origlen = unsafe { bpf_xdp_get_buff_len(ctx.ctx) };
+    if origlen < MIN_FRAME as u64 {
+        return Err(Reason::TooShort);
+    }
+    let mut caplen = origlen.min(u64::from(SNAPLEN.load()));
+    if fault == Fault::CopiesTooMuch {
+        caplen = origlen + 1;
+    }
+    // One signed comparison of both ends: the verifier of 6.1 learns nothing
+    // from two separate ones that LLVM has folded.
+    if !check_bounds_signed(caplen as i64, MIN_FRAME as i64, MAX_CAPLEN as i64) {
+        return Err(Reason::TooLong);
+    }
+
+    let losses = if unsafe { (*cpu).pending } == 0 {
+        None
+    } else {
+        pending_losses(ifindex)
+    };
+    let packet_meta = PACKET_META.load() != 0;
+    let data_len = block::padded(caplen as usize);
+    let options = block::options_len(packet_meta, losses.is_some());
+    let total = DATA_OFFSET + data_len + options + 4;
+
+    let mask = RING_MASK.load();
+    if !has_room(cpu, ring, mask + 1, total as u64) {
+        return Err(Reason::RingFull);
+    }
+
+    unsafe {
+        let block = ring.add(ring::DATA_OFFSET + ((*cpu).head & mask) as usize);
+        // Zero the last word of the data first, so that its pad bytes are zero.
+        put(block.add(data_len), DATA_OFFSET - 4, 0);
+        let data = block.add(DATA_OFFSET);
+        if bpf_xdp_load_bytes(ctx.ctx, 0, data.cast(), caplen as u32) != 0 {
+            return Err(Reason::CopyFailed);
+        }
+        put(block, TYPE_OFFSET, EPB_TYPE);
+        put(block, LENGTH_OFFSET, total as u32);
+        put(block, INTERFACE_OFFSET, ifindex);
+        put(block, STAMP_HIGH_OFFSET, (stamp >> 32) as u32);
+        put(block, STAMP_LOW_OFFSET, stamp as u32);
+        put(block, CAPLEN_OFFSET, caplen as u32);
+        put(block, ORIGLEN_OFFSET, origlen as u32);
+
+        let mut end = data.add(data_len);
+        if packet_meta {
+            put(end, 0, OPT_FLAGS);
+            put(end, 4, FLAGS_INBOUND);
+            put(end, 8, OPT_QUEUE);
+            put(end, 12, (*ctx.ctx).rx_queue_index);
+            end = end.add(META_BYTES);
+        }
+        if let Some(losses) = losses {
+            let lost = (*losses).pending;
+            put(end, 0, OPT_DROPCOUNT);
+            put(end, 4, lost as u32);
+            put(end, 8, (lost >> 32) as u32);
+            end = end.add(DROPCOUNT_BYTES);
+            (*losses).pending = 0;
+            (*cpu).pending -= lost;
+        }
+        if options != 0 {
+            put(end, 0, 0);
+            end = end.add(4);
+        }
+        put(end, 0, total as u32);
+    }
+    publish(cpu, ring, total as u64);
+    Ok(())
+}
+
+/// The losses of this interface on this CPU, if any are yet to be reported.
+#[inline(always)]
+fn pending_losses(ifindex: u32) -> Option<*mut Losses> {
+    let losses = LOSSES.get_ptr_mut(ifindex)?;
+    (unsafe { (*losses).pending } != 0).then_some(losses)
+}
+
+#[inline(always)]
+fn count_loss(cpu: *mut CpuState, ifindex: u32, reason: Reason) {
+    let losses = match LOSSES.get_ptr_mut(ifindex) {
+        Some(losses) => losses,
+        None => match LOSSES.get_ptr_mut(OTHER_INTERFACE) {
+            Some(losses) => losses,
+            None => return,
+        },
+    };
+    unsafe {
+        match reason {
+            Reason::RingFull => (*losses).ring_full += 1,
+            Reason::CopyFailed => (*losses).copy_failed += 1,
+            Reason::TooLong => (*losses).too_long += 1,
+            Reason::TooShort => (*losses).too_short += 1,
+            Reason::NoRing => (*losses).no_ring += 1,
+        }
+        (*losses).pending += 1;
+        (*cpu).pending += 1;
+    }
+}
+
+/// Stores a word in the host's byte order; ring positions are multiples of four.
+#[inline(always)]
+unsafe fn put(base: *mut u8, offset: usize, word: u32) {
+    unsafe { base.add(offset).cast::<u32>().write(word) };
+}

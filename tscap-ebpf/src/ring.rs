@@ -1,0 +1,58 @@
+//! The producer's side of the ring. There is one producer a ring: XDP programs
+//! run with bottom halves disabled, so nothing on this CPU can run another one
+//! in between (user space refuses PREEMPT_RT kernels, where that is not given).
+
+use core::ptr;
+use core::sync::atomic::{Ordering, compiler_fence};
+
+use tscap_common::ring::{HEAD_OFFSET, TAIL_OFFSET};
+use tscap_common::state::CpuState;
+
+/// Whether `len` more bytes fit. The consumer's cache line is touched only when
+/// the tail seen last says that they do not.
+#[inline(always)]
+pub fn has_room(cpu: *mut CpuState, ring: *mut u8, ring_bytes: u64, len: u64) -> bool {
+    unsafe {
+        if (*cpu).head - (*cpu).cached_tail + len <= ring_bytes {
+            return true;
+        }
+        // The consumer publishes the tail with release order after it has read
+        // the bytes; what the producer then overwrites depends on this load.
+        (*cpu).cached_tail = ptr::read_volatile(ring.add(TAIL_OFFSET).cast::<u64>());
+        (*cpu).head - (*cpu).cached_tail + len <= ring_bytes
+    }
+}
+
+/// Makes a record of `len` bytes visible to the consumer.
+#[inline(always)]
+pub fn publish(cpu: *mut CpuState, ring: *mut u8, len: u64) {
+    unsafe {
+        let head = (*cpu).head + len;
+        (*cpu).head = head;
+        store_release(ring.add(HEAD_OFFSET).cast::<u64>(), head);
+    }
+}
+
+/// x86-64 keeps stores in order: a plain store behind a compiler fence is a
+/// release store.
+#[cfg(bpf_target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn store_release(address: *mut u64, value: u64) {
+    compiler_fence(Ordering::Release);
+    unsafe { ptr::write_volatile(address, value) };
+}
+
+/// Elsewhere an atomic exchange, which is fully ordered (BPF's own store-release
+/// needs kernel 6.15). Untested on real hardware.
+#[cfg(not(bpf_target_arch = "x86_64"))]
+#[inline(always)]
+unsafe fn store_release(address: *mut u64, value: u64) {
+    compiler_fence(Ordering::Release);
+    unsafe {
+        core::arch::asm!(
+            "{value} = xchg_64({address}, {value})",
+            address = in(reg) address,
+            value = inout(reg) value => _,
+        );
+    }
+}

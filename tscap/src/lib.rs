@@ -1,0 +1,1 @@
+//! Packet capture for Linux whose every timestamp can be trusted.

@@ -1,0 +1,2 @@
+//! The `tscap` command.
+fn main() {}
