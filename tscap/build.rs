@@ -1,0 +1,41 @@
+//! Names the eBPF objects that the crate embeds: the committed ones, or the
+//! ones that the environment points to.
+
+use std::path::{Path, PathBuf};
+use std::{env, process};
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    // The object that `tscap` carries; a packager may build it himself.
+    embed("TSCAP_EBPF_OBJECT", "ebpf/tscap.bpf.o", "TSCAP_EBPF_OBJECT_PATH");
+    // Programs that only tests and benchmarks use.
+    embed("TSCAP_PROBES_OBJECT", "ebpf/probes.bpf.o", "TSCAP_PROBES_OBJECT_PATH");
+}
+
+/// Hands the absolute path of an object to the crate as `env!(name)`: the value
+/// of the environment variable `variable`, or `default` in this package.
+fn embed(variable: &str, default: &str, name: &str) {
+    println!("cargo::rerun-if-env-changed={variable}");
+    let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let chosen = env::var_os(variable).filter(|value| !value.is_empty());
+    let object = match &chosen {
+        // A relative path counts from the root of the checkout, where one
+        // usually stands, not from this package.
+        Some(path) => package.parent().unwrap_or(&package).join(path),
+        None => package.join(default),
+    };
+    println!("cargo::rerun-if-changed={}", object.display());
+    if !object.is_file() {
+        fail(&object, if chosen.is_some() { variable } else { "" });
+    }
+    println!("cargo::rustc-env={name}={}", object.display());
+}
+
+fn fail(object: &Path, variable: &str) -> ! {
+    let why = match variable {
+        "" => "it belongs to the sources; `cargo xtask build-ebpf` builds it".to_owned(),
+        variable => format!("the environment variable {variable} names it"),
+    };
+    println!("cargo::error=no eBPF object {}: {why}", object.display());
+    process::exit(1);
+}

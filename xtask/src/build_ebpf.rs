@@ -1,0 +1,235 @@
+//! `build-ebpf`: builds the eBPF objects, or checks that the committed ones are
+//! what these sources give.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::manifest::{Manifest, SCHEMA, Tools, file_hash, source_hash};
+use crate::{paths, sh};
+
+/// Debian's own programs: a rustup may come first in `PATH`, and has no libcore
+/// for the BPF target.
+const CARGO: &str = "/usr/bin/cargo";
+const RUSTC: &str = "/usr/bin/rustc";
+const LLVM_STRIP: &str = "/usr/lib/llvm-22/bin/llvm-strip";
+const TARGET: &str = "bpfel-unknown-none";
+/// The binaries of `tscap-ebpf`.
+const BINS: [&str; 2] = ["tscap", "probes"];
+/// What rustup and an outer cargo leave in the environment, and what a user may
+/// have set for ordinary builds.
+const FOREIGN_ENV: [&str; 8] = [
+    "CARGO_BUILD_RUSTFLAGS",
+    "CARGO_BUILD_TARGET",
+    "CARGO_INCREMENTAL",
+    "CARGO_TARGET_DIR",
+    "LD_LIBRARY_PATH",
+    "RUSTC_WRAPPER",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTFLAGS",
+];
+
+/// Options of `build-ebpf`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Rebuild aside and compare with the committed objects (bytes only where
+    /// the tools' versions are those of the manifest)
+    #[arg(long, conflicts_with = "out")]
+    check: bool,
+    /// Put the objects into DIR and leave the committed ones alone
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Runs the task.
+pub fn main(args: &Args) -> Result<()> {
+    if args.check {
+        return check();
+    }
+    match &args.out {
+        Some(out) => {
+            build(&build_dir(), out)?;
+        }
+        None => {
+            let out = paths::committed_objects();
+            let manifest = build(&build_dir(), &out)?;
+            manifest.write(&out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Builds the objects into `paths::rebuilt_objects()`.
+pub fn rebuild_aside() -> Result<PathBuf> {
+    let out = paths::rebuilt_objects();
+    build(&build_dir(), &out)?;
+    Ok(out)
+}
+
+fn build_dir() -> PathBuf {
+    paths::target_dir().join("ebpf/build")
+}
+
+fn check() -> Result<()> {
+    let committed = paths::committed_objects();
+    let manifest = Manifest::read(&committed)?;
+    manifest.check_fresh(&paths::root(), &committed)?;
+
+    let scratch = paths::target_dir().join(format!("ebpf/check-{}", std::process::id()));
+    let built = build(&scratch.join("build"), &scratch.join("out"));
+    let removed = fs::remove_dir_all(&scratch);
+    let built = built?;
+    removed.with_context(|| format!("cannot remove {}", scratch.display()))?;
+
+    if built.tools != manifest.tools {
+        println!(
+            "the objects build; their bytes were not compared, because the committed ones are by\n  \
+             {:?}\nand these by\n  {:?}",
+            manifest.tools, built.tools
+        );
+        return Ok(());
+    }
+    for (name, hash) in &manifest.objects {
+        if built.objects.get(name) != Some(hash) {
+            bail!("{name}: the committed object has other bytes than the one just built");
+        }
+    }
+    println!("the committed eBPF objects are, byte for byte, what these sources give");
+    Ok(())
+}
+
+/// Builds in `build_dir`, and copies the stripped objects into `out`.
+fn build(build_dir: &Path, out: &Path) -> Result<Manifest> {
+    let (tools, linker) = find_tools()?;
+    let root = paths::root();
+    let package = root.join("tscap-ebpf");
+    let flags = rustflags(&root, &package)?;
+
+    let mut cargo = cargo(&package);
+    cargo
+        .args(["build", "--locked", "--release", "--target", TARGET, "--target-dir"])
+        .arg(build_dir)
+        // The crate that declares the BPF helpers needs unstable features.
+        .env("RUSTC_BOOTSTRAP", "aya_ebpf")
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"))
+        .env("CARGO_TARGET_BPFEL_UNKNOWN_NONE_LINKER", linker);
+    sh::run(&mut cargo)?;
+
+    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    let mut objects = BTreeMap::new();
+    for bin in BINS {
+        let name = format!("{bin}.bpf.o");
+        let object = out.join(&name);
+        // DWARF goes, BTF and its line information stay.
+        let mut strip = Command::new(LLVM_STRIP);
+        strip.arg("-g").arg("-o").arg(&object);
+        strip.arg(build_dir.join(TARGET).join("release").join(bin));
+        sh::run(&mut strip)?;
+        objects.insert(name, file_hash(&object)?);
+    }
+    println!("built {} into {}", BINS.map(|b| format!("{b}.bpf.o")).join(" and "), out.display());
+    let hash = source_hash(&root)?;
+    Ok(Manifest { schema: SCHEMA, hash, tools, objects })
+}
+
+fn cargo(package: &Path) -> Command {
+    let mut cargo = Command::new(CARGO);
+    cargo.current_dir(package).env("RUSTC", RUSTC);
+    for name in FOREIGN_ENV {
+        cargo.env_remove(name);
+    }
+    cargo
+}
+
+/// Flags that make the bytes the same wherever the checkout and cargo's home
+/// lie: each dependency appears by its name and version.
+fn rustflags(root: &Path, package: &Path) -> Result<Vec<String>> {
+    let mut flags = vec![
+        "--cfg=bpf_target_arch=\"x86_64\"".to_owned(),
+        "-Cdebuginfo=2".to_owned(),
+        "-Clink-arg=--btf".to_owned(),
+        format!("--remap-path-prefix={}=.", root.display()),
+    ];
+    let mut metadata = cargo(package);
+    metadata.args(["metadata", "--locked", "--format-version=1", "--filter-platform", TARGET]);
+    let metadata: Metadata = serde_json::from_str(&sh::output(&mut metadata)?)
+        .context("cannot understand what `cargo metadata` printed")?;
+    for dependency in metadata.packages.iter().filter(|p| p.source.is_some()) {
+        let folder = dependency.manifest_path.parent().unwrap_or(Path::new("/"));
+        flags.push(format!(
+            "--remap-path-prefix={}={}-{}",
+            folder.display(),
+            dependency.name,
+            dependency.version
+        ));
+    }
+    Ok(flags)
+}
+
+/// The part of `cargo metadata` that is of interest here.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+    /// Absent for packages of the checkout.
+    source: Option<String>,
+    manifest_path: PathBuf,
+}
+
+/// Versions of the tools and the path of bpf-linker.
+fn find_tools() -> Result<(Tools, PathBuf)> {
+    for tool in [CARGO, RUSTC, LLVM_STRIP] {
+        if !Path::new(tool).exists() {
+            bail!("{tool} is missing: run `cargo xtask setup`");
+        }
+    }
+    let mut libdir = Command::new(RUSTC);
+    libdir.env_remove("LD_LIBRARY_PATH");
+    libdir.args(["--print", "target-libdir", "--target", TARGET]);
+    if !Path::new(sh::output(&mut libdir)?.trim()).exists() {
+        bail!("{RUSTC} has no libcore for {TARGET}: run `cargo xtask setup`");
+    }
+    let Some(linker) = bpf_linker() else {
+        bail!("bpf-linker is missing: run `cargo xtask setup`");
+    };
+    let llvm = version(Path::new(LLVM_STRIP))?;
+    let llvm = llvm
+        .lines()
+        .find_map(|line| line.split_once("version ").map(|(_, version)| version.trim()))
+        .with_context(|| format!("cannot find LLVM's version in: {llvm}"))?
+        .to_owned();
+    let tools = Tools {
+        rustc: first_line(&version(Path::new(RUSTC))?),
+        bpf_linker: first_line(&version(&linker)?),
+        llvm,
+    };
+    Ok((tools, linker))
+}
+
+/// bpf-linker in `PATH`, or where cargo installs programs.
+pub fn bpf_linker() -> Option<PathBuf> {
+    sh::find("bpf-linker").or_else(|| {
+        let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| {
+            std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"))
+        })?;
+        Some(home.join("bin/bpf-linker")).filter(|linker| linker.exists())
+    })
+}
+
+/// What `program --version` prints.
+pub fn version(program: &Path) -> Result<String> {
+    sh::output(Command::new(program).arg("--version").env_remove("LD_LIBRARY_PATH"))
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().trim().to_owned()
+}
