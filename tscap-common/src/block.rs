@@ -62,7 +62,11 @@ pub const fn padded(len: usize) -> usize {
 pub const fn options_len(packet_meta: bool, drop_count: bool) -> usize {
     let meta = if packet_meta { META_BYTES } else { 0 };
     let drops = if drop_count { DROPCOUNT_BYTES } else { 0 };
-    if meta + drops == 0 { 0 } else { meta + drops + 4 }
+    if meta + drops == 0 {
+        0
+    } else {
+        meta + drops + 4
+    }
 }
 
 /// Total length in bytes of a block that holds `caplen` bytes of a frame.

@@ -75,10 +75,7 @@ fn append(
     if origlen < MIN_FRAME as u64 {
         return Err(Reason::TooShort);
     }
-    let mut caplen = origlen.min(u64::from(SNAPLEN.load()));
-    if fault == Fault::CopiesTooMuch {
-        caplen = origlen + 1;
-    }
+    let caplen = origlen.min(u64::from(SNAPLEN.load()));
     // One signed comparison of both ends: the verifier of 6.1 learns nothing
     // from two separate ones that LLVM has folded.
     if !check_bounds_signed(caplen as i64, MIN_FRAME as i64, MAX_CAPLEN as i64) {
@@ -105,7 +102,12 @@ fn append(
         // Zero the last word of the data first, so that its pad bytes are zero.
         put(block.add(data_len), DATA_OFFSET - 4, 0);
         let data = block.add(DATA_OFFSET);
-        if bpf_xdp_load_bytes(ctx.ctx, 0, data.cast(), caplen as u32) != 0 {
+        let wanted = if fault == Fault::CopiesTooMuch {
+            MAX_CAPLEN as u32
+        } else {
+            caplen as u32
+        };
+        if bpf_xdp_load_bytes(ctx.ctx, 0, data.cast(), wanted) != 0 {
             return Err(Reason::CopyFailed);
         }
         put(block, TYPE_OFFSET, EPB_TYPE);

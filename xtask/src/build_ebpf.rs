@@ -111,7 +111,14 @@ fn build(build_dir: &Path, out: &Path) -> Result<Manifest> {
 
     let mut cargo = cargo(&package);
     cargo
-        .args(["build", "--locked", "--release", "--target", TARGET, "--target-dir"])
+        .args([
+            "build",
+            "--locked",
+            "--release",
+            "--target",
+            TARGET,
+            "--target-dir",
+        ])
         .arg(build_dir)
         // The crate that declares the BPF helpers needs unstable features.
         .env("RUSTC_BOOTSTRAP", "aya_ebpf")
@@ -131,9 +138,18 @@ fn build(build_dir: &Path, out: &Path) -> Result<Manifest> {
         sh::run(&mut strip)?;
         objects.insert(name, file_hash(&object)?);
     }
-    println!("built {} into {}", BINS.map(|b| format!("{b}.bpf.o")).join(" and "), out.display());
+    println!(
+        "built {} into {}",
+        BINS.map(|b| format!("{b}.bpf.o")).join(" and "),
+        out.display()
+    );
     let hash = source_hash(&root)?;
-    Ok(Manifest { schema: SCHEMA, hash, tools, objects })
+    Ok(Manifest {
+        schema: SCHEMA,
+        hash,
+        tools,
+        objects,
+    })
 }
 
 fn cargo(package: &Path) -> Command {
@@ -155,7 +171,13 @@ fn rustflags(root: &Path, package: &Path) -> Result<Vec<String>> {
         format!("--remap-path-prefix={}=.", root.display()),
     ];
     let mut metadata = cargo(package);
-    metadata.args(["metadata", "--locked", "--format-version=1", "--filter-platform", TARGET]);
+    metadata.args([
+        "metadata",
+        "--locked",
+        "--format-version=1",
+        "--filter-platform",
+        TARGET,
+    ]);
     let metadata: Metadata = serde_json::from_str(&sh::output(&mut metadata)?)
         .context("cannot understand what `cargo metadata` printed")?;
     for dependency in metadata.packages.iter().filter(|p| p.source.is_some()) {
@@ -204,7 +226,10 @@ fn find_tools() -> Result<(Tools, PathBuf)> {
     let llvm = version(Path::new(LLVM_STRIP))?;
     let llvm = llvm
         .lines()
-        .find_map(|line| line.split_once("version ").map(|(_, version)| version.trim()))
+        .find_map(|line| {
+            line.split_once("version ")
+                .map(|(_, version)| version.trim())
+        })
         .with_context(|| format!("cannot find LLVM's version in: {llvm}"))?
         .to_owned();
     let tools = Tools {
@@ -218,16 +243,20 @@ fn find_tools() -> Result<(Tools, PathBuf)> {
 /// bpf-linker in `PATH`, or where cargo installs programs.
 pub fn bpf_linker() -> Option<PathBuf> {
     sh::find("bpf-linker").or_else(|| {
-        let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| {
-            std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"))
-        })?;
+        let home = std::env::var_os("CARGO_HOME")
+            .map(PathBuf::from)
+            .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")))?;
         Some(home.join("bin/bpf-linker")).filter(|linker| linker.exists())
     })
 }
 
 /// What `program --version` prints.
 pub fn version(program: &Path) -> Result<String> {
-    sh::output(Command::new(program).arg("--version").env_remove("LD_LIBRARY_PATH"))
+    sh::output(
+        Command::new(program)
+            .arg("--version")
+            .env_remove("LD_LIBRARY_PATH"),
+    )
 }
 
 fn first_line(text: &str) -> String {

@@ -127,8 +127,7 @@ fn collect(root: &Path, path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         files.push(path.to_path_buf());
         return Ok(());
     }
-    let entries =
-        fs::read_dir(&full).with_context(|| format!("cannot list {}", full.display()))?;
+    let entries = fs::read_dir(&full).with_context(|| format!("cannot list {}", full.display()))?;
     for entry in entries {
         collect(root, &path.join(entry?.file_name()), files)?;
     }
@@ -140,7 +139,10 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hash.finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 #[cfg(test)]
