@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
 
+use crate::cargo::{Metadata, target_dir};
 use crate::manifest::{Manifest, SCHEMA, Tools, file_hash, source_hash};
 use crate::{paths, sh};
 
@@ -52,26 +52,27 @@ pub fn main(args: &Args) -> Result<()> {
     }
     match &args.out {
         Some(out) => {
-            build(&build_dir(), out)?;
+            build(&build_dir()?, out)?;
         }
         None => {
             let out = paths::committed_objects();
-            let manifest = build(&build_dir(), &out)?;
+            let manifest = build(&build_dir()?, &out)?;
             manifest.write(&out)?;
         }
     }
     Ok(())
 }
 
-/// Builds the objects into `paths::rebuilt_objects()`.
+/// Builds the objects without touching the committed ones and says where they
+/// lie.
 pub fn rebuild_aside() -> Result<PathBuf> {
-    let out = paths::rebuilt_objects();
-    build(&build_dir(), &out)?;
+    let out = target_dir()?.join("ebpf/out");
+    build(&build_dir()?, &out)?;
     Ok(out)
 }
 
-fn build_dir() -> PathBuf {
-    paths::target_dir().join("ebpf/build")
+fn build_dir() -> Result<PathBuf> {
+    Ok(target_dir()?.join("ebpf/build"))
 }
 
 fn check() -> Result<()> {
@@ -79,7 +80,7 @@ fn check() -> Result<()> {
     let manifest = Manifest::read(&committed)?;
     manifest.check_fresh(&paths::root(), &committed)?;
 
-    let scratch = paths::target_dir().join(format!("ebpf/check-{}", std::process::id()));
+    let scratch = target_dir()?.join(format!("ebpf/check-{}", std::process::id()));
     let built = build(&scratch.join("build"), &scratch.join("out"));
     let removed = fs::remove_dir_all(&scratch);
     let built = built?;
@@ -171,15 +172,9 @@ fn rustflags(root: &Path, package: &Path) -> Result<Vec<String>> {
         format!("--remap-path-prefix={}=.", root.display()),
     ];
     let mut metadata = cargo(package);
-    metadata.args([
-        "metadata",
-        "--locked",
-        "--format-version=1",
-        "--filter-platform",
-        TARGET,
-    ]);
-    let metadata: Metadata = serde_json::from_str(&sh::output(&mut metadata)?)
-        .context("cannot understand what `cargo metadata` printed")?;
+    metadata.args(["metadata", "--locked", "--format-version=1"]);
+    metadata.args(["--filter-platform", TARGET]);
+    let metadata = Metadata::read(&mut metadata)?;
     for dependency in metadata.packages.iter().filter(|p| p.source.is_some()) {
         let folder = dependency.manifest_path.parent().unwrap_or(Path::new("/"));
         flags.push(format!(
@@ -190,21 +185,6 @@ fn rustflags(root: &Path, package: &Path) -> Result<Vec<String>> {
         ));
     }
     Ok(flags)
-}
-
-/// The part of `cargo metadata` that is of interest here.
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    name: String,
-    version: String,
-    /// Absent for packages of the checkout.
-    source: Option<String>,
-    manifest_path: PathBuf,
 }
 
 /// Versions of the tools and the path of bpf-linker.
@@ -240,14 +220,12 @@ fn find_tools() -> Result<(Tools, PathBuf)> {
     Ok((tools, linker))
 }
 
-/// bpf-linker in `PATH`, or where cargo installs programs.
+/// The bpf-linker that cargo installed, else the one in `PATH`.
 pub fn bpf_linker() -> Option<PathBuf> {
-    sh::find("bpf-linker").or_else(|| {
-        let home = std::env::var_os("CARGO_HOME")
-            .map(PathBuf::from)
-            .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")))?;
-        Some(home.join("bin/bpf-linker")).filter(|linker| linker.exists())
-    })
+    crate::cargo::bin_dir()
+        .map(|folder| folder.join("bpf-linker"))
+        .filter(|linker| linker.exists())
+        .or_else(|| sh::find("bpf-linker"))
 }
 
 /// What `program --version` prints.

@@ -1,9 +1,22 @@
 //! Development tasks: `cargo xtask --help`.
 
+mod bench;
 mod build_ebpf;
+mod capture;
+mod cargo;
+mod demo;
+mod interrupt;
+mod leftovers;
+mod lint;
 mod manifest;
+mod netns;
 mod paths;
+mod process;
+mod setup;
 mod sh;
+mod summary;
+mod tally;
+mod test;
 
 use std::process::ExitCode;
 
@@ -19,13 +32,28 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    /// Capture real traffic between two network namespaces into out.pcapng
+    Demo(demo::Args),
+    /// Run the tests; as root, those too that need root
+    Test(test::Args),
+    /// Check formatting and run clippy
+    Lint,
+    /// Run a benchmark
+    Bench(bench::Args),
     /// Build the eBPF objects that are committed under tscap/ebpf
     BuildEbpf(build_ebpf::Args),
+    /// Install what the other tasks need (Debian 12)
+    Setup(setup::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
+        Task::Demo(args) => demo::main(&args),
+        Task::Test(args) => test::main(&args),
+        Task::Lint => lint::main(),
+        Task::Bench(args) => bench::main(&args),
         Task::BuildEbpf(args) => build_ebpf::main(&args),
+        Task::Setup(args) => setup::main(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -14,18 +14,7 @@ pub fn root() -> PathBuf {
     }
 }
 
-/// Cargo's target directory for user space: `CARGO_TARGET_DIR` or `target`.
-pub fn target_dir() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
-}
-
 /// The folder of the committed eBPF objects.
 pub fn committed_objects() -> PathBuf {
     root().join("tscap/ebpf")
-}
-
-/// The folder that freshly built eBPF objects go to when they are not to
-/// replace the committed ones.
-pub fn rebuilt_objects() -> PathBuf {
-    target_dir().join("ebpf/out")
 }

@@ -9,7 +9,14 @@ use anyhow::{Context, Result, anyhow, bail};
 
 /// The command line as one would type it, without the environment.
 pub fn line(command: &Command) -> String {
-    let mut words = vec![command.get_program().to_string_lossy().into_owned()];
+    let program = command.get_program();
+    // rustup's cargo has a long path that nobody types.
+    let program = if env::var_os("CARGO").is_some_and(|cargo| cargo == program) {
+        "cargo".into()
+    } else {
+        program.to_string_lossy()
+    };
+    let mut words = vec![program.into_owned()];
     words.extend(command.get_args().map(|arg| {
         let arg = arg.to_string_lossy();
         if arg.is_empty() || arg.contains(char::is_whitespace) {
@@ -68,7 +75,8 @@ fn is_executable(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
-fn not_started(command: &Command, error: &std::io::Error) -> anyhow::Error {
+/// The error of a program that could not be started.
+pub fn not_started(command: &Command, error: &std::io::Error) -> anyhow::Error {
     let cause = match error.kind() {
         ErrorKind::NotFound => "no such program".to_owned(),
         _ => error.to_string(),

@@ -1,0 +1,151 @@
+//! `demo`: captures real traffic between two fresh network namespaces.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::capture::Capture;
+use crate::cargo::{cargo, target_dir};
+use crate::netns::Namespace;
+use crate::process::{Running, wait_until};
+use crate::{interrupt, paths, setup, sh};
+
+/// Addresses that are reserved for documentation (RFC 5737, RFC 3849).
+const SENDER_V4: &str = "192.0.2.1";
+const RECEIVER_V4: &str = "192.0.2.2";
+const SENDER_V6: &str = "2001:db8::1";
+const RECEIVER_V6: &str = "2001:db8::2";
+/// Where the receiver waits for a TCP connection.
+const PORT: &str = "5000";
+/// Longest that any one program of the demo may take.
+const STEP: Duration = Duration::from_secs(10);
+
+/// Options of `demo`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The file to write
+    #[arg(short, default_value = "out.pcapng", value_name = "FILE")]
+    write: PathBuf,
+}
+
+/// Runs the task.
+pub fn main(args: &Args) -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        bail!("the demo makes network namespaces and attaches an XDP program: run it as root");
+    }
+    setup::demo()?;
+    sh::run(cargo().args(["build", "--release", "--package", "tscap"]))?;
+    let tscap = target_dir()?.join("release/tscap");
+
+    interrupt::watch()?;
+    let summary = {
+        let sender = Namespace::new(format!("tscap-demo-a-{}", std::process::id()))?;
+        let receiver = Namespace::new(format!("tscap-demo-b-{}", std::process::id()))?;
+        connect(&sender, &receiver)?;
+        println!("\nTwo network namespaces, joined by a veth pair; a capture in one of them:\n");
+        let capture = Capture::start(&tscap, &receiver, "veth1", &args.write)?;
+        ping(&sender, RECEIVER_V4)?;
+        ping(&sender, RECEIVER_V6)?;
+        transfer(&sender, &receiver)?;
+        capture.stop()?
+    };
+    println!("\nWhat it saw, with the namespaces removed again:\n\n{summary}\n");
+    show(&args.write)?;
+    if summary.seen == 0 {
+        bail!("the capture saw no frame");
+    }
+    Ok(())
+}
+
+/// Joins both namespaces by a veth pair, `veth0` at the sender's end.
+fn connect(sender: &Namespace, receiver: &Namespace) -> Result<()> {
+    let peer = format!(
+        "link add veth0 type veth peer name veth1 netns {}",
+        receiver.name()
+    );
+    sender.ip(&peer)?;
+    for (netns, interface, v4, v6) in [
+        (sender, "veth0", SENDER_V4, SENDER_V6),
+        (receiver, "veth1", RECEIVER_V4, RECEIVER_V6),
+    ] {
+        netns.ip(&format!("address add {v4}/24 dev {interface}"))?;
+        // Without duplicate address detection, which would take a second.
+        netns.ip(&format!("address add {v6}/64 dev {interface} nodad"))?;
+        netns.ip(&format!("link set {interface} up"))?;
+    }
+    Ok(())
+}
+
+fn ping(sender: &Namespace, address: &str) -> Result<()> {
+    interrupt::check()?;
+    let mut ping = sender.exec("ping");
+    ping.args(["-q", "-c", "5", "-i", "0.2", "-w", "5", address]);
+    eprintln!("+ {}", sh::line(&ping));
+    sh::output(&mut ping).map(drop)
+}
+
+/// Sends a file over TCP and makes sure that all of it arrives.
+fn transfer(sender: &Namespace, receiver: &Namespace) -> Result<()> {
+    interrupt::check()?;
+    let file = paths::root().join("Cargo.lock");
+    let source = File::open(&file).with_context(|| format!("cannot open {}", file.display()))?;
+    let length = source.metadata()?.len();
+
+    let mut listen = receiver.exec("nc.openbsd");
+    listen.args(["-d", "-l", RECEIVER_V4, PORT]);
+    listen.stdin(Stdio::null()).stdout(Stdio::piped());
+    let child = listen.spawn().map_err(|e| sh::not_started(&listen, &e))?;
+    let mut server = Running::new("the receiving nc", child);
+    let mut listening = receiver.exec("ss");
+    listening.args(["-Hltn", "sport", "=", PORT]);
+    wait_until("waiting for nc to listen", STEP, || {
+        Ok(!sh::output(&mut listening)?.is_empty())
+    })?;
+
+    let mut send = sender.exec("nc.openbsd");
+    send.args(["-N", RECEIVER_V4, PORT]);
+    eprintln!("+ {} < {}", sh::line(&send), file.display());
+    send.stdin(source);
+    let child = send.spawn().map_err(|e| sh::not_started(&send, &e))?;
+    let mut client = Running::new("the sending nc", child);
+
+    let mut pipe = server
+        .child
+        .stdout
+        .take()
+        .context("nc has no standard output")?;
+    let reader = std::thread::spawn(move || std::io::copy(&mut pipe, &mut std::io::sink()));
+    for nc in [&mut client, &mut server] {
+        let status = nc.wait(STEP)?;
+        if !status.success() {
+            bail!("nc failed: {status}");
+        }
+    }
+    match reader.join() {
+        Ok(Ok(received)) if received == length => Ok(()),
+        Ok(Ok(received)) => bail!("nc sent {length} bytes, and {received} arrived"),
+        Ok(Err(error)) => Err(error).context("cannot read what nc received"),
+        Err(_) => bail!("the thread that reads what nc received panicked"),
+    }
+}
+
+/// Prints the first packets of the file by a program that is not ours.
+fn show(file: &Path) -> Result<()> {
+    let mut reader = if sh::find("tshark").is_some() {
+        let mut tshark = Command::new("tshark");
+        tshark.args(["-n", "-t", "ud", "-c", "10", "-r"]).arg(file);
+        tshark
+    } else {
+        let mut tcpdump = Command::new("tcpdump");
+        tcpdump
+            .args(["-n", "-tttt", "--nano", "-c", "10", "-r"])
+            .arg(file);
+        tcpdump
+    };
+    eprintln!("+ {}", sh::line(&reader));
+    print!("{}", sh::output(&mut reader)?);
+    Ok(())
+}
