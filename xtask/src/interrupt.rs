@@ -2,26 +2,20 @@
 //! whatever was set up is taken down on the way out.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context, Result, bail};
-use nix::sys::signal::{SigSet, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// From here on SIGINT, SIGTERM and SIGHUP no longer end this process. Children
-/// are not affected: Rust's standard library starts them with no signal blocked.
+/// From here on SIGINT, SIGTERM and SIGHUP no longer end this process. They do
+/// end its children: an exec gives a caught signal its default action back.
 pub fn watch() -> Result<()> {
-    let mut signals = SigSet::empty();
-    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-        signals.add(signal);
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&INTERRUPTED))
+            .with_context(|| format!("cannot catch signal {signal}"))?;
     }
-    signals.thread_block().context("cannot block SIGINT")?;
-    thread::spawn(move || {
-        while signals.wait().is_ok() {
-            INTERRUPTED.store(true, Ordering::Relaxed);
-        }
-    });
     Ok(())
 }
 
