@@ -7,9 +7,17 @@ use std::{env, process};
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     // The object that `tscap` carries; a packager may build it himself.
-    embed("TSCAP_EBPF_OBJECT", "ebpf/tscap.bpf.o", "TSCAP_EBPF_OBJECT_PATH");
+    embed(
+        "TSCAP_EBPF_OBJECT",
+        "ebpf/tscap.bpf.o",
+        "TSCAP_EBPF_OBJECT_PATH",
+    );
     // Programs that only tests and benchmarks use.
-    embed("TSCAP_PROBES_OBJECT", "ebpf/probes.bpf.o", "TSCAP_PROBES_OBJECT_PATH");
+    embed(
+        "TSCAP_PROBES_OBJECT",
+        "ebpf/probes.bpf.o",
+        "TSCAP_PROBES_OBJECT_PATH",
+    );
 }
 
 /// Hands the absolute path of an object to the crate as `env!(name)`: the value

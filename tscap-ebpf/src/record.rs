@@ -78,7 +78,7 @@ fn append(
     let caplen = origlen.min(u64::from(SNAPLEN.load()));
     // One signed comparison of both ends: the verifier of 6.1 learns nothing
     // from two separate ones that LLVM has folded.
-    if !check_bounds_signed(caplen as i64, MIN_FRAME as i64, MAX_CAPLEN as i64) {
+    if !check_bounds_signed(caplen as i64, 1, MAX_CAPLEN as i64) {
         return Err(Reason::TooLong);
     }
 
@@ -154,13 +154,20 @@ fn pending_losses(ifindex: u32) -> Option<*mut Losses> {
 
 #[inline(always)]
 fn count_loss(cpu: *mut CpuState, ifindex: u32, reason: Reason) {
-    let losses = match LOSSES.get_ptr_mut(ifindex) {
-        Some(losses) => losses,
-        None => match LOSSES.get_ptr_mut(OTHER_INTERFACE) {
-            Some(losses) => losses,
-            None => return,
-        },
-    };
+    if let Some(losses) = LOSSES.get_ptr_mut(ifindex) {
+        count(losses, reason);
+        unsafe {
+            (*losses).pending += 1;
+            (*cpu).pending += 1;
+        }
+    } else if let Some(losses) = LOSSES.get_ptr_mut(OTHER_INTERFACE) {
+        // No block will ever report these: nobody asks for them by this key.
+        count(losses, reason);
+    }
+}
+
+#[inline(always)]
+fn count(losses: *mut Losses, reason: Reason) {
     unsafe {
         match reason {
             Reason::RingFull => (*losses).ring_full += 1,
@@ -169,8 +176,6 @@ fn count_loss(cpu: *mut CpuState, ifindex: u32, reason: Reason) {
             Reason::TooShort => (*losses).too_short += 1,
             Reason::NoRing => (*losses).no_ring += 1,
         }
-        (*losses).pending += 1;
-        (*cpu).pending += 1;
     }
 }
 

@@ -1,1 +1,20 @@
 //! Packet capture for Linux whose every timestamp can be trusted.
+//!
+//! Folders: `cli` (arguments to plans), `command` (one runner a command), `xdp`
+//! (load, attach, count), `ring` (shared memory), `engine` (the converter
+//! thread), `clock` (raw stamps to wall clock), `pcapng` (the file), `sys` (the
+//! operating system). Unsafe code lives in `ring` and `sys` only.
+
+pub mod cli;
+pub mod clock;
+pub mod command;
+pub mod engine;
+pub mod pcapng;
+#[allow(
+    unsafe_code,
+    reason = "maps memory that the kernel writes; the invariants are in its files"
+)]
+pub mod ring;
+#[allow(unsafe_code, reason = "system calls without a safe wrapper")]
+pub mod sys;
+pub mod xdp;

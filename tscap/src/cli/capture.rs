@@ -1,0 +1,245 @@
+//! `tscap capture`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, ValueEnum};
+use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES, is_valid_ring_bytes};
+
+use super::{Cli, Plan, units};
+use crate::clock::StampSource;
+use crate::xdp::ModeChoice;
+
+/// tcpdump's and Wireshark's default and maximum snaplen, bytes.
+const MAX_SNAPLEN: u32 = 262_144;
+
+/// Capture received frames into a pcapng file
+///
+/// Only frames that the interface receives are captured: an XDP program sees no
+/// frame that this machine sends. Each one is stamped first of all, in the
+/// driver's receive path; that is later than its arrival at the interface by
+/// interrupt moderation and polling.
+#[derive(Debug, Args)]
+pub struct CaptureArgs {
+    /// Interface to capture on; may be given several times
+    #[arg(
+        short,
+        long,
+        value_name = "NAME",
+        required_unless_present = "list_interfaces"
+    )]
+    interface: Vec<String>,
+
+    /// List the interfaces and what they can do, then exit
+    #[arg(short = 'D', long)]
+    list_interfaces: bool,
+
+    /// File to write, or - for standard output
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        required_unless_present = "list_interfaces"
+    )]
+    write: Option<PathBuf>,
+
+    /// Most bytes to capture of each frame; 0 for the default
+    #[arg(short, long, value_name = "BYTES", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_SNAPLEN)))]
+    snapshot_length: u32,
+
+    /// Stop after this many frames
+    #[arg(short, long, value_name = "FRAMES",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+
+    /// Stop after this time: seconds, or with units (1m30s)
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    duration: Option<Duration>,
+
+    /// Don't put the interface into promiscuous mode
+    #[arg(short = 'p', long)]
+    no_promiscuous_mode: bool,
+
+    /// No live line, and a summary of one line
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+
+    /// Also say what was prepared and how
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Write one JSON object a line on standard output (standard error with
+    /// -w -): ready, progress each second, steps of the clock, summary
+    #[arg(long)]
+    json: bool,
+
+    /// Clock to stamp frames with
+    #[arg(long, value_enum, default_value_t, value_name = "CLOCK")]
+    clock: ClockChoice,
+
+    /// Where the XDP program runs
+    #[arg(long, value_enum, default_value_t, value_name = "MODE")]
+    xdp_mode: ModeChoice,
+
+    /// What to do with receive offloads that keep the file from showing frames
+    /// as they arrived (VLAN tag stripping, GRO, LRO)
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    offloads: Offloads,
+
+    /// Record direction and receive queue with each frame
+    #[arg(long)]
+    packet_meta: bool,
+
+    /// Ring of each CPU: a power of two, 128K to 256M [default: 64M with up to
+    /// 8 CPUs, less with more]
+    #[arg(long, value_name = "BYTES", value_parser = ring_bytes)]
+    ring_size: Option<usize>,
+
+    /// CPU for the converter thread [default: the last one allowed]
+    #[arg(long, value_name = "CPU")]
+    converter_cpu: Option<u32>,
+}
+
+/// `--clock`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum ClockChoice {
+    /// The cheapest that works here: ktime
+    #[default]
+    Auto,
+    /// CLOCK_MONOTONIC, by bpf_ktime_get_ns
+    Ktime,
+    /// CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)
+    Tai,
+}
+
+/// What to do with receive offloads that hide frames as they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Offloads {
+    /// Leave them as they are, and warn
+    #[default]
+    Keep,
+    /// Turn them off for the capture and restore them after it (a run that is
+    /// killed can't restore them)
+    Off,
+}
+
+/// Where the file goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Standard output.
+    Stdout,
+    /// A file, pipe or device.
+    Path(PathBuf),
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Stdout => f.write_str("standard output"),
+            Self::Path(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// How much to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    /// The summary in one line.
+    Quiet,
+    /// A live line and the summary.
+    Normal,
+    /// Also what was prepared and how.
+    Verbose,
+}
+
+/// A capture, as asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturePlan {
+    /// Names of the interfaces, each once.
+    pub interfaces: Vec<String>,
+    /// Where the file goes.
+    pub target: Target,
+    /// Most bytes to capture of each frame.
+    pub snaplen: u32,
+    /// Most frames to write.
+    pub count: Option<u64>,
+    /// Longest time to capture.
+    pub duration: Option<Duration>,
+    /// Put the interfaces into promiscuous mode.
+    pub promiscuous: bool,
+    /// How much to say.
+    pub verbosity: Verbosity,
+    /// Say it in JSON.
+    pub json: bool,
+    /// Clock to stamp frames with.
+    pub clock: StampSource,
+    /// Where the XDP program is to run.
+    pub xdp_mode: ModeChoice,
+    /// What to do with receive offloads.
+    pub offloads: Offloads,
+    /// Record direction and queue.
+    pub packet_meta: bool,
+    /// Ring of each CPU, bytes; `None` for the default.
+    pub ring_bytes: Option<usize>,
+    /// CPU for the converter thread.
+    pub converter_cpu: Option<u32>,
+}
+
+impl CaptureArgs {
+    pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
+        if self.list_interfaces {
+            return Ok(Plan::ListInterfaces);
+        }
+        for (index, name) in self.interface.iter().enumerate() {
+            if self.interface[..index].contains(name) {
+                let message = format!("interface {name} is given twice");
+                return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
+            }
+        }
+        let target = match self.write {
+            Some(path) if path.as_os_str() == "-" => Target::Stdout,
+            path => Target::Path(path.unwrap_or_default()),
+        };
+        Ok(Plan::Capture(Box::new(CapturePlan {
+            interfaces: self.interface,
+            target,
+            snaplen: match self.snapshot_length {
+                0 => MAX_SNAPLEN,
+                snaplen => snaplen,
+            },
+            count: self.count,
+            duration: self.duration,
+            promiscuous: !self.no_promiscuous_mode,
+            verbosity: match (self.quiet, self.verbose) {
+                (true, _) => Verbosity::Quiet,
+                (_, true) => Verbosity::Verbose,
+                _ => Verbosity::Normal,
+            },
+            json: self.json,
+            clock: match self.clock {
+                ClockChoice::Auto | ClockChoice::Ktime => StampSource::Ktime,
+                ClockChoice::Tai => StampSource::Tai,
+            },
+            xdp_mode: self.xdp_mode,
+            offloads: self.offloads,
+            packet_meta: self.packet_meta,
+            ring_bytes: self.ring_size,
+            converter_cpu: self.converter_cpu,
+        })))
+    }
+}
+
+fn ring_bytes(text: &str) -> Result<usize, String> {
+    let bytes = units::bytes(text)?;
+    if is_valid_ring_bytes(bytes) {
+        Ok(bytes)
+    } else {
+        Err(format!(
+            "a ring is a power of two from {}K to {}M",
+            MIN_RING_BYTES >> 10,
+            MAX_RING_BYTES >> 20
+        ))
+    }
+}

@@ -1,0 +1,81 @@
+use clap::Parser;
+
+use super::*;
+use crate::clock::StampSource;
+use crate::xdp::ModeChoice;
+
+fn plan(args: &str) -> Result<CapturePlan, String> {
+    let words = ["tscap", "capture"]
+        .into_iter()
+        .chain(args.split_whitespace());
+    let plan = Cli::try_parse_from(words).and_then(Cli::into_plan);
+    match plan.map_err(|error| error.to_string())? {
+        Plan::Capture(plan) => Ok(*plan),
+        Plan::ListInterfaces => Err("a list".into()),
+    }
+}
+
+#[test]
+fn defaults_are_tcpdumps() {
+    let plan = plan("-i eth0 -w out.pcapng").unwrap();
+    assert_eq!(plan.interfaces, ["eth0"]);
+    assert_eq!(plan.target, Target::Path("out.pcapng".into()));
+    assert_eq!(plan.snaplen, 262_144);
+    assert!(plan.promiscuous);
+    assert_eq!(plan.count, None);
+    assert_eq!(plan.clock, StampSource::Ktime);
+    assert_eq!(plan.xdp_mode, ModeChoice::Auto);
+    assert_eq!(plan.verbosity, Verbosity::Normal);
+}
+
+#[test]
+fn every_option_reaches_the_plan() {
+    let plan = plan(
+        "-i a -i b -w - -s 96 -c 5 --duration 1m30s -p -q --json --clock tai --xdp-mode generic \
+         --offloads off --packet-meta --ring-size 16M --converter-cpu 1",
+    )
+    .unwrap();
+    assert_eq!(plan.interfaces, ["a", "b"]);
+    assert_eq!(plan.target, Target::Stdout);
+    assert_eq!((plan.snaplen, plan.count), (96, Some(5)));
+    assert_eq!(plan.duration, Some(std::time::Duration::from_secs(90)));
+    assert!(!plan.promiscuous && plan.json && plan.packet_meta);
+    assert_eq!(plan.verbosity, Verbosity::Quiet);
+    assert_eq!(plan.clock, StampSource::Tai);
+    assert_eq!(plan.xdp_mode, ModeChoice::Generic);
+    assert_eq!(plan.offloads, Offloads::Off);
+    assert_eq!(plan.ring_bytes, Some(16 << 20));
+    assert_eq!(plan.converter_cpu, Some(1));
+}
+
+#[test]
+fn zero_is_the_default_snaplen() {
+    assert_eq!(plan("-i a -w f -s 0").unwrap().snaplen, 262_144);
+}
+
+#[test]
+fn bad_arguments_are_named() {
+    for (args, named) in [
+        ("-w f", "--interface"),
+        ("-i a", "--write"),
+        ("-i a -w f -s -1", "-1"),
+        ("-i a -w f -s 262145", "262145"),
+        ("-i a -w f -c 0", "--count"),
+        ("-i a -i a -w f", "interface a is given twice"),
+        ("-i a -w f --ring-size 3M", "power of two"),
+        ("-i a -w f --ring-size 64K", "power of two"),
+        ("-i a -w f --ring-size 512M", "power of two"),
+        ("-i a -w f --duration 0", "--duration"),
+        ("-i a -w f --clock sundial", "sundial"),
+        ("-i a -w f -q -v", "--verbose"),
+    ] {
+        let error = plan(args).unwrap_err();
+        assert!(error.contains(named), "{args}: {error}");
+    }
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    use clap::CommandFactory;
+    Cli::command().debug_assert();
+}

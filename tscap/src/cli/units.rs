@@ -1,0 +1,67 @@
+//! Sizes and durations as people write them.
+
+use std::time::Duration;
+
+/// Bytes: `1048576`, `1024K`, `1M`, `1MiB` (powers of 1024).
+pub(super) fn bytes(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        _ => return Err("a size is a number of bytes, or with K, M or G".into()),
+    };
+    let number: usize = digits
+        .parse()
+        .map_err(|_| "a size is a number of bytes, or with K, M or G".to_owned())?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| "that size does not fit this machine's addresses".to_owned())
+}
+
+/// A duration: seconds (`10`, `0.5`), or with units (`1m30s`, `500ms`).
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let duration = match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?,
+        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string())?,
+    };
+    if duration.is_zero() {
+        return Err("a capture of no time holds no frames".into());
+    }
+    Ok(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(bytes("131072"), Ok(131_072));
+        assert_eq!(bytes("64M"), Ok(64 << 20));
+        assert_eq!(bytes("16MiB"), Ok(16 << 20));
+        assert_eq!(bytes("1g"), Ok(1 << 30));
+        for bad in [
+            "",
+            "M",
+            "-1",
+            "1.5M",
+            "64X",
+            "99999999999999999999",
+            "17179869184G",
+        ] {
+            assert!(bytes(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        for bad in ["", "0", "-1", "soon", "nan", "inf"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Cross-timestamps: two clocks read so close together that the order of the
+//! reads bounds their offset strictly.
+
+use nix::time::{ClockId, clock_gettime};
+
+use super::{MonoNs, RealNs, TaiNs};
+
+/// Readings of three clocks, taken in the order mono, real, tai, real, mono.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CrossTimestamp {
+    /// CLOCK_MONOTONIC before and after.
+    pub mono: [MonoNs; 2],
+    /// CLOCK_REALTIME before and after the TAI reading.
+    pub real: [RealNs; 2],
+    /// CLOCK_TAI, in the middle.
+    pub tai: TaiNs,
+}
+
+impl CrossTimestamp {
+    /// Bounds of REALTIME − MONOTONIC in ns, both inclusive, or `None` if the
+    /// clock was set in between.
+    ///
+    /// Within one segment the kernel keeps the offset a constant whole number of
+    /// nanoseconds (`offs_real`, kernel/time/timekeeping.c) and both clocks
+    /// truncate the same fraction, so that a reading of one *is* a reading of
+    /// the other plus the offset. `real[0]` was read no earlier than `mono[0]`
+    /// and `real[1]` no later than `mono[1]`.
+    pub fn mono_to_real(&self) -> Option<(i64, i64)> {
+        let low = difference(self.real[1].0, self.mono[1].0);
+        let high = difference(self.real[0].0, self.mono[0].0);
+        (low <= high).then_some((low, high))
+    }
+
+    /// TAI − REALTIME: the one whole number of seconds that the readings allow,
+    /// or `None` if the clock was set in between.
+    pub fn tai_offset_s(&self) -> Option<i64> {
+        const SECOND: i64 = 1_000_000_000;
+        let low = difference(self.tai.0, self.real[1].0);
+        let high = difference(self.tai.0, self.real[0].0);
+        let seconds = high.div_euclid(SECOND);
+        (low <= high && seconds * SECOND >= low).then_some(seconds)
+    }
+}
+
+fn difference(a: u64, b: u64) -> i64 {
+    a.wrapping_sub(b).cast_signed()
+}
+
+/// Where cross-timestamps come from: the host, or a script in a test.
+pub trait Reference {
+    /// Takes one.
+    fn read(&mut self) -> CrossTimestamp;
+}
+
+/// The host's clocks, read through the vDSO: about five times 20 ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HostClocks;
+
+impl Reference for HostClocks {
+    fn read(&mut self) -> CrossTimestamp {
+        let mono_before = now(ClockId::CLOCK_MONOTONIC);
+        let real_before = now(ClockId::CLOCK_REALTIME);
+        let tai = now(ClockId::CLOCK_TAI);
+        let real_after = now(ClockId::CLOCK_REALTIME);
+        let mono_after = now(ClockId::CLOCK_MONOTONIC);
+        CrossTimestamp {
+            mono: [MonoNs(mono_before), MonoNs(mono_after)],
+            real: [RealNs(real_before), RealNs(real_after)],
+            tai: TaiNs(tai),
+        }
+    }
+}
+
+fn now(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock).expect("every Linux has these three clocks");
+    u64::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000
+        + u64::try_from(time.tv_nsec()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_clock_between_the_reads_is_noticed() {
+        let cross = CrossTimestamp {
+            mono: [MonoNs(100), MonoNs(140)],
+            real: [RealNs(1_110), RealNs(5_000)],
+            tai: TaiNs(1_120),
+        };
+        assert_eq!(cross.mono_to_real(), None);
+        assert_eq!(cross.tai_offset_s(), Some(0));
+    }
+
+    #[test]
+    fn tai_offset_is_a_whole_number_of_seconds() {
+        let real = [RealNs(5_000_000_000), RealNs(5_000_000_050)];
+        let cross = |tai| CrossTimestamp {
+            mono: [MonoNs(0), MonoNs(100)],
+            real,
+            tai: TaiNs(tai),
+        };
+        assert_eq!(cross(42_000_000_020).tai_offset_s(), Some(37));
+        assert_eq!(cross(5_000_000_020).tai_offset_s(), Some(0));
+        assert_eq!(cross(4_000_000_020).tai_offset_s(), Some(-1));
+        assert_eq!(cross(42_000_000_999).tai_offset_s(), None);
+    }
+
+    #[test]
+    fn the_host_agrees_with_itself() {
+        let mut clocks = HostClocks;
+        let (mut low, mut high) = (i64::MIN, i64::MAX);
+        for _ in 0..1000 {
+            let cross = clocks.read();
+            assert!(cross.tai_offset_s().is_some());
+            let (l, h) = cross.mono_to_real().expect("nobody sets the clock here");
+            (low, high) = (low.max(l), high.min(h));
+        }
+        assert!(low <= high, "brackets must share an offset: {low}..{high}");
+    }
+}

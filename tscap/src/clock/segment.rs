@@ -1,0 +1,80 @@
+//! A stretch of time in which the system clock was not set.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CrossTimestamp, MonoNs, OffsetNs, RealNs};
+
+/// One cross-timestamp as it is kept in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// CLOCK_MONOTONIC before the other reads, ns.
+    pub mono: MonoNs,
+    /// CLOCK_REALTIME right after it, ns.
+    pub real: RealNs,
+    /// CLOCK_MONOTONIC after the other reads, less `mono`: the bracket, ns.
+    pub width_ns: u64,
+    /// TAI − REALTIME, s.
+    pub tai_offset_s: i64,
+}
+
+impl Sample {
+    /// The sample that a cross-timestamp gives, unless it is torn.
+    pub fn new(cross: &CrossTimestamp) -> Option<Self> {
+        cross.mono_to_real()?;
+        Some(Self {
+            mono: cross.mono[0],
+            real: cross.real[0],
+            width_ns: cross.mono[1].0.saturating_sub(cross.mono[0].0),
+            tai_offset_s: cross.tai_offset_s()?,
+        })
+    }
+}
+
+/// Bounds of a constant offset, ns, both inclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Least offset that every cross-timestamp so far allows.
+    pub low: i64,
+    /// Greatest offset that every cross-timestamp so far allows.
+    pub high: i64,
+}
+
+impl Bounds {
+    /// The offsets that both allow.
+    pub fn intersect(self, other: Self) -> Option<Self> {
+        let low = self.low.max(other.low);
+        let high = self.high.min(other.high);
+        (low <= high).then_some(Self { low, high })
+    }
+
+    /// The offset in the middle: off by at most [`Self::half_width`].
+    pub fn middle(self) -> OffsetNs {
+        OffsetNs(self.low + (self.high - self.low) / 2)
+    }
+
+    /// Greatest error of [`Self::middle`], ns.
+    pub fn half_width(self) -> u64 {
+        self.high.abs_diff(self.low).div_ceil(2)
+    }
+}
+
+/// A stretch of time with one offset to CLOCK_REALTIME.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segment {
+    /// Last cross-timestamp of the segment before (absent in the first): the
+    /// clock was set between it and `from`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<MonoNs>,
+    /// First cross-timestamp of this segment.
+    pub from: MonoNs,
+    /// Latest cross-timestamp of this segment.
+    pub until: MonoNs,
+    /// REALTIME − MONOTONIC, ns.
+    pub mono_to_real: Bounds,
+    /// TAI − REALTIME, s.
+    pub tai_offset_s: i64,
+    /// How far CLOCK_REALTIME was set at the start, ns (0 in the first).
+    pub step_ns: i64,
+    /// Cross-timestamps that agree on this segment.
+    pub samples: u64,
+}

@@ -1,0 +1,170 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::clock::{RealNs, TaiNs};
+
+/// A host whose clocks are known exactly: what the tracker must find out.
+#[derive(Clone, Copy, Debug)]
+struct Truth {
+    mono_to_real: i64,
+    tai_offset_s: i64,
+}
+
+impl Truth {
+    fn real(self, mono: u64) -> u64 {
+        mono.wrapping_add_signed(self.mono_to_real)
+    }
+
+    fn tai(self, mono: u64) -> u64 {
+        self.real(mono)
+            .wrapping_add_signed(self.tai_offset_s * NS_PER_S)
+    }
+
+    fn stamp(self, source: StampSource, mono: u64) -> RawStamp {
+        RawStamp(match source {
+            StampSource::Ktime => mono,
+            StampSource::Tai => self.tai(mono),
+        })
+    }
+
+    /// Five reads, `gaps` ns apart.
+    fn cross(self, at: u64, gaps: [u64; 4]) -> CrossTimestamp {
+        let mut times = [at; 5];
+        for i in 0..4 {
+            times[i + 1] = times[i] + gaps[i];
+        }
+        CrossTimestamp {
+            mono: [MonoNs(times[0]), MonoNs(times[4])],
+            real: [RealNs(self.real(times[1])), RealNs(self.real(times[3]))],
+            tai: TaiNs(self.tai(times[2])),
+        }
+    }
+}
+
+fn gaps() -> impl Strategy<Value = [u64; 4]> {
+    prop_oneof![
+        9 => prop::array::uniform4(15u64..60),
+        1 => prop::array::uniform4(15u64..2_000_000),
+    ]
+}
+
+fn source() -> impl Strategy<Value = StampSource> {
+    prop_oneof![Just(StampSource::Ktime), Just(StampSource::Tai)]
+}
+
+fn truth() -> impl Strategy<Value = Truth> {
+    (0i64..4_000_000_000_000_000_000, 0i64..40).prop_map(|(mono_to_real, tai_offset_s)| Truth {
+        mono_to_real,
+        tai_offset_s,
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_stamp_lies_within_the_bound(
+        truth in truth(),
+        source in source(),
+        reads in prop::collection::vec((1u64..5_000_000, gaps()), 1..40),
+        stamps in prop::collection::vec(0u64..200_000_000, 1..20),
+    ) {
+        let mut at = 1_000_000;
+        let mut tracker = Tracker::new(source, &truth.cross(at, [20; 4])).unwrap();
+        for (after, gaps) in reads {
+            at += after + 10_000_000;
+            prop_assert_eq!(tracker.observe(&truth.cross(at, gaps)), Observation::Agrees);
+        }
+        let conversion = tracker.conversion();
+        for mono in stamps {
+            let real = conversion.to_real(truth.stamp(source, mono));
+            prop_assert!(real.0.abs_diff(truth.real(mono)) <= tracker.host_bound_ns());
+        }
+        prop_assert_eq!(tracker.segments().len(), 1);
+    }
+
+    #[test]
+    fn a_step_is_found_and_both_sides_convert(
+        before in truth(),
+        source in source(),
+        step in prop_oneof![-2_000_000_000i64..-1_000, 1_000i64..2_000_000_000],
+        window in 1_000u64..10_000_000,
+    ) {
+        let after = Truth { mono_to_real: before.mono_to_real + step, ..before };
+        let mut tracker = Tracker::new(source, &before.cross(1_000_000_000, [20; 4])).unwrap();
+        for i in 1..50 {
+            tracker.observe(&before.cross(1_000_000_000 + i * 1000, [20, 25, 22, 30]));
+        }
+        let last = 1_000_000_000 + 49 * 1000 + 97;
+        let first = last + window;
+        let seen = tracker.observe(&after.cross(first, [20; 4]));
+        prop_assert!(matches!(seen, Observation::Stepped { step_ns } if step_ns.abs_diff(step) < 100));
+        for i in 1..50 {
+            let seen = tracker.observe(&after.cross(first + i * 1000, [20, 25, 22, 30]));
+            prop_assert_eq!(seen, Observation::Agrees);
+        }
+
+        let conversion = tracker.conversion();
+        let bound = tracker.host_bound_ns();
+        for mono in [last - 500_000, last - 1] {
+            let stamp = before.stamp(source, mono);
+            prop_assert!(conversion.to_real(stamp).0.abs_diff(before.real(mono)) <= bound);
+            prop_assert!(!conversion.is_ambiguous(stamp));
+        }
+        for mono in [first, first + 1_000_000_000] {
+            let stamp = after.stamp(source, mono);
+            prop_assert!(conversion.to_real(stamp).0.abs_diff(after.real(mono)) <= bound);
+            prop_assert!(!conversion.is_ambiguous(stamp));
+        }
+        let between = conversion.is_ambiguous(before.stamp(source, last + window / 2));
+        prop_assert_eq!(between, source == StampSource::Ktime);
+    }
+}
+
+#[test]
+fn a_leap_second_keeps_tai_stamps_apart() {
+    let before = Truth {
+        mono_to_real: 1_700_000_000_000_000_000,
+        tai_offset_s: 37,
+    };
+    let after = Truth {
+        mono_to_real: before.mono_to_real - NS_PER_S,
+        tai_offset_s: 38,
+    };
+    let mut tracker = Tracker::new(StampSource::Tai, &before.cross(5_000, [20; 4])).unwrap();
+    tracker.observe(&after.cross(1_000_000, [20; 4]));
+    let conversion = tracker.conversion();
+    let early = before.stamp(StampSource::Tai, 4_000);
+    let late = after.stamp(StampSource::Tai, 2_000_000);
+    assert_eq!(conversion.to_real(early).0, before.real(4_000));
+    assert_eq!(conversion.to_real(late).0, after.real(2_000_000));
+    assert_eq!(tracker.current().step_ns, -NS_PER_S);
+}
+
+#[test]
+fn a_torn_reading_changes_nothing() {
+    let truth = Truth {
+        mono_to_real: 1_000_000,
+        tai_offset_s: 0,
+    };
+    let mut tracker = Tracker::new(StampSource::Ktime, &truth.cross(1_000, [20; 4])).unwrap();
+    let mut torn = truth.cross(2_000, [20; 4]);
+    torn.real[1].0 += 5_000;
+    assert_eq!(tracker.observe(&torn), Observation::Torn);
+    assert_eq!(tracker.segments().len(), 1);
+}
+
+#[test]
+fn samples_for_the_file_are_one_a_second_and_the_narrowest() {
+    let truth = Truth {
+        mono_to_real: 7,
+        tai_offset_s: 0,
+    };
+    let mut tracker = Tracker::new(StampSource::Ktime, &truth.cross(0, [50; 4])).unwrap();
+    for i in 1..3_500u64 {
+        let gap = if i % 1000 == 500 { 10 } else { 50 };
+        tracker.observe(&truth.cross(i * 1_000_000, [gap; 4]));
+    }
+    let samples = tracker.take_samples();
+    assert_eq!(samples.len(), 4);
+    assert!(samples[..3].iter().all(|sample| sample.width_ns == 40));
+    assert!(tracker.take_samples().is_empty());
+}

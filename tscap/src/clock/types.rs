@@ -1,0 +1,77 @@
+//! Clocks as types, so that mixing them does not compile.
+
+use serde::{Deserialize, Serialize};
+
+/// CLOCK_MONOTONIC, nanoseconds since boot (suspend not counted).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MonoNs(pub u64);
+
+/// CLOCK_TAI, nanoseconds since 1970-01-01 00:00:00 TAI (as far as the kernel
+/// has been told the offset to UTC).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TaiNs(pub u64);
+
+/// CLOCK_REALTIME, nanoseconds since 1970-01-01 00:00:00 UTC; good to 2554.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RealNs(pub u64);
+
+/// A stamp as the XDP program took it, in the unit of its [`StampSource`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RawStamp(pub u64);
+
+/// What a stamp of some clock must be increased by to give CLOCK_REALTIME, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct OffsetNs(pub i64);
+
+impl RealNs {
+    /// As a time since the epoch, for pcapng.
+    pub fn since_epoch(self) -> std::time::Duration {
+        std::time::Duration::from_nanos(self.0)
+    }
+}
+
+impl RawStamp {
+    /// The wall-clock time of a stamp that is `offset` behind CLOCK_REALTIME.
+    /// Exact; wraps outside 1970..2554, which no clock shows.
+    #[inline]
+    pub fn to_real(self, offset: OffsetNs) -> RealNs {
+        RealNs(self.0.wrapping_add_signed(offset.0))
+    }
+}
+
+/// Which clock an XDP program stamps frames with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StampSource {
+    /// CLOCK_MONOTONIC by `bpf_ktime_get_ns`.
+    Ktime,
+    /// CLOCK_TAI by `bpf_ktime_get_tai_ns`.
+    Tai,
+}
+
+impl StampSource {
+    /// Name as on the command line and in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ktime => "ktime",
+            Self::Tai => "tai",
+        }
+    }
+
+    /// The helper that reads the clock: the path that really runs.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Ktime => "bpf_ktime_get_ns",
+            Self::Tai => "bpf_ktime_get_tai_ns",
+        }
+    }
+
+    /// Whether the counter read inside is ordered (fenced) against the
+    /// instructions around it: the kernel reads its clock source with
+    /// `rdtsc_ordered()` (arch/x86/kernel/tsc.c, `read_tsc`).
+    pub fn is_ordered(self) -> bool {
+        match self {
+            Self::Ktime | Self::Tai => true,
+        }
+    }
+}

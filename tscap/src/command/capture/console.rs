@@ -1,0 +1,322 @@
+//! What the capture says while it runs and at its end: to people on standard
+//! error, or as JSON lines to machines.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+use super::summary::{Stop, Summary, VERSION};
+use crate::cli::{CapturePlan, Target, Verbosity};
+
+/// Where it goes and in which form.
+#[derive(Debug)]
+pub(super) struct Console {
+    json: bool,
+    json_to_stderr: bool,
+    verbosity: Verbosity,
+    live: bool,
+    /// A live line stands on the terminal.
+    has_line: bool,
+}
+
+/// The state once a second.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Progress {
+    pub seconds: f64,
+    pub seen: u64,
+    pub written: u64,
+    pub bytes: u64,
+    pub drops: u64,
+    /// Frames written per second, since the last progress.
+    pub rate: f64,
+    /// Fullest that a ring was found since the last progress, 0 to 1.
+    pub ring_fill: f64,
+    pub host_bound_ns: u64,
+}
+
+#[derive(Serialize)]
+struct Event<'a, T> {
+    event: &'a str,
+    #[serde(flatten)]
+    body: T,
+}
+
+#[derive(Serialize)]
+struct Versioned<T> {
+    v: u32,
+    #[serde(flatten)]
+    body: T,
+}
+
+impl Console {
+    pub fn new(plan: &CapturePlan) -> Self {
+        Self {
+            json: plan.json,
+            json_to_stderr: plan.target == Target::Stdout,
+            verbosity: plan.verbosity,
+            live: !plan.json && plan.verbosity > Verbosity::Quiet && io::stderr().is_terminal(),
+            has_line: false,
+        }
+    }
+
+    /// Writes to standard error. That it can't be written to is no reason to end
+    /// a capture.
+    fn say(&mut self, text: &str) {
+        let clear = if self.has_line { "\r\x1b[K" } else { "" };
+        self.has_line = false;
+        let _ = io::stderr().write_all(format!("{clear}{text}\n").as_bytes());
+    }
+
+    fn json(&self, event: &str, body: impl Serialize) {
+        let line = serde_json::to_string(&Event { event, body });
+        let line = line.expect("plain structs always serialise") + "\n";
+        let _ = if self.json_to_stderr {
+            io::stderr().write_all(line.as_bytes())
+        } else {
+            io::stdout().write_all(line.as_bytes())
+        };
+    }
+
+    pub fn detail(&mut self, text: &str) {
+        if self.verbosity == Verbosity::Verbose {
+            self.say(text);
+        }
+    }
+
+    /// Something worth knowing that is no reason to worry.
+    pub fn note(&mut self, text: &str) {
+        if self.verbosity > Verbosity::Quiet {
+            self.say(&format!("note: {text}"));
+        }
+    }
+
+    pub fn warning(&mut self, text: &str) {
+        self.say(&format!("warning: {text}"));
+    }
+
+    pub fn error(&mut self, text: &str) {
+        self.say(&format!("tscap: {text}"));
+    }
+
+    pub fn ready(&mut self, text: &str) {
+        self.say(&format!("ready: {text}"));
+        if self.json {
+            let body = serde_json::json!({"v": VERSION, "what": text});
+            self.json("ready", body);
+        }
+    }
+
+    pub fn stepped(&mut self, step_ns: i64) {
+        self.warning(&format!(
+            "the system clock was set by {} ns: a new clock segment begins",
+            signed(step_ns)
+        ));
+        if self.json {
+            self.json(
+                "step",
+                serde_json::json!({"v": VERSION, "step_ns": step_ns}),
+            );
+        }
+    }
+
+    pub fn progress(&mut self, progress: &Progress) {
+        if self.json {
+            let v = VERSION;
+            self.json("progress", Versioned { v, body: progress });
+        }
+        if self.live {
+            self.has_line = true;
+            let _ = io::stderr().write_all(format!("\r{}\x1b[K", live_line(progress)).as_bytes());
+        }
+    }
+
+    pub fn summary(&mut self, summary: &Summary) {
+        if self.json {
+            self.json("summary", summary);
+        } else if self.verbosity == Verbosity::Quiet {
+            self.say(&one_line(summary));
+        } else {
+            self.say(whole(summary).trim_end());
+        }
+    }
+}
+
+fn live_line(progress: &Progress) -> String {
+    let seconds = progress.seconds as u64;
+    format!(
+        "{:02}:{:02}:{:02}  {} packets  {}/s  {}  {} drops  ring {:.0} %  clock ±{} ns",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60,
+        grouped(progress.written),
+        grouped(progress.rate as u64),
+        size(progress.bytes),
+        grouped(progress.drops),
+        progress.ring_fill * 100.0,
+        progress.host_bound_ns,
+    )
+}
+
+fn one_line(summary: &Summary) -> String {
+    let mut line = format!("{} seen = {} written", summary.seen, summary.written);
+    for (name, count, _) in summary.outcomes.named() {
+        if count > 0 {
+            let _ = write!(line, " + {count} {name}");
+        }
+    }
+    if !summary.adds_up {
+        line += "  DOES NOT ADD UP";
+    }
+    line
+}
+
+fn whole(summary: &Summary) -> String {
+    let mut text = format!(
+        "{}: {} in {:.3} s, {}\n",
+        summary.file,
+        size(summary.bytes_written),
+        summary.seconds,
+        reason(summary.stopped_by),
+    );
+    let mut count = |number: u64, name: &str, note: &str| {
+        let _ = writeln!(text, "{:>15} {name}{note}", grouped(number));
+    };
+    count(summary.seen, "seen", "");
+    count(summary.written, "written", "");
+    for (name, number, note) in summary.outcomes.named() {
+        if number > 0 {
+            count(number, name, &format!(" ({note})"));
+        }
+    }
+    text += if summary.adds_up {
+        "  seen = written + every named outcome, exactly\n"
+    } else {
+        "  DOES NOT ADD UP: frames are missing from this account; please report this\n"
+    };
+    if summary.interfaces.len() > 1 {
+        for interface in &summary.interfaces {
+            let lost = interface.outcomes.total();
+            let _ = writeln!(
+                text,
+                "  {} ({}): {} seen, {} written, {} not",
+                interface.name,
+                interface.xdp_mode,
+                grouped(interface.seen),
+                grouped(interface.written),
+                grouped(lost)
+            );
+        }
+    }
+    for interface in &summary.interfaces {
+        if let Some(missed) = interface.ifdrop.filter(|missed| *missed > 0) {
+            let _ = writeln!(
+                text,
+                "  {} itself missed {} frames before XDP",
+                interface.name,
+                grouped(missed)
+            );
+        }
+    }
+    clock(&mut text, summary);
+    text
+}
+
+fn clock(text: &mut String, summary: &Summary) {
+    let clock = &summary.clock;
+    let _ = writeln!(
+        text,
+        "clock {} by {} (in XDP, not on the wire):\n  \
+         stamps within ±{} ns of this host's clock",
+        clock.source, clock.path, clock.host_bound_ns
+    );
+    let _ = match clock.utc_bound_ns {
+        Some(bound) => writeln!(
+            text,
+            "  this host's clock within ±{} of UTC, as the kernel says",
+            span(bound)
+        ),
+        None => writeln!(
+            text,
+            "  this host's clock is unsynchronised: no bound to UTC"
+        ),
+    };
+    if clock.steps > 0 {
+        let _ = writeln!(
+            text,
+            "  the clock was set {} times: {} segments, {} stamps on either side of a step",
+            clock.steps,
+            clock.segments.len(),
+            clock.ambiguous
+        );
+    }
+    if clock.stamp_decreases > 0 {
+        let _ = writeln!(
+            text,
+            "  {} stamps decreased, by {} ns at most",
+            clock.stamp_decreases, clock.largest_decrease_ns
+        );
+    }
+}
+
+fn reason(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Signal => "stopped by a signal",
+        Stop::Count => "as many frames as asked for",
+        Stop::Duration => "the time asked for is over",
+        Stop::ReaderGone => "the reader is gone",
+        Stop::InterfaceGone => "the interface is gone",
+        Stop::WriteError => "the output failed",
+        Stop::InternalError => "stopped by an internal error",
+    }
+}
+
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn signed(number: i64) -> String {
+    let sign = if number < 0 { '−' } else { '+' };
+    format!("{sign}{}", grouped(number.unsigned_abs()))
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.2} GB", bytes as f64 / 1e9),
+    }
+}
+
+fn span(ns: u64) -> String {
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
+        _ => format!("{:.1} s", ns as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(signed(-1_000_000_000), "−1,000,000,000");
+        assert_eq!(size(1_500), "1.5 kB");
+        assert_eq!(span(16_000_000_000), "16.0 s");
+        assert_eq!(span(512), "512 ns");
+    }
+}

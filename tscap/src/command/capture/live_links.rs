@@ -1,0 +1,175 @@
+//! The attached interfaces while the capture runs: they can be renumbered by a
+//! move to another namespace, or go away.
+
+use std::sync::Mutex;
+
+use crate::engine::InterfaceCounts;
+use crate::sys::bpf::XdpLink;
+use crate::sys::netdev::{self, Link, RxStats};
+use crate::xdp::{Attachment, CounterError, Counters, XdpMode};
+
+/// One interface.
+#[derive(Debug)]
+pub(super) struct LiveLink {
+    pub name: String,
+    pub mode: XdpMode,
+    link: XdpLink,
+    state: Mutex<State>,
+    /// Whether the kernel has counters of frames that the device missed.
+    counts_misses: bool,
+    /// Those at the start.
+    missed_before: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Every number that it has had, the current one last.
+    numbers: Vec<u32>,
+    is_gone: bool,
+    /// Frames missed since the start, as last read.
+    missed: u64,
+}
+
+/// All of them, in the file's order.
+#[derive(Debug)]
+pub(super) struct LiveLinks(pub Vec<LiveLink>);
+
+/// Frames that the device had to leave out for want of buffers: as libpcap
+/// counts them. Not `rx_dropped`, in which the kernel also counts frames that
+/// it drops after XDP has seen them.
+fn missed(stats: &RxStats) -> u64 {
+    stats.missed + stats.fifo
+}
+
+impl LiveLink {
+    /// Right after attaching; `before` as it was before.
+    pub fn new(before: &Link, attachment: Attachment) -> Self {
+        // Virtual devices (veth, tun, …) have no such counters of their own.
+        let stats = before.stats.as_ref().filter(|_| before.kind.is_none());
+        Self {
+            name: before.name.clone(),
+            mode: attachment.mode,
+            link: attachment.link,
+            state: Mutex::new(State {
+                numbers: vec![before.index],
+                is_gone: false,
+                missed: 0,
+            }),
+            counts_misses: stats.is_some(),
+            missed_before: stats.map_or(0, missed),
+        }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state
+            .lock()
+            .unwrap_or_else(|broken| broken.into_inner())
+    }
+
+    /// Its number now.
+    pub fn ifindex(&self) -> u32 {
+        self.state().numbers.last().copied().unwrap_or(0)
+    }
+
+    /// Looks whether it is still there and under which number; gives a new one.
+    fn refresh(&self) -> Option<u32> {
+        let now = self.link.ifindex().ok().flatten();
+        let mut state = self.state();
+        match now {
+            None => state.is_gone = true,
+            Some(number) if state.numbers.last() != Some(&number) => {
+                state.numbers.push(number);
+                return Some(number);
+            }
+            Some(_) => {}
+        }
+        None
+    }
+
+    fn counts(&self, counters: &Counters) -> Result<InterfaceCounts, CounterError> {
+        let numbers = self.state().numbers.clone();
+        let mut counts = InterfaceCounts::default();
+        for number in numbers {
+            counts.losses += counters.losses(number)?;
+        }
+        // Only while it can be seen in this namespace; else the last reading.
+        if let Ok(Some(link)) = netdev::by_index(self.ifindex())
+            && link.name == self.name
+            && let Some(stats) = &link.stats
+        {
+            self.state().missed = missed(stats).saturating_sub(self.missed_before);
+        }
+        counts.ifdrop = self.counts_misses.then(|| self.state().missed);
+        Ok(counts)
+    }
+}
+
+impl LiveLinks {
+    /// Index in the file of the interface with this number, also if it has got
+    /// it just now.
+    pub fn resolve(&self, ifindex: u32) -> Option<u32> {
+        self.find(ifindex).or_else(|| {
+            for live in &self.0 {
+                live.refresh();
+            }
+            self.find(ifindex)
+        })
+    }
+
+    fn find(&self, ifindex: u32) -> Option<u32> {
+        let owner = |live: &LiveLink| live.state().numbers.last() == Some(&ifindex);
+        let earlier = |live: &LiveLink| live.state().numbers.contains(&ifindex);
+        let position = self.0.iter().position(owner);
+        let position = position.or_else(|| self.0.iter().position(earlier));
+        position.and_then(|index| u32::try_from(index).ok())
+    }
+
+    /// Looks after all of them: gives those that have gone by now and new
+    /// numbers loss counters of their own.
+    pub fn look_after(&self, counters: &mut Counters) -> Vec<&LiveLink> {
+        let mut gone = Vec::new();
+        for live in &self.0 {
+            let was_gone = live.state().is_gone;
+            if let Some(number) = live.refresh() {
+                // Without them its losses would count under "other".
+                let _ = counters.announce(number);
+            }
+            if !was_gone && live.state().is_gone {
+                gone.push(live);
+            }
+        }
+        gone
+    }
+
+    /// Whether none is left.
+    pub fn all_gone(&self) -> bool {
+        self.0.iter().all(|live| live.state().is_gone)
+    }
+
+    /// Two interfaces that have got the same number in two namespaces: their
+    /// frames can't be told apart.
+    pub fn collision(&self) -> Option<(&str, &str)> {
+        self.0.iter().enumerate().find_map(|(index, live)| {
+            let same =
+                |other: &&LiveLink| other.ifindex() == live.ifindex() && !other.state().is_gone;
+            let other = self.0[index + 1..].iter().find(same)?;
+            (!live.state().is_gone).then_some((live.name.as_str(), other.name.as_str()))
+        })
+    }
+
+    /// The counts of each.
+    pub fn counts(&self, counters: &Counters) -> Result<Vec<InterfaceCounts>, CounterError> {
+        self.0.iter().map(|live| live.counts(counters)).collect()
+    }
+
+    /// Detaches the programs. An interface that is gone has none any more.
+    pub fn detach(&self) -> std::io::Result<()> {
+        for live in &self.0 {
+            match live.link.detach() {
+                Err(error) if error.raw_os_error() != Some(libc::ENOLINK) => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

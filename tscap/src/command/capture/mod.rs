@@ -1,0 +1,49 @@
+//! `tscap capture`: prepare, run, account.
+
+mod console;
+mod live_links;
+mod offloads;
+mod prepare;
+mod session;
+mod signals;
+mod start;
+mod summary;
+
+pub use summary::{ClockSummary, InterfaceSummary, Stop, Summary};
+
+use super::{Exit, Failure};
+use crate::cli::CapturePlan;
+use crate::xdp::{PROGRAMS, program_name};
+
+/// Which programs to run: what tests replace.
+#[derive(Clone, Debug)]
+pub struct Programs<'a> {
+    /// The eBPF object.
+    pub object: &'a [u8],
+    /// Name of the program in it.
+    pub name: &'a str,
+    /// The CPUs that get a ring; `None` for all that are online.
+    pub ring_cpus: Option<Vec<u32>>,
+}
+
+/// Runs the capture.
+pub fn run(plan: &CapturePlan) -> Result<Exit, Failure> {
+    let programs = Programs {
+        object: PROGRAMS,
+        name: program_name(plan.clock),
+        ring_cpus: None,
+    };
+    run_with(plan, &programs).map(|(exit, _)| exit)
+}
+
+/// Runs the capture with other programs than its own.
+pub fn run_with(
+    plan: &CapturePlan,
+    programs: &Programs<'_>,
+) -> Result<(Exit, Option<Summary>), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = super::Hint::trying(runtime, "cannot start the tokio runtime")?;
+    runtime.block_on(session::run(plan, programs))
+}

@@ -1,0 +1,140 @@
+//! Receive offloads: which are in force, what attaching changed, and turning
+//! off those that hide frames as they arrived.
+
+use std::collections::BTreeMap;
+
+use crate::sys::ethtool::{self, Feature};
+
+/// Offloads that make the file differ from what arrived, by the kernel's names:
+/// the tag stripped, or several frames made one. In native mode XDP runs before
+/// software GRO, so only the hardware's matter.
+const HIDING: [(&str, &str); 4] = [
+    (
+        "rx-vlan-hw-parse",
+        "the VLAN tag is stripped before XDP and would be missing from the file",
+    ),
+    (
+        "rx-vlan-stag-hw-parse",
+        "the 802.1ad tag is stripped before XDP and would be missing from the file",
+    ),
+    ("rx-lro", "the device merges frames before XDP sees them"),
+    ("rx-gro-hw", "the device merges frames before XDP sees them"),
+];
+/// In generic mode also this one.
+const HIDING_GENERIC: (&str, &str) = (
+    "rx-gro",
+    "the stack merges frames before generic XDP sees them",
+);
+
+/// Features as the kernel lists them; empty where there are none to be had.
+pub(super) fn read(interface: &str) -> BTreeMap<String, Feature> {
+    ethtool::features(interface).unwrap_or_default()
+}
+
+/// The receive offloads that are named in the file.
+pub(super) fn for_file(features: &BTreeMap<String, Feature>) -> BTreeMap<String, bool> {
+    HIDING
+        .iter()
+        .chain([&HIDING_GENERIC])
+        .filter_map(|(name, _)| Some(((*name).to_owned(), features.get(*name)?.on)))
+        .collect()
+}
+
+/// Those in force that hide frames, with the reason. `generic`: the mode.
+pub(super) fn hiding(
+    features: &BTreeMap<String, Feature>,
+    generic: bool,
+) -> Vec<(&'static str, &'static str)> {
+    let more = generic.then_some(&HIDING_GENERIC);
+    HIDING
+        .iter()
+        .chain(more)
+        .filter(|(name, _)| features.get(*name).is_some_and(|feature| feature.on))
+        .copied()
+        .collect()
+}
+
+/// Names of features that differ, with the new state.
+pub(super) fn changes(
+    before: &BTreeMap<String, Feature>,
+    after: &BTreeMap<String, Feature>,
+) -> Vec<(String, bool)> {
+    after
+        .iter()
+        .filter(|(name, now)| before.get(*name).is_some_and(|was| was.on != now.on))
+        .map(|(name, now)| (name.clone(), now.on))
+        .collect()
+}
+
+/// Offloads turned off; turned on again on drop.
+#[derive(Debug)]
+pub(super) struct TurnedOff {
+    interface: String,
+    names: Vec<String>,
+}
+
+impl TurnedOff {
+    /// Turns off those of `names` that the device lets go.
+    pub fn new(interface: &str, names: &[&str]) -> Result<Self, ethtool::EthtoolError> {
+        let off: Vec<_> = names
+            .iter()
+            .map(|name| ((*name).to_owned(), false))
+            .collect();
+        // Made first: if only some go off, they are put back.
+        let turned_off = Self {
+            interface: interface.to_owned(),
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        ethtool::set_features(interface, &off)?;
+        Ok(turned_off)
+    }
+}
+
+impl Drop for TurnedOff {
+    fn drop(&mut self) {
+        let on: Vec<_> = self.names.drain(..).map(|name| (name, true)).collect();
+        if let Err(error) = ethtool::set_features(&self.interface, &on) {
+            eprintln!(
+                "warning: cannot restore offloads of {}: {error}",
+                self.interface
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn features(on: &[&str]) -> BTreeMap<String, Feature> {
+        ["rx-vlan-hw-parse", "rx-gro", "tx-tcp-segmentation"]
+            .into_iter()
+            .map(|name| {
+                let on = on.contains(&name);
+                (name.to_owned(), Feature { on, fixed: false })
+            })
+            .collect()
+    }
+
+    #[test]
+    fn gro_matters_in_generic_mode_only() {
+        let all = features(&["rx-vlan-hw-parse", "rx-gro"]);
+        let names = |generic| hiding(&all, generic).into_iter().map(|(name, _)| name);
+        assert_eq!(names(false).collect::<Vec<_>>(), ["rx-vlan-hw-parse"]);
+        assert_eq!(
+            names(true).collect::<Vec<_>>(),
+            ["rx-vlan-hw-parse", "rx-gro"]
+        );
+        assert!(hiding(&features(&[]), true).is_empty());
+    }
+
+    #[test]
+    fn what_attaching_changed_is_named() {
+        let before = features(&["tx-tcp-segmentation"]);
+        assert_eq!(
+            changes(&before, &features(&[])),
+            [("tx-tcp-segmentation".to_owned(), false)]
+        );
+        assert!(changes(&before, &before).is_empty());
+    }
+}

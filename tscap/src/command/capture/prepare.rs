@@ -1,0 +1,234 @@
+//! Everything that is checked before the machine is touched.
+
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+
+use tscap_common::ring::{MIN_RING_BYTES, value_size};
+
+use crate::cli::{CapturePlan, Target};
+use crate::command::{Failure, Hint};
+use crate::engine::{Output, PreparedFile};
+use crate::sys::caps::{self, Capability};
+use crate::sys::netdev::{self, Link};
+use crate::sys::{affinity, system};
+
+/// All rings together take at most this many bytes by default.
+const DEFAULT_TOTAL_BYTES: usize = 512 << 20;
+/// A default ring is at most this long: it rides out about 20 ms of the fastest
+/// traffic.
+const DEFAULT_LONGEST: usize = 64 << 20;
+/// A default ring is at least this long, on machines of up to 64 CPUs.
+const DEFAULT_SHORTEST: usize = 16 << 20;
+/// Not even then more than this.
+const DEFAULT_LIMIT_BYTES: usize = 1 << 30;
+
+/// The privileges that loading and attaching need.
+const NEEDED: [Capability; 3] = [Capability::Bpf, Capability::NetAdmin, Capability::Perfmon];
+
+/// Refuses early what the kernel would refuse with a bare EPERM.
+pub(super) fn check_privileges() -> Result<(), Failure> {
+    let missing = caps::missing(&NEEDED).trying("cannot read this process's capabilities")?;
+    if !missing.is_empty() {
+        let names: Vec<_> = missing.iter().map(Capability::to_string).collect();
+        return Err(Failure::new(format!(
+            "cannot load XDP programs: this process lacks {}",
+            names.join(", ")
+        ))
+        .hint("run as root, or: setcap cap_bpf,cap_net_admin,cap_perfmon,cap_net_raw+ep tscap"));
+    }
+    if !caps::in_initial_user_namespace() {
+        return Err(Failure::new(
+            "cannot load XDP programs: inside a user namespace capabilities don't reach BPF",
+        )
+        .hint("run in the initial user namespace (not in a rootless container)"));
+    }
+    Ok(())
+}
+
+/// Refuses kernels on which a ring could get two producers.
+pub(super) fn check_kernel() -> Result<(), Failure> {
+    if system::is_preempt_rt() {
+        return Err(Failure::new(
+            "cannot capture on a PREEMPT_RT kernel: there one XDP program may interrupt another \
+             on the same CPU, and a ring would get two producers",
+        )
+        .hint("boot a kernel without PREEMPT_RT"));
+    }
+    Ok(())
+}
+
+/// Looks up an interface and checks that frames can be captured on it.
+pub(super) fn interface(name: &str) -> Result<Link, Failure> {
+    let link = netdev::by_name(name)
+        .trying(format!("cannot look up interface {name}"))?
+        .ok_or_else(|| {
+            Failure::new(format!("cannot capture on {name}: no such interface here"))
+                .hint("tscap capture -D lists the interfaces of this network namespace")
+        })?;
+    if !link.is_ethernet() {
+        return Err(Failure::new(format!(
+            "cannot capture on {name}: it carries no Ethernet frames (link type {})",
+            link.link_type
+        ))
+        .hint("capture on the Ethernet interface below it, or use tcpdump"));
+    }
+    if !link.is_up {
+        return Err(
+            Failure::new(format!("cannot capture on {name}: it is down"))
+                .hint(format!("ip link set dev {name} up")),
+        );
+    }
+    Ok(link)
+}
+
+/// The length of each ring, checked against the memory there is.
+pub(super) fn ring_bytes(asked: Option<usize>, rings: usize) -> Result<usize, Failure> {
+    let bytes = asked.unwrap_or_else(|| default_ring_bytes(rings));
+    let total = rings.saturating_mul(value_size(bytes)) as u64;
+    let available = system::memory_available_bytes();
+    if let Ok(available) = available
+        && total > available
+    {
+        return Err(Failure::new(format!(
+            "cannot make {rings} rings of {} MiB: that is {} MiB, and {} MiB of memory are \
+             available",
+            bytes >> 20,
+            total >> 20,
+            available >> 20
+        ))
+        .hint("give a smaller --ring-size"));
+    }
+    Ok(bytes)
+}
+
+/// 64 MiB with up to 8 CPUs, then less, so that all together stay at 512 MiB;
+/// but not under 16 MiB up to 64 CPUs, and never more than 1 GiB together.
+fn default_ring_bytes(rings: usize) -> usize {
+    let share = |total: usize| {
+        let share = (total / rings.max(1)).max(MIN_RING_BYTES);
+        1 << share.ilog2()
+    };
+    share(DEFAULT_TOTAL_BYTES)
+        .clamp(DEFAULT_SHORTEST, DEFAULT_LONGEST)
+        .min(share(DEFAULT_LIMIT_BYTES))
+}
+
+/// The CPU for the converter: as asked, or the last one allowed, which is the
+/// least likely to serve receive interrupts.
+pub(super) fn converter_cpu(asked: Option<u32>) -> Result<u32, Failure> {
+    let allowed = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
+    match asked {
+        Some(cpu) if allowed.contains(&cpu) => Ok(cpu),
+        Some(cpu) => Err(Failure::new(format!(
+            "cannot pin the converter to CPU {cpu}: this process may run on {allowed:?}"
+        ))
+        .hint("give --converter-cpu one of these")),
+        None => allowed
+            .last()
+            .copied()
+            .ok_or_else(|| Failure::new("this process may run on no CPU")),
+    }
+}
+
+/// The output, opened but not touched yet.
+#[derive(Debug)]
+pub(super) enum Opened {
+    File(PreparedFile),
+    Stdout(File),
+}
+
+/// Opens the output.
+pub(super) fn open(target: &Target) -> Result<Opened, Failure> {
+    match target {
+        Target::Path(path) => PreparedFile::open(path)
+            .trying(format!("cannot write to {target}"))
+            .map(Opened::File)
+            .map_err(|failure| failure.hint("give -w a file in a folder that you may write to")),
+        Target::Stdout => {
+            if io::stdout().is_terminal() {
+                return Err(Failure::new("cannot write pcapng to a terminal")
+                    .hint("pipe it into a reader: tscap capture … -w - | tshark -r -"));
+            }
+            // Straight to the descriptor: Rust's own stdout would buffer lines.
+            let copy = io::stdout().as_fd().try_clone_to_owned();
+            let copy = copy.trying("cannot write to standard output")?;
+            Ok(Opened::Stdout(File::from(copy)))
+        }
+    }
+}
+
+impl Opened {
+    /// Empties a file; from here on it is this capture's.
+    pub(super) fn start(self) -> io::Result<Output> {
+        match self {
+            Self::File(file) => file.start(),
+            Self::Stdout(file) => Ok(Output::stream(file)),
+        }
+    }
+}
+
+/// The parts of the plan that depend on the machine.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub interfaces: Vec<Link>,
+    pub ring_cpus: Vec<u32>,
+    pub possible_cpus: u32,
+    pub ring_bytes: usize,
+    pub converter_cpu: u32,
+}
+
+/// Checks the plan against the machine.
+pub(super) fn check(plan: &CapturePlan, ring_cpus: Option<Vec<u32>>) -> Result<Machine, Failure> {
+    check_privileges()?;
+    check_kernel()?;
+    let interfaces = plan
+        .interfaces
+        .iter()
+        .map(|name| interface(name))
+        .collect::<Result<Vec<_>, _>>()?;
+    let ring_cpus = match ring_cpus {
+        Some(cpus) => cpus,
+        None => system::online_cpus().trying("cannot list the online CPUs")?,
+    };
+    Ok(Machine {
+        interfaces,
+        possible_cpus: system::possible_cpus().trying("cannot count the possible CPUs")?,
+        ring_bytes: ring_bytes(plan.ring_bytes, ring_cpus.len())?,
+        converter_cpu: converter_cpu(plan.converter_cpu)?,
+        ring_cpus,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_rings_never_take_gigabytes() {
+        for (cpus, mib) in [
+            (1, 64),
+            (2, 64),
+            (8, 64),
+            (16, 32),
+            (64, 16),
+            (128, 8),
+            (1024, 1),
+        ] {
+            assert_eq!(default_ring_bytes(cpus), mib << 20, "{cpus} CPUs");
+            assert!(cpus * default_ring_bytes(cpus) <= 1 << 30);
+        }
+    }
+
+    #[test]
+    fn rings_beyond_memory_are_refused() {
+        let failure = ring_bytes(Some(256 << 20), 1 << 20)
+            .unwrap_err()
+            .to_string();
+        assert!(failure.contains("rings of 256 MiB"), "{failure}");
+        assert!(
+            failure.contains("hint: give a smaller --ring-size"),
+            "{failure}"
+        );
+    }
+}

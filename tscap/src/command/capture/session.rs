@@ -1,0 +1,372 @@
+//! A capture from start to end: what ends it, and the accounting.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tokio::time::MissedTickBehavior;
+
+use super::console::{Console, Progress};
+use super::prepare;
+use super::signals::Signals;
+use super::start::{self, Running};
+use super::summary::{ClockSummary, InterfaceSummary, Stop, Summary, VERSION};
+use super::{Exit, Failure, Programs};
+use crate::cli::CapturePlan;
+use crate::clock::{HostClocks, Reference};
+use crate::command::Hint;
+use crate::engine::{Event, Finished, Observed, Totals};
+use crate::sys::bpf::wait_for_running_programs;
+use crate::sys::timex::{ClockSetWatch, KernelClock};
+
+/// How often the interfaces are looked after.
+const LINKS_EVERY: Duration = Duration::from_millis(200);
+/// How often progress is said and the counters are read for the file.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+/// How often a stopped converter is looked for.
+const JOIN_EVERY: Duration = Duration::from_millis(2);
+
+/// Runs the whole capture.
+pub(super) async fn run(
+    plan: &CapturePlan,
+    programs: &Programs<'_>,
+) -> Result<(Exit, Option<Summary>), Failure> {
+    let mut console = Console::new(plan);
+    // First of all, so that no signal finds the machine half changed.
+    let mut signals = Signals::new().trying("cannot catch signals")?;
+    let machine = prepare::check(plan, programs.ring_cpus.clone())?;
+    let opened = prepare::open(&plan.target)?;
+    let loaded = start::load(plan, programs, &machine)?;
+    let mut running = start::start(plan, &machine, loaded, opened, &mut console).await?;
+
+    observe(&running)?;
+    console.ready(&readiness(
+        plan,
+        &running,
+        machine.ring_bytes,
+        machine.ring_cpus.len(),
+    ));
+    let stop = watch(plan, &mut running, &mut signals, &mut console).await?;
+    finish(plan, running, stop, &mut signals, &mut console).await
+}
+
+fn readiness(plan: &CapturePlan, running: &Running, ring_bytes: usize, rings: usize) -> String {
+    let interfaces: Vec<_> = running
+        .links
+        .0
+        .iter()
+        .map(|live| format!("{} ({})", live.name, live.mode.name()))
+        .collect();
+    format!(
+        "capturing on {}, clock {} ±{} ns, {rings} rings of {} KiB",
+        interfaces.join(", "),
+        plan.clock.name(),
+        running.shared.host_bound_ns.load(Ordering::Relaxed),
+        ring_bytes >> 10,
+    )
+}
+
+/// Reads what goes into the statistics blocks.
+fn observe(running: &Running) -> Result<Observed, Failure> {
+    let interfaces = running.links.counts(&running.loaded.counters);
+    let observed = Observed {
+        interfaces: interfaces.trying("cannot account for the frames")?,
+        utc_bound_ns: KernelClock::read()
+            .ok()
+            .filter(|clock| clock.synchronised)
+            .map(|clock| clock.max_error_ns),
+    };
+    if let Ok(mut shared) = running.shared.observed.lock() {
+        shared.clone_from(&observed);
+    }
+    Ok(observed)
+}
+
+/// Waits for whatever ends the capture.
+async fn watch(
+    plan: &CapturePlan,
+    running: &mut Running,
+    signals: &mut Signals,
+    console: &mut Console,
+) -> Result<Stop, Failure> {
+    let clock_set = ClockSetWatch::new()
+        .and_then(ClockSetWatch::register)
+        .trying("cannot watch the system clock for steps")?;
+    let mut links = tokio::time::interval(LINKS_EVERY);
+    links.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut progress = tokio::time::interval(PROGRESS_EVERY);
+    progress.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    progress.tick().await;
+    let deadline = plan.duration.map(|duration| running.started + duration);
+    let deadline = async {
+        match deadline {
+            Some(at) => tokio::time::sleep_until(at.into()).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(deadline);
+    let mut rate = Rate::new(running.started);
+
+    loop {
+        tokio::select! {
+            () = signals.next() => return Ok(Stop::Signal),
+            () = &mut deadline => return Ok(Stop::Duration),
+            event = running.events.recv() => match event {
+                Some(event) => if let Some(stop) = heed(plan, event, console) {
+                    return Ok(stop);
+                },
+                None => return Ok(Stop::InternalError),
+            },
+            _ = links.tick() => {
+                for gone in running.links.look_after(&mut running.loaded.counters) {
+                    console.error(&format!("interface {} is gone", gone.name));
+                }
+                if running.links.all_gone() {
+                    return Ok(Stop::InterfaceGone);
+                }
+                if let Some((one, other)) = running.links.collision() {
+                    console.error(&format!(
+                        "{one} and {other} now have the same number in two namespaces: their \
+                         frames can't be told apart"
+                    ));
+                    return Ok(Stop::InternalError);
+                }
+            }
+            _ = progress.tick() => {
+                let observed = observe(running)?;
+                console.progress(&rate.progress(running, &observed)?);
+            }
+            ready = clock_set.readable() => {
+                let mut ready = ready.trying("cannot watch the system clock for steps")?;
+                ready.clear_ready();
+                // Look at the clock now: the shorter the time between two
+                // cross-timestamps, the fewer stamps are ambiguous.
+                if ready.get_inner().was_set().unwrap_or(false) {
+                    running.converter.thread().unpark();
+                }
+            }
+        }
+    }
+}
+
+/// Says what the converter has to say; gives the reason if it ends the capture.
+fn heed(plan: &CapturePlan, event: Event, console: &mut Console) -> Option<Stop> {
+    match event {
+        Event::CountReached => Some(Stop::Count),
+        Event::ReaderGone => Some(Stop::ReaderGone),
+        Event::WriteFailed(error) => {
+            console.error(&format!(
+                "cannot write to {}: {error}\n\
+                 hint: make room, or give -w another place; the file ends with its last whole frame",
+                plan.target
+            ));
+            Some(Stop::WriteError)
+        }
+        Event::Corrupt(corrupt) => {
+            console.error(&format!("{corrupt}: please report this"));
+            Some(Stop::InternalError)
+        }
+        Event::Stepped { step_ns } => {
+            console.stepped(step_ns);
+            None
+        }
+    }
+}
+
+/// The rate since the last progress.
+struct Rate {
+    started: Instant,
+    latest: Instant,
+    written: u64,
+}
+
+impl Rate {
+    fn new(started: Instant) -> Self {
+        Self {
+            started,
+            latest: started,
+            written: 0,
+        }
+    }
+
+    fn progress(&mut self, running: &Running, observed: &Observed) -> Result<Progress, Failure> {
+        let now = Instant::now();
+        let shared = &running.shared;
+        let written = shared.written.load(Ordering::Relaxed);
+        let since = now.duration_since(self.latest).as_secs_f64();
+        let peak = shared.peak_fill.swap(0, Ordering::Relaxed);
+        let other = running.loaded.counters.other_losses();
+        let lost = observed
+            .interfaces
+            .iter()
+            .map(|counts| counts.losses.total());
+        let progress = Progress {
+            seconds: now.duration_since(self.started).as_secs_f64(),
+            seen: running
+                .loaded
+                .counters
+                .seen()
+                .trying("cannot account for the frames")?,
+            written,
+            bytes: shared.bytes.load(Ordering::Relaxed),
+            drops: lost.sum::<u64>() + other.map_or(0, |losses| losses.total()),
+            rate: (written - self.written) as f64 / since.max(1e-9),
+            ring_fill: peak as f64 / shared.ring_bytes.load(Ordering::Relaxed).max(1) as f64,
+            host_bound_ns: shared.host_bound_ns.load(Ordering::Relaxed),
+        };
+        self.latest = now;
+        self.written = written;
+        Ok(progress)
+    }
+}
+
+/// Detaches, drains, accounts.
+async fn finish(
+    plan: &CapturePlan,
+    mut running: Running,
+    mut stop: Stop,
+    signals: &mut Signals,
+    console: &mut Console,
+) -> Result<(Exit, Option<Summary>), Failure> {
+    let seconds = running.started.elapsed().as_secs_f64();
+    running
+        .links
+        .detach()
+        .trying("cannot detach the XDP program")?;
+    if wait_for_running_programs().is_err() {
+        settle(&running).await?;
+    }
+    running.shared.request_stop();
+    running.converter.thread().unpark();
+    while !running.converter.is_finished() {
+        tokio::select! {
+            () = tokio::time::sleep(JOIN_EVERY) => {}
+            () = signals.next() => {
+                console.error("aborted: frames still in the rings are lost");
+                return Ok((Exit::Aborted, None));
+            }
+        }
+    }
+    let observed = observe(&running)?;
+    let counters = &running.loaded.counters;
+    let seen = counters.seen().trying("cannot account for the frames")?;
+    let other = counters
+        .other_losses()
+        .trying("cannot account for the frames")?;
+    let Ok(mut finished) = running.converter.join() else {
+        return Err(Failure::new(
+            "the converter thread panicked: please report this",
+        ));
+    };
+    // What it said last may be an error that nobody has heard yet.
+    while let Ok(event) = running.events.try_recv() {
+        if let Some(late) = heed(plan, event, console)
+            && stop.is_wanted()
+            && !late.is_wanted()
+        {
+            stop = late;
+        }
+    }
+
+    let totals = finished.totals(seen, &observed, other);
+    let at = HostClocks.read().mono[1];
+    let is_complete = finished
+        .write_last_statistics(at, &observed, &totals)
+        .inspect_err(|error| {
+            let cause = std::error::Error::source(error).unwrap_or(error);
+            console.error(&format!(
+                "cannot write the last statistics to {}: {cause}",
+                plan.target
+            ));
+        })
+        .is_ok();
+    let summary = summarise(
+        plan,
+        &running.links,
+        &finished,
+        &totals,
+        &observed,
+        stop,
+        seconds,
+    );
+    console.summary(&summary);
+    let exit = match (totals.add_up(), stop.is_wanted() && is_complete) {
+        (false, _) => Exit::DoesNotAddUp,
+        (true, true) => Exit::Success,
+        (true, false) => Exit::Fault,
+    };
+    Ok((exit, Some(summary)))
+}
+
+/// Waits until no program counts any more, where the kernel can't be asked: at
+/// most a second.
+async fn settle(running: &Running) -> Result<(), Failure> {
+    let mut before = None;
+    for _ in 0..50 {
+        let seen = running.loaded.counters.seen();
+        let seen = Some(seen.trying("cannot account for the frames")?);
+        if seen == before {
+            return Ok(());
+        }
+        before = seen;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Err(io::Error::from(io::ErrorKind::TimedOut)).trying("cannot wait for the XDP program to end")
+}
+
+fn summarise(
+    plan: &CapturePlan,
+    links: &super::live_links::LiveLinks,
+    finished: &Finished,
+    totals: &Totals,
+    observed: &Observed,
+    stop: Stop,
+    seconds: f64,
+) -> Summary {
+    let interfaces = links
+        .0
+        .iter()
+        .zip(&observed.interfaces)
+        .zip(&finished.batch.counts)
+        .map(|((live, observed), written)| {
+            let mut outcomes = observed.losses;
+            outcomes += written.outcomes;
+            InterfaceSummary {
+                name: live.name.clone(),
+                ifindex: live.ifindex(),
+                xdp_mode: live.mode.name().into(),
+                seen: written.written + outcomes.total(),
+                written: written.written,
+                outcomes,
+                ifdrop: observed.ifdrop,
+            }
+        })
+        .collect();
+    let tracker = &finished.tracker;
+    let source = tracker.source();
+    Summary {
+        v: VERSION,
+        file: plan.target.to_string(),
+        seconds,
+        seen: totals.seen,
+        written: totals.written,
+        bytes_written: finished.output.length(),
+        outcomes: totals.outcomes,
+        adds_up: totals.add_up(),
+        interfaces,
+        clock: ClockSummary {
+            source: source.name().into(),
+            path: source.path().into(),
+            ordered: source.is_ordered(),
+            host_bound_ns: tracker.host_bound_ns(),
+            synchronised: observed.utc_bound_ns.is_some(),
+            utc_bound_ns: observed.utc_bound_ns,
+            segments: tracker.segments().to_vec(),
+            steps: tracker.segments().len() as u64 - 1,
+            stamp_decreases: finished.batch.stamp_decreases,
+            largest_decrease_ns: finished.batch.largest_decrease,
+            ambiguous: finished.batch.ambiguous,
+        },
+        stopped_by: stop,
+    }
+}

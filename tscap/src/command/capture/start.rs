@@ -1,0 +1,354 @@
+//! From a checked plan to a running capture.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::Programs;
+use super::console::Console;
+use super::live_links::{LiveLink, LiveLinks};
+use super::offloads::{self, TurnedOff};
+use super::prepare::{Machine, Opened};
+use crate::cli::{CapturePlan, Offloads};
+use crate::clock::{HostClocks, Reference, Tracker};
+use crate::command::{Failure, Hint};
+use crate::engine::{Converter, Event, Finished, Output, Shared};
+use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
+use crate::ring::Consumer;
+use crate::sys::netdev::{self, Link};
+use crate::sys::promisc::Promiscuous;
+use crate::sys::{affinity, ethtool, system};
+use crate::xdp::{AttachError, LoadError, LoadOptions, Loaded, ModeChoice, XdpMode, attach};
+
+/// Brackets taken before the first frame: they narrow the offset to about the
+/// time between two clock reads, in about a millisecond.
+const FIRST_BRACKETS: u32 = 5_000;
+/// Some drivers take the link down to attach; it is given this long to come up.
+const LINK_UP_WITHIN: Duration = Duration::from_secs(10);
+
+/// A capture with its programs attached.
+pub(super) struct Running {
+    pub loaded: Loaded,
+    pub links: Arc<LiveLinks>,
+    pub shared: Arc<Shared>,
+    pub events: UnboundedReceiver<Event>,
+    pub converter: JoinHandle<Finished>,
+    pub started: Instant,
+    /// What is in force as long as the capture runs; restored on drop.
+    pub _in_force: (Vec<Promiscuous>, Vec<TurnedOff>),
+}
+
+/// Loads the program and maps its rings.
+pub(super) fn load(
+    plan: &CapturePlan,
+    programs: &Programs<'_>,
+    machine: &Machine,
+) -> Result<Loaded, Failure> {
+    let options = LoadOptions {
+        object: programs.object,
+        program: programs.name,
+        ring_bytes: machine.ring_bytes,
+        ring_cpus: &machine.ring_cpus,
+        possible_cpus: machine.possible_cpus,
+        snaplen: plan.snaplen,
+        packet_meta: plan.packet_meta,
+    };
+    let mut loaded = Loaded::load(&options).map_err(|error| {
+        let hint = load_hint(&error);
+        let what = format!("cannot load the XDP program {}", programs.name);
+        let failure = Err::<(), _>(error).trying(what).expect_err("it is one");
+        failure.hint(hint)
+    })?;
+    for link in &machine.interfaces {
+        loaded
+            .counters
+            .announce(link.index)
+            .trying("cannot set up the loss counters")?;
+    }
+    Ok(loaded)
+}
+
+fn load_hint(error: &LoadError) -> &'static str {
+    match error.os_error() {
+        Some(libc::ENOMEM) => "give a smaller --ring-size",
+        Some(libc::EPERM | libc::EACCES) => {
+            "run as root; in a container the host must grant CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON"
+        }
+        _ => "tscap needs Linux 6.1 or later on x86-64 with BPF and XDP; --clock tai as well",
+    }
+}
+
+/// Attaches, writes the headers and starts the converter.
+pub(super) async fn start(
+    plan: &CapturePlan,
+    machine: &Machine,
+    mut loaded: Loaded,
+    opened: Opened,
+    console: &mut Console,
+) -> Result<Running, Failure> {
+    let mut clocks = HostClocks;
+    let mut tracker = first_brackets(plan, &mut clocks)?;
+
+    let mut promiscuous = Vec::new();
+    let mut turned_off = Vec::new();
+    let mut live = Vec::new();
+    let mut described = Vec::new();
+    for link in &machine.interfaces {
+        if plan.promiscuous {
+            promiscuous.extend(make_promiscuous(link, console));
+        }
+        let generic = plan.xdp_mode == ModeChoice::Generic;
+        if plan.offloads == Offloads::Off {
+            turned_off.extend(turn_off(link, generic, console)?);
+        }
+        let before = offloads::read(&link.name);
+        let attachment = attach(&mut loaded, link, plan.xdp_mode).map_err(attach_failure)?;
+        if let Some(refusal) = &attachment.fallback {
+            console.warning(&format!(
+                "{}: the driver refused native XDP ({refusal}); using generic mode",
+                link.name
+            ));
+        }
+        let after = offloads::read(&link.name);
+        say_changes(
+            link,
+            attachment.mode,
+            &offloads::changes(&before, &after),
+            console,
+        );
+        let generic = attachment.mode == XdpMode::Generic;
+        if generic {
+            console.warning(&format!(
+                "{}: in generic mode frames may be aggregates (GRO, GSO), not what arrived",
+                link.name
+            ));
+            if plan.offloads == Offloads::Off {
+                turned_off.extend(turn_off(link, true, console)?);
+            }
+        }
+        let in_force = offloads::read(&link.name);
+        for (name, why) in offloads::hiding(&in_force, generic) {
+            console.warning(&format!(
+                "{}: {name} is on: {why} (--offloads off turns it off for the capture)",
+                link.name
+            ));
+        }
+        let in_file = offloads::for_file(&in_force);
+        described.push(describe(plan, link, attachment.mode, in_file));
+        live.push(LiveLink::new(link, attachment));
+    }
+    let links = Arc::new(LiveLinks(live));
+
+    tracker.observe(&clocks.read());
+    let start = tracker.real_at(tracker.current().until);
+    let mut file = FileWriter::new(&section(), &described, start).trying("cannot make headers")?;
+    let output = write_headers(plan, opened, &mut file)?;
+
+    let (tell, events) = unbounded_channel();
+    let shared = Arc::new(Shared::default());
+    let rings = loaded.rings.take().expect("taken here only");
+    let resolver = Arc::clone(&links);
+    let converter = Converter::new(
+        Consumer::all(rings),
+        clocks,
+        tracker,
+        output,
+        file,
+        plan.count,
+        Box::new(move |ifindex| resolver.resolve(ifindex)),
+        Arc::clone(&shared),
+        tell,
+    );
+    let converter = spawn(converter, machine.converter_cpu)?;
+    console.detail(&format!(
+        "converter pinned to CPU {}",
+        machine.converter_cpu
+    ));
+    wait_for_links(&machine.interfaces, console).await;
+    Ok(Running {
+        loaded,
+        links,
+        shared,
+        events,
+        converter,
+        started: Instant::now(),
+        _in_force: (promiscuous, turned_off),
+    })
+}
+
+fn first_brackets(plan: &CapturePlan, clocks: &mut HostClocks) -> Result<Tracker, Failure> {
+    // One reading is torn only if the clock was set in that very moment.
+    let mut tracker = (0..3)
+        .find_map(|_| Tracker::new(plan.clock, &clocks.read()))
+        .ok_or_else(|| {
+            Failure::new("cannot read the system clock: it is being set all the time")
+                .hint("find out what sets it: two time daemons at once?")
+        })?;
+    for _ in 0..FIRST_BRACKETS {
+        tracker.observe(&clocks.read());
+    }
+    Ok(tracker)
+}
+
+fn make_promiscuous(link: &Link, console: &mut Console) -> Option<Promiscuous> {
+    match Promiscuous::enable(link.index) {
+        Ok(guard) => Some(guard),
+        Err(error) => {
+            console.warning(&format!(
+                "{}: not promiscuous: {error} (-p leaves it as it is)",
+                link.name
+            ));
+            None
+        }
+    }
+}
+
+fn turn_off(
+    link: &Link,
+    generic: bool,
+    console: &mut Console,
+) -> Result<Option<TurnedOff>, Failure> {
+    let features = offloads::read(&link.name);
+    let names: Vec<_> = offloads::hiding(&features, generic)
+        .into_iter()
+        .map(|(name, _)| name)
+        .filter(|name| features.get(*name).is_some_and(|feature| !feature.fixed))
+        .collect();
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let guard = TurnedOff::new(&link.name, &names)
+        .trying(format!("cannot turn off offloads of {}", link.name))
+        .map_err(|failure| failure.hint("--offloads keep leaves them as they are"))?;
+    console.note(&format!(
+        "{}: turned off for the capture: {}",
+        link.name,
+        names.join(", ")
+    ));
+    Ok(Some(guard))
+}
+
+fn attach_failure(error: AttachError) -> Failure {
+    let hint = match &error {
+        AttachError::Busy {
+            interface,
+            program_ids,
+        } => format!(
+            "bpftool prog show id {program_ids} tells whose it is; stop its owner, or: \
+             ip link set dev {interface} xdp off"
+        ),
+        AttachError::Refused {
+            mode: XdpMode::Native,
+            ..
+        } => "--xdp-mode auto or generic works with every driver, but may show aggregates".into(),
+        _ => "dmesg may say more".into(),
+    };
+    Err::<(), _>(error)
+        .trying("cannot attach the XDP program")
+        .expect_err("it is one")
+        .hint(hint)
+}
+
+fn say_changes(link: &Link, mode: XdpMode, changes: &[(String, bool)], console: &mut Console) {
+    if !changes.is_empty() {
+        let changes: Vec<_> = changes
+            .iter()
+            .map(|(name, on)| format!("{name} {}", if *on { "on" } else { "off" }))
+            .collect();
+        console.note(&format!(
+            "{}: attaching changed offloads: {}",
+            link.name,
+            changes.join(", ")
+        ));
+    }
+    // `veth_xdp_set`, drivers/net/veth.c.
+    if mode == XdpMode::Native && link.kind.as_deref() == Some("veth") {
+        console.note(&format!(
+            "{}: native XDP on veth turns segmentation offload (TSO) of its peer off",
+            link.name
+        ));
+    }
+}
+
+fn describe(
+    plan: &CapturePlan,
+    link: &Link,
+    mode: XdpMode,
+    offloads: BTreeMap<String, bool>,
+) -> InterfaceInfo {
+    let driver = || ethtool::driver(&link.name).map(|driver| driver.name);
+    InterfaceInfo {
+        name: link.name.clone(),
+        description: link.alias.clone().or_else(driver),
+        mac: link.mac,
+        speed: ethtool::speed_bits_per_s(&link.name),
+        snaplen: plan.snaplen,
+        os: system::os(),
+        tscap: InterfaceOption::new(mode.name(), plan.clock, offloads),
+    }
+}
+
+fn section() -> SectionInfo {
+    SectionInfo {
+        hardware: system::hardware(),
+        os: system::os(),
+        application: concat!("tscap ", env!("CARGO_PKG_VERSION")).into(),
+    }
+}
+
+fn write_headers(
+    plan: &CapturePlan,
+    opened: Opened,
+    file: &mut FileWriter,
+) -> Result<Output, Failure> {
+    let mut output = opened
+        .start()
+        .trying(format!("cannot empty {}", plan.target))?;
+    if let Err(error) = output.write(&file.take()) {
+        // Half a header must not stay.
+        let _ = output.cut(0);
+        return Err(error)
+            .trying(format!("cannot write the file header to {}", plan.target))
+            .map_err(|failure| failure.hint("give -w a file where there is room"));
+    }
+    Ok(output)
+}
+
+fn spawn(converter: Converter<HostClocks>, cpu: u32) -> Result<JoinHandle<Finished>, Failure> {
+    let (pinned, is_pinned) = mpsc::channel();
+    let thread = std::thread::Builder::new()
+        .name("tscap-converter".into())
+        .spawn(move || {
+            // The receiver waits below.
+            let _ = pinned.send(affinity::pin_to(cpu));
+            converter.run()
+        })
+        .trying("cannot start the converter thread")?;
+    is_pinned
+        .recv()
+        .unwrap_or_else(|gone| Err(std::io::Error::other(gone)))
+        .trying(format!("cannot pin the converter to CPU {cpu}"))?;
+    Ok(thread)
+}
+
+/// Waits until every link that had carrier has it again.
+async fn wait_for_links(before: &[Link], console: &mut Console) {
+    let deadline = Instant::now() + LINK_UP_WITHIN;
+    for link in before.iter().filter(|link| link.has_carrier) {
+        let is_up = || match netdev::by_index(link.index) {
+            Ok(Some(now)) => now.has_carrier,
+            // Gone: the session finds out.
+            _ => true,
+        };
+        while !is_up() {
+            if Instant::now() > deadline {
+                console.warning(&format!("{}: the link has not come up again", link.name));
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}

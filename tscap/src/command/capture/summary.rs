@@ -1,0 +1,113 @@
+//! The result of a capture, for machines (JSON) and people.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Segment;
+use crate::engine::Outcomes;
+
+/// Version of the JSON objects.
+pub(super) const VERSION: u32 = 1;
+
+/// Why the capture ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// A signal.
+    Signal,
+    /// As many frames as asked for.
+    Count,
+    /// The time asked for is over.
+    Duration,
+    /// The other end of the pipe is gone.
+    ReaderGone,
+    /// No interface is left.
+    InterfaceGone,
+    /// The output can't be written any more.
+    WriteError,
+    /// A fault inside tscap.
+    InternalError,
+}
+
+impl Stop {
+    /// Whether the capture ended as the user wanted it to.
+    pub(super) fn is_wanted(self) -> bool {
+        matches!(
+            self,
+            Self::Signal | Self::Count | Self::Duration | Self::ReaderGone
+        )
+    }
+}
+
+/// One interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfaceSummary {
+    /// Its name at the start.
+    pub name: String,
+    /// Its number, as last known.
+    pub ifindex: u32,
+    /// "native" or "generic".
+    pub xdp_mode: String,
+    /// Frames that reached the program.
+    pub seen: u64,
+    /// Frames in the file.
+    pub written: u64,
+    /// Frames not in the file, by reason.
+    pub outcomes: Outcomes,
+    /// Frames that the device missed; null if it doesn't count them.
+    pub ifdrop: Option<u64>,
+}
+
+/// The clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockSummary {
+    /// Which clock stamped.
+    pub source: String,
+    /// By which path.
+    pub path: String,
+    /// Whether the read was ordered (fenced).
+    pub ordered: bool,
+    /// Greatest error against the host's CLOCK_REALTIME, ns.
+    pub host_bound_ns: u64,
+    /// Whether the kernel's clock is synchronised to something.
+    pub synchronised: bool,
+    /// The kernel's own bound on its clock against UTC, ns; null if it is not
+    /// synchronised.
+    pub utc_bound_ns: Option<u64>,
+    /// Every segment.
+    pub segments: Vec<Segment>,
+    /// How often the system clock was set.
+    pub steps: u64,
+    /// Stamps less than the one before on the same CPU.
+    pub stamp_decreases: u64,
+    /// The largest such decrease, ns.
+    pub largest_decrease_ns: u64,
+    /// Stamps taken while the clock was being set.
+    pub ambiguous: u64,
+}
+
+/// The result of a capture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Version of this object.
+    pub v: u32,
+    /// The file.
+    pub file: String,
+    /// From readiness to the end, s.
+    pub seconds: f64,
+    /// Frames that entered the programs.
+    pub seen: u64,
+    /// Frames in the file.
+    pub written: u64,
+    /// Length of the file, bytes.
+    pub bytes_written: u64,
+    /// Frames not in the file, by reason.
+    pub outcomes: Outcomes,
+    /// Whether `seen` is `written` plus all `outcomes`.
+    pub adds_up: bool,
+    /// Each interface, in the file's order.
+    pub interfaces: Vec<InterfaceSummary>,
+    /// The clock.
+    pub clock: ClockSummary,
+    /// Why it ended.
+    pub stopped_by: Stop,
+}

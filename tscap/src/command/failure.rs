@@ -1,0 +1,116 @@
+//! How a command ends.
+
+use std::error::Error;
+use std::fmt;
+use std::process::ExitCode;
+
+/// A command that ended in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// All went well.
+    Success,
+    /// It was done as far as possible; what went wrong has been said.
+    Fault,
+    /// The frames seen and their outcomes don't add up: a bug in tscap.
+    DoesNotAddUp,
+    /// Stopped at once by a second signal.
+    Aborted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Success => Self::SUCCESS,
+            Exit::Fault => Self::from(1),
+            Exit::DoesNotAddUp => Self::from(3),
+            // As shells report a process ended by SIGINT.
+            Exit::Aborted => Self::from(130),
+        }
+    }
+}
+
+/// What was tried, why it failed, and what to do next.
+#[derive(Debug)]
+pub struct Failure {
+    what: String,
+    hint: Option<String>,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl Failure {
+    /// Something that is wrong by itself.
+    pub fn new(what: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            hint: None,
+            source: None,
+        }
+    }
+
+    /// Adds what to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The whole chain of causes in one line.
+    pub fn chain(&self) -> String {
+        let mut chain = self.what.clone();
+        let mut next = self.source.as_deref().map(|error| error as &dyn Error);
+        while let Some(error) = next {
+            let text = error.to_string();
+            // Some libraries repeat the cause in their own text.
+            if !chain.ends_with(&text) {
+                chain = format!("{chain}: {text}");
+            }
+            next = error.source();
+        }
+        chain
+    }
+}
+
+/// Makes a [`Failure`] of an error.
+pub trait Hint<T> {
+    /// Says what was tried.
+    fn trying(self, what: impl Into<String>) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<Box<dyn Error + Send + Sync>>> Hint<T> for Result<T, E> {
+    fn trying(self, what: impl Into<String>) -> Result<T, Failure> {
+        self.map_err(|error| Failure {
+            what: what.into(),
+            hint: None,
+            source: Some(error.into()),
+        })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.chain())?;
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_why_and_what_next() {
+        let cause: Result<(), _> = Err(std::io::Error::from_raw_os_error(libc::ENOENT));
+        let failure = cause
+            .trying("cannot open /nowhere/out.pcapng")
+            .unwrap_err()
+            .hint("create the folder first");
+        assert_eq!(
+            failure.to_string(),
+            "cannot open /nowhere/out.pcapng: No such file or directory (os error 2)\n\
+             hint: create the folder first"
+        );
+    }
+}

@@ -1,0 +1,31 @@
+//! `tscap capture -D`.
+
+use std::io::{self, Write};
+
+use super::{Exit, Failure, Hint};
+use crate::sys::{ethtool, netdev};
+
+/// Lists the interfaces, as tcpdump -D does, with what matters to a capture.
+pub(super) fn list() -> Result<Exit, Failure> {
+    let links = netdev::all().trying("cannot list the interfaces")?;
+    let mut text = String::new();
+    for link in links {
+        let driver = ethtool::driver(&link.name).map(|driver| driver.name);
+        let mut notes = vec![if link.is_up { "up" } else { "down" }.to_owned()];
+        notes.extend(link.kind.clone().or(driver));
+        notes.push(format!("MTU {}", link.mtu));
+        if !link.is_ethernet() {
+            notes.push("not Ethernet: can't be captured".into());
+        }
+        if let Some(xdp) = &link.xdp {
+            notes.push(format!("has XDP program {}", xdp.ids()));
+        }
+        text += &format!("{}.{} [{}]\n", link.index, link.name, notes.join(", "));
+    }
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).trying("cannot write to standard output")
+        }
+        _ => Ok(Exit::Success),
+    }
+}

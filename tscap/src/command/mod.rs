@@ -1,0 +1,17 @@
+//! One runner a command.
+
+pub mod capture;
+mod failure;
+mod interfaces;
+
+pub use failure::{Exit, Failure, Hint};
+
+use crate::cli::Plan;
+
+/// Runs a plan.
+pub fn run(plan: Plan) -> Result<Exit, Failure> {
+    match plan {
+        Plan::ListInterfaces => interfaces::list(),
+        Plan::Capture(plan) => capture::run(&plan),
+    }
+}

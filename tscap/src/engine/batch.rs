@@ -1,0 +1,194 @@
+//! Makes the blocks of a run final, and keeps the counts.
+
+use super::Outcomes;
+use super::converter::Resolve;
+use crate::clock::{Conversion, RawStamp};
+use crate::ring::{self, CorruptBlock, Run};
+
+/// What one interface contributed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Frames written to the file.
+    pub written: u64,
+    /// Frames taken out of a ring but not written.
+    pub outcomes: Outcomes,
+}
+
+/// What is done with frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Write,
+    /// The capture is over: count the rest as `after_stop`.
+    Stopped,
+    /// The output is broken: count the rest as `write_failed`.
+    Broken,
+}
+
+/// What became of one piece of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taken {
+    /// Bytes from the start of the run to write.
+    pub to_write: usize,
+    /// The last frame asked for is among them.
+    pub count_reached: bool,
+    /// No block where one should be.
+    pub corrupt: Option<CorruptBlock>,
+}
+
+/// Conversion of blocks with its counts.
+pub struct Batch {
+    /// By interface, in the file's order.
+    pub counts: Vec<Written>,
+    /// Frames of interfaces that nobody knows.
+    pub unknown_interface: u64,
+    /// Stamps that were less than the one before on the same CPU.
+    pub stamp_decreases: u64,
+    /// Largest such decrease, in units of the stamp.
+    pub largest_decrease: u64,
+    /// Stamps that may belong to either side of a step.
+    pub ambiguous: u64,
+    last_stamp: Vec<RawStamp>,
+    remaining: u64,
+    mode: Mode,
+    reader_gone: bool,
+    resolve: Resolve,
+    /// The interface seen last: (ifindex, index in the file).
+    latest: Option<(u32, u32)>,
+}
+
+impl Batch {
+    pub(super) fn new(
+        interfaces: usize,
+        rings: usize,
+        count: Option<u64>,
+        resolve: Resolve,
+    ) -> Self {
+        Self {
+            counts: vec![Written::default(); interfaces],
+            unknown_interface: 0,
+            stamp_decreases: 0,
+            largest_decrease: 0,
+            ambiguous: 0,
+            last_stamp: vec![RawStamp(0); rings],
+            remaining: count.unwrap_or(u64::MAX),
+            mode: Mode::Write,
+            reader_gone: false,
+            resolve,
+            latest: None,
+        }
+    }
+
+    /// Frames written so far.
+    pub fn written(&self) -> u64 {
+        self.counts.iter().map(|counts| counts.written).sum()
+    }
+
+    /// Whether the other end of the pipe is gone.
+    pub(super) fn is_reader_gone(&self) -> bool {
+        self.reader_gone
+    }
+
+    pub(super) fn is_writing(&self) -> bool {
+        self.mode == Mode::Write
+    }
+
+    /// Makes blocks of `run` final until about `limit` bytes are taken.
+    pub(super) fn take(
+        &mut self,
+        run: &mut Run<'_>,
+        index: usize,
+        conversion: &Conversion,
+        limit: usize,
+    ) -> Taken {
+        let mut taken = Taken::default();
+        let mut last_stamp = self.last_stamp[index];
+        while run.taken() < limit {
+            let start = run.taken();
+            let mut block = match run.next_block() {
+                None => break,
+                Some(Ok(block)) => block,
+                Some(Err(corrupt)) => {
+                    taken.corrupt = Some(corrupt);
+                    break;
+                }
+            };
+            let stamp = block.raw_stamp();
+            if stamp < last_stamp {
+                self.stamp_decreases += 1;
+                self.largest_decrease = self.largest_decrease.max(last_stamp.0 - stamp.0);
+            }
+            last_stamp = stamp;
+            let Some(interface) = self.interface(block.ifindex()) else {
+                // Left out of the file: the blocks before it go first.
+                self.unknown_interface += 1;
+                break;
+            };
+            if self.mode != Mode::Write {
+                self.count_unwritten(interface);
+                continue;
+            }
+            self.ambiguous += u64::from(conversion.is_ambiguous(stamp));
+            block.finish(interface, conversion.to_real(stamp));
+            taken.to_write = start + block.len();
+            self.counts[interface as usize].written += 1;
+            self.remaining -= 1;
+            if self.remaining == 0 {
+                self.mode = Mode::Stopped;
+                taken.count_reached = true;
+            }
+        }
+        self.last_stamp[index] = last_stamp;
+        taken
+    }
+
+    #[inline]
+    fn interface(&mut self, ifindex: u32) -> Option<u32> {
+        match self.latest {
+            Some((latest, index)) if latest == ifindex => Some(index),
+            _ => {
+                let index = (self.resolve)(ifindex)?;
+                self.latest = Some((ifindex, index));
+                Some(index)
+            }
+        }
+    }
+
+    fn count_unwritten(&mut self, interface: u32) {
+        let outcomes = &mut self.counts[interface as usize].outcomes;
+        match self.mode {
+            Mode::Broken => outcomes.write_failed += 1,
+            Mode::Write | Mode::Stopped => outcomes.after_stop += 1,
+        }
+    }
+
+    /// After a write of final `blocks` of which only `written` bytes went out:
+    /// counts the frames that were cut off, and writes no more from here on.
+    /// Returns the length of the whole blocks that went out.
+    pub(super) fn unwrite(&mut self, blocks: &[u8], written: usize, reader_gone: bool) -> usize {
+        self.reader_gone = reader_gone;
+        self.mode = if reader_gone {
+            Mode::Stopped
+        } else {
+            Mode::Broken
+        };
+        let mut whole = 0;
+        for (interface, end) in ring::blocks(blocks) {
+            if end <= written {
+                whole = end;
+            } else {
+                self.counts[interface as usize].written -= 1;
+                self.count_unwritten(interface);
+            }
+        }
+        whole
+    }
+}
+
+impl std::fmt::Debug for Batch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batch")
+            .field("counts", &self.counts)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,81 @@
+//! The end of a capture: the accounting, and the last statistics.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Batch, Observed, Outcomes, Output};
+use crate::clock::{MonoNs, Tracker};
+use crate::pcapng::{FileWriter, WriteError};
+
+/// What a converter leaves when its thread has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// The output, all blocks written.
+    pub output: Output,
+    pub(super) file: FileWriter,
+    /// The clock, with every segment.
+    pub tracker: Tracker,
+    /// The counts.
+    pub batch: Batch,
+}
+
+/// The accounting over all interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Frames that entered the program, counted at its entry.
+    pub seen: u64,
+    /// Frames written to the file.
+    pub written: u64,
+    /// Frames not written, by reason.
+    pub outcomes: Outcomes,
+}
+
+impl Totals {
+    /// Whether every frame seen is accounted for, exactly once.
+    pub fn add_up(&self) -> bool {
+        self.seen == self.written + self.outcomes.total()
+    }
+}
+
+impl Finished {
+    /// The accounting: `seen` as the programs counted it, `observed` their
+    /// losses, both read after detaching; `other` what no interface owns.
+    pub fn totals(&self, seen: u64, observed: &Observed, other: Outcomes) -> Totals {
+        let mut outcomes = other;
+        outcomes.unknown_interface += self.batch.unknown_interface;
+        for counts in &observed.interfaces {
+            outcomes += counts.losses;
+        }
+        for counts in &self.batch.counts {
+            outcomes += counts.outcomes;
+        }
+        Totals {
+            seen,
+            written: self.batch.written(),
+            outcomes,
+        }
+    }
+
+    /// Writes the last statistics. A broken output is left as it is.
+    pub fn write_last_statistics(
+        &mut self,
+        at: MonoNs,
+        observed: &Observed,
+        totals: &Totals,
+    ) -> Result<(), WriteError> {
+        if self.batch.is_reader_gone() {
+            return Ok(());
+        }
+        let blocks = self.file.statistics(
+            &mut self.tracker,
+            at,
+            &self.batch.counts,
+            observed,
+            Some(totals),
+        )?;
+        self.output.write(&blocks).map_err(|error| {
+            // Half a statistics block must not stay in the file.
+            let cut = self.output.cut(0);
+            WriteError::Output(cut.err().unwrap_or(error.source))
+        })
+    }
+}

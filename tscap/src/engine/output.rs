@@ -1,0 +1,147 @@
+//! Where the blocks go: a file, or a stream such as a pipe.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// A file opened for writing but not touched yet: what it held is still there,
+/// and a file made for this is removed again unless [`PreparedFile::start`] is
+/// called.
+#[derive(Debug)]
+pub struct PreparedFile {
+    file: Option<File>,
+    path: PathBuf,
+    is_new: bool,
+}
+
+impl PreparedFile {
+    /// Opens or creates `path`.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let is_new = !path.exists();
+        // Not truncated: a start that fails must not cost an older capture.
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        Ok(Self {
+            file: Some(file),
+            path: path.to_owned(),
+            is_new,
+        })
+    }
+
+    /// Empties the file and makes it the output.
+    pub fn start(mut self) -> io::Result<Output> {
+        let file = self.file.take().expect("taken here only");
+        let is_regular = file.metadata()?.is_file();
+        if is_regular {
+            file.set_len(0)?;
+        }
+        Ok(Output {
+            writer: Box::new(file.try_clone()?),
+            regular: is_regular.then_some(file),
+            length: 0,
+        })
+    }
+}
+
+impl Drop for PreparedFile {
+    fn drop(&mut self) {
+        let is_device = |file: &File| {
+            file.metadata().is_ok_and(|data| {
+                let kind = data.file_type();
+                kind.is_char_device() || kind.is_block_device() || kind.is_fifo()
+            })
+        };
+        if let Some(file) = &self.file
+            && self.is_new
+            && !is_device(file)
+        {
+            // Best effort: an empty file left behind is no capture.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The output, a stream of whole blocks.
+pub struct Output {
+    writer: Box<dyn Write + Send>,
+    /// The file behind the writer, if it is one that can be truncated.
+    regular: Option<File>,
+    /// Bytes written, always whole blocks.
+    length: u64,
+}
+
+/// A write that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{source}")]
+pub struct OutputError {
+    /// How many of the bytes were written.
+    pub written: usize,
+    /// Why not more.
+    pub source: io::Error,
+}
+
+impl OutputError {
+    /// Whether the other end of a pipe is gone: the reader has had enough.
+    pub fn is_reader_gone(&self) -> bool {
+        self.source.kind() == io::ErrorKind::BrokenPipe
+    }
+}
+
+impl Output {
+    /// A stream that can't be truncated, such as a pipe.
+    pub fn stream(writer: impl Write + Send + 'static) -> Self {
+        Self {
+            writer: Box::new(writer),
+            regular: None,
+            length: 0,
+        }
+    }
+
+    /// Bytes of whole blocks written so far.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Writes blocks, all of them or up to an error. After an error
+    /// [`Self::cut`] says how much of them is to stay.
+    pub fn write(&mut self, blocks: &[u8]) -> Result<(), OutputError> {
+        let mut written = 0;
+        while written < blocks.len() {
+            match self.writer.write(&blocks[written..]) {
+                Ok(0) => {
+                    let source = io::ErrorKind::WriteZero.into();
+                    return Err(OutputError { written, source });
+                }
+                Ok(count) => written += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(OutputError { written, source }),
+            }
+        }
+        self.length += written as u64;
+        Ok(())
+    }
+
+    /// After a failed write: keeps `whole` bytes of what it wrote, which end
+    /// with a block, and takes the rest off the file again.
+    pub fn cut(&mut self, whole: usize) -> io::Result<()> {
+        self.length += whole as u64;
+        if let Some(file) = &mut self.regular {
+            file.set_len(self.length)?;
+            io::Seek::seek(file, io::SeekFrom::End(0))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Output")
+            .field("regular", &self.regular)
+            .field("length", &self.length)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,56 @@
+//! What the converter thread and the control task tell each other.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::Outcomes;
+
+/// Counts of one interface that only the control task can read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InterfaceCounts {
+    /// Frames that the program did not record, by reason.
+    pub losses: Outcomes,
+    /// Frames that the interface itself missed or dropped since the start;
+    /// `None` if the kernel has no counters for it.
+    pub ifdrop: Option<u64>,
+}
+
+/// What the control task last read: it goes into the statistics blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// By interface, in the file's order.
+    pub interfaces: Vec<InterfaceCounts>,
+    /// The kernel's own bound on CLOCK_REALTIME against UTC, ns; `None` while it
+    /// is not synchronised.
+    pub utc_bound_ns: Option<u64>,
+}
+
+/// Shared by both.
+#[derive(Debug, Default)]
+pub struct Shared {
+    stop: AtomicBool,
+    /// Frames written so far.
+    pub written: AtomicU64,
+    /// Bytes written so far.
+    pub bytes: AtomicU64,
+    /// Fullest that a ring was found since the control task last asked, bytes.
+    pub peak_fill: AtomicU64,
+    /// Length of one ring, bytes.
+    pub ring_bytes: AtomicU64,
+    /// Greatest error of a stamp against the host's clock, ns.
+    pub host_bound_ns: AtomicU64,
+    /// From the control task to the converter.
+    pub observed: Mutex<Observed>,
+}
+
+impl Shared {
+    /// Asks the converter to drain what is left and end; the programs must be
+    /// detached already.
+    pub fn request_stop(&self) {
+        self.stop.store(true, Ordering::Release);
+    }
+
+    pub(super) fn stop_requested(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+}

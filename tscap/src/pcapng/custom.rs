@@ -1,0 +1,126 @@
+//! The custom options: JSON in UTF-8 (option code 2988, "may be copied"), under
+//! one private enterprise number, each with a version.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use pcap_file::pcapng::blocks::custom::CustomUtf8Option;
+use pcap_file::pcapng::blocks::opt_common::CommonOption;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::{Sample, Segment, StampSource};
+use crate::engine::{Outcomes, Totals};
+
+/// Private enterprise number of the custom options: the one for documentation
+/// (RFC 5612) until tscap is assigned its own.
+pub const PEN: u32 = 32473;
+
+/// Version of the options' schema.
+const VERSION: u32 = 1;
+
+/// An option holds at most 64 KiB, so at most this many segments.
+const MOST_SEGMENTS: usize = 100;
+
+/// How stamps were taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StampOption {
+    /// Which clock.
+    pub source: StampSource,
+    /// The helper that read it.
+    pub path: String,
+    /// Whether the read was ordered (fenced).
+    pub ordered: bool,
+    /// Where in the frame's way: always "xdp", which is after interrupt
+    /// moderation and polling, not the arrival at the interface.
+    pub point: String,
+}
+
+impl StampOption {
+    /// For stamps of `source`.
+    pub fn new(source: StampSource) -> Self {
+        Self {
+            source,
+            path: source.path().into(),
+            ordered: source.is_ordered(),
+            point: "xdp".into(),
+        }
+    }
+}
+
+/// In an interface description: how frames of this interface were taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfaceOption {
+    /// Schema version.
+    pub v: u32,
+    /// "native" or "generic". In generic mode frames may be aggregates.
+    pub xdp_mode: String,
+    /// How stamps were taken.
+    pub stamp: StampOption,
+    /// Offloads in force that change what a frame looks like, by kernel name.
+    pub offloads: BTreeMap<String, bool>,
+}
+
+impl InterfaceOption {
+    /// With the current version.
+    pub fn new(xdp_mode: &str, source: StampSource, offloads: BTreeMap<String, bool>) -> Self {
+        Self {
+            v: VERSION,
+            xdp_mode: xdp_mode.into(),
+            stamp: StampOption::new(source),
+            offloads,
+        }
+    }
+}
+
+/// In a statistics block: the clock since the last one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockOption {
+    /// How stamps are taken.
+    pub stamp: StampOption,
+    /// Greatest error of a stamp against the host's CLOCK_REALTIME, ns.
+    pub host_bound_ns: u64,
+    /// The kernel's own bound on CLOCK_REALTIME against UTC, ns; absent while
+    /// the kernel's clock is not synchronised. Not part of `host_bound_ns`.
+    pub utc_bound_ns: Option<u64>,
+    /// Segments that are new or have grown since the last statistics block.
+    pub segments: Vec<Segment>,
+    /// Samples since the last statistics block, one a second.
+    pub samples: Vec<Sample>,
+}
+
+/// In a statistics block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatisticsOption {
+    /// Schema version.
+    pub v: u32,
+    /// Frames of this interface that were not written, by reason.
+    pub outcomes: Outcomes,
+    /// The clock.
+    pub clock: ClockOption,
+    /// In the last statistics block: the accounting over all interfaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub totals: Option<Totals>,
+}
+
+impl StatisticsOption {
+    /// With the current version.
+    pub fn new(outcomes: Outcomes, mut clock: ClockOption, totals: Option<Totals>) -> Self {
+        let excess = clock.segments.len().saturating_sub(MOST_SEGMENTS);
+        clock.segments.drain(..excess);
+        Self {
+            v: VERSION,
+            outcomes,
+            clock,
+            totals,
+        }
+    }
+}
+
+/// A value as a custom option.
+pub(super) fn option(value: &impl Serialize) -> CommonOption<'static> {
+    let json = serde_json::to_string(value).expect("plain structs always serialise");
+    CommonOption::CustomUtf8Copiable(CustomUtf8Option {
+        pen: PEN,
+        value: Cow::Owned(json),
+    })
+}

@@ -1,0 +1,219 @@
+//! Section header, interface descriptions and statistics blocks.
+
+use std::borrow::Cow;
+
+use pcap_file::pcapng::PcapNgWriteError;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption, InterfaceTsResolution,
+};
+use pcap_file::pcapng::blocks::interface_statistics::{
+    InterfaceStatisticsBlock, InterfaceStatisticsOption,
+};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness};
+
+use super::custom::{ClockOption, InterfaceOption, StampOption, StatisticsOption, option};
+use crate::clock::{MonoNs, RealNs, Tracker};
+use crate::engine::{InterfaceCounts, Observed, OutputError, Totals, Written};
+
+/// What the section header says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SectionInfo {
+    /// The machine: CPU and number of CPUs.
+    pub hardware: String,
+    /// The operating system with its version.
+    pub os: String,
+    /// tscap with its version.
+    pub application: String,
+}
+
+/// What an interface description says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfaceInfo {
+    /// Name, such as `eth0`.
+    pub name: String,
+    /// The administrator's alias, or the driver.
+    pub description: Option<String>,
+    /// Hardware address.
+    pub mac: Option<[u8; 6]>,
+    /// Speed, bit/s, where it is known.
+    pub speed: Option<u64>,
+    /// Most bytes captured of a frame.
+    pub snaplen: u32,
+    /// The operating system with its version.
+    pub os: String,
+    /// How frames of this interface were taken.
+    pub tscap: InterfaceOption,
+}
+
+/// Why something could not go into the file.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The block could not be encoded.
+    #[error("cannot encode a pcapng block")]
+    Encode(#[from] PcapNgWriteError),
+    /// The output refused it.
+    #[error("cannot write to the output")]
+    Output(#[source] std::io::Error),
+}
+
+impl WriteError {
+    /// As an error of the output, of which nothing was written.
+    pub fn into_output_error(self) -> OutputError {
+        let source = match self {
+            Self::Encode(error) => std::io::Error::other(error),
+            Self::Output(error) => error,
+        };
+        OutputError { written: 0, source }
+    }
+}
+
+/// Encodes every block but the packets.
+pub struct FileWriter {
+    blocks: PcapNgWriter<Vec<u8>>,
+    start: RealNs,
+    /// Segments that no statistics block can change any more.
+    settled_segments: usize,
+}
+
+impl std::fmt::Debug for FileWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileWriter").finish_non_exhaustive()
+    }
+}
+
+impl FileWriter {
+    /// Encodes the headers of a capture that started at `start`; they are the
+    /// first thing that [`Self::take`] gives.
+    pub fn new(
+        section: &SectionInfo,
+        interfaces: &[InterfaceInfo],
+        start: RealNs,
+    ) -> Result<Self, WriteError> {
+        let header = SectionHeaderBlock {
+            endianness: Endianness::native(),
+            options: vec![
+                SectionHeaderOption::Hardware(Cow::Borrowed(&section.hardware)),
+                SectionHeaderOption::OS(Cow::Borrowed(&section.os)),
+                SectionHeaderOption::UserApplication(Cow::Borrowed(&section.application)),
+            ],
+            ..SectionHeaderBlock::default()
+        };
+        let mut blocks = PcapNgWriter::with_section_header(Vec::new(), header)?;
+        for interface in interfaces {
+            blocks.write_pcapng_block(description(interface))?;
+        }
+        Ok(Self {
+            blocks,
+            start,
+            settled_segments: 0,
+        })
+    }
+
+    /// How many interfaces the file describes.
+    pub fn interfaces(&self) -> usize {
+        self.blocks.interfaces().len()
+    }
+
+    /// Start of the capture.
+    pub fn start(&self) -> RealNs {
+        self.start
+    }
+
+    /// What has been encoded since the last call.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(self.blocks.get_mut())
+    }
+
+    /// A statistics block for each interface: the counts up to `at` and the
+    /// clock since the last ones; in the last ones, `totals`.
+    pub fn statistics(
+        &mut self,
+        tracker: &mut Tracker,
+        at: MonoNs,
+        written: &[Written],
+        observed: &Observed,
+        totals: Option<&Totals>,
+    ) -> Result<Vec<u8>, WriteError> {
+        let now = tracker.real_at(at);
+        let clock = ClockOption {
+            stamp: StampOption::new(tracker.source()),
+            host_bound_ns: tracker.host_bound_ns(),
+            utc_bound_ns: observed.utc_bound_ns,
+            segments: tracker.segments()[self.settled_segments..].to_vec(),
+            samples: tracker.take_samples(),
+        };
+        self.settled_segments = tracker.segments().len() - 1;
+        for (interface, written) in (0u32..).zip(written) {
+            let counts = observed.interfaces.get(interface as usize).copied();
+            let counts = counts.unwrap_or_default();
+            let clock = clock.clone();
+            let block = self.statistics_block(interface, now, *written, counts, clock, totals);
+            self.blocks.write_pcapng_block(block)?;
+        }
+        Ok(self.take())
+    }
+
+    fn statistics_block(
+        &self,
+        interface_id: u32,
+        now: RealNs,
+        written: Written,
+        counts: InterfaceCounts,
+        clock: ClockOption,
+        totals: Option<&Totals>,
+    ) -> InterfaceStatisticsBlock<'static> {
+        let mut outcomes = counts.losses;
+        outcomes += written.outcomes;
+        let received = written.written + outcomes.total();
+        let mut options = vec![
+            InterfaceStatisticsOption::IsbStartTime(self.start.since_epoch()),
+            InterfaceStatisticsOption::IsbEndTime(now.since_epoch()),
+            InterfaceStatisticsOption::IsbIfRecv(received),
+        ];
+        options.extend(counts.ifdrop.map(InterfaceStatisticsOption::IsbIfDrop));
+        options.extend([
+            InterfaceStatisticsOption::IsbOsDrop(outcomes.lost_in_kernel()),
+            InterfaceStatisticsOption::IsbUsrDeliv(written.written),
+            InterfaceStatisticsOption::Common(option(&StatisticsOption::new(
+                outcomes,
+                clock,
+                totals.copied(),
+            ))),
+        ]);
+        InterfaceStatisticsBlock {
+            interface_id,
+            timestamp: now.since_epoch(),
+            options,
+        }
+    }
+}
+
+fn description(interface: &InterfaceInfo) -> InterfaceDescriptionBlock<'_> {
+    let mut options = vec![InterfaceDescriptionOption::IfName(Cow::Borrowed(
+        &interface.name,
+    ))];
+    options.extend(
+        interface.description.as_deref().map(|description| {
+            InterfaceDescriptionOption::IfDescription(Cow::Borrowed(description))
+        }),
+    );
+    options.extend(
+        interface
+            .mac
+            .as_ref()
+            .map(|mac| InterfaceDescriptionOption::IfMacAddr(Cow::Borrowed(mac))),
+    );
+    options.extend(interface.speed.map(InterfaceDescriptionOption::IfSpeed));
+    options.extend([
+        InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO),
+        InterfaceDescriptionOption::IfOs(Cow::Borrowed(&interface.os)),
+        InterfaceDescriptionOption::Common(option(&interface.tscap)),
+    ]);
+    InterfaceDescriptionBlock {
+        linktype: DataLink::ETHERNET,
+        snaplen: interface.snaplen,
+        options,
+    }
+}

@@ -1,0 +1,9 @@
+//! What stands in the file besides the packets: section header, interface
+//! descriptions, statistics. All by the pcap-file crate; the packets are
+//! written by the XDP program and made final by the engine.
+
+mod custom;
+mod file;
+
+pub use custom::{ClockOption, InterfaceOption, PEN, StampOption, StatisticsOption};
+pub use file::{FileWriter, InterfaceInfo, SectionInfo, WriteError};

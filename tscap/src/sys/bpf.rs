@@ -1,0 +1,139 @@
+//! XDP links by the `bpf` system call: aya's own attach falls back to netlink
+//! without a word, and such an attachment would outlive the process.
+
+use std::ffi::{c_int, c_long};
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// `enum bpf_cmd` in include/uapi/linux/bpf.h.
+const BPF_OBJ_GET_INFO_BY_FD: c_int = 15;
+const BPF_LINK_CREATE: c_int = 28;
+const BPF_LINK_DETACH: c_int = 34;
+/// `enum bpf_attach_type`.
+const BPF_XDP: u32 = 37;
+/// Generic XDP (include/uapi/linux/if_link.h).
+pub const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
+/// Native XDP.
+pub const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
+
+/// The `link_create` member of `union bpf_attr`.
+#[repr(C)]
+struct LinkCreate {
+    prog_fd: u32,
+    target_ifindex: u32,
+    attach_type: u32,
+    flags: u32,
+    rest: [u64; 4],
+}
+
+/// The `info` member of `union bpf_attr`.
+#[repr(C)]
+struct GetInfo {
+    bpf_fd: u32,
+    info_len: u32,
+    info: u64,
+}
+
+/// `struct bpf_link_info` of an XDP link, with room for what newer kernels add.
+#[repr(C)]
+#[derive(Default)]
+struct XdpLinkInfo {
+    link_type: u32,
+    id: u32,
+    prog_id: u32,
+    reserved: u32,
+    ifindex: u32,
+    rest: [u32; 11],
+}
+
+/// The `link_detach` member of `union bpf_attr`.
+#[repr(C)]
+struct LinkDetach {
+    link_fd: u32,
+}
+
+/// A program attached to an interface. The kernel detaches it when the last
+/// descriptor is closed, so also when the process dies, however it dies.
+#[derive(Debug)]
+pub struct XdpLink(OwnedFd);
+
+impl XdpLink {
+    /// Attaches `program` to the interface with number `ifindex`; `flags` is
+    /// one of [`XDP_FLAGS_SKB_MODE`] and [`XDP_FLAGS_DRV_MODE`].
+    pub fn attach(program: BorrowedFd<'_>, ifindex: u32, flags: u32) -> io::Result<Self> {
+        let mut attr = LinkCreate {
+            prog_fd: program.as_raw_fd().cast_unsigned(),
+            target_ifindex: ifindex,
+            attach_type: BPF_XDP,
+            flags,
+            rest: [0; 4],
+        };
+        let fd = bpf(BPF_LINK_CREATE, &mut attr)?;
+        let fd = c_int::try_from(fd).map_err(io::Error::other)?;
+        // SAFETY: a new descriptor that the kernel has just given us.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Number of the interface now: it changes when the interface moves to
+    /// another namespace where its number is taken. `None` once the interface is
+    /// gone or the link was detached.
+    pub fn ifindex(&self) -> io::Result<Option<u32>> {
+        let mut info = XdpLinkInfo::default();
+        let mut attr = GetInfo {
+            bpf_fd: self.0.as_raw_fd().cast_unsigned(),
+            info_len: u32::try_from(size_of::<XdpLinkInfo>()).expect("64 bytes"),
+            info: (&raw mut info).addr() as u64,
+        };
+        bpf(BPF_OBJ_GET_INFO_BY_FD, &mut attr)?;
+        Ok((info.ifindex != 0).then_some(info.ifindex))
+    }
+
+    /// Detaches now, whoever else holds the descriptor (kernel 5.9).
+    pub fn detach(&self) -> io::Result<()> {
+        let mut attr = LinkDetach {
+            link_fd: self.0.as_raw_fd().cast_unsigned(),
+        };
+        bpf(BPF_LINK_DETACH, &mut attr).map(drop)
+    }
+}
+
+impl AsFd for XdpLink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// The system call. `attr` must be the member of `union bpf_attr` that `command`
+/// reads, with every pointer in it valid for what the command writes.
+fn bpf<A>(command: c_int, attr: &mut A) -> io::Result<c_long> {
+    // SAFETY: private to this file; each caller passes the structure of its
+    // command with its own length. `GetInfo::info` points to a live structure of
+    // `info_len` bytes.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            command,
+            std::ptr::from_mut(attr),
+            size_of::<A>(),
+        )
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result)
+}
+
+/// Waits until no CPU runs a program that was detached before the call.
+///
+/// XDP programs run inside an RCU read-side section, and
+/// `MEMBARRIER_CMD_GLOBAL` is one `synchronize_rcu()` (kernel/sched/membarrier.c).
+/// Kernels with `nohz_full` CPUs refuse it (EINVAL).
+pub fn wait_for_running_programs() -> io::Result<()> {
+    const MEMBARRIER_CMD_GLOBAL: c_int = 1;
+    // SAFETY: takes no pointers.
+    match unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,113 @@
+//! One `RTM_NEWLINK` message to a [`Link`].
+//!
+//! Only the attributes that tscap uses are decoded, each by itself, so that
+//! something new in another attribute can never hide an interface.
+
+use netlink_packet_core::{DecodeError, NlasIterator, Parseable, parse_u32};
+use netlink_packet_route::link::{LinkFlags, LinkHeader, LinkXdp, Stats64, XdpAttached};
+
+use super::{AttachedMode, AttachedXdp, Link, RxStats};
+
+/// Bytes of `struct ifinfomsg` (`linux/rtnetlink.h`), ahead of the attributes.
+const HEADER_LEN: usize = size_of::<libc::ifinfomsg>();
+
+/// `IFLA_INFO_KIND` (`linux/if_link.h`), inside `IFLA_LINKINFO`.
+const IFLA_INFO_KIND: u16 = libc::IFLA_INFO_KIND;
+
+impl Link {
+    /// Decodes the payload of an `RTM_NEWLINK` message.
+    pub(super) fn parse(payload: &[u8]) -> Result<Self, DecodeError> {
+        let header = LinkHeader::parse(payload)?;
+        let mut link = Self {
+            index: header.index,
+            name: String::new(),
+            kind: None,
+            alias: None,
+            mac: None,
+            mtu: 0,
+            is_up: header.flags.contains(LinkFlags::Up),
+            has_carrier: header.flags.contains(LinkFlags::LowerUp),
+            link_type: u16::from(header.link_layer_type),
+            promiscuity: 0,
+            rx_queues: 1,
+            stats: None,
+            xdp: None,
+        };
+        for attribute in NlasIterator::new(payload.get(HEADER_LEN..).unwrap_or_default()) {
+            let attribute = attribute?;
+            let value = attribute.value();
+            match attribute.kind() {
+                libc::IFLA_IFNAME => link.name = text(value),
+                libc::IFLA_IFALIAS => link.alias = Some(text(value)),
+                libc::IFLA_ADDRESS => link.mac = value.try_into().ok(),
+                libc::IFLA_MTU => link.mtu = parse_u32(value)?,
+                libc::IFLA_PROMISCUITY => link.promiscuity = parse_u32(value)?,
+                libc::IFLA_NUM_RX_QUEUES => link.rx_queues = parse_u32(value)?,
+                libc::IFLA_STATS64 => link.stats = Some(Stats64::parse(value)?.into()),
+                libc::IFLA_LINKINFO => link.kind = kind(value)?,
+                libc::IFLA_XDP => link.xdp = attached(value)?,
+                _ => {}
+            }
+        }
+        Ok(link)
+    }
+}
+
+impl From<Stats64> for RxStats {
+    fn from(stats: Stats64) -> Self {
+        Self {
+            packets: stats.rx_packets,
+            bytes: stats.rx_bytes,
+            errors: stats.rx_errors,
+            dropped: stats.rx_dropped,
+            missed: stats.rx_missed_errors,
+            fifo: stats.rx_fifo_errors,
+            no_buffer: stats.rx_over_errors,
+            no_handler: stats.rx_nohandler,
+        }
+    }
+}
+
+/// A string of the kernel, which ends at the first zero byte.
+fn text(value: &[u8]) -> String {
+    let end = value.iter().position(|&b| b == 0).unwrap_or(value.len());
+    String::from_utf8_lossy(&value[..end]).into_owned()
+}
+
+/// The kind named in `IFLA_LINKINFO`.
+fn kind(info: &[u8]) -> Result<Option<String>, DecodeError> {
+    for attribute in NlasIterator::new(info) {
+        let attribute = attribute?;
+        if attribute.kind() == IFLA_INFO_KIND {
+            return Ok(Some(text(attribute.value())));
+        }
+    }
+    Ok(None)
+}
+
+/// The programs named in `IFLA_XDP`. `IFLA_XDP_PROG_ID` repeats the id of a
+/// single program and is passed over: its hook's own attribute has it too
+/// (`rtnl_xdp_fill`, net/core/rtnetlink.c).
+fn attached(xdp: &[u8]) -> Result<Option<AttachedXdp>, DecodeError> {
+    let mut mode = None;
+    let (mut native, mut generic, mut offloaded) = (None, None, None);
+    for attribute in NlasIterator::new(xdp) {
+        match LinkXdp::parse(&attribute?)? {
+            LinkXdp::Attached(XdpAttached::Driver) => mode = Some(AttachedMode::Native),
+            LinkXdp::Attached(XdpAttached::SocketBuffer) => mode = Some(AttachedMode::Generic),
+            LinkXdp::Attached(XdpAttached::Hardware) => mode = Some(AttachedMode::Offloaded),
+            LinkXdp::Attached(XdpAttached::Multiple) => mode = Some(AttachedMode::Multi),
+            LinkXdp::DrvProgId(id) => native = Some(id),
+            LinkXdp::SkbProgId(id) => generic = Some(id),
+            LinkXdp::HwProgId(id) => offloaded = Some(id),
+            _ => {}
+        }
+    }
+    Ok(mode.map(|mode| AttachedXdp {
+        mode,
+        program_ids: [native, generic, offloaded].into_iter().flatten().collect(),
+    }))
+}
+
+#[cfg(test)]
+mod tests;

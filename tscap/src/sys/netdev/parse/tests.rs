@@ -1,0 +1,129 @@
+use netlink_packet_core::Emitable;
+use netlink_packet_route::link::{
+    InfoKind, LinkAttribute, LinkInfo, LinkLayerType, LinkMessage, LinkXdp, Stats64, XdpAttached,
+};
+
+use super::*;
+
+/// The bytes of a link message with these attributes.
+fn encode(flags: LinkFlags, attributes: Vec<LinkAttribute>) -> Vec<u8> {
+    let mut message = LinkMessage::default();
+    message.header.index = 7;
+    message.header.flags = flags;
+    message.header.link_layer_type = LinkLayerType::Ether;
+    message.attributes = attributes;
+    let mut bytes = vec![0; message.buffer_len()];
+    message.emit(&mut bytes);
+    bytes
+}
+
+fn xdp_of(attributes: Vec<LinkXdp>) -> Option<AttachedXdp> {
+    let bytes = encode(LinkFlags::empty(), vec![LinkAttribute::Xdp(attributes)]);
+    Link::parse(&bytes).expect("well formed").xdp
+}
+
+#[test]
+fn every_field_is_taken() {
+    let mut stats = Stats64::default();
+    stats.rx_packets = 1;
+    stats.rx_bytes = 2;
+    stats.rx_dropped = 3;
+    stats.rx_missed_errors = 4;
+    stats.rx_fifo_errors = 5;
+    stats.rx_over_errors = 6;
+    stats.rx_nohandler = 7;
+    stats.rx_errors = 8;
+    let bytes = encode(
+        LinkFlags::Up | LinkFlags::LowerUp,
+        vec![
+            LinkAttribute::IfName("veth1".to_owned()),
+            LinkAttribute::IfAlias("to the lab".to_owned()),
+            LinkAttribute::Address(vec![2, 0, 0, 0, 0, 1]),
+            LinkAttribute::Mtu(9000),
+            LinkAttribute::NumRxQueues(4),
+            LinkAttribute::Promiscuity(2),
+            LinkAttribute::Stats64(stats),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Veth)]),
+            LinkAttribute::Xdp(vec![LinkXdp::Attached(XdpAttached::None)]),
+        ],
+    );
+    let expected = Link {
+        index: 7,
+        name: "veth1".to_owned(),
+        kind: Some("veth".to_owned()),
+        alias: Some("to the lab".to_owned()),
+        mac: Some([2, 0, 0, 0, 0, 1]),
+        mtu: 9000,
+        is_up: true,
+        has_carrier: true,
+        link_type: libc::ARPHRD_ETHER,
+        promiscuity: 2,
+        rx_queues: 4,
+        stats: Some(RxStats {
+            packets: 1,
+            bytes: 2,
+            errors: 8,
+            dropped: 3,
+            missed: 4,
+            fifo: 5,
+            no_buffer: 6,
+            no_handler: 7,
+        }),
+        xdp: None,
+    };
+    assert_eq!(Link::parse(&bytes).expect("well formed"), expected);
+}
+
+#[test]
+fn an_address_of_another_length_is_no_mac() {
+    let bytes = encode(
+        LinkFlags::empty(),
+        vec![LinkAttribute::Address(vec![10, 0, 0, 1])],
+    );
+    let link = Link::parse(&bytes).expect("well formed");
+    assert_eq!(
+        (link.mac, link.is_up, link.has_carrier),
+        (None, false, false)
+    );
+}
+
+#[test]
+fn a_name_that_is_not_utf8_is_kept_readable() {
+    assert_eq!(text(b"e\xffth\0rest"), "e\u{fffd}th");
+}
+
+#[test]
+fn one_program_is_named_once() {
+    let found = xdp_of(vec![
+        LinkXdp::Attached(XdpAttached::Driver),
+        LinkXdp::ProgId(12),
+        LinkXdp::DrvProgId(12),
+    ]);
+    let expected = AttachedXdp {
+        mode: AttachedMode::Native,
+        program_ids: vec![12],
+    };
+    assert_eq!(found, Some(expected));
+}
+
+#[test]
+fn several_programs_are_all_named() {
+    let found = xdp_of(vec![
+        LinkXdp::Attached(XdpAttached::Multiple),
+        LinkXdp::SkbProgId(9),
+        LinkXdp::DrvProgId(12),
+    ]);
+    let expected = AttachedXdp {
+        mode: AttachedMode::Multi,
+        program_ids: vec![12, 9],
+    };
+    assert_eq!(found, Some(expected));
+}
+
+#[test]
+fn a_cut_message_is_an_error() {
+    let bytes = encode(LinkFlags::empty(), vec![LinkAttribute::Mtu(1500)]);
+    for cut in [0, 8, bytes.len() - 1] {
+        assert!(Link::parse(&bytes[..cut]).is_err(), "cut at {cut}");
+    }
+}

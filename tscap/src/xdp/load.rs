@@ -1,0 +1,155 @@
+//! Loads a program with its rings.
+
+use std::io;
+
+use aya::maps::{Array, Map, MapData, MapError, PerCpuHashMap};
+use aya::programs::{ProgramError, Xdp};
+use aya::{Ebpf, EbpfError, EbpfLoader};
+use tscap_common::config::{CPUS, LOSSES, PACKET_META, RING_MASK, RINGS, SNAPLEN};
+use tscap_common::ring::value_size;
+use tscap_common::state::OTHER_INTERFACE;
+
+use super::counters::{Counters, CpuBytes, LossesBytes, cpu_state};
+use super::object::with_value_size;
+use crate::ring::{MapError as RingMapError, Memory};
+
+/// What to load, and how.
+#[derive(Clone, Debug)]
+pub struct LoadOptions<'a> {
+    /// The eBPF object; normally [`super::PROGRAMS`].
+    pub object: &'a [u8],
+    /// Name of the program in it.
+    pub program: &'a str,
+    /// Length of each ring, bytes; a power of two.
+    pub ring_bytes: usize,
+    /// The CPUs that get a ring.
+    pub ring_cpus: &'a [u32],
+    /// Number of the highest possible CPU, plus one.
+    pub possible_cpus: u32,
+    /// Most bytes captured of a frame.
+    pub snaplen: u32,
+    /// Add direction and queue to each block.
+    pub packet_meta: bool,
+}
+
+/// Why the program could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The object is not what this build expects.
+    #[error("the eBPF object has no {0}")]
+    Missing(&'static str),
+    /// The object or its maps were refused.
+    #[error("cannot load the eBPF object")]
+    Object(#[from] EbpfError),
+    /// A map could not be set up.
+    #[error("cannot set up the eBPF map {map}")]
+    Map {
+        /// Its name.
+        map: &'static str,
+        /// Why.
+        source: MapError,
+    },
+    /// The program was refused by the verifier or for lack of privilege.
+    #[error("the kernel refused the XDP program {program}")]
+    Program {
+        /// Its name.
+        program: String,
+        /// Why, with the verifier's log.
+        source: ProgramError,
+    },
+    /// The rings could not be mapped.
+    #[error(transparent)]
+    Rings(#[from] RingMapError),
+}
+
+impl LoadError {
+    /// The operating system's error at the root, if there is one.
+    pub fn os_error(&self) -> Option<i32> {
+        let mut error: &(dyn std::error::Error + 'static) = self;
+        loop {
+            if let Some(io) = error.downcast_ref::<io::Error>() {
+                return io.raw_os_error();
+            }
+            error = error.source()?;
+        }
+    }
+}
+
+/// A loaded program with its maps.
+#[derive(Debug)]
+pub struct Loaded {
+    ebpf: Ebpf,
+    program: String,
+    /// The counters.
+    pub counters: Counters,
+    /// The rings, mapped; taken by the consumers.
+    pub rings: Option<Memory>,
+}
+
+impl Loaded {
+    /// Loads the program and maps the rings.
+    pub fn load(options: &LoadOptions<'_>) -> Result<Self, LoadError> {
+        let ring_count = u32::try_from(options.ring_cpus.len()).unwrap_or(u32::MAX);
+        let size = u32::try_from(value_size(options.ring_bytes)).unwrap_or(u32::MAX);
+        let object = with_value_size(options.object, RINGS, size);
+        let object = object.ok_or(LoadError::Missing("map RINGS"))?;
+        let mask = options.ring_bytes as u64 - 1;
+        let packet_meta = u32::from(options.packet_meta);
+        let mut ebpf = EbpfLoader::new()
+            .override_global(RING_MASK, &mask, true)
+            .override_global(SNAPLEN, &options.snaplen, true)
+            .override_global(PACKET_META, &packet_meta, true)
+            .map_max_entries(RINGS, ring_count)
+            .map_max_entries(CPUS, options.possible_cpus)
+            .load(&object)?;
+
+        let mut cpus: Array<MapData, CpuBytes> = take(&mut ebpf, CPUS)?;
+        for cpu in 0..options.possible_cpus {
+            let ring = options.ring_cpus.iter().position(|with| *with == cpu);
+            cpus.set(cpu, cpu_state(ring), 0)
+                .map_err(|source| LoadError::Map { map: CPUS, source })?;
+        }
+        let losses: PerCpuHashMap<MapData, u32, LossesBytes> = take(&mut ebpf, LOSSES)?;
+        let mut counters = Counters::new(cpus, losses);
+        counters
+            .announce(OTHER_INTERFACE)
+            .map_err(|source| LoadError::Map {
+                map: LOSSES,
+                source,
+            })?;
+
+        let Some(Map::Array(rings)) = ebpf.map(RINGS) else {
+            return Err(LoadError::Missing("array map RINGS"));
+        };
+        let rings = Memory::map(rings.fd(), ring_count, options.ring_bytes)?;
+
+        let mut loaded = Self {
+            ebpf,
+            program: options.program.to_owned(),
+            counters,
+            rings: Some(rings),
+        };
+        let program = loaded.program()?;
+        program.load().map_err(|source| LoadError::Program {
+            program: options.program.to_owned(),
+            source,
+        })?;
+        Ok(loaded)
+    }
+
+    /// The program.
+    pub fn program(&mut self) -> Result<&mut Xdp, LoadError> {
+        self.ebpf
+            .program_mut(&self.program)
+            .and_then(|program| program.try_into().ok())
+            .ok_or(LoadError::Missing("XDP program of that name"))
+    }
+}
+
+fn take<T: TryFrom<Map, Error = MapError>>(
+    ebpf: &mut Ebpf,
+    map: &'static str,
+) -> Result<T, LoadError> {
+    let found = ebpf.take_map(map).ok_or(LoadError::Missing(map))?;
+    T::try_from(found).map_err(|source| LoadError::Map { map, source })
+}

@@ -1,0 +1,11 @@
+//! The XDP programs from user space: embed, load, attach, read the counters.
+
+mod attach;
+mod counters;
+mod load;
+mod object;
+
+pub use attach::{AttachError, Attachment, ModeChoice, XdpMode, attach};
+pub use counters::{CounterError, Counters};
+pub use load::{LoadError, LoadOptions, Loaded};
+pub use object::{PROGRAMS, program_name};
