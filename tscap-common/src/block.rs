@@ -75,5 +75,5 @@ pub const fn block_len(caplen: usize, options: usize) -> usize {
     DATA_OFFSET + padded(caplen) + options + 4
 }
 
-const _: () = assert!(MAX_CAPLEN % 4 == 0);
+const _: () = assert!(MAX_CAPLEN.is_multiple_of(4));
 const _: () = assert!(block_len(MAX_CAPLEN, options_len(true, true)) <= MAX_RECORD);

@@ -40,5 +40,5 @@ pub const fn is_valid_ring_bytes(ring_bytes: usize) -> bool {
     ring_bytes.is_power_of_two() && ring_bytes >= MIN_RING_BYTES && ring_bytes <= MAX_RING_BYTES
 }
 
-const _: () = assert!(SLACK_BYTES > MAX_RECORD && SLACK_BYTES % 4096 == 0);
+const _: () = assert!(SLACK_BYTES > MAX_RECORD && SLACK_BYTES.is_multiple_of(4096));
 const _: () = assert!(MIN_RING_BYTES > MAX_RECORD);

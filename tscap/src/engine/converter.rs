@@ -203,7 +203,7 @@ impl<R: Reference> Converter<R> {
         let _ = self.events.send(event);
     }
 
-    fn into_finished(self) -> Finished {
+    pub(super) fn into_finished(self) -> Finished {
         Finished {
             output: self.output,
             file: self.file,

@@ -16,3 +16,6 @@ pub use idle::Idle;
 pub use outcome::Outcomes;
 pub use output::{Output, OutputError, PreparedFile};
 pub use shared::{InterfaceCounts, Observed, Shared};
+
+#[cfg(test)]
+mod tests;

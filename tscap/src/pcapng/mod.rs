@@ -7,3 +7,6 @@ mod file;
 
 pub use custom::{ClockOption, InterfaceOption, PEN, StampOption, StatisticsOption};
 pub use file::{FileWriter, InterfaceInfo, SectionInfo, WriteError};
+
+#[cfg(test)]
+mod tests;

@@ -47,7 +47,7 @@ impl Counters {
         if self.losses.get(&ifindex, 0).is_ok() {
             return Ok(());
         }
-        let cpus = nr_cpus().map_err(|(_, error)| MapError::from(std::io::Error::from(error)));
+        let cpus = nr_cpus().map_err(|(_, error)| MapError::from(error));
         let zeros = PerCpuValues::try_from(vec![[0; size_of::<Losses>()]; cpus?])?;
         self.losses.insert(ifindex, zeros, 0)
     }

@@ -1,13 +1,15 @@
 //! What the capture says while it runs and at its end: to people on standard
 //! error, or as JSON lines to machines.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
 use super::summary::{Stop, Summary, VERSION};
 use crate::cli::{CapturePlan, Target, Verbosity};
+use crate::clock::StampSource;
+use crate::xdp::XdpMode;
 
 /// Where it goes and in which form.
 #[derive(Debug)]
@@ -18,6 +20,44 @@ pub(super) struct Console {
     live: bool,
     /// A live line stands on the terminal.
     has_line: bool,
+}
+
+/// One interface as the capture begins.
+#[derive(Debug, Serialize)]
+pub(super) struct ReadyInterface {
+    pub name: String,
+    pub ifindex: u32,
+    pub xdp_mode: XdpMode,
+}
+
+/// The capture as it begins.
+#[derive(Debug, Serialize)]
+pub(super) struct Ready {
+    pub interfaces: Vec<ReadyInterface>,
+    pub clock: StampSource,
+    pub host_bound_ns: u64,
+    pub rings: usize,
+    pub ring_bytes: usize,
+    pub converter_cpu: u32,
+}
+
+impl fmt::Display for Ready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let interface = |it: &ReadyInterface| format!("{} ({})", it.name, it.xdp_mode.name());
+        let interfaces: Vec<_> = self.interfaces.iter().map(interface).collect();
+        let (ring, unit) = match self.ring_bytes {
+            bytes if bytes < 1 << 20 => (bytes >> 10, "KiB"),
+            bytes => (bytes >> 20, "MiB"),
+        };
+        write!(
+            f,
+            "capturing on {}, clock {} ±{} ns, {} rings of {ring} {unit}",
+            interfaces.join(", "),
+            self.clock.name(),
+            self.host_bound_ns,
+            self.rings,
+        )
+    }
 }
 
 /// The state once a second.
@@ -99,11 +139,11 @@ impl Console {
         self.say(&format!("tscap: {text}"));
     }
 
-    pub fn ready(&mut self, text: &str) {
-        self.say(&format!("ready: {text}"));
+    pub fn ready(&mut self, ready: &Ready) {
+        self.say(&format!("ready: {ready}"));
         if self.json {
-            let body = serde_json::json!({"v": VERSION, "what": text});
-            self.json("ready", body);
+            let v = VERSION;
+            self.json("ready", Versioned { v, body: ready });
         }
     }
 

@@ -187,6 +187,18 @@ pub(super) fn check(plan: &CapturePlan, ring_cpus: Option<Vec<u32>>) -> Result<M
         .iter()
         .map(|name| interface(name))
         .collect::<Result<Vec<_>, _>>()?;
+    for (position, link) in interfaces.iter().enumerate() {
+        // An interface can have alternative names.
+        if interfaces[..position]
+            .iter()
+            .any(|earlier| earlier.index == link.index)
+        {
+            return Err(
+                Failure::new(format!("cannot capture on {} twice", link.name))
+                    .hint("give each interface once, by one of its names"),
+            );
+        }
+    }
     let ring_cpus = match ring_cpus {
         Some(cpus) => cpus,
         None => system::online_cpus().trying("cannot list the online CPUs")?,

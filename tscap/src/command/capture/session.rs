@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
 
-use super::console::{Console, Progress};
-use super::prepare;
+use super::console::{Console, Progress, Ready, ReadyInterface};
+use super::prepare::{self, Machine};
 use super::signals::Signals;
 use super::start::{self, Running};
 use super::summary::{ClockSummary, InterfaceSummary, Stop, Summary, VERSION};
@@ -40,30 +40,32 @@ pub(super) async fn run(
     let mut running = start::start(plan, &machine, loaded, opened, &mut console).await?;
 
     observe(&running)?;
-    console.ready(&readiness(
-        plan,
-        &running,
-        machine.ring_bytes,
-        machine.ring_cpus.len(),
-    ));
-    let stop = watch(plan, &mut running, &mut signals, &mut console).await?;
+    console.ready(&readiness(plan, &running, &machine));
+    let stop = match watch(plan, &mut running, &mut signals, &mut console).await {
+        Ok(stop) => stop,
+        // What has been captured is worth finishing all the same.
+        Err(failure) => {
+            console.error(&failure.to_string());
+            Stop::InternalError
+        }
+    };
     finish(plan, running, stop, &mut signals, &mut console).await
 }
 
-fn readiness(plan: &CapturePlan, running: &Running, ring_bytes: usize, rings: usize) -> String {
-    let interfaces: Vec<_> = running
-        .links
-        .0
-        .iter()
-        .map(|live| format!("{} ({})", live.name, live.mode.name()))
-        .collect();
-    format!(
-        "capturing on {}, clock {} ±{} ns, {rings} rings of {} KiB",
-        interfaces.join(", "),
-        plan.clock.name(),
-        running.shared.host_bound_ns.load(Ordering::Relaxed),
-        ring_bytes >> 10,
-    )
+fn readiness(plan: &CapturePlan, running: &Running, machine: &Machine) -> Ready {
+    let interfaces = running.links.0.iter().map(|live| ReadyInterface {
+        name: live.name.clone(),
+        ifindex: live.ifindex(),
+        xdp_mode: live.mode,
+    });
+    Ready {
+        interfaces: interfaces.collect(),
+        clock: plan.clock,
+        host_bound_ns: running.shared.host_bound_ns.load(Ordering::Relaxed),
+        rings: machine.ring_cpus.len(),
+        ring_bytes: machine.ring_bytes,
+        converter_cpu: machine.converter_cpu,
+    }
 }
 
 /// Reads what goes into the statistics blocks.

@@ -1,0 +1,188 @@
+//! What the headers and statistics say, read back by the pcap-file crate.
+
+use std::collections::BTreeMap;
+
+use pcap_file::pcapng::PcapNgReader;
+use pcap_file::pcapng::blocks::Block;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionOption as Idb, InterfaceTsResolution,
+};
+use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption as Isb;
+use pcap_file::pcapng::blocks::opt_common::CommonOption;
+use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;
+
+use super::*;
+use crate::clock::{CrossTimestamp, MonoNs, RealNs, StampSource, TaiNs, Tracker};
+use crate::engine::{InterfaceCounts, Observed, Outcomes, Totals, Written};
+
+const EPOCH: u64 = 1_700_000_000_000_000_000;
+
+fn cross(mono: u64, offset: u64) -> CrossTimestamp {
+    CrossTimestamp {
+        mono: [MonoNs(mono), MonoNs(mono + 40)],
+        real: [RealNs(mono + 20 + offset); 2],
+        tai: TaiNs(mono + 20 + offset),
+    }
+}
+
+fn interface(name: &str) -> InterfaceInfo {
+    let offloads = BTreeMap::from([("rx-gro".to_owned(), true)]);
+    InterfaceInfo {
+        name: name.into(),
+        description: Some("a veth".into()),
+        mac: Some([2, 0, 0, 0, 0, 9]),
+        speed: None,
+        snaplen: 96,
+        os: "Linux 6.18".into(),
+        tscap: InterfaceOption::new("generic", StampSource::Tai, offloads),
+    }
+}
+
+fn writer(interfaces: &[InterfaceInfo]) -> FileWriter {
+    let section = SectionInfo {
+        hardware: "a CPU".into(),
+        os: "Linux 6.18".into(),
+        application: "tscap".into(),
+    };
+    FileWriter::new(&section, interfaces, RealNs(EPOCH + 5)).unwrap()
+}
+
+fn blocks(bytes: &[u8]) -> Vec<Block<'static>> {
+    let reader = PcapNgReader::new(bytes).unwrap();
+    reader.into_iter().map(|block| block.unwrap()).collect()
+}
+
+fn json<T: serde::de::DeserializeOwned>(option: &CommonOption<'_>) -> T {
+    match option {
+        CommonOption::CustomUtf8Copiable(custom) => {
+            assert_eq!(custom.pen, PEN);
+            serde_json::from_str(&custom.value).unwrap()
+        }
+        other => panic!("{other:?} is not ours"),
+    }
+}
+
+#[test]
+fn headers_describe_machine_and_interface() {
+    let mut writer = writer(&[interface("eth0"), interface("eth1")]);
+    assert_eq!(writer.interfaces(), 2);
+    let bytes = writer.take();
+    // The byte-order magic as this machine writes it: blocks from the ring
+    // follow in the same order.
+    assert_eq!(bytes[8..12], 0x1a2b_3c4du32.to_ne_bytes());
+    let section = PcapNgReader::new(&bytes[..]).unwrap().section().clone();
+    assert!(
+        section
+            .options
+            .contains(&SectionHeaderOption::UserApplication("tscap".into()))
+    );
+    let Block::InterfaceDescription(second) = &blocks(&bytes)[1] else {
+        panic!("an interface description");
+    };
+    assert_eq!(second.snaplen, 96);
+    let has = |option: &Idb<'_>| second.options.contains(option);
+    assert!(has(&Idb::IfName("eth1".into())));
+    assert!(has(&Idb::IfDescription("a veth".into())));
+    assert!(has(&Idb::IfMacAddr(vec![2, 0, 0, 0, 0, 9].into())));
+    assert!(has(&Idb::IfTsResol(InterfaceTsResolution::NANO)));
+    assert!(
+        !second
+            .options
+            .iter()
+            .any(|option| matches!(option, Idb::IfSpeed(_)))
+    );
+    let Some(Idb::Common(custom)) = second.options.last() else {
+        panic!("a custom option");
+    };
+    let ours: InterfaceOption = json(custom);
+    assert_eq!(ours, interface("eth1").tscap);
+    assert_eq!(
+        (ours.v, ours.stamp.path.as_str()),
+        (1, "bpf_ktime_get_tai_ns")
+    );
+}
+
+#[test]
+fn statistics_hold_counts_times_and_clock() {
+    let mut writer = writer(&[interface("eth0")]);
+    let mut tracker = Tracker::new(StampSource::Ktime, &cross(1_000, EPOCH)).unwrap();
+    tracker.observe(&cross(2_000, EPOCH + 1_000_000));
+    let written = Written {
+        written: 10,
+        outcomes: Outcomes {
+            after_stop: 2,
+            ..Outcomes::default()
+        },
+    };
+    let losses = Outcomes {
+        ring_full: 3,
+        too_long: 1,
+        ..Outcomes::default()
+    };
+    let observed = Observed {
+        interfaces: vec![InterfaceCounts {
+            losses,
+            ifdrop: Some(4),
+        }],
+        utc_bound_ns: Some(500),
+    };
+    let totals = Totals {
+        seen: 16,
+        written: 10,
+        outcomes: Outcomes {
+            after_stop: 2,
+            ..losses
+        },
+    };
+    let at = MonoNs(3_000);
+    let bytes = writer
+        .statistics(&mut tracker, at, &[written], &observed, Some(&totals))
+        .unwrap();
+    let Block::InterfaceStatistics(statistics) = blocks(&bytes).remove(1) else {
+        panic!("statistics behind the interface description");
+    };
+    let end = RealNs(3_000 + EPOCH + 1_000_000).since_epoch();
+    assert_eq!(statistics.timestamp, end);
+    let Isb::Common(custom) = statistics.options.last().unwrap() else {
+        panic!("a custom option");
+    };
+    let ours: StatisticsOption = json(custom);
+    assert_eq!(
+        statistics.options[..6],
+        [
+            Isb::IsbStartTime(RealNs(EPOCH + 5).since_epoch()),
+            Isb::IsbEndTime(end),
+            Isb::IsbIfRecv(16),
+            Isb::IsbIfDrop(4),
+            Isb::IsbOsDrop(4),
+            Isb::IsbUsrDeliv(10),
+        ]
+    );
+    assert_eq!(ours.totals, Some(totals));
+    assert!(totals.add_up());
+    assert_eq!(ours.clock.host_bound_ns, 20);
+    assert_eq!(ours.clock.utc_bound_ns, Some(500));
+    assert_eq!(ours.clock.segments, tracker.segments());
+}
+
+#[test]
+fn a_clock_set_all_the_time_still_fits_an_option() {
+    let mut writer = writer(&[interface("eth0")]);
+    let mut tracker = Tracker::new(StampSource::Ktime, &cross(0, EPOCH)).unwrap();
+    for step in 1..5_000u64 {
+        tracker.observe(&cross(step * 1_000_000, EPOCH + step * 1_000_000));
+    }
+    let written = [Written::default()];
+    let observed = Observed::default();
+    let at = MonoNs(1);
+    let mut sizes = Vec::new();
+    for _ in 0..2 {
+        let bytes = writer.statistics(&mut tracker, at, &written, &observed, None);
+        sizes.push(bytes.unwrap().len());
+    }
+    assert!(sizes[0] < 65_536, "{sizes:?}");
+    assert!(
+        sizes[1] < 1_500,
+        "settled segments are not written again: {sizes:?}"
+    );
+}
