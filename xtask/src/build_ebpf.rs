@@ -109,6 +109,8 @@ fn build(build_dir: &Path, out: &Path) -> Result<Manifest> {
     let root = paths::root();
     let package = root.join("tscap-ebpf");
     let flags = rustflags(&root, &package)?;
+    // Before the build: an edit during it must leave the objects stale.
+    let hash = source_hash(&root)?;
 
     let mut cargo = cargo(&package);
     cargo
@@ -144,7 +146,6 @@ fn build(build_dir: &Path, out: &Path) -> Result<Manifest> {
         BINS.map(|b| format!("{b}.bpf.o")).join(" and "),
         out.display()
     );
-    let hash = source_hash(&root)?;
     Ok(Manifest {
         schema: SCHEMA,
         hash,
@@ -213,11 +214,25 @@ fn find_tools() -> Result<(Tools, PathBuf)> {
         .with_context(|| format!("cannot find LLVM's version in: {llvm}"))?
         .to_owned();
     let tools = Tools {
-        rustc: first_line(&version(Path::new(RUSTC))?),
+        rustc: rustc_version()?,
         bpf_linker: first_line(&version(&linker)?),
         llvm,
     };
     Ok((tools, linker))
+}
+
+/// Version of rustc, and whether the sources of its libcore are installed: LLVM
+/// copies the lines that it finds into the BTF line information.
+fn rustc_version() -> Result<String> {
+    let mut text = first_line(&version(Path::new(RUSTC))?);
+    let number = text.split_whitespace().nth(1).unwrap_or_default();
+    if Path::new("/usr/src")
+        .join(format!("rustc-{number}"))
+        .exists()
+    {
+        text += " with rust-web-src";
+    }
+    Ok(text)
 }
 
 /// The bpf-linker that cargo installed, else the one in `PATH`.

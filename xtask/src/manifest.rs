@@ -163,4 +163,46 @@ mod tests {
         let names: Vec<_> = manifest.objects.keys().map(String::as_str).collect();
         assert_eq!(names, ["probes.bpf.o", "tscap.bpf.o"]);
     }
+
+    #[test]
+    fn another_source_or_object_is_stale() {
+        let root = std::env::temp_dir().join(format!("xtask-manifest-{}", std::process::id()));
+        for file in ["Cargo.toml", "src/lib.rs"] {
+            write(&root.join("tscap-common").join(file), "common");
+        }
+        for file in ["Cargo.toml", "Cargo.lock", "src/main.rs"] {
+            write(&root.join("tscap-ebpf").join(file), "ebpf");
+        }
+        let object = root.join("tscap.bpf.o");
+        write(&object, "object");
+        let manifest = Manifest {
+            schema: SCHEMA,
+            hash: source_hash(&root).unwrap(),
+            tools: Tools {
+                rustc: String::new(),
+                bpf_linker: String::new(),
+                llvm: String::new(),
+            },
+            objects: BTreeMap::from([("tscap.bpf.o".to_owned(), file_hash(&object).unwrap())]),
+        };
+        let check = || {
+            manifest
+                .check_fresh(&root, &root)
+                .map_err(|e| e.to_string())
+        };
+        assert_eq!(check(), Ok(()));
+
+        write(&object, "another object");
+        assert!(check().unwrap_err().contains("is not the object"));
+        write(&object, "object");
+
+        write(&root.join("tscap-common/src/new.rs"), "");
+        assert!(check().unwrap_err().contains("other sources"));
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    fn write(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
 }

@@ -44,11 +44,13 @@ pub fn run(command: &mut Command) -> Result<()> {
 pub fn output(command: &mut Command) -> Result<String> {
     let output = command.output().map_err(|e| not_started(command, &e))?;
     if !output.status.success() {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let errors = errors.trim_end();
+        let separator = if errors.is_empty() { "" } else { "\n" };
         bail!(
-            "`{}` failed: {}\n{}",
+            "`{}` failed: {}{separator}{errors}",
             line(command),
-            output.status,
-            String::from_utf8_lossy(&output.stderr).trim_end()
+            output.status
         );
     }
     String::from_utf8(output.stdout)
