@@ -103,12 +103,11 @@ fn cargo_test() -> Command {
     cargo
 }
 
-/// The root tests, one at a time. `--nocapture` shows which ones were skipped,
-/// and why.
+/// The root tests, one at a time.
 fn root(tests: &[String]) -> Command {
     let mut cargo = cargo_test();
     cargo.args(["--package", "tscap"]).args(select(tests));
-    cargo.args(["--", "--test-threads=1", "--nocapture"]);
+    cargo.args(["--", "--test-threads=1"]);
     cargo
 }
 
