@@ -1,0 +1,223 @@
+//! What stands in the file besides the packets.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::support::bench::Bench;
+use crate::support::capture::capture_on;
+use crate::support::files;
+use crate::support::frame::Frame;
+use crate::support::packet_socket::PacketSocket;
+use crate::support::peers;
+use crate::support::recording::Recording;
+use crate::support::root::{root, root_with};
+
+const PEERS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
+
+fn now() -> u64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("after 1970");
+    u64::try_from(now.as_nanos()).expect("before 2554")
+}
+
+#[test]
+fn headers_and_last_statistics_say_what_was_captured() {
+    let Some(_turn) = root_with("headers_and_last_statistics", &PEERS) else {
+        return;
+    };
+    let bench = Bench::new("file");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+
+    let before = now();
+    let capture = capture_on(&bench.rx, &path).ready();
+    let ready = now();
+    PacketSocket::open(&bench.tx).send(&frame, 0..100, 0);
+    let sent = now();
+    let finished = capture.stop();
+    let after = now();
+    let summary = finished.success();
+    let recording = Recording::read(&path);
+
+    let [hardware, os, application] = &recording.section;
+    assert!(hardware.is_some() && os.as_ref().is_some_and(|os| os.contains("Linux")));
+    assert!(
+        application
+            .as_ref()
+            .is_some_and(|name| name.contains("tscap")),
+        "{application:?}"
+    );
+    let interface = &recording.interfaces[0];
+    assert_eq!(interface.name, "rx0");
+    assert_eq!(interface.mac.as_deref(), Some(&bench.rx.mac[..]));
+    assert_eq!(interface.snaplen, 262_144);
+    assert!(interface.nanoseconds, "if_tsresol is 9");
+    assert!(interface.os.as_ref().is_some_and(|os| os.contains("Linux")));
+    assert_eq!(interface.custom["xdp_mode"], "native");
+    assert_eq!(interface.custom["stamp"]["source"], "ktime");
+    assert_eq!(interface.custom["stamp"]["path"], "bpf_ktime_get_ns");
+    assert!(
+        interface.custom["offloads"].is_object(),
+        "{}",
+        interface.custom
+    );
+
+    // Stamps, start and end in the same unit as the host's clock.
+    let slack = summary.clock.host_bound_ns;
+    for packet in &recording.packets {
+        assert!(
+            (ready - slack..=sent + slack).contains(&packet.nanos),
+            "{}",
+            packet.nanos
+        );
+    }
+    let last = recording.last_statistics(0);
+    let (start, end) = (last.start.expect("a start"), last.end.expect("an end"));
+    assert!(
+        before <= start && start <= ready + slack,
+        "{before} {start} {ready}"
+    );
+    assert!(
+        sent - slack <= end && end <= after + slack,
+        "{sent} {end} {after}"
+    );
+    assert!(
+        (end..=after + slack).contains(&last.nanos),
+        "{end} {} {after}",
+        last.nanos
+    );
+    let seconds = (end - start) as f64 / 1e9;
+    assert!(
+        (seconds - summary.seconds).abs() < 0.5,
+        "{seconds} {}",
+        summary.seconds
+    );
+
+    // The accounting, the same as in the summary.
+    assert_eq!(last.after, 100, "after the last packet");
+    assert_eq!(
+        (last.received, last.os_drop, last.delivered),
+        (Some(100), Some(0), Some(100))
+    );
+    assert_eq!(last.if_drop, summary.interfaces[0].ifdrop);
+    let totals = &last.custom["totals"];
+    assert_eq!(
+        (totals["seen"].as_u64(), totals["written"].as_u64()),
+        (Some(100), Some(100))
+    );
+    let outcomes: u64 = summary
+        .outcomes
+        .keys()
+        .map(|name| totals["outcomes"][name].as_u64().expect(name))
+        .sum();
+    assert_eq!(outcomes, 0);
+    let clock = &last.custom["clock"];
+    assert_eq!(
+        clock["host_bound_ns"].as_u64(),
+        Some(summary.clock.host_bound_ns)
+    );
+    assert_eq!(clock["utc_bound_ns"].as_u64(), summary.clock.utc_bound_ns);
+    assert!(
+        clock["segments"]
+            .as_array()
+            .is_some_and(|segments| segments.len() == 1),
+        "{clock}"
+    );
+
+    peers::agree_on(&path, 100);
+    let text = peers::capinfos(&path);
+    for part in ["rx0", "nanoseconds", "Number of stat entries = "] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn the_tai_source_is_named_and_gives_the_same_time() {
+    let Some(_turn) = root("the_tai_source_is_named") else {
+        return;
+    };
+    let bench = Bench::new("tai");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let capture = capture_on(&bench.rx, &path)
+        .with(["--clock", "tai"])
+        .ready();
+    let before = now();
+    PacketSocket::open(&bench.tx).send(&frame, 0..100, 0);
+    let after = now();
+    let finished = capture.stop();
+    let clock = &finished.success().clock;
+    assert_eq!(
+        (clock.source.as_str(), clock.path.as_str()),
+        ("tai", "bpf_ktime_get_tai_ns")
+    );
+    let recording = Recording::read(&path);
+    assert_eq!(recording.interfaces[0].custom["stamp"]["source"], "tai");
+    let slack = clock.host_bound_ns;
+    for packet in &recording.packets {
+        assert!(
+            (before - slack..=after + slack).contains(&packet.nanos),
+            "{}",
+            packet.nanos
+        );
+    }
+}
+
+#[test]
+fn statistics_come_every_ten_seconds() {
+    let Some(_turn) = root_with("statistics_come_every_ten_seconds", &PEERS) else {
+        return;
+    };
+    let bench = Bench::new("isb");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let socket = PacketSocket::open(&bench.tx);
+
+    let capture = capture_on(&bench.rx, &path)
+        .with(["--duration", "11s"])
+        .ready();
+    socket.send(&frame, 0..10, 0);
+    std::thread::sleep(Duration::from_millis(10_200));
+    socket.send(&frame, 10..15, 0);
+    let finished = capture.wait();
+    finished.success();
+
+    let recording = Recording::read(&path);
+    let [first, last] = &recording.statistics[..] else {
+        panic!("{} statistics", recording.statistics.len());
+    };
+    assert_eq!((first.after, last.after), (10, 15));
+    assert_eq!((first.received, first.delivered), (Some(10), Some(10)));
+    assert_eq!((last.received, last.delivered), (Some(15), Some(15)));
+    let age = first.nanos - first.start.expect("a start");
+    assert!(
+        (9_900_000_000..10_500_000_000).contains(&age),
+        "{age} ns after the start"
+    );
+    assert_eq!(first.start, last.start);
+    // The clock has been looked at all the time, about once a second.
+    let samples = first.custom["clock"]["samples"]
+        .as_array()
+        .expect("samples")
+        .len();
+    assert!((8..=13).contains(&samples), "{samples} samples");
+    assert!(first.custom.get("totals").is_none());
+    peers::agree_on(&path, 15);
+}
+
+#[test]
+fn an_older_file_of_the_same_name_is_replaced() {
+    let Some(_turn) = root("an_older_file_of_the_same_name_is_replaced") else {
+        return;
+    };
+    let bench = Bench::new("replace");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    std::fs::write(&path, vec![0x55; 100_000]).expect("an older file");
+    capture_on(&bench.rx, &path).ready().stop().success();
+    assert_eq!(Recording::read(&path).interfaces.len(), 1);
+    assert!(files::length(&path) < 100_000);
+}

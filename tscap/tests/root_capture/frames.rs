@@ -1,0 +1,180 @@
+//! Short, tagged, long and too long frames.
+
+use crate::support::bench::Bench;
+use crate::support::capture::capture_on;
+use crate::support::files;
+use crate::support::frame::Frame;
+use crate::support::live::LiveSender;
+use crate::support::packet_socket::PacketSocket;
+use crate::support::peers;
+use crate::support::process;
+use crate::support::recording::{Packet, Recording};
+use crate::support::root::{root, root_with};
+
+const COUNT: u64 = 50;
+const C_TAG: u16 = 0x8100;
+const S_TAG: u16 = 0x88a8;
+
+/// Captures frames of one kind, checks every byte of them, and returns them.
+fn check(bench: &Bench, frame: &Frame) -> Vec<Packet> {
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let capture = capture_on(&bench.rx, &path).ready();
+    PacketSocket::open(&bench.tx).send(frame, 0..COUNT, 0);
+    let finished = capture.stop();
+    assert_eq!(
+        finished.success().written,
+        COUNT,
+        "{:?}",
+        finished.summary().outcomes
+    );
+    let recording = Recording::read(&path);
+    assert_eq!(recording.packets.len() as u64, COUNT);
+    for (number, packet) in recording.packets.iter().enumerate() {
+        assert_eq!(
+            (packet.origlen as usize, packet.data.len()),
+            (frame.size(), frame.size())
+        );
+        frame.check(&packet.data, number as u64);
+    }
+    peers::agree_on(&path, COUNT);
+    recording.packets
+}
+
+const PEERS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
+
+#[test]
+fn frames_of_every_short_length() {
+    let Some(_turn) = root_with("frames_of_every_short_length", &PEERS) else {
+        return;
+    };
+    let bench = Bench::new("short");
+    // A bare header, and every remainder of the padding to four bytes.
+    for size in 14..=18 {
+        check(&bench, &Frame::new(&bench.tx, &bench.rx, size));
+    }
+}
+
+#[test]
+fn tagged_frames_keep_their_tags() {
+    let Some(_turn) = root_with("tagged_frames_keep_their_tags", &PEERS) else {
+        return;
+    };
+    let bench = Bench::new("tags");
+    let frame = Frame::new(&bench.tx, &bench.rx, 100);
+    check(&bench, &frame.clone().tagged(C_TAG, 42));
+    check(&bench, &frame.clone().tagged(S_TAG, 7));
+    check(&bench, &frame.tagged(S_TAG, 7).tagged(C_TAG, 42));
+}
+
+#[test]
+fn jumbo_frames_are_whole() {
+    let Some(_turn) = root_with("jumbo_frames_are_whole", &PEERS) else {
+        return;
+    };
+    let bench = Bench::with_mtu("jumbo", 9000);
+    // Around one page, where a frame becomes several buffers, up to the MTU.
+    for size in [3500, 4096, 9014] {
+        check(&bench, &Frame::new(&bench.tx, &bench.rx, size));
+    }
+}
+
+#[test]
+fn frames_longer_than_a_record_are_counted_and_fit_when_cut() {
+    let Some(_turn) = root("frames_longer_than_a_record") else {
+        return;
+    };
+    let bench = Bench::with_mtu("long", 65_535);
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let socket = PacketSocket::open(&bench.tx);
+    let long = Frame::new(&bench.tx, &bench.rx, 65_535 + 14);
+    let short = Frame::new(&bench.tx, &bench.rx, 60);
+
+    let capture = capture_on(&bench.rx, &path).ready();
+    socket.send(&short, 0..1, 0);
+    socket.send(&long, 1..6, 0);
+    socket.send(&short, 6..7, 0);
+    let finished = capture.stop();
+    let summary = finished.success();
+    assert_eq!(
+        (summary.seen, summary.written, summary.outcomes["too_long"]),
+        (7, 2, 5)
+    );
+    let recording = Recording::read(&path);
+    let drops: Vec<_> = recording
+        .packets
+        .iter()
+        .map(|packet| packet.drops)
+        .collect();
+    assert_eq!(drops, [None, Some(5)]);
+    assert_eq!(recording.last_statistics(0).os_drop, Some(5));
+
+    let capture = capture_on(&bench.rx, &path).with(["-s", "65000"]).ready();
+    socket.send(&long, 0..5, 0);
+    assert_eq!(capture.stop().success().written, 5);
+    for (number, packet) in Recording::read(&path).packets.iter().enumerate() {
+        assert_eq!((packet.origlen, packet.data.len()), (65_549, 65_000));
+        long.check(&packet.data, number as u64);
+    }
+}
+
+#[test]
+fn packet_meta_adds_direction_and_queue() {
+    let Some(_turn) = root("packet_meta_adds_direction_and_queue") else {
+        return;
+    };
+    let bench = Bench::new("meta");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 61);
+    let mut sender = LiveSender::open(&bench.tx);
+    // A veth pair begins with one queue of those that it has.
+    let queues = bench.rx.queues();
+    bench.rx.netns.must(
+        "ethtool",
+        &["-L", &bench.rx.name, "rx", &queues.to_string()],
+    );
+
+    let capture = capture_on(&bench.rx, &path).with(["--packet-meta"]).ready();
+    let cpus = process::cpus();
+    for cpu in &cpus {
+        sender.send(&frame, 10, *cpu);
+    }
+    capture.stop().success();
+
+    let recording = Recording::read(&path);
+    assert_eq!(recording.packets.len(), 10 * cpus.len());
+    let mut counts = vec![0; queues as usize];
+    for packet in &recording.packets {
+        assert_eq!(packet.flags, Some(1), "inbound");
+        counts[packet.queue.expect("a queue") as usize] += 1;
+        frame.check(&packet.data, 0);
+    }
+    // veth picks the queue of a redirected frame by the sender's CPU.
+    let mut expected = vec![0; queues as usize];
+    for cpu in &cpus {
+        expected[cpu % queues as usize] += 10;
+    }
+    assert_eq!(counts, expected);
+}
+
+#[test]
+fn without_packet_meta_a_packet_has_no_options() {
+    let Some(_turn) = root("without_packet_meta_a_packet_has_no_options") else {
+        return;
+    };
+    let bench = Bench::new("nometa");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let capture = capture_on(&bench.rx, &path).ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..10, 0);
+    capture.stop().success();
+    for packet in Recording::read(&path).packets {
+        assert_eq!(
+            (packet.flags, packet.queue, packet.drops),
+            (None, None, None)
+        );
+    }
+}

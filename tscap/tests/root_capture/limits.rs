@@ -1,0 +1,139 @@
+//! `-c`, `--duration`, `-s`.
+
+use std::time::{Duration, Instant};
+
+use crate::support::bench::Bench;
+use crate::support::capture::capture_on;
+use crate::support::files;
+use crate::support::frame::Frame;
+use crate::support::packet_socket::PacketSocket;
+use crate::support::recording::Recording;
+use crate::support::root::root;
+
+#[test]
+fn count_writes_exactly_so_many_frames() {
+    let Some(_turn) = root("count_writes_exactly_so_many_frames") else {
+        return;
+    };
+    let bench = Bench::new("count");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+
+    let capture = capture_on(&bench.rx, &path).with(["-c", "1234"]).ready();
+    // One batch after another without a pause: some come in after the count.
+    let sent = PacketSocket::open(&bench.tx).send(&frame, 0..20_000, 0);
+    let finished = capture.wait();
+
+    let summary = finished.success();
+    assert_eq!(summary.written, 1234);
+    assert_eq!(summary.stopped_by, "count");
+    assert!(summary.seen <= sent);
+    assert_eq!(
+        summary.outcomes["after_stop"],
+        summary.seen - 1234,
+        "{:?}",
+        summary.outcomes
+    );
+    let recording = Recording::read(&path);
+    assert_eq!(recording.packets.len(), 1234);
+    frame.check(&recording.packets[1233].data, 1233);
+    // Frames past the end were seen, but neither lost nor delivered.
+    let last = recording.last_statistics(0);
+    assert_eq!((last.os_drop, last.delivered), (Some(0), Some(1234)));
+}
+
+#[test]
+fn a_count_of_one_is_enough_to_end() {
+    let Some(_turn) = root("a_count_of_one_is_enough_to_end") else {
+        return;
+    };
+    let bench = Bench::new("one");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let capture = capture_on(&bench.rx, &path).with(["-c", "1"]).ready();
+    PacketSocket::open(&bench.tx).send(&frame, 7..8, 0);
+    assert_eq!(capture.wait().success().written, 1);
+    frame.check(&Recording::read(&path).packets[0].data, 7);
+}
+
+#[test]
+fn duration_ends_the_capture() {
+    let Some(_turn) = root("duration_ends_the_capture") else {
+        return;
+    };
+    let bench = Bench::new("duration");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+
+    let capture = capture_on(&bench.rx, &path)
+        .with(["--duration", "1"])
+        .ready();
+    let start = Instant::now();
+    PacketSocket::open(&bench.tx).send(&frame, 0..100, 0);
+    let finished = capture.wait();
+    let took = start.elapsed();
+
+    let summary = finished.success();
+    assert_eq!(
+        (summary.written, summary.stopped_by.as_str()),
+        (100, "duration")
+    );
+    assert!(
+        (0.9..3.0).contains(&summary.seconds),
+        "{} s",
+        summary.seconds
+    );
+    assert!(
+        (Duration::from_millis(800)..Duration::from_secs(5)).contains(&took),
+        "{took:?}"
+    );
+}
+
+#[test]
+fn snaplen_cuts_the_bytes_and_keeps_the_length() {
+    let Some(_turn) = root("snaplen_cuts_the_bytes_and_keeps_the_length") else {
+        return;
+    };
+    let bench = Bench::new("snaplen");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let socket = PacketSocket::open(&bench.tx);
+    let sizes = [14, 95, 96, 97, 98, 99, 100, 1514];
+
+    let capture = capture_on(&bench.rx, &path).with(["-s", "96"]).ready();
+    for size in sizes {
+        socket.send(&Frame::new(&bench.tx, &bench.rx, size), 5..6, 0);
+    }
+    capture.stop().success();
+
+    let recording = Recording::read(&path);
+    assert_eq!(recording.interfaces[0].snaplen, 96);
+    assert_eq!(recording.packets.len(), sizes.len());
+    for (packet, size) in recording.packets.iter().zip(sizes) {
+        assert_eq!(
+            (packet.origlen as usize, packet.data.len()),
+            (size, size.min(96))
+        );
+        Frame::new(&bench.tx, &bench.rx, size).check(&packet.data, 5);
+    }
+}
+
+#[test]
+fn snaplen_zero_is_the_default() {
+    let Some(_turn) = root("snaplen_zero_is_the_default") else {
+        return;
+    };
+    let bench = Bench::new("snap0");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 1514);
+    let capture = capture_on(&bench.rx, &path).with(["-s", "0"]).ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..1, 0);
+    capture.stop().success();
+    let recording = Recording::read(&path);
+    assert_eq!(recording.interfaces[0].snaplen, 262_144);
+    assert_eq!(recording.packets[0].data.len(), 1514);
+}

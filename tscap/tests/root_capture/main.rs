@@ -1,0 +1,18 @@
+//! `tscap capture` over veth pairs in namespaces: what arrives, what is
+//! counted, what stands in the file, and what is left behind. Needs root.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod accounting;
+mod drops;
+mod file;
+mod frames;
+mod limits;
+mod modes;
+mod offloads;
+mod output;
+mod pipe;
+mod promiscuity;
+mod resources;
+mod signals;

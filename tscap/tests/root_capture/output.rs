@@ -1,0 +1,135 @@
+//! What is said on standard output and standard error.
+
+use std::time::Duration;
+
+use crate::support::bench::Bench;
+use crate::support::capture::{capture, capture_on};
+use crate::support::command::must;
+use crate::support::files;
+use crate::support::frame::Frame;
+use crate::support::packet_socket::PacketSocket;
+use crate::support::root::root;
+
+#[test]
+fn interfaces_are_listed() {
+    let Some(_turn) = root("interfaces_are_listed") else {
+        return;
+    };
+    let bench = Bench::new("list");
+    let _ = bench.add_pair(1);
+    let mut list = bench.rx.netns.command(crate::support::capture::TSCAP);
+    let text = must(list.args(["capture", "-D"]));
+    for name in ["lo", "rx0", "rx1"] {
+        assert!(
+            text.lines().any(|line| line.contains(name)),
+            "{name} is not in\n{text}"
+        );
+    }
+}
+
+#[test]
+fn json_is_one_valid_object_a_line() {
+    let Some(_turn) = root("json_is_one_valid_object_a_line") else {
+        return;
+    };
+    let bench = Bench::new("json");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let capture = capture_on(&bench.rx, &path)
+        .with(["--duration", "2500ms"])
+        .ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..100, 0);
+    let finished = capture.wait();
+    let summary = finished.success();
+    assert_eq!(summary.v, 1);
+    assert_eq!(summary.file, path.to_str().expect("a UTF-8 path"));
+    assert_eq!(finished.events("ready").len(), 1);
+    let progress = finished.events("progress");
+    assert!((2..=3).contains(&progress.len()), "{progress:?}");
+    assert_eq!(finished.events("summary").len(), 1);
+    let last = finished.stdout.lines().next_back().expect("a line");
+    assert!(last.contains("\"summary\""), "{last}");
+    // No summary for people beside it; the readiness line is for both.
+    assert_eq!(
+        finished
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("ready: "))
+            .count(),
+        1
+    );
+    assert!(!finished.stderr.contains("written"), "{}", finished.stderr);
+}
+
+#[test]
+fn the_summary_for_people_names_every_outcome() {
+    let Some(_turn) = root("the_summary_for_people_names_every_outcome") else {
+        return;
+    };
+    let bench = Bench::new("human");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let capture = capture_on(&bench.rx, &path)
+        .human()
+        .with(["-c", "10"])
+        .ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..25, 0);
+    let finished = capture.wait();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_eq!(finished.stdout, "", "standard output is for data");
+    let text = finished.stderr.to_lowercase();
+    for part in ["seen", "written", "ktime", "utc", "rx0"] {
+        assert!(
+            text.contains(part),
+            "{part:?} is not in\n{}",
+            finished.stderr
+        );
+    }
+    assert!(!text.contains('\r'), "a live line where no terminal is");
+}
+
+#[test]
+fn quiet_says_that_it_is_ready_and_no_more() {
+    let Some(_turn) = root("quiet_says_that_it_is_ready") else {
+        return;
+    };
+    let bench = Bench::new("quiet");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let capture = capture_on(&bench.rx, &path).human().with(["-q"]).ready();
+    // Long enough for a live line, were there one.
+    std::thread::sleep(Duration::from_millis(1200));
+    let finished = capture.stop();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let lines = finished
+        .stderr
+        .lines()
+        .filter(|line| !line.starts_with("warning: "));
+    let extra: Vec<&str> = lines.filter(|line| !line.starts_with("ready: ")).collect();
+    assert!(!extra.iter().any(|line| line.contains("pps")), "{extra:?}");
+}
+
+#[test]
+fn the_readiness_line_names_interface_mode_clock_and_rings() {
+    let Some(_turn) = root("the_readiness_line_names") else {
+        return;
+    };
+    let bench = Bench::new("ready");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let capture = capture(&bench.rx.netns)
+        .on(&bench.rx)
+        .to(&path)
+        .with(["--ring-size", "1M"]);
+    let capture = capture.start();
+    let line = capture.wait_ready();
+    for part in ["rx0", "native", "ktime", "ns", "1 MiB"] {
+        assert!(line.contains(part), "{part:?} is not in {line:?}");
+    }
+    // Ready means: the program is attached and the link is up.
+    assert!(bench.rx.xdp_program().is_some());
+    assert_eq!(bench.rx.show()["operstate"], "UP");
+    capture.stop().success();
+}

@@ -1,0 +1,38 @@
+//! Frames for others are received by default, as tcpdump does.
+
+use crate::support::bench::Bench;
+use crate::support::capture::capture_on;
+use crate::support::files;
+use crate::support::frame::Frame;
+use crate::support::packet_socket::PacketSocket;
+use crate::support::root::root;
+
+#[test]
+fn the_interface_is_promiscuous_while_capturing() {
+    let Some(_turn) = root("the_interface_is_promiscuous_while_capturing") else {
+        return;
+    };
+    let bench = Bench::new("promisc");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60).to_stranger();
+    assert_eq!(bench.rx.promiscuity(), 0);
+    let capture = capture_on(&bench.rx, &path).ready();
+    assert_eq!(bench.rx.promiscuity(), 1);
+    PacketSocket::open(&bench.tx).send(&frame, 0..10, 0);
+    assert_eq!(capture.stop().success().written, 10);
+    assert_eq!(bench.rx.promiscuity(), 0, "given back");
+}
+
+#[test]
+fn p_leaves_the_interface_as_it_is() {
+    let Some(_turn) = root("p_leaves_the_interface_as_it_is") else {
+        return;
+    };
+    let bench = Bench::new("no-promisc");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let capture = capture_on(&bench.rx, &path).with(["-p"]).ready();
+    assert_eq!(bench.rx.promiscuity(), 0);
+    capture.stop().success();
+}

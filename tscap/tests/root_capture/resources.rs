@@ -1,0 +1,149 @@
+//! Memory, start-up time, wake-ups, and the ring's size in practice.
+
+use std::time::{Duration, Instant};
+
+use crate::support::bench::Bench;
+use crate::support::capture::capture_on;
+use crate::support::files;
+use crate::support::frame::Frame;
+use crate::support::live::LiveSender;
+use crate::support::process;
+use crate::support::root::root;
+
+/// Number and size in bytes of the rings, from the readiness line
+/// ("…, 2 rings of 64 MiB").
+fn rings(ready: &str) -> (u64, u64) {
+    let words: Vec<&str> = ready.split_whitespace().collect();
+    let at = words
+        .iter()
+        .position(|word| word.starts_with("ring"))
+        .expect("rings");
+    let number = |word: &str| word.trim_end_matches(',').parse::<u64>().expect("a number");
+    let unit = match words[at + 3].trim_end_matches(',') {
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        other => panic!("a unit of bytes, not {other:?}"),
+    };
+    (number(words[at - 1]), number(words[at + 2]) * unit)
+}
+
+#[test]
+fn memory_is_the_rings_and_little_more() {
+    let Some(_turn) = root("memory_is_the_rings_and_little_more") else {
+        return;
+    };
+    let bench = Bench::new("memory");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 64);
+    let mut sender = LiveSender::open(&bench.tx);
+    let capture = capture_on(&bench.rx, &path).start();
+    let (count, bytes) = rings(&capture.wait_ready());
+    assert_eq!(
+        count,
+        process::cpus().len() as u64,
+        "a ring for each CPU online"
+    );
+    assert!((16 << 20..=64 << 20).contains(&bytes), "{bytes}");
+    sender.send(&frame, 1_000_000, 0);
+    let resident = process::resident_bytes(capture.pid());
+    assert!(
+        resident <= count * bytes + (64 << 20),
+        "{resident} bytes, rings {count} × {bytes}"
+    );
+    capture.stop().success();
+}
+
+#[test]
+fn it_is_ready_within_a_second() {
+    let Some(_turn) = root("it_is_ready_within_a_second") else {
+        return;
+    };
+    let bench = Bench::new("start");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    // The machine may be busy with something else for once: the best of five.
+    let times = (0..5).map(|_| {
+        let start = Instant::now();
+        let capture = capture_on(&bench.rx, &path).ready();
+        let took = start.elapsed();
+        capture.stop().success();
+        took
+    });
+    let best = times.min().expect("five times");
+    assert!(best < Duration::from_secs(1), "{best:?}");
+}
+
+#[test]
+fn an_idle_capture_hardly_wakes_up() {
+    const SECONDS: u64 = 3;
+    let Some(_turn) = root("an_idle_capture_hardly_wakes_up") else {
+        return;
+    };
+    let bench = Bench::new("idle");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let capture = capture_on(&bench.rx, &path).ready();
+    // Let it settle, then count while nothing happens at all.
+    std::thread::sleep(Duration::from_millis(500));
+    let before = process::context_switches(capture.pid());
+    std::thread::sleep(Duration::from_secs(SECONDS));
+    let switches = process::context_switches(capture.pid()) - before;
+    capture.stop().success();
+    assert!(switches <= 150 * SECONDS, "{} a second", switches / SECONDS);
+}
+
+#[test]
+fn a_burst_of_the_rings_size_right_after_idle_loses_nothing() {
+    let Some(_turn) = root("a_burst_of_the_rings_size") else {
+        return;
+    };
+    let bench = Bench::new("burst");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let mut sender = LiveSender::open(&bench.tx);
+    let capture = capture_on(&bench.rx, &path).start();
+    let (_, bytes) = rings(&capture.wait_ready());
+    let mut sent = 0;
+    for size in [64, 1514, 64] {
+        // A block: 32 bytes around the padded frame.
+        let frame = Frame::new(&bench.tx, &bench.rx, size);
+        let block = (size as u64).next_multiple_of(4) + 32;
+        // So long that the converter sleeps as long as it ever does.
+        std::thread::sleep(Duration::from_millis(300));
+        sent += sender.send(&frame, bytes / block, 0);
+    }
+    let finished = capture.stop();
+    let summary = finished.success();
+    assert_eq!(
+        (summary.seen, summary.written),
+        (sent, sent),
+        "{:?}",
+        summary.outcomes
+    );
+}
+
+#[test]
+fn the_converter_runs_where_it_is_told() {
+    let Some(_turn) = root("the_converter_runs_where_it_is_told") else {
+        return;
+    };
+    let bench = Bench::new("cpu");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let cpu = process::cpus().last().copied().expect("a CPU").to_string();
+    let capture = capture_on(&bench.rx, &path)
+        .with(["--converter-cpu", &cpu])
+        .ready();
+    let folder = format!("/proc/{}/task", capture.pid());
+    let pinned = std::fs::read_dir(folder).expect("threads").any(|task| {
+        let status = task.expect("a thread").path().join("status");
+        let status = std::fs::read_to_string(status).expect("its status");
+        status.lines().any(|line| {
+            line.strip_prefix("Cpus_allowed_list:")
+                .is_some_and(|list| list.trim() == cpu)
+        })
+    });
+    assert!(pinned, "no thread is pinned to CPU {cpu}");
+    capture.stop().success();
+}

@@ -1,0 +1,104 @@
+//! Signals finish the file; a second one aborts.
+
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use crate::support::bench::Bench;
+use crate::support::capture::capture_on;
+use crate::support::files;
+use crate::support::frame::Frame;
+use crate::support::packet_socket::PacketSocket;
+use crate::support::recording::Recording;
+use crate::support::root::root;
+
+#[test]
+fn ctrl_c_right_after_the_last_frame_loses_none() {
+    let Some(_turn) = root("ctrl_c_right_after_the_last_frame_loses_none") else {
+        return;
+    };
+    let bench = Bench::new("ctrl-c");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let socket = PacketSocket::open(&bench.tx);
+    // 10 ms as the promise has it, and at once.
+    for pause in [10; 15].into_iter().chain([0; 5]) {
+        let capture = capture_on(&bench.rx, &path).ready();
+        socket.send(&frame, 0..100, 0);
+        std::thread::sleep(Duration::from_millis(pause));
+        let finished = capture.stop();
+        assert_eq!(
+            (finished.success().seen, finished.success().written),
+            (100, 100)
+        );
+        assert_eq!(Recording::read(&path).packets.len(), 100);
+    }
+}
+
+#[test]
+fn term_and_hup_finish_the_file() {
+    let Some(_turn) = root("term_and_hup_finish_the_file") else {
+        return;
+    };
+    let bench = Bench::new("term");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let socket = PacketSocket::open(&bench.tx);
+    for signal in [Signal::SIGTERM, Signal::SIGHUP] {
+        let capture = capture_on(&bench.rx, &path).ready();
+        socket.send(&frame, 0..10, 0);
+        let finished = capture.stop_with(signal);
+        assert_eq!(finished.success().stopped_by, "signal");
+        let recording = Recording::read(&path);
+        assert_eq!(recording.packets.len(), 10);
+        assert_eq!(recording.last_statistics(0).delivered, Some(10));
+        assert_eq!(bench.rx.xdp_program(), None);
+    }
+}
+
+#[test]
+fn a_second_ctrl_c_aborts_a_capture_that_hangs_on_its_output() {
+    let Some(_turn) = root("a_second_ctrl_c_aborts") else {
+        return;
+    };
+    let bench = Bench::new("abort");
+    let frame = Frame::new(&bench.tx, &bench.rx, 1514);
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+
+    let plan = crate::support::capture::capture(&bench.rx.netns)
+        .on(&bench.rx)
+        .with(["-w", "-"]);
+    let capture = plan.stdout(writer).ready();
+    // Nobody reads: far more than a pipe holds, so that the converter blocks.
+    PacketSocket::open(&bench.tx).send(&frame, 0..2000, 0);
+    capture.signal(Signal::SIGINT);
+    // Two signals that are pending at once are one: let the first be handled.
+    std::thread::sleep(Duration::from_millis(500));
+    let finished = capture.stop_with(Signal::SIGINT);
+    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    assert_eq!(bench.rx.xdp_program(), None);
+    drop(reader);
+}
+
+#[test]
+fn a_signal_before_anything_has_come_leaves_a_valid_empty_file() {
+    let Some(_turn) = root("a_signal_before_anything_has_come") else {
+        return;
+    };
+    let bench = Bench::new("empty");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let finished = capture_on(&bench.rx, &path).ready().stop();
+    assert_eq!(
+        (finished.success().seen, finished.success().written),
+        (0, 0)
+    );
+    let recording = Recording::read(&path);
+    assert_eq!(
+        (recording.packets.len(), recording.interfaces.len()),
+        (0, 1)
+    );
+    assert_eq!(recording.last_statistics(0).received, Some(0));
+}

@@ -1,0 +1,74 @@
+//! The disk fills up in mid-capture.
+
+use crate::support::bench::Bench;
+use crate::support::capture::capture_on;
+use crate::support::files::{SmallDisk, length};
+use crate::support::frame::Frame;
+use crate::support::live::LiveSender;
+use crate::support::packet_socket::PacketSocket;
+use crate::support::peers;
+use crate::support::recording::Recording;
+use crate::support::root::{root, root_with};
+
+const PEERS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
+
+#[test]
+fn the_file_ends_with_its_last_whole_block() {
+    let Some(_turn) = root_with("the_file_ends_with_its_last_whole_block", &PEERS) else {
+        return;
+    };
+    let bench = Bench::new("disk");
+    // Frame lengths with every remainder of the disk's size by the block's.
+    for size in [60, 1000, 1514] {
+        let disk = SmallDisk::new(1 << 20);
+        let path = disk.file("out.pcapng");
+        let frame = Frame::new(&bench.tx, &bench.rx, size);
+        let capture = capture_on(&bench.rx, &path).ready();
+        let sent = PacketSocket::open(&bench.tx).send(&frame, 0..(3 << 20) / size as u64, 0);
+        let finished = capture.wait();
+
+        finished.failure(1, &[path.to_str().expect("a UTF-8 path"), "no space"]);
+        let summary = finished.accounted();
+        assert_eq!(summary.stopped_by, "write_error");
+        assert!(summary.seen <= sent);
+        assert!(
+            summary.outcomes["write_failed"] > 0,
+            "{:?}",
+            summary.outcomes
+        );
+        assert_eq!(summary.outcomes["after_stop"], 0, "{:?}", summary.outcomes);
+        let recording = Recording::read(&path);
+        assert_eq!(recording.packets.len() as u64, summary.written);
+        for (number, packet) in recording.packets.iter().enumerate() {
+            frame.check(&packet.data, number as u64);
+        }
+        assert!(
+            length(&path) > (1 << 20) - 600_000,
+            "{} bytes are a lot less",
+            length(&path)
+        );
+        assert_eq!(summary.bytes_written, length(&path));
+        peers::agree_on(&path, summary.written);
+        assert_eq!(bench.rx.xdp_program(), None);
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up_flat_out_keeps_the_accounting() {
+    let Some(_turn) = root("a_disk_that_fills_up_flat_out") else {
+        return;
+    };
+    let bench = Bench::new("disk-live");
+    let disk = SmallDisk::new(8 << 20);
+    let path = disk.file("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 64);
+    let mut sender = LiveSender::open(&bench.tx);
+    let capture = capture_on(&bench.rx, &path).ready();
+    let (_, sent) = sender.pour(&frame, 500_000, 0);
+    let finished = capture.wait();
+    finished.failure(1, &["no space"]);
+    // What came after detaching is not seen.
+    let summary = finished.accounted();
+    assert!(summary.seen <= sent, "{} of {sent}", summary.seen);
+    assert_eq!(Recording::read(&path).packets.len() as u64, summary.written);
+}

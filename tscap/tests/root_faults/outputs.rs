@@ -1,0 +1,114 @@
+//! Places that can't be written to.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use crate::support::bench::Bench;
+use crate::support::capture::capture_on;
+use crate::support::files;
+use crate::support::root::{root, root_with};
+
+#[test]
+fn missing_folder_and_folder() {
+    let Some(_turn) = root("missing_folder_and_folder") else {
+        return;
+    };
+    let bench = Bench::new("folders");
+    let folder = files::folder();
+    let missing = folder.path().join("missing/out.pcapng");
+    let finished = capture_on(&bench.rx, &missing).run();
+    finished.failure(
+        1,
+        &[missing.to_str().expect("a UTF-8 path"), "no such file"],
+    );
+    let finished = capture_on(&bench.rx, folder.path()).run();
+    finished.failure(
+        1,
+        &[folder.path().to_str().expect("a UTF-8 path"), "directory"],
+    );
+    assert_eq!((bench.rx.xdp_program(), bench.rx.promiscuity()), (None, 0));
+}
+
+#[test]
+fn unwritable_file_is_left_as_it_is() {
+    let programs = ["ip", "ethtool", "setpriv"];
+    let Some(_turn) = root_with("unwritable_file_is_left_as_it_is", &programs) else {
+        return;
+    };
+    let bench = Bench::new("unwritable");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    std::fs::write(&path, "someone else's").expect("write a file");
+    std::os::unix::fs::chown(&path, Some(65_534), None).expect("give the file away");
+    let read_only = std::fs::Permissions::from_mode(0o444);
+    std::fs::set_permissions(&path, read_only).expect("make the file read-only");
+    // Root that may not override permissions.
+    let plan = capture_on(&bench.rx, &path);
+    let finished = plan
+        .through(["setpriv", "--bounding-set=-dac_override"])
+        .run();
+    finished.failure(
+        1,
+        &[path.to_str().expect("a UTF-8 path"), "permission denied"],
+    );
+    assert_eq!(std::fs::read(&path).expect("read it"), b"someone else's");
+}
+
+#[test]
+fn a_full_device() {
+    let Some(_turn) = root("a_full_device") else {
+        return;
+    };
+    let bench = Bench::new("full");
+    let finished = capture_on(&bench.rx, Path::new("/dev/full")).run();
+    finished.failure(1, &["/dev/full", "no space"]);
+    assert_eq!((bench.rx.xdp_program(), bench.rx.promiscuity()), (None, 0));
+    assert!(Path::new("/dev/full").exists(), "a device is not removed");
+}
+
+#[test]
+fn a_full_disk_at_the_start_leaves_no_half_header() {
+    let Some(_turn) = root("a_full_disk_at_the_start") else {
+        return;
+    };
+    let bench = Bench::new("start-full");
+    let disk = files::SmallDisk::new(64 * 1024);
+    // Nothing left of it.
+    let _ = std::fs::write(disk.file("filler"), vec![0; 128 * 1024]);
+    let path = disk.file("out.pcapng");
+    let finished = capture_on(&bench.rx, &path).run();
+    finished.failure(1, &[path.to_str().expect("a UTF-8 path"), "no space"]);
+    assert!(
+        !path.exists() || files::length(&path) == 0,
+        "half a header was left"
+    );
+    assert_eq!(bench.rx.xdp_program(), None);
+}
+
+#[test]
+fn dev_null_takes_everything() {
+    let Some(_turn) = root("dev_null_takes_everything") else {
+        return;
+    };
+    let bench = Bench::new("null");
+    let frame = crate::support::frame::Frame::new(&bench.tx, &bench.rx, 60);
+    let capture = capture_on(&bench.rx, Path::new("/dev/null")).ready();
+    crate::support::packet_socket::PacketSocket::open(&bench.tx).send(&frame, 0..100, 0);
+    assert_eq!(capture.stop().success().written, 100);
+}
+
+#[test]
+fn a_failed_start_does_not_destroy_an_older_file() {
+    let Some(_turn) = root("a_failed_start_does_not_destroy_an_older_file") else {
+        return;
+    };
+    let bench = Bench::new("older");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    std::fs::write(&path, "an older capture").expect("write a file");
+    let other = crate::support::probes::Attached::pass(&bench.rx, aya::programs::XdpMode::Driver);
+    capture_on(&bench.rx, &path)
+        .run()
+        .failure(1, &["rx0", &other.id.to_string()]);
+    assert_eq!(std::fs::read(&path).expect("read it"), b"an older capture");
+}

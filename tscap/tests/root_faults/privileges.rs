@@ -1,0 +1,118 @@
+//! Missing privileges by name, and the base set being enough.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::support::bench::Bench;
+use crate::support::capture::{TSCAP, capture_on};
+use crate::support::command::{SHORT, run};
+use crate::support::files;
+use crate::support::root::root_with;
+
+const PROGRAMS: [&str; 3] = ["ip", "ethtool", "setpriv"];
+
+/// Root without `missing` (and without CAP_SYS_ADMIN, which stands in for them).
+fn without(missing: &str) -> [String; 2] {
+    [
+        "setpriv".into(),
+        format!("--bounding-set=-sys_admin,{missing}"),
+    ]
+}
+
+#[test]
+fn each_missing_capability_is_named() {
+    let Some(_turn) = root_with("each_missing_capability_is_named", &PROGRAMS) else {
+        return;
+    };
+    let bench = Bench::new("caps");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let cases: [(&str, &[&str], &[&str]); 4] = [
+        ("-bpf", &["CAP_BPF"], &["CAP_NET_ADMIN", "CAP_PERFMON"]),
+        (
+            "-net_admin",
+            &["CAP_NET_ADMIN"],
+            &["CAP_BPF", "CAP_PERFMON"],
+        ),
+        ("-perfmon", &["CAP_PERFMON"], &["CAP_BPF", "CAP_NET_ADMIN"]),
+        (
+            "-bpf,-net_admin,-perfmon",
+            &["CAP_BPF", "CAP_NET_ADMIN", "CAP_PERFMON"],
+            &[],
+        ),
+    ];
+    for (missing, named, unnamed) in cases {
+        let finished = capture_on(&bench.rx, &path).through(without(missing)).run();
+        finished.failure(1, named);
+        let error = finished
+            .stderr
+            .lines()
+            .find(|line| line.starts_with("tscap: "));
+        let error = error.expect("an error line");
+        for name in unnamed {
+            assert!(!error.contains(name), "{name} isn't missing:\n{error}");
+        }
+        assert!(!path.exists(), "a file was left");
+    }
+    assert_eq!(bench.rx.xdp_program(), None);
+}
+
+#[test]
+fn an_ordinary_user_is_told_what_is_missing() {
+    let Some(_turn) = root_with("an_ordinary_user_is_told", &PROGRAMS) else {
+        return;
+    };
+    let bench = Bench::new("nobody");
+    let folder = public_folder();
+    let copy = folder.path().join("tscap");
+    std::fs::copy(TSCAP, &copy).expect("copy tscap where everybody can run it");
+    let mut command = bench.rx.netns.command("setpriv");
+    command
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&copy);
+    command
+        .args(["capture", "-i", "rx0", "-w"])
+        .arg(folder.path().join("out.pcapng"));
+    let done = run(&mut command, SHORT);
+    assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
+    for part in ["CAP_BPF", "CAP_NET_ADMIN", "CAP_PERFMON", "hint: "] {
+        assert!(
+            done.stderr.contains(part),
+            "{part} is not in\n{}",
+            done.stderr
+        );
+    }
+}
+
+#[test]
+fn the_base_set_is_enough() {
+    let Some(_turn) = root_with("the_base_set_is_enough", &PROGRAMS) else {
+        return;
+    };
+    let bench = Bench::new("base");
+    let folder = public_folder();
+    let copy = folder.path().join("tscap");
+    std::fs::copy(TSCAP, &copy).expect("copy tscap where everybody can run it");
+    let path = folder.path().join("out.pcapng");
+    let set = "+bpf,+net_admin,+perfmon";
+    // CAP_NET_RAW is needed for nothing but promiscuous mode.
+    let mut command = bench.rx.netns.command("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    command
+        .arg(format!("--inh-caps=-all,{set}"))
+        .arg(format!("--ambient-caps=-all,{set}"));
+    command.arg(format!("--bounding-set=-all,{set}")).arg(&copy);
+    command
+        .args(["capture", "-p", "-i", "rx0", "--duration", "0.2", "-w"])
+        .arg(&path);
+    let done = run(&mut command, SHORT);
+    assert_eq!(done.status.code(), Some(0), "{}", done.stderr);
+    assert!(path.exists());
+}
+
+/// A folder where every user may run and write.
+fn public_folder() -> tempfile::TempDir {
+    let folder = files::folder();
+    let everybody = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), everybody).expect("open the folder to everybody");
+    folder
+}

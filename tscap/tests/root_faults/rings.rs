@@ -1,0 +1,61 @@
+//! Rings that can't be made.
+
+use crate::support::bench::Bench;
+use crate::support::capture::capture_on;
+use crate::support::files;
+use crate::support::root::{root, root_with};
+
+#[test]
+fn sizes_that_no_ring_has_are_usage_errors() {
+    let Some(_turn) = root("sizes_that_no_ring_has") else {
+        return;
+    };
+    let bench = Bench::new("ring-size");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    for size in ["3M", "0", "4K", "64K", "512M", "1T", "-1", "lots"] {
+        let size = format!("--ring-size={size}");
+        let finished = capture_on(&bench.rx, &path).with([&size]).run();
+        assert_eq!(finished.code, Some(2), "{size}: {}", finished.stderr);
+        assert!(
+            finished.stderr.contains("--ring-size"),
+            "{size}: {}",
+            finished.stderr
+        );
+        assert!(!path.exists(), "{size}: a file was left");
+    }
+}
+
+#[test]
+fn rings_that_memory_has_no_room_for() {
+    let programs = ["ip", "ethtool", "prlimit"];
+    let Some(_turn) = root_with("rings_that_memory_has_no_room_for", &programs) else {
+        return;
+    };
+    let bench = Bench::new("ring-memory");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    // Less address space than one ring takes.
+    let plan = capture_on(&bench.rx, &path).with(["--ring-size", "256M"]);
+    plan.through(["prlimit", "--as=250000000"])
+        .run()
+        .failure(1, &["ring", "memory"]);
+    assert!(!path.exists(), "a file was left");
+    assert_eq!((bench.rx.xdp_program(), bench.rx.promiscuity()), (None, 0));
+}
+
+#[test]
+fn a_cpu_that_is_not_there() {
+    let Some(_turn) = root("a_cpu_that_is_not_there") else {
+        return;
+    };
+    let bench = Bench::new("no-cpu");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let finished = capture_on(&bench.rx, &path)
+        .with(["--converter-cpu", "9999"])
+        .run();
+    finished.failure(1, &["9999", "CPU"]);
+    assert!(!path.exists(), "a file was left");
+    assert_eq!(bench.rx.xdp_program(), None);
+}

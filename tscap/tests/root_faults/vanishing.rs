@@ -1,0 +1,169 @@
+//! The interface changes under a running capture.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::support::bench::Bench;
+use crate::support::capture::capture_on;
+use crate::support::files;
+use crate::support::frame::Frame;
+use crate::support::netns::Netns;
+use crate::support::packet_socket::PacketSocket;
+use crate::support::peers;
+use crate::support::port::Port;
+use crate::support::recording::Recording;
+use crate::support::root::{root, root_with};
+
+const PEERS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
+
+#[test]
+fn a_deleted_interface_ends_the_capture_and_the_file_is_whole() {
+    let Some(_turn) = root_with("a_deleted_interface_ends_the_capture", &PEERS) else {
+        return;
+    };
+    let bench = Bench::new("deleted");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let capture = capture_on(&bench.rx, &path).ready();
+    let sent = PacketSocket::open(&bench.tx).send(&frame, 0..1000, 0);
+    bench.rx.netns.ip(&["link", "del", "rx0"]);
+    let finished = capture.wait();
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("rx0"), "{}", finished.stderr);
+    let summary = finished.accounted();
+    assert_eq!((summary.seen, summary.written), (sent, sent));
+    assert_eq!(summary.stopped_by, "interface_gone");
+    let recording = Recording::read(&path);
+    assert_eq!(recording.packets.len(), 1000);
+    assert_eq!(recording.last_statistics(0).delivered, Some(1000));
+    peers::agree_on(&path, 1000);
+}
+
+#[test]
+fn one_of_two_interfaces_is_deleted_and_the_other_goes_on() {
+    let Some(_turn) = root("one_of_two_interfaces_is_deleted") else {
+        return;
+    };
+    let bench = Bench::new("one-deleted");
+    let (tx1, rx1) = bench.add_pair(1);
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frames = [
+        Frame::new(&bench.tx, &bench.rx, 60),
+        Frame::new(&tx1, &rx1, 60),
+    ];
+    let capture = capture_on(&bench.rx, &path).on(&rx1).ready();
+    PacketSocket::open(&bench.tx).send(&frames[0], 0..100, 0);
+    bench.rx.netns.ip(&["link", "del", "rx0"]);
+    capture.wait_line("tscap: interface rx0");
+    PacketSocket::open(&tx1).send(&frames[1], 0..200, 0);
+    let finished = capture.stop();
+    let summary = finished.accounted();
+    let written: Vec<u64> = summary.interfaces.iter().map(|it| it.written).collect();
+    assert_eq!(written, [100, 200]);
+    assert_eq!(Recording::read(&path).packets.len(), 300);
+    assert_eq!(rx1.xdp_program(), None);
+}
+
+#[test]
+fn down_and_up_again_goes_on() {
+    let Some(_turn) = root("down_and_up_again_goes_on") else {
+        return;
+    };
+    let bench = Bench::new("down-up");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let socket = PacketSocket::open(&bench.tx);
+    let capture = capture_on(&bench.rx, &path).ready();
+    socket.send(&frame, 0..100, 0);
+    bench.rx.set(&["down"]);
+    // Long enough for tscap to look at it.
+    std::thread::sleep(Duration::from_millis(500));
+    bench.rx.set(&["up"]);
+    bench.rx.wait_up();
+    bench.tx.wait_up();
+    // A socket of its own: the first one has seen the link go down.
+    PacketSocket::open(&bench.tx).send(&frame, 100..300, 0);
+    let finished = capture.stop();
+    assert_eq!(finished.success().written, 300);
+    let recording = Recording::read(&path);
+    assert_eq!(recording.packets.len(), 300);
+    assert_eq!(bench.rx.xdp_program(), None);
+}
+
+#[test]
+fn a_move_to_another_namespace_never_hangs() {
+    let Some(_turn) = root("a_move_to_another_namespace") else {
+        return;
+    };
+    let bench = Bench::new("moved");
+    let elsewhere = Arc::new(Netns::new("elsewhere"));
+    // An interface of the same number there, so that rx0 must take a new one.
+    elsewhere.ip(&[
+        "link",
+        "add",
+        "filler0",
+        "index",
+        &bench.rx.index.to_string(),
+        "type",
+        "bridge",
+    ]);
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let capture = capture_on(&bench.rx, &path).ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..100, 0);
+    bench.rx.set(&["netns", elsewhere.name()]);
+    let moved = Port::find(&elsewhere, "rx0");
+    assert_ne!(moved.index, bench.rx.index);
+    moved.set(&["up"]);
+    moved.wait_up();
+    bench.tx.wait_up();
+    PacketSocket::open(&bench.tx).send(&frame, 100..300, 0);
+    // Finished by itself or going on: both are fine; then the signal may miss it.
+    std::thread::sleep(Duration::from_millis(500));
+    let finished = capture.stop();
+    let summary = finished.accounted();
+    assert!(matches!(finished.code, Some(0 | 1)), "{}", finished.stderr);
+    assert!(summary.written >= 100, "{summary:?}");
+    let recording = Recording::read(&path);
+    assert_eq!(recording.packets.len() as u64, summary.written);
+    for (number, packet) in recording.packets.iter().enumerate() {
+        frame.check(&packet.data, number as u64);
+    }
+    assert_eq!(
+        moved.xdp_program(),
+        None,
+        "nothing stays attached there either"
+    );
+}
+
+#[test]
+fn a_renamed_interface_goes_on() {
+    let Some(_turn) = root("a_renamed_interface_goes_on") else {
+        return;
+    };
+    let bench = Bench::new("renamed");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let capture = capture_on(&bench.rx, &path).ready();
+    // An interface that is up may be renamed since Linux 6.2; before, down first.
+    bench.rx.set(&["down"]);
+    bench.rx.set(&["name", "other0"]);
+    let renamed = Port::find(&bench.rx.netns, "other0");
+    renamed.set(&["up"]);
+    renamed.wait_up();
+    bench.tx.wait_up();
+    PacketSocket::open(&bench.tx).send(&frame, 0..100, 0);
+    let finished = capture.stop();
+    assert_eq!(finished.success().written, 100);
+    assert_eq!(
+        Recording::read(&path).interfaces[0].name,
+        "rx0",
+        "as it was called at the start"
+    );
+    assert_eq!(renamed.xdp_program(), None);
+}

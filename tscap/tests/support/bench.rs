@@ -1,0 +1,79 @@
+//! Two namespaces joined by veth pairs.
+
+use std::process::Command;
+use std::sync::Arc;
+
+use super::command::must;
+use super::netns::Netns;
+use super::port::Port;
+
+/// Two namespaces: one sends, the other captures.
+#[derive(Debug)]
+pub struct Bench {
+    /// The sending end: `tx0`.
+    pub tx: Port,
+    /// The capturing end: `rx0`.
+    pub rx: Port,
+    mtu: u32,
+}
+
+impl Bench {
+    /// A veth pair `tx0`–`rx0` with the usual MTU of 1500, up.
+    pub fn new(tag: &str) -> Self {
+        Self::with_mtu(tag, 1500)
+    }
+
+    /// A veth pair with frames of up to `mtu` bytes behind the Ethernet header.
+    pub fn with_mtu(tag: &str, mtu: u32) -> Self {
+        let tx = Arc::new(Netns::new(&format!("{tag}-tx")));
+        let rx = Arc::new(Netns::new(&format!("{tag}-rx")));
+        let (tx, rx) = pair(&tx, &rx, 0, mtu);
+        Self { tx, rx, mtu }
+    }
+
+    /// Another pair between the same namespaces: `tx<number>`–`rx<number>`.
+    pub fn add_pair(&self, number: u32) -> (Port, Port) {
+        pair(&self.tx.netns, &self.rx.netns, number, self.mtu)
+    }
+
+    /// Gives the pair addresses, 10.9.0.1 (sender) and 10.9.0.2, for programs
+    /// that talk IP.
+    pub fn add_addresses(&self) {
+        self.tx
+            .netns
+            .ip(&["address", "add", "10.9.0.1/24", "dev", &self.tx.name]);
+        self.rx
+            .netns
+            .ip(&["address", "add", "10.9.0.2/24", "dev", &self.rx.name]);
+    }
+}
+
+fn pair(tx: &Arc<Netns>, rx: &Arc<Netns>, number: u32, mtu: u32) -> (Port, Port) {
+    let (tx_name, rx_name) = (format!("tx{number}"), format!("rx{number}"));
+    must(
+        Command::new("ip")
+            .args(["link", "add", &tx_name, "mtu", &mtu.to_string()])
+            .args(["netns", tx.name(), "type", "veth"])
+            .args([
+                "peer",
+                "name",
+                &rx_name,
+                "mtu",
+                &mtu.to_string(),
+                "netns",
+                rx.name(),
+            ]),
+    );
+    let (tx, rx) = (Port::find(tx, &tx_name), Port::find(rx, &rx_name));
+    for port in [&tx, &rx] {
+        // Frames must arrive as they were sent, one by one.
+        port.netns.must(
+            "ethtool",
+            &["-K", &port.name, "gro", "off", "gso", "off", "tso", "off"],
+        );
+        port.set(&["up"]);
+    }
+    tx.wait_up();
+    rx.wait_up();
+    (tx, rx)
+}

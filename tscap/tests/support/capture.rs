@@ -1,0 +1,194 @@
+//! A `tscap capture` process under a deadline.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::command::wait_for;
+use super::finished::Finished;
+use super::lines::Lines;
+use super::netns::Netns;
+use super::port::Port;
+
+/// The program under test.
+pub const TSCAP: &str = env!("CARGO_BIN_EXE_tscap");
+/// More than any start or end takes, also on a loaded machine.
+pub const LIMIT: Duration = Duration::from_secs(30);
+
+/// A capture to be started.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    netns: &'a Netns,
+    prefix: Vec<OsString>,
+    arguments: Vec<OsString>,
+    stdout: Option<Stdio>,
+    json: bool,
+}
+
+/// `tscap capture --json` in `netns`, without anything else yet.
+pub fn capture(netns: &Netns) -> Plan<'_> {
+    Plan {
+        netns,
+        prefix: Vec::new(),
+        arguments: Vec::new(),
+        stdout: None,
+        json: true,
+    }
+}
+
+/// `tscap capture --json -i <port> -w <file>`.
+pub fn capture_on<'a>(port: &'a Port, file: &Path) -> Plan<'a> {
+    capture(&port.netns).on(port).to(file)
+}
+
+impl Plan<'_> {
+    /// Adds `-i <port>`.
+    pub fn on(self, port: &Port) -> Self {
+        self.with(["-i", &port.name])
+    }
+
+    /// Adds `-w <file>`.
+    pub fn to(self, file: &Path) -> Self {
+        self.with([OsStr::new("-w"), file.as_os_str()])
+    }
+
+    /// Adds arguments.
+    pub fn with<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+        self.arguments
+            .extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
+        self
+    }
+
+    /// Starts tscap through another program that `exec`s it, such as `setpriv`.
+    pub fn through<S: AsRef<OsStr>>(mut self, prefix: impl IntoIterator<Item = S>) -> Self {
+        self.prefix
+            .extend(prefix.into_iter().map(|a| a.as_ref().to_owned()));
+        self
+    }
+
+    /// Hands standard output to someone else; what tscap writes as JSON lines
+    /// is then read from standard error.
+    pub fn stdout(mut self, stdout: impl Into<Stdio>) -> Self {
+        self.stdout = Some(stdout.into());
+        self
+    }
+
+    /// Output for people, without `--json`.
+    pub fn human(mut self) -> Self {
+        self.json = false;
+        self
+    }
+
+    /// Starts it.
+    pub fn start(self) -> Capture {
+        let mut command = Command::new("ip");
+        command
+            .args(["netns", "exec", self.netns.name()])
+            .args(&self.prefix);
+        command.args([TSCAP, "capture"]).args(&self.arguments);
+        if self.json {
+            command.arg("--json");
+        }
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        command.stdout(self.stdout.unwrap_or_else(Stdio::piped));
+        let mut child = command
+            .spawn()
+            .unwrap_or_else(|e| panic!("start {command:?}: {e}"));
+        Capture {
+            stdout: child.stdout.take().map(Lines::collect),
+            stderr: child.stderr.take().map(Lines::collect),
+            child,
+        }
+    }
+
+    /// Starts it and waits until it is ready.
+    pub fn ready(self) -> Capture {
+        let capture = self.start();
+        capture.wait_ready();
+        capture
+    }
+
+    /// Runs it to its own end: for captures that stop by themselves or fail.
+    pub fn run(self) -> Finished {
+        self.start().wait()
+    }
+}
+
+/// A running capture. Killed when it is dropped.
+#[derive(Debug)]
+pub struct Capture {
+    child: Child,
+    stdout: Option<Lines>,
+    stderr: Option<Lines>,
+}
+
+impl Capture {
+    /// Waits for the readiness line and returns it.
+    pub fn wait_ready(&self) -> String {
+        self.wait_line("ready: ")
+    }
+
+    /// Waits for a line on standard error that starts with `start`.
+    pub fn wait_line(&self, start: &str) -> String {
+        let stderr = self.stderr.as_ref().expect("stderr is read until the end");
+        let line = stderr.wait_for(LIMIT, |line| line.starts_with(start));
+        line.unwrap_or_else(|| panic!("no line {start:?}; stderr so far:\n{}", stderr.so_far()))
+    }
+
+    /// Waits for a JSON line on standard output with `"event": <name>`.
+    pub fn wait_event(&self, name: &str) -> serde_json::Value {
+        let stdout = self.stdout.as_ref().expect("stdout is ours");
+        let parse = |line: &str| serde_json::from_str::<serde_json::Value>(line).ok();
+        let found = stdout.wait_for(LIMIT, |line| {
+            parse(line).is_some_and(|event| event["event"] == name)
+        });
+        let line = found.unwrap_or_else(|| panic!("no event {name:?}:\n{}", stdout.so_far()));
+        parse(&line).expect("parsed once already")
+    }
+
+    /// Process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.pid() as i32);
+        kill(pid, signal).unwrap_or_else(|error| panic!("send {signal} to {pid}: {error}"));
+    }
+
+    /// Sends SIGINT, as Ctrl-C does, and waits for the end.
+    pub fn stop(self) -> Finished {
+        self.stop_with(Signal::SIGINT)
+    }
+
+    /// Sends a signal and waits for the end.
+    pub fn stop_with(self, signal: Signal) -> Finished {
+        self.signal(signal);
+        self.wait()
+    }
+
+    /// Waits for the end. Kills it and panics when there is none.
+    pub fn wait(mut self) -> Finished {
+        let status = wait_for(&mut self.child, LIMIT);
+        let Some(status) = status else {
+            let stderr = self.stderr.as_ref().map(Lines::so_far).unwrap_or_default();
+            panic!("tscap did not end in {LIMIT:?}; stderr so far:\n{stderr}");
+        };
+        let text = |lines: Option<Lines>| lines.map(Lines::finish);
+        let (stdout, stderr) = (text(self.stdout.take()), text(self.stderr.take()));
+        Finished::new(status, stdout, stderr.unwrap_or_default())
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        // Both fail for a child that has been waited for: fine.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,88 @@
+//! Programs run to their end under a deadline.
+
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use super::wait;
+
+/// For programs that answer at once.
+pub const SHORT: Duration = Duration::from_secs(30);
+
+/// What a program left.
+#[derive(Debug)]
+pub struct Done {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Its standard output; invalid UTF-8 replaced.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+}
+
+/// Runs `command` to its end, with no input. Kills it and panics after `limit`.
+pub fn run(command: &mut Command, limit: Duration) -> Done {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command
+        .spawn()
+        .unwrap_or_else(|error| panic!("start {command:?}: {error}"));
+    finish(child, &format!("{command:?}"), limit)
+}
+
+/// Waits for a child and its output. Kills it and panics after `limit`.
+pub fn finish(mut child: Child, what: &str, limit: Duration) -> Done {
+    let stdout = child.stdout.take().map(read_all);
+    let stderr = child.stderr.take().map(read_all);
+    let status = wait_for(&mut child, limit);
+    if status.is_none() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    let text = |reader: Option<thread::JoinHandle<String>>| {
+        reader
+            .map(|reader| reader.join().expect("reader"))
+            .unwrap_or_default()
+    };
+    let (stdout, stderr) = (text(stdout), text(stderr));
+    let status = status.unwrap_or_else(|| panic!("{what}: no end in {limit:?}: {stderr}"));
+    Done {
+        status,
+        stdout,
+        stderr,
+    }
+}
+
+/// Waits for the end of `child`; `None` after `limit`.
+pub fn wait_for(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let deadline = std::time::Instant::now() + limit;
+    wait::until("the end of a child", limit + SHORT, || {
+        match child.try_wait().expect("wait for a child") {
+            Some(status) => Some(Some(status)),
+            None if std::time::Instant::now() >= deadline => Some(None),
+            None => None,
+        }
+    })
+}
+
+/// Runs a program that must succeed; returns its output.
+pub fn must(command: &mut Command) -> String {
+    let done = run(command, SHORT);
+    assert!(
+        done.status.success(),
+        "{command:?}: {}: {}",
+        done.status,
+        done.stderr
+    );
+    done.stdout
+}
+
+fn read_all(mut source: impl std::io::Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = source.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}

@@ -1,0 +1,56 @@
+//! Places to write to.
+
+use std::path::{Path, PathBuf};
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use tempfile::TempDir;
+
+/// A folder that goes away.
+pub fn folder() -> TempDir {
+    tempfile::Builder::new()
+        .prefix("tscap-test-")
+        .tempdir()
+        .expect("a temporary folder")
+}
+
+/// A file system of its own in memory, of a given size.
+#[derive(Debug)]
+pub struct SmallDisk {
+    folder: TempDir,
+}
+
+impl SmallDisk {
+    /// Of `bytes`, a multiple of the page.
+    pub fn new(bytes: u64) -> Self {
+        let folder = folder();
+        let options = format!("size={bytes}");
+        mount(
+            Some("tscap-test"),
+            folder.path(),
+            Some("tmpfs"),
+            MsFlags::empty(),
+            Some(options.as_str()),
+        )
+        .expect("mount a tmpfs");
+        Self { folder }
+    }
+
+    /// A file on it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: a process that is just being killed may still hold a file.
+        let _ = umount2(self.folder.path(), MntFlags::MNT_DETACH);
+    }
+}
+
+/// Length of a file, bytes.
+pub fn length(path: &Path) -> u64 {
+    std::fs::metadata(path)
+        .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+        .len()
+}

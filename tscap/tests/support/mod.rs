@@ -1,0 +1,26 @@
+//! What the root tests share: namespaces joined by veth pairs, frame senders,
+//! a tscap process under a deadline, readers of what it wrote, and the peers.
+//!
+//! Everything here waits for an event under a deadline, and undoes what it did
+//! when it is dropped, so also when a test fails.
+
+// Every test binary compiles this module and uses its own part of it.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+pub mod bench;
+pub mod capture;
+pub mod command;
+pub mod files;
+pub mod finished;
+pub mod frame;
+pub mod lines;
+pub mod live;
+pub mod netns;
+pub mod packet_socket;
+pub mod peers;
+pub mod port;
+pub mod probes;
+pub mod process;
+pub mod recording;
+pub mod root;
+pub mod wait;

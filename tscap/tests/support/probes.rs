@@ -1,0 +1,50 @@
+//! The test-only XDP programs, loaded.
+
+use aya::programs::{Xdp, XdpMode};
+use aya::{Ebpf, EbpfLoader};
+
+use super::port::Port;
+
+/// The object with the test-only programs.
+pub const OBJECT: &str = env!("TSCAP_PROBES_OBJECT_PATH");
+
+/// Loads the program `name`, which redirects to `redirect_to` if it redirects.
+pub fn load(name: &str, redirect_to: u32) -> Ebpf {
+    let mut ebpf = EbpfLoader::new()
+        .override_global("REDIRECT_TO", &redirect_to, true)
+        .load_file(OBJECT)
+        .unwrap_or_else(|error| panic!("load {OBJECT}: {error:?}"));
+    program(&mut ebpf, name)
+        .load()
+        .unwrap_or_else(|error| panic!("load program {name}: {error:?}"));
+    ebpf
+}
+
+/// The XDP program `name` of an object.
+pub fn program<'a>(ebpf: &'a mut Ebpf, name: &str) -> &'a mut Xdp {
+    let program = ebpf
+        .program_mut(name)
+        .unwrap_or_else(|| panic!("no program {name}"));
+    program.try_into().expect("an XDP program")
+}
+
+/// A program attached to an interface, until it is dropped.
+#[derive(Debug)]
+pub struct Attached {
+    /// Its id in the kernel.
+    pub id: u32,
+    _ebpf: Ebpf,
+}
+
+impl Attached {
+    /// Attaches `probe_pass`, which lets every frame pass.
+    pub fn pass(port: &Port, mode: XdpMode) -> Self {
+        let mut ebpf = load("probe_pass", 0);
+        let xdp = program(&mut ebpf, "probe_pass");
+        port.netns
+            .enter(|| xdp.attach_to_if_index(port.index, mode))
+            .unwrap_or_else(|error| panic!("attach to {}: {error:?}", port.name));
+        let id = xdp.info().expect("program info").id();
+        Self { id, _ebpf: ebpf }
+    }
+}
