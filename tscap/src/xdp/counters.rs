@@ -65,13 +65,16 @@ impl Counters {
         Ok(seen)
     }
 
-    /// Frames of one interface that were not recorded.
+    /// Frames of one interface that were not recorded; none as long as it has
+    /// no counters of its own.
     pub fn losses(&self, ifindex: u32) -> Result<Outcomes, CounterError> {
-        let all = self.losses.get(&ifindex, 0);
-        let all = all.map_err(|source| CounterError {
-            operation: "read",
-            source,
-        })?;
+        let all = match self.losses.get(&ifindex, 0) {
+            Err(MapError::KeyNotFound) => return Ok(Outcomes::default()),
+            all => all.map_err(|source| CounterError {
+                operation: "read",
+                source,
+            })?,
+        };
         let mut sum = Outcomes::default();
         for bytes in all.iter() {
             sum += Outcomes::from(decode_losses(bytes));

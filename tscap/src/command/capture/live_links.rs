@@ -71,19 +71,15 @@ impl LiveLink {
         self.state().numbers.last().copied().unwrap_or(0)
     }
 
-    /// Looks whether it is still there and under which number; gives a new one.
-    fn refresh(&self) -> Option<u32> {
+    /// Looks whether it is still there and under which number.
+    fn refresh(&self) {
         let now = self.link.ifindex().ok().flatten();
         let mut state = self.state();
         match now {
             None => state.is_gone = true,
-            Some(number) if state.numbers.last() != Some(&number) => {
-                state.numbers.push(number);
-                return Some(number);
-            }
+            Some(number) if state.numbers.last() != Some(&number) => state.numbers.push(number),
             Some(_) => {}
         }
-        None
     }
 
     fn counts(&self, counters: &Counters) -> Result<InterfaceCounts, CounterError> {
@@ -130,10 +126,10 @@ impl LiveLinks {
         let mut gone = Vec::new();
         for live in &self.0 {
             let was_gone = live.state().is_gone;
-            if let Some(number) = live.refresh() {
-                // Without them its losses would count under "other".
-                let _ = counters.announce(number);
-            }
+            live.refresh();
+            // Without counters of its own its losses would count under "other".
+            // The converter may have seen a new number before this does.
+            let _ = counters.announce(live.ifindex());
             if !was_gone && live.state().is_gone {
                 gone.push(live);
             }
