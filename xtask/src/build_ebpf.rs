@@ -9,15 +9,10 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::cargo::{Metadata, target_dir};
-use crate::manifest::{Manifest, SCHEMA, Tools, file_hash, source_hash};
+use crate::manifest::{Manifest, SCHEMA, file_hash, source_hash};
+use crate::toolchain::{CARGO, LLVM_STRIP, RUSTC, TARGET, Toolchain};
 use crate::{paths, sh};
 
-/// Debian's own programs: a rustup may come first in `PATH`, and has no libcore
-/// for the BPF target.
-const CARGO: &str = "/usr/bin/cargo";
-const RUSTC: &str = "/usr/bin/rustc";
-const LLVM_STRIP: &str = "/usr/lib/llvm-22/bin/llvm-strip";
-const TARGET: &str = "bpfel-unknown-none";
 /// The binaries of `tscap-ebpf`.
 const BINS: [&str; 2] = ["tscap", "probes"];
 /// What rustup and an outer cargo leave in the environment, and what a user may
@@ -105,7 +100,7 @@ fn check() -> Result<()> {
 
 /// Builds in `build_dir`, and copies the stripped objects into `out`.
 fn build(build_dir: &Path, out: &Path) -> Result<Manifest> {
-    let (tools, linker) = find_tools()?;
+    let Toolchain { tools, linker } = Toolchain::find()?;
     let root = paths::root();
     let package = root.join("tscap-ebpf");
     let flags = rustflags(&root, &package)?;
@@ -186,72 +181,4 @@ fn rustflags(root: &Path, package: &Path) -> Result<Vec<String>> {
         ));
     }
     Ok(flags)
-}
-
-/// Versions of the tools and the path of bpf-linker.
-fn find_tools() -> Result<(Tools, PathBuf)> {
-    for tool in [CARGO, RUSTC, LLVM_STRIP] {
-        if !Path::new(tool).exists() {
-            bail!("{tool} is missing: run `cargo xtask setup`");
-        }
-    }
-    let mut libdir = Command::new(RUSTC);
-    libdir.env_remove("LD_LIBRARY_PATH");
-    libdir.args(["--print", "target-libdir", "--target", TARGET]);
-    if !Path::new(sh::output(&mut libdir)?.trim()).exists() {
-        bail!("{RUSTC} has no libcore for {TARGET}: run `cargo xtask setup`");
-    }
-    let Some(linker) = bpf_linker() else {
-        bail!("bpf-linker is missing: run `cargo xtask setup`");
-    };
-    let llvm = version(Path::new(LLVM_STRIP))?;
-    let llvm = llvm
-        .lines()
-        .find_map(|line| {
-            line.split_once("version ")
-                .map(|(_, version)| version.trim())
-        })
-        .with_context(|| format!("cannot find LLVM's version in: {llvm}"))?
-        .to_owned();
-    let tools = Tools {
-        rustc: rustc_version()?,
-        bpf_linker: first_line(&version(&linker)?),
-        llvm,
-    };
-    Ok((tools, linker))
-}
-
-/// Version of rustc, and whether the sources of its libcore are installed: LLVM
-/// copies the lines that it finds into the BTF line information.
-fn rustc_version() -> Result<String> {
-    let mut text = first_line(&version(Path::new(RUSTC))?);
-    let number = text.split_whitespace().nth(1).unwrap_or_default();
-    if Path::new("/usr/src")
-        .join(format!("rustc-{number}"))
-        .exists()
-    {
-        text += " with rust-web-src";
-    }
-    Ok(text)
-}
-
-/// The bpf-linker that cargo installed, else the one in `PATH`.
-pub fn bpf_linker() -> Option<PathBuf> {
-    crate::cargo::bin_dir()
-        .map(|folder| folder.join("bpf-linker"))
-        .filter(|linker| linker.exists())
-        .or_else(|| sh::find("bpf-linker"))
-}
-
-/// What `program --version` prints.
-pub fn version(program: &Path) -> Result<String> {
-    sh::output(
-        Command::new(program)
-            .arg("--version")
-            .env_remove("LD_LIBRARY_PATH"),
-    )
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().trim().to_owned()
 }

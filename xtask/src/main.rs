@@ -17,6 +17,7 @@ mod sh;
 mod summary;
 mod tally;
 mod test;
+mod toolchain;
 
 use std::process::ExitCode;
 

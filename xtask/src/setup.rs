@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::cargo::cargo;
-use crate::{build_ebpf, sh};
+use crate::{sh, toolchain};
 
 /// What the demo runs: `ip`, `ss`, `ping`, `nc`, `tcpdump`.
 const DEMO: [&str; 4] = ["iproute2", "iputils-ping", "netcat-openbsd", "tcpdump"];
@@ -69,8 +69,8 @@ pub fn demo() -> Result<()> {
 pub fn ebpf() -> Result<()> {
     packages(&EBPF)?;
     let wanted = format!("bpf-linker {BPF_LINKER}");
-    if let Some(linker) = build_ebpf::bpf_linker()
-        && build_ebpf::version(&linker).is_ok_and(|version| version.trim() == wanted)
+    if let Some(linker) = toolchain::bpf_linker()
+        && toolchain::version(&linker).is_ok_and(|version| version.trim() == wanted)
     {
         println!("setup: {wanted} is installed");
         return Ok(());
