@@ -15,7 +15,7 @@ fn the_interface_is_promiscuous_while_capturing() {
     let bench = Bench::new("promisc");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
-    let frame = Frame::new(&bench.tx, &bench.rx, 60).to_stranger();
+    let frame = Frame::new(&bench.tx, &bench.rx, 60).for_a_stranger();
     assert_eq!(bench.rx.promiscuity(), 0);
     let capture = capture_on(&bench.rx, &path).ready();
     assert_eq!(bench.rx.promiscuity(), 1);

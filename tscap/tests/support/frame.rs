@@ -46,7 +46,7 @@ impl Frame {
     }
 
     /// For someone else: received only in promiscuous mode.
-    pub fn to_stranger(mut self) -> Self {
+    pub fn for_a_stranger(mut self) -> Self {
         self.destination = [0x02, 0, 0, 0, 0xbe, 0xef];
         self
     }

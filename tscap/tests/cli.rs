@@ -1,0 +1,157 @@
+//! What any user can do without privileges: help, and being told what is wrong
+//! with the arguments.
+
+use std::process::{Command, Output};
+
+fn tscap(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    command.args(arguments).output().expect("start tscap")
+}
+
+/// Standard output of a run that must succeed.
+#[track_caller]
+fn prints(arguments: &[&str]) -> String {
+    let output = tscap(arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
+    assert_eq!(stderr, "", "{arguments:?}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// A run that must end as a usage error which names `parts`.
+#[track_caller]
+fn refuses(arguments: &[&str], parts: &[&str]) {
+    let output = tscap(arguments);
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    for part in parts {
+        assert!(
+            stderr.contains(part),
+            "{arguments:?}: {part:?} is not in\n{stderr}"
+        );
+    }
+}
+
+/// A complete capture with more arguments. The file is in a folder that does
+/// not exist: were the arguments taken, it would still not be written.
+fn capture<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [
+        &["capture", "-i", "lo", "-w", "/nonexistent/out.pcapng"],
+        more,
+    ]
+    .concat()
+}
+
+#[test]
+fn help_says_received_frames_only() {
+    let help = prints(&["capture", "--help"]);
+    let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("Only frames that the interface receives"),
+        "{help}"
+    );
+    for option in [
+        "--interface",
+        "--write",
+        "--snapshot-length",
+        "--count",
+        "--duration",
+        "--no-promiscuous-mode",
+        "--quiet",
+        "--verbose",
+        "--json",
+        "--clock",
+        "--xdp-mode",
+        "--offloads",
+        "--packet-meta",
+        "--ring-size",
+        "--converter-cpu",
+        "--list-interfaces",
+    ] {
+        assert!(help.contains(option), "{option} is not in\n{help}");
+    }
+    for short in ["-i", "-D", "-w", "-s", "-c", "-p", "-q", "-v"] {
+        assert!(
+            help.contains(&format!("{short},")),
+            "{short} is not in\n{help}"
+        );
+    }
+    assert!(!help.contains('\x1b'), "colours where no terminal is");
+}
+
+#[test]
+fn short_help_and_version() {
+    assert!(prints(&["--help"]).contains("capture"));
+    assert!(prints(&["capture", "-h"]).contains("Capture received frames"));
+    let version = prints(&["--version"]);
+    assert_eq!(version.trim(), concat!("tscap ", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    refuses(&[], &["Usage"]);
+    refuses(&["capture"], &["--interface", "--write"]);
+    refuses(&["capture", "-w", "f"], &["--interface"]);
+    refuses(&["capture", "-i", "lo"], &["--write"]);
+    refuses(&["capture", "-i"], &["--interface"]);
+    refuses(&["record"], &["record"]);
+}
+
+#[test]
+fn bad_values_are_named() {
+    for (more, parts) in [
+        (&["-s", "-1"][..], &["-1"][..]),
+        (&["--snapshot-length=-1"], &["--snapshot-length", "-1"]),
+        (&["-s", "262145"], &["--snapshot-length", "262145"]),
+        (&["-s", "99999999999999999999"], &["--snapshot-length"]),
+        (&["-s", "many"], &["--snapshot-length", "many"]),
+        (&["-c", "0"], &["--count"]),
+        (&["--count=-5"], &["--count", "-5"]),
+        (&["--duration", "0"], &["--duration"]),
+        (&["--duration=-1"], &["--duration"]),
+        (&["--duration", "soon"], &["--duration", "soon"]),
+        (
+            &["--clock", "sundial"],
+            &["--clock", "sundial", "ktime", "tai"],
+        ),
+        (
+            &["--xdp-mode", "offload"],
+            &["--xdp-mode", "native", "generic", "auto"],
+        ),
+        (&["--offloads", "maybe"], &["--offloads", "keep", "off"]),
+        (&["--ring-size", "3M"], &["--ring-size", "power of two"]),
+        (&["--ring-size", "100000"], &["--ring-size", "power of two"]),
+        (&["--ring-size", "64K"], &["--ring-size", "128K"]),
+        (&["--ring-size", "1T"], &["--ring-size"]),
+        (&["--ring-size", "512M"], &["--ring-size", "256M"]),
+        (&["--converter-cpu=-1"], &["--converter-cpu"]),
+        (&["-q", "-v"], &["--quiet", "--verbose"]),
+        (&["-i", "lo"], &["lo"]),
+        (&["--no-such-option"], &["--no-such-option"]),
+        (&["port", "80"], &["port"]),
+    ] {
+        refuses(&capture(more), parts);
+    }
+}
+
+#[test]
+fn interfaces_are_listed_for_everybody() {
+    let list = prints(&["capture", "-D"]);
+    assert!(list.lines().any(|line| line.contains("lo")), "{list}");
+}
+
+#[test]
+fn a_reader_of_the_list_may_go_away() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = command
+        .args(["capture", "-D"])
+        .stdout(writer)
+        .output()
+        .expect("start tscap");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), stderr.as_ref()), (Some(0), ""));
+}

@@ -1,0 +1,262 @@
+//! Stamps against the clocks that they stand for, and programs with faults that
+//! the accounting must find. Needs root.
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use aya::programs::XdpMode;
+use support::bench::Bench;
+use support::capture::capture_on;
+use support::files;
+use support::frame::Frame;
+use support::in_process::capture_with;
+use support::live::LiveSender;
+use support::netns::Netns;
+use support::packet_socket::PacketSocket;
+use support::process;
+use support::recording::{Packet, Recording};
+use support::root::root;
+use support::tun::Tun;
+use tscap::clock::StampSource;
+use tscap::command::Exit;
+use tscap::xdp::{LoadOptions, Loaded, PROGRAMS, program_name};
+
+/// The TAI readings that `probe_bracket_*` leaves in a frame, ns.
+fn bracket(packet: &Packet) -> (u64, u64) {
+    let reading = |at: usize| {
+        let bytes = packet.data[at..at + 8].try_into().expect("eight bytes");
+        u64::from_ne_bytes(bytes)
+    };
+    (reading(14), reading(22))
+}
+
+/// Checks every stamp of a file against the TAI readings around it. Returns the
+/// greatest distance by which a stamp was outside, ns (within the bound).
+fn check_brackets(path: &Path, tai_offset_s: i64, bound_ns: u64) -> u64 {
+    let mut worst = 0;
+    let mut latest = 0;
+    for (number, packet) in Recording::read(path).packets.iter().enumerate() {
+        let (before, after) = bracket(packet);
+        assert!(before <= after, "frame {number}");
+        let stamp = packet
+            .nanos
+            .checked_add_signed(tai_offset_s * 1_000_000_000);
+        let stamp = stamp.expect("a time after 1970");
+        let outside = before
+            .saturating_sub(stamp)
+            .max(stamp.saturating_sub(after));
+        assert!(
+            outside <= bound_ns,
+            "frame {number}: {stamp} is {outside} ns outside {before}..{after}, bound {bound_ns}"
+        );
+        worst = worst.max(outside);
+        assert!(
+            packet.nanos + bound_ns >= latest,
+            "frame {number}: a stamp decreased"
+        );
+        latest = packet.nanos;
+    }
+    worst
+}
+
+fn tai_stamp_tai(source: &str, program: &str) {
+    const LIVE: u64 = 100_000;
+    const PACKETS: u64 = 20_000;
+    let bench = Bench::new("bracket");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 64);
+    let mut live = LiveSender::open(&bench.tx);
+    let socket = PacketSocket::open(&bench.tx);
+    let count = (LIVE + PACKETS).to_string();
+    let arguments = ["--clock", source, "-c", &count];
+
+    let (exit, summary) = capture_with(program, None, &bench.rx, &path, &arguments, || {
+        // Natively in one go, and one by one over a longer time; on one CPU, for
+        // the order.
+        assert_eq!(live.send(&frame, LIVE, 0), LIVE);
+        assert_eq!(socket.send(&frame, 0..PACKETS, 0), PACKETS);
+    });
+
+    assert_eq!((exit, summary.written), (Exit::Success, LIVE + PACKETS));
+    let clock = &summary.clock;
+    let [segment] = &clock.segments[..] else {
+        panic!("the host's clock was set meanwhile: {:?}", clock.segments);
+    };
+    let worst = check_brackets(&path, segment.tai_offset_s, clock.host_bound_ns);
+    println!(
+        "{source}: bound {} ns, at most {worst} ns outside",
+        clock.host_bound_ns
+    );
+    // A bound that means something: well under what a wrong offset would need.
+    assert!(clock.host_bound_ns < 10_000, "{} ns", clock.host_bound_ns);
+    assert!(clock.largest_decrease_ns <= clock.host_bound_ns);
+}
+
+#[test]
+fn ktime_stamps_lie_between_the_tai_readings_around_them() {
+    let Some(_turn) = root("ktime_stamps_lie_between") else {
+        return;
+    };
+    tai_stamp_tai("ktime", "probe_bracket_ktime");
+}
+
+#[test]
+fn tai_stamps_lie_between_the_tai_readings_around_them() {
+    let Some(_turn) = root("tai_stamps_lie_between") else {
+        return;
+    };
+    tai_stamp_tai("tai", "probe_bracket_tai");
+}
+
+#[test]
+fn a_loss_that_is_not_counted_makes_the_check_fail() {
+    let Some(_turn) = root("a_loss_that_is_not_counted") else {
+        return;
+    };
+    let bench = Bench::with_mtu("uncounted", 65_535);
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let short = Frame::new(&bench.tx, &bench.rx, 60);
+    let long = Frame::new(&bench.tx, &bench.rx, 65_549);
+    let arguments = ["--duration", "1"];
+    let program = "probe_counts_no_loss";
+    let (exit, summary) = capture_with(program, None, &bench.rx, &path, &arguments, || {
+        let socket = PacketSocket::open(&bench.tx);
+        socket.send(&short, 0..10, 0);
+        socket.send(&long, 0..3, 0);
+    });
+    assert_eq!(exit, Exit::DoesNotAddUp);
+    assert_eq!(
+        std::process::ExitCode::from(exit),
+        std::process::ExitCode::from(3)
+    );
+    assert_eq!((summary.seen, summary.written), (13, 10));
+    assert_eq!(summary.outcomes.total(), 0);
+    assert!(!summary.adds_up);
+    // The file is whole all the same, and tells that the account is open.
+    let recording = Recording::read(&path);
+    let totals = &recording.last_statistics(0).custom["totals"];
+    assert_eq!(
+        (totals["seen"].as_u64(), totals["written"].as_u64()),
+        (Some(13), Some(10))
+    );
+}
+
+#[test]
+fn a_copy_that_the_kernel_refuses_is_counted() {
+    let Some(_turn) = root("a_copy_that_the_kernel_refuses") else {
+        return;
+    };
+    let bench = Bench::new("copy");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let arguments = ["--duration", "1"];
+    let program = "probe_copies_too_much";
+    let (exit, summary) = capture_with(program, None, &bench.rx, &path, &arguments, || {
+        PacketSocket::open(&bench.tx).send(&frame, 0..25, 0);
+    });
+    assert_eq!(exit, Exit::Success);
+    assert_eq!(
+        (summary.seen, summary.written, summary.outcomes.copy_failed),
+        (25, 0, 25)
+    );
+    let recording = Recording::read(&path);
+    assert_eq!(recording.packets.len(), 0);
+    assert_eq!(recording.last_statistics(0).os_drop, Some(25));
+}
+
+#[test]
+fn frames_on_a_cpu_without_a_ring_are_counted() {
+    let Some(_turn) = root("frames_on_a_cpu_without_a_ring") else {
+        return;
+    };
+    let [first, second, ..] = process::cpus()[..] else {
+        return;
+    };
+    let bench = Bench::new("no-ring");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 64);
+    let mut live = LiveSender::open(&bench.tx);
+    let rings = Some(vec![first as u32]);
+    let arguments = ["--duration", "1"];
+    let program = "probe_bracket_ktime";
+    let (exit, summary) = capture_with(program, rings, &bench.rx, &path, &arguments, || {
+        live.send(&frame, 70, first);
+        live.send(&frame, 30, second);
+    });
+    assert_eq!(exit, Exit::Success);
+    assert_eq!(
+        (summary.seen, summary.written, summary.outcomes.no_ring),
+        (100, 70, 30)
+    );
+    assert_eq!(Recording::read(&path).packets.len(), 70);
+}
+
+#[test]
+fn frames_without_an_ethernet_header_are_counted() {
+    let Some(_turn) = root("frames_without_an_ethernet_header") else {
+        return;
+    };
+    // No Ethernet device delivers such a frame, and the command refuses others:
+    // so the program alone, on a TUN device.
+    let mut tun = Tun::new(&Arc::new(Netns::new("too-short")), "tun0");
+    let cpus = process::cpus();
+    let ring_cpus: Vec<u32> = cpus.iter().map(|cpu| *cpu as u32).collect();
+    let options = LoadOptions {
+        object: PROGRAMS,
+        program: program_name(StampSource::Ktime),
+        ring_bytes: 128 * 1024,
+        ring_cpus: &ring_cpus,
+        possible_cpus: ring_cpus.iter().max().expect("a CPU") + 1,
+        snaplen: 262_144,
+        packet_meta: false,
+    };
+    let mut loaded = Loaded::load(&options).expect("load the program");
+    loaded.counters.announce(tun.port.index).expect("counters");
+    let program = loaded.program().expect("the program");
+    tun.port
+        .netns
+        .enter(|| program.attach_to_if_index(tun.port.index, XdpMode::Skb))
+        .expect("attach");
+
+    for length in [1, 10, 13, 14, 60] {
+        tun.receive(&vec![0x45; length]);
+    }
+    assert_eq!(loaded.counters.seen().expect("counters"), 5);
+    let losses = loaded.counters.losses(tun.port.index).expect("counters");
+    assert_eq!((losses.too_short, losses.total()), (3, 3));
+}
+
+#[test]
+fn stamps_of_one_cpu_never_decrease_by_more_than_the_bound() {
+    let Some(_turn) = root("stamps_of_one_cpu_never_decrease") else {
+        return;
+    };
+    let bench = Bench::new("monotonic");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 64);
+    let mut live = LiveSender::open(&bench.tx);
+    for clock in ["ktime", "tai"] {
+        let capture = capture_on(&bench.rx, &path)
+            .with(["--clock", clock])
+            .ready();
+        live.send(&frame, 500_000, 0);
+        let finished = capture.stop();
+        let bound = finished.success().clock.host_bound_ns;
+        let packets = Recording::read(&path).packets;
+        let decreases = packets
+            .windows(2)
+            .filter(|pair| pair[1].nanos < pair[0].nanos);
+        let largest = decreases
+            .map(|pair| pair[0].nanos - pair[1].nanos)
+            .max()
+            .unwrap_or(0);
+        assert!(largest <= bound, "{clock}: {largest} ns, bound {bound} ns");
+    }
+}
