@@ -1,0 +1,219 @@
+//! What one frame costs in the converter, on a ring filled beforehand.
+//!
+//! The ring is as large as the default one, larger than the last-level cache,
+//! so that most blocks come from memory. CPU time of the thread around one
+//! drain: with an output that discards there is no system call in it, only
+//! faults and interrupts, so it bounds the user time from above.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use anyhow::{Context, Result, ensure};
+use nix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+use tokio::sync::mpsc::unbounded_channel;
+use tscap::clock::{HostClocks, RawStamp, Reference as _, StampSource, Tracker};
+use tscap::engine::{Converter, Output, PreparedFile, Shared};
+use tscap::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
+use tscap::ring::synthetic::{self, Producer};
+use tscap_common::block::block_len;
+
+use crate::spread::Spread;
+use crate::tmpfs;
+
+/// The default ring.
+const RING_BYTES: usize = 64 << 20;
+/// Frame lengths, bytes.
+const SIZES: [usize; 2] = [64, 1500];
+/// At most this much CPU time for a 64-byte frame besides `write`, ns (issue 2).
+const TARGET_NS: f64 = 15.0;
+/// Interface number of the frames.
+const IFINDEX: u32 = 7;
+
+/// The part of the report.
+#[derive(Debug, Serialize)]
+pub struct ConverterReport {
+    /// Rounds measured.
+    pub rounds: u32,
+    /// Length of the ring, bytes.
+    pub ring_bytes: usize,
+    /// What could not be measured, and why.
+    pub absent: Vec<String>,
+    /// One for each kind of frame and output.
+    pub cells: Vec<Cell>,
+}
+
+/// One kind of frame to one output.
+#[derive(Debug, Serialize)]
+pub struct Cell {
+    /// Length of the frame, bytes.
+    pub size: usize,
+    /// Where the blocks went.
+    pub output: &'static str,
+    /// Frames in the ring.
+    pub frames: usize,
+    /// CPU time, ns a frame.
+    pub ns: Spread,
+    /// Most that the median may be, ns.
+    pub target_ns: Option<f64>,
+}
+
+impl Cell {
+    /// What was measured, for people.
+    pub fn name(&self) -> String {
+        format!("{} B, {}", self.size, self.output)
+    }
+}
+
+/// Where the blocks go.
+#[derive(Clone, Copy, Debug)]
+enum Target<'a> {
+    /// Nowhere, without a system call.
+    Nowhere,
+    /// A file in this folder, in memory that was written before.
+    File(&'a Path),
+}
+
+impl Target<'_> {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nowhere => "no write",
+            Self::File(_) => "write to tmpfs",
+        }
+    }
+
+    fn open(self) -> Result<Output> {
+        Ok(match self {
+            Self::Nowhere => Output::stream(Discard),
+            // Emptied each time.
+            Self::File(folder) => PreparedFile::open(&folder.join("out.pcapng"))?.start()?,
+        })
+    }
+}
+
+/// Measures the converter on the CPU to which the caller is pinned.
+pub fn measure(rounds: u32) -> Result<ConverterReport> {
+    let (folder, absent) = match tmpfs::warm_folder(2 * RING_BYTES as u64) {
+        Ok(folder) => (Some(folder), Vec::new()),
+        Err(error) => (None, vec![format!("files in memory: {error:#}")]),
+    };
+    let mut targets = vec![Target::Nowhere];
+    targets.extend(folder.iter().map(|folder| Target::File(folder.path())));
+    let mut results: Vec<_> = SIZES
+        .into_iter()
+        .flat_map(|size| targets.iter().map(move |target| (size, *target, vec![])))
+        .collect();
+    for round in 1..=rounds {
+        eprintln!("converter: round {round} of {rounds}");
+        for (size, target, results) in &mut results {
+            let ns = target.open().and_then(|output| drain(*size, output));
+            results.push(ns.with_context(|| format!("{size} bytes, {}", target.name()))?);
+        }
+    }
+    let cells = results.into_iter().map(|(size, target, results)| Cell {
+        size,
+        output: target.name(),
+        frames: frames(size),
+        ns: Spread::of(results),
+        target_ns: (size == SIZES[0] && matches!(target, Target::Nowhere)).then_some(TARGET_NS),
+    });
+    Ok(ConverterReport {
+        rounds,
+        ring_bytes: RING_BYTES,
+        cells: cells.collect(),
+        absent,
+    })
+}
+
+/// As many frames as the ring holds.
+fn frames(size: usize) -> usize {
+    RING_BYTES / block_len(size, 0)
+}
+
+/// Fills a ring, drains it once into `output`; CPU time in ns a frame.
+fn drain(size: usize, mut output: Output) -> Result<f64> {
+    let (mut producers, consumers) = synthetic::rings(1, RING_BYTES)?;
+    let mut clocks = HostClocks;
+    let tracker = Tracker::new(StampSource::Ktime, &clocks.read()).context("torn clock")?;
+    let start = tracker.real_at(tracker.current().from);
+    let mut file = FileWriter::new(&section(), &[interface()], start)?;
+    output.write(&file.take())?;
+
+    let frames = frames(size);
+    fill(&mut producers[0], tracker.current().from.0, size, frames)?;
+    let shared = Arc::new(Shared::default());
+    let (tell, mut events) = unbounded_channel();
+    let mut converter = Converter::new(
+        consumers,
+        clocks,
+        tracker,
+        output,
+        file,
+        None,
+        Box::new(|ifindex| (ifindex == IFINDEX).then_some(0)),
+        Arc::clone(&shared),
+        tell,
+    );
+
+    let before = cpu_time_ns()?;
+    let found = converter.drain();
+    let taken = cpu_time_ns()? - before;
+    let written = shared.written.load(Ordering::Relaxed);
+    ensure!(found && written == frames as u64, "{written} of {frames}");
+    ensure!(!converter.drain(), "frames left in the ring");
+    if let Ok(event) = events.try_recv() {
+        anyhow::bail!("the converter reports {event:?}");
+    }
+    Ok(taken / frames as f64)
+}
+
+fn fill(producer: &mut Producer, from: u64, size: usize, frames: usize) -> Result<()> {
+    let frame = vec![0xa5; size];
+    for number in 0..frames as u64 {
+        let stamp = RawStamp(from + number);
+        ensure!(producer.push(IFINDEX, stamp, &frame), "the ring is full");
+    }
+    Ok(())
+}
+
+/// CPU time of this thread, ns.
+fn cpu_time_ns() -> Result<f64> {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
+    Ok(time.tv_sec() as f64 * 1e9 + time.tv_nsec() as f64)
+}
+
+/// Takes everything and does nothing.
+struct Discard;
+
+impl Write for Discard {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn section() -> SectionInfo {
+    SectionInfo {
+        hardware: "none".into(),
+        os: "Linux".into(),
+        application: "tscap bench".into(),
+    }
+}
+
+fn interface() -> InterfaceInfo {
+    let offloads = std::collections::BTreeMap::new();
+    InterfaceInfo {
+        name: "synthetic0".into(),
+        description: None,
+        mac: None,
+        speed: None,
+        snaplen: 262_144,
+        os: "Linux".into(),
+        tscap: InterfaceOption::new("native", StampSource::Ktime, offloads),
+    }
+}

@@ -1,0 +1,140 @@
+//! `cargo xtask bench xdp`: what one frame costs in the XDP program and in the
+//! converter, and how large a ring must be.
+//!
+//! Three parts: `program` (`BPF_PROG_TEST_RUN`, needs root), `converter` (a ring
+//! filled in memory), `rings` (live frames over a veth pair, needs root). A count
+//! that is off by one frame ends the bench with an error: a figure from such a
+//! run is none.
+
+mod converter;
+mod machine;
+mod program;
+mod report;
+mod rings;
+mod spread;
+mod table;
+mod tmpfs;
+
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, ValueEnum};
+
+use report::{Report, VERSION};
+use support::process::{cpus, on_cpu};
+
+/// Costs of one frame in tscap, and losses by ring size
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask bench xdp")]
+struct Args {
+    /// A short run for CI: few rounds, and live frames that fit the rings
+    #[arg(long)]
+    quick: bool,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    json: bool,
+    /// Rounds of each part [default: program 10, converter 10, rings 5; with
+    /// --quick 3, 10, 1]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: Option<u32>,
+    /// Fail when a median misses its target
+    #[arg(long)]
+    assert: bool,
+    /// Only this part; may be given several times
+    #[arg(long, value_enum, value_name = "PART")]
+    only: Vec<Part>,
+    /// Given by `cargo bench`
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// The XDP programs, one frame at a time
+    Program,
+    /// The converter, on a ring filled beforehand
+    Converter,
+    /// Live frames through rings of several sizes
+    Rings,
+}
+
+impl Args {
+    fn wants(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+
+    fn rounds(&self, quick: u32, full: u32) -> u32 {
+        self.rounds.unwrap_or(if self.quick { quick } else { full })
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    if !args.bench {
+        // `cargo test --all-targets` runs benches too.
+        eprintln!("not measuring: this is for `cargo bench`");
+        return ExitCode::SUCCESS;
+    }
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench xdp: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<()> {
+    let needs_root = args.wants(Part::Program) || args.wants(Part::Rings);
+    let _turn = needs_root
+        .then(|| {
+            eprintln!("waiting until no root test is running");
+            support::root::root("bench xdp").context("--only converter runs without root")
+        })
+        .transpose()?;
+
+    let report = measure(args)?;
+    if args.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{}", table::render(&report));
+    }
+    let missed = report.missed();
+    if args.assert && !missed.is_empty() {
+        bail!("target missed: {}", missed.join("; "));
+    }
+    Ok(())
+}
+
+fn measure(args: &Args) -> Result<Report> {
+    // Interrupts prefer the first CPU.
+    let cpu = *cpus().last().context("no CPU to run on")?;
+    let mut report = Report {
+        v: VERSION,
+        bench: "xdp",
+        quick: args.quick,
+        machine: machine::describe(cpu),
+        ratios: Vec::new(),
+        program: None,
+        converter: None,
+        rings: None,
+    };
+    if args.wants(Part::Program) {
+        let rounds = args.rounds(3, 10);
+        let program = on_cpu(cpu, || program::measure(cpu, rounds))?;
+        report.ratios.extend(program.ratios());
+        report.program = Some(program);
+    }
+    if args.wants(Part::Converter) {
+        // Short ones: many even in a quick run.
+        let rounds = args.rounds(10, 10);
+        report.converter = Some(on_cpu(cpu, || converter::measure(rounds))?);
+    }
+    if args.wants(Part::Rings) {
+        report.rings = Some(rings::measure(args.rounds(1, 5), args.quick)?);
+    }
+    Ok(report)
+}

@@ -1,0 +1,219 @@
+//! What one frame costs in the XDP programs, by `BPF_PROG_TEST_RUN`.
+//!
+//! In each round every program takes its turn on every kind of frame, so that
+//! a slow spell of the machine hits all of them. A turn is several repetitions
+//! that each fill most of a buffer; the buffer is drained and counted after each.
+//! The buffers of all programs together are larger than the last-level cache: a
+//! program finds its ring cold, as it does in a capture whose ring is large.
+
+mod perf_event;
+mod perf_output;
+mod ring_output;
+mod subject;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use tscap::xdp::PROGRAMS;
+
+use crate::report::Ratio;
+use crate::spread::Spread;
+use perf_output::PerfOutput;
+use ring_output::RingOutput;
+use subject::{Harness, Subject};
+
+/// The object with the test-only programs.
+pub static PROBES: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_PROBES_OBJECT_PATH"));
+
+/// Room for the records of one repetition, in ring and perf buffer alike, bytes.
+const BUFFER_BYTES: usize = 16 << 20;
+/// Most frames in one repetition.
+const MOST_FRAMES: usize = 100_000;
+/// Repetitions in one turn of a program.
+const REPETITIONS: usize = 3;
+
+/// Frame lengths, bytes.
+const SIZES: [usize; 4] = [64, 256, 1500, 9000];
+/// The default snaplen: it takes frames whole.
+const WHOLE: u32 = 262_144;
+/// Snaplens, bytes.
+const SNAPLENS: [u32; 2] = [WHOLE, 128];
+/// At most this share of what `bpf_perf_event_output` costs (issue 2).
+const TARGET: f64 = 0.55;
+
+/// The part of the report.
+#[derive(Debug, Serialize)]
+pub struct ProgramReport {
+    /// Rounds measured.
+    pub rounds: u32,
+    /// Room for the records of one repetition, bytes.
+    pub buffer_bytes: usize,
+    /// One for each kind of frame.
+    pub cells: Vec<Cell>,
+}
+
+/// All programs on one kind of frame.
+#[derive(Debug, Serialize)]
+pub struct Cell {
+    /// Length of the frame, bytes.
+    pub size: usize,
+    /// Most bytes captured.
+    pub snaplen: u32,
+    /// Frames in one repetition.
+    pub frames: usize,
+    /// Cost of the harness alone, ns a frame.
+    pub harness_ns: Spread,
+    /// The floor: the body without a stamp.
+    pub no_stamp: Cost,
+    /// Stamp by `bpf_ktime_get_ns`.
+    pub ktime: Cost,
+    /// Stamp by `bpf_ktime_get_tai_ns`.
+    pub tai: Cost,
+    /// The same by `bpf_perf_event_output`, stamp by `bpf_ktime_get_ns`.
+    pub perf_output: Cost,
+}
+
+/// What a program takes for a frame.
+#[derive(Debug, Serialize)]
+pub struct Cost {
+    /// As the kernel reports it, ns (whole ones a repetition).
+    pub ns: Spread,
+    /// Less the harness of the same round, ns.
+    pub net_ns: Spread,
+}
+
+/// Measures all programs on CPU `cpu`, to which the caller is pinned.
+pub fn measure(cpu: usize, rounds: u32) -> Result<ProgramReport> {
+    let cpu = u32::try_from(cpu)?;
+    let mut kinds = Vec::new();
+    for snaplen in SNAPLENS {
+        let mut subjects = load(cpu, snaplen)
+            .with_context(|| format!("cannot prepare the programs for snaplen {snaplen}"))?;
+        for size in SIZES {
+            // Faults in the consumer's mappings, and warms up the code.
+            turn(&mut subjects, size, snaplen)?;
+        }
+        kinds.push((snaplen, subjects, SIZES.map(|_| Vec::new())));
+    }
+    for round in 1..=rounds {
+        eprintln!("program: round {round} of {rounds}");
+        for (snaplen, subjects, results) in &mut kinds {
+            for (size, results) in SIZES.into_iter().zip(results) {
+                results.push(turn(subjects, size, *snaplen)?);
+            }
+        }
+    }
+    let mut cells = Vec::new();
+    for (index, size) in SIZES.into_iter().enumerate() {
+        for (snaplen, _, results) in &kinds {
+            cells.push(Cell::new(size, *snaplen, &results[index]));
+        }
+    }
+    Ok(ProgramReport {
+        rounds,
+        buffer_bytes: BUFFER_BYTES,
+        cells,
+    })
+}
+
+/// Harness, no stamp, ktime, TAI, perf output; [`Cell::new`] knows the order.
+const SUBJECTS: usize = 5;
+
+fn load(cpu: u32, snaplen: u32) -> Result<[Box<dyn Subject>; SUBJECTS]> {
+    let ring = |object, name| RingOutput::load(object, name, cpu, snaplen, BUFFER_BYTES);
+    Ok([
+        Box::new(Harness::load()?),
+        Box::new(ring(PROBES, "probe_no_stamp")?),
+        Box::new(ring(PROGRAMS, "tscap_ktime")?),
+        Box::new(ring(PROGRAMS, "tscap_tai")?),
+        Box::new(PerfOutput::load(cpu, snaplen, BUFFER_BYTES)?),
+    ])
+}
+
+/// One turn of every program: ns a frame.
+fn turn(
+    subjects: &mut [Box<dyn Subject>; SUBJECTS],
+    size: usize,
+    snaplen: u32,
+) -> Result<[f64; SUBJECTS]> {
+    let frame = vec![0xa5; size];
+    let caplen = captured(size, snaplen);
+    let mut sums = [0.0; SUBJECTS];
+    for _ in 0..REPETITIONS {
+        for (sum, subject) in sums.iter_mut().zip(subjects.iter_mut()) {
+            *sum += subject::repetition(subject.as_mut(), &frame, frames(caplen), caplen)?;
+        }
+    }
+    Ok(sums.map(|sum| sum / REPETITIONS as f64))
+}
+
+fn captured(size: usize, snaplen: u32) -> usize {
+    size.min(snaplen as usize)
+}
+
+/// Frames in a repetition: they fill at most three quarters of a buffer.
+fn frames(caplen: usize) -> usize {
+    // More than either kind of record adds to the bytes of the frame.
+    let record = caplen + 64;
+    (BUFFER_BYTES / 4 * 3 / record).min(MOST_FRAMES)
+}
+
+impl Cell {
+    fn new(size: usize, snaplen: u32, rounds: &[[f64; SUBJECTS]]) -> Self {
+        let column = |index: usize| Spread::of(rounds.iter().map(|round| round[index]).collect());
+        let harness = column(0);
+        let cost = |index| {
+            let ns = column(index);
+            let net_ns = ns.with(&harness, |ns, harness| ns - harness);
+            Cost { ns, net_ns }
+        };
+        Self {
+            size,
+            snaplen,
+            frames: frames(captured(size, snaplen)),
+            no_stamp: cost(1),
+            ktime: cost(2),
+            tai: cost(3),
+            perf_output: cost(4),
+            harness_ns: harness,
+        }
+    }
+
+    /// The kind of frame, for people.
+    pub fn name(&self) -> String {
+        if self.snaplen == WHOLE {
+            format!("{} B whole", self.size)
+        } else {
+            format!("{} B, snaplen {}", self.size, self.snaplen)
+        }
+    }
+}
+
+impl ProgramReport {
+    /// ktime over perf output for each kind of frame, the one with the target
+    /// first; then what TAI and the stamp itself add.
+    pub fn ratios(&self) -> Vec<Ratio> {
+        let whole = |cell: &&Cell| cell.snaplen == WHOLE;
+        let (default, cut): (Vec<_>, Vec<_>) = self.cells.iter().partition(whole);
+        let over_perf = default.iter().chain(&cut).map(|cell| {
+            let target = (cell.size == SIZES[0]).then_some(TARGET);
+            let what = format!("ktime / perf_output, {}", cell.name());
+            ratio(what, &cell.ktime, &cell.perf_output, target)
+        });
+        let shortest = default.first().map(|cell| {
+            [("no stamp", &cell.no_stamp), ("tai", &cell.tai)].map(|(name, cost)| {
+                let what = format!("{name} / ktime, {}", cell.name());
+                ratio(what, cost, &cell.ktime, None)
+            })
+        });
+        over_perf.chain(shortest.into_iter().flatten()).collect()
+    }
+}
+
+fn ratio(name: String, over: &Cost, under: &Cost, target: Option<f64>) -> Ratio {
+    Ratio {
+        name,
+        ratio: over.ns.with(&under.ns, |over, under| over / under),
+        net: over.net_ns.with(&under.net_ns, |over, under| over / under),
+        target,
+    }
+}

@@ -1,0 +1,92 @@
+//! A program that writes into tscap's ring.
+
+use anyhow::{Context, Result, ensure};
+use aya::programs::Xdp;
+use tscap::ring::Consumer;
+use tscap::sys::system::possible_cpus;
+use tscap::xdp::{LoadOptions, Loaded};
+use tscap_common::block::block_len;
+
+use super::subject::Subject;
+
+/// One of tscap's programs, with the ring of one CPU.
+pub struct RingOutput {
+    name: &'static str,
+    loaded: Loaded,
+    consumer: Consumer,
+    /// Frames that entered the program so far.
+    seen: u64,
+}
+
+impl RingOutput {
+    /// Loads the program `name` of `object` with a ring for `cpu`.
+    pub fn load(
+        object: &[u8],
+        name: &'static str,
+        cpu: u32,
+        snaplen: u32,
+        ring_bytes: usize,
+    ) -> Result<Self> {
+        let mut loaded = Loaded::load(&LoadOptions {
+            object,
+            program: name,
+            ring_bytes,
+            ring_cpus: &[cpu],
+            possible_cpus: possible_cpus()?,
+            snaplen,
+            packet_meta: false,
+        })?;
+        let rings = loaded.rings.take().context("no rings")?;
+        let consumer = Consumer::all(rings).pop().context("no ring")?;
+        Ok(Self {
+            name,
+            loaded,
+            consumer,
+            seen: 0,
+        })
+    }
+
+    /// Takes every block out; returns how many there were.
+    fn take_all(&mut self, caplen: usize) -> Result<usize> {
+        let head = self.consumer.head();
+        let mut blocks = 0;
+        while let Some(mut run) = self.consumer.run(head) {
+            while let Some(block) = run.next_block() {
+                let captured = block?.data().len();
+                ensure!(captured == caplen, "captured {captured} bytes of a frame");
+                blocks += 1;
+            }
+            let taken = run.taken();
+            self.consumer.release(taken);
+        }
+        Ok(blocks)
+    }
+}
+
+impl Subject for RingOutput {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn program(&mut self) -> Result<&mut Xdp> {
+        Ok(self.loaded.program()?)
+    }
+
+    fn drain(&mut self, frames: usize, caplen: usize) -> Result<()> {
+        let published = self.consumer.head() - self.consumer.tail();
+        let expected = (frames * block_len(caplen, 0)) as u64;
+        ensure!(
+            published == expected,
+            "{published} bytes in the ring instead of {expected}"
+        );
+        let blocks = self.take_all(caplen)?;
+        ensure!(blocks == frames, "{blocks} blocks in the ring");
+        // Test frames belong to the loopback, which nobody announced.
+        let lost = self.loaded.counters.other_losses()?.total();
+        ensure!(lost == 0, "{lost} frames lost");
+        let before = std::mem::replace(&mut self.seen, self.loaded.counters.seen()?);
+        let seen = self.seen - before;
+        ensure!(seen == frames as u64, "{seen} frames seen");
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! What the bench found, as `--json` prints it and as the table is made from.
+
+use serde::Serialize;
+
+use crate::converter::ConverterReport;
+use crate::machine::Machine;
+use crate::program::ProgramReport;
+use crate::rings::RingsReport;
+use crate::spread::Spread;
+
+/// Version of the schema.
+pub const VERSION: u32 = 1;
+
+/// Everything.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// [`VERSION`].
+    pub v: u32,
+    /// Which bench this is.
+    pub bench: &'static str,
+    /// Whether it was a short run.
+    pub quick: bool,
+    /// Where it ran.
+    pub machine: Machine,
+    /// Ratios between programs of the same rounds, the one with a target first.
+    pub ratios: Vec<Ratio>,
+    /// Cost of the XDP programs.
+    pub program: Option<ProgramReport>,
+    /// Cost of the converter.
+    pub converter: Option<ConverterReport>,
+    /// Live frames by ring size.
+    pub rings: Option<RingsReport>,
+}
+
+/// One cost over another, round by round.
+#[derive(Debug, Serialize)]
+pub struct Ratio {
+    /// What over what, for which frames.
+    pub name: String,
+    /// The ratio of whole costs, harness included.
+    pub ratio: Spread,
+    /// The ratio of the costs less the harness.
+    pub net: Spread,
+    /// Most that the median of `ratio` may be.
+    pub target: Option<f64>,
+}
+
+impl Report {
+    /// The targets that were missed, with what was measured.
+    pub fn missed(&self) -> Vec<String> {
+        let ratios = self
+            .ratios
+            .iter()
+            .map(|ratio| (ratio.name.clone(), &ratio.ratio, ratio.target));
+        let converter = self.converter.iter().flat_map(|report| &report.cells);
+        let converter = converter.map(|cell| {
+            (
+                format!("converter, {}", cell.name()),
+                &cell.ns,
+                cell.target_ns,
+            )
+        });
+        ratios
+            .chain(converter)
+            .filter_map(|(name, spread, target)| {
+                let target = target.filter(|target| spread.median > *target)?;
+                Some(format!("{name}: {:.2}, at most {target:.2}", spread.median))
+            })
+            .collect()
+    }
+}

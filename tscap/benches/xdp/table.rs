@@ -1,0 +1,124 @@
+//! The report for people.
+
+use crate::converter::ConverterReport;
+use crate::program::ProgramReport;
+use crate::report::{Ratio, Report};
+use crate::rings::RingsReport;
+use crate::spread::Spread;
+
+/// The whole report, the ratios first.
+pub fn render(report: &Report) -> String {
+    let machine = &report.machine;
+    let mut lines = vec![
+        format!("{}, {}", machine.hardware, machine.os),
+        format!(
+            "load {} at the start; medians (least–greatest of the rounds)",
+            machine.load
+        ),
+    ];
+    if !report.ratios.is_empty() {
+        lines.extend(ratios(&report.ratios));
+    }
+    lines.extend(report.converter.iter().flat_map(converter));
+    let cpu = machine.cpu;
+    lines.extend(report.program.iter().flat_map(|p| program(p, cpu)));
+    lines.extend(report.rings.iter().flat_map(rings));
+    let lines = lines.iter().map(|line| line.trim_end().to_owned() + "\n");
+    lines.collect()
+}
+
+/// A row: what it is about, and its figures.
+fn row(what: &str, figures: &[String]) -> String {
+    let figures = figures.iter().map(|figure| format!(" {figure:>17}"));
+    format!("{what:<42}{}", figures.collect::<String>())
+}
+
+fn heading(title: String, what: &str, figures: &[&str]) -> [String; 3] {
+    let figures: Vec<_> = figures.iter().map(|figure| (*figure).to_owned()).collect();
+    [String::new(), title, row(what, &figures)]
+}
+
+fn absent(reasons: &[String]) -> impl Iterator<Item = String> {
+    reasons.iter().map(|reason| format!("absent: {reason}"))
+}
+
+/// Median (least–greatest).
+fn show(spread: &Spread, decimals: usize) -> String {
+    format!(
+        "{:.decimals$} ({:.decimals$}–{:.decimals$})",
+        spread.median, spread.min, spread.max
+    )
+}
+
+fn verdict(spread: &Spread, target: Option<f64>) -> String {
+    match target {
+        None => String::new(),
+        Some(target) if spread.median <= target => format!("target {target}: met"),
+        Some(target) => format!("target {target}: MISSED"),
+    }
+}
+
+fn ratios(ratios: &[Ratio]) -> Vec<String> {
+    let title = "ratios of what one frame costs in the XDP program".into();
+    let mut lines = heading(title, "", &["with harness", "without"]).to_vec();
+    lines.extend(ratios.iter().map(|ratio| {
+        let figures = [show(&ratio.ratio, 2), show(&ratio.net, 2)];
+        let verdict = verdict(&ratio.ratio, ratio.target);
+        format!("{}  {verdict}", row(&ratio.name, &figures))
+    }));
+    lines
+}
+
+fn converter(report: &ConverterReport) -> Vec<String> {
+    let title = format!(
+        "converter, ring of {} MiB filled beforehand; rounds: {}",
+        report.ring_bytes >> 20,
+        report.rounds
+    );
+    let mut lines = heading(title, "", &["CPU ns a frame"]).to_vec();
+    lines.extend(report.cells.iter().map(|cell| {
+        let verdict = verdict(&cell.ns, cell.target_ns);
+        format!("{}  {verdict}", row(&cell.name(), &[show(&cell.ns, 1)]))
+    }));
+    lines.extend(absent(&report.absent));
+    lines
+}
+
+fn program(report: &ProgramReport, cpu: usize) -> Vec<String> {
+    let title = format!(
+        "XDP programs, ns a frame, BPF_PROG_TEST_RUN on CPU {cpu}; rounds: {}",
+        report.rounds
+    );
+    let columns = ["harness", "no stamp", "ktime", "tai", "perf_output"];
+    let mut lines = heading(title, "", &columns).to_vec();
+    for cell in &report.cells {
+        let costs = [&cell.no_stamp, &cell.ktime, &cell.tai, &cell.perf_output];
+        let with = costs.map(|cost| show(&cost.ns, 0));
+        let without = costs.map(|cost| show(&cost.net_ns, 0));
+        let harness = [show(&cell.harness_ns, 0)];
+        lines.push(row(&cell.name(), &[&harness[..], &with].concat()));
+        let harness = [String::new()];
+        let name = format!("{}, less the harness", cell.name());
+        lines.push(row(&name, &[&harness[..], &without].concat()));
+    }
+    lines
+}
+
+fn rings(report: &RingsReport) -> Vec<String> {
+    let title = format!(
+        "live frames flat out over veth, generator and program on CPU {}, converter on CPU {}; \
+         rounds: {}",
+        report.generator_cpu, report.converter_cpu, report.rounds
+    );
+    let mut lines = heading(title, "", &["ring, MiB", "Mpps", "lost, %"]).to_vec();
+    lines.extend(report.cells.iter().map(|cell| {
+        let figures = [
+            (cell.ring_bytes >> 20).to_string(),
+            show(&cell.mpps, 2),
+            show(&cell.loss.map(|loss| loss * 100.0), 2),
+        ];
+        row(&cell.name(), &figures)
+    }));
+    lines.extend(absent(&report.absent));
+    lines
+}
