@@ -72,10 +72,13 @@ impl Finished {
             observed,
             Some(totals),
         )?;
-        self.output.write(&blocks).map_err(|error| {
+        self.output.write(&blocks).or_else(|error| {
+            if error.is_reader_gone() {
+                return Ok(());
+            }
             // Half a statistics block must not stay in the file.
             let cut = self.output.cut(0);
-            WriteError::Output(cut.err().unwrap_or(error.source))
+            Err(WriteError::Output(cut.err().unwrap_or(error.source)))
         })
     }
 }

@@ -2,8 +2,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 /// A file opened for writing but not touched yet: what it held is still there,
 /// and a file made for this is removed again unless [`PreparedFile::start`] is
@@ -16,15 +18,29 @@ pub struct PreparedFile {
 }
 
 impl PreparedFile {
-    /// Opens or creates `path`.
+    /// Opens or creates `path`. A named pipe that nobody reads is an error of
+    /// the kind `NotConnected`: to wait for a reader here would be deaf to signals.
     pub fn open(path: &Path) -> io::Result<Self> {
         let is_new = !path.exists();
+        let is_fifo = path.metadata().is_ok_and(|data| data.file_type().is_fifo());
+        let nonblocking = if is_fifo { libc::O_NONBLOCK } else { 0 };
         // Not truncated: a start that fails must not cost an older capture.
         let file = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(false)
-            .open(path)?;
+            .custom_flags(nonblocking)
+            .open(path);
+        let file = match file {
+            Err(error) if is_fifo && error.raw_os_error() == Some(libc::ENXIO) => {
+                return Err(io::ErrorKind::NotConnected.into());
+            }
+            file => file?,
+        };
+        if is_fifo {
+            // The converter shall wait for its reader.
+            fcntl(&file, FcntlArg::F_SETFL(OFlag::empty()))?;
+        }
         Ok(Self {
             file: Some(file),
             path: path.to_owned(),

@@ -4,6 +4,8 @@ use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use nix::sys::stat::Mode;
+
 use crate::support::bench::Bench;
 use crate::support::capture::{Plan, capture};
 use crate::support::command::{SHORT, finish};
@@ -121,6 +123,34 @@ fn a_reader_that_goes_away_is_success() {
 }
 
 #[test]
+fn a_reader_that_is_gone_when_the_capture_ends_is_success() {
+    let Some(_turn) = root("a_reader_that_is_gone_when") else {
+        return;
+    };
+    let bench = Bench::new("idle-gone");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let capture = capture_to_pipe(&bench.rx).stdout(writer).ready();
+    // Nothing flows, so nothing is written before the last statistics.
+    drop(reader);
+    let finished = capture.stop();
+    finished.success();
+    assert!(!finished.stderr.contains("tscap: "), "{}", finished.stderr);
+}
+
+#[test]
+fn a_reader_that_never_was_is_success() {
+    let Some(_turn) = root("a_reader_that_never_was") else {
+        return;
+    };
+    let bench = Bench::new("never");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let finished = capture_to_pipe(&bench.rx).stdout(writer).run();
+    assert_eq!(finished.success().stopped_by, "reader_gone");
+    assert_eq!(bench.rx.xdp_program(), None);
+}
+
+#[test]
 fn a_slow_reader_costs_frames_but_not_the_accounting() {
     let Some(_turn) = root("a_slow_reader_costs_frames") else {
         return;
@@ -148,4 +178,29 @@ fn a_slow_reader_costs_frames_but_not_the_accounting() {
     // The pipe has ended with the capture, so the reader ends too.
     std::fs::write(&path, drain.join().expect("the reader")).expect("keep what came");
     assert_eq!(Recording::read(&path).packets.len() as u64, summary.written);
+}
+
+#[test]
+fn a_named_pipe_is_written_once_somebody_reads_it() {
+    let Some(_turn) = root("a_named_pipe_is_written") else {
+        return;
+    };
+    let bench = Bench::new("fifo");
+    let folder = files::folder();
+    let (pipe, copy) = (folder.path().join("pipe"), folder.path().join("out.pcapng"));
+    nix::unistd::mkfifo(&pipe, Mode::S_IRUSR | Mode::S_IWUSR).expect("make a named pipe");
+    let frame = Frame::new(&bench.tx, &bench.rx, 1514);
+    let capture = capture(&bench.rx.netns).on(&bench.rx).to(&pipe).start();
+    capture.wait_line("note: waiting for a reader");
+    let (from, to) = (pipe.clone(), copy.clone());
+    let reader = std::thread::spawn(move || {
+        let bytes = std::fs::read(from).expect("read the pipe");
+        std::fs::write(to, bytes).expect("keep what came");
+    });
+    capture.wait_ready();
+    // More than a pipe holds: the converter must wait for its reader.
+    PacketSocket::open(&bench.tx).send(&frame, 0..1000, 0);
+    assert_eq!(capture.stop().success().written, 1000);
+    reader.join().expect("the reader");
+    assert_eq!(Recording::read(&copy).packets.len(), 1000);
 }

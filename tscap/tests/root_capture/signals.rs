@@ -102,3 +102,32 @@ fn a_signal_before_anything_has_come_leaves_a_valid_empty_file() {
     );
     assert_eq!(recording.last_statistics(0).received, Some(0));
 }
+
+#[test]
+fn a_signal_during_the_start_leaves_nothing_behind() {
+    let Some(_turn) = root("a_signal_during_the_start") else {
+        return;
+    };
+    let bench = Bench::new("early");
+    let before = bench.rx.offloads();
+    let folder = files::folder();
+    for pause in (0..200).step_by(20) {
+        let path = folder.path().join(pause.to_string());
+        let capture = capture_on(&bench.rx, &path)
+            .with(["--offloads", "off"])
+            .start();
+        std::thread::sleep(Duration::from_millis(pause));
+        let finished = capture.stop();
+        // Killed before it could catch the signal, or ended in order.
+        assert!(
+            finished.signal == Some(2) || finished.code == Some(0),
+            "after {pause} ms: {finished:?}"
+        );
+        assert_eq!(bench.rx.xdp_program(), None);
+        assert_eq!(bench.rx.promiscuity(), 0);
+        assert_eq!(bench.rx.offloads(), before);
+        if path.exists() {
+            assert_eq!(Recording::read(&path).statistics.len(), 1);
+        }
+    }
+}

@@ -72,3 +72,22 @@ fn a_disk_that_fills_up_flat_out_keeps_the_accounting() {
     assert!(summary.seen <= sent, "{} of {sent}", summary.seen);
     assert_eq!(Recording::read(&path).packets.len() as u64, summary.written);
 }
+
+#[test]
+fn a_file_size_limit_is_a_full_disk() {
+    let Some(_turn) = root_with("a_file_size_limit", &["ip", "ethtool", "prlimit"]) else {
+        return;
+    };
+    let bench = Bench::new("fsize");
+    let folder = crate::support::files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 1000);
+    let plan = capture_on(&bench.rx, &path).through(["prlimit", "--fsize=100000"]);
+    let capture = plan.ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..1000, 0);
+    let finished = capture.wait();
+    finished.failure(1, &["too large"]);
+    let summary = finished.accounted();
+    assert_eq!(summary.stopped_by, "write_error");
+    assert_eq!(Recording::read(&path).packets.len() as u64, summary.written);
+}

@@ -3,6 +3,9 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use nix::sys::signal::Signal;
+use nix::sys::stat::Mode;
+
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
 use crate::support::files;
@@ -111,4 +114,23 @@ fn a_failed_start_does_not_destroy_an_older_file() {
         .run()
         .failure(1, &["rx0", &other.id.to_string()]);
     assert_eq!(std::fs::read(&path).expect("read it"), b"an older capture");
+}
+
+#[test]
+fn waiting_for_the_reader_of_a_named_pipe_can_be_ended() {
+    let Some(_turn) = root("waiting_for_the_reader_of_a_named_pipe") else {
+        return;
+    };
+    let bench = Bench::new("fifo");
+    let folder = files::folder();
+    let path = folder.path().join("pipe");
+    nix::unistd::mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).expect("make a named pipe");
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let capture = capture_on(&bench.rx, &path).start();
+        capture.wait_line("note: waiting for a reader");
+        let finished = capture.stop_with(signal);
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        assert_eq!(bench.rx.xdp_program(), None);
+        assert!(path.exists(), "the pipe is not tscap's to remove");
+    }
 }

@@ -138,13 +138,18 @@ pub(super) enum Opened {
     Stdout(File),
 }
 
-/// Opens the output.
-pub(super) fn open(target: &Target) -> Result<Opened, Failure> {
+/// Opens the output. `None` for a named pipe that nobody reads yet.
+pub(super) fn open(target: &Target) -> Result<Option<Opened>, Failure> {
     match target {
-        Target::Path(path) => PreparedFile::open(path)
-            .trying(format!("cannot write to {target}"))
-            .map(Opened::File)
-            .map_err(|failure| failure.hint("give -w a file in a folder that you may write to")),
+        Target::Path(path) => match PreparedFile::open(path) {
+            Ok(file) => Ok(Some(Opened::File(file))),
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(None),
+            Err(error) => Err(error)
+                .trying(format!("cannot write to {target}"))
+                .map_err(|failure| {
+                    failure.hint("give -w a file in a folder that you may write to")
+                }),
+        },
         Target::Stdout => {
             if io::stdout().is_terminal() {
                 return Err(Failure::new("cannot write pcapng to a terminal")
@@ -153,7 +158,7 @@ pub(super) fn open(target: &Target) -> Result<Opened, Failure> {
             // Straight to the descriptor: Rust's own stdout would buffer lines.
             let copy = io::stdout().as_fd().try_clone_to_owned();
             let copy = copy.trying("cannot write to standard output")?;
-            Ok(Opened::Stdout(File::from(copy)))
+            Ok(Some(Opened::Stdout(File::from(copy))))
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::time::MissedTickBehavior;
 
 use super::console::{Console, Progress, Ready, ReadyInterface};
-use super::prepare::{self, Machine};
+use super::prepare::{self, Machine, Opened};
 use super::signals::Signals;
 use super::start::{self, Running};
 use super::summary::{ClockSummary, InterfaceSummary, Stop, Summary, VERSION};
@@ -23,6 +23,8 @@ use crate::sys::timex::{ClockSetWatch, KernelClock};
 const LINKS_EVERY: Duration = Duration::from_millis(200);
 /// How often progress is said and the counters are read for the file.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+/// How often the reader of a named pipe is looked for.
+const READER_EVERY: Duration = Duration::from_millis(50);
 /// How often a stopped converter is looked for.
 const JOIN_EVERY: Duration = Duration::from_millis(2);
 
@@ -35,7 +37,9 @@ pub(super) async fn run(
     // First of all, so that no signal finds the machine half changed.
     let mut signals = Signals::new().trying("cannot catch signals")?;
     let machine = prepare::check(plan, programs.ring_cpus.clone())?;
-    let opened = prepare::open(&plan.target)?;
+    let Some(opened) = open(plan, &mut signals, &mut console).await? else {
+        return Ok((Exit::Success, None));
+    };
     let loaded = start::load(plan, programs, &machine)?;
     let mut running = start::start(plan, &machine, loaded, opened, &mut console).await?;
 
@@ -50,6 +54,29 @@ pub(super) async fn run(
         }
     };
     finish(plan, running, stop, &mut signals, &mut console).await
+}
+
+/// Opens the output; waits for the reader of a named pipe. `None` if a signal
+/// comes first.
+async fn open(
+    plan: &CapturePlan,
+    signals: &mut Signals,
+    console: &mut Console,
+) -> Result<Option<Opened>, Failure> {
+    let mut is_told = false;
+    loop {
+        if let Some(opened) = prepare::open(&plan.target)? {
+            return Ok(Some(opened));
+        }
+        if !is_told {
+            console.note(&format!("waiting for a reader of {}", plan.target));
+            is_told = true;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(READER_EVERY) => {}
+            () = signals.next() => return Ok(None),
+        }
+    }
 }
 
 fn readiness(plan: &CapturePlan, running: &Running, machine: &Machine) -> Ready {

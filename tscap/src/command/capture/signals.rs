@@ -10,6 +10,9 @@ pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
+    /// Caught so that a write past the file size limit (`ulimit -f`) fails as
+    /// one on a full disk does, instead of killing the process.
+    _file_too_large: Signal,
 }
 
 impl Signals {
@@ -18,6 +21,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
+            _file_too_large: signal(SignalKind::from_raw(libc::SIGXFSZ))?,
         })
     }
 

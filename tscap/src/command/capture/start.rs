@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::Programs;
 use super::console::Console;
@@ -145,9 +145,9 @@ pub(super) async fn start(
     tracker.observe(&clocks.read());
     let start = tracker.real_at(tracker.current().until);
     let mut file = FileWriter::new(&section(), &described, start).trying("cannot make headers")?;
-    let output = write_headers(plan, opened, &mut file)?;
-
     let (tell, events) = unbounded_channel();
+    let output = write_headers(plan, opened, &mut file, &tell)?;
+
     let shared = Arc::new(Shared::default());
     let rings = loaded.rings.take().expect("taken here only");
     let resolver = Arc::clone(&links);
@@ -303,11 +303,17 @@ fn write_headers(
     plan: &CapturePlan,
     opened: Opened,
     file: &mut FileWriter,
+    tell: &UnboundedSender<Event>,
 ) -> Result<Output, Failure> {
     let mut output = opened
         .start()
         .trying(format!("cannot empty {}", plan.target))?;
     if let Err(error) = output.write(&file.take()) {
+        if error.is_reader_gone() {
+            // Ends the capture as it does at any later time.
+            let _ = tell.send(Event::ReaderGone);
+            return Ok(output);
+        }
         // Half a header must not stay.
         let _ = output.cut(0);
         return Err(error)
