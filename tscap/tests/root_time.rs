@@ -17,7 +17,7 @@ use support::netns::Netns;
 use support::packet_socket::PacketSocket;
 use support::process;
 use support::recording::{Packet, Recording};
-use support::root::root;
+use support::root::{root, two_cpus};
 use support::tun::Tun;
 use tscap::clock::StampSource;
 use tscap::command::Exit;
@@ -174,7 +174,7 @@ fn frames_on_a_cpu_without_a_ring_are_counted() {
     let Some(_turn) = root("frames_on_a_cpu_without_a_ring") else {
         return;
     };
-    let [first, second, ..] = process::cpus()[..] else {
+    let Some((first, second)) = two_cpus("frames_on_a_cpu_without_a_ring") else {
         return;
     };
     let bench = Bench::new("no-ring");

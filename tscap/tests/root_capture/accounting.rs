@@ -7,9 +7,8 @@ use crate::support::frame::Frame;
 use crate::support::live::LiveSender;
 use crate::support::packet_socket::PacketSocket;
 use crate::support::peers;
-use crate::support::process;
 use crate::support::recording::Recording;
-use crate::support::root::{root, root_with};
+use crate::support::root::{root, root_with, two_cpus};
 
 const PEERS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
 
@@ -76,7 +75,7 @@ fn frames_of_two_cpus_come_out_of_two_rings() {
     let Some(_turn) = root("frames_of_two_cpus_come_out_of_two_rings") else {
         return;
     };
-    let [first, second, ..] = process::cpus()[..] else {
+    let Some((first, second)) = two_cpus("frames_of_two_cpus_come_out_of_two_rings") else {
         return;
     };
     let bench = Bench::new("cpus");

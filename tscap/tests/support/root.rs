@@ -6,6 +6,8 @@ use std::io::Write as _;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sched::{CloneFlags, unshare};
 
+use super::process;
+
 /// Held by a root test while it runs. Root tests measure times and fill CPUs:
 /// they run one at a time, also across test binaries and checkouts.
 #[derive(Debug)]
@@ -22,19 +24,35 @@ pub fn root(name: &str) -> Option<Turn> {
 /// The same for a test that needs other programs than `ip` and `ethtool`.
 pub fn root_with(name: &str, programs: &[&str]) -> Option<Turn> {
     if let Err(reason) = may_run(programs) {
-        assert!(
-            std::env::var_os("TSCAP_NO_SKIP").is_none_or(|value| value != "1"),
-            "{name} can't run here: {reason}"
-        );
-        // Past the test harness, which would swallow a passing test's output.
-        let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {reason}");
+        skip(name, &reason);
         return None;
     }
-    let path = std::env::temp_dir().join("tscap-root-tests.lock");
-    let file = File::create(&path).unwrap_or_else(|error| panic!("create {path:?}: {error}"));
+    // A folder in which only root makes files.
+    let path = "/run/tscap-root-tests.lock";
+    let file = File::create(path).unwrap_or_else(|error| panic!("create {path}: {error}"));
     let lock = Flock::lock(file, FlockArg::LockExclusive)
-        .unwrap_or_else(|(_, error)| panic!("lock {path:?}: {error}"));
+        .unwrap_or_else(|(_, error)| panic!("lock {path}: {error}"));
     Some(Turn { _lock: lock })
+}
+
+/// Two CPUs for the test `name`, which is skipped where there is only one.
+pub fn two_cpus(name: &str) -> Option<(usize, usize)> {
+    match process::cpus()[..] {
+        [first, second, ..] => Some((first, second)),
+        _ => {
+            skip(name, "needs two CPUs");
+            None
+        }
+    }
+}
+
+fn skip(name: &str, reason: &str) {
+    assert!(
+        std::env::var_os("TSCAP_NO_SKIP").is_none_or(|value| value != "1"),
+        "{name} can't run here: {reason}"
+    );
+    // Past the test harness, which would swallow a passing test's output.
+    let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {reason}");
 }
 
 fn may_run(programs: &[&str]) -> Result<(), String> {
