@@ -19,7 +19,13 @@ pub enum Plan {
 
 /// Packet capture whose every timestamp can be trusted
 #[derive(Debug, Parser)]
-#[command(name = "tscap", version, max_term_width = 100)]
+#[command(
+    name = "tscap",
+    version,
+    max_term_width = 100,
+    after_long_help = "Exit codes: 0 success, also after Ctrl-C; 1 a failure; 2 wrong arguments; \
+                       3 the accounting does not add up (a bug); 130 aborted by a second Ctrl-C"
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -130,21 +130,14 @@ impl Tracker {
     }
 
     /// Greatest error of a converted stamp against the host's CLOCK_REALTIME in
-    /// any segment, ns. It holds for the clock as user space reads it; the
+    /// any segment, ns. For `tai`, whose offset is a whole number of seconds, it
+    /// is what the cross-timestamps have shown. It holds for the clock as user space reads it; the
     /// kernel's fast accessor, which BPF uses, may lag it by a moment while the
     /// timekeeper is being updated (`ktime_get_mono_fast_ns`,
     /// kernel/time/timekeeping.c).
     pub fn host_bound_ns(&self) -> u64 {
-        match self.source {
-            StampSource::Ktime => self
-                .segments
-                .iter()
-                .map(|segment| segment.mono_to_real.half_width())
-                .max()
-                .unwrap_or(0),
-            // A whole number of seconds: exact.
-            StampSource::Tai => 0,
-        }
+        let bounds = self.segments.iter().map(|segment| segment.mono_to_real);
+        bounds.map(Bounds::half_width).max().unwrap_or(0)
     }
 
     /// CLOCK_REALTIME at a CLOCK_MONOTONIC reading of the current segment.

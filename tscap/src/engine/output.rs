@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
@@ -81,6 +82,9 @@ impl Drop for PreparedFile {
     }
 }
 
+/// How long to leave a full non-blocking pipe to its reader.
+const FULL_PIPE: Duration = Duration::from_millis(1);
+
 /// The output, a stream of whole blocks.
 pub struct Output {
     writer: Box<dyn Write + Send>,
@@ -134,6 +138,10 @@ impl Output {
                 }
                 Ok(count) => written += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // A pipe that somebody else has made non-blocking is full.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    std::thread::park_timeout(FULL_PIPE);
+                }
                 Err(source) => return Err(OutputError { written, source }),
             }
         }
@@ -159,5 +167,47 @@ impl std::fmt::Debug for Output {
             .field("regular", &self.regular)
             .field("length", &self.length)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pipe that is full every other time.
+    struct Stubborn {
+        taken: Vec<u8>,
+        is_full: bool,
+        tell: std::sync::mpsc::Sender<Vec<u8>>,
+    }
+
+    impl Write for Stubborn {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.is_full = !self.is_full;
+            if self.is_full {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            let takes = bytes.len().min(7);
+            self.taken.extend_from_slice(&bytes[..takes]);
+            let _ = self.tell.send(self.taken.clone());
+            Ok(takes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_non_blocking_pipe_is_waited_for() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let mut output = Output::stream(Stubborn {
+            taken: Vec::new(),
+            is_full: false,
+            tell,
+        });
+        output.write(b"one block and another").unwrap();
+        assert_eq!(told.try_iter().last().unwrap(), b"one block and another");
+        assert_eq!(output.length(), 21);
     }
 }

@@ -51,11 +51,12 @@ impl fmt::Display for Ready {
         };
         write!(
             f,
-            "capturing on {}, clock {} ±{} ns, {} rings of {ring} {unit}",
+            "capturing on {}, clock {} ±{} ns, {} ring{} of {ring} {unit}",
             interfaces.join(", "),
             self.clock.name(),
             self.host_bound_ns,
             self.rings,
+            if self.rings == 1 { "" } else { "s" },
         )
     }
 }

@@ -11,13 +11,17 @@ use crate::sys::ethtool::{self, Feature};
 const HIDING: [(&str, &str); 4] = [
     (
         "rx-vlan-hw-parse",
-        "the VLAN tag is stripped before XDP and would be missing from the file",
+        "the VLAN tag is stripped before XDP and would be missing from the file; \
+         ethtool calls it rx-vlan-offload",
     ),
     (
         "rx-vlan-stag-hw-parse",
         "the 802.1ad tag is stripped before XDP and would be missing from the file",
     ),
-    ("rx-lro", "the device merges frames before XDP sees them"),
+    (
+        "rx-lro",
+        "the device merges frames before XDP sees them; ethtool calls it large-receive-offload",
+    ),
     ("rx-gro-hw", "the device merges frames before XDP sees them"),
 ];
 /// In generic mode also this one.
