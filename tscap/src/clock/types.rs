@@ -31,6 +31,9 @@ impl RealNs {
 }
 
 impl RawStamp {
+    /// After every stamp; no block has it.
+    pub const NEVER: Self = Self(u64::MAX);
+
     /// The wall-clock time of a stamp that is `offset` behind CLOCK_REALTIME.
     /// Exact; wraps outside 1970..2554, which no clock shows.
     #[inline]
