@@ -145,6 +145,16 @@ impl Tracker {
         RawStamp(mono.0).to_real(self.current().mono_to_real.middle())
     }
 
+    /// What a frame would have been stamped with `ns` before `cross`, in the
+    /// stamps' own clock.
+    pub fn stamp_before(&self, cross: &CrossTimestamp, ns: u64) -> RawStamp {
+        let at = match self.source {
+            StampSource::Ktime => cross.mono[0].0,
+            StampSource::Tai => cross.tai.0,
+        };
+        RawStamp(at.saturating_sub(ns))
+    }
+
     /// The conversion in force.
     pub fn conversion(&self) -> Conversion {
         let current = self.current();

@@ -2,6 +2,7 @@
 
 use super::Outcomes;
 use super::converter::Resolve;
+use super::order::{StampOrder, Youngest};
 use crate::clock::{Conversion, RawStamp};
 use crate::ring::{self, CorruptBlock, Run};
 
@@ -35,19 +36,26 @@ pub(super) struct Taken {
     pub corrupt: Option<CorruptBlock>,
 }
 
+impl Taken {
+    /// Whether there is something to tell.
+    pub(super) fn is_news(&self) -> bool {
+        self.count_reached || self.corrupt.is_some()
+    }
+}
+
 /// Conversion of blocks with its counts.
 pub struct Batch {
     /// By interface, in the file's order.
     pub counts: Vec<Written>,
     /// Frames of interfaces that nobody knows.
     pub unknown_interface: u64,
-    /// Stamps that were less than the one before on the same CPU.
-    pub stamp_decreases: u64,
-    /// Largest such decrease, in units of the stamp.
-    pub largest_decrease: u64,
+    /// Stamps out of order. A frame whose write fails may be among the late.
+    pub order: StampOrder,
     /// Stamps that may belong to either side of a step.
     pub ambiguous: u64,
+    /// By ring.
     last_stamp: Vec<RawStamp>,
+    youngest: Youngest,
     remaining: u64,
     mode: Mode,
     reader_gone: bool,
@@ -66,10 +74,10 @@ impl Batch {
         Self {
             counts: vec![Written::default(); interfaces],
             unknown_interface: 0,
-            stamp_decreases: 0,
-            largest_decrease: 0,
+            order: StampOrder::default(),
             ambiguous: 0,
             last_stamp: vec![RawStamp(0); rings],
+            youngest: Youngest::new(),
             remaining: count.unwrap_or(u64::MAX),
             mode: Mode::Write,
             reader_gone: false,
@@ -92,16 +100,25 @@ impl Batch {
         self.mode == Mode::Write
     }
 
-    /// Makes blocks of `run` final until about `limit` bytes are taken.
+    /// Stamps later than `now` are of a clock that has been set back since.
+    pub(super) fn clock_is_at(&mut self, now: RawStamp) {
+        self.youngest.forget_after(now);
+    }
+
+    /// Makes blocks of `run`, which is of `ring`, final until about `limit` bytes
+    /// are taken.
+    #[inline]
     pub(super) fn take(
         &mut self,
         run: &mut Run<'_>,
-        index: usize,
+        ring: usize,
         conversion: &Conversion,
         limit: usize,
     ) -> Taken {
         let mut taken = Taken::default();
-        let mut last_stamp = self.last_stamp[index];
+        let mut last_stamp = self.last_stamp[ring];
+        let younger = self.youngest.elsewhere(ring);
+        let mut youngest = RawStamp(0);
         while run.taken() < limit {
             let start = run.taken();
             let mut block = match run.next_block() {
@@ -114,8 +131,7 @@ impl Batch {
             };
             let stamp = block.raw_stamp();
             if stamp < last_stamp {
-                self.stamp_decreases += 1;
-                self.largest_decrease = self.largest_decrease.max(last_stamp.0 - stamp.0);
+                self.order.count_decrease(last_stamp, stamp);
             }
             last_stamp = stamp;
             let Some(interface) = self.interface(block.ifindex()) else {
@@ -127,6 +143,10 @@ impl Batch {
                 self.count_unwritten(interface);
                 continue;
             }
+            if stamp < younger {
+                self.order.count_late(younger, stamp);
+            }
+            youngest = youngest.max(stamp);
             self.ambiguous += u64::from(conversion.is_ambiguous(stamp));
             block.finish(interface, conversion.to_real(stamp));
             taken.to_write = start + block.len();
@@ -137,7 +157,8 @@ impl Batch {
                 taken.count_reached = true;
             }
         }
-        self.last_stamp[index] = last_stamp;
+        self.last_stamp[ring] = last_stamp;
+        self.youngest.wrote(ring, youngest);
         taken
     }
 

@@ -5,17 +5,15 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::batch::{Batch, Taken};
+use super::batch::Batch;
 use super::finished::Finished;
+use super::pieces::Pieces;
+use super::rings::Rings;
 use super::{Idle, Output, OutputError, Shared};
-use crate::clock::{MonoNs, Observation, Reference, Tracker};
+use crate::clock::{Conversion, MonoNs, Observation, Reference, Tracker};
 use crate::pcapng::{FileWriter, WriteError};
 use crate::ring::{Consumer, CorruptBlock};
 
-/// Blocks are converted and written in pieces of about this many bytes: large
-/// enough for `write`, small enough that the producer soon gets the room back
-/// and that the bytes are still in the cache when they are copied.
-const PIECE_BYTES: usize = 512 * 1024;
 /// Statistics go into the file this often.
 const STATISTICS_EVERY_NS: u64 = 10_000_000_000;
 
@@ -43,14 +41,12 @@ pub type Resolve = Box<dyn FnMut(u32) -> Option<u32> + Send>;
 
 /// The converter: what its thread owns.
 pub struct Converter<R> {
-    pub(super) consumers: Vec<Consumer>,
+    pub(super) rings: Rings,
     reference: R,
-    pub(super) tracker: Tracker,
-    pub(super) output: Output,
-    pub(super) file: FileWriter,
-    pub(super) batch: Batch,
+    tracker: Tracker,
+    file: FileWriter,
+    pub(super) pieces: Pieces,
     shared: Arc<Shared>,
-    events: UnboundedSender<Event>,
     next_statistics: MonoNs,
 }
 
@@ -70,33 +66,33 @@ impl<R: Reference> Converter<R> {
         events: UnboundedSender<Event>,
     ) -> Self {
         let batch = Batch::new(file.interfaces(), consumers.len(), count, resolve);
-        let ring_bytes = consumers.first().map_or(0, Consumer::ring_bytes);
-        shared
-            .ring_bytes
-            .store(ring_bytes as u64, Ordering::Relaxed);
+        let rings = Rings::new(consumers);
+        let ring_bytes = rings.ring_bytes() as u64;
+        shared.ring_bytes.store(ring_bytes, Ordering::Relaxed);
         let bound = tracker.host_bound_ns();
         shared.host_bound_ns.store(bound, Ordering::Relaxed);
         let next_statistics = MonoNs(tracker.current().from.0 + STATISTICS_EVERY_NS);
         Self {
-            consumers,
+            rings,
             reference,
             tracker,
-            output,
             file,
-            batch,
+            pieces: Pieces::new(batch, output, events),
             shared,
-            events,
             next_statistics,
         }
     }
 
     /// Drains until it is asked to stop and the rings are empty.
     pub fn run(mut self) -> Finished {
-        let ring_bytes = self.consumers.first().map_or(0, Consumer::ring_bytes);
-        let mut idle = Idle::new(ring_bytes);
+        let mut idle = Idle::new(self.rings.ring_bytes());
         loop {
             let stopping = self.shared.stop_requested();
-            let found = self.drain();
+            let found = if stopping {
+                self.drain_all()
+            } else {
+                self.drain()
+            };
             if stopping && !found {
                 return self.into_finished();
             }
@@ -106,109 +102,89 @@ impl<R: Reference> Converter<R> {
         }
     }
 
-    /// Takes everything out of the rings that is in them now. Says whether there
-    /// was anything.
+    /// Takes out of the rings what can be in order now; with several of them the
+    /// youngest blocks stay for the next drain. Says whether there was anything.
     pub fn drain(&mut self) -> bool {
-        // The heads first, then the clock: every stamp taken out now is older
-        // than this cross-timestamp.
-        let heads: Vec<u64> = self.consumers.iter().map(Consumer::head).collect();
-        self.read_clock();
-        let conversion = self.tracker.conversion();
-
-        let mut found = false;
-        let mut consumers = std::mem::take(&mut self.consumers);
-        for (ring, (consumer, head)) in consumers.iter_mut().zip(heads).enumerate() {
-            let fill = head - consumer.tail();
-            self.shared.peak_fill.fetch_max(fill, Ordering::Relaxed);
-            found |= fill > 0;
-            while let Some(mut run) = consumer.run(head) {
-                let taken = self.batch.take(&mut run, ring, &conversion, PIECE_BYTES);
-                if taken.to_write > 0
-                    && let Err(error) = self.output.write(&run.bytes()[..taken.to_write])
-                {
-                    self.write_failed(&run.bytes()[..taken.to_write], error);
-                }
-                let length = match taken.corrupt {
-                    None => run.taken(),
-                    Some(_) => run.skip_to_head(),
-                };
-                consumer.release(length);
-                self.tell_about(&taken);
-            }
-        }
-        self.consumers = consumers;
-        self.publish();
-        found
+        self.drain_with(Rings::drain)
     }
 
-    fn read_clock(&mut self) {
+    /// Takes out everything: the producers have ended, so nothing is on its way
+    /// any more. Says whether there was anything.
+    pub fn drain_all(&mut self) -> bool {
+        self.drain_with(Rings::drain_all)
+    }
+
+    fn drain_with(&mut self, drain: impl FnOnce(&mut Rings, &Conversion, &mut Pieces)) -> bool {
+        // A clock reading on either side of the look at the rings. By the first
+        // one blocks are held back: what was stamped a window earlier is there.
+        // The second one is later than every stamp taken out now.
+        let before = self.reference.read();
+        let fill = self.rings.look();
+        let after = self.read_clock();
+        self.rings.hold_back(&self.tracker, &before, after);
+        let now = self.tracker.stamp_before(&before, 0);
+        self.pieces.batch.clock_is_at(now);
+
+        let conversion = self.tracker.conversion();
+        drain(&mut self.rings, &conversion, &mut self.pieces);
+        self.shared
+            .peak_fill
+            .fetch_max(fill.peak, Ordering::Relaxed);
+        self.publish();
+        fill.is_any
+    }
+
+    /// Reads the clock and does what is due by it. Gives the time.
+    fn read_clock(&mut self) -> MonoNs {
         let cross = self.reference.read();
         if let Observation::Stepped { step_ns } = self.tracker.observe(&cross) {
-            self.tell(Event::Stepped { step_ns });
+            self.pieces.tell(Event::Stepped { step_ns });
         }
-        if cross.mono[1] >= self.next_statistics {
-            self.next_statistics = MonoNs(cross.mono[1].0 + STATISTICS_EVERY_NS);
-            if self.batch.is_writing()
-                && let Err(error) = self.write_statistics(cross.mono[1])
+        let now = cross.mono[1];
+        if now >= self.next_statistics {
+            self.next_statistics = MonoNs(now.0 + STATISTICS_EVERY_NS);
+            if self.pieces.batch.is_writing()
+                && let Err(error) = self.write_statistics(now)
             {
-                self.write_failed(&[], error);
+                self.pieces.write_failed(&[], error);
             }
         }
+        now
     }
 
     fn write_statistics(&mut self, at: MonoNs) -> Result<(), OutputError> {
         let observed = self.shared.observed.lock().map(|seen| seen.clone());
         let observed = observed.unwrap_or_default();
+        let batch = &self.pieces.batch;
         let blocks = self
             .file
-            .statistics(&mut self.tracker, at, &self.batch.counts, &observed, None)
+            .statistics(
+                &mut self.tracker,
+                at,
+                &batch.counts,
+                batch.order,
+                &observed,
+                None,
+            )
             .map_err(WriteError::into_output_error)?;
-        self.output.write(&blocks)
-    }
-
-    /// Keeps the whole blocks of a failed write and stops writing.
-    fn write_failed(&mut self, blocks: &[u8], error: OutputError) {
-        let reader_gone = error.is_reader_gone();
-        let whole = self.batch.unwrite(blocks, error.written, reader_gone);
-        let cut = self.output.cut(whole);
-        self.tell(if reader_gone {
-            Event::ReaderGone
-        } else {
-            Event::WriteFailed(cut.err().unwrap_or(error.source))
-        });
-    }
-
-    fn tell_about(&self, taken: &Taken) {
-        if taken.count_reached {
-            self.tell(Event::CountReached);
-        }
-        if let Some(corrupt) = taken.corrupt {
-            self.tell(Event::Corrupt(corrupt));
-        }
+        self.pieces.output.write(&blocks)
     }
 
     fn publish(&self) {
         let shared = &self.shared;
-        shared
-            .written
-            .store(self.batch.written(), Ordering::Relaxed);
-        shared.bytes.store(self.output.length(), Ordering::Relaxed);
+        let Pieces { batch, output, .. } = &self.pieces;
+        shared.written.store(batch.written(), Ordering::Relaxed);
+        shared.bytes.store(output.length(), Ordering::Relaxed);
         let bound = self.tracker.host_bound_ns();
         shared.host_bound_ns.store(bound, Ordering::Relaxed);
     }
 
-    fn tell(&self, event: Event) {
-        // The control task may be gone already when everything is being torn
-        // down; then nobody is left to care.
-        let _ = self.events.send(event);
-    }
-
     pub(super) fn into_finished(self) -> Finished {
         Finished {
-            output: self.output,
+            output: self.pieces.output,
             file: self.file,
             tracker: self.tracker,
-            batch: self.batch,
+            batch: self.pieces.batch,
         }
     }
 }

@@ -69,6 +69,7 @@ impl Finished {
             &mut self.tracker,
             at,
             &self.batch.counts,
+            self.batch.order,
             observed,
             Some(totals),
         )?;

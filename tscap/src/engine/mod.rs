@@ -1,18 +1,24 @@
-//! The converter thread: drains the rings, turns raw stamps into wall-clock
-//! time in place, and writes straight from the rings.
+//! The converter thread: drains the rings in order of time, turns raw stamps
+//! into wall-clock time in place, and writes straight from the ring while only
+//! one has blocks, else by way of one buffer.
 
 mod batch;
 mod converter;
 mod finished;
 mod idle;
+mod order;
 mod outcome;
 mod output;
+mod pieces;
+mod rings;
 mod shared;
+mod window;
 
 pub use batch::{Batch, Written};
 pub use converter::{Converter, Event, Resolve};
 pub use finished::{Finished, Totals};
 pub use idle::Idle;
+pub use order::StampOrder;
 pub use outcome::Outcomes;
 pub use output::{Output, OutputError, PreparedFile};
 pub use shared::{InterfaceCounts, Observed, Shared};

@@ -17,6 +17,8 @@ use crate::clock::{
 use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
 use crate::ring::synthetic::{self, Producer};
 
+mod merge;
+
 const IFINDEX: u32 = 7;
 const EPOCH: u64 = 1_700_000_000_000_000_000;
 
@@ -95,9 +97,19 @@ fn interface() -> InterfaceInfo {
 }
 
 fn bench(rings: u32, count: Option<u64>, room: usize, failure: io::ErrorKind) -> Bench {
+    bench_of(StampSource::Ktime, rings, count, room, failure)
+}
+
+fn bench_of(
+    source: StampSource,
+    rings: u32,
+    count: Option<u64>,
+    room: usize,
+    failure: io::ErrorKind,
+) -> Bench {
     let (producers, consumers) = synthetic::rings(rings, MIN_RING_BYTES).unwrap();
     let mut script = Script::new();
-    let tracker = Tracker::new(StampSource::Ktime, &script.read()).unwrap();
+    let tracker = Tracker::new(source, &script.read()).unwrap();
     let section = SectionInfo {
         hardware: "none".into(),
         os: "Linux".into(),
@@ -179,13 +191,14 @@ fn every_ring_is_drained_and_stamps_are_wall_clock() {
     for ring in 0..3 {
         bench.push(ring, 1_000_000 + ring as u64, 60);
     }
+    bench.script.set(2_000_000, EPOCH);
     assert!(bench.converter.drain());
     assert!(!bench.converter.drain());
     let expected: Vec<_> = (0..3).map(|ring| EPOCH + 1_000_000 + ring).collect();
     assert_eq!(bench.stamps(), expected);
     let finished = bench.finish();
     assert_eq!(finished.batch.written(), 3);
-    assert_eq!(finished.batch.stamp_decreases, 0);
+    assert_eq!(finished.batch.order.stamp_decreases, 0);
 }
 
 #[test]
@@ -224,10 +237,11 @@ fn stamps_that_decrease_are_counted() {
         bench.push(0, mono, 60);
     }
     bench.push(1, 800_000, 60);
+    bench.script.set(2_000_000, EPOCH);
     bench.converter.drain();
     let finished = bench.finish();
-    assert_eq!(finished.batch.stamp_decreases, 1);
-    assert_eq!(finished.batch.largest_decrease, 40);
+    assert_eq!(finished.batch.order.stamp_decreases, 1);
+    assert_eq!(finished.batch.order.largest_decrease_ns, 40);
 }
 
 #[test]
@@ -314,7 +328,7 @@ fn a_ring_gone_bad_is_told_and_left_out() {
     let mut bench = unlimited(1);
     bench.push(0, 1, 60);
     // A frame whose "block" is no block once the tail is moved into it.
-    bench.converter.consumers[0].release(4);
+    bench.converter.rings.consumers[0].take(4);
     bench.push(0, 2, 60);
     bench.converter.drain();
     assert!(matches!(bench.events()[..], [Event::Corrupt(_)]));

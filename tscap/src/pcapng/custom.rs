@@ -9,7 +9,7 @@ use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Sample, Segment, StampSource};
-use crate::engine::{Outcomes, Totals};
+use crate::engine::{Outcomes, StampOrder, Totals};
 
 /// Private enterprise number of the custom options: the one for documentation
 /// (RFC 5612) until tscap is assigned its own.
@@ -82,6 +82,9 @@ pub struct ClockOption {
     /// The kernel's own bound on CLOCK_REALTIME against UTC, ns; absent while
     /// the kernel's clock is not synchronised. Not part of `host_bound_ns`.
     pub utc_bound_ns: Option<u64>,
+    /// Stamps out of order so far, over all interfaces.
+    #[serde(flatten)]
+    pub order: StampOrder,
     /// Segments that are new or have grown since the last statistics block.
     pub segments: Vec<Segment>,
     /// Samples since the last statistics block, one a second.

@@ -15,7 +15,7 @@ use pcap_file::{DataLink, Endianness};
 
 use super::custom::{ClockOption, InterfaceOption, StampOption, StatisticsOption, option};
 use crate::clock::{MonoNs, RealNs, Tracker};
-use crate::engine::{InterfaceCounts, Observed, OutputError, Totals, Written};
+use crate::engine::{InterfaceCounts, Observed, OutputError, StampOrder, Totals, Written};
 
 /// What the section header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +133,7 @@ impl FileWriter {
         tracker: &mut Tracker,
         at: MonoNs,
         written: &[Written],
+        order: StampOrder,
         observed: &Observed,
         totals: Option<&Totals>,
     ) -> Result<Vec<u8>, WriteError> {
@@ -141,6 +142,7 @@ impl FileWriter {
             stamp: StampOption::new(tracker.source()),
             host_bound_ns: tracker.host_bound_ns(),
             utc_bound_ns: observed.utc_bound_ns,
+            order,
             segments: tracker.segments()[self.settled_segments..].to_vec(),
             samples: tracker.take_samples(),
         };

@@ -13,7 +13,7 @@ use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;
 
 use super::*;
 use crate::clock::{CrossTimestamp, MonoNs, RealNs, StampSource, TaiNs, Tracker};
-use crate::engine::{InterfaceCounts, Observed, Outcomes, Totals, Written};
+use crate::engine::{InterfaceCounts, Observed, Outcomes, StampOrder, Totals, Written};
 
 const EPOCH: u64 = 1_700_000_000_000_000_000;
 
@@ -134,9 +134,21 @@ fn statistics_hold_counts_times_and_clock() {
             ..losses
         },
     };
+    let order = StampOrder {
+        late: 5,
+        largest_lateness_ns: 700,
+        ..StampOrder::default()
+    };
     let at = MonoNs(3_000);
     let bytes = writer
-        .statistics(&mut tracker, at, &[written], &observed, Some(&totals))
+        .statistics(
+            &mut tracker,
+            at,
+            &[written],
+            order,
+            &observed,
+            Some(&totals),
+        )
         .unwrap();
     let Block::InterfaceStatistics(statistics) = blocks(&bytes).remove(1) else {
         panic!("statistics behind the interface description");
@@ -162,6 +174,7 @@ fn statistics_hold_counts_times_and_clock() {
     assert!(totals.add_up());
     assert_eq!(ours.clock.host_bound_ns, 20);
     assert_eq!(ours.clock.utc_bound_ns, Some(500));
+    assert_eq!(ours.clock.order, order);
     assert_eq!(ours.clock.segments, tracker.segments());
 }
 
@@ -177,7 +190,8 @@ fn a_clock_set_all_the_time_still_fits_an_option() {
     let at = MonoNs(1);
     let mut sizes = Vec::new();
     for _ in 0..2 {
-        let bytes = writer.statistics(&mut tracker, at, &written, &observed, None);
+        let order = StampOrder::default();
+        let bytes = writer.statistics(&mut tracker, at, &written, order, &observed, None);
         sizes.push(bytes.unwrap().len());
     }
     assert!(sizes[0] < 65_536, "{sizes:?}");

@@ -24,12 +24,18 @@ pub struct CorruptBlock {
 #[derive(Debug)]
 pub struct Block<'a> {
     bytes: &'a mut [u8],
+    stamp: RawStamp,
 }
 
 impl<'a> Block<'a> {
-    /// The block at the start of `bytes`, which lies at `position`.
+    /// The block at the start of `bytes`, which lies at `position` of a ring
+    /// whose stamps are to be increased by `stamp_offset`.
     #[inline]
-    pub(super) fn at_start(bytes: &'a mut [u8], position: u64) -> Result<Self, CorruptBlock> {
+    pub(super) fn at_start(
+        bytes: &'a mut [u8],
+        position: u64,
+        stamp_offset: i64,
+    ) -> Result<Self, CorruptBlock> {
         let block_type = word(bytes, TYPE_OFFSET);
         let length = word(bytes, LENGTH_OFFSET);
         let len = length as usize;
@@ -45,6 +51,7 @@ impl<'a> Block<'a> {
             });
         }
         Ok(Self {
+            stamp: stamp(bytes, stamp_offset),
             bytes: &mut bytes[..len],
         })
     }
@@ -66,11 +73,11 @@ impl<'a> Block<'a> {
         word(self.bytes, INTERFACE_OFFSET)
     }
 
-    /// The stamp as it was taken, until it is rewritten.
+    /// The stamp as it was taken, with the ring's offset: it compares with those
+    /// of other rings.
     #[inline]
     pub fn raw_stamp(&self) -> RawStamp {
-        let high = u64::from(word(self.bytes, STAMP_HIGH_OFFSET));
-        RawStamp(high << 32 | u64::from(word(self.bytes, STAMP_LOW_OFFSET)))
+        self.stamp
     }
 
     /// The captured bytes of the frame.
@@ -100,10 +107,21 @@ pub fn blocks(bytes: &[u8]) -> impl Iterator<Item = (u32, usize)> {
     })
 }
 
+/// The stamp of the block at the start of `bytes`, increased by `offset`; of
+/// bytes too short for a block, any. Never [`RawStamp::NEVER`], whatever stands
+/// there.
+#[inline]
+pub(super) fn stamp(bytes: &[u8], offset: i64) -> RawStamp {
+    let high = u64::from(word(bytes, STAMP_HIGH_OFFSET));
+    let raw = high << 32 | u64::from(word(bytes, STAMP_LOW_OFFSET));
+    RawStamp(raw.wrapping_add_signed(offset).min(u64::MAX - 1))
+}
+
 #[inline]
 fn word(bytes: &[u8], offset: usize) -> u32 {
-    bytes[offset..]
-        .first_chunk()
+    bytes
+        .get(offset..)
+        .and_then(|rest| rest.first_chunk())
         .map_or(0, |word| u32::from_ne_bytes(*word))
 }
 

@@ -291,11 +291,21 @@ fn clock(text: &mut String, summary: &Summary) {
             clock.ambiguous
         );
     }
-    if clock.stamp_decreases > 0 {
+    let order = &clock.order;
+    if order.stamp_decreases > 0 {
         let _ = writeln!(
             text,
             "  {} stamps decreased, by {} ns at most",
-            clock.stamp_decreases, clock.largest_decrease_ns
+            grouped(order.stamp_decreases),
+            grouped(order.largest_decrease_ns)
+        );
+    }
+    if order.late > 0 {
+        let _ = writeln!(
+            text,
+            "  {} frames stand behind younger ones of another CPU, late by {} at most",
+            grouped(order.late),
+            span(order.largest_lateness_ns)
         );
     }
 }

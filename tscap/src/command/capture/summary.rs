@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Segment;
-use crate::engine::Outcomes;
+use crate::engine::{Outcomes, StampOrder};
 
 /// Version of the JSON objects.
 pub(super) const VERSION: u32 = 1;
@@ -77,10 +77,9 @@ pub struct ClockSummary {
     pub segments: Vec<Segment>,
     /// How often the system clock was set.
     pub steps: u64,
-    /// Stamps less than the one before on the same CPU.
-    pub stamp_decreases: u64,
-    /// The largest such decrease, ns.
-    pub largest_decrease_ns: u64,
+    /// Stamps out of order.
+    #[serde(flatten)]
+    pub order: StampOrder,
     /// Stamps taken while the clock was being set.
     pub ambiguous: u64,
 }

@@ -4,6 +4,9 @@ use tscap_common::ring::MIN_RING_BYTES;
 use crate::clock::{RawStamp, RealNs};
 use crate::ring::synthetic;
 
+/// Whatever the stamp.
+const ANY: RawStamp = RawStamp(u64::MAX);
+
 /// One step of a producer and a consumer that share a ring.
 #[derive(Clone, Debug)]
 enum Step {
@@ -43,13 +46,13 @@ proptest! {
                     if producer.push(7, RawStamp(number), &vec![fill; length]) {
                         inside.push_back((number, length));
                     } else {
-                        let used = consumer.head() - consumer.tail();
+                        let used = consumer.head() - consumer.next();
                         prop_assert!(used + length as u64 + 64 > MIN_RING_BYTES as u64);
                     }
                 }
                 Step::Drain { mut blocks } => {
                     let head = consumer.head();
-                    while blocks > 0 && let Some(mut run) = consumer.run(head) {
+                    while blocks > 0 && let Some(mut run) = consumer.run(head, ANY) {
                         while blocks > 0 && let Some(block) = run.next_block() {
                             let mut block = block.unwrap();
                             let (number, length) = inside.pop_front().unwrap();
@@ -63,13 +66,14 @@ proptest! {
                         }
                         let taken = run.taken();
                         prop_assert_eq!(run.bytes().len(), taken);
-                        consumer.release(taken);
+                        consumer.take(taken);
+                        consumer.release();
                     }
                 }
             }
         }
         prop_assert!(inside.is_empty());
-        prop_assert_eq!(consumer.head(), consumer.tail());
+        prop_assert_eq!(consumer.head(), consumer.next());
     }
 }
 
@@ -81,19 +85,54 @@ fn a_ring_gone_bad_is_an_error_with_its_place() {
     let consumer = &mut consumers[0];
     let head = consumer.head();
     let first = consumer
-        .run(head)
+        .run(head, ANY)
         .unwrap()
         .next_block()
         .unwrap()
         .unwrap()
         .len();
-    consumer.release(first - 4);
+    consumer.take(first - 4);
     let error = consumer
-        .run(head)
+        .run(head, ANY)
         .unwrap()
         .next_block()
         .unwrap()
         .unwrap_err();
     assert_eq!(error.position, first as u64 - 4);
     assert!(error.to_string().contains("no packet block at position 88"));
+}
+
+#[test]
+fn a_run_ends_before_a_later_stamp_with_the_rings_offset() {
+    let (mut producers, mut consumers) = synthetic::rings(1, MIN_RING_BYTES).unwrap();
+    for stamp in [100, 110, 105, 120] {
+        producers[0].push(1, RawStamp(stamp), &[0; 60]);
+    }
+    let consumer = &mut consumers[0];
+    consumer.set_stamp_offset(-100);
+    let head = consumer.head();
+    assert_eq!(consumer.next_stamp(head), Some(RawStamp(0)));
+    let mut run = consumer.run(head, RawStamp(7)).unwrap();
+    let first = run.next_block().unwrap().unwrap().raw_stamp();
+    assert_eq!(first, RawStamp(0));
+    assert!(
+        run.next_block().is_none(),
+        "10 comes first, though 5 follows"
+    );
+    let taken = run.taken();
+    consumer.take(taken);
+    assert_eq!(consumer.next_stamp(head), Some(RawStamp(10)));
+    assert!(consumer.run(consumer.next(), ANY).is_none());
+}
+
+#[test]
+fn the_producer_gets_its_room_back_on_release_only() {
+    let (mut producers, mut consumers) = synthetic::rings(1, MIN_RING_BYTES).unwrap();
+    while producers[0].push(1, RawStamp(1), &[0; 60]) {}
+    let consumer = &mut consumers[0];
+    // Two blocks of 92 bytes: room for one that also reports the drops.
+    consumer.take(2 * 92);
+    assert!(!producers[0].push(1, RawStamp(2), &[0; 60]));
+    consumer.release();
+    assert!(producers[0].push(1, RawStamp(2), &[0; 60]));
 }

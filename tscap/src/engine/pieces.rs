@@ -1,0 +1,122 @@
+//! Final blocks on their way to the output: straight from a ring, or by way of
+//! a buffer where those of several rings come in one order.
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::batch::{Batch, Taken};
+use super::{Event, Output, OutputError};
+use crate::clock::Conversion;
+use crate::ring::Run;
+
+/// Blocks are converted and written in pieces of about this many bytes: large
+/// enough for `write`, small enough that the producer soon gets the room back
+/// and that the bytes are still in the cache when they are copied.
+const PIECE_BYTES: usize = 512 * 1024;
+
+/// The output with the conversion before it.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    pub batch: Batch,
+    pub output: Output,
+    /// Final blocks that wait to be written.
+    copied: Vec<u8>,
+    events: UnboundedSender<Event>,
+}
+
+/// What became of the next blocks of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moved {
+    /// Length of the blocks, bytes.
+    pub length: usize,
+    /// No block is waiting to be written any more: all rings can be released.
+    pub is_written: bool,
+}
+
+impl Pieces {
+    pub(super) fn new(batch: Batch, output: Output, events: UnboundedSender<Event>) -> Self {
+        Self {
+            batch,
+            output,
+            copied: Vec::new(),
+            events,
+        }
+    }
+
+    /// Makes the next blocks of `run` final and writes them, or keeps them for
+    /// [`Self::flush`]. They are written where they lie if the ring `is_alone`
+    /// in having blocks.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        run: &mut Run<'_>,
+        ring: usize,
+        conversion: &Conversion,
+        is_alone: bool,
+    ) -> Moved {
+        let room = PIECE_BYTES - self.copied.len();
+        let taken = self.batch.take(run, ring, conversion, room);
+        let blocks = &run.bytes()[..taken.to_write];
+        let in_place = is_alone && self.copied.is_empty();
+        if in_place {
+            self.write(blocks);
+        } else {
+            self.copied.extend_from_slice(blocks);
+        }
+        let is_full = self.copied.len() >= PIECE_BYTES;
+        if is_full || taken.is_news() {
+            self.flush();
+            self.tell_about(&taken);
+        }
+        let length = match taken.corrupt {
+            None => run.taken(),
+            Some(_) => run.skip_to_head(),
+        };
+        Moved {
+            length,
+            is_written: in_place || is_full,
+        }
+    }
+
+    /// Writes what is waiting.
+    pub(super) fn flush(&mut self) {
+        let mut copied = std::mem::take(&mut self.copied);
+        self.write(&copied);
+        copied.clear();
+        self.copied = copied;
+    }
+
+    fn write(&mut self, blocks: &[u8]) {
+        if !blocks.is_empty()
+            && let Err(error) = self.output.write(blocks)
+        {
+            self.write_failed(blocks, error);
+        }
+    }
+
+    /// Keeps the whole blocks of a failed write and stops writing.
+    pub(super) fn write_failed(&mut self, blocks: &[u8], error: OutputError) {
+        let reader_gone = error.is_reader_gone();
+        let whole = self.batch.unwrite(blocks, error.written, reader_gone);
+        let cut = self.output.cut(whole);
+        self.tell(if reader_gone {
+            Event::ReaderGone
+        } else {
+            Event::WriteFailed(cut.err().unwrap_or(error.source))
+        });
+    }
+
+    fn tell_about(&self, taken: &Taken) {
+        if taken.count_reached {
+            self.tell(Event::CountReached);
+        }
+        if let Some(corrupt) = taken.corrupt {
+            self.tell(Event::Corrupt(corrupt));
+        }
+    }
+
+    pub(super) fn tell(&self, event: Event) {
+        // The control task may be gone already when everything is being torn
+        // down; then nobody is left to care.
+        let _ = self.events.send(event);
+    }
+}

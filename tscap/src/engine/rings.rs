@@ -1,0 +1,125 @@
+//! All rings as one source of blocks in order of time.
+
+use super::pieces::Pieces;
+use super::window::Window;
+use crate::clock::{Conversion, CrossTimestamp, MonoNs, RawStamp, Tracker};
+use crate::ring::{Consumer, Merge};
+
+/// The consumers of all rings.
+#[derive(Debug)]
+pub(super) struct Rings {
+    pub consumers: Vec<Consumer>,
+    /// Where the producers were when this drain began.
+    heads: Vec<u64>,
+    window: Window,
+    merge: Merge,
+}
+
+/// How full the rings were found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fill {
+    /// The fullest, bytes.
+    pub peak: u64,
+    /// Whether there was anything in any.
+    pub is_any: bool,
+}
+
+impl Rings {
+    pub(super) fn new(consumers: Vec<Consumer>) -> Self {
+        let count = consumers.len();
+        Self {
+            consumers,
+            heads: vec![0; count],
+            window: Window::new(count),
+            merge: Merge::new(count),
+        }
+    }
+
+    /// Length of one ring, bytes.
+    pub(super) fn ring_bytes(&self) -> usize {
+        self.consumers.first().map_or(0, Consumer::ring_bytes)
+    }
+
+    /// Looks where the producers are.
+    pub(super) fn look(&mut self) -> Fill {
+        let mut peak = 0;
+        for (head, consumer) in self.heads.iter_mut().zip(&self.consumers) {
+            *head = consumer.head();
+            peak = peak.max(*head - consumer.next());
+        }
+        Fill {
+            peak,
+            is_any: peak > 0,
+        }
+    }
+
+    /// Sets the limits of this drain by the clock readings before and after
+    /// [`Self::look`]. A single ring is in order as it is.
+    pub(super) fn hold_back(&mut self, tracker: &Tracker, before: &CrossTimestamp, after: MonoNs) {
+        if self.consumers.len() > 1 {
+            self.window.move_on(tracker, before, &self.heads, after);
+        }
+    }
+
+    /// Hands the blocks within the limits on, in order.
+    pub(super) fn drain(&mut self, conversion: &Conversion, pieces: &mut Pieces) {
+        self.take_out(conversion, pieces);
+        let half = self.ring_bytes() as u64 / 2;
+        let mut held = self.heads.iter().zip(&self.consumers);
+        // Rather a late frame than a lost one.
+        if held.any(|(head, consumer)| head - consumer.next() > half) {
+            self.drain_all(conversion, pieces);
+        }
+    }
+
+    /// Hands all blocks on, in order as far as that can be known now.
+    pub(super) fn drain_all(&mut self, conversion: &Conversion, pieces: &mut Pieces) {
+        self.window.open();
+        self.take_out(conversion, pieces);
+    }
+
+    fn take_out(&mut self, conversion: &Conversion, pieces: &mut Pieces) {
+        for ring in 0..self.consumers.len() {
+            // Not the empty ones: none offers anything yet, and a single ring with
+            // blocks is to be alone from the start.
+            if let first @ Some(_) = self.first(ring) {
+                self.merge.offer(ring, first);
+            }
+        }
+        while let Some(turn) = self.merge.turn() {
+            let ring = turn.ring;
+            let consumer = &mut self.consumers[ring];
+            let (end, horizon) = self.window.reach(ring, consumer.next(), self.heads[ring]);
+            consumer.warm(end);
+            let run = consumer.run(end, turn.until.min(horizon));
+            let mut run = run.expect("a ring whose turn it is has a block");
+            let moved = pieces.take(&mut run, ring, conversion, turn.is_alone());
+            let next = run.next_stamp();
+            consumer.take(moved.length);
+            let next = match next {
+                Some(stamp) => Some(stamp).filter(|stamp| *stamp <= horizon),
+                // The run ended, but perhaps not what may go out of the ring.
+                None => self.first(ring),
+            };
+            self.merge.offer(ring, next);
+            if moved.is_written {
+                self.release();
+            }
+        }
+        pieces.flush();
+        self.release();
+    }
+
+    /// Stamp of the next block of `ring` within the limits.
+    fn first(&mut self, ring: usize) -> Option<RawStamp> {
+        let consumer = &mut self.consumers[ring];
+        let (end, horizon) = self.window.reach(ring, consumer.next(), self.heads[ring]);
+        consumer.next_stamp(end).filter(|stamp| *stamp <= horizon)
+    }
+
+    fn release(&mut self) {
+        for consumer in &mut self.consumers {
+            consumer.release();
+        }
+    }
+}

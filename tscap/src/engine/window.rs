@@ -1,0 +1,72 @@
+//! How far the blocks of several rings may go out: only so far that no block
+//! still on its way precedes them.
+//!
+//! A stamp is the first thing that the program takes; its block is published
+//! later, and on another CPU a block stamped earlier may be published later
+//! still. So a drain takes blocks stamped up to a horizon, the time just before
+//! it looked into the rings less [`WINDOW_NS`]: what was stamped before that is
+//! in its ring by then. A block that is not, because its CPU was held up for
+//! longer, is late.
+
+use crate::clock::{CrossTimestamp, MonoNs, RawStamp, Tracker};
+
+/// Longest time from stamp to publication that order is kept for, ns.
+pub(super) const WINDOW_NS: u64 = 100_000;
+
+/// The limits of one drain.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    /// Blocks stamped later stay in their ring...
+    horizon: RawStamp,
+    /// ...unless they lie before this position of their ring: they have been
+    /// there for a whole window, so nothing can precede them any more, whatever
+    /// their stamps say. Stamps lie after the clock was set back.
+    due: Vec<u64>,
+    /// The rings' heads at `seen_at`: the next `due`.
+    seen: Vec<u64>,
+    seen_at: MonoNs,
+}
+
+impl Window {
+    /// For `rings` rings, with nothing held back.
+    pub(super) fn new(rings: usize) -> Self {
+        Self {
+            horizon: RawStamp::NEVER,
+            due: vec![0; rings],
+            seen: vec![0; rings],
+            seen_at: MonoNs(0),
+        }
+    }
+
+    /// Moves on to a drain that read `heads` between these two clock readings.
+    pub(super) fn move_on(
+        &mut self,
+        tracker: &Tracker,
+        before: &CrossTimestamp,
+        heads: &[u64],
+        after: MonoNs,
+    ) {
+        self.horizon = tracker.stamp_before(before, WINDOW_NS);
+        if before.mono[0].0.saturating_sub(self.seen_at.0) >= WINDOW_NS {
+            std::mem::swap(&mut self.due, &mut self.seen);
+            self.seen.copy_from_slice(heads);
+            self.seen_at = after;
+        }
+    }
+
+    /// Holds nothing back in this drain.
+    pub(super) fn open(&mut self) {
+        self.horizon = RawStamp::NEVER;
+    }
+
+    /// Up to which position and which stamp blocks of `ring` may go out, from
+    /// `next` on; that may be less than all that may, and is never nothing of it.
+    #[inline]
+    pub(super) fn reach(&self, ring: usize, next: u64, head: u64) -> (u64, RawStamp) {
+        if next < self.due[ring] {
+            (self.due[ring], RawStamp::NEVER)
+        } else {
+            (head, self.horizon)
+        }
+    }
+}
