@@ -11,6 +11,15 @@
 use crate::clock::{CrossTimestamp, MonoNs, RawStamp, Tracker};
 
 /// Longest time from stamp to publication that order is kept for, ns.
+///
+/// Measured by polling a ring from the other CPU of a busy 2-CPU virtual machine
+/// with kernel 6.18, 19 million frames (live frames of 64 and 1500 bytes, packet
+/// sockets, flat out and paced): half were published within 0.1 to 0.5 µs, all
+/// but 1 in 1000 within 3 µs, 1 in 100,000 after 5 to 130 µs (interrupts in
+/// between), and 2 in a million after more than 100 µs. A CPU that the hypervisor
+/// takes away is gone for milliseconds, which no window would wait for. One of
+/// 200 µs, the time between two drains under traffic, would make every frame
+/// wait for a second drain.
 pub(super) const WINDOW_NS: u64 = 100_000;
 
 /// The limits of one drain.

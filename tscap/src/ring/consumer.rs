@@ -11,7 +11,7 @@ use crate::clock::RawStamp;
 const CACHE_LINE: usize = 64;
 /// So many lines are read ahead at a time: enough for their waiting times to
 /// overlap, few enough that 64 rings fit a first- or second-level cache. Frames
-/// of 64 bytes from 64 rings in turns cost 54 ns each instead of 82 with it, and
+/// of 64 bytes from 64 rings in turns cost 51 ns each instead of 83 with it, and
 /// of 2 rings no more than without (`cargo xtask bench merge`).
 const WARM_LINES: usize = 8;
 /// More is read when less than this is left of it, bytes.
