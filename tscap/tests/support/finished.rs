@@ -75,6 +75,10 @@ pub struct Clock {
     pub steps: u64,
     /// Stamps less than the one before on the same CPU.
     pub stamp_decreases: u64,
+    /// Frames behind a younger one of another CPU.
+    pub late: u64,
+    /// How much younger that one was at most, ns.
+    pub largest_lateness_ns: u64,
     /// Stamps that a step makes ambiguous.
     pub ambiguous: u64,
 }

@@ -10,6 +10,7 @@
 pub mod bench;
 pub mod capture;
 pub mod command;
+pub mod cpu_state;
 pub mod files;
 pub mod finished;
 pub mod frame;
