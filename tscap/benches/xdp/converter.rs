@@ -5,21 +5,16 @@
 //! drain: with an output that discards there is no system call in it, only
 //! faults and interrupts, so it bounds the user time from above.
 
-use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, ensure};
-use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
-use tokio::sync::mpsc::unbounded_channel;
-use tscap::clock::{HostClocks, RawStamp, Reference as _, StampSource, Tracker};
-use tscap::engine::{Converter, Output, PreparedFile, Shared};
-use tscap::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
-use tscap::ring::synthetic::{self, Producer};
+use tscap::clock::RawStamp;
+use tscap::engine::{Output, PreparedFile};
+use tscap::ring::synthetic::Producer;
 use tscap_common::block::block_len;
 
+use crate::common::converter::{Discard, Filled, IFINDEX};
 use crate::spread::Spread;
 use crate::tmpfs;
 
@@ -29,8 +24,6 @@ const RING_BYTES: usize = 64 << 20;
 const SIZES: [usize; 2] = [64, 1500];
 /// At most this much CPU time for a 64-byte frame besides `write`, ns (issue 2).
 const TARGET_NS: f64 = 15.0;
-/// Interface number of the frames.
-const IFINDEX: u32 = 7;
 
 /// The part of the report.
 #[derive(Debug, Serialize)]
@@ -133,40 +126,12 @@ fn frames(size: usize) -> usize {
 }
 
 /// Fills a ring, drains it once into `output`; CPU time in ns a frame.
-fn drain(size: usize, mut output: Output) -> Result<f64> {
-    let (mut producers, consumers) = synthetic::rings(1, RING_BYTES)?;
-    let mut clocks = HostClocks;
-    let tracker = Tracker::new(StampSource::Ktime, &clocks.read()).context("torn clock")?;
-    let start = tracker.real_at(tracker.current().from);
-    let mut file = FileWriter::new(&section(), &[interface()], start)?;
-    output.write(&file.take())?;
-
+fn drain(size: usize, output: Output) -> Result<f64> {
+    let mut filled = Filled::new(1, RING_BYTES, output)?;
     let frames = frames(size);
-    fill(&mut producers[0], tracker.current().from.0, size, frames)?;
-    let shared = Arc::new(Shared::default());
-    let (tell, mut events) = unbounded_channel();
-    let mut converter = Converter::new(
-        consumers,
-        clocks,
-        tracker,
-        output,
-        file,
-        None,
-        Box::new(|ifindex| (ifindex == IFINDEX).then_some(0)),
-        Arc::clone(&shared),
-        tell,
-    );
-
-    let before = cpu_time_ns()?;
-    let found = converter.drain();
-    let taken = cpu_time_ns()? - before;
-    let written = shared.written.load(Ordering::Relaxed);
-    ensure!(found && written == frames as u64, "{written} of {frames}");
-    ensure!(!converter.drain(), "frames left in the ring");
-    if let Ok(event) = events.try_recv() {
-        anyhow::bail!("the converter reports {event:?}");
-    }
-    Ok(taken / frames as f64)
+    let from = filled.now;
+    fill(&mut filled.producers[0], from, size, frames)?;
+    Ok(filled.drain(frames as u64)? / frames as f64)
 }
 
 fn fill(producer: &mut Producer, from: u64, size: usize, frames: usize) -> Result<()> {
@@ -176,44 +141,4 @@ fn fill(producer: &mut Producer, from: u64, size: usize, frames: usize) -> Resul
         ensure!(producer.push(IFINDEX, stamp, &frame), "the ring is full");
     }
     Ok(())
-}
-
-/// CPU time of this thread, ns.
-fn cpu_time_ns() -> Result<f64> {
-    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
-    Ok(time.tv_sec() as f64 * 1e9 + time.tv_nsec() as f64)
-}
-
-/// Takes everything and does nothing.
-struct Discard;
-
-impl Write for Discard {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn section() -> SectionInfo {
-    SectionInfo {
-        hardware: "none".into(),
-        os: "Linux".into(),
-        application: "tscap bench".into(),
-    }
-}
-
-fn interface() -> InterfaceInfo {
-    let offloads = std::collections::BTreeMap::new();
-    InterfaceInfo {
-        name: "synthetic0".into(),
-        description: None,
-        mac: None,
-        speed: None,
-        snaplen: 262_144,
-        os: "Linux".into(),
-        tscap: InterfaceOption::new("native", StampSource::Ktime, offloads),
-    }
 }

@@ -7,14 +7,14 @@
 //! run is none.
 
 mod converter;
-mod machine;
 mod program;
 mod report;
 mod rings;
-mod spread;
 mod table;
 mod tmpfs;
 
+#[path = "../common/mod.rs"]
+mod common;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
@@ -23,6 +23,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 
+use common::{machine, spread};
 use report::{Report, VERSION};
 use support::process::{cpus, on_cpu};
 

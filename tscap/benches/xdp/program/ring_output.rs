@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use aya::programs::Xdp;
+use tscap::clock::RawStamp;
 use tscap::ring::Consumer;
 use tscap::sys::system::possible_cpus;
 use tscap::xdp::{LoadOptions, Loaded};
@@ -50,14 +51,15 @@ impl RingOutput {
     fn take_all(&mut self, caplen: usize) -> Result<usize> {
         let head = self.consumer.head();
         let mut blocks = 0;
-        while let Some(mut run) = self.consumer.run(head) {
+        while let Some(mut run) = self.consumer.run(head, RawStamp::NEVER) {
             while let Some(block) = run.next_block() {
                 let captured = block?.data().len();
                 ensure!(captured == caplen, "captured {captured} bytes of a frame");
                 blocks += 1;
             }
             let taken = run.taken();
-            self.consumer.release(taken);
+            self.consumer.take(taken);
+            self.consumer.release();
         }
         Ok(blocks)
     }
@@ -73,7 +75,7 @@ impl Subject for RingOutput {
     }
 
     fn drain(&mut self, frames: usize, caplen: usize) -> Result<()> {
-        let published = self.consumer.head() - self.consumer.tail();
+        let published = self.consumer.head() - self.consumer.next();
         let expected = (frames * block_len(caplen, 0)) as u64;
         ensure!(
             published == expected,

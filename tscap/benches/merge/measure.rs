@@ -1,0 +1,133 @@
+//! The measurement: rings filled in one pattern, and drained.
+
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+use tscap::clock::RawStamp;
+use tscap::engine::Output;
+use tscap_common::block::block_len;
+use tscap_common::ring::MIN_RING_BYTES;
+
+use crate::common::converter::{Discard, Filled, IFINDEX};
+use crate::common::spread::Spread;
+
+/// Frame length, bytes.
+const SIZE: usize = 64;
+/// Numbers of rings, with the most that the median may be, ns a frame (issue 3).
+const RINGS: [(u32, Option<f64>); 4] = [(1, None), (2, Some(40.0)), (8, None), (64, Some(60.0))];
+/// Frames in the rings at each drain, with the drains that make a round: 0.4 MB of
+/// blocks and 50 MB.
+const AMOUNTS: [(usize, u32); 2] = [(4096, 32), (1 << 19, 1)];
+/// Frames one behind the other on one CPU: one, or as many as a NAPI poll takes
+/// (`NAPI_POLL_WEIGHT`, include/linux/netdevice.h).
+const BURSTS: [usize; 2] = [1, 64];
+/// Between two stamps, ns. Short, so that no stamp is in the future.
+const GAP_NS: u64 = 100;
+/// How long before the measurement the stamps begin, ns.
+const AGO_NS: u64 = 1_000_000_000;
+
+/// One kind of traffic.
+#[derive(Debug, Serialize)]
+pub struct Cell {
+    /// Number of rings with frames.
+    pub rings: u32,
+    /// Frames in them at each drain.
+    pub frames: usize,
+    /// Frames in a row from one ring.
+    pub burst: usize,
+    /// CPU time, ns a frame.
+    pub ns: Spread,
+    /// Most that the median may be, ns.
+    pub target_ns: Option<f64>,
+}
+
+impl Cell {
+    /// What was measured, and what came out, for people.
+    pub fn name(&self) -> String {
+        let Self {
+            rings,
+            frames,
+            burst,
+            ns,
+            ..
+        } = self;
+        format!(
+            "{rings} rings, {frames} frames, bursts of {burst}: {:.1} ns",
+            ns.median
+        )
+    }
+
+    /// Whether there is a target and it is missed.
+    pub fn is_missed(&self) -> bool {
+        self.target_ns.is_some_and(|target| self.ns.median > target)
+    }
+}
+
+/// Measures on the CPU to which the caller is pinned.
+pub fn all(rounds: u32) -> Result<Vec<Cell>> {
+    let mut cells = Vec::new();
+    for (frames, drains) in AMOUNTS {
+        for (rings, target_ns) in RINGS {
+            for burst in BURSTS {
+                eprintln!("{rings} rings, {frames} frames, bursts of {burst}");
+                let one = || round(rings, frames, drains, burst);
+                let results: Result<_> = (0..rounds).map(|_| one()).collect();
+                let results = results.with_context(|| format!("{rings} rings"))?;
+                cells.push(Cell {
+                    rings,
+                    frames,
+                    burst,
+                    ns: Spread::of(results),
+                    target_ns,
+                });
+            }
+        }
+    }
+    Ok(cells)
+}
+
+/// One round: CPU time in ns a frame.
+fn round(rings: u32, frames: usize, drains: u32, burst: usize) -> Result<f64> {
+    // Twice as much as an even share: the shares are random.
+    let share = 2 * (frames / rings as usize).max(burst) * block_len(SIZE, 0);
+    let ring_bytes = share.next_power_of_two().max(MIN_RING_BYTES);
+    let mut filled = Filled::new(rings, ring_bytes, Output::stream(Discard))?;
+    let mut stamp = filled.now - AGO_NS;
+    // The same traffic in each round.
+    let mut random = 42;
+    let mut taken = 0.0;
+    for _ in 0..drains {
+        fill(&mut filled, frames, burst, &mut stamp, &mut random)?;
+        taken += filled.drain(frames as u64)?;
+    }
+    Ok(taken / (frames as f64 * f64::from(drains)))
+}
+
+fn fill(
+    filled: &mut Filled,
+    frames: usize,
+    burst: usize,
+    stamp: &mut u64,
+    random: &mut u64,
+) -> Result<()> {
+    let frame = [0xa5; SIZE];
+    let count = filled.producers.len();
+    for number in 0..frames {
+        if number % burst == 0 {
+            *random = next_random(*random);
+        }
+        *stamp += GAP_NS;
+        let producer = &mut filled.producers[(*random >> 33) as usize % count];
+        ensure!(
+            producer.push(IFINDEX, RawStamp(*stamp), &frame),
+            "a ring is full"
+        );
+    }
+    Ok(())
+}
+
+/// A linear congruential generator (Knuth's MMIX); its upper bits are random.
+fn next_random(state: u64) -> u64 {
+    state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407)
+}
