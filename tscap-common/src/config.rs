@@ -7,6 +7,10 @@ pub const RINGS: &str = "RINGS";
 pub const CPUS: &str = "CPUS";
 /// Per-CPU hash map of [`crate::state::Losses`], keyed by ifindex.
 pub const LOSSES: &str = "LOSSES";
+/// Perf event array of the TSC events, indexed by CPU number.
+pub const TSC_EVENTS: &str = "TSC_EVENTS";
+/// Array map of one array of [`crate::state::TscBracket`].
+pub const TSC_BRACKETS_MAP: &str = "TSC_BRACKETS";
 
 /// u64: ring length in bytes, less one.
 pub const RING_MASK: &str = "RING_MASK";

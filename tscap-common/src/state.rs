@@ -43,8 +43,25 @@ pub struct Losses {
     pub too_short: u64,
     /// The CPU has no ring: it came online after the capture began.
     pub no_ring: u64,
+    /// The clock could not be read: the CPU was offline in between.
+    pub no_stamp: u64,
     /// Of all these, lost since the last block of this interface on this CPU.
     pub pending: u64,
+}
+
+/// Brackets that one run of the calibration program takes.
+pub const TSC_BRACKETS: usize = 64;
+
+/// A reading of a CPU's TSC event between two of CLOCK_MONOTONIC.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TscBracket {
+    /// CLOCK_MONOTONIC before, ns.
+    pub before: u64,
+    /// The event's count, cycles; a negative errno if it could not be read.
+    pub cycles: u64,
+    /// CLOCK_MONOTONIC after, ns.
+    pub after: u64,
 }
 
 /// Key in `LOSSES` for frames of an interface without an entry of its own.
@@ -53,5 +70,6 @@ pub const OTHER_INTERFACE: u32 = 0;
 const _: () = assert!(size_of::<CpuState>() == 128 && align_of::<CpuState>() == 128);
 const _: () = assert!(core::mem::offset_of!(CpuState, head) == 8);
 const _: () = assert!(core::mem::offset_of!(CpuState, pending) == 40);
-const _: () = assert!(size_of::<Losses>() == 48);
-const _: () = assert!(core::mem::offset_of!(Losses, pending) == 40);
+const _: () = assert!(size_of::<Losses>() == 56);
+const _: () = assert!(core::mem::offset_of!(Losses, pending) == 48);
+const _: () = assert!(size_of::<TscBracket>() == 24);

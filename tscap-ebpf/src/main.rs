@@ -6,6 +6,7 @@
 mod maps;
 mod record;
 mod ring;
+mod tsc;
 
 use aya_ebpf::helpers::generated::{bpf_ktime_get_ns, bpf_ktime_get_tai_ns};
 use aya_ebpf::{macros::xdp, programs::XdpContext};
@@ -22,6 +23,20 @@ pub fn tscap_ktime(ctx: XdpContext) -> u32 {
 pub fn tscap_tai(ctx: XdpContext) -> u32 {
     let stamp = unsafe { bpf_ktime_get_tai_ns() };
     record::record(&ctx, stamp, record::Fault::None)
+}
+
+/// The TSC by the perf event of this CPU, kernel 6.16 and later.
+#[xdp(frags)]
+pub fn tscap_tsc_perf(ctx: XdpContext) -> u32 {
+    let stamp = tsc::read();
+    record::record_if(&ctx, stamp, tsc::is_good(stamp), record::Fault::None)
+}
+
+/// Brackets readings of this CPU's perf event with CLOCK_MONOTONIC: user space
+/// runs it on each CPU to find the event's offset to the TSC.
+#[xdp(frags)]
+pub fn tscap_tsc_bracket(_ctx: XdpContext) -> u32 {
+    tsc::take_brackets()
 }
 
 #[cfg(not(test))]

@@ -39,17 +39,28 @@ enum Reason {
     TooLong,
     TooShort,
     NoRing,
+    NoStamp,
 }
 
 /// Records the frame of `ctx`, stamped with `stamp`, and lets it pass.
 #[inline(always)]
 pub fn record(ctx: &XdpContext, stamp: u64, fault: Fault) -> u32 {
+    record_if(ctx, stamp, true, fault)
+}
+
+/// The same for a clock that can fail: without a stamp the frame is counted.
+#[inline(always)]
+pub fn record_if(ctx: &XdpContext, stamp: u64, has_stamp: bool, fault: Fault) -> u32 {
     let Some(cpu) = CPUS.get_ptr_mut(unsafe { bpf_get_smp_processor_id() }) else {
         return XDP_PASS;
     };
     let ifindex = unsafe { (*ctx.ctx).ingress_ifindex };
     unsafe { (*cpu).seen += 1 };
-    match append(ctx, stamp, cpu, ifindex, fault) {
+    let outcome = match has_stamp {
+        true => append(ctx, stamp, cpu, ifindex, fault),
+        false => Err(Reason::NoStamp),
+    };
+    match outcome {
         Ok(()) => unsafe { (*cpu).recorded += 1 },
         Err(reason) if fault != Fault::CountsNoLoss => count_loss(cpu, ifindex, reason),
         Err(_) => {}
@@ -175,6 +186,7 @@ fn count(losses: *mut Losses, reason: Reason) {
             Reason::TooLong => (*losses).too_long += 1,
             Reason::TooShort => (*losses).too_short += 1,
             Reason::NoRing => (*losses).no_ring += 1,
+            Reason::NoStamp => (*losses).no_stamp += 1,
         }
     }
 }

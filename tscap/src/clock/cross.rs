@@ -3,13 +3,17 @@
 
 use nix::time::{ClockId, clock_gettime};
 
-use super::{MonoNs, RealNs, TaiNs};
+use super::{MonoNs, RealNs, StampSource, TaiNs, TscCycles};
+use crate::sys::tsc;
 
-/// Readings of three clocks, taken in the order mono, real, tai, real, mono.
+/// Readings of several clocks, taken in the order mono, TSC, real, tai, real, TSC,
+/// mono; the TSC only where it stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrossTimestamp {
     /// CLOCK_MONOTONIC before and after.
     pub mono: [MonoNs; 2],
+    /// The TSC inside of that, if it was read.
+    pub tsc: Option<[TscCycles; 2]>,
     /// CLOCK_REALTIME before and after the TAI reading.
     pub real: [RealNs; 2],
     /// CLOCK_TAI, in the middle.
@@ -52,19 +56,38 @@ pub trait Reference {
     fn read(&mut self) -> CrossTimestamp;
 }
 
-/// The host's clocks, read through the vDSO: about five times 20 ns.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HostClocks;
+/// The host's clocks, read through the vDSO: about five times 20 ns, and twice
+/// 20 ns for the TSC.
+#[derive(Clone, Copy, Debug)]
+pub struct HostClocks {
+    reads_tsc: bool,
+}
+
+impl HostClocks {
+    /// The clocks that stamps of `source` are held against.
+    pub fn new(source: StampSource) -> Self {
+        Self {
+            reads_tsc: source == StampSource::Tsc,
+        }
+    }
+
+    fn tsc(self) -> Option<TscCycles> {
+        self.reads_tsc.then(tsc::read)
+    }
+}
 
 impl Reference for HostClocks {
     fn read(&mut self) -> CrossTimestamp {
         let mono_before = now(ClockId::CLOCK_MONOTONIC);
+        let tsc_before = self.tsc();
         let real_before = now(ClockId::CLOCK_REALTIME);
         let tai = now(ClockId::CLOCK_TAI);
         let real_after = now(ClockId::CLOCK_REALTIME);
+        let tsc_after = self.tsc();
         let mono_after = now(ClockId::CLOCK_MONOTONIC);
         CrossTimestamp {
             mono: [MonoNs(mono_before), MonoNs(mono_after)],
+            tsc: tsc_before.zip(tsc_after).map(<[_; 2]>::from),
             real: [RealNs(real_before), RealNs(real_after)],
             tai: TaiNs(tai),
         }
@@ -85,6 +108,7 @@ mod tests {
     fn a_set_clock_between_the_reads_is_noticed() {
         let cross = CrossTimestamp {
             mono: [MonoNs(100), MonoNs(140)],
+            tsc: None,
             real: [RealNs(1_110), RealNs(5_000)],
             tai: TaiNs(1_120),
         };
@@ -97,6 +121,7 @@ mod tests {
         let real = [RealNs(5_000_000_000), RealNs(5_000_000_050)];
         let cross = |tai| CrossTimestamp {
             mono: [MonoNs(0), MonoNs(100)],
+            tsc: None,
             real,
             tai: TaiNs(tai),
         };
@@ -108,11 +133,12 @@ mod tests {
 
     #[test]
     fn the_host_agrees_with_itself() {
-        let mut clocks = HostClocks;
+        let mut clocks = HostClocks::new(StampSource::Tsc);
         let (mut low, mut high) = (i64::MIN, i64::MAX);
         for _ in 0..1000 {
             let cross = clocks.read();
             assert!(cross.tai_offset_s().is_some());
+            assert!(cross.tsc.is_some_and(|[before, after]| before < after));
             let (l, h) = cross.mono_to_real().expect("nobody sets the clock here");
             (low, high) = (low.max(l), high.min(h));
         }

@@ -5,12 +5,14 @@
 //! clock. [`Tracker`] finds that offset by intersecting [`CrossTimestamp`]s and
 //! starts a new [`Segment`] when one contradicts what came before.
 
+mod counter;
 mod cross;
 mod segment;
 mod tracker;
 mod types;
 
+pub use counter::{CounterClock, CounterConversion, NsPerCycle, Piece};
 pub use cross::{CrossTimestamp, HostClocks, Reference};
 pub use segment::{Bounds, Sample, Segment};
-pub use tracker::{Conversion, Observation, Tracker};
-pub use types::{MonoNs, OffsetNs, RawStamp, RealNs, StampSource, TaiNs};
+pub use tracker::{Conversion, Observation, OffsetConversion, Tracker};
+pub use types::{MonoNs, OffsetNs, RawStamp, RealNs, StampSource, TaiNs, TscCycles};

@@ -1,7 +1,8 @@
 //! Follows the offset between the stamps' clock and CLOCK_REALTIME.
 
 use super::{
-    Bounds, CrossTimestamp, MonoNs, OffsetNs, RawStamp, RealNs, Sample, Segment, StampSource,
+    Bounds, CounterClock, CounterConversion, CrossTimestamp, MonoNs, OffsetNs, RawStamp, RealNs,
+    Sample, Segment, StampSource, TscCycles,
 };
 
 /// What a cross-timestamp said.
@@ -28,11 +29,35 @@ pub struct Tracker {
     best: Option<Sample>,
     sample_until: MonoNs,
     samples: Vec<Sample>,
+    /// For TSC stamps: the counter's clock, once there are two cross-timestamps
+    /// far enough apart.
+    counter: Option<CounterClock>,
+    first: CrossTimestamp,
+    /// Counter at the latest cross-timestamp.
+    latest_tsc: TscCycles,
+    /// Counter values between which the clock was set last.
+    tsc_step: Option<(TscCycles, TscCycles)>,
+    /// Greatest error of the stamps themselves, ns.
+    stamp_error_ns: u64,
 }
 
 /// Turns stamps into wall-clock time on both sides of the latest step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Conversion {
+pub enum Conversion {
+    /// Of a clock that the kernel keeps: add an offset.
+    Offset(OffsetConversion),
+    /// Of a raw counter.
+    Counter {
+        /// The counter's clock.
+        clock: CounterConversion,
+        /// Counter values between which the clock was set last.
+        step: Option<(TscCycles, TscCycles)>,
+    },
+}
+
+/// The offset on both sides of the latest step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OffsetConversion {
     /// Stamps from here on belong to the current segment.
     from: RawStamp,
     /// Stamps after this one and before `from` may belong to either.
@@ -63,6 +88,11 @@ impl Tracker {
             best: Some(sample),
             sample_until: MonoNs(sample.mono.0 + SAMPLE_EVERY_NS),
             samples: Vec::new(),
+            counter: None,
+            first: *first,
+            latest_tsc: first.tsc.map_or(TscCycles(0), |[_, after]| after),
+            tsc_step: None,
+            stamp_error_ns: 0,
         })
     }
 
@@ -80,6 +110,7 @@ impl Tracker {
             segment.mono_to_real = both;
             segment.until = cross.mono[1];
             segment.samples += 1;
+            self.observe_counter(cross, false);
             return Observation::Agrees;
         }
         let step_ns = seen.middle().0 - segment.mono_to_real.middle().0;
@@ -93,7 +124,48 @@ impl Tracker {
             step_ns,
             samples: 1,
         });
+        self.observe_counter(cross, true);
         Observation::Stepped { step_ns }
+    }
+
+    fn observe_counter(&mut self, cross: &CrossTimestamp, stepped: bool) {
+        let Some(tsc) = cross.tsc else {
+            return;
+        };
+        match (&mut self.counter, self.first.tsc) {
+            (Some(counter), _) => {
+                if stepped {
+                    self.tsc_step = Some((self.latest_tsc, tsc[0]));
+                }
+                counter.observe(tsc, cross.real, stepped);
+            }
+            (None, Some(_)) if stepped => self.first = *cross,
+            (None, Some(first)) => {
+                self.counter = CounterClock::new((first, self.first.real), (tsc, cross.real));
+                if self.counter.is_none() && width(tsc) < width(first) / 2 {
+                    self.first = *cross;
+                }
+            }
+            (None, None) => self.first = *cross,
+        }
+        self.latest_tsc = tsc[1];
+    }
+
+    /// Whether stamps can be converted: a counter needs two cross-timestamps at
+    /// least 10 ms apart.
+    pub fn is_settled(&self) -> bool {
+        self.source != StampSource::Tsc || self.counter.is_some()
+    }
+
+    /// The counter's clock, for TSC stamps.
+    pub fn counter(&self) -> Option<&CounterClock> {
+        self.counter.as_ref()
+    }
+
+    /// Sets the greatest error of the stamps themselves, which adds to the host
+    /// bound, ns: how well the offset of a CPU's counter is known.
+    pub fn set_stamp_error_ns(&mut self, error: u64) {
+        self.stamp_error_ns = error;
     }
 
     /// Keeps the narrowest sample of each second for the file.
@@ -136,6 +208,10 @@ impl Tracker {
     /// timekeeper is being updated (`ktime_get_mono_fast_ns`,
     /// kernel/time/timekeeping.c).
     pub fn host_bound_ns(&self) -> u64 {
+        if let Some(counter) = &self.counter {
+            // Both ends are rounded to nanoseconds.
+            return counter.bound_ns() + self.stamp_error_ns + 1;
+        }
         let bounds = self.segments.iter().map(|segment| segment.mono_to_real);
         bounds.map(Bounds::half_width).max().unwrap_or(0)
     }
@@ -156,7 +232,17 @@ impl Tracker {
     }
 
     /// The conversion in force.
+    ///
+    /// # Panics
+    /// Before the tracker [is settled](Self::is_settled).
     pub fn conversion(&self) -> Conversion {
+        if self.source == StampSource::Tsc {
+            let counter = self.counter.as_ref().expect("settled before the start");
+            return Conversion::Counter {
+                clock: counter.conversion(),
+                step: self.tsc_step,
+            };
+        }
         let current = self.current();
         let earlier = match self.segments.as_slice() {
             [.., earlier, _] => earlier,
@@ -165,13 +251,13 @@ impl Tracker {
         // TAI is set together with REALTIME, so its stamps order the segments only
         // when the whole seconds between them change; nothing else matters then.
         let stamp = |segment: &Segment, mono: MonoNs| match self.source {
-            StampSource::Ktime => RawStamp(mono.0),
+            StampSource::Ktime | StampSource::Tsc => RawStamp(mono.0),
             StampSource::Tai => {
                 let real = RawStamp(mono.0).to_real(segment.mono_to_real.middle());
                 RawStamp(real.0.wrapping_add_signed(segment.tai_offset_s * NS_PER_S))
             }
         };
-        Conversion {
+        Conversion::Offset(OffsetConversion {
             from: match current.after {
                 Some(_) => stamp(current, current.from),
                 None => RawStamp(0),
@@ -179,13 +265,17 @@ impl Tracker {
             after: stamp(earlier, earlier.until),
             earlier: offset(self.source, earlier),
             current: offset(self.source, current),
-        }
+        })
     }
+}
+
+fn width([before, after]: [TscCycles; 2]) -> u64 {
+    after.0.saturating_sub(before.0)
 }
 
 fn offset(source: StampSource, segment: &Segment) -> OffsetNs {
     match source {
-        StampSource::Ktime => segment.mono_to_real.middle(),
+        StampSource::Ktime | StampSource::Tsc => segment.mono_to_real.middle(),
         StampSource::Tai => OffsetNs(-segment.tai_offset_s * NS_PER_S),
     }
 }
@@ -194,18 +284,25 @@ impl Conversion {
     /// The wall-clock time of a stamp.
     #[inline]
     pub fn to_real(&self, stamp: RawStamp) -> RealNs {
-        stamp.to_real(if stamp >= self.from {
-            self.current
-        } else {
-            self.earlier
-        })
+        match self {
+            Self::Offset(offset) if stamp >= offset.from => stamp.to_real(offset.current),
+            Self::Offset(offset) => stamp.to_real(offset.earlier),
+            Self::Counter { clock, .. } => clock.to_real(TscCycles(stamp.0)),
+        }
     }
 
     /// Whether the stamp was taken between the last cross-timestamp before a
-    /// step and the first one after it, so that either offset may be its own.
+    /// step and the first one after it, so that either side may be its own.
     #[inline]
     pub fn is_ambiguous(&self, stamp: RawStamp) -> bool {
-        stamp < self.from && stamp > self.after && self.earlier != self.current
+        match self {
+            Self::Offset(offset) => {
+                stamp < offset.from && stamp > offset.after && offset.earlier != offset.current
+            }
+            Self::Counter { step, .. } => {
+                step.is_some_and(|(after, from)| stamp.0 > after.0 && stamp.0 < from.0)
+            }
+        }
     }
 }
 

@@ -15,6 +15,10 @@ pub struct TaiNs(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RealNs(pub u64);
 
+/// The CPU's time-stamp counter, cycles since some reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TscCycles(pub u64);
+
 /// A stamp as the XDP program took it, in the unit of its [`StampSource`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RawStamp(pub u64);
@@ -50,6 +54,8 @@ pub enum StampSource {
     Ktime,
     /// CLOCK_TAI by `bpf_ktime_get_tai_ns`.
     Tai,
+    /// The CPU's time-stamp counter by a perf event.
+    Tsc,
 }
 
 impl StampSource {
@@ -58,6 +64,7 @@ impl StampSource {
         match self {
             Self::Ktime => "ktime",
             Self::Tai => "tai",
+            Self::Tsc => "tsc",
         }
     }
 
@@ -66,15 +73,17 @@ impl StampSource {
         match self {
             Self::Ktime => "bpf_ktime_get_ns",
             Self::Tai => "bpf_ktime_get_tai_ns",
+            Self::Tsc => "bpf_perf_event_read of msr/tsc/",
         }
     }
 
     /// Whether the counter read inside is ordered (fenced) against the
-    /// instructions around it: the kernel reads its clock source with
-    /// `rdtsc_ordered()` (arch/x86/kernel/tsc.c, `read_tsc`).
+    /// instructions around it: the kernel reads its clock source and its `msr`
+    /// PMU with `rdtsc_ordered()` (`read_tsc` in arch/x86/kernel/tsc.c,
+    /// `msr_read_counter` in arch/x86/events/msr.c).
     pub fn is_ordered(self) -> bool {
         match self {
-            Self::Ktime | Self::Tai => true,
+            Self::Ktime | Self::Tai | Self::Tsc => true,
         }
     }
 }

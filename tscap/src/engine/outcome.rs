@@ -16,6 +16,8 @@ pub struct Outcomes {
     pub too_short: u64,
     /// Came in on a CPU that has no ring: it came online after the start.
     pub no_ring: u64,
+    /// Came in on a CPU whose clock could not be read.
+    pub no_stamp: u64,
     /// Came in after the capture's end: past `-c`, or the reader gone.
     pub after_stop: u64,
     /// Could not be written to the output.
@@ -26,7 +28,7 @@ pub struct Outcomes {
 
 impl Outcomes {
     /// Every outcome with its name and what it means.
-    pub fn named(&self) -> [(&'static str, u64, &'static str); 8] {
+    pub fn named(&self) -> [(&'static str, u64, &'static str); 9] {
         [
             (
                 "ring_full",
@@ -53,6 +55,11 @@ impl Outcomes {
                 self.no_ring,
                 "on a CPU that came online after the start",
             ),
+            (
+                "no_stamp",
+                self.no_stamp,
+                "its CPU's clock could not be read",
+            ),
             ("after_stop", self.after_stop, "after the capture's end"),
             ("write_failed", self.write_failed, "could not be written"),
             (
@@ -71,7 +78,12 @@ impl Outcomes {
     /// Lost by the operating system, as pcapng's `isb_osdrop` means it: before
     /// the frame reached user space.
     pub fn lost_in_kernel(&self) -> u64 {
-        self.ring_full + self.copy_failed + self.too_long + self.too_short + self.no_ring
+        self.ring_full
+            + self.copy_failed
+            + self.too_long
+            + self.too_short
+            + self.no_ring
+            + self.no_stamp
     }
 }
 
@@ -83,6 +95,7 @@ impl From<Losses> for Outcomes {
             too_long: losses.too_long,
             too_short: losses.too_short,
             no_ring: losses.no_ring,
+            no_stamp: losses.no_stamp,
             ..Self::default()
         }
     }
@@ -95,6 +108,7 @@ impl std::ops::AddAssign for Outcomes {
         self.too_long += other.too_long;
         self.too_short += other.too_short;
         self.no_ring += other.no_ring;
+        self.no_stamp += other.no_stamp;
         self.after_stop += other.after_stop;
         self.write_failed += other.write_failed;
         self.unknown_interface += other.unknown_interface;
@@ -108,14 +122,14 @@ mod tests {
     #[test]
     fn the_total_has_every_field() {
         let all: Outcomes = serde_json::from_str(
-            r#"{"ring_full":1,"copy_failed":2,"too_long":4,"too_short":8,"no_ring":16,
+            r#"{"ring_full":1,"copy_failed":2,"too_long":4,"too_short":8,"no_ring":16,"no_stamp":256,
                 "after_stop":32,"write_failed":64,"unknown_interface":128}"#,
         )
         .unwrap();
-        assert_eq!(all.total(), 255);
+        assert_eq!(all.total(), 511);
         let mut twice = all;
         twice += all;
-        assert_eq!(twice.total(), 510);
+        assert_eq!(twice.total(), 1022);
         let fields = serde_json::to_value(all).unwrap();
         assert_eq!(fields.as_object().unwrap().len(), all.named().len());
     }

@@ -41,6 +41,7 @@ impl Reference for Script {
         let (mono, offset) = *self.0.lock().unwrap();
         CrossTimestamp {
             mono: [MonoNs(mono), MonoNs(mono)],
+            tsc: None,
             real: [RealNs(mono + offset); 2],
             tai: TaiNs(mono + offset),
         }

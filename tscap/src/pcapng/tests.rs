@@ -20,6 +20,7 @@ const EPOCH: u64 = 1_700_000_000_000_000_000;
 fn cross(mono: u64, offset: u64) -> CrossTimestamp {
     CrossTimestamp {
         mono: [MonoNs(mono), MonoNs(mono + 40)],
+        tsc: None,
         real: [RealNs(mono + 20 + offset); 2],
         tai: TaiNs(mono + 20 + offset),
     }

@@ -16,7 +16,14 @@ pub fn allowed_cpus() -> io::Result<Vec<u32>> {
 
 /// Pins this thread to one CPU.
 pub fn pin_to(cpu: u32) -> io::Result<()> {
+    allow(&[cpu])
+}
+
+/// Lets this thread run on these CPUs.
+pub fn allow(cpus: &[u32]) -> io::Result<()> {
     let mut set = CpuSet::new();
-    set.set(cpu as usize)?;
+    for cpu in cpus {
+        set.set(*cpu as usize)?;
+    }
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }

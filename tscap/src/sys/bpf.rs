@@ -7,6 +7,7 @@ use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// `enum bpf_cmd` in include/uapi/linux/bpf.h.
+const BPF_MAP_UPDATE_ELEM: c_int = 2;
 const BPF_OBJ_GET_INFO_BY_FD: c_int = 15;
 const BPF_LINK_CREATE: c_int = 28;
 const BPF_LINK_DETACH: c_int = 34;
@@ -25,6 +26,16 @@ struct LinkCreate {
     attach_type: u32,
     flags: u32,
     rest: [u64; 4],
+}
+
+/// The `BPF_MAP_*_ELEM` member of `union bpf_attr`.
+#[repr(C)]
+struct MapElement {
+    map_fd: u32,
+    reserved: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
 }
 
 /// The `info` member of `union bpf_attr`.
@@ -104,11 +115,26 @@ impl AsFd for XdpLink {
     }
 }
 
+/// Puts a descriptor of our own into a map of descriptors with `u32` keys, such
+/// as a perf event array (aya opens the events itself).
+pub fn put_fd(map: BorrowedFd<'_>, key: u32, fd: BorrowedFd<'_>) -> io::Result<()> {
+    let value = fd.as_raw_fd().cast_unsigned();
+    let mut attr = MapElement {
+        map_fd: map.as_raw_fd().cast_unsigned(),
+        reserved: 0,
+        key: (&raw const key).addr() as u64,
+        value: (&raw const value).addr() as u64,
+        flags: 0,
+    };
+    bpf(BPF_MAP_UPDATE_ELEM, &mut attr).map(drop)
+}
+
 /// The system call. `attr` must be the member of `union bpf_attr` that `command`
 /// reads, with every pointer in it valid for what the command writes.
 fn bpf<A>(command: c_int, attr: &mut A) -> io::Result<c_long> {
     // SAFETY: private to this file; each caller passes the structure of its
-    // command with its own length. `GetInfo::info` points to a live structure of
+    // command with its own length. The key and value of `MapElement` point to
+    // live words as long as the map's; `GetInfo::info` points to a live structure of
     // `info_len` bytes.
     let result = unsafe {
         libc::syscall(

@@ -7,6 +7,8 @@ pub mod bpf;
 pub mod caps;
 pub mod ethtool;
 pub mod netdev;
+pub mod perf;
 pub mod promisc;
 pub mod system;
 pub mod timex;
+pub mod tsc;

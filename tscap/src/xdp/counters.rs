@@ -104,6 +104,7 @@ fn decode_losses(bytes: &LossesBytes) -> Losses {
         too_long: counter(bytes, offset_of!(Losses, too_long)),
         too_short: counter(bytes, offset_of!(Losses, too_short)),
         no_ring: counter(bytes, offset_of!(Losses, no_ring)),
+        no_stamp: counter(bytes, offset_of!(Losses, no_stamp)),
         pending: counter(bytes, offset_of!(Losses, pending)),
     }
 }
@@ -127,7 +128,8 @@ mod tests {
         let losses = decode_losses(&bytes);
         assert_eq!((losses.ring_full, losses.copy_failed), (1, 2));
         assert_eq!((losses.too_long, losses.too_short), (3, 4));
-        assert_eq!((losses.no_ring, losses.pending), (5, 6));
+        assert_eq!((losses.no_ring, losses.no_stamp), (5, 6));
+        assert_eq!(losses.pending, 7);
         assert_eq!(cpu_state(Some(3))[..4], 3u32.to_ne_bytes());
         assert_eq!(cpu_state(None)[..4], NO_RING.to_ne_bytes());
     }

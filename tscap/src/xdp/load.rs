@@ -11,6 +11,8 @@ use tscap_common::state::OTHER_INTERFACE;
 
 use super::counters::{Counters, CpuBytes, LossesBytes, cpu_state};
 use super::object::with_value_size;
+use super::tsc::{self, CycleRate, TscError, TscEvents};
+use crate::clock::Bounds;
 use crate::ring::{MapError as RingMapError, Memory};
 
 /// What to load, and how.
@@ -135,6 +137,16 @@ impl Loaded {
             source,
         })?;
         Ok(loaded)
+    }
+
+    /// Opens the TSC's events on `cpus` for the program.
+    pub fn open_tsc_events(&mut self, cpus: &[u32]) -> Result<TscEvents, TscError> {
+        TscEvents::open(&mut self.ebpf, cpus)
+    }
+
+    /// TSC less event count on `cpu`, cycles.
+    pub fn tsc_offset(&mut self, cpu: u32, rate: CycleRate) -> Result<Bounds, TscError> {
+        tsc::calibrate(&mut self.ebpf, cpu, rate)
     }
 
     /// The program.

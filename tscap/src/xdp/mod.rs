@@ -4,8 +4,10 @@ mod attach;
 mod counters;
 mod load;
 mod object;
+mod tsc;
 
 pub use attach::{AttachError, Attachment, ModeChoice, XdpMode, attach};
 pub use counters::{CounterError, Counters};
 pub use load::{LoadError, LoadOptions, Loaded};
 pub use object::{PROGRAMS, program_name};
+pub use tsc::{CycleRate, TscError, TscEvents};

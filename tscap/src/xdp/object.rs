@@ -13,6 +13,7 @@ pub fn program_name(source: StampSource) -> &'static str {
     match source {
         StampSource::Ktime => "tscap_ktime",
         StampSource::Tai => "tscap_tai",
+        StampSource::Tsc => "tscap_tsc_perf",
     }
 }
 

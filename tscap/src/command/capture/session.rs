@@ -298,7 +298,7 @@ async fn finish(
     }
 
     let totals = finished.totals(seen, &observed, other);
-    let at = HostClocks.read().mono[1];
+    let at = HostClocks::new(plan.clock).read().mono[1];
     let is_complete = finished
         .write_last_statistics(at, &observed, &totals)
         .inspect_err(|error| {

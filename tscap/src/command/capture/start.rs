@@ -89,7 +89,7 @@ pub(super) async fn start(
     opened: Opened,
     console: &mut Console,
 ) -> Result<Running, Failure> {
-    let mut clocks = HostClocks;
+    let mut clocks = HostClocks::new(plan.clock);
     let mut tracker = first_brackets(plan, &mut clocks)?;
 
     let mut promiscuous = Vec::new();

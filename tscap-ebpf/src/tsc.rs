@@ -1,0 +1,45 @@
+//! The time-stamp counter through a perf event of the `msr` PMU: the only way
+//! that a stock kernel gives XDP (`bpf_perf_event_read`, since about 6.16).
+
+use aya_ebpf::bindings::{BPF_F_CURRENT_CPU, xdp_action::{XDP_DROP, XDP_PASS}};
+use aya_ebpf::helpers::generated::{bpf_ktime_get_ns, bpf_perf_event_read};
+use aya_ebpf::macros::map;
+use aya_ebpf::maps::{Array, PerfEventArray};
+use tscap_common::state::{TSC_BRACKETS, TscBracket};
+
+/// One event per CPU, opened by user space.
+#[map]
+static TSC_EVENTS: PerfEventArray<u64> = PerfEventArray::new(0);
+
+/// Where [`take_brackets`] leaves what it read.
+#[map(name = "TSC_BRACKETS")]
+static BRACKETS: Array<[TscBracket; TSC_BRACKETS]> = Array::with_max_entries(1, 0);
+
+/// Cycles since this CPU's event was enabled, or a negative errno.
+#[inline(always)]
+pub fn read() -> u64 {
+    unsafe { bpf_perf_event_read((&raw const TSC_EVENTS).cast_mut().cast(), BPF_F_CURRENT_CPU) }
+}
+
+/// Whether [`read`] gave a count (errors are -4095..-1, as for system calls).
+#[inline(always)]
+pub fn is_good(stamp: u64) -> bool {
+    (stamp as i64) >= 0
+}
+
+/// Takes as many brackets as there is room for.
+#[inline(always)]
+pub fn take_brackets() -> u32 {
+    let Some(brackets) = BRACKETS.get_ptr_mut(0) else {
+        return XDP_DROP;
+    };
+    let mut index = 0;
+    while index < TSC_BRACKETS {
+        let before = unsafe { bpf_ktime_get_ns() };
+        let cycles = read();
+        let after = unsafe { bpf_ktime_get_ns() };
+        unsafe { (*brackets)[index] = TscBracket { before, cycles, after } };
+        index += 1;
+    }
+    XDP_PASS
+}

@@ -1,0 +1,170 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const EPOCH: u64 = 1_700_000_000_000_000_000;
+
+/// A host whose counter and clock are known exactly: the clock's rate changes
+/// at given times, as under NTP.
+#[derive(Clone, Debug)]
+struct Host {
+    hertz: u64,
+    /// (from, ppm): time, ns after the start, and rate of the clock from then.
+    slews: Vec<(u64, i64)>,
+}
+
+impl Host {
+    fn cycles(&self, t: u64) -> TscCycles {
+        let cycles = u128::from(t) * u128::from(self.hertz) / 1_000_000_000;
+        TscCycles(1_000_000_000_000 + u64::try_from(cycles).unwrap())
+    }
+
+    fn real(&self, t: u64) -> u64 {
+        let mut real = i128::from(EPOCH + t);
+        for (index, (from, ppm)) in self.slews.iter().enumerate() {
+            let to = self.slews.get(index + 1).map_or(u64::MAX, |next| next.0);
+            let span = t.min(to).saturating_sub(*from);
+            real += i128::from(span) * i128::from(*ppm) / 1_000_000;
+        }
+        u64::try_from(real).unwrap()
+    }
+
+    fn cross(&self, t: u64, gaps: [u64; 3]) -> ([TscCycles; 2], [RealNs; 2]) {
+        let times = [
+            t,
+            t + gaps[0],
+            t + gaps[0] + gaps[1],
+            t + gaps.iter().sum::<u64>(),
+        ];
+        (
+            [self.cycles(times[0]), self.cycles(times[3])],
+            [RealNs(self.real(times[1])), RealNs(self.real(times[2]))],
+        )
+    }
+
+    fn clock(&self) -> CounterClock {
+        let gaps = [20, 40, 20];
+        CounterClock::new(self.cross(0, gaps), self.cross(100_000_000, gaps)).unwrap()
+    }
+}
+
+fn gaps() -> impl Strategy<Value = [u64; 3]> {
+    prop_oneof![
+        19 => [15u64..30, 30u64..60, 15u64..30],
+        1 => [15u64..5_000, 30u64..2_000_000, 15u64..5_000],
+    ]
+}
+
+proptest! {
+    /// Whatever the counter's rate and the gaps between reads: a stamp between
+    /// two cross-timestamps is off by no more than the bound.
+    #[test]
+    fn stamps_lie_within_the_bound(
+        hertz in 500_000_000u64..5_000_000_000,
+        ppm in -400i64..400,
+        reads in prop::collection::vec((100_000u64..10_000_000, gaps(), 0.0..1.0), 1..200),
+    ) {
+        let host = Host { hertz, slews: vec![(0, ppm)] };
+        let mut clock = host.clock();
+        let mut t = 100_001_000;
+        for (gap, gaps, part) in reads {
+            let stamp = t + (gap as f64 * part) as u64;
+            t += gap;
+            let (tsc, real) = host.cross(t, gaps);
+            clock.observe(tsc, real, false);
+            let at = clock.conversion().to_real(host.cycles(stamp));
+            let error = at.0.abs_diff(host.real(stamp));
+            prop_assert!(error <= clock.bound_ns() + 1, "{error} > {}", clock.bound_ns());
+        }
+    }
+
+    /// The clock never runs backwards, also while the host's clock is slewed.
+    #[test]
+    fn it_never_runs_backwards(
+        slews in prop::collection::vec((1u64..500_000_000, -500i64..500), 1..8),
+        reads in prop::collection::vec((200_000u64..10_000_000, gaps()), 1..200),
+    ) {
+        let mut from = 100_000_000;
+        let slews = slews.into_iter().map(|(after, ppm)| { from += after; (from, ppm) }).collect();
+        let host = Host { hertz: 2_596_130_000, slews };
+        let mut clock = host.clock();
+        let (mut t, mut latest) = (100_001_000, RealNs(0));
+        for (gap, gaps) in reads {
+            let (tsc, real) = host.cross(t + gap, gaps);
+            clock.observe(tsc, real, false);
+            let conversion = clock.conversion();
+            for part in 0..10 {
+                let at = conversion.to_real(host.cycles(t + gap * part / 10));
+                prop_assert!(at >= latest);
+                latest = at;
+            }
+            t += gap;
+        }
+    }
+}
+
+#[test]
+fn a_slew_is_followed_within_the_bound_and_the_bend() {
+    let host = Host {
+        hertz: 2_596_130_000,
+        slews: vec![(0, 0), (500_000_000, 500), (900_000_000, -500)],
+    };
+    let mut clock = host.clock();
+    let step = 200_000;
+    for t in (100_200_000u64..1_500_000_000).step_by(step) {
+        let (tsc, real) = host.cross(t, [20, 40, 20]);
+        assert!(clock.observe(tsc, real, false));
+        let middle = t - step as u64 / 2;
+        let at = clock.conversion().to_real(host.cycles(middle));
+        let error = at.0.abs_diff(host.real(middle));
+        // At most a quarter of the change of rate over the gap.
+        let bend = step as u64 / 4 * 1_000 / 1_000_000;
+        assert!(error <= clock.bound_ns() + bend, "{error} at {t}");
+    }
+    assert!(clock.bound_ns() < 100, "{}", clock.bound_ns());
+}
+
+#[test]
+fn the_rate_becomes_exact_and_stays_so() {
+    let host = Host {
+        hertz: 2_596_130_000,
+        slews: vec![(0, 12)],
+    };
+    let mut clock = host.clock();
+    assert!(clock.rate_bound_ppb() < 1_000);
+    for second in 1..3_000u64 {
+        let (tsc, real) = host.cross(second * 1_000_000_000, [20, 40, 20]);
+        clock.observe(tsc, real, false);
+    }
+    assert!(clock.rate_bound_ppb() <= 1, "{}", clock.rate_bound_ppb());
+    // A thousand seconds of cycles: 12 ppm more than a thousand seconds.
+    let duration = clock.rate().duration_ns(1_000 * 2_596_130_000);
+    assert!(duration.abs_diff(1_000_012_000_000) < 1_000, "{duration}");
+}
+
+#[test]
+fn wide_readings_are_passed_over() {
+    let host = Host {
+        hertz: 3_000_000_000,
+        slews: vec![],
+    };
+    let mut clock = host.clock();
+    let bound = clock.bound_ns();
+    let (tsc, real) = host.cross(110_000_000, [9_000, 40, 20]);
+    assert!(!clock.observe(tsc, real, false));
+    // 10 ms by p̂ alone.
+    assert!(clock.bound_ns() <= bound + 10);
+    // But not for ever.
+    let (tsc, real) = host.cross(400_000_000, [9_000, 40, 20]);
+    assert!(clock.observe(tsc, real, false));
+}
+
+#[test]
+fn no_drift_in_a_year_at_five_gigahertz() {
+    let rate = NsPerCycle::of(1, 5).unwrap();
+    let year = 365 * 86_400;
+    let off = rate
+        .duration_ns(year * 5_000_000_000)
+        .abs_diff(year * 1_000_000_000);
+    assert!(off <= 1, "{off} ns");
+}

@@ -1,0 +1,132 @@
+//! Perf events that count the TSC, one per CPU.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::Path;
+
+/// An event of the `msr` PMU that counts TSC cycles on one CPU.
+#[derive(Debug)]
+pub struct TscEvent(OwnedFd);
+
+/// Why there is no such event.
+#[derive(Debug, thiserror::Error)]
+pub enum PerfError {
+    /// No such PMU: the kernel is built without `CONFIG_PERF_EVENTS_…MSR`, or
+    /// this is no x86.
+    #[error("this kernel has no perf PMU `msr` with an event `tsc` ({path})")]
+    NoPmu {
+        /// Where it would be.
+        path: String,
+        /// What reading it gave.
+        source: io::Error,
+    },
+    /// The event could not be opened.
+    #[error("cannot open the perf event msr/tsc/ on CPU {cpu}")]
+    Open {
+        /// The CPU.
+        cpu: u32,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+const PMU: &str = "/sys/bus/event_source/devices/msr";
+
+impl TscEvent {
+    /// Opens the event on `cpu`; it counts from now on, whatever runs there.
+    pub fn open(cpu: u32) -> Result<Self, PerfError> {
+        let (pmu, event) = pmu(Path::new(PMU))?;
+        let mut attr = PerfEventAttr {
+            kind: pmu,
+            size: u32::try_from(size_of::<PerfEventAttr>()).expect("64 bytes"),
+            config: event,
+            ..PerfEventAttr::default()
+        };
+        let any_task = -1;
+        let no_group = -1;
+        // SAFETY: `attr` is a live `struct perf_event_attr` of the size that it
+        // says (PERF_ATTR_SIZE_VER0); the kernel writes `size` back at most.
+        let fd = unsafe {
+            libc::syscall(
+                libc::SYS_perf_event_open,
+                &raw mut attr,
+                any_task,
+                cpu.cast_signed(),
+                no_group,
+                PERF_FLAG_FD_CLOEXEC,
+            )
+        };
+        let failed = |source| PerfError::Open { cpu, source };
+        if fd < 0 {
+            return Err(failed(io::Error::last_os_error()));
+        }
+        let fd = i32::try_from(fd).map_err(|error| failed(io::Error::other(error)))?;
+        // SAFETY: a new descriptor that the kernel has just given us.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+}
+
+impl AsFd for TscEvent {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// `PERF_FLAG_FD_CLOEXEC` (include/uapi/linux/perf_event.h).
+const PERF_FLAG_FD_CLOEXEC: u64 = 1 << 3;
+
+/// `struct perf_event_attr`, its first published version (64 bytes).
+#[repr(C)]
+#[derive(Default)]
+struct PerfEventAttr {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    bp_type: u32,
+    config1: u64,
+}
+
+const _: () = assert!(size_of::<PerfEventAttr>() == 64);
+
+/// The number of the PMU, and of its event `tsc`.
+fn pmu(folder: &Path) -> Result<(u32, u64), PerfError> {
+    let read = |name: &str| {
+        let path = folder.join(name);
+        std::fs::read_to_string(&path).map_err(|source| PerfError::NoPmu {
+            path: path.display().to_string(),
+            source,
+        })
+    };
+    let odd = |name: &str| PerfError::NoPmu {
+        path: folder.join(name).display().to_string(),
+        source: io::ErrorKind::InvalidData.into(),
+    };
+    let kind = read("type")?.trim().parse().map_err(|_| odd("type"))?;
+    let text = read("events/tsc")?;
+    let event = text.trim().strip_prefix("event=0x").unwrap_or_default();
+    let event = u64::from_str_radix(event, 16).map_err(|_| odd("events/tsc"))?;
+    Ok((kind, event))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pmu_is_found_in_sysfs() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = pmu(folder.path()).unwrap_err().to_string();
+        assert!(missing.contains("no perf PMU"), "{missing}");
+        std::fs::create_dir(folder.path().join("events")).unwrap();
+        std::fs::write(folder.path().join("type"), "9\n").unwrap();
+        std::fs::write(folder.path().join("events/tsc"), "event=0x00\n").unwrap();
+        assert_eq!(pmu(folder.path()).unwrap(), (9, 0));
+        std::fs::write(folder.path().join("events/tsc"), "nonsense").unwrap();
+        assert!(pmu(folder.path()).is_err());
+    }
+}
