@@ -31,8 +31,9 @@ pub const MIN_FRAME: usize = 14;
 /// Longest record, bytes: `bpf_xdp_load_bytes` takes no length above 0xffff
 /// (kernel `net/core/filter.c`, `__bpf_xdp_load_bytes`).
 pub const MAX_RECORD: usize = 0xffff;
-/// Room kept in a record for options and the trailing length, bytes: flags (8),
-/// queue (8), drop count (12), end of options (4), length (4), and 28 spare.
+/// Room kept in a record for options and the trailing length, bytes: raw stamp
+/// (16), flags (8), queue (8), drop count (12), end of options (4), length (4),
+/// and 12 spare.
 pub const MAX_TAIL: usize = 64;
 /// Most bytes of one frame that a record holds; a multiple of four.
 pub const MAX_CAPLEN: usize = (MAX_RECORD - DATA_OFFSET - MAX_TAIL) & !3;
@@ -45,6 +46,17 @@ pub const FLAGS_INBOUND: u32 = 1;
 pub const OPT_DROPCOUNT: u32 = 4 | 8 << 16;
 /// `epb_queue` option header: code 6, length 4.
 pub const OPT_QUEUE: u32 = 6 | 4 << 16;
+/// Private enterprise number of our custom options: the one for documentation
+/// (RFC 5612) until tscap is assigned its own.
+pub const PEN: u32 = 32473;
+/// Header of the raw stamp: a custom option in binary that may be copied, code
+/// 2989, length 12: [`PEN`] (u32), the stamp (u64), both in the byte order of
+/// the section.
+pub const OPT_RAW: u32 = 2989 | 12 << 16;
+/// Length of the raw stamp's option with its header, bytes.
+pub const RAW_BYTES: usize = 16;
+/// Offset of the raw stamp in its option, bytes.
+pub const RAW_STAMP_OFFSET: usize = 8;
 /// Length of the `epb_dropcount` option with its header, bytes.
 pub const DROPCOUNT_BYTES: usize = 12;
 /// Length of the `epb_flags` and `epb_queue` options with their headers, bytes.
@@ -59,13 +71,13 @@ pub const fn padded(len: usize) -> usize {
 /// Length of the options of a block in bytes, with the end-of-options marker if
 /// there are any.
 #[inline(always)]
-pub const fn options_len(packet_meta: bool, drop_count: bool) -> usize {
+pub const fn options_len(keep_raw: bool, packet_meta: bool, drop_count: bool) -> usize {
+    let raw = if keep_raw { RAW_BYTES } else { 0 };
     let meta = if packet_meta { META_BYTES } else { 0 };
     let drops = if drop_count { DROPCOUNT_BYTES } else { 0 };
-    if meta + drops == 0 {
-        0
-    } else {
-        meta + drops + 4
+    match raw + meta + drops {
+        0 => 0,
+        length => length + 4,
     }
 }
 
@@ -76,4 +88,4 @@ pub const fn block_len(caplen: usize, options: usize) -> usize {
 }
 
 const _: () = assert!(MAX_CAPLEN.is_multiple_of(4));
-const _: () = assert!(block_len(MAX_CAPLEN, options_len(true, true)) <= MAX_RECORD);
+const _: () = assert!(block_len(MAX_CAPLEN, options_len(true, true, true)) <= MAX_RECORD);

@@ -16,5 +16,7 @@ pub const TSC_BRACKETS_MAP: &str = "TSC_BRACKETS";
 pub const RING_MASK: &str = "RING_MASK";
 /// u32: most bytes of a frame to record.
 pub const SNAPLEN: &str = "SNAPLEN";
+/// u32: 1 to add the raw stamp to each block, as its first option, else 0.
+pub const KEEP_RAW: &str = "KEEP_RAW";
 /// u32: 1 to add direction and queue to each block, else 0.
 pub const PACKET_META: &str = "PACKET_META";

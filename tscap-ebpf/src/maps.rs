@@ -26,4 +26,7 @@ pub static RING_MASK: Global<u64> = Global::new(MIN_RING_BYTES as u64 - 1);
 pub static SNAPLEN: Global<u32> = Global::new(262_144);
 
 #[unsafe(no_mangle)]
+pub static KEEP_RAW: Global<u32> = Global::new(0);
+
+#[unsafe(no_mangle)]
 pub static PACKET_META: Global<u32> = Global::new(0);

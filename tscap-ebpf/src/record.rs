@@ -9,13 +9,13 @@ use aya_ebpf::helpers::generated::{
 use aya_ebpf::programs::XdpContext;
 use tscap_common::block::{
     self, CAPLEN_OFFSET, DATA_OFFSET, DROPCOUNT_BYTES, EPB_TYPE, FLAGS_INBOUND, INTERFACE_OFFSET,
-    LENGTH_OFFSET, MAX_CAPLEN, META_BYTES, MIN_FRAME, OPT_DROPCOUNT, OPT_FLAGS, OPT_QUEUE,
+    LENGTH_OFFSET, MAX_CAPLEN, META_BYTES, MIN_FRAME, OPT_DROPCOUNT, OPT_FLAGS, OPT_QUEUE, OPT_RAW, PEN, RAW_BYTES, RAW_STAMP_OFFSET,
     ORIGLEN_OFFSET, STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET, TYPE_OFFSET,
 };
 use tscap_common::ring;
 use tscap_common::state::{CpuState, Losses, NO_RING, OTHER_INTERFACE};
 
-use crate::maps::{CPUS, LOSSES, PACKET_META, RING_MASK, RINGS, SNAPLEN};
+use crate::maps::{CPUS, KEEP_RAW, LOSSES, PACKET_META, RING_MASK, RINGS, SNAPLEN};
 use crate::ring::{has_room, publish};
 
 /// What a test-only program does wrong on purpose; the compiler removes it from
@@ -98,9 +98,10 @@ fn append(
     } else {
         pending_losses(ifindex)
     };
+    let keep_raw = KEEP_RAW.load() != 0;
     let packet_meta = PACKET_META.load() != 0;
     let data_len = block::padded(caplen as usize);
-    let options = block::options_len(packet_meta, losses.is_some());
+    let options = block::options_len(keep_raw, packet_meta, losses.is_some());
     let total = DATA_OFFSET + data_len + options + 4;
 
     let mask = RING_MASK.load();
@@ -130,6 +131,13 @@ fn append(
         put(block, ORIGLEN_OFFSET, origlen as u32);
 
         let mut end = data.add(data_len);
+        if keep_raw {
+            put(end, 0, OPT_RAW);
+            put(end, 4, PEN);
+            put(end, RAW_STAMP_OFFSET, stamp as u32);
+            put(end, RAW_STAMP_OFFSET + 4, (stamp >> 32) as u32);
+            end = end.add(RAW_BYTES);
+        }
         if packet_meta {
             put(end, 0, OPT_FLAGS);
             put(end, 4, FLAGS_INBOUND);

@@ -88,6 +88,16 @@ pub struct CaptureArgs {
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     offloads: Offloads,
 
+    /// Keep each frame's raw stamp beside its time, so that the file can be
+    /// stamped again later
+    #[arg(long)]
+    keep_raw: bool,
+
+    /// Stamp with the TSC even where it is not known to be constant; marked in
+    /// the file
+    #[arg(long)]
+    force: bool,
+
     /// Record direction and receive queue with each frame
     #[arg(long)]
     packet_meta: bool,
@@ -112,6 +122,9 @@ enum ClockChoice {
     Ktime,
     /// CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)
     Tai,
+    /// The CPU's time-stamp counter, by a perf event (kernel 6.16); dearer than
+    /// ktime, but a raw counter
+    Tsc,
 }
 
 /// What to do with receive offloads that hide frames as they were.
@@ -179,6 +192,10 @@ pub struct CapturePlan {
     pub xdp_mode: ModeChoice,
     /// What to do with receive offloads.
     pub offloads: Offloads,
+    /// Keep raw stamps.
+    pub keep_raw: bool,
+    /// Take the TSC as it is.
+    pub force: bool,
     /// Record direction and queue.
     pub packet_meta: bool,
     /// Ring of each CPU, bytes; `None` for the default.
@@ -221,9 +238,12 @@ impl CaptureArgs {
             clock: match self.clock {
                 ClockChoice::Auto | ClockChoice::Ktime => StampSource::Ktime,
                 ClockChoice::Tai => StampSource::Tai,
+                ClockChoice::Tsc => StampSource::Tsc,
             },
             xdp_mode: self.xdp_mode,
             offloads: self.offloads,
+            keep_raw: self.keep_raw,
+            force: self.force,
             packet_meta: self.packet_meta,
             ring_bytes: self.ring_size,
             converter_cpu: self.converter_cpu,

@@ -31,6 +31,12 @@ impl NsPerCycle {
         u64::try_from(rate).ok().filter(|rate| *rate > 0).map(Self)
     }
 
+    /// Cycles in a span of `ns`, rounded towards zero.
+    pub fn cycles_in(self, ns: i64) -> i64 {
+        let cycles = (i128::from(ns) << SHIFT) / i128::from(self.0);
+        i64::try_from(cycles).unwrap_or(i64::MAX)
+    }
+
     /// Duration of `cycles`, ns, rounded to the nearest: the difference clock
     /// `p̂·ΔN`.
     #[inline]
@@ -38,6 +44,16 @@ impl NsPerCycle {
         let product = u128::from(cycles) * u128::from(self.0) + (1 << (SHIFT - 1));
         u64::try_from(product >> SHIFT).unwrap_or(u64::MAX)
     }
+}
+
+/// What the file says of a raw counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterReport {
+    /// p̂, in units of 2^-58 ns a cycle: intervals between raw stamps are this
+    /// times their difference.
+    pub ns_per_cycle_2_58: NsPerCycle,
+    /// Greatest relative error of p̂ over its baseline, parts per billion.
+    pub rate_bound_ppb: u64,
 }
 
 /// A straight piece of the clock, from a cross-timestamp on.
@@ -258,6 +274,14 @@ impl CounterClock {
             (self.far, self.next_far) = (self.next_far, *near);
         } else if next_span > LONGEST_BASELINE_NS / 2 {
             self.next_far = *near;
+        }
+    }
+
+    /// p̂ with its error, for the file.
+    pub fn report(&self) -> CounterReport {
+        CounterReport {
+            ns_per_cycle_2_58: self.rate,
+            rate_bound_ppb: self.rate_bound_ppb,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CrossTimestamp, MonoNs, OffsetNs, RealNs};
+use super::{CrossTimestamp, MonoNs, OffsetNs, RealNs, TscCycles};
 
 /// One cross-timestamp as it is kept in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct Sample {
     pub width_ns: u64,
     /// TAI − REALTIME, s.
     pub tai_offset_s: i64,
+    /// The TSC around the readings of CLOCK_REALTIME, where it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tsc: Option<[TscCycles; 2]>,
 }
 
 impl Sample {
@@ -26,6 +29,7 @@ impl Sample {
             real: cross.real[0],
             width_ns: cross.mono[1].0.saturating_sub(cross.mono[0].0),
             tai_offset_s: cross.tai_offset_s()?,
+            tsc: cross.tsc,
         })
     }
 }

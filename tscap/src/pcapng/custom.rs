@@ -7,13 +7,10 @@ use std::collections::BTreeMap;
 use pcap_file::pcapng::blocks::custom::CustomUtf8Option;
 use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use serde::{Deserialize, Serialize};
+pub use tscap_common::block::PEN;
 
-use crate::clock::{Sample, Segment, StampSource};
+use crate::clock::{CounterReport, Sample, Segment, StampSource};
 use crate::engine::{Outcomes, StampOrder, Totals};
-
-/// Private enterprise number of the custom options: the one for documentation
-/// (RFC 5612) until tscap is assigned its own.
-pub const PEN: u32 = 32473;
 
 /// Version of the options' schema.
 const VERSION: u32 = 1;
@@ -33,6 +30,9 @@ pub struct StampOption {
     /// Where in the frame's way: always "xdp", which is after interrupt
     /// moderation and polling, not the arrival at the interface.
     pub point: String,
+    /// Why the counter would have been refused without `--force`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forced: Option<String>,
 }
 
 impl StampOption {
@@ -43,6 +43,7 @@ impl StampOption {
             path: source.path().into(),
             ordered: source.is_ordered(),
             point: "xdp".into(),
+            forced: None,
         }
     }
 }
@@ -77,6 +78,9 @@ impl InterfaceOption {
 pub struct ClockOption {
     /// How stamps are taken.
     pub stamp: StampOption,
+    /// The raw counter, where one stamps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter: Option<CounterReport>,
     /// Greatest error of a stamp against the host's CLOCK_REALTIME, ns.
     pub host_bound_ns: u64,
     /// The kernel's own bound on CLOCK_REALTIME against UTC, ns; absent while

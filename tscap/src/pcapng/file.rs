@@ -14,7 +14,7 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use pcap_file::{DataLink, Endianness};
 
 use super::custom::{ClockOption, InterfaceOption, StampOption, StatisticsOption, option};
-use crate::clock::{MonoNs, RealNs, Tracker};
+use crate::clock::{CounterClock, MonoNs, RealNs, Tracker};
 use crate::engine::{InterfaceCounts, Observed, OutputError, StampOrder, Totals, Written};
 
 /// What the section header says.
@@ -140,6 +140,7 @@ impl FileWriter {
         let now = tracker.real_at(at);
         let clock = ClockOption {
             stamp: StampOption::new(tracker.source()),
+            counter: tracker.counter().map(CounterClock::report),
             host_bound_ns: tracker.host_bound_ns(),
             utc_bound_ns: observed.utc_bound_ns,
             order,

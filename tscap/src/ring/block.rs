@@ -3,7 +3,7 @@
 
 use tscap_common::block::{
     CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, INTERFACE_OFFSET, LENGTH_OFFSET, MAX_RECORD,
-    STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET, TYPE_OFFSET, block_len,
+    RAW_STAMP_OFFSET, STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET, TYPE_OFFSET, block_len, padded,
 };
 
 use crate::clock::{RawStamp, RealNs};
@@ -83,6 +83,16 @@ impl<'a> Block<'a> {
     /// The captured bytes of the frame.
     pub fn data(&self) -> &[u8] {
         &self.bytes[DATA_OFFSET..][..word(self.bytes, CAPLEN_OFFSET) as usize]
+    }
+
+    /// Replaces the raw stamp that the block carries as its first option. The
+    /// program must have been loaded to keep raw stamps.
+    pub fn set_raw_option(&mut self, stamp: RawStamp) {
+        let caplen = word(self.bytes, CAPLEN_OFFSET) as usize;
+        let at = DATA_OFFSET + padded(caplen) + RAW_STAMP_OFFSET;
+        if let Some(option) = self.bytes.get_mut(at..at + 8) {
+            option.copy_from_slice(&stamp.0.to_ne_bytes());
+        }
     }
 
     /// Makes the block final: the interface's index in the file, and the stamp

@@ -43,7 +43,7 @@ impl Producer {
     /// Appends a frame of which all of `frame` is captured, or counts it as lost
     /// if the ring is full. Says which.
     pub fn push(&mut self, ifindex: u32, stamp: RawStamp, frame: &[u8]) -> bool {
-        let options = block::options_len(false, self.dropped > 0);
+        let options = block::options_len(false, false, self.dropped > 0);
         let length = block::block_len(frame.len(), options);
         let tail = self.memory.tail(self.ring).load(Ordering::Acquire);
         if self.head - tail + length as u64 > self.memory.ring_bytes() as u64 {

@@ -5,14 +5,14 @@ use std::io;
 use aya::maps::{Array, Map, MapData, MapError, PerCpuHashMap};
 use aya::programs::{ProgramError, Xdp};
 use aya::{Ebpf, EbpfError, EbpfLoader};
-use tscap_common::config::{CPUS, LOSSES, PACKET_META, RING_MASK, RINGS, SNAPLEN};
+use tscap_common::config::{CPUS, KEEP_RAW, LOSSES, PACKET_META, RING_MASK, RINGS, SNAPLEN};
 use tscap_common::ring::value_size;
 use tscap_common::state::OTHER_INTERFACE;
 
 use super::counters::{Counters, CpuBytes, LossesBytes, cpu_state};
 use super::object::with_value_size;
-use super::tsc::{self, CycleRate, TscError, TscEvents};
-use crate::clock::Bounds;
+use super::tsc::{self, TscError, TscEvents};
+use crate::clock::{Bounds, NsPerCycle};
 use crate::ring::{MapError as RingMapError, Memory};
 
 /// What to load, and how.
@@ -30,6 +30,8 @@ pub struct LoadOptions<'a> {
     pub possible_cpus: u32,
     /// Most bytes captured of a frame.
     pub snaplen: u32,
+    /// Add the raw stamp to each block.
+    pub keep_raw: bool,
     /// Add direction and queue to each block.
     pub packet_meta: bool,
 }
@@ -96,10 +98,12 @@ impl Loaded {
         let object = with_value_size(options.object, RINGS, size);
         let object = object.ok_or(LoadError::Missing("map RINGS"))?;
         let mask = options.ring_bytes as u64 - 1;
+        let keep_raw = u32::from(options.keep_raw);
         let packet_meta = u32::from(options.packet_meta);
         let mut ebpf = EbpfLoader::new()
             .override_global(RING_MASK, &mask, true)
             .override_global(SNAPLEN, &options.snaplen, true)
+            .override_global(KEEP_RAW, &keep_raw, true)
             .override_global(PACKET_META, &packet_meta, true)
             .map_max_entries(RINGS, ring_count)
             .map_max_entries(CPUS, options.possible_cpus)
@@ -145,7 +149,7 @@ impl Loaded {
     }
 
     /// TSC less event count on `cpu`, cycles.
-    pub fn tsc_offset(&mut self, cpu: u32, rate: CycleRate) -> Result<Bounds, TscError> {
+    pub fn tsc_offset(&mut self, cpu: u32, rate: NsPerCycle) -> Result<Bounds, TscError> {
         tsc::calibrate(&mut self.ebpf, cpu, rate)
     }
 

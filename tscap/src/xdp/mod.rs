@@ -10,4 +10,4 @@ pub use attach::{AttachError, Attachment, ModeChoice, XdpMode, attach};
 pub use counters::{CounterError, Counters};
 pub use load::{LoadError, LoadOptions, Loaded};
 pub use object::{PROGRAMS, program_name};
-pub use tsc::{CycleRate, TscError, TscEvents};
+pub use tsc::{TscError, TscEvents};

@@ -11,7 +11,7 @@ use tscap_common::config::{TSC_BRACKETS_MAP, TSC_EVENTS};
 use tscap_common::state::{TSC_BRACKETS, TscBracket};
 
 use super::load::LoadError;
-use crate::clock::{Bounds, TscCycles};
+use crate::clock::{Bounds, NsPerCycle, TscCycles};
 use crate::sys::bpf::put_fd;
 use crate::sys::perf::{PerfError, TscEvent};
 use crate::sys::{affinity, tsc};
@@ -73,23 +73,6 @@ pub enum TscError {
     },
 }
 
-/// How many cycles pass in how many nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CycleRate {
-    /// Cycles.
-    pub cycles: u64,
-    /// Nanoseconds of CLOCK_MONOTONIC.
-    pub ns: u64,
-}
-
-impl CycleRate {
-    /// Cycles in `ns`, rounded towards zero.
-    #[allow(clippy::cast_possible_truncation, reason = "spans of under an hour")]
-    fn cycles_in(self, ns: i64) -> i64 {
-        (i128::from(ns) * i128::from(self.cycles) / i128::from(self.ns)) as i64
-    }
-}
-
 /// One event on each CPU that has a ring, in the program's map.
 #[derive(Debug)]
 pub struct TscEvents {
@@ -129,7 +112,7 @@ fn bracket_program(ebpf: &mut Ebpf) -> Result<&mut Xdp, LoadError> {
 /// TSC less event count on `cpu`, cycles: found by going there and intersecting
 /// brackets. A chain of two: CLOCK_MONOTONIC around the event, by the
 /// calibration program; the TSC around CLOCK_MONOTONIC, from here.
-pub(super) fn calibrate(ebpf: &mut Ebpf, cpu: u32, rate: CycleRate) -> Result<Bounds, TscError> {
+pub(super) fn calibrate(ebpf: &mut Ebpf, cpu: u32, rate: NsPerCycle) -> Result<Bounds, TscError> {
     let back = affinity::allowed_cpus().map_err(|source| TscError::Pin { cpu, source })?;
     affinity::pin_to(cpu).map_err(|source| TscError::Pin { cpu, source })?;
     let offset = calibrate_here(ebpf, cpu, rate);
@@ -142,7 +125,7 @@ pub(super) fn calibrate(ebpf: &mut Ebpf, cpu: u32, rate: CycleRate) -> Result<Bo
 struct Origin {
     mono_ns: u64,
     tsc: TscCycles,
-    rate: CycleRate,
+    rate: NsPerCycle,
 }
 
 impl Origin {
@@ -153,7 +136,7 @@ impl Origin {
     }
 }
 
-fn calibrate_here(ebpf: &mut Ebpf, cpu: u32, rate: CycleRate) -> Result<Bounds, TscError> {
+fn calibrate_here(ebpf: &mut Ebpf, cpu: u32, rate: NsPerCycle) -> Result<Bounds, TscError> {
     let origin = Origin {
         mono_ns: mono_ns(),
         tsc: tsc::read(),

@@ -1,6 +1,7 @@
 //! `tscap capture`: prepare, run, account.
 
 mod console;
+mod counter;
 mod live_links;
 mod offloads;
 mod prepare;

@@ -7,11 +7,12 @@ use std::os::fd::AsFd;
 use tscap_common::ring::{MIN_RING_BYTES, value_size};
 
 use crate::cli::{CapturePlan, Target};
+use crate::clock::StampSource;
 use crate::command::{Failure, Hint};
 use crate::engine::{Output, PreparedFile};
 use crate::sys::caps::{self, Capability};
 use crate::sys::netdev::{self, Link};
-use crate::sys::{affinity, system};
+use crate::sys::{affinity, system, tsc};
 
 /// All rings together take at most this many bytes by default.
 const DEFAULT_TOTAL_BYTES: usize = 512 << 20;
@@ -56,6 +57,25 @@ pub(super) fn check_kernel() -> Result<(), Failure> {
         .hint("boot a kernel without PREEMPT_RT"));
     }
     Ok(())
+}
+
+/// Refuses a TSC that is no clock, unless told to take it as it is. Says whether
+/// that was needed.
+pub(super) fn check_tsc(plan: &CapturePlan) -> Result<Option<tsc::Untrusted>, Failure> {
+    if plan.clock != StampSource::Tsc {
+        return Ok(None);
+    }
+    match tsc::check() {
+        Ok(()) => Ok(None),
+        Err(untrusted) if plan.force => Ok(Some(untrusted)),
+        Err(untrusted) => Err(untrusted)
+            .trying("cannot stamp with the TSC")
+            .map_err(|failure| {
+                failure.hint(
+                    "take --clock ktime; --force takes the TSC all the same and marks the file",
+                )
+            }),
+    }
 }
 
 /// Looks up an interface and checks that frames can be captured on it.
@@ -181,12 +201,15 @@ pub(super) struct Machine {
     pub possible_cpus: u32,
     pub ring_bytes: usize,
     pub converter_cpu: u32,
+    /// Why the TSC would have been refused without --force.
+    pub untrusted_tsc: Option<tsc::Untrusted>,
 }
 
 /// Checks the plan against the machine.
 pub(super) fn check(plan: &CapturePlan, ring_cpus: Option<Vec<u32>>) -> Result<Machine, Failure> {
     check_privileges()?;
     check_kernel()?;
+    let untrusted_tsc = check_tsc(plan)?;
     let interfaces = plan
         .interfaces
         .iter()
@@ -214,6 +237,7 @@ pub(super) fn check(plan: &CapturePlan, ring_cpus: Option<Vec<u32>>) -> Result<M
         ring_bytes: ring_bytes(plan.ring_bytes, ring_cpus.len())?,
         converter_cpu: converter_cpu(plan.converter_cpu)?,
         ring_cpus,
+        untrusted_tsc,
     })
 }
 

@@ -13,7 +13,7 @@ use super::start::{self, Running};
 use super::summary::{ClockSummary, InterfaceSummary, Stop, Summary, VERSION};
 use super::{Exit, Failure, Programs};
 use crate::cli::CapturePlan;
-use crate::clock::{HostClocks, Reference};
+use crate::clock::{CounterClock, HostClocks, Reference};
 use crate::command::Hint;
 use crate::engine::{Event, Finished, Observed, Totals};
 use crate::sys::bpf::wait_for_running_programs;
@@ -387,6 +387,7 @@ fn summarise(
             source: source.name().into(),
             path: source.path().into(),
             ordered: source.is_ordered(),
+            counter: tracker.counter().map(CounterClock::report),
             host_bound_ns: tracker.host_bound_ns(),
             synchronised: observed.utc_bound_ns.is_some(),
             utc_bound_ns: observed.utc_bound_ns,

@@ -9,11 +9,12 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::Programs;
 use super::console::Console;
+use super::counter::Counter;
 use super::live_links::{LiveLink, LiveLinks};
 use super::offloads::{self, TurnedOff};
 use super::prepare::{Machine, Opened};
 use crate::cli::{CapturePlan, Offloads};
-use crate::clock::{HostClocks, Reference, Tracker};
+use crate::clock::{HostClocks, Reference, StampSource, Tracker};
 use crate::command::{Failure, Hint};
 use crate::engine::{Converter, Event, Finished, Output, Shared};
 use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
@@ -26,6 +27,8 @@ use crate::xdp::{AttachError, LoadError, LoadOptions, Loaded, ModeChoice, XdpMod
 /// Brackets taken before the first frame: they narrow the offset to about the
 /// time between two clock reads, in about a millisecond.
 const FIRST_BRACKETS: u32 = 5_000;
+/// Time between two looks at a raw counter: its rate is then good to 0.5 ppm.
+const FIRST_BASELINE: Duration = Duration::from_millis(100);
 /// Some drivers take the link down to attach; it is given this long to come up.
 const LINK_UP_WITHIN: Duration = Duration::from_secs(10);
 
@@ -37,6 +40,8 @@ pub(super) struct Running {
     pub events: UnboundedReceiver<Event>,
     pub converter: JoinHandle<Finished>,
     pub started: Instant,
+    /// For TSC stamps: the events and what is known of them.
+    pub counter: Option<Counter>,
     /// What is in force as long as the capture runs; restored on drop.
     pub _in_force: (Vec<Promiscuous>, Vec<TurnedOff>),
 }
@@ -54,10 +59,11 @@ pub(super) fn load(
         ring_cpus: &machine.ring_cpus,
         possible_cpus: machine.possible_cpus,
         snaplen: plan.snaplen,
+        keep_raw: plan.keep_raw,
         packet_meta: plan.packet_meta,
     };
     let mut loaded = Loaded::load(&options).map_err(|error| {
-        let hint = load_hint(&error);
+        let hint = load_hint(plan.clock, &error);
         let what = format!("cannot load the XDP program {}", programs.name);
         let failure = Err::<(), _>(error).trying(what).expect_err("it is one");
         failure.hint(hint)
@@ -71,11 +77,15 @@ pub(super) fn load(
     Ok(loaded)
 }
 
-fn load_hint(error: &LoadError) -> &'static str {
+fn load_hint(source: StampSource, error: &LoadError) -> &'static str {
     match error.os_error() {
         Some(libc::ENOMEM) => "give a smaller --ring-size",
         Some(libc::EPERM | libc::EACCES) => {
             "run as root; in a container the host must grant CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON"
+        }
+        _ if source == StampSource::Tsc => {
+            "this kernel lets no XDP program read the TSC: stock kernels do since about 6.16 \
+             (bpf_perf_event_read); --clock ktime works everywhere"
         }
         _ => "tscap needs Linux 6.1 or later on x86-64 with BPF and XDP; --clock tai as well",
     }
@@ -90,7 +100,11 @@ pub(super) async fn start(
     console: &mut Console,
 ) -> Result<Running, Failure> {
     let mut clocks = HostClocks::new(plan.clock);
-    let mut tracker = first_brackets(plan, &mut clocks)?;
+    let mut tracker = first_brackets(plan, &mut clocks).await?;
+    let counter = match plan.clock {
+        StampSource::Tsc => Some(Counter::open(machine, &mut loaded, &mut tracker, console)?),
+        StampSource::Ktime | StampSource::Tai => None,
+    };
 
     let mut promiscuous = Vec::new();
     let mut turned_off = Vec::new();
@@ -137,7 +151,7 @@ pub(super) async fn start(
             ));
         }
         let in_file = offloads::for_file(&in_force);
-        described.push(describe(plan, link, attachment.mode, in_file));
+        described.push(describe(plan, machine, link, attachment.mode, in_file));
         live.push(LiveLink::new(link, attachment));
     }
     let links = Arc::new(LiveLinks(live));
@@ -175,11 +189,12 @@ pub(super) async fn start(
         events,
         converter,
         started: Instant::now(),
+        counter,
         _in_force: (promiscuous, turned_off),
     })
 }
 
-fn first_brackets(plan: &CapturePlan, clocks: &mut HostClocks) -> Result<Tracker, Failure> {
+async fn first_brackets(plan: &CapturePlan, clocks: &mut HostClocks) -> Result<Tracker, Failure> {
     // One reading is torn only if the clock was set in that very moment.
     let mut tracker = (0..3)
         .find_map(|_| Tracker::new(plan.clock, &clocks.read()))
@@ -189,6 +204,25 @@ fn first_brackets(plan: &CapturePlan, clocks: &mut HostClocks) -> Result<Tracker
         })?;
     for _ in 0..FIRST_BRACKETS {
         tracker.observe(&clocks.read());
+    }
+    // A raw counter's rate needs two looks at it.
+    let mut patience = 50;
+    while plan.clock == StampSource::Tsc && patience > 0 {
+        tokio::time::sleep(FIRST_BASELINE).await;
+        for _ in 0..FIRST_BRACKETS {
+            tracker.observe(&clocks.read());
+        }
+        patience = if tracker.is_settled() {
+            0
+        } else {
+            patience - 1
+        };
+    }
+    if !tracker.is_settled() {
+        return Err(Failure::new(
+            "cannot measure the rate of the TSC: every reading was interrupted",
+        )
+        .hint("try again when the machine is less busy, or take --clock ktime"));
     }
     Ok(tracker)
 }
@@ -275,10 +309,13 @@ fn say_changes(link: &Link, mode: XdpMode, changes: &[(String, bool)], console: 
 
 fn describe(
     plan: &CapturePlan,
+    machine: &Machine,
     link: &Link,
     mode: XdpMode,
     offloads: BTreeMap<String, bool>,
 ) -> InterfaceInfo {
+    let mut tscap = InterfaceOption::new(mode.name(), plan.clock, offloads);
+    tscap.stamp.forced = machine.untrusted_tsc.map(|why| why.to_string());
     let driver = || ethtool::driver(&link.name).map(|driver| driver.name);
     InterfaceInfo {
         name: link.name.clone(),
@@ -287,7 +324,7 @@ fn describe(
         speed: ethtool::speed_bits_per_s(&link.name),
         snaplen: plan.snaplen,
         os: system::os(),
-        tscap: InterfaceOption::new(mode.name(), plan.clock, offloads),
+        tscap,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Segment;
+use crate::clock::{CounterReport, Segment};
 use crate::engine::{Outcomes, StampOrder};
 
 /// Version of the JSON objects.
@@ -66,6 +66,9 @@ pub struct ClockSummary {
     pub path: String,
     /// Whether the read was ordered (fenced).
     pub ordered: bool,
+    /// The raw counter, where one stamps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter: Option<CounterReport>,
     /// Greatest error against the host's CLOCK_REALTIME, ns.
     pub host_bound_ns: u64,
     /// Whether the kernel's clock is synchronised to something.

@@ -1,0 +1,126 @@
+//! TSC stamps: the perf event of each CPU and its offset to the TSC.
+
+use super::console::Console;
+use super::prepare::Machine;
+use crate::clock::{Bounds, NsPerCycle, Tracker};
+use crate::command::{Failure, Hint};
+use crate::sys::perf::PerfError;
+use crate::xdp::{Loaded, TscError, TscEvents};
+
+/// The events, one for each CPU that has a ring.
+#[derive(Debug)]
+pub(super) struct Counter {
+    _events: TscEvents,
+    rate: NsPerCycle,
+    cpus: Vec<Cpu>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Cpu {
+    number: u32,
+    /// TSC less event count, cycles.
+    offset: Bounds,
+    /// Could not be looked at the last time: offline, or not ours any more.
+    is_away: bool,
+}
+
+impl Counter {
+    /// Opens the events and finds their offsets.
+    pub fn open(
+        machine: &Machine,
+        loaded: &mut Loaded,
+        tracker: &mut Tracker,
+        console: &mut Console,
+    ) -> Result<Self, Failure> {
+        let rate = tracker.counter().expect("settled").rate();
+        let events = loaded
+            .open_tsc_events(&machine.ring_cpus)
+            .map_err(refusal)?;
+        let mut cpus = Vec::new();
+        for number in machine.ring_cpus.iter().copied() {
+            let offset = loaded.tsc_offset(number, rate).map_err(refusal)?;
+            console.detail(&format!(
+                "CPU {number}: TSC event's offset known to ±{} ns",
+                error_ns(rate, offset)
+            ));
+            cpus.push(Cpu {
+                number,
+                offset,
+                is_away: false,
+            });
+        }
+        let counter = Self {
+            _events: events,
+            rate,
+            cpus,
+        };
+        tracker.set_stamp_error_ns(counter.error_ns());
+        Ok(counter)
+    }
+
+    /// TSC less stamp of each ring, cycles, in the order of the rings.
+    pub fn offsets(&self) -> Vec<i64> {
+        self.cpus.iter().map(|cpu| cpu.offset.middle().0).collect()
+    }
+
+    /// Greatest error of these, ns.
+    fn error_ns(&self) -> u64 {
+        let errors = self.cpus.iter().map(|cpu| error_ns(self.rate, cpu.offset));
+        errors.max().unwrap_or(0)
+    }
+
+    /// Looks at each CPU again: an offset that has moved means that the counter
+    /// is not what it was taken for. A CPU that is offline now is passed over:
+    /// it takes in no frames, and is looked at again when it is back.
+    pub fn recheck(&mut self, loaded: &mut Loaded, console: &mut Console) -> u64 {
+        let mut moved = 0;
+        for cpu in &mut self.cpus {
+            match loaded.tsc_offset(cpu.number, self.rate) {
+                Ok(now) => {
+                    cpu.is_away = false;
+                    match cpu.offset.intersect(now) {
+                        Some(_) => {}
+                        None => {
+                            moved += 1;
+                            console.warning(&format!(
+                                "CPU {}: its TSC moved by {} cycles against the others: stamps \
+                                 taken there are off by that much",
+                                cpu.number,
+                                now.middle().0.wrapping_sub(cpu.offset.middle().0)
+                            ));
+                        }
+                    }
+                }
+                Err(_) if cpu.is_away => {}
+                Err(error) => {
+                    cpu.is_away = true;
+                    console.warning(&format!("CPU {}: {error}", cpu.number));
+                }
+            }
+        }
+        moved
+    }
+}
+
+fn error_ns(rate: NsPerCycle, offset: Bounds) -> u64 {
+    rate.duration_ns(offset.half_width()) + 1
+}
+
+fn refusal(error: TscError) -> Failure {
+    let hint = match &error {
+        TscError::Perf(PerfError::NoPmu { .. }) => {
+            "this kernel has no perf PMU for the TSC: --clock ktime works everywhere"
+        }
+        TscError::Perf(PerfError::Open { source, .. })
+            if matches!(source.raw_os_error(), Some(libc::EACCES | libc::EPERM)) =>
+        {
+            "it needs CAP_PERFMON, and kernel.perf_event_paranoid at 2 or less"
+        }
+        TscError::Unstable { .. } => "take --clock ktime: the kernel looks after its own clock",
+        _ => "--clock ktime works everywhere",
+    };
+    Err::<(), _>(error)
+        .trying("cannot stamp with the TSC")
+        .expect_err("it is one")
+        .hint(hint)
+}
