@@ -4,9 +4,11 @@
 
 mod custom;
 mod file;
+mod reader;
 
 pub use custom::{ClockOption, InterfaceOption, PEN, StampOption, StatisticsOption};
 pub use file::{FileWriter, InterfaceInfo, SectionInfo, WriteError};
+pub use reader::{Packet, ReadError, Record, interval_ns, records};
 
 #[cfg(test)]
 mod tests;
