@@ -214,6 +214,7 @@ fn frames_without_an_ethernet_header_are_counted() {
         ring_cpus: &ring_cpus,
         possible_cpus: ring_cpus.iter().max().expect("a CPU") + 1,
         snaplen: 262_144,
+        keep_raw: false,
         packet_meta: false,
     };
     let mut loaded = Loaded::load(&options).expect("load the program");

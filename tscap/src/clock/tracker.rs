@@ -162,6 +162,12 @@ impl Tracker {
         self.counter.as_ref()
     }
 
+    /// Length of a span of stamps, ns.
+    pub fn span_ns(&self, units: u64) -> u64 {
+        let counter = self.counter.as_ref();
+        counter.map_or(units, |counter| counter.rate().duration_ns(units))
+    }
+
     /// Sets the greatest error of the stamps themselves, which adds to the host
     /// bound, ns: how well the offset of a CPU's counter is known.
     pub fn set_stamp_error_ns(&mut self, error: u64) {
@@ -227,8 +233,16 @@ impl Tracker {
         let at = match self.source {
             StampSource::Ktime => cross.mono[0].0,
             StampSource::Tai => cross.tai.0,
+            StampSource::Tsc => cross.tsc.map_or(0, |[before, _]| before.0),
         };
-        RawStamp(at.saturating_sub(ns))
+        let units = match &self.counter {
+            Some(counter) => {
+                let ns = i64::try_from(ns).unwrap_or(i64::MAX);
+                counter.rate().cycles_in(ns).unsigned_abs()
+            }
+            None => ns,
+        };
+        RawStamp(at.saturating_sub(units))
     }
 
     /// The conversion in force.

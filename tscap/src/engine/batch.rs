@@ -3,7 +3,7 @@
 use super::Outcomes;
 use super::converter::Resolve;
 use super::order::{StampOrder, Youngest};
-use crate::clock::{Conversion, RawStamp};
+use crate::clock::{Conversion, RawStamp, Tracker};
 use crate::ring::{self, CorruptBlock, Run};
 
 /// What one interface contributed.
@@ -13,6 +13,15 @@ pub struct Written {
     pub written: u64,
     /// Frames taken out of a ring but not written.
     pub outcomes: Outcomes,
+}
+
+/// Which frames to write, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frames {
+    /// At most so many; `None` for all.
+    pub count: Option<u64>,
+    /// With their raw stamps, which the program must have been loaded to keep.
+    pub keep_raw: bool,
 }
 
 /// What is done with frames.
@@ -49,14 +58,16 @@ pub struct Batch {
     pub counts: Vec<Written>,
     /// Frames of interfaces that nobody knows.
     pub unknown_interface: u64,
-    /// Stamps out of order. A frame whose write fails may be among the late.
-    pub order: StampOrder,
+    /// Stamps out of order, in units of the stamp. A frame whose write fails may
+    /// be among the late.
+    order: StampOrder,
     /// Stamps that may belong to either side of a step.
     pub ambiguous: u64,
     /// By ring.
     last_stamp: Vec<RawStamp>,
     youngest: Youngest,
     remaining: u64,
+    keep_raw: bool,
     mode: Mode,
     reader_gone: bool,
     resolve: Resolve,
@@ -65,12 +76,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    pub(super) fn new(
-        interfaces: usize,
-        rings: usize,
-        count: Option<u64>,
-        resolve: Resolve,
-    ) -> Self {
+    pub(super) fn new(interfaces: usize, rings: usize, frames: Frames, resolve: Resolve) -> Self {
         Self {
             counts: vec![Written::default(); interfaces],
             unknown_interface: 0,
@@ -78,11 +84,21 @@ impl Batch {
             ambiguous: 0,
             last_stamp: vec![RawStamp(0); rings],
             youngest: Youngest::new(),
-            remaining: count.unwrap_or(u64::MAX),
+            remaining: frames.count.unwrap_or(u64::MAX),
+            keep_raw: frames.keep_raw,
             mode: Mode::Write,
             reader_gone: false,
             resolve,
             latest: None,
+        }
+    }
+
+    /// Stamps out of order, spans in nanoseconds.
+    pub fn order(&self, tracker: &Tracker) -> StampOrder {
+        StampOrder {
+            largest_decrease_ns: tracker.span_ns(self.order.largest_decrease_ns),
+            largest_lateness_ns: tracker.span_ns(self.order.largest_lateness_ns),
+            ..self.order
         }
     }
 
@@ -148,6 +164,9 @@ impl Batch {
             }
             youngest = youngest.max(stamp);
             self.ambiguous += u64::from(conversion.is_ambiguous(stamp));
+            if self.keep_raw {
+                block.set_raw_option(stamp);
+            }
             block.finish(interface, conversion.to_real(stamp));
             taken.to_write = start + block.len();
             self.counts[interface as usize].written += 1;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::batch::Batch;
+use super::batch::{Batch, Frames};
 use super::finished::Finished;
 use super::pieces::Pieces;
 use super::rings::Rings;
@@ -52,7 +52,7 @@ pub struct Converter<R> {
 
 impl<R: Reference> Converter<R> {
     /// Takes over the rings and the output, to which `file` has written its
-    /// headers. Writes at most `count` frames, if given.
+    /// headers.
     #[allow(clippy::too_many_arguments, reason = "called once, by the command")]
     pub fn new(
         consumers: Vec<Consumer>,
@@ -60,12 +60,12 @@ impl<R: Reference> Converter<R> {
         tracker: Tracker,
         output: Output,
         file: FileWriter,
-        count: Option<u64>,
+        frames: Frames,
         resolve: Resolve,
         shared: Arc<Shared>,
         events: UnboundedSender<Event>,
     ) -> Self {
-        let batch = Batch::new(file.interfaces(), consumers.len(), count, resolve);
+        let batch = Batch::new(file.interfaces(), consumers.len(), frames, resolve);
         let rings = Rings::new(consumers);
         let ring_bytes = rings.ring_bytes() as u64;
         shared.ring_bytes.store(ring_bytes, Ordering::Relaxed);
@@ -156,16 +156,10 @@ impl<R: Reference> Converter<R> {
         let observed = self.shared.observed.lock().map(|seen| seen.clone());
         let observed = observed.unwrap_or_default();
         let batch = &self.pieces.batch;
+        let order = batch.order(&self.tracker);
         let blocks = self
             .file
-            .statistics(
-                &mut self.tracker,
-                at,
-                &batch.counts,
-                batch.order,
-                &observed,
-                None,
-            )
+            .statistics(&mut self.tracker, at, &batch.counts, order, &observed, None)
             .map_err(WriteError::into_output_error)?;
         self.pieces.output.write(&blocks)
     }

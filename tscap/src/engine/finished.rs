@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Observed, Outcomes, Output};
+use super::{Batch, Observed, Outcomes, Output, StampOrder};
 use crate::clock::{MonoNs, Tracker};
 use crate::pcapng::{FileWriter, WriteError};
 
@@ -37,6 +37,11 @@ impl Totals {
 }
 
 impl Finished {
+    /// Stamps out of order.
+    pub fn order(&self) -> StampOrder {
+        self.batch.order(&self.tracker)
+    }
+
     /// The accounting: `seen` as the programs counted it, `observed` their
     /// losses, both read after detaching; `other` what no interface owns.
     pub fn totals(&self, seen: u64, observed: &Observed, other: Outcomes) -> Totals {
@@ -65,11 +70,12 @@ impl Finished {
         if self.batch.is_reader_gone() {
             return Ok(());
         }
+        let order = self.order();
         let blocks = self.file.statistics(
             &mut self.tracker,
             at,
             &self.batch.counts,
-            self.batch.order,
+            order,
             observed,
             Some(totals),
         )?;

@@ -14,7 +14,7 @@ mod rings;
 mod shared;
 mod window;
 
-pub use batch::{Batch, Written};
+pub use batch::{Batch, Frames, Written};
 pub use converter::{Converter, Event, Resolve};
 pub use finished::{Finished, Totals};
 pub use idle::Idle;

@@ -133,7 +133,10 @@ fn bench_of(
         tracker,
         output,
         file,
-        count,
+        Frames {
+            count,
+            keep_raw: false,
+        },
         Box::new(|ifindex| (ifindex == IFINDEX).then_some(0)),
         Arc::new(Shared::default()),
         tell,
@@ -199,7 +202,7 @@ fn every_ring_is_drained_and_stamps_are_wall_clock() {
     assert_eq!(bench.stamps(), expected);
     let finished = bench.finish();
     assert_eq!(finished.batch.written(), 3);
-    assert_eq!(finished.batch.order.stamp_decreases, 0);
+    assert_eq!(finished.order().stamp_decreases, 0);
 }
 
 #[test]
@@ -241,8 +244,8 @@ fn stamps_that_decrease_are_counted() {
     bench.script.set(2_000_000, EPOCH);
     bench.converter.drain();
     let finished = bench.finish();
-    assert_eq!(finished.batch.order.stamp_decreases, 1);
-    assert_eq!(finished.batch.order.largest_decrease_ns, 40);
+    assert_eq!(finished.order().stamp_decreases, 1);
+    assert_eq!(finished.order().largest_decrease_ns, 40);
 }
 
 #[test]

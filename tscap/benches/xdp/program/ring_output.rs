@@ -35,6 +35,7 @@ impl RingOutput {
             ring_cpus: &[cpu],
             possible_cpus: possible_cpus()?,
             snaplen,
+            keep_raw: false,
             packet_meta: false,
         })?;
         let rings = loaded.rings.take().context("no rings")?;

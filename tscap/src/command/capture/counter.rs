@@ -72,23 +72,18 @@ impl Counter {
     /// Looks at each CPU again: an offset that has moved means that the counter
     /// is not what it was taken for. A CPU that is offline now is passed over:
     /// it takes in no frames, and is looked at again when it is back.
-    pub fn recheck(&mut self, loaded: &mut Loaded, console: &mut Console) -> u64 {
-        let mut moved = 0;
+    pub fn recheck(&mut self, loaded: &mut Loaded, console: &mut Console) {
         for cpu in &mut self.cpus {
             match loaded.tsc_offset(cpu.number, self.rate) {
                 Ok(now) => {
                     cpu.is_away = false;
-                    match cpu.offset.intersect(now) {
-                        Some(_) => {}
-                        None => {
-                            moved += 1;
-                            console.warning(&format!(
-                                "CPU {}: its TSC moved by {} cycles against the others: stamps \
+                    if cpu.offset.intersect(now).is_none() {
+                        console.warning(&format!(
+                            "CPU {}: its TSC moved by {} cycles against the others: stamps \
                                  taken there are off by that much",
-                                cpu.number,
-                                now.middle().0.wrapping_sub(cpu.offset.middle().0)
-                            ));
-                        }
+                            cpu.number,
+                            now.middle().0.wrapping_sub(cpu.offset.middle().0)
+                        ));
                     }
                 }
                 Err(_) if cpu.is_away => {}
@@ -98,7 +93,6 @@ impl Counter {
                 }
             }
         }
-        moved
     }
 }
 

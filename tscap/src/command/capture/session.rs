@@ -25,6 +25,9 @@ const LINKS_EVERY: Duration = Duration::from_millis(200);
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 /// How often the reader of a named pipe is looked for.
 const READER_EVERY: Duration = Duration::from_millis(50);
+/// How often the offset of each CPU's counter is checked again. It takes a third
+/// of a millisecond on each CPU.
+const COUNTER_EVERY: Duration = Duration::from_secs(10);
 /// How often a stopped converter is looked for.
 const JOIN_EVERY: Duration = Duration::from_millis(2);
 
@@ -134,6 +137,9 @@ async fn watch(
         }
     };
     tokio::pin!(deadline);
+    let mut counter = tokio::time::interval(COUNTER_EVERY);
+    counter.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    counter.tick().await;
     let mut rate = Rate::new(running.started);
 
     loop {
@@ -164,6 +170,11 @@ async fn watch(
             _ = progress.tick() => {
                 let observed = observe(running)?;
                 console.progress(&rate.progress(running, &observed)?);
+            }
+            _ = counter.tick() => {
+                if let Some(counter) = &mut running.counter {
+                    counter.recheck(&mut running.loaded, console);
+                }
             }
             ready = clock_set.readable() => {
                 let mut ready = ready.trying("cannot watch the system clock for steps")?;
@@ -393,7 +404,7 @@ fn summarise(
             utc_bound_ns: observed.utc_bound_ns,
             segments: tracker.segments().to_vec(),
             steps: tracker.segments().len() as u64 - 1,
-            order: finished.batch.order,
+            order: finished.order(),
             ambiguous: finished.batch.ambiguous,
         },
         stopped_by: stop,

@@ -16,7 +16,7 @@ use super::prepare::{Machine, Opened};
 use crate::cli::{CapturePlan, Offloads};
 use crate::clock::{HostClocks, Reference, StampSource, Tracker};
 use crate::command::{Failure, Hint};
-use crate::engine::{Converter, Event, Finished, Output, Shared};
+use crate::engine::{Converter, Event, Finished, Frames, Output, Shared};
 use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
 use crate::ring::Consumer;
 use crate::sys::netdev::{self, Link};
@@ -165,13 +165,22 @@ pub(super) async fn start(
     let shared = Arc::new(Shared::default());
     let rings = loaded.rings.take().expect("taken here only");
     let resolver = Arc::clone(&links);
+    let mut consumers = Consumer::all(rings);
+    let offsets = counter.as_ref().map(Counter::offsets).unwrap_or_default();
+    for (consumer, offset) in consumers.iter_mut().zip(offsets) {
+        consumer.set_stamp_offset(offset);
+    }
+    let frames = Frames {
+        count: plan.count,
+        keep_raw: plan.keep_raw,
+    };
     let converter = Converter::new(
-        Consumer::all(rings),
+        consumers,
         clocks,
         tracker,
         output,
         file,
-        plan.count,
+        frames,
         Box::new(move |ifindex| resolver.resolve(ifindex)),
         Arc::clone(&shared),
         tell,

@@ -19,7 +19,7 @@ proptest! {
         check_all(&world, &written);
         prop_assert!(written.is_sorted_by_key(|(_, stamp)| *stamp));
         let finished = bench.finish();
-        prop_assert_eq!(finished.batch.order, StampOrder::default());
+        prop_assert_eq!(finished.order(), StampOrder::default());
         let frames = world.frames.len() as u64;
         let totals = finished.totals(frames, &Observed::default(), Outcomes::default());
         prop_assert!(totals.add_up(), "{totals:?}");
@@ -31,7 +31,7 @@ proptest! {
         world.run(&mut bench);
         let written = numbers(&bench.file());
         check_all(&world, &written);
-        let order = bench.finish().batch.order;
+        let order = bench.finish().order();
         prop_assert_eq!(order.late, count_late(&world, &written));
         prop_assert_eq!(order.late == 0, written.is_sorted_by_key(|(_, stamp)| *stamp));
         prop_assert_eq!(order.stamp_decreases, 0);
