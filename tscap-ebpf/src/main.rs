@@ -32,13 +32,6 @@ pub fn tscap_tsc_perf(ctx: XdpContext) -> u32 {
     record::record_if(&ctx, stamp, tsc::is_good(stamp), record::Fault::None)
 }
 
-/// Brackets readings of this CPU's perf event with CLOCK_MONOTONIC: user space
-/// runs it on each CPU to find the event's offset to the TSC.
-#[xdp(frags)]
-pub fn tscap_tsc_bracket(_ctx: XdpContext) -> u32 {
-    tsc::take_brackets()
-}
-
 #[cfg(not(test))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {

@@ -7,6 +7,7 @@
 mod maps;
 mod record;
 mod ring;
+mod tsc;
 
 use aya_ebpf::EbpfContext as _;
 use aya_ebpf::bindings::{BPF_F_CURRENT_CPU, xdp_action};
@@ -18,7 +19,7 @@ use aya_ebpf::macros::{map, xdp};
 use aya_ebpf::maps::PerfEventArray;
 use aya_ebpf::{Global, programs::XdpContext};
 
-use crate::record::{Fault, record};
+use crate::record::{Fault, record, record_if};
 
 /// Interface that `probe_redirect` sends to.
 #[unsafe(no_mangle)]
@@ -66,6 +67,36 @@ pub fn probe_bracket_tai(ctx: XdpContext) -> u32 {
     let after = unsafe { bpf_ktime_get_tai_ns() };
     write_bracket(&ctx, before, after);
     record(&ctx, stamp, Fault::None)
+}
+
+/// The same for a TSC stamp.
+#[xdp(frags)]
+pub fn probe_bracket_tsc(ctx: XdpContext) -> u32 {
+    let before = unsafe { bpf_ktime_get_tai_ns() };
+    let stamp = tsc::read();
+    let after = unsafe { bpf_ktime_get_tai_ns() };
+    write_bracket(&ctx, before, after);
+    record_if(&ctx, stamp, tsc::is_good(stamp), Fault::None)
+}
+
+/// Three clocks on one frame: TAI, CLOCK_MONOTONIC, the TSC as the stamp,
+/// CLOCK_MONOTONIC, TAI; the four others in the frame's bytes 14..46.
+#[xdp(frags)]
+pub fn probe_three_clocks(ctx: XdpContext) -> u32 {
+    let tai_before = unsafe { bpf_ktime_get_tai_ns() };
+    let mono_before = unsafe { bpf_ktime_get_ns() };
+    let stamp = tsc::read();
+    let mono_after = unsafe { bpf_ktime_get_ns() };
+    let tai_after = unsafe { bpf_ktime_get_tai_ns() };
+    write_bracket(&ctx, tai_before, tai_after);
+    let data = ctx.data();
+    if data + 46 <= ctx.data_end() {
+        unsafe {
+            ((data + 30) as *mut [u8; 8]).write(mono_before.to_ne_bytes());
+            ((data + 38) as *mut [u8; 8]).write(mono_after.to_ne_bytes());
+        }
+    }
+    record_if(&ctx, stamp, tsc::is_good(stamp), Fault::None)
 }
 
 #[inline(always)]

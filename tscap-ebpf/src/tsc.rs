@@ -3,8 +3,9 @@
 
 use aya_ebpf::bindings::{BPF_F_CURRENT_CPU, xdp_action::{XDP_DROP, XDP_PASS}};
 use aya_ebpf::helpers::generated::{bpf_ktime_get_ns, bpf_perf_event_read};
-use aya_ebpf::macros::map;
+use aya_ebpf::macros::{map, xdp};
 use aya_ebpf::maps::{Array, PerfEventArray};
+use aya_ebpf::programs::XdpContext;
 use tscap_common::state::{TSC_BRACKETS, TscBracket};
 
 /// One event per CPU, opened by user space.
@@ -27,9 +28,11 @@ pub fn is_good(stamp: u64) -> bool {
     (stamp as i64) >= 0
 }
 
-/// Takes as many brackets as there is room for.
-#[inline(always)]
-pub fn take_brackets() -> u32 {
+/// Brackets readings of this CPU's event with CLOCK_MONOTONIC, as many as there
+/// is room for: user space runs it on each CPU to find the event's offset to the
+/// TSC.
+#[xdp(frags)]
+pub fn tscap_tsc_bracket(_ctx: XdpContext) -> u32 {
     let Some(brackets) = BRACKETS.get_ptr_mut(0) else {
         return XDP_DROP;
     };

@@ -112,6 +112,14 @@ fn tai_stamps_lie_between_the_tai_readings_around_them() {
 }
 
 #[test]
+fn tsc_stamps_lie_between_the_tai_readings_around_them() {
+    let Some(_turn) = root("tsc_stamps_lie_between") else {
+        return;
+    };
+    tai_stamp_tai("tsc", "probe_bracket_tsc");
+}
+
+#[test]
 fn a_loss_that_is_not_counted_makes_the_check_fail() {
     let Some(_turn) = root("a_loss_that_is_not_counted") else {
         return;

@@ -6,17 +6,17 @@ use std::path::Path;
 
 use crate::clock::TscCycles;
 
-/// Reads the counter, ordered: everything before has been done, nothing after
-/// has begun (Intel SDM vol. 2, RDTSC: LFENCE before and after).
+/// Reads the counter once everything before has been done (Intel SDM vol. 2,
+/// RDTSC: LFENCE before it). What follows may begin earlier, unless it is a
+/// reading of a kernel clock, which orders itself in the same way
+/// (`rdtsc_ordered`, arch/x86/include/asm/tsc.h).
 #[inline]
 pub fn read() -> TscCycles {
     // SAFETY: every x86-64 CPU has LFENCE (SSE2) and RDTSC; Linux lets user
     // space read the counter unless a process has forbidden it to itself.
     TscCycles(unsafe {
         _mm_lfence();
-        let cycles = _rdtsc();
-        _mm_lfence();
-        cycles
+        _rdtsc()
     })
 }
 

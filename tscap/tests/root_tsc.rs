@@ -1,0 +1,199 @@
+//! TSC stamps: against the other clocks on the same frame, across silence and
+//! CPUs, and the raw stamps in the file. Needs root.
+
+mod support;
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use support::bench::Bench;
+use support::capture::capture_on;
+use support::files;
+use support::frame::Frame;
+use support::in_process::capture_with;
+use support::live::LiveSender;
+use support::packet_socket::PacketSocket;
+use support::peers;
+use support::root::root;
+use tscap::clock::{RawStamp, RealNs, Segment};
+use tscap::command::Exit;
+use tscap::pcapng::{Packet, Record, StatisticsOption, interval_ns, records};
+
+fn read(path: &Path) -> impl Iterator<Item = Record> {
+    let file = File::open(path).expect("open the capture");
+    let records = records(std::io::BufReader::new(file)).expect("a pcapng file");
+    records.map(|record| record.expect("a whole block"))
+}
+
+fn packets(path: &Path) -> impl Iterator<Item = Packet> {
+    read(path).filter_map(|record| match record {
+        Record::Packet(packet) => Some(packet),
+        _ => None,
+    })
+}
+
+fn statistics(path: &Path) -> Vec<StatisticsOption> {
+    let statistics = read(path).filter_map(|record| match record {
+        Record::Statistics(_, statistics) => Some(*statistics),
+        _ => None,
+    });
+    statistics.collect()
+}
+
+/// What `probe_three_clocks` left in a frame: TAI and CLOCK_MONOTONIC on either
+/// side of the stamp, as wall-clock time.
+struct Others {
+    tai: [u64; 2],
+    mono: [u64; 2],
+}
+
+impl Others {
+    fn of(packet: &Packet, segment: &Segment) -> Self {
+        let reading = |at: usize| {
+            let bytes = packet.data[at..at + 8].try_into().expect("eight bytes");
+            u64::from_ne_bytes(bytes)
+        };
+        let seconds = segment.tai_offset_s * 1_000_000_000;
+        let from_tai = |tai: u64| tai.wrapping_add_signed(-seconds);
+        let from_mono = |mono| RawStamp(mono).to_real(segment.mono_to_real.middle()).0;
+        Self {
+            tai: [from_tai(reading(14)), from_tai(reading(22))],
+            mono: [from_mono(reading(30)), from_mono(reading(38))],
+        }
+    }
+}
+
+fn outside(time: RealNs, [before, after]: [u64; 2]) -> u64 {
+    let early = before.saturating_sub(time.0);
+    early.max(time.0.saturating_sub(after))
+}
+
+/// A million frames natively, from one CPU and from another, with a minute of
+/// silence in between: each stamp lies between the other clocks' readings.
+#[test]
+fn three_clocks_agree_on_a_million_frames() {
+    let Some(_turn) = root("three_clocks_agree") else {
+        return;
+    };
+    const BURST: u64 = 250_000;
+    const SLOW: u64 = 10_000;
+    let bench = Bench::new("agree");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 64);
+    let mut live = LiveSender::open(&bench.tx);
+    let socket = PacketSocket::open(&bench.tx);
+    let total = 4 * BURST + 2 * SLOW;
+    let count = total.to_string();
+    // The rings hold a burst, so that nothing is lost however slow the machine.
+    let arguments = ["--clock", "tsc", "-c", &count, "--ring-size", "64M"];
+    let (exit, summary) = capture_with(
+        "probe_three_clocks",
+        None,
+        &bench.rx,
+        &path,
+        &arguments,
+        || {
+            for cpu in [0, 1] {
+                assert_eq!(live.send(&frame, BURST, cpu), BURST);
+            }
+            assert_eq!(socket.send(&frame, 0..SLOW, 1), SLOW);
+            // The silence is what is under test.
+            std::thread::sleep(Duration::from_secs(60));
+            assert_eq!(socket.send(&frame, 0..SLOW, 0), SLOW);
+            for cpu in [1, 0] {
+                assert_eq!(live.send(&frame, BURST, cpu), BURST);
+            }
+        },
+    );
+    assert_eq!((exit, summary.written), (Exit::Success, total));
+    let clock = &summary.clock;
+    assert_eq!(clock.source, "tsc");
+    assert!(clock.path.contains("bpf_perf_event_read"), "{}", clock.path);
+    let [segment] = &clock.segments[..] else {
+        panic!("the host's clock was set meanwhile: {:?}", clock.segments);
+    };
+    // CLOCK_MONOTONIC is known to its own bound.
+    let mono_bound = segment.mono_to_real.half_width();
+    let (mut worst, mut checked) = (0, 0);
+    for (number, packet) in packets(&path).enumerate() {
+        let others = Others::of(&packet, segment);
+        let tai = outside(packet.time, others.tai);
+        let mono = outside(packet.time, others.mono);
+        assert!(
+            tai <= clock.host_bound_ns,
+            "frame {number}: {tai} ns off TAI, bound {} ns",
+            clock.host_bound_ns
+        );
+        assert!(
+            mono <= clock.host_bound_ns + mono_bound,
+            "frame {number}: {mono} ns off CLOCK_MONOTONIC, bound {} + {mono_bound} ns",
+            clock.host_bound_ns
+        );
+        worst = worst.max(tai);
+        checked += 1;
+    }
+    assert_eq!(checked, total);
+    println!(
+        "tsc: bound {} ns, at most {worst} ns outside TAI's bracket in {checked} frames",
+        clock.host_bound_ns
+    );
+    assert!(clock.host_bound_ns < 20_000, "{} ns", clock.host_bound_ns);
+}
+
+/// The raw stamps of every source stand beside the times, and give the same
+/// intervals through the clock in the file.
+#[test]
+fn raw_stamps_are_kept_and_give_the_intervals() {
+    let Some(_turn) = root("raw_stamps_are_kept") else {
+        return;
+    };
+    for source in ["ktime", "tai", "tsc"] {
+        let bench = Bench::new("raw");
+        let folder = files::folder();
+        let path = folder.path().join("out.pcapng");
+        let frame = Frame::new(&bench.tx, &bench.rx, 61);
+        let arguments = ["--clock", source, "--keep-raw", "--packet-meta"];
+        let capture = capture_on(&bench.rx, &path).with(arguments);
+        let capture = capture.with(["-c", "500"]).ready();
+        PacketSocket::open(&bench.tx).send(&frame, 0..500, 0);
+        assert_eq!(capture.wait().success().written, 500);
+
+        let statistics = statistics(&path);
+        let clock = &statistics.last().expect("statistics at the end").clock;
+        assert_eq!(clock.counter.is_some(), source == "tsc");
+        assert!(!clock.samples.is_empty());
+        assert_eq!(clock.samples[0].tsc.is_some(), source == "tsc");
+        let packets: Vec<_> = packets(&path).collect();
+        assert_eq!(packets.len(), 500);
+        for pair in packets.windows(2) {
+            let raw = |packet: &Packet| packet.raw.expect("a raw stamp");
+            let interval = interval_ns(raw(&pair[0]), raw(&pair[1]), clock.counter.as_ref());
+            let times = pair[1].time.0.wrapping_sub(pair[0].time.0).cast_signed();
+            let off = interval.abs_diff(times);
+            assert!(
+                off <= 2 * clock.host_bound_ns,
+                "{source}: {interval} {times}"
+            );
+        }
+        peers::agree_on(&path, 500);
+    }
+}
+
+/// Without the option nothing is added.
+#[test]
+fn raw_stamps_are_left_out_by_default() {
+    let Some(_turn) = root("raw_stamps_are_left_out") else {
+        return;
+    };
+    let bench = Bench::new("noraw");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 64);
+    let capture = capture_on(&bench.rx, &path).with(["--clock", "tsc", "-c", "5"]);
+    let capture = capture.ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..5, 0);
+    capture.wait().success();
+    assert!(packets(&path).all(|packet| packet.raw.is_none()));
+}
