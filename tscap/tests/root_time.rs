@@ -213,11 +213,49 @@ fn frames_without_an_ethernet_header_are_counted() {
     // No Ethernet device delivers such a frame, and the command refuses others:
     // so the program alone, on a TUN device.
     let mut tun = Tun::new(&Arc::new(Netns::new("too-short")), "tun0");
-    let cpus = process::cpus();
-    let ring_cpus: Vec<u32> = cpus.iter().map(|cpu| *cpu as u32).collect();
+    let loaded = attached(StampSource::Ktime, &tun);
+    for length in [1, 10, 13, 14, 60] {
+        tun.receive(&vec![0x45; length]);
+    }
+    assert_eq!(loaded.counters.seen().expect("counters"), 5);
+    let losses = loaded.counters.losses(tun.port.index).expect("counters");
+    assert_eq!((losses.too_short, losses.total()), (3, 3));
+}
+
+/// A CPU whose TSC event is gone, as after it was taken offline and put back.
+#[test]
+fn frames_without_a_stamp_are_counted() {
+    let Some(_turn) = root("frames_without_a_stamp") else {
+        return;
+    };
+    let mut tun = Tun::new(&Arc::new(Netns::new("no-stamp")), "tun0");
+    let mut loaded = attached(StampSource::Tsc, &tun);
+    let frame = [0x45; 60];
+    for _ in 0..5 {
+        tun.receive(&frame);
+    }
+    let losses = loaded.counters.losses(tun.port.index).expect("counters");
+    assert_eq!((losses.no_stamp, losses.total()), (5, 5));
+
+    let _events = loaded
+        .open_tsc_events(&all_cpus())
+        .expect("open the events");
+    tun.receive(&frame);
+    assert_eq!(loaded.counters.seen().expect("counters"), 6);
+    let losses = loaded.counters.losses(tun.port.index).expect("counters");
+    assert_eq!(losses.total(), 5);
+}
+
+fn all_cpus() -> Vec<u32> {
+    process::cpus().iter().map(|cpu| *cpu as u32).collect()
+}
+
+/// The program alone, on a device that the command would refuse.
+fn attached(source: StampSource, tun: &Tun) -> Loaded {
+    let ring_cpus = all_cpus();
     let options = LoadOptions {
         object: PROGRAMS,
-        program: program_name(StampSource::Ktime),
+        program: program_name(source),
         ring_bytes: 128 * 1024,
         ring_cpus: &ring_cpus,
         possible_cpus: ring_cpus.iter().max().expect("a CPU") + 1,
@@ -232,13 +270,7 @@ fn frames_without_an_ethernet_header_are_counted() {
         .netns
         .enter(|| program.attach_to_if_index(tun.port.index, XdpMode::Skb))
         .expect("attach");
-
-    for length in [1, 10, 13, 14, 60] {
-        tun.receive(&vec![0x45; length]);
-    }
-    assert_eq!(loaded.counters.seen().expect("counters"), 5);
-    let losses = loaded.counters.losses(tun.port.index).expect("counters");
-    assert_eq!((losses.too_short, losses.total()), (3, 3));
+    loaded
 }
 
 #[test]
