@@ -5,10 +5,17 @@
 pub mod affinity;
 pub mod bpf;
 pub mod caps;
+pub mod class_net;
+pub mod cpu_list;
 pub mod ethtool;
+pub mod irq;
+pub mod kernel_files;
+pub mod napi;
 pub mod netdev;
 pub mod perf;
+pub mod process;
 pub mod promisc;
+pub mod rps;
 pub mod system;
 pub mod timex;
 pub mod tsc;

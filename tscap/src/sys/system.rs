@@ -110,7 +110,7 @@ fn cpus(path: &'static str) -> Result<Vec<u32>, SystemError> {
 
 /// The kernel's list format ("0-3,5"), ascending. `None` if it is anything else,
 /// empty, or names a CPU beyond 65535 (the kernel stops at 8192, `NR_CPUS`).
-fn parse_cpu_list(list: &str) -> Option<Vec<u32>> {
+pub(super) fn parse_cpu_list(list: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for range in list.trim().split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

@@ -1,0 +1,190 @@
+//! The kernel's list of an interface's NAPIs, over generic netlink: family
+//! "netdev", command `napi-get` (`linux/netdev.h`).
+
+use std::io;
+
+use netlink_packet_core::{
+    DecodeError, NLM_F_DUMP, NLM_F_REQUEST, NLMSG_ALIGNTO, NLMSG_DONE, NLMSG_ERROR, NetlinkBuffer,
+    NlasIterator, parse_i32, parse_u16, parse_u32,
+};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
+
+/// `GENL_ID_CTRL` (`linux/genetlink.h`): the family that knows the others.
+const GENL_ID_CTRL: u16 = 0x10;
+/// `CTRL_CMD_GETFAMILY`.
+const CTRL_CMD_GETFAMILY: u8 = 3;
+/// `CTRL_ATTR_FAMILY_ID`, u16.
+const CTRL_ATTR_FAMILY_ID: u16 = 1;
+/// `CTRL_ATTR_FAMILY_NAME`, a string that ends with a zero.
+const CTRL_ATTR_FAMILY_NAME: u16 = 2;
+/// `NETDEV_FAMILY_NAME` (`linux/netdev.h`, like the rest).
+const NETDEV: &[u8] = b"netdev\0";
+/// `NETDEV_CMD_NAPI_GET`, since 6.8.
+const NETDEV_CMD_NAPI_GET: u8 = 11;
+/// `NETDEV_A_NAPI_IFINDEX`, u32.
+const NETDEV_A_NAPI_IFINDEX: u16 = 1;
+/// `NETDEV_A_NAPI_ID`, u32.
+const NETDEV_A_NAPI_ID: u16 = 2;
+
+/// Bytes of `struct genlmsghdr`: command, version, two reserved.
+const GENL_HEADER: usize = 4;
+/// Bytes of `struct nlmsghdr`.
+const HEADER: usize = 16;
+/// Receive buffer, bytes: more than the kernel puts into one datagram of an
+/// answer (32 KiB, `netlink_recvmsg`).
+const ANSWER_MAX: usize = 64 * 1024;
+
+/// The numbers of the NAPIs of an interface; `None` where the kernel can't tell.
+pub(super) fn napi_ids(ifindex: u32) -> io::Result<Option<Vec<u32>>> {
+    let socket = Socket::new(NETLINK_GENERIC)?;
+    let name = attribute(CTRL_ATTR_FAMILY_NAME, NETDEV);
+    let request = request(GENL_ID_CTRL, NLM_F_REQUEST, CTRL_CMD_GETFAMILY, &name);
+    let family = match ask(&socket, &request) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(None),
+        answer => numbers(&answer?, CTRL_ATTR_FAMILY_ID)?,
+    };
+    let Some(family) = family.first().and_then(|id| u16::try_from(*id).ok()) else {
+        return Ok(None);
+    };
+    let interface = attribute(NETDEV_A_NAPI_IFINDEX, &ifindex.to_ne_bytes());
+    let flags = NLM_F_REQUEST | NLM_F_DUMP;
+    let request = self::request(family, flags, NETDEV_CMD_NAPI_GET, &interface);
+    match ask(&socket, &request) {
+        // The family is older than the command.
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
+        answer => numbers(&answer?, NETDEV_A_NAPI_ID).map(Some),
+    }
+}
+
+/// An attribute, padded.
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = (4 + value.len()) as u16;
+    let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+    bytes.extend_from_slice(value);
+    bytes.resize(bytes.len().next_multiple_of(NLMSG_ALIGNTO as usize), 0);
+    bytes
+}
+
+/// A whole message with one attribute.
+fn request(kind: u16, flags: u16, command: u8, attribute: &[u8]) -> Vec<u8> {
+    let length = (HEADER + GENL_HEADER + attribute.len()) as u32;
+    let mut bytes = length.to_ne_bytes().to_vec();
+    bytes.extend_from_slice(&kind.to_ne_bytes());
+    bytes.extend_from_slice(&flags.to_ne_bytes());
+    // Sequence number and port, which the kernel fills in for itself.
+    bytes.extend_from_slice(&[0; 8]);
+    bytes.extend_from_slice(&[command, 1, 0, 0]);
+    bytes.extend_from_slice(attribute);
+    bytes
+}
+
+/// Sends a request; returns the attributes of each message of the answer.
+fn ask(socket: &Socket, request: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    // Port 0 is the kernel, which works on the request within these calls.
+    socket.send_to(request, &SocketAddr::new(0, 0), 0)?;
+    let mut answer = Answer::default();
+    while !answer.is_complete {
+        let mut datagram = Vec::with_capacity(ANSWER_MAX);
+        socket.recv_from(&mut datagram, 0)?;
+        answer.take(&datagram).map_err(io::Error::other)?;
+    }
+    match answer.refusal {
+        Some(errno) => Err(io::Error::from_raw_os_error(errno)),
+        None => Ok(answer.messages),
+    }
+}
+
+/// What has come in so far.
+#[derive(Debug, Default)]
+struct Answer {
+    messages: Vec<Vec<u8>>,
+    is_complete: bool,
+    refusal: Option<i32>,
+}
+
+impl Answer {
+    fn take(&mut self, datagram: &[u8]) -> Result<(), DecodeError> {
+        let mut rest = datagram;
+        while !rest.is_empty() && !self.is_complete {
+            let message = NetlinkBuffer::new_checked(rest)?;
+            let payload = message.payload();
+            match message.message_type() {
+                // Both start with an int: 0, or an errno made negative.
+                NLMSG_ERROR | NLMSG_DONE => {
+                    let code = payload.get(..4).map_or(Ok(0), parse_i32)?;
+                    self.refusal = (code != 0).then_some(code.saturating_neg());
+                    self.is_complete = true;
+                }
+                _ => {
+                    self.messages
+                        .push(payload.get(GENL_HEADER..).unwrap_or_default().to_vec());
+                    // A single answer comes as a single message.
+                    self.is_complete = message.flags() & (libc::NLM_F_MULTI as u16) == 0;
+                }
+            }
+            let length = (message.length() as usize).next_multiple_of(NLMSG_ALIGNTO as usize);
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        Ok(())
+    }
+}
+
+/// The numbers under attribute `kind`, of 16 or 32 bits, one of each message.
+fn numbers(messages: &[Vec<u8>], kind: u16) -> io::Result<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for message in messages {
+        for attribute in NlasIterator::new(message.as_slice()) {
+            let attribute = attribute.map_err(io::Error::other)?;
+            if attribute.kind() == kind {
+                let value = attribute.value();
+                let number = match value.len() {
+                    2 => parse_u16(value).map(u32::from),
+                    _ => parse_u32(value),
+                };
+                numbers.push(number.map_err(io::Error::other)?);
+            }
+        }
+    }
+    Ok(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MULTI: u16 = libc::NLM_F_MULTI as u16;
+
+    #[test]
+    fn a_listing_gives_one_number_a_message() {
+        let message = |id: u32| {
+            let mut attributes = attribute(NETDEV_A_NAPI_IFINDEX, &7u32.to_ne_bytes());
+            attributes.extend(attribute(NETDEV_A_NAPI_ID, &id.to_ne_bytes()));
+            request(30, MULTI, NETDEV_CMD_NAPI_GET, &attributes)
+        };
+        let mut answer = Answer::default();
+        answer
+            .take(&[message(8193), message(8194)].concat())
+            .unwrap();
+        assert!(!answer.is_complete);
+        let mut done = request(NLMSG_DONE, MULTI, 0, &[]);
+        done[HEADER..].fill(0);
+        answer.take(&done).unwrap();
+        assert!(answer.is_complete && answer.refusal.is_none());
+        let ids = numbers(&answer.messages, NETDEV_A_NAPI_ID).unwrap();
+        assert_eq!(ids, [8193, 8194]);
+    }
+
+    #[test]
+    fn refusals_and_rubbish_end_it() {
+        let mut answer = Answer::default();
+        let mut refusal = request(NLMSG_ERROR, 0, 0, &[]);
+        refusal[HEADER..].copy_from_slice(&(-libc::EOPNOTSUPP).to_ne_bytes());
+        answer.take(&refusal).unwrap();
+        assert_eq!(answer.refusal, Some(libc::EOPNOTSUPP));
+        for rubbish in [&[1u8][..], &[0; 16], &[0xff; 40]] {
+            assert!(Answer::default().take(rubbish).is_err(), "{rubbish:?}");
+        }
+        assert!(numbers(&[vec![1, 2, 3]], 1).is_err());
+        assert!(numbers(&[attribute(1, &[0; 3])], 1).is_err());
+    }
+}

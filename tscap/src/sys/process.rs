@@ -1,0 +1,67 @@
+//! What procfs tells about a process: enough to know it again.
+
+use super::kernel_files::{KernelFileError, KernelFiles, read, read_if_there};
+
+/// When a process or thread was started, in clock ticks since boot; together
+/// with its number that names it for as long as the machine runs. `None` when
+/// there is no such process any more, or only its exit status is left.
+pub fn started(files: &KernelFiles, pid: u32) -> Result<Option<u64>, KernelFileError> {
+    let stat = read_if_there(&files.proc(format!("{pid}/stat")))?;
+    Ok(stat.as_deref().and_then(start_of))
+}
+
+/// The name of a process, or nothing if it is gone. Kernel threads have theirs
+/// whole since 5.17, longer than the 15 bytes of others (`proc_task_name`,
+/// fs/proc/array.c).
+pub fn name(files: &KernelFiles, pid: u32) -> Result<Option<String>, KernelFileError> {
+    read_if_there(&files.proc(format!("{pid}/comm")))
+}
+
+/// Names this boot of the machine.
+pub fn boot_id(files: &KernelFiles) -> Result<String, KernelFileError> {
+    read(&files.proc("sys/kernel/random/boot_id"))
+}
+
+/// Field 22 of `/proc/<pid>/stat` (proc_pid_stat(5)) unless the state, field 3,
+/// says that it is dead.
+fn start_of(stat: &str) -> Option<u64> {
+    // The name, field 2, may hold anything, also parentheses.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_is_found_behind_any_name() {
+        let stat = |name: &str, state: &str| {
+            format!("7 ({name}) {state} 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 8 9 10")
+        };
+        assert_eq!(start_of(&stat("tscap", "S")), Some(4711));
+        assert_eq!(start_of(&stat("a) R 1 (", "R")), Some(4711));
+        assert_eq!(start_of(&stat("tscap", "Z")), None);
+        assert_eq!(start_of("7 (tscap) S 1"), None);
+        assert_eq!(start_of(""), None);
+    }
+
+    #[test]
+    fn this_process_is_known_and_others_are_not() {
+        let files = KernelFiles::live();
+        let own = std::process::id();
+        let first = started(&files, own).unwrap();
+        assert!(first.is_some());
+        assert_eq!(first, started(&files, own).unwrap());
+        // Beyond PID_MAX_LIMIT (linux/threads.h).
+        assert_eq!(started(&files, 1 << 30).unwrap(), None);
+        assert_eq!(name(&files, 1 << 30).unwrap(), None);
+        assert!(name(&files, own).unwrap().is_some());
+        assert_eq!(boot_id(&files).unwrap().len(), 36);
+    }
+}
