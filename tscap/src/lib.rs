@@ -1,10 +1,12 @@
 //! Packet capture for Linux whose every timestamp can be trusted.
 //!
 //! Folders: `cli` (arguments to plans), `command` (one runner a command), `xdp`
-//! (load, attach, count), `ring` (shared memory), `engine` (the converter
+//! (load, attach, count), `changes` (what must be given back, and its journal), `ring` (shared memory), `engine` (the converter
 //! thread), `clock` (raw stamps to wall clock), `pcapng` (the file), `sys` (the
 //! operating system). Unsafe code lives in `ring` and `sys` only.
 
+mod causes;
+pub mod changes;
 pub mod cli;
 pub mod clock;
 pub mod command;

@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::causes::with_causes;
+
 /// A command that ended in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -56,17 +58,8 @@ impl Failure {
 
     /// The whole chain of causes in one line.
     pub fn chain(&self) -> String {
-        let mut chain = self.what.clone();
-        let mut next = self.source.as_deref().map(|error| error as &dyn Error);
-        while let Some(error) = next {
-            let text = error.to_string();
-            // Some libraries repeat the cause in their own text.
-            if !chain.ends_with(&text) {
-                chain = format!("{chain}: {text}");
-            }
-            next = error.source();
-        }
-        chain
+        let source = self.source.as_deref().map(|error| error as &dyn Error);
+        with_causes(self.what.as_str(), source)
     }
 }
 

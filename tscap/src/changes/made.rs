@@ -1,0 +1,136 @@
+//! The changes of this process, in force until the guard is dropped.
+
+use std::collections::BTreeSet;
+use std::error::Error as _;
+
+use super::{Change, ChangeError, GivenBack, Journal, JournalError, JournalFolder};
+use crate::causes::with_causes;
+use crate::sys::kernel_files::KernelFiles;
+
+/// A change that could not be made.
+#[derive(Debug)]
+pub struct Refused {
+    /// Which.
+    pub change: Change,
+    /// Why.
+    pub error: ChangeError,
+}
+
+/// Changes in force. They are given back on drop, the last one first.
+#[derive(Debug)]
+pub struct Changes {
+    folder: JournalFolder,
+    files: KernelFiles,
+    /// None before the first change.
+    journal: Option<Journal>,
+}
+
+impl Changes {
+    /// None yet.
+    pub fn new(folder: JournalFolder, files: KernelFiles) -> Self {
+        Self {
+            folder,
+            files,
+            journal: None,
+        }
+    }
+
+    /// Where procfs and sysfs are.
+    pub fn files(&self) -> &KernelFiles {
+        &self.files
+    }
+
+    /// Journals `changes`, then makes each of them. Returns those that the
+    /// kernel refused; they leave no trace.
+    ///
+    /// # Errors
+    /// If they can't be journalled; then none of them is made.
+    pub fn make(&mut self, changes: Vec<Change>) -> Result<Vec<Refused>, JournalError> {
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut journal = match &self.journal {
+            Some(journal) => journal.clone(),
+            None => self.folder.journal_of(std::process::id())?,
+        };
+        let first = journal.changes.len();
+        journal.changes.extend(changes);
+        self.folder.write(&journal)?;
+
+        let mut refused = Vec::new();
+        let planned = journal.changes.split_off(first);
+        for mut change in planned.iter().cloned() {
+            match change.make(&self.files) {
+                Ok(()) => {
+                    // The kernel may take less than it was given: RPS leaves out
+                    // isolated CPUs (`rps_cpumask_housekeeping`).
+                    if let Ok(Some(now)) = change.now(&self.files) {
+                        change.new = now;
+                    }
+                    journal.changes.push(change);
+                }
+                Err(error) => refused.push(Refused { change, error }),
+            }
+        }
+        let is_as_planned = journal.changes[first..] == planned;
+        self.journal = Some(journal);
+        match &self.journal {
+            Some(journal) if !is_as_planned => self.folder.write(journal)?,
+            _ => {}
+        }
+        Ok(refused)
+    }
+
+    /// Gives everything back and says what went wrong.
+    fn give_back(&mut self) -> Vec<String> {
+        let Some(mut journal) = self.journal.take() else {
+            return Vec::new();
+        };
+        let mut problems = Vec::new();
+        let mut owed = Vec::new();
+        let mut gone = BTreeSet::new();
+        for change in journal.changes.drain(..).rev() {
+            match change.give_back(&self.files) {
+                GivenBack::Restored | GivenBack::Already => {}
+                // Poll threads and interrupts come and go with the driver's
+                // queues, which it may remake when XDP is detached.
+                GivenBack::Gone if !change.setting.is_of_a_namespace() => {}
+                GivenBack::Gone => {
+                    gone.insert(change.interface.name);
+                }
+                GivenBack::LeftAlone { now } => problems.push(change.left_alone(&now)),
+                GivenBack::Elsewhere => owed.push(change),
+                GivenBack::Failed(error) => {
+                    let what = format!("cannot restore the {change}");
+                    problems.push(with_causes(what, Some(&error)));
+                    owed.push(change);
+                }
+            }
+        }
+        problems.extend(gone.iter().map(|interface| {
+            format!(
+                "{interface} is not here any more to be restored: if it moved to another network namespace, it has kept the changes"
+            )
+        }));
+        let done = if owed.is_empty() {
+            self.folder.remove(&journal)
+        } else {
+            owed.reverse();
+            journal.changes = owed;
+            self.folder.write(&journal)
+        };
+        problems.extend(
+            done.err()
+                .map(|error| with_causes(error.to_string(), error.source())),
+        );
+        problems
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        for problem in self.give_back() {
+            eprintln!("warning: {problem}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What tscap changes on the machine for the time of a capture and nobody but
+//! tscap would give back: affinities, steering, offloads.
+//!
+//! Each change is written into a journal, a file of this process in
+//! [`JournalFolder`], before it is made; the journal goes away when the old
+//! values are back. So a process that is killed leaves a journal, by which
+//! `tscap restore` knows what it owes. (XDP programs and promiscuous mode need
+//! none: the kernel takes them back from a dead process.)
+
+mod change;
+mod journal;
+mod made;
+
+pub use change::{Change, ChangeError, GivenBack, InterfaceId, Setting};
+pub use journal::{Journal, JournalError, JournalFolder, State};
+pub use made::{Changes, Refused};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,358 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use super::*;
+use crate::sys::kernel_files::KernelFiles;
+use crate::sys::process;
+
+/// A recorded machine with this process running on it, and a folder for
+/// journals: eth0 has number 2, two queues and interrupts 38 and 40.
+struct Machine {
+    root: tempfile::TempDir,
+    files: KernelFiles,
+    folder: JournalFolder,
+}
+
+const RUNNING: u64 = 4711;
+
+impl Machine {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let files = KernelFiles::below(root.path());
+        let folder = JournalFolder::at(&root.path().join("journals"), &files);
+        let machine = Self {
+            root,
+            files,
+            folder,
+        };
+        machine.put("proc/sys/kernel/random/boot_id", "boot-1");
+        machine.put(
+            "proc/interrupts",
+            " 38:  1  0  PCI-MSIX 1-edge  virtio2-input.0\n 40:  1  0  PCI-MSIX 3-edge  virtio2-input.1",
+        );
+        machine.put("proc/irq/38/smp_affinity_list", "0-1");
+        machine.put("proc/irq/40/smp_affinity_list", "1");
+        machine.put("sys/class/net/eth0/ifindex", "2");
+        machine.put("sys/class/net/eth0/queues/rx-0/rps_cpus", "0");
+        machine.put("sys/class/net/eth0/queues/rx-0/rps_flow_cnt", "0");
+        machine.run(std::process::id(), RUNNING);
+        machine
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.root.path().join(path)
+    }
+
+    fn put(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{text}\n")).unwrap();
+    }
+
+    fn get(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap().trim().into()
+    }
+
+    /// Makes process `pid` run, started at `started`.
+    fn run(&self, pid: u32, started: u64) {
+        let stat = format!("{pid} (tscap) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {started} 0");
+        self.put(&format!("proc/{pid}/stat"), &stat);
+        assert_eq!(process::started(&self.files, pid).unwrap(), Some(started));
+    }
+
+    fn end(&self, pid: u32) {
+        fs::remove_dir_all(self.path(&format!("proc/{pid}"))).unwrap();
+    }
+
+    fn interface(&self) -> InterfaceId {
+        InterfaceId::here("eth0", 2).unwrap()
+    }
+
+    fn plan(&self, setting: Setting, new: &str) -> Option<Change> {
+        Change::plan(&self.files, &self.interface(), setting, new.into()).unwrap()
+    }
+
+    fn irq(&self, irq: u32, queue: u32, new: &str) -> Change {
+        let name = format!("virtio2-input.{queue}");
+        self.plan(Setting::IrqAffinity { irq, name }, new).unwrap()
+    }
+
+    fn rps(&self, new: &str) -> Change {
+        self.plan(Setting::Rps { queue: 0 }, new).unwrap()
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::new(self.folder.clone(), self.files.clone())
+    }
+
+    fn journals(&self) -> Vec<Journal> {
+        let all = self.folder.all().unwrap();
+        all.into_iter().map(Result::unwrap).collect()
+    }
+}
+
+const AFFINITY: &str = "proc/irq/38/smp_affinity_list";
+const RPS: &str = "sys/class/net/eth0/queues/rx-0/rps_cpus";
+
+#[test]
+fn changes_are_journalled_made_and_given_back() {
+    let machine = Machine::new();
+    let mut changes = machine.changes();
+    assert!(changes.make(Vec::new()).unwrap().is_empty());
+    assert!(machine.journals().is_empty(), "nothing changed, no journal");
+
+    let refused = changes
+        .make(vec![machine.irq(38, 0, "1"), machine.rps("0,33")])
+        .unwrap();
+    assert!(refused.is_empty());
+    assert_eq!(machine.get(AFFINITY), "1");
+    assert_eq!(machine.get(RPS), "00000002,00000001");
+    let flows = machine.plan(Setting::RpsFlows { queue: 0 }, "8").unwrap();
+    changes.make(vec![flows]).unwrap();
+
+    let journals = machine.journals();
+    assert_eq!(journals.len(), 1);
+    let journal = &journals[0];
+    assert_eq!(
+        (journal.pid, journal.started),
+        (std::process::id(), RUNNING)
+    );
+    let recorded: Vec<_> = journal
+        .changes
+        .iter()
+        .map(|change| (change.old.as_str(), change.new.as_str()))
+        .collect();
+    assert_eq!(recorded, [("0-1", "1"), ("", "0,33"), ("0", "8")]);
+    assert!(journal.changes[0].path.ends_with(AFFINITY));
+    assert_eq!(machine.folder.state(journal).unwrap(), State::Live);
+
+    drop(changes);
+    assert_eq!(machine.get(AFFINITY), "0-1");
+    assert_eq!(machine.get(RPS), "00000000");
+    assert!(machine.journals().is_empty());
+}
+
+#[test]
+fn journals_are_private_files_that_people_can_read() {
+    let machine = Machine::new();
+    let mut changes = machine.changes();
+    changes.make(vec![machine.irq(38, 0, "1")]).unwrap();
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(machine.path("journals")), 0o700);
+    let path = machine.folder.file(&machine.journals()[0]);
+    assert_eq!(mode(path.clone()), 0o600);
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    assert_eq!(json["v"], 1);
+    assert_eq!(json["boot_id"], "boot-1");
+    let change = &json["changes"][0];
+    assert_eq!(change["kind"], "irq_affinity");
+    assert_eq!(change["interface"]["name"], "eth0");
+    assert_eq!(
+        (&change["old"], &change["new"]),
+        (&"0-1".into(), &"1".into())
+    );
+    assert_eq!(fs::read_dir(machine.path("journals")).unwrap().count(), 1);
+}
+
+#[test]
+fn nothing_is_changed_without_a_journal() {
+    let machine = Machine::new();
+    let change = machine.irq(38, 0, "1");
+    // A file where the folder should be.
+    machine.put("journals", "");
+    let error = machine.changes().make(vec![change.clone()]).unwrap_err();
+    assert!(matches!(error, JournalError::NotPrivate { .. }), "{error}");
+    assert_eq!(machine.get(AFFINITY), "0-1");
+    fs::remove_file(machine.path("journals")).unwrap();
+    // A folder that others can write to.
+    fs::create_dir(machine.path("journals")).unwrap();
+    let open = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(machine.path("journals"), open).unwrap();
+    let error = machine.changes().make(vec![change.clone()]).unwrap_err();
+    assert!(matches!(error, JournalError::NotPrivate { .. }), "{error}");
+    assert!(machine.folder.all().is_err(), "not to be trusted either");
+    // No place for the folder.
+    let nowhere = JournalFolder::at(&machine.path("none/journals"), &machine.files);
+    let mut changes = Changes::new(nowhere, machine.files.clone());
+    let error = changes.make(vec![change]).unwrap_err();
+    assert!(error.to_string().contains("none/journals"), "{error}");
+    assert_eq!(machine.get(AFFINITY), "0-1");
+}
+
+#[test]
+fn what_the_kernel_refuses_leaves_no_trace() {
+    let machine = Machine::new();
+    let mut changes = machine.changes();
+    let gone = machine.irq(40, 1, "0");
+    let kept = machine.irq(38, 0, "1");
+    fs::remove_file(machine.path("proc/irq/40/smp_affinity_list")).unwrap();
+    let refused = changes.make(vec![gone, kept.clone()]).unwrap();
+    assert_eq!(refused.len(), 1);
+    assert!(
+        refused[0].error.to_string().contains("irq/40"),
+        "{refused:?}"
+    );
+    assert_eq!(machine.journals()[0].changes, [kept]);
+}
+
+#[test]
+fn no_change_where_there_is_nothing_to_change() {
+    let machine = Machine::new();
+    let name = || "virtio2-input.0".to_owned();
+    let irq = |irq, name| machine.plan(Setting::IrqAffinity { irq, name }, "0-1");
+    assert_eq!(irq(38, name()), None, "it has this value");
+    assert_eq!(irq(39, name()), None, "no such interrupt");
+    assert_eq!(irq(40, name()), None, "another interrupt by now");
+    assert_eq!(machine.plan(Setting::Rps { queue: 7 }, "0"), None);
+    machine.put(AFFINITY, "all of them");
+    let setting = Setting::IrqAffinity {
+        irq: 38,
+        name: name(),
+    };
+    let error = Change::plan(&machine.files, &machine.interface(), setting, "0".into());
+    assert!(matches!(error, Err(ChangeError::Value { .. })), "{error:?}");
+}
+
+#[test]
+fn what_became_of_it_decides_what_is_given_back() {
+    let machine = Machine::new();
+    let change = machine.irq(38, 0, "1");
+    let given_back = || change.give_back(&machine.files);
+    assert!(matches!(given_back(), GivenBack::Already), "never made");
+    machine.put(AFFINITY, "1");
+    assert!(matches!(given_back(), GivenBack::Restored));
+    assert_eq!(machine.get(AFFINITY), "0-1");
+    machine.put(AFFINITY, "0");
+    assert!(matches!(given_back(), GivenBack::LeftAlone { now } if now == "0"));
+    assert_eq!(machine.get(AFFINITY), "0");
+    machine.put(AFFINITY, "?");
+    assert!(matches!(
+        given_back(),
+        GivenBack::Failed(ChangeError::Value { .. })
+    ));
+    machine.put("proc/interrupts", " 38:  1  0  PCI-MSIX 1-edge  nvme0q1");
+    machine.put(AFFINITY, "1");
+    assert!(
+        matches!(given_back(), GivenBack::Gone),
+        "the number was reused"
+    );
+    assert_eq!(machine.get(AFFINITY), "1");
+}
+
+#[test]
+fn an_interface_is_known_by_its_number() {
+    let machine = Machine::new();
+    let change = machine.rps("1");
+    let folder = machine.path("sys/class/net/eth0");
+    machine.put(RPS, "2");
+    fs::rename(&folder, folder.with_file_name("lan0")).unwrap();
+    assert!(matches!(
+        change.give_back(&machine.files),
+        GivenBack::Restored
+    ));
+    let renamed = "sys/class/net/lan0/queues/rx-0/rps_cpus";
+    assert_eq!(machine.get(renamed), "00000000");
+    // Another interface has taken the name.
+    machine.put(renamed, "2");
+    machine.put("sys/class/net/lan0/ifindex", "3");
+    assert!(matches!(change.give_back(&machine.files), GivenBack::Gone));
+    assert_eq!(machine.get(renamed), "2");
+    let mut elsewhere = change;
+    elsewhere.interface.netns += 1;
+    assert!(matches!(
+        elsewhere.give_back(&machine.files),
+        GivenBack::Elsewhere
+    ));
+    // Interrupts are the same in every namespace.
+    let mut irq = machine.irq(38, 0, "1");
+    irq.interface.netns += 1;
+    assert!(matches!(irq.give_back(&machine.files), GivenBack::Already));
+}
+
+#[test]
+fn poll_threads_are_known_by_their_start() {
+    // A real thread: affinities are system calls. This test's own.
+    let machine = Machine::new();
+    let pid = nix::unistd::gettid().as_raw().cast_unsigned();
+    machine.run(pid, 99);
+    let cpus = crate::sys::affinity::allowed_cpus().unwrap();
+    let last = cpus.last().unwrap().to_string();
+    let setting = |started| Setting::NapiAffinity {
+        pid,
+        started,
+        name: "napi/eth0-12".into(),
+    };
+    assert_eq!(
+        machine.plan(setting(98), &last),
+        None,
+        "a number used again"
+    );
+    let Some(change) = machine.plan(setting(99), &last) else {
+        return; // With one CPU there is nothing to pin to.
+    };
+    let mut changes = machine.changes();
+    assert!(changes.make(vec![change.clone()]).unwrap().is_empty());
+    assert_eq!(change.now(&machine.files).unwrap(), Some(last));
+    drop(changes);
+    assert_eq!(crate::sys::affinity::allowed_cpus().unwrap(), cpus);
+}
+
+#[test]
+fn a_journal_is_live_left_or_of_another_boot() {
+    let machine = Machine::new();
+    machine.run(77, 5);
+    let journal = machine.folder.journal_of(77).unwrap();
+    machine.folder.write(&journal).unwrap();
+    let state = || machine.folder.state(&journal).unwrap();
+    assert_eq!(state(), State::Live);
+    machine.run(77, 6);
+    assert_eq!(state(), State::Left, "the number was used again");
+    machine.end(77);
+    assert_eq!(state(), State::Left);
+    machine.put("proc/sys/kernel/random/boot_id", "boot-2");
+    assert_eq!(state(), State::OtherBoot);
+    machine.folder.remove(&journal).unwrap();
+    machine.folder.remove(&journal).unwrap();
+    assert!(machine.journals().is_empty());
+    let error = machine.folder.journal_of(77).unwrap_err();
+    assert!(matches!(error, JournalError::NoProcess));
+}
+
+#[test]
+fn the_latest_journal_comes_first_and_rubbish_is_named() {
+    let machine = Machine::new();
+    for (pid, started) in [(10, 500), (20, 300), (30, 400)] {
+        machine.run(pid, started);
+        let journal = machine.folder.journal_of(pid).unwrap();
+        machine.folder.write(&journal).unwrap();
+    }
+    let pids = |all: &[Result<Journal, JournalError>]| {
+        let journals = all.iter().flatten().map(|journal| journal.pid);
+        journals.collect::<Vec<_>>()
+    };
+    assert_eq!(pids(&machine.folder.all().unwrap()), [10, 30, 20]);
+    machine.put("journals/9-9.json", "{\"v\":1");
+    let future = fs::read_to_string(machine.path("journals/10-500.json")).unwrap();
+    let future = future.replace("\"v\": 1", "\"v\": 2");
+    machine.put("journals/10-500.json", &future);
+    machine.put("journals/10-500.new", "half");
+    let all = machine.folder.all().unwrap();
+    assert_eq!(pids(&all), [30, 20]);
+    let errors = all.iter().filter_map(|journal| journal.as_ref().err());
+    let mut names: Vec<_> = errors.map(ToString::to_string).collect();
+    names.sort();
+    assert!(names[0].contains("10-500.json") && names[1].contains("9-9.json"));
+}
+
+#[test]
+fn what_cannot_be_given_back_stays_in_the_journal() {
+    let machine = Machine::new();
+    let mut changes = machine.changes();
+    let all = vec![machine.irq(38, 0, "1"), machine.rps("1")];
+    changes.make(all.clone()).unwrap();
+    machine.put(AFFINITY, "?");
+    drop(changes);
+    assert_eq!(machine.get(RPS), "00000000");
+    assert_eq!(machine.journals()[0].changes, all[..1]);
+}
