@@ -68,6 +68,7 @@ fn help_says_received_frames_only() {
         "--packet-meta",
         "--ring-size",
         "--converter-cpu",
+        "--rx-cpu",
         "--list-interfaces",
     ] {
         assert!(help.contains(option), "{option} is not in\n{help}");

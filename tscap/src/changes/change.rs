@@ -2,14 +2,13 @@
 
 use std::fmt;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 
 use serde::{Deserialize, Serialize};
 
 use crate::sys::ethtool::{self, EthtoolError};
 use crate::sys::kernel_files::{self, KernelFileError, KernelFiles};
 use crate::sys::netdev::{self, NetdevError};
-use crate::sys::{affinity, class_net, cpu_list, irq, process, rps};
+use crate::sys::{affinity, class_net, cpu_list, irq, netns, process, rps};
 
 /// The interface on whose account a setting was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,17 +27,9 @@ impl InterfaceId {
         Ok(Self {
             name: name.to_owned(),
             ifindex,
-            netns: netns_here()?,
+            netns: netns::here()?,
         })
     }
-
-    fn is_here(&self) -> bool {
-        netns_here().is_ok_and(|here| here == self.netns)
-    }
-}
-
-fn netns_here() -> io::Result<u64> {
-    Ok(std::fs::metadata("/proc/thread-self/ns/net")?.ino())
 }
 
 /// What can be changed. The values of each are text, in one form only, so that
@@ -171,6 +162,12 @@ impl Change {
         Ok((change.old != change.new).then_some(change))
     }
 
+    /// Whether it can be given back from this network namespace.
+    pub fn is_here(&self) -> bool {
+        let is_of_here = || netns::here().is_ok_and(|here| here == self.interface.netns);
+        !self.setting.is_of_a_namespace() || is_of_here()
+    }
+
     /// The value now; `None` if what it was is gone.
     pub fn now(&self, files: &KernelFiles) -> Result<Option<String>, ChangeError> {
         let Some(interface) = self.interface_now(files)? else {
@@ -258,10 +255,18 @@ impl Change {
         shown(&self.old)
     }
 
+    /// The new one.
+    pub fn new_shown(&self) -> &str {
+        shown(&self.new)
+    }
+
     /// Gives the old value back, unless somebody else has set another one.
     pub fn give_back(&self, files: &KernelFiles) -> GivenBack {
-        if self.setting.is_of_a_namespace() && !self.interface.is_here() {
-            return GivenBack::Elsewhere;
+        if !self.is_here() {
+            return match netns::exists(files, self.interface.netns) {
+                true => GivenBack::Elsewhere,
+                false => GivenBack::Gone,
+            };
         }
         match self.now(files) {
             Ok(None) => GivenBack::Gone,
@@ -306,6 +311,19 @@ impl Setting {
         }
     }
 
+    /// What it is, for people.
+    pub fn of(&self, interface: &str) -> String {
+        match self {
+            Self::IrqAffinity { irq, name } => {
+                format!("CPUs of interrupt {irq} ({name}) of {interface}")
+            }
+            Self::Rps { queue } => format!("RPS CPUs of {interface}'s queue {queue}"),
+            Self::RpsFlows { queue } => format!("RPS flow table of {interface}'s queue {queue}"),
+            Self::NapiAffinity { pid, name, .. } => format!("CPUs of poll thread {pid} ({name})"),
+            Self::Offload { name } => format!("offload {name} of {interface}"),
+        }
+    }
+
     fn path(&self, files: &KernelFiles, interface: &str) -> String {
         match self {
             Self::IrqAffinity { irq, .. } => irq::affinity_file(files, *irq).display().to_string(),
@@ -346,20 +364,7 @@ impl ChangeError {
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let interface = &self.interface.name;
-        match &self.setting {
-            Setting::IrqAffinity { irq, name } => {
-                write!(f, "CPUs of interrupt {irq} ({name}) of {interface}")
-            }
-            Setting::Rps { queue } => write!(f, "RPS CPUs of {interface}'s queue {queue}"),
-            Setting::RpsFlows { queue } => {
-                write!(f, "RPS flow table of {interface}'s queue {queue}")
-            }
-            Setting::NapiAffinity { pid, name, .. } => {
-                write!(f, "CPUs of poll thread {pid} ({name})")
-            }
-            Setting::Offload { name } => write!(f, "offload {name} of {interface}"),
-        }
+        f.write_str(&self.setting.of(&self.interface.name))
     }
 }
 

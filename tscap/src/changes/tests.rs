@@ -1,68 +1,40 @@
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 
 use super::*;
 use crate::sys::kernel_files::KernelFiles;
-use crate::sys::process;
+use crate::sys::recorded::Recorded;
 
 /// A recorded machine with this process running on it, and a folder for
 /// journals: eth0 has number 2, two queues and interrupts 38 and 40.
 struct Machine {
-    root: tempfile::TempDir,
+    recorded: Recorded,
     files: KernelFiles,
     folder: JournalFolder,
+}
+
+impl std::ops::Deref for Machine {
+    type Target = Recorded;
+
+    fn deref(&self) -> &Recorded {
+        &self.recorded
+    }
 }
 
 const RUNNING: u64 = 4711;
 
 impl Machine {
     fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        let files = KernelFiles::below(root.path());
-        let folder = JournalFolder::at(&root.path().join("journals"), &files);
-        let machine = Self {
-            root,
+        let recorded = Recorded::virtio();
+        recorded.put(AFFINITY, "0-1");
+        recorded.run(std::process::id(), RUNNING);
+        let files = recorded.files.clone();
+        Self {
+            folder: JournalFolder::at(&recorded.path("journals"), &files),
             files,
-            folder,
-        };
-        machine.put("proc/sys/kernel/random/boot_id", "boot-1");
-        machine.put(
-            "proc/interrupts",
-            " 38:  1  0  PCI-MSIX 1-edge  virtio2-input.0\n 40:  1  0  PCI-MSIX 3-edge  virtio2-input.1",
-        );
-        machine.put("proc/irq/38/smp_affinity_list", "0-1");
-        machine.put("proc/irq/40/smp_affinity_list", "1");
-        machine.put("sys/class/net/eth0/ifindex", "2");
-        machine.put("sys/class/net/eth0/queues/rx-0/rps_cpus", "0");
-        machine.put("sys/class/net/eth0/queues/rx-0/rps_flow_cnt", "0");
-        machine.run(std::process::id(), RUNNING);
-        machine
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.root.path().join(path)
-    }
-
-    fn put(&self, path: &str, text: &str) {
-        let path = self.path(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("{text}\n")).unwrap();
-    }
-
-    fn get(&self, path: &str) -> String {
-        fs::read_to_string(self.path(path)).unwrap().trim().into()
-    }
-
-    /// Makes process `pid` run, started at `started`.
-    fn run(&self, pid: u32, started: u64) {
-        let stat = format!("{pid} (tscap) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {started} 0");
-        self.put(&format!("proc/{pid}/stat"), &stat);
-        assert_eq!(process::started(&self.files, pid).unwrap(), Some(started));
-    }
-
-    fn end(&self, pid: u32) {
-        fs::remove_dir_all(self.path(&format!("proc/{pid}"))).unwrap();
+            recorded,
+        }
     }
 
     fn interface(&self) -> InterfaceId {
@@ -78,7 +50,7 @@ impl Machine {
         self.plan(Setting::IrqAffinity { irq, name }, new).unwrap()
     }
 
-    fn rps(&self, new: &str) -> Change {
+    fn steer(&self, new: &str) -> Change {
         self.plan(Setting::Rps { queue: 0 }, new).unwrap()
     }
 
@@ -103,7 +75,7 @@ fn changes_are_journalled_made_and_given_back() {
     assert!(machine.journals().is_empty(), "nothing changed, no journal");
 
     let refused = changes
-        .make(vec![machine.irq(38, 0, "1"), machine.rps("0,33")])
+        .make(vec![machine.irq(38, 0, "1"), machine.steer("0,33")])
         .unwrap();
     assert!(refused.is_empty());
     assert_eq!(machine.get(AFFINITY), "1");
@@ -184,7 +156,7 @@ fn nothing_is_changed_without_a_journal() {
 fn what_the_kernel_refuses_leaves_no_trace() {
     let machine = Machine::new();
     let mut changes = machine.changes();
-    let gone = machine.irq(40, 1, "0");
+    let gone = machine.irq(40, 1, "1");
     let kept = machine.irq(38, 0, "1");
     fs::remove_file(machine.path("proc/irq/40/smp_affinity_list")).unwrap();
     let refused = changes.make(vec![gone, kept.clone()]).unwrap();
@@ -243,7 +215,7 @@ fn what_became_of_it_decides_what_is_given_back() {
 #[test]
 fn an_interface_is_known_by_its_number() {
     let machine = Machine::new();
-    let change = machine.rps("1");
+    let change = machine.steer("1");
     let folder = machine.path("sys/class/net/eth0");
     machine.put(RPS, "2");
     fs::rename(&folder, folder.with_file_name("lan0")).unwrap();
@@ -259,11 +231,19 @@ fn an_interface_is_known_by_its_number() {
     assert!(matches!(change.give_back(&machine.files), GivenBack::Gone));
     assert_eq!(machine.get(renamed), "2");
     let mut elsewhere = change;
-    elsewhere.interface.netns += 1;
-    assert!(matches!(
-        elsewhere.give_back(&machine.files),
-        GivenBack::Elsewhere
-    ));
+    let here = elsewhere.interface.netns;
+    elsewhere.interface.netns = 1;
+    assert!(!elsewhere.is_here());
+    let given_back = elsewhere.give_back(&machine.files);
+    assert!(matches!(given_back, GivenBack::Gone), "nobody is in it");
+    // A process in it.
+    let net = machine.path("proc/77/ns/net");
+    fs::create_dir_all(net.parent().unwrap()).unwrap();
+    fs::write(&net, "").unwrap();
+    elsewhere.interface.netns = fs::metadata(net).unwrap().ino();
+    assert_ne!(elsewhere.interface.netns, here);
+    let given_back = elsewhere.give_back(&machine.files);
+    assert!(matches!(given_back, GivenBack::Elsewhere));
     // Interrupts are the same in every namespace.
     let mut irq = machine.irq(38, 0, "1");
     irq.interface.netns += 1;
@@ -349,7 +329,7 @@ fn the_latest_journal_comes_first_and_rubbish_is_named() {
 fn what_cannot_be_given_back_stays_in_the_journal() {
     let machine = Machine::new();
     let mut changes = machine.changes();
-    let all = vec![machine.irq(38, 0, "1"), machine.rps("1")];
+    let all = vec![machine.irq(38, 0, "1"), machine.steer("1")];
     changes.make(all.clone()).unwrap();
     machine.put(AFFINITY, "?");
     drop(changes);

@@ -107,9 +107,19 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "BYTES", value_parser = ring_bytes)]
     ring_size: Option<usize>,
 
-    /// CPU for the converter thread [default: the last one allowed]
+    /// CPU for the converter thread [default: the last one allowed that is not
+    /// in --rx-cpu]
     #[arg(long, value_name = "CPU")]
     converter_cpu: Option<u32>,
+
+    /// Receive on these CPUs (0, 2-3, 0,2): spread the interface's queue
+    /// interrupts over them for the capture, its poll threads where NAPI is
+    /// threaded, and RPS in generic mode; count the frames that come in elsewhere
+    ///
+    /// Everything is given back at the end. A run that is killed can't do that:
+    /// it leaves a journal in /run/tscap, by which `tscap restore` does.
+    #[arg(long, value_name = "CPUS", value_parser = units::cpus)]
+    rx_cpu: Option<units::Cpus>,
 }
 
 /// `--clock`
@@ -133,8 +143,8 @@ pub enum Offloads {
     /// Leave them as they are, and warn
     #[default]
     Keep,
-    /// Turn them off for the capture and restore them after it (a run that is
-    /// killed can't restore them)
+    /// Turn them off for the capture and restore them after it (after a run
+    /// that was killed, `tscap restore` does)
     Off,
 }
 
@@ -202,6 +212,8 @@ pub struct CapturePlan {
     pub ring_bytes: Option<usize>,
     /// CPU for the converter thread.
     pub converter_cpu: Option<u32>,
+    /// CPUs to receive on, each once; `None` to leave that as it is.
+    pub rx_cpus: Option<Vec<u32>>,
 }
 
 impl CaptureArgs {
@@ -247,6 +259,7 @@ impl CaptureArgs {
             packet_meta: self.packet_meta,
             ring_bytes: self.ring_size,
             converter_cpu: self.converter_cpu,
+            rx_cpus: self.rx_cpu.map(|cpus| cpus.0),
         })))
     }
 }

@@ -15,6 +15,8 @@ pub enum Plan {
     ListInterfaces,
     /// Capture.
     Capture(Box<CapturePlan>),
+    /// Give back what killed captures left changed.
+    Restore,
 }
 
 /// Packet capture whose every timestamp can be trusted
@@ -34,6 +36,15 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Capture(Box<CaptureArgs>),
+    /// Give back what a capture that was killed left changed
+    ///
+    /// A capture with --rx-cpu or --offloads off changes interrupt affinities,
+    /// receive packet steering, poll threads or offloads, and gives all of it
+    /// back when it ends, but not when it is killed (kill -9). The journal that
+    /// it left in /run/tscap says what was changed: this command gives the old
+    /// values back. What somebody else has changed since is left alone, and so
+    /// is what a running capture has changed.
+    Restore,
 }
 
 impl Cli {
@@ -41,6 +52,7 @@ impl Cli {
     pub fn into_plan(self) -> Result<Plan, clap::Error> {
         match self.command {
             Command::Capture(args) => args.into_plan(),
+            Command::Restore => Ok(Plan::Restore),
         }
     }
 }

@@ -11,7 +11,7 @@ fn plan(args: &str) -> Result<CapturePlan, String> {
     let plan = Cli::try_parse_from(words).and_then(Cli::into_plan);
     match plan.map_err(|error| error.to_string())? {
         Plan::Capture(plan) => Ok(*plan),
-        Plan::ListInterfaces => Err("a list".into()),
+        other => Err(format!("{other:?}")),
     }
 }
 
@@ -26,13 +26,14 @@ fn defaults_are_tcpdumps() {
     assert_eq!(plan.clock, StampSource::Ktime);
     assert_eq!(plan.xdp_mode, ModeChoice::Auto);
     assert_eq!(plan.verbosity, Verbosity::Normal);
+    assert_eq!(plan.rx_cpus, None);
 }
 
 #[test]
 fn every_option_reaches_the_plan() {
     let plan = plan(
         "-i a -i b -w - -s 96 -c 5 --duration 1m30s -p -q --json --clock tai --xdp-mode generic \
-         --offloads off --packet-meta --ring-size 16M --converter-cpu 1",
+         --offloads off --packet-meta --ring-size 16M --converter-cpu 1 --rx-cpu 0,2-3",
     )
     .unwrap();
     assert_eq!(plan.interfaces, ["a", "b"]);
@@ -46,6 +47,7 @@ fn every_option_reaches_the_plan() {
     assert_eq!(plan.offloads, Offloads::Off);
     assert_eq!(plan.ring_bytes, Some(16 << 20));
     assert_eq!(plan.converter_cpu, Some(1));
+    assert_eq!(plan.rx_cpus, Some(vec![0, 2, 3]));
 }
 
 #[test]
@@ -68,10 +70,19 @@ fn bad_arguments_are_named() {
         ("-i a -w f --duration 0", "--duration"),
         ("-i a -w f --clock sundial", "sundial"),
         ("-i a -w f -q -v", "--verbose"),
+        ("-i a -w f --rx-cpu 3-2", "backwards"),
+        ("-i a -w f --rx-cpu 1,1", "--rx-cpu"),
     ] {
         let error = plan(args).unwrap_err();
         assert!(error.contains(named), "{args}: {error}");
     }
+}
+
+#[test]
+fn restore_takes_nothing() {
+    let plan = |words: &[&str]| Cli::try_parse_from(words).and_then(Cli::into_plan);
+    assert_eq!(plan(&["tscap", "restore"]).unwrap(), Plan::Restore);
+    assert!(plan(&["tscap", "restore", "eth0"]).is_err());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 pub mod capture;
 mod failure;
 mod interfaces;
+mod restore;
 
 pub use failure::{Exit, Failure, Hint};
 
@@ -13,5 +14,6 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
     match plan {
         Plan::ListInterfaces => interfaces::list(),
         Plan::Capture(plan) => capture::run(&plan),
+        Plan::Restore => restore::run(),
     }
 }

@@ -23,6 +23,8 @@ pub struct Observed {
     /// The kernel's own bound on CLOCK_REALTIME against UTC, ns; `None` while it
     /// is not synchronised.
     pub utc_bound_ns: Option<u64>,
+    /// With `--rx-cpu`: frames that came in on other CPUs.
+    pub off_cpu: Option<u64>,
 }
 
 /// Shared by both.

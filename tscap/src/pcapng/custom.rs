@@ -104,6 +104,9 @@ pub struct StatisticsOption {
     pub outcomes: Outcomes,
     /// The clock.
     pub clock: ClockOption,
+    /// With `--rx-cpu`: frames that came in on other CPUs, over all interfaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off_cpu: Option<u64>,
     /// In the last statistics block: the accounting over all interfaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Totals>,
@@ -118,6 +121,7 @@ impl StatisticsOption {
             v: VERSION,
             outcomes,
             clock,
+            off_cpu: None,
             totals,
         }
     }

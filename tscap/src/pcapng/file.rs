@@ -15,7 +15,7 @@ use pcap_file::{DataLink, Endianness};
 
 use super::custom::{ClockOption, InterfaceOption, StampOption, StatisticsOption, option};
 use crate::clock::{CounterClock, MonoNs, RealNs, Tracker};
-use crate::engine::{InterfaceCounts, Observed, OutputError, StampOrder, Totals, Written};
+use crate::engine::{Observed, OutputError, StampOrder, Totals, Written};
 
 /// What the section header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,10 +149,8 @@ impl FileWriter {
         };
         self.settled_segments = tracker.segments().len() - 1;
         for (interface, written) in (0u32..).zip(written) {
-            let counts = observed.interfaces.get(interface as usize).copied();
-            let counts = counts.unwrap_or_default();
             let clock = clock.clone();
-            let block = self.statistics_block(interface, now, *written, counts, clock, totals);
+            let block = self.statistics_block(interface, now, *written, observed, clock, totals);
             self.blocks.write_pcapng_block(block)?;
         }
         Ok(self.take())
@@ -163,10 +161,12 @@ impl FileWriter {
         interface_id: u32,
         now: RealNs,
         written: Written,
-        counts: InterfaceCounts,
+        observed: &Observed,
         clock: ClockOption,
         totals: Option<&Totals>,
     ) -> InterfaceStatisticsBlock<'static> {
+        let counts = observed.interfaces.get(interface_id as usize).copied();
+        let counts = counts.unwrap_or_default();
         let mut outcomes = counts.losses;
         outcomes += written.outcomes;
         let received = written.written + outcomes.total();
@@ -179,11 +179,10 @@ impl FileWriter {
         options.extend([
             InterfaceStatisticsOption::IsbOsDrop(outcomes.lost_in_kernel()),
             InterfaceStatisticsOption::IsbUsrDeliv(written.written),
-            InterfaceStatisticsOption::Common(option(&StatisticsOption::new(
-                outcomes,
-                clock,
-                totals.copied(),
-            ))),
+            InterfaceStatisticsOption::Common(option(&StatisticsOption {
+                off_cpu: observed.off_cpu,
+                ..StatisticsOption::new(outcomes, clock, totals.copied())
+            })),
         ]);
         InterfaceStatisticsBlock {
             interface_id,

@@ -126,6 +126,7 @@ fn statistics_hold_counts_times_and_clock() {
             ifdrop: Some(4),
         }],
         utc_bound_ns: Some(500),
+        off_cpu: Some(6),
     };
     let totals = Totals {
         seen: 16,
@@ -173,6 +174,7 @@ fn statistics_hold_counts_times_and_clock() {
     );
     assert_eq!(ours.totals, Some(totals));
     assert!(totals.add_up());
+    assert_eq!(ours.off_cpu, Some(6));
     assert_eq!(ours.clock.host_bound_ns, 20);
     assert_eq!(ours.clock.utc_bound_ns, Some(500));
     assert_eq!(ours.clock.order, order);

@@ -13,8 +13,11 @@ pub mod kernel_files;
 pub mod napi;
 pub mod netdev;
 pub mod perf;
+pub mod netns;
 pub mod process;
 pub mod promisc;
+#[cfg(test)]
+pub(crate) mod recorded;
 pub mod rps;
 pub mod system;
 pub mod timex;

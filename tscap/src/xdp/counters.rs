@@ -54,13 +54,21 @@ impl Counters {
 
     /// Frames that entered the programs, over all CPUs and interfaces.
     pub fn seen(&self) -> Result<u64, CounterError> {
+        self.seen_off(&[])
+    }
+
+    /// Frames that entered the programs on other CPUs than these.
+    pub fn seen_off(&self, cpus: &[u32]) -> Result<u64, CounterError> {
         let mut seen = 0;
-        for state in self.cpus.iter() {
+        // The index in the map is the number of the CPU.
+        for (cpu, state) in (0u32..).zip(self.cpus.iter()) {
             let state = state.map_err(|source| CounterError {
                 operation: "read",
                 source,
             })?;
-            seen += counter(&state, offset_of!(CpuState, seen));
+            if !cpus.contains(&cpu) {
+                seen += counter(&state, offset_of!(CpuState, seen));
+            }
         }
         Ok(seen)
     }

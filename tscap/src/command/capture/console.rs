@@ -39,6 +39,8 @@ pub(super) struct Ready {
     pub rings: usize,
     pub ring_bytes: usize,
     pub converter_cpu: u32,
+    /// With `--rx-cpu`: where frames are meant to come in.
+    pub rx_cpus: Option<Vec<u32>>,
 }
 
 impl fmt::Display for Ready {
@@ -235,6 +237,17 @@ fn whole(summary: &Summary) -> String {
     } else {
         "  DOES NOT ADD UP: frames are missing from this account; please report this\n"
     };
+    match summary.off_cpu {
+        None => {}
+        Some(0) => text += "  all of them came in on the CPUs given by --rx-cpu\n",
+        Some(off_cpu) => {
+            let off_cpu = grouped(off_cpu);
+            let _ = writeln!(
+                text,
+                "  {off_cpu} of them came in on other CPUs than --rx-cpu gives"
+            );
+        }
+    }
     if summary.interfaces.len() > 1 {
         for interface in &summary.interfaces {
             let lost = interface.outcomes.total();

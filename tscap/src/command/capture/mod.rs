@@ -2,8 +2,10 @@
 
 mod console;
 mod counter;
+mod earlier;
 mod live_links;
 mod offloads;
+mod pinning;
 mod prepare;
 mod session;
 mod signals;

@@ -70,42 +70,6 @@ pub(super) fn changes(
         .collect()
 }
 
-/// Offloads turned off; turned on again on drop.
-#[derive(Debug)]
-pub(super) struct TurnedOff {
-    interface: String,
-    names: Vec<String>,
-}
-
-impl TurnedOff {
-    /// Turns off those of `names` that the device lets go.
-    pub fn new(interface: &str, names: &[&str]) -> Result<Self, ethtool::EthtoolError> {
-        let off: Vec<_> = names
-            .iter()
-            .map(|name| ((*name).to_owned(), false))
-            .collect();
-        // Made first: if only some go off, they are put back.
-        let turned_off = Self {
-            interface: interface.to_owned(),
-            names: names.iter().map(|name| (*name).to_owned()).collect(),
-        };
-        ethtool::set_features(interface, &off)?;
-        Ok(turned_off)
-    }
-}
-
-impl Drop for TurnedOff {
-    fn drop(&mut self) {
-        let on: Vec<_> = self.names.drain(..).map(|name| (name, true)).collect();
-        if let Err(error) = ethtool::set_features(&self.interface, &on) {
-            eprintln!(
-                "warning: cannot restore offloads of {}: {error}",
-                self.interface
-            );
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

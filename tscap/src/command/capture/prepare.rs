@@ -12,7 +12,7 @@ use crate::command::{Failure, Hint};
 use crate::engine::{Output, PreparedFile};
 use crate::sys::caps::{self, Capability};
 use crate::sys::netdev::{self, Link};
-use crate::sys::{affinity, system, tsc};
+use crate::sys::{affinity, cpu_list, system, tsc};
 
 /// All rings together take at most this many bytes by default.
 const DEFAULT_TOTAL_BYTES: usize = 512 << 20;
@@ -134,18 +134,46 @@ fn default_ring_bytes(rings: usize) -> usize {
         .min(share(DEFAULT_LIMIT_BYTES))
 }
 
+/// Refuses CPUs to receive on that are not there.
+pub(super) fn check_rx_cpus(asked: &[u32], online: &[u32], possible: u32) -> Result<(), Failure> {
+    let Some(cpu) = asked.iter().find(|cpu| !online.contains(cpu)) else {
+        return Ok(());
+    };
+    let there = cpu_list::list(online);
+    let failure = if *cpu < possible {
+        Failure::new(format!("cannot receive on CPU {cpu}: it is offline")).hint(format!(
+            "echo 1 > /sys/devices/system/cpu/cpu{cpu}/online, or give --rx-cpu some of {there}"
+        ))
+    } else {
+        Failure::new(format!("cannot receive on CPU {cpu}: there is none"))
+            .hint(format!("give --rx-cpu some of {there}"))
+    };
+    Err(failure)
+}
+
 /// The CPU for the converter: as asked, or the last one allowed, which is the
-/// least likely to serve receive interrupts.
-pub(super) fn converter_cpu(asked: Option<u32>) -> Result<u32, Failure> {
+/// least likely to serve receive interrupts. `receiving` are not taken as long
+/// as there are others.
+pub(super) fn converter_cpu(asked: Option<u32>, receiving: &[u32]) -> Result<u32, Failure> {
     let allowed = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
+    choose_converter_cpu(&allowed, asked, receiving)
+}
+
+fn choose_converter_cpu(
+    allowed: &[u32],
+    asked: Option<u32>,
+    receiving: &[u32],
+) -> Result<u32, Failure> {
+    let mut free = allowed.iter().filter(|cpu| !receiving.contains(cpu));
     match asked {
         Some(cpu) if allowed.contains(&cpu) => Ok(cpu),
         Some(cpu) => Err(Failure::new(format!(
             "cannot pin the converter to CPU {cpu}: this process may run on {allowed:?}"
         ))
         .hint("give --converter-cpu one of these")),
-        None => allowed
-            .last()
+        None => free
+            .next_back()
+            .or(allowed.last())
             .copied()
             .ok_or_else(|| Failure::new("this process may run on no CPU")),
     }
@@ -227,15 +255,16 @@ pub(super) fn check(plan: &CapturePlan, ring_cpus: Option<Vec<u32>>) -> Result<M
             );
         }
     }
-    let ring_cpus = match ring_cpus {
-        Some(cpus) => cpus,
-        None => system::online_cpus().trying("cannot list the online CPUs")?,
-    };
+    let online = system::online_cpus().trying("cannot list the online CPUs")?;
+    let possible_cpus = system::possible_cpus().trying("cannot count the possible CPUs")?;
+    let rx_cpus = plan.rx_cpus.as_deref().unwrap_or_default();
+    check_rx_cpus(rx_cpus, &online, possible_cpus)?;
+    let ring_cpus = ring_cpus.unwrap_or(online);
     Ok(Machine {
         interfaces,
-        possible_cpus: system::possible_cpus().trying("cannot count the possible CPUs")?,
+        possible_cpus,
         ring_bytes: ring_bytes(plan.ring_bytes, ring_cpus.len())?,
-        converter_cpu: converter_cpu(plan.converter_cpu)?,
+        converter_cpu: converter_cpu(plan.converter_cpu, rx_cpus)?,
         ring_cpus,
         untrusted_tsc,
     })
@@ -259,6 +288,43 @@ mod tests {
             assert_eq!(default_ring_bytes(cpus), mib << 20, "{cpus} CPUs");
             assert!(cpus * default_ring_bytes(cpus) <= 1 << 30);
         }
+    }
+
+    #[test]
+    fn the_converter_keeps_away_from_receiving_cpus() {
+        let choose = |allowed: &[u32], asked, receiving: &[u32]| {
+            choose_converter_cpu(allowed, asked, receiving).map_err(|failure| failure.to_string())
+        };
+        assert_eq!(choose(&[0, 1, 2, 3], None, &[]), Ok(3));
+        assert_eq!(choose(&[0, 1, 2, 3], None, &[2, 3]), Ok(1));
+        assert_eq!(choose(&[0, 1, 2, 3], None, &[0]), Ok(3));
+        assert_eq!(choose(&[2, 3], None, &[3, 2, 1]), Ok(3), "none is left");
+        assert_eq!(choose(&[0, 1], Some(1), &[1]), Ok(1), "as asked");
+        let error = choose(&[0, 1], Some(2), &[]).unwrap_err();
+        assert!(
+            error.contains("[0, 1]") && error.contains("hint: "),
+            "{error}"
+        );
+        assert!(choose(&[], None, &[]).is_err());
+    }
+
+    #[test]
+    fn receiving_cpus_must_be_there() {
+        let check = |asked: &[u32]| {
+            let checked = check_rx_cpus(asked, &[0, 1, 3], 4);
+            checked.map_err(|failure| failure.to_string())
+        };
+        assert_eq!(check(&[]), Ok(()));
+        assert_eq!(check(&[3, 0]), Ok(()));
+        let error = check(&[0, 2]).unwrap_err();
+        assert!(error.contains("CPU 2: it is offline"), "{error}");
+        assert!(
+            error.contains("hint: echo 1 > /sys/devices/system/cpu/cpu2"),
+            "{error}"
+        );
+        let error = check(&[4]).unwrap_err();
+        assert!(error.contains("CPU 4: there is none"), "{error}");
+        assert!(error.contains("some of 0-1,3"), "{error}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::signals::Signals;
 use super::start::{self, Running};
 use super::summary::{ClockSummary, InterfaceSummary, Stop, Summary, VERSION};
 use super::{Exit, Failure, Programs};
+use super::{earlier, pinning};
 use crate::cli::CapturePlan;
 use crate::clock::{CounterClock, HostClocks, Reference};
 use crate::command::Hint;
@@ -40,13 +41,15 @@ pub(super) async fn run(
     // First of all, so that no signal finds the machine half changed.
     let mut signals = Signals::new().trying("cannot catch signals")?;
     let machine = prepare::check(plan, programs.ring_cpus.clone())?;
+    earlier::look_at_journals(plan, &machine.interfaces, &mut console)?;
+    pinning::check(plan, &machine, &mut console)?;
     let Some(opened) = open(plan, &mut signals, &mut console).await? else {
         return Ok((Exit::Success, None));
     };
     let loaded = start::load(plan, programs, &machine)?;
     let mut running = start::start(plan, &machine, loaded, opened, &mut console).await?;
 
-    observe(&running)?;
+    observe(plan, &running)?;
     console.ready(&readiness(plan, &running, &machine));
     let stop = match watch(plan, &mut running, &mut signals, &mut console).await {
         Ok(stop) => stop,
@@ -95,18 +98,25 @@ fn readiness(plan: &CapturePlan, running: &Running, machine: &Machine) -> Ready 
         rings: machine.ring_cpus.len(),
         ring_bytes: machine.ring_bytes,
         converter_cpu: machine.converter_cpu,
+        rx_cpus: plan.rx_cpus.clone(),
     }
 }
 
 /// Reads what goes into the statistics blocks.
-fn observe(running: &Running) -> Result<Observed, Failure> {
+fn observe(plan: &CapturePlan, running: &Running) -> Result<Observed, Failure> {
     let interfaces = running.links.counts(&running.loaded.counters);
+    let off_cpu = plan
+        .rx_cpus
+        .as_deref()
+        .map(|cpus| running.loaded.counters.seen_off(cpus))
+        .transpose();
     let observed = Observed {
         interfaces: interfaces.trying("cannot account for the frames")?,
         utc_bound_ns: KernelClock::read()
             .ok()
             .filter(|clock| clock.synchronised)
             .map(|clock| clock.max_error_ns),
+        off_cpu: off_cpu.trying("cannot account for the frames")?,
     };
     if let Ok(mut shared) = running.shared.observed.lock() {
         shared.clone_from(&observed);
@@ -168,7 +178,7 @@ async fn watch(
                 }
             }
             _ = progress.tick() => {
-                let observed = observe(running)?;
+                let observed = observe(plan, running)?;
                 console.progress(&rate.progress(running, &observed)?);
             }
             _ = counter.tick() => {
@@ -287,7 +297,7 @@ async fn finish(
             }
         }
     }
-    let observed = observe(&running)?;
+    let observed = observe(plan, &running)?;
     let counters = &running.loaded.counters;
     let seen = counters.seen().trying("cannot account for the frames")?;
     let other = counters
@@ -392,6 +402,7 @@ fn summarise(
         written: totals.written,
         bytes_written: finished.output.length(),
         outcomes: totals.outcomes,
+        off_cpu: observed.off_cpu,
         adds_up: totals.add_up(),
         interfaces,
         clock: ClockSummary {

@@ -11,14 +11,17 @@ use super::Programs;
 use super::console::Console;
 use super::counter::Counter;
 use super::live_links::{LiveLink, LiveLinks};
-use super::offloads::{self, TurnedOff};
+use super::offloads;
+use super::pinning::{self, Pinning};
 use super::prepare::{Machine, Opened};
+use crate::changes::{Change, Changes, InterfaceId, JournalFolder, Setting};
 use crate::cli::{CapturePlan, Offloads};
 use crate::clock::{HostClocks, Reference, StampSource, Tracker};
 use crate::command::{Failure, Hint};
 use crate::engine::{Converter, Event, Finished, Frames, Output, Shared};
 use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
 use crate::ring::Consumer;
+use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::{self, Link};
 use crate::sys::promisc::Promiscuous;
 use crate::sys::{affinity, ethtool, system};
@@ -43,7 +46,7 @@ pub(super) struct Running {
     /// For TSC stamps: the events and what is known of them.
     pub counter: Option<Counter>,
     /// What is in force as long as the capture runs; restored on drop.
-    pub _in_force: (Vec<Promiscuous>, Vec<TurnedOff>),
+    pub _in_force: (Vec<Promiscuous>, Changes),
 }
 
 /// Loads the program and maps its rings.
@@ -107,7 +110,8 @@ pub(super) async fn start(
     };
 
     let mut promiscuous = Vec::new();
-    let mut turned_off = Vec::new();
+    let mut changes = Changes::new(JournalFolder::live(), KernelFiles::live());
+    let mut pinning = plan.rx_cpus.as_deref().map(Pinning::new);
     let mut live = Vec::new();
     let mut described = Vec::new();
     for link in &machine.interfaces {
@@ -116,7 +120,7 @@ pub(super) async fn start(
         }
         let generic = plan.xdp_mode == ModeChoice::Generic;
         if plan.offloads == Offloads::Off {
-            turned_off.extend(turn_off(link, generic, console)?);
+            turn_off(link, generic, &mut changes, console)?;
         }
         let before = offloads::read(&link.name);
         let attachment = attach(&mut loaded, link, plan.xdp_mode).map_err(attach_failure)?;
@@ -140,8 +144,13 @@ pub(super) async fn start(
                 link.name
             ));
             if plan.offloads == Offloads::Off {
-                turned_off.extend(turn_off(link, true, console)?);
+                turn_off(link, true, &mut changes, console)?;
             }
+        }
+        // After attaching: a driver may make its queues anew for it, with
+        // interrupts and poll threads of their own.
+        if let Some(pinning) = &mut pinning {
+            pinning.steer(link, attachment.mode, &mut changes, console)?;
         }
         let in_force = offloads::read(&link.name);
         for (name, why) in offloads::hiding(&in_force, generic) {
@@ -199,7 +208,7 @@ pub(super) async fn start(
         converter,
         started: Instant::now(),
         counter,
-        _in_force: (promiscuous, turned_off),
+        _in_force: (promiscuous, changes),
     })
 }
 
@@ -252,8 +261,9 @@ fn make_promiscuous(link: &Link, console: &mut Console) -> Option<Promiscuous> {
 fn turn_off(
     link: &Link,
     generic: bool,
+    changes: &mut Changes,
     console: &mut Console,
-) -> Result<Option<TurnedOff>, Failure> {
+) -> Result<(), Failure> {
     let features = offloads::read(&link.name);
     let names: Vec<_> = offloads::hiding(&features, generic)
         .into_iter()
@@ -261,17 +271,34 @@ fn turn_off(
         .filter(|name| features.get(*name).is_some_and(|feature| !feature.fixed))
         .collect();
     if names.is_empty() {
-        return Ok(None);
+        return Ok(());
     }
-    let guard = TurnedOff::new(&link.name, &names)
-        .trying(format!("cannot turn off offloads of {}", link.name))
-        .map_err(|failure| failure.hint("--offloads keep leaves them as they are"))?;
+    let turned_off = turn_off_journalled(link, &names, changes);
+    turned_off.map_err(|failure| failure.hint("--offloads keep leaves them as they are"))?;
     console.note(&format!(
         "{}: turned off for the capture: {}",
         link.name,
         names.join(", ")
     ));
-    Ok(Some(guard))
+    Ok(())
+}
+
+fn turn_off_journalled(link: &Link, names: &[&str], changes: &mut Changes) -> Result<(), Failure> {
+    let what = || format!("cannot turn off offloads of {}", link.name);
+    let interface = InterfaceId::here(&link.name, link.index).trying(what())?;
+    let mut planned = Vec::new();
+    for name in names {
+        let setting = Setting::Offload {
+            name: (*name).to_owned(),
+        };
+        let change = Change::plan(changes.files(), &interface, setting, "off".into());
+        planned.extend(change.trying(what())?);
+    }
+    let refused = changes.make(planned).map_err(pinning::journal_failure)?;
+    match refused.into_iter().next() {
+        Some(refused) => Err(refused.error).trying(what()),
+        None => Ok(()),
+    }
 }
 
 fn attach_failure(error: AttachError) -> Failure {

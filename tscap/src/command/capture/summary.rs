@@ -104,6 +104,8 @@ pub struct Summary {
     pub bytes_written: u64,
     /// Frames not in the file, by reason.
     pub outcomes: Outcomes,
+    /// With `--rx-cpu`: of `seen`, those that came in on other CPUs; else null.
+    pub off_cpu: Option<u64>,
     /// Whether `seen` is `written` plus all `outcomes`.
     pub adds_up: bool,
     /// Each interface, in the file's order.

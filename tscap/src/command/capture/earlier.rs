@@ -1,0 +1,105 @@
+//! Journals of other captures: what a killed one left changed is told, and what
+//! a running one has changed is kept away from.
+
+use super::console::Console;
+use super::pinning::journal_failure;
+use crate::changes::{Journal, JournalError, JournalFolder, State};
+use crate::cli::{CapturePlan, Offloads};
+use crate::command::{Failure, Hint as _};
+use crate::sys::netdev::Link;
+use crate::sys::netns;
+
+/// Looks at the journals before anything is changed. A plan that changes
+/// something is refused where that can't be journalled, and on an interface
+/// that a running capture has changed.
+pub(super) fn look_at_journals(
+    plan: &CapturePlan,
+    interfaces: &[Link],
+    console: &mut Console,
+) -> Result<(), Failure> {
+    look(&JournalFolder::live(), plan, interfaces, console)
+}
+
+fn look(
+    folder: &JournalFolder,
+    plan: &CapturePlan,
+    interfaces: &[Link],
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let makes_changes = plan.rx_cpus.is_some() || plan.offloads == Offloads::Off;
+    if makes_changes {
+        try_out(folder).map_err(journal_failure)?;
+    }
+    let journals = match folder.all() {
+        Ok(journals) => journals,
+        // Not ours to read: an ordinary user with capabilities.
+        Err(error) if error.is_permission() => return Ok(()),
+        Err(error) => {
+            let failure = journal_failure(error);
+            console.warning(&failure.to_string());
+            return Ok(());
+        }
+    };
+    for journal in journals {
+        let told = journal.and_then(|journal| Ok((folder.state(&journal)?, journal)));
+        match told {
+            Ok((State::Live, journal)) if makes_changes => refuse_shared(&journal, interfaces)?,
+            Ok((State::Live, _)) => {}
+            Ok((State::OtherBoot, journal)) => {
+                console.detail(&format!(
+                    "removed the journal of process {}: it is from before the last boot",
+                    journal.pid
+                ));
+                // Should it stay, it is of no consequence.
+                let _ = folder.remove(&journal);
+            }
+            Ok((State::Left, journal)) => warn_of(&journal, console),
+            Err(error) => {
+                let failure = Err::<(), _>(error).trying("cannot tell what a capture left changed");
+                console.warning(&failure.expect_err("it is one").chain());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes a journal without changes, and removes it.
+fn try_out(folder: &JournalFolder) -> Result<(), JournalError> {
+    let journal = folder.journal_of(std::process::id())?;
+    folder.write(&journal)?;
+    folder.remove(&journal)
+}
+
+fn refuse_shared(journal: &Journal, interfaces: &[Link]) -> Result<(), Failure> {
+    let here = netns::here().ok();
+    let is_captured = |ifindex| interfaces.iter().any(|link| link.index == ifindex);
+    let shared = journal.changes.iter().find(|change| {
+        Some(change.interface.netns) == here && is_captured(change.interface.ifindex)
+    });
+    let Some(change) = shared else { return Ok(()) };
+    Err(Failure::new(format!(
+        "cannot change {}: tscap, process {}, is running and has changed it",
+        change.interface.name, journal.pid
+    ))
+    .hint(format!(
+        "stop it first: kill -INT {} (it then restores what it has changed)",
+        journal.pid
+    )))
+}
+
+fn warn_of(journal: &Journal, console: &mut Console) {
+    let mut here = journal.changes.iter().filter(|change| change.is_here());
+    let Some(first) = here.next() else { return };
+    let more = match here.count() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    console.warning(&format!(
+        "a capture that was killed (process {}) left the {first} changed{more}: `tscap restore` \
+         gives back what it was",
+        journal.pid
+    ));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! `--rx-cpu`: receive work on the named CPUs, for the time of a capture.
+//!
+//! What decides on which CPU the XDP program sees a frame:
+//! - the CPU that takes the queue's interrupt, for its poll function runs there
+//!   (`napi_schedule`, `net_rx_action`);
+//! - or, with threaded NAPI, the CPU of the poll thread (`napi_threaded_poll`);
+//! - in generic mode also RPS, which comes after these and before the program
+//!   ([`crate::sys::rps`]). In native mode it comes after the program, has no
+//!   say in its stamps, and is left as it is.
+
+mod plan;
+
+use self::plan::{Found, Wanted};
+use super::console::Console;
+use super::prepare::Machine;
+use crate::changes::{Change, Changes, InterfaceId, JournalError};
+use crate::cli::CapturePlan;
+use crate::command::{Failure, Hint};
+use crate::sys::kernel_files::KernelFiles;
+use crate::sys::netdev::Link;
+use crate::sys::{class_net, cpu_list};
+use crate::xdp::XdpMode;
+
+/// What must be right before the machine is touched, and what is worth a
+/// warning then.
+pub(super) fn check(
+    plan: &CapturePlan,
+    machine: &Machine,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let Some(cpus) = &plan.rx_cpus else {
+        return Ok(());
+    };
+    for link in &machine.interfaces {
+        check_sysfs(&KernelFiles::live(), link)?;
+    }
+    let converter = machine.converter_cpu;
+    if cpus.contains(&converter) {
+        console.warning(&format!(
+            "the converter runs on CPU {converter}, which --rx-cpu gives to receiving: each takes \
+             time from the other (--converter-cpu gives it another one)"
+        ));
+    }
+    Ok(())
+}
+
+/// sysfs shows the network namespace in which it was mounted.
+fn check_sysfs(files: &KernelFiles, link: &Link) -> Result<(), Failure> {
+    let what = format!("cannot pin the receive work of {}", link.name);
+    let shows = class_net::shows(files, &link.name, link.index, link.mac);
+    if shows.trying(what.as_str())? {
+        return Ok(());
+    }
+    Err(
+        Failure::new(format!("{what}: /sys belongs to another network namespace")).hint(
+            "start tscap by `ip netns exec`, which mounts the right one; or, inside the \
+             namespace, by: unshare --mount sh -c 'mount -t sysfs sysfs /sys && exec tscap …'",
+        ),
+    )
+}
+
+/// What to say when changes can't be journalled.
+pub(super) fn journal_failure(error: JournalError) -> Failure {
+    let hint = match &error {
+        JournalError::NotPrivate { path } => format!(
+            "nothing was changed; look who made it, then: rm -r {}",
+            path.display()
+        ),
+        JournalError::Malformed { path, .. } => {
+            format!("look at it, then remove it: rm {}", path.display())
+        }
+        _ => "nothing was changed; --rx-cpu and --offloads off keep a journal of what they change \
+              in /run/tscap, which takes root"
+            .into(),
+    };
+    let failure = Err::<(), _>(error).trying("cannot keep a journal of changes");
+    failure.expect_err("it is one").hint(hint)
+}
+
+/// Spreads receive work over CPUs, interface by interface.
+#[derive(Debug)]
+pub(super) struct Pinning<'a> {
+    cpus: &'a [u32],
+    /// Where the last interface left off.
+    next: usize,
+}
+
+/// What came of the settings wanted.
+#[derive(Debug, Default)]
+struct Outcome {
+    /// How many are as wanted.
+    in_force: usize,
+    /// Why the others are not.
+    refused: Vec<String>,
+}
+
+impl<'a> Pinning<'a> {
+    pub fn new(cpus: &'a [u32]) -> Self {
+        Self { cpus, next: 0 }
+    }
+
+    /// Steers the receive work of an interface to which the program is attached.
+    pub fn steer(
+        &mut self,
+        link: &Link,
+        mode: XdpMode,
+        changes: &mut Changes,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
+        let what = || format!("cannot pin the receive work of {}", link.name);
+        let found = Found::read(changes.files(), link).trying(what())?;
+        let mut cpus = self.cpus.to_vec();
+        cpus.rotate_left(self.next % self.cpus.len());
+        self.next += found.queues();
+
+        let interface = InterfaceId::here(&link.name, link.index).trying(what())?;
+        let mut set = |wanted: Vec<Wanted>| apply(&interface, wanted, changes, console);
+        let irqs = set(found.irqs_on(&cpus))?;
+        let mut threads = set(found.threads_on(&cpus))?;
+        if found.is_threaded && found.threads.is_empty() && mode == XdpMode::Native {
+            let unseen = "poll threads: there are some, but not in this PID namespace";
+            threads.refused.push(unseen.into());
+        }
+        let polling = if found.is_threaded { &threads } else { &irqs };
+        let is_steered = polling.in_force > 0 && polling.refused.is_empty();
+        let rps = match mode {
+            XdpMode::Generic => set(found.rps_on(&cpus, is_steered))?,
+            XdpMode::Native => Outcome::default(),
+        };
+        let kinds = [
+            (irqs, "interrupt"),
+            (threads, "poll thread"),
+            (rps, "RPS setting"),
+        ];
+        self.say(link, mode, &kinds, console);
+        Ok(())
+    }
+
+    fn say(&self, link: &Link, mode: XdpMode, kinds: &[(Outcome, &str)], console: &mut Console) {
+        let name = &link.name;
+        let cpus = match self.cpus {
+            [cpu] => format!("CPU {cpu}"),
+            cpus => format!("CPUs {}", cpu_list::list(cpus)),
+        };
+        let refused: Vec<_> = kinds.iter().flat_map(|(it, _)| &it.refused).collect();
+        let in_force = kinds.iter().filter(|(it, _)| it.in_force > 0);
+        let in_force: Vec<_> = in_force
+            .map(|(it, kind)| match it.in_force {
+                1 => format!("1 {kind}"),
+                several => format!("{several} {kind}s"),
+            })
+            .collect();
+        if !in_force.is_empty() {
+            let in_force = in_force.join(", ");
+            console.note(&format!("{name}: received on {cpus} ({in_force} set)"));
+        }
+        if let Some(first) = refused.first() {
+            console.warning(&format!(
+                "{name}: {} of its settings could not be pinned to {cpus}, among them the \
+                 {first}; frames that come in elsewhere are counted (off_cpu)",
+                refused.len()
+            ));
+        } else if in_force.is_empty() {
+            let rps = match mode {
+                XdpMode::Native => "RPS only acts behind native XDP",
+                XdpMode::Generic => "its kernel has no RPS",
+            };
+            console.warning(&format!(
+                "{name}: there is nothing to pin: it has no interrupts for receive queues, no \
+                 poll threads, and {rps}. Frames are received where the sender or the driver \
+                 does it; those elsewhere than on {cpus} are counted (off_cpu)"
+            ));
+        }
+    }
+}
+
+/// Makes the settings as wanted, as far as the kernel lets.
+fn apply(
+    interface: &InterfaceId,
+    wanted: Vec<Wanted>,
+    changes: &mut Changes,
+    console: &mut Console,
+) -> Result<Outcome, Failure> {
+    let mut outcome = Outcome::default();
+    let mut planned = Vec::new();
+    for Wanted { setting, value } in wanted {
+        match Change::plan(changes.files(), interface, setting.clone(), value) {
+            Ok(change) => {
+                outcome.in_force += 1;
+                planned.extend(change);
+            }
+            Err(error) => outcome.refuse(setting.of(&interface.name), error),
+        }
+    }
+    for change in &planned {
+        console.detail(&format!(
+            "{change}: {} instead of {}",
+            change.new_shown(),
+            change.old_shown()
+        ));
+    }
+    for refused in changes.make(planned).map_err(journal_failure)? {
+        outcome.in_force -= 1;
+        let is_managed = refused.error.is_managed_irq();
+        let mut what = refused.change.to_string();
+        if is_managed {
+            what += ", whose affinity the kernel keeps to itself";
+        }
+        outcome.refuse(what, refused.error);
+    }
+    Ok(outcome)
+}
+
+impl Outcome {
+    fn refuse(&mut self, what: String, error: crate::changes::ChangeError) {
+        let failure = Err::<(), _>(error).trying(what);
+        self.refused.push(failure.expect_err("it is one").chain());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+use super::*;
+use crate::changes::JournalFolder;
+use crate::cli::{Cli, Plan};
+use crate::sys::recorded::Recorded;
+use clap::Parser as _;
+
+fn console() -> Console {
+    let words = ["tscap", "capture", "-i", "a", "-w", "f", "-v"];
+    match Cli::try_parse_from(words).and_then(Cli::into_plan) {
+        Ok(Plan::Capture(plan)) => Console::new(&plan),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn link(name: &str, index: u32) -> Link {
+    Link {
+        index,
+        name: name.into(),
+        kind: None,
+        alias: None,
+        mac: None,
+        mtu: 1500,
+        is_up: true,
+        has_carrier: true,
+        link_type: 1,
+        promiscuity: 0,
+        rx_queues: 1,
+        stats: None,
+        xdp: None,
+    }
+}
+
+fn changes(machine: &Recorded) -> Changes {
+    machine.run(std::process::id(), 1);
+    let folder = JournalFolder::at(&machine.path("journals"), &machine.files);
+    Changes::new(folder, machine.files.clone())
+}
+
+/// Steers and returns what is in force.
+#[track_caller]
+fn steer(pinning: &mut Pinning<'_>, on: &Link, mode: XdpMode, changes: &mut Changes) {
+    pinning
+        .steer(on, mode, changes, &mut console())
+        .unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+#[test]
+fn virtio_interrupts_are_steered_and_given_back() {
+    let machine = Recorded::virtio();
+    let mut changes = changes(&machine);
+    let eth0 = link("eth0", 2);
+    steer(
+        &mut Pinning::new(&[1]),
+        &eth0,
+        XdpMode::Native,
+        &mut changes,
+    );
+    let affinities = || [37, 38, 39, 40, 41].map(|irq| machine.affinity(irq));
+    assert_eq!(affinities(), ["0", "1", "0", "1", "0"]);
+    assert_eq!(machine.rps("eth0", 0), "0", "of no use in native mode");
+    drop(changes);
+    assert_eq!(affinities(), ["0"; 5]);
+}
+
+#[test]
+fn interfaces_go_on_where_the_last_one_left_off() {
+    let machine = Recorded::intel();
+    let mut changes = changes(&machine);
+    let cpus = [2, 3];
+    let mut pinning = Pinning::new(&cpus);
+    steer(
+        &mut pinning,
+        &link("enp1s0f0", 2),
+        XdpMode::Native,
+        &mut changes,
+    );
+    steer(
+        &mut pinning,
+        &link("enp1s0f1", 3),
+        XdpMode::Native,
+        &mut changes,
+    );
+    let affinities = [121, 122, 123, 124].map(|irq| machine.affinity(irq));
+    assert_eq!(affinities, ["2", "3", "2", "3"]);
+    assert_eq!(machine.affinity(120), "0", "the link's own");
+}
+
+#[test]
+fn generic_mode_needs_no_rps_where_interrupts_steer() {
+    let machine = Recorded::mlx5();
+    let mut changes = changes(&machine);
+    machine.put("sys/class/net/ens3np0/queues/rx-2/rps_cpus", "2");
+    let on = link("ens3np0", 4);
+    steer(
+        &mut Pinning::new(&[0, 5]),
+        &on,
+        XdpMode::Generic,
+        &mut changes,
+    );
+    let affinities = [91, 92, 101].map(|irq| machine.affinity(irq));
+    assert_eq!(affinities, ["0", "5", "0"]);
+    // Queue 2 led frames to CPU 1.
+    let rps = [0, 1, 2].map(|queue| machine.rps("ens3np0", queue));
+    assert_eq!(rps, ["0", "0", "00000001"]);
+}
+
+#[test]
+fn a_veth_is_steered_by_rps_in_generic_mode_only() {
+    let machine = Recorded::veth();
+    let veth0 = link("veth0", 5);
+    let mut native = changes(&machine);
+    steer(
+        &mut Pinning::new(&[1]),
+        &veth0,
+        XdpMode::Native,
+        &mut native,
+    );
+    assert_eq!(machine.rps("veth0", 0), "0");
+    assert!(!machine.path("journals").exists(), "nothing to pin");
+    drop(native);
+    let mut generic = changes(&machine);
+    steer(
+        &mut Pinning::new(&[1]),
+        &veth0,
+        XdpMode::Generic,
+        &mut generic,
+    );
+    assert_eq!(machine.rps("veth0", 0), "00000002");
+    drop(generic);
+    assert_eq!(machine.rps("veth0", 0), "00000000");
+}
+
+#[test]
+fn what_is_refused_is_counted_and_the_rest_is_done() {
+    let machine = Recorded::virtio();
+    let mut changes = changes(&machine);
+    // Both exist; one can't be written.
+    let path = machine.path("proc/irq/38/smp_affinity_list");
+    let interface = InterfaceId::here("eth0", 2).unwrap();
+    let wanted = Found::read(&machine.files, &link("eth0", 2))
+        .unwrap()
+        .irqs_on(&[1]);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    let outcome = apply(&interface, wanted, &mut changes, &mut console()).unwrap();
+    assert_eq!((outcome.in_force, outcome.refused.len()), (1, 1));
+    assert!(outcome.refused[0].contains("interrupt 38"), "{outcome:?}");
+    assert_eq!(machine.affinity(40), "1");
+}
+
+#[test]
+fn without_a_journal_nothing_is_steered() {
+    let machine = Recorded::virtio();
+    let mut changes = changes(&machine);
+    machine.put("journals", "a file");
+    let eth0 = link("eth0", 2);
+    let failure = Pinning::new(&[1])
+        .steer(&eth0, XdpMode::Native, &mut changes, &mut console())
+        .unwrap_err()
+        .to_string();
+    assert!(failure.contains("journals"), "{failure}");
+    assert!(failure.contains("hint: "), "{failure}");
+    assert_eq!(machine.affinity(38), "0");
+}
+
+#[test]
+fn another_namespaces_sysfs_is_refused() {
+    let machine = Recorded::virtio();
+    assert!(check_sysfs(&machine.files, &link("eth0", 2)).is_ok());
+    let failure = check_sysfs(&machine.files, &link("eth0", 3)).unwrap_err();
+    let failure = failure.to_string();
+    assert!(failure.contains("another network namespace"), "{failure}");
+    assert!(failure.contains("hint: "), "{failure}");
+}

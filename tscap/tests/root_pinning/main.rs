@@ -1,0 +1,11 @@
+//! `--rx-cpu` and `tscap restore` on veth: what is steered is where it should
+//! be, and everything is given back. Needs root.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod killed;
+mod machine;
+mod refusals;
+mod restored;
+mod steering;

@@ -1,0 +1,132 @@
+//! What `--rx-cpu` and `tscap restore` refuse, and what they warn of.
+
+use nix::sys::signal::Signal;
+
+use crate::machine::{journals, restore, rps, warning};
+use crate::support::bench::Bench;
+use crate::support::capture::{TSCAP, capture_on};
+use crate::support::command::{SHORT, run};
+use crate::support::files;
+use crate::support::process::cpus;
+use crate::support::root::root;
+
+#[test]
+fn cpus_that_are_not_there() {
+    let Some(_turn) = root("cpus_that_are_not_there") else {
+        return;
+    };
+    let bench = Bench::new("pin-cpu");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let finished = capture_on(&bench.rx, &path)
+        .with(["--rx-cpu", "0,8191"])
+        .run();
+    finished.failure(1, &["CPU 8191", "there is none"]);
+    assert!(!path.exists());
+    for malformed in ["3-2", "0,0", "all", ""] {
+        let finished = capture_on(&bench.rx, &path)
+            .with(["--rx-cpu", malformed])
+            .run();
+        assert_eq!(finished.code, Some(2), "{malformed}: {}", finished.stderr);
+        assert!(finished.stderr.contains("--rx-cpu"), "{}", finished.stderr);
+    }
+}
+
+#[test]
+fn another_running_captures_changes() {
+    let Some(_turn) = root("another_running_captures_changes") else {
+        return;
+    };
+    let bench = Bench::new("pin-live");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let plan = |cpu| capture_on(&bench.rx, &path).with(["--xdp-mode", "generic", "--rx-cpu", cpu]);
+    let running = plan("1").ready();
+    let pid = format!("process {}", running.pid());
+    plan("0").run().failure(1, &["rx0", &pid, "running"]);
+    let done = restore(&bench.rx);
+    assert_eq!(done.status.code(), Some(1), "{}", done.stdout);
+    assert!(done.stderr.contains(&pid), "{}", done.stderr);
+    assert!(done.stderr.contains("hint: kill -INT"), "{}", done.stderr);
+    assert_eq!((rps(&bench.rx).as_str(), journals().len()), ("2", 1));
+    running.stop_with(Signal::SIGTERM).success();
+    assert_eq!((rps(&bench.rx).as_str(), journals().len()), ("0", 0));
+}
+
+#[test]
+fn without_a_journal_nothing_is_changed() {
+    let Some(_turn) = root("without_a_journal_nothing_is_changed") else {
+        return;
+    };
+    let bench = Bench::new("pin-ro");
+    bench.rx.offload("rx-vlan-offload", true);
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let read_only = "mount -t tmpfs -o ro tscap-test /run && exec \"$@\"";
+    for changing in [["--rx-cpu", "0"], ["--offloads", "off"]] {
+        let finished = capture_on(&bench.rx, &path)
+            .through(["unshare", "--mount", "sh", "-c", read_only, "sh"])
+            .with(changing)
+            .run();
+        finished.failure(1, &["/run/tscap", "read-only", "nothing was changed"]);
+        assert_eq!(rps(&bench.rx), "0");
+        assert!(bench.rx.offloads()["rx-vlan-offload"]);
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn another_namespaces_sysfs() {
+    let Some(_turn) = root("another_namespaces_sysfs") else {
+        return;
+    };
+    let bench = Bench::new("pin-sys");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    // Unlike `ip netns exec`, this mounts no sysfs of the namespace.
+    let mut command = std::process::Command::new("nsenter");
+    command.arg(format!("--net=/run/netns/{}", bench.rx.netns.name()));
+    command.args([TSCAP, "capture", "-i", "rx0", "--rx-cpu", "0", "-w"]);
+    let done = run(command.arg(&path), SHORT);
+    assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
+    for part in ["rx0", "/sys belongs to another network namespace", "hint: "] {
+        assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
+    }
+    assert!(!path.exists());
+}
+
+#[test]
+fn the_converter_keeps_away_or_warns() {
+    let Some(_turn) = root("the_converter_keeps_away_or_warns") else {
+        return;
+    };
+    let bench = Bench::new("pin-conv");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let all = cpus();
+    let last = all.last().expect("a CPU");
+    let (last, all) = (last.to_string(), all.iter().map(ToString::to_string));
+    let all = all.collect::<Vec<_>>().join(",");
+    let run = |more: &[&str]| {
+        let plan = capture_on(&bench.rx, &path).with(["--xdp-mode", "generic"]);
+        let finished = plan.with(more).ready().stop();
+        finished.success();
+        finished
+    };
+    let kept_away = run(&["--rx-cpu", &last]);
+    assert!(
+        !kept_away.stderr.contains("converter"),
+        "{}",
+        kept_away.stderr
+    );
+    let ready = kept_away.events("ready").remove(0);
+    assert_ne!(ready["converter_cpu"].to_string(), last);
+    assert_eq!(ready["rx_cpus"][0].to_string(), last);
+    for beside in [
+        run(&["--rx-cpu", &all]),
+        run(&["--rx-cpu", &last, "--converter-cpu", &last]),
+    ] {
+        let told = warning(&beside, "converter");
+        assert!(told.contains(&format!("CPU {last}")), "{told}");
+    }
+}
