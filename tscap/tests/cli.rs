@@ -84,7 +84,9 @@ fn help_says_received_frames_only() {
 
 #[test]
 fn short_help_and_version() {
-    assert!(prints(&["--help"]).contains("capture"));
+    let help = prints(&["--help"]);
+    assert!(help.contains("capture") && help.contains("restore"));
+    assert!(prints(&["restore", "--help"]).contains("/run/tscap"));
     assert!(prints(&["capture", "-h"]).contains("Capture received frames"));
     let version = prints(&["--version"]);
     assert_eq!(version.trim(), concat!("tscap ", env!("CARGO_PKG_VERSION")));
@@ -98,6 +100,7 @@ fn what_is_missing_is_named() {
     refuses(&["capture", "-i", "lo"], &["--write"]);
     refuses(&["capture", "-i"], &["--interface"]);
     refuses(&["record"], &["record"]);
+    refuses(&["restore", "eth0"], &["eth0"]);
 }
 
 #[test]
@@ -128,6 +131,10 @@ fn bad_values_are_named() {
         (&["--ring-size", "1T"], &["--ring-size"]),
         (&["--ring-size", "512M"], &["--ring-size", "256M"]),
         (&["--converter-cpu=-1"], &["--converter-cpu"]),
+        (&["--rx-cpu", "3-2"], &["--rx-cpu", "backwards"]),
+        (&["--rx-cpu", "0,0"], &["--rx-cpu", "CPU 0 is given twice"]),
+        (&["--rx-cpu", "all"], &["--rx-cpu", "0,2"]),
+        (&["--rx-cpu="], &["--rx-cpu"]),
         (&["-q", "-v"], &["--quiet", "--verbose"]),
         (&["-i", "lo"], &["lo"]),
         (&["--no-such-option"], &["--no-such-option"]),

@@ -1,5 +1,5 @@
 //! What tests must not leave behind on the machine: namespaces and veths of
-//! ours, and XDP programs.
+//! ours, XDP programs, and journals of changes that nobody has restored.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -14,6 +14,9 @@ use crate::sh;
 /// The kernel removes namespaces and programs some time after their last user
 /// has gone.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// Where captures keep journals of what they have to restore.
+const JOURNALS: &str = "/run/tscap";
 
 /// Things that look like ours, each as a line of text.
 pub struct Leftovers(BTreeSet<String>);
@@ -35,6 +38,9 @@ impl Leftovers {
             namespaces(&mut found)?;
             veths(&mut found)?;
         }
+        // Only root has any. Where there is no such folder there are none.
+        let journals = std::fs::read_dir(JOURNALS).into_iter().flatten().flatten();
+        found.extend(journals.map(|journal| format!("journal {}", journal.path().display())));
         // Only root may list programs.
         if nix::unistd::geteuid().is_root()
             && let Some(bpftool) = sh::find("bpftool")

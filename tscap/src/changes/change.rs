@@ -101,6 +101,10 @@ pub enum ChangeError {
         /// What it holds.
         value: String,
     },
+    /// An interrupt whose affinity the kernel keeps to itself
+    /// (`write_irq_affinity`, kernel/irq/proc.c: EIO).
+    #[error("the kernel manages this interrupt itself")]
+    ManagedIrq(#[source] KernelFileError),
     /// The affinity of a thread.
     #[error("cannot {operation} the affinity of {name}")]
     Thread {
@@ -221,7 +225,11 @@ impl Change {
         match &self.setting {
             Setting::IrqAffinity { irq, .. } => {
                 let list = cpu_list::list(&cpus()?);
-                kernel_files::write(&irq::affinity_file(files, *irq), &list)?;
+                let written = kernel_files::write(&irq::affinity_file(files, *irq), &list);
+                written.map_err(|error| match error.os_error() {
+                    Some(libc::EIO) => ChangeError::ManagedIrq(error),
+                    _ => ChangeError::File(error),
+                })?;
             }
             Setting::Rps { queue } => {
                 let mask = cpu_list::mask(&cpus()?);
@@ -346,19 +354,13 @@ impl ChangeError {
     fn is_gone(&self) -> bool {
         let errno = match self {
             Self::File(error) => return error.is_missing(),
-            Self::Value { .. } => None,
+            Self::Value { .. } | Self::ManagedIrq(_) => None,
             Self::Thread { source, .. } | Self::Offload(EthtoolError::Request { source, .. }) => {
                 source.raw_os_error()
             }
             Self::Offload(_) | Self::Interface(_) => None,
         };
         matches!(errno, Some(libc::ESRCH | libc::ENODEV))
-    }
-
-    /// Whether it is an interrupt whose affinity the kernel keeps to itself
-    /// (`irq_can_set_affinity_usr`, kernel/irq/manage.c: EIO).
-    pub fn is_managed_irq(&self) -> bool {
-        matches!(self, Self::File(error) if error.os_error() == Some(libc::EIO))
     }
 }
 

@@ -169,6 +169,20 @@ fn what_the_kernel_refuses_leaves_no_trace() {
 }
 
 #[test]
+fn a_managed_interrupt_is_named_so() {
+    let machine = Machine::new();
+    let change = machine.irq(38, 0, "1");
+    // A file that refuses writes as that interrupt's does: with EIO.
+    fs::remove_file(machine.path(AFFINITY)).unwrap();
+    std::os::unix::fs::symlink("/proc/self/mem", machine.path(AFFINITY)).unwrap();
+    let refused = machine.changes().make(vec![change]).unwrap();
+    assert!(
+        matches!(refused[0].error, ChangeError::ManagedIrq(_)),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn no_change_where_there_is_nothing_to_change() {
     let machine = Machine::new();
     let name = || "virtio2-input.0".to_owned();

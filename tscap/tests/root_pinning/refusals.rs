@@ -68,7 +68,7 @@ fn without_a_journal_nothing_is_changed() {
             .through(["unshare", "--mount", "sh", "-c", read_only, "sh"])
             .with(changing)
             .run();
-        finished.failure(1, &["/run/tscap", "read-only", "nothing was changed"]);
+        finished.failure(1, &["/run/tscap", "read-only", "nothing stays changed"]);
         assert_eq!(rps(&bench.rx), "0");
         assert!(bench.rx.offloads()["rx-vlan-offload"]);
         assert!(!path.exists());

@@ -63,15 +63,17 @@ fn check_sysfs(files: &KernelFiles, link: &Link) -> Result<(), Failure> {
 pub(super) fn journal_failure(error: JournalError) -> Failure {
     let hint = match &error {
         JournalError::NotPrivate { path } => format!(
-            "nothing was changed; look who made it, then: rm -r {}",
+            "nothing stays changed; look who made it, then: rm -r {}",
             path.display()
         ),
         JournalError::Malformed { path, .. } => {
             format!("look at it, then remove it: rm {}", path.display())
         }
-        _ => "nothing was changed; --rx-cpu and --offloads off keep a journal of what they change \
+        _ => {
+            "nothing stays changed; --rx-cpu and --offloads off keep a journal of what they change \
               in /run/tscap, which takes root"
-            .into(),
+                .into()
+        }
     };
     let failure = Err::<(), _>(error).trying("cannot keep a journal of changes");
     failure.expect_err("it is one").hint(hint)
@@ -201,12 +203,7 @@ fn apply(
     }
     for refused in changes.make(planned).map_err(journal_failure)? {
         outcome.in_force -= 1;
-        let is_managed = refused.error.is_managed_irq();
-        let mut what = refused.change.to_string();
-        if is_managed {
-            what += ", whose affinity the kernel keeps to itself";
-        }
-        outcome.refuse(what, refused.error);
+        outcome.refuse(refused.change.to_string(), refused.error);
     }
     Ok(outcome)
 }
