@@ -7,13 +7,16 @@ use crate::support::bench::Bench;
 use crate::support::capture::{TSCAP, capture_on};
 use crate::support::command::{SHORT, run};
 use crate::support::files;
-use crate::support::root::root;
+use crate::support::root::{root, two_cpus};
 
 #[test]
 fn the_next_capture_warns_and_restore_gives_back() {
     let Some(_turn) = root("the_next_capture_warns_and_restore_gives_back") else {
         return;
     };
+    if two_cpus("the_next_capture_warns_and_restore_gives_back").is_none() {
+        return;
+    }
     let bench = Bench::new("pin-kill");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -67,6 +70,9 @@ fn poll_threads_and_offloads_are_given_back_too() {
     let Some(_turn) = root("poll_threads_and_offloads_are_given_back_too") else {
         return;
     };
+    if two_cpus("poll_threads_and_offloads_are_given_back_too").is_none() {
+        return;
+    }
     let bench = Bench::new("pin-all");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -97,6 +103,9 @@ fn a_namespace_that_is_gone_owes_nothing() {
     let Some(_turn) = root("a_namespace_that_is_gone_owes_nothing") else {
         return;
     };
+    if two_cpus("a_namespace_that_is_gone_owes_nothing").is_none() {
+        return;
+    }
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     let bench = Bench::new("pin-ns");

@@ -8,7 +8,7 @@ use crate::support::capture::{TSCAP, capture_on};
 use crate::support::command::{SHORT, run};
 use crate::support::files;
 use crate::support::process::cpus;
-use crate::support::root::root;
+use crate::support::root::{root, two_cpus};
 
 #[test]
 fn cpus_that_are_not_there() {
@@ -37,6 +37,9 @@ fn another_running_captures_changes() {
     let Some(_turn) = root("another_running_captures_changes") else {
         return;
     };
+    if two_cpus("another_running_captures_changes").is_none() {
+        return;
+    }
     let bench = Bench::new("pin-live");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -100,6 +103,9 @@ fn the_converter_keeps_away_or_warns() {
     let Some(_turn) = root("the_converter_keeps_away_or_warns") else {
         return;
     };
+    if two_cpus("the_converter_keeps_away_or_warns").is_none() {
+        return;
+    }
     let bench = Bench::new("pin-conv");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

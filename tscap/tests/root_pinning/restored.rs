@@ -9,7 +9,7 @@ use crate::support::capture::{Plan, capture_on};
 use crate::support::files;
 use crate::support::port::Port;
 use crate::support::probes::Attached;
-use crate::support::root::root;
+use crate::support::root::{root, two_cpus};
 
 fn pinned<'a>(port: &'a Port, folder: &tempfile::TempDir) -> Plan<'a> {
     let path = folder.path().join("out.pcapng");
@@ -21,6 +21,9 @@ fn after_every_kind_of_end() {
     let Some(_turn) = root("after_every_kind_of_end") else {
         return;
     };
+    if two_cpus("after_every_kind_of_end").is_none() {
+        return;
+    }
     let bench = Bench::new("pin-end");
     let folder = files::folder();
     set_rps(&bench.rx, "2");
@@ -62,6 +65,9 @@ fn what_somebody_else_has_set_stays() {
     let Some(_turn) = root("what_somebody_else_has_set_stays") else {
         return;
     };
+    if two_cpus("what_somebody_else_has_set_stays").is_none() {
+        return;
+    }
     let bench = Bench::new("pin-else");
     let folder = files::folder();
     let capture = pinned(&bench.rx, &folder).ready();
