@@ -10,10 +10,12 @@
 mod change;
 mod journal;
 mod made;
+mod setting;
 
-pub use change::{Change, ChangeError, GivenBack, InterfaceId, Setting};
+pub use change::{Change, GivenBack};
 pub use journal::{Journal, JournalError, JournalFolder, State};
 pub use made::{Changes, Refused};
+pub use setting::{ChangeError, InterfaceId, Setting};
 
 #[cfg(test)]
 mod tests;
