@@ -43,6 +43,10 @@ pub struct Tracker {
 
 /// Turns stamps into wall-clock time on both sides of the latest step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "made once a drain; boxing it would cost every stamp an indirection"
+)]
 pub enum Conversion {
     /// Of a clock that the kernel keeps: add an offset.
     Offset(OffsetConversion),

@@ -46,7 +46,7 @@ fn cpus_of(thread: Pid) -> io::Result<Vec<u32>> {
 
 /// Lets this thread run on these CPUs.
 pub fn allow(cpus: &[u32]) -> io::Result<()> {
-    set(Pid::from_raw(0), cpus)
+    set(SELF, cpus)
 }
 
 fn set(thread: Pid, cpus: &[u32]) -> io::Result<()> {

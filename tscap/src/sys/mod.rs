@@ -12,8 +12,8 @@ pub mod irq;
 pub mod kernel_files;
 pub mod napi;
 pub mod netdev;
-pub mod perf;
 pub mod netns;
+pub mod perf;
 pub mod process;
 pub mod promisc;
 #[cfg(test)]
