@@ -92,6 +92,8 @@ fn headers_describe_machine_and_interface() {
             .iter()
             .any(|option| matches!(option, Idb::IfSpeed(_)))
     );
+    // Nothing was forced, and nothing says so.
+    assert!(!String::from_utf8_lossy(&bytes).contains("forced"));
     let Some(Idb::Common(custom)) = second.options.last() else {
         panic!("a custom option");
     };
@@ -202,4 +204,16 @@ fn a_clock_set_all_the_time_still_fits_an_option() {
         sizes[1] < 1_500,
         "settled segments are not written again: {sizes:?}"
     );
+}
+
+#[test]
+fn a_forced_tsc_is_marked_in_the_file() {
+    let mut forced = interface("eth0");
+    forced.tscap.stamp.forced = Some("the TSC is not invariant".into());
+    let bytes = writer(&[forced.clone()]).take();
+    let Record::Interface(Some(read)) = records(&bytes[..]).unwrap().next().unwrap().unwrap()
+    else {
+        panic!("an interface of ours");
+    };
+    assert_eq!(read, forced.tscap);
 }

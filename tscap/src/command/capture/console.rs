@@ -280,9 +280,16 @@ fn clock(text: &mut String, summary: &Summary) {
     let clock = &summary.clock;
     let _ = writeln!(
         text,
-        "clock {} by {} (in XDP, not on the wire):\n  \
+        "clock {} by {}, {} read (in XDP, not on the wire):\n  \
          stamps within ±{} ns of this host's clock",
-        clock.source, clock.path, clock.host_bound_ns
+        clock.source,
+        clock.path,
+        if clock.ordered {
+            "ordered"
+        } else {
+            "unordered"
+        },
+        clock.host_bound_ns
     );
     let _ = match clock.utc_bound_ns {
         Some(bound) => writeln!(

@@ -118,3 +118,34 @@ fn refusal(error: TscError) -> Failure {
         .expect_err("it is one")
         .hint(hint)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_would_help() {
+        let no_pmu = PerfError::NoPmu {
+            path: "/sys/bus/event_source/devices/msr/type".into(),
+            source: io::ErrorKind::NotFound.into(),
+        };
+        let forbidden = PerfError::Open {
+            cpu: 3,
+            source: io::Error::from_raw_os_error(libc::EACCES),
+        };
+        for (error, says) in [
+            (no_pmu.into(), ["no perf PMU `msr`", "--clock ktime"]),
+            (forbidden.into(), ["on CPU 3", "CAP_PERFMON"]),
+            (
+                TscError::Unstable { cpu: 1 },
+                ["CPU 1 has no constant offset", "--clock ktime"],
+            ),
+        ] {
+            let text = refusal(error).to_string();
+            assert!(text.starts_with("cannot stamp with the TSC: "), "{text}");
+            assert!(says.iter().all(|part| text.contains(part)), "{text}");
+        }
+    }
+}

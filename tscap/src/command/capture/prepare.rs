@@ -61,13 +61,13 @@ pub(super) fn check_kernel() -> Result<(), Failure> {
 
 /// Refuses a TSC that is no clock, unless told to take it as it is. Says whether
 /// that was needed.
-pub(super) fn check_tsc(plan: &CapturePlan) -> Result<Option<tsc::Untrusted>, Failure> {
-    if plan.clock != StampSource::Tsc {
-        return Ok(None);
-    }
-    match tsc::check() {
+fn check_tsc(
+    is_trusted: Result<(), tsc::Untrusted>,
+    force: bool,
+) -> Result<Option<tsc::Untrusted>, Failure> {
+    match is_trusted {
         Ok(()) => Ok(None),
-        Err(untrusted) if plan.force => Ok(Some(untrusted)),
+        Err(untrusted) if force => Ok(Some(untrusted)),
         Err(untrusted) => Err(untrusted)
             .trying("cannot stamp with the TSC")
             .map_err(|failure| {
@@ -237,7 +237,10 @@ pub(super) struct Machine {
 pub(super) fn check(plan: &CapturePlan, ring_cpus: Option<Vec<u32>>) -> Result<Machine, Failure> {
     check_privileges()?;
     check_kernel()?;
-    let untrusted_tsc = check_tsc(plan)?;
+    let untrusted_tsc = match plan.clock {
+        StampSource::Tsc => check_tsc(tsc::check(), plan.force)?,
+        StampSource::Ktime | StampSource::Tai => None,
+    };
     let interfaces = plan
         .interfaces
         .iter()
@@ -325,6 +328,19 @@ mod tests {
         let error = check(&[4]).unwrap_err();
         assert!(error.contains("CPU 4: there is none"), "{error}");
         assert!(error.contains("some of 0-1,3"), "{error}");
+    }
+
+    #[test]
+    fn a_tsc_that_is_no_clock_is_refused_unless_forced() {
+        use tsc::Untrusted::{NotInvariant, Unstable};
+        assert_eq!(check_tsc(Ok(()), false).unwrap(), None);
+        for untrusted in [NotInvariant, Unstable] {
+            assert_eq!(check_tsc(Err(untrusted), true).unwrap(), Some(untrusted));
+            let failure = check_tsc(Err(untrusted), false).unwrap_err().to_string();
+            assert!(failure.contains("cannot stamp with the TSC"), "{failure}");
+            assert!(failure.contains(&untrusted.to_string()), "{failure}");
+            assert!(failure.contains("hint: take --clock ktime"), "{failure}");
+        }
     }
 
     #[test]
