@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::time::{ClockId, clock_gettime};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tscap::clock::{HostClocks, Reference as _, StampSource, Tracker};
-use tscap::engine::{Converter, Event, Output, Shared};
+use tscap::clock::{HostClocks, RawStamp, Reference as _, StampSource, Tracker};
+use tscap::engine::{Converter, Event, Frames, Output, Shared};
 use tscap::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
 use tscap::ring::synthetic::{self, Producer};
 
@@ -19,21 +20,35 @@ pub const IFINDEX: u32 = 7;
 pub struct Filled {
     /// One a ring.
     pub producers: Vec<Producer>,
-    /// CLOCK_MONOTONIC when this was made, ns.
-    pub now: u64,
+    /// A stamp taken when this was made.
+    pub now: RawStamp,
     converter: Converter<HostClocks>,
     shared: Arc<Shared>,
     events: UnboundedReceiver<Event>,
 }
 
 impl Filled {
-    /// Empty rings, and headers in `output`.
-    pub fn new(rings: u32, ring_bytes: usize, mut output: Output) -> Result<Self> {
+    /// Empty rings for stamps of `source`, and headers in `output`.
+    pub fn new(
+        source: StampSource,
+        rings: u32,
+        ring_bytes: usize,
+        mut output: Output,
+    ) -> Result<Self> {
         let (producers, consumers) = synthetic::rings(rings, ring_bytes)?;
-        let mut clocks = HostClocks;
-        let tracker = Tracker::new(StampSource::Ktime, &clocks.read()).context("torn clock")?;
-        let now = tracker.current().from;
-        let mut file = FileWriter::new(&section(), &[interface()], tracker.real_at(now))?;
+        let mut clocks = HostClocks::new(source);
+        let mut tracker = Tracker::new(source, &clocks.read()).context("torn clock")?;
+        for _ in 0..100 {
+            if tracker.is_settled() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+            tracker.observe(&clocks.read());
+        }
+        ensure!(tracker.is_settled(), "no rate of the TSC in 200 ms");
+        let now = tracker.stamp_before(&clocks.read(), 0);
+        let start = tracker.real_at(tracker.current().from);
+        let mut file = FileWriter::new(&section(), &[interface(source)], start)?;
         output.write(&file.take())?;
         let shared = Arc::new(Shared::default());
         let (tell, events) = unbounded_channel();
@@ -43,14 +58,14 @@ impl Filled {
             tracker,
             output,
             file,
-            None,
+            Frames::default(),
             Box::new(|ifindex| (ifindex == IFINDEX).then_some(0)),
             Arc::clone(&shared),
             tell,
         );
         Ok(Self {
             producers,
-            now: now.0,
+            now,
             converter,
             shared,
             events,
@@ -101,7 +116,7 @@ fn section() -> SectionInfo {
     }
 }
 
-fn interface() -> InterfaceInfo {
+fn interface(source: StampSource) -> InterfaceInfo {
     let offloads = std::collections::BTreeMap::new();
     InterfaceInfo {
         name: "synthetic0".into(),
@@ -110,6 +125,6 @@ fn interface() -> InterfaceInfo {
         speed: None,
         snaplen: 262_144,
         os: "Linux".into(),
-        tscap: InterfaceOption::new("native", StampSource::Ktime, offloads),
+        tscap: InterfaceOption::new("native", source, offloads),
     }
 }

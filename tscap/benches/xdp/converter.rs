@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
-use tscap::clock::RawStamp;
+use tscap::clock::{RawStamp, StampSource};
 use tscap::engine::{Output, PreparedFile};
 use tscap::ring::synthetic::Producer;
 use tscap_common::block::block_len;
@@ -24,6 +24,8 @@ const RING_BYTES: usize = 64 << 20;
 const SIZES: [usize; 2] = [64, 1500];
 /// At most this much CPU time for a 64-byte frame besides `write`, ns (issue 2).
 const TARGET_NS: f64 = 15.0;
+/// At most this much more for a TSC stamp than for a `ktime` stamp, ns (issue 3).
+const TSC_TARGET_NS: f64 = 5.0;
 
 /// The part of the report.
 #[derive(Debug, Serialize)]
@@ -36,6 +38,11 @@ pub struct ConverterReport {
     pub absent: Vec<String>,
     /// One for each kind of frame and output.
     pub cells: Vec<Cell>,
+    /// What a TSC stamp costs more than a `ktime` stamp on 64-byte frames that go
+    /// nowhere, ns a frame.
+    pub tsc_more_ns: Spread,
+    /// Most that its median may be, ns.
+    pub tsc_target_ns: f64,
 }
 
 /// One kind of frame to one output.
@@ -98,10 +105,16 @@ pub fn measure(rounds: u32) -> Result<ConverterReport> {
         .into_iter()
         .flat_map(|size| targets.iter().map(move |target| (size, *target, vec![])))
         .collect();
+    let mut tsc_more = Vec::new();
     for round in 1..=rounds {
         eprintln!("converter: round {round} of {rounds}");
+        let tsc = drain(StampSource::Tsc, SIZES[0], Target::Nowhere.open()?)?;
+        let ktime = drain(StampSource::Ktime, SIZES[0], Target::Nowhere.open()?)?;
+        tsc_more.push(tsc - ktime);
         for (size, target, results) in &mut results {
-            let ns = target.open().and_then(|output| drain(*size, output));
+            let ns = target
+                .open()
+                .and_then(|output| drain(StampSource::Ktime, *size, output));
             results.push(ns.with_context(|| format!("{size} bytes, {}", target.name()))?);
         }
     }
@@ -117,6 +130,8 @@ pub fn measure(rounds: u32) -> Result<ConverterReport> {
         ring_bytes: RING_BYTES,
         cells: cells.collect(),
         absent,
+        tsc_more_ns: Spread::of(tsc_more),
+        tsc_target_ns: TSC_TARGET_NS,
     })
 }
 
@@ -126,10 +141,10 @@ fn frames(size: usize) -> usize {
 }
 
 /// Fills a ring, drains it once into `output`; CPU time in ns a frame.
-fn drain(size: usize, output: Output) -> Result<f64> {
-    let mut filled = Filled::new(1, RING_BYTES, output)?;
+fn drain(source: StampSource, size: usize, output: Output) -> Result<f64> {
+    let mut filled = Filled::new(source, 1, RING_BYTES, output)?;
     let frames = frames(size);
-    let from = filled.now;
+    let from = filled.now.0;
     fill(&mut filled.producers[0], from, size, frames)?;
     Ok(filled.drain(frames as u64)? / frames as f64)
 }

@@ -60,8 +60,13 @@ impl Report {
                 cell.target_ns,
             )
         });
+        let tsc = self.converter.iter().map(|report| {
+            let name = "converter, 64 B, tsc less ktime".to_owned();
+            (name, &report.tsc_more_ns, Some(report.tsc_target_ns))
+        });
         ratios
             .chain(converter)
+            .chain(tsc)
             .filter_map(|(name, spread, target)| {
                 let target = target.filter(|target| spread.median > *target)?;
                 Some(format!("{name}: {:.2}, at most {target:.2}", spread.median))

@@ -80,6 +80,10 @@ fn converter(report: &ConverterReport) -> Vec<String> {
         let verdict = verdict(&cell.ns, cell.target_ns);
         format!("{}  {verdict}", row(&cell.name(), &[show(&cell.ns, 1)]))
     }));
+    let more = &report.tsc_more_ns;
+    let verdict = verdict(more, Some(report.tsc_target_ns));
+    let name = "64 B, no write, tsc less ktime";
+    lines.push(format!("{}  {verdict}", row(name, &[show(more, 1)])));
     lines.extend(absent(&report.absent));
     lines
 }
@@ -89,12 +93,13 @@ fn program(report: &ProgramReport, cpu: usize) -> Vec<String> {
         "XDP programs, ns a frame, BPF_PROG_TEST_RUN on CPU {cpu}; rounds: {}",
         report.rounds
     );
-    let columns = ["harness", "no stamp", "ktime", "tai", "perf_output"];
+    let columns = ["harness", "no stamp", "ktime", "tai", "perf_output", "tsc"];
     let mut lines = heading(title, "", &columns).to_vec();
     for cell in &report.cells {
         let costs = [&cell.no_stamp, &cell.ktime, &cell.tai, &cell.perf_output];
-        let with = costs.map(|cost| show(&cost.ns, 0));
-        let without = costs.map(|cost| show(&cost.net_ns, 0));
+        let costs: Vec<_> = costs.into_iter().chain(&cell.tsc).collect();
+        let with: Vec<_> = costs.iter().map(|cost| show(&cost.ns, 0)).collect();
+        let without: Vec<_> = costs.iter().map(|cost| show(&cost.net_ns, 0)).collect();
         let harness = [show(&cell.harness_ns, 0)];
         lines.push(row(&cell.name(), &[&harness[..], &with].concat()));
         let harness = [String::new()];

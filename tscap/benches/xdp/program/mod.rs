@@ -68,6 +68,8 @@ pub struct Cell {
     pub ktime: Cost,
     /// Stamp by `bpf_ktime_get_tai_ns`.
     pub tai: Cost,
+    /// Stamp by `bpf_perf_event_read` of `msr/tsc/`; none where the kernel refuses.
+    pub tsc: Option<Cost>,
     /// The same by `bpf_perf_event_output`, stamp by `bpf_ktime_get_ns`.
     pub perf_output: Cost,
 }
@@ -104,8 +106,9 @@ pub fn measure(cpu: usize, rounds: u32) -> Result<ProgramReport> {
     }
     let mut cells = Vec::new();
     for (index, size) in SIZES.into_iter().enumerate() {
-        for (snaplen, _, results) in &kinds {
-            cells.push(Cell::new(size, *snaplen, &results[index]));
+        for (snaplen, subjects, results) in &kinds {
+            let has_tsc = subjects[SUBJECTS - 1].name() == "tscap_tsc_perf";
+            cells.push(Cell::new(size, *snaplen, has_tsc, &results[index]));
         }
     }
     Ok(ProgramReport {
@@ -115,8 +118,8 @@ pub fn measure(cpu: usize, rounds: u32) -> Result<ProgramReport> {
     })
 }
 
-/// Harness, no stamp, ktime, TAI, perf output; [`Cell::new`] knows the order.
-const SUBJECTS: usize = 5;
+/// Harness, no stamp, ktime, TAI, perf output, TSC; [`Cell::new`] knows the order.
+const SUBJECTS: usize = 6;
 
 fn load(cpu: u32, snaplen: u32) -> Result<[Box<dyn Subject>; SUBJECTS]> {
     let ring = |object, name| RingOutput::load(object, name, cpu, snaplen, BUFFER_BYTES);
@@ -126,6 +129,14 @@ fn load(cpu: u32, snaplen: u32) -> Result<[Box<dyn Subject>; SUBJECTS]> {
         Box::new(ring(PROGRAMS, "tscap_ktime")?),
         Box::new(ring(PROGRAMS, "tscap_tai")?),
         Box::new(PerfOutput::load(cpu, snaplen, BUFFER_BYTES)?),
+        match ring(PROGRAMS, "tscap_tsc_perf") {
+            Ok(tsc) => Box::new(tsc),
+            Err(error) => {
+                eprintln!("no TSC for XDP here: {error:#}");
+                // In its place; left out of the report by its name.
+                Box::new(Harness::load()?)
+            }
+        },
     ])
 }
 
@@ -158,7 +169,7 @@ fn frames(caplen: usize) -> usize {
 }
 
 impl Cell {
-    fn new(size: usize, snaplen: u32, rounds: &[[f64; SUBJECTS]]) -> Self {
+    fn new(size: usize, snaplen: u32, has_tsc: bool, rounds: &[[f64; SUBJECTS]]) -> Self {
         let column = |index: usize| Spread::of(rounds.iter().map(|round| round[index]).collect());
         let harness = column(0);
         let cost = |index| {
@@ -174,6 +185,7 @@ impl Cell {
             ktime: cost(2),
             tai: cost(3),
             perf_output: cost(4),
+            tsc: has_tsc.then(|| cost(5)),
             harness_ns: harness,
         }
     }
@@ -200,7 +212,9 @@ impl ProgramReport {
             ratio(what, &cell.ktime, &cell.perf_output, target)
         });
         let shortest = default.first().map(|cell| {
-            [("no stamp", &cell.no_stamp), ("tai", &cell.tai)].map(|(name, cost)| {
+            let costs = [("no stamp", &cell.no_stamp), ("tai", &cell.tai)];
+            let tsc = cell.tsc.iter().map(|cost| ("tsc", cost));
+            costs.into_iter().chain(tsc).map(|(name, cost)| {
                 let what = format!("{name} / ktime, {}", cell.name());
                 ratio(what, cost, &cell.ktime, None)
             })

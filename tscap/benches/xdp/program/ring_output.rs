@@ -5,7 +5,7 @@ use aya::programs::Xdp;
 use tscap::clock::RawStamp;
 use tscap::ring::Consumer;
 use tscap::sys::system::possible_cpus;
-use tscap::xdp::{LoadOptions, Loaded};
+use tscap::xdp::{LoadOptions, Loaded, TscEvents};
 use tscap_common::block::block_len;
 
 use super::subject::Subject;
@@ -14,6 +14,8 @@ use super::subject::Subject;
 pub struct RingOutput {
     name: &'static str,
     loaded: Loaded,
+    /// For a program that reads the TSC.
+    _events: Option<TscEvents>,
     consumer: Consumer,
     /// Frames that entered the program so far.
     seen: u64,
@@ -40,9 +42,14 @@ impl RingOutput {
         })?;
         let rings = loaded.rings.take().context("no rings")?;
         let consumer = Consumer::all(rings).pop().context("no ring")?;
+        let events = match name {
+            "tscap_tsc_perf" => Some(loaded.open_tsc_events(&[cpu])?),
+            _ => None,
+        };
         Ok(Self {
             name,
             loaded,
+            _events: events,
             consumer,
             seen: 0,
         })

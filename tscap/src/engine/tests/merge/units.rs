@@ -185,7 +185,7 @@ fn a_clock_set_back_makes_frames_late_for_two_drains_at_most() {
         bench.converter.drain();
     }
     bench.converter.drain_all();
-    let order = bench.finish().batch.order;
+    let order = bench.finish().order();
     // What came with the step and in the drain after it, one of the rings' own
     // last frame before it each.
     assert!((1..=20).contains(&order.late), "{order:?}");
