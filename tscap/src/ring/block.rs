@@ -28,13 +28,13 @@ pub struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// The block at the start of `bytes`, which lies at `position` of a ring
-    /// whose stamps are to be increased by `stamp_offset`.
+    /// The block at the start of `bytes`, which lies at `position` and has this
+    /// [`stamp`].
     #[inline]
     pub(super) fn at_start(
         bytes: &'a mut [u8],
         position: u64,
-        stamp_offset: i64,
+        stamp: RawStamp,
     ) -> Result<Self, CorruptBlock> {
         let block_type = word(bytes, TYPE_OFFSET);
         let length = word(bytes, LENGTH_OFFSET);
@@ -51,8 +51,8 @@ impl<'a> Block<'a> {
             });
         }
         Ok(Self {
-            stamp: stamp(bytes, stamp_offset),
             bytes: &mut bytes[..len],
+            stamp,
         })
     }
 

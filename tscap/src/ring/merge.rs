@@ -1,6 +1,8 @@
 //! The order of blocks that lie in several rings: which ring comes next, and
 //! for how long. Pure: it knows stamps and numbers of rings only.
 
+use std::hint::select_unpredictable;
+
 use crate::clock::RawStamp;
 
 /// The ring that comes next.
@@ -52,10 +54,11 @@ const NOTHING: Entry = Entry {
 impl Entry {
     #[inline]
     fn lesser(self, other: Self) -> Self {
-        if self.stamp <= other.stamp {
-            self
-        } else {
-            other
+        // Nobody can foretell who wins.
+        let wins = self.stamp <= other.stamp;
+        Self {
+            stamp: select_unpredictable(wins, self.stamp, other.stamp),
+            ring: select_unpredictable(wins, self.ring, other.ring),
         }
     }
 }
