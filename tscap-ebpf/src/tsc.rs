@@ -1,7 +1,10 @@
 //! The time-stamp counter through a perf event of the `msr` PMU: the only way
 //! that a stock kernel gives XDP (`bpf_perf_event_read`, since about 6.16).
 
-use aya_ebpf::bindings::{BPF_F_CURRENT_CPU, xdp_action::{XDP_DROP, XDP_PASS}};
+use aya_ebpf::bindings::{
+    BPF_F_CURRENT_CPU,
+    xdp_action::{XDP_DROP, XDP_PASS},
+};
 use aya_ebpf::helpers::generated::{bpf_ktime_get_ns, bpf_perf_event_read};
 use aya_ebpf::macros::{map, xdp};
 use aya_ebpf::maps::{Array, PerfEventArray};
@@ -41,7 +44,13 @@ pub fn tscap_tsc_bracket(_ctx: XdpContext) -> u32 {
         let before = unsafe { bpf_ktime_get_ns() };
         let cycles = read();
         let after = unsafe { bpf_ktime_get_ns() };
-        unsafe { (*brackets)[index] = TscBracket { before, cycles, after } };
+        unsafe {
+            (*brackets)[index] = TscBracket {
+                before,
+                cycles,
+                after,
+            }
+        };
         index += 1;
     }
     XDP_PASS
