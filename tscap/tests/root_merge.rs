@@ -32,7 +32,7 @@ type Send<'a> = &'a (dyn Fn(&PacketSocket, &Frame, Range<u64>, usize) + Sync);
 /// Captures `frames` frames from each of two senders, and checks that the file
 /// holds every one that entered XDP once, and in order of time but for those
 /// that the summary says are late.
-fn capture_from(senders: &[Sender<'_>; 2], frames: u64, send: Send<'_>) {
+fn capture_from(senders: &[Sender<'_>; 2], clock: &str, frames: u64, send: Send<'_>) {
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     let ports: BTreeMap<_, _> = senders.iter().map(|s| (s.rx.index, s.rx)).collect();
@@ -41,7 +41,9 @@ fn capture_from(senders: &[Sender<'_>; 2], frames: u64, send: Send<'_>) {
         counters.map(|counters| counters["rx_xdp_packets"]).sum()
     };
 
-    let plan = capture(&senders[0].rx.netns).to(&path);
+    let plan = capture(&senders[0].rx.netns)
+        .with(["--clock", clock])
+        .to(&path);
     let capture = ports
         .values()
         .fold(plan, |plan, port| plan.on(port))
@@ -86,18 +88,18 @@ fn capture_from(senders: &[Sender<'_>; 2], frames: u64, send: Send<'_>) {
     numbers.dedup();
     assert_eq!(numbers.len() as u64, entered, "a frame is there twice");
 
-    let clock = &summary.clock;
+    let order = &summary.clock;
     println!(
-        "{entered} frames, {recorded:?} by CPU; {behind} behind a younger one, by {} ns at most",
-        clock.largest_lateness_ns
+        "{clock}: {entered} frames, {recorded:?} by CPU; {behind} behind a younger one, by {} ns at most",
+        order.largest_lateness_ns
     );
-    if clock.stamp_decreases == 0 && clock.steps == 0 {
-        assert_eq!(behind, clock.late);
+    if order.stamp_decreases == 0 && order.steps == 0 {
+        assert_eq!(behind, order.late);
     }
     // At most one each time a CPU is taken away in the middle of a frame.
-    assert!(clock.late * 1000 <= entered, "{clock:?}");
+    assert!(order.late * 1000 <= entered, "{order:?}");
     let statistics = &recording.last_statistics(0).custom["clock"];
-    assert_eq!(statistics["late"], clock.late);
+    assert_eq!(statistics["late"], order.late);
 }
 
 fn flat_out(socket: &PacketSocket, frame: &Frame, numbers: Range<u64>, cpu: usize) {
@@ -116,7 +118,7 @@ fn a_million_frames_from_two_cpus_are_in_order() {
     let bench = Bench::new("merge");
     let (tx, rx) = (&bench.tx, &bench.rx);
     let senders = [first, second].map(|cpu| Sender { cpu, tx, rx });
-    capture_from(&senders, 500_000, &flat_out);
+    capture_from(&senders, "ktime", 500_000, &flat_out);
 }
 
 /// The CPUs share one queue above, which only one of them empties at a time;
@@ -142,7 +144,10 @@ fn frames_that_two_cpus_receive_at_the_same_time_are_in_order() {
         tx: &tx,
         rx: &rx,
     };
-    capture_from(&[one, other], 300_000, &flat_out);
+    let senders = [one, other];
+    for clock in ["ktime", "tai", "tsc"] {
+        capture_from(&senders, clock, 200_000, &flat_out);
+    }
 }
 
 #[test]
@@ -160,7 +165,7 @@ fn slow_traffic_of_two_cpus_is_in_order() {
     // converter's longest sleep.
     for (gap_us, frames) in [(70, 20_000), (300, 5_000), (11_000, 100)] {
         let senders = [first, second].map(|cpu| Sender { cpu, tx, rx });
-        capture_from(&senders, frames, &|socket, frame, numbers, cpu| {
+        capture_from(&senders, "ktime", frames, &|socket, frame, numbers, cpu| {
             socket.send_paced(frame, numbers, cpu, Duration::from_micros(gap_us));
         });
     }
