@@ -3,7 +3,10 @@
 mod console;
 mod counter;
 mod earlier;
+mod finish;
+mod header;
 mod live_links;
+mod load;
 mod offloads;
 mod pinning;
 mod prepare;

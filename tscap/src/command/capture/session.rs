@@ -1,23 +1,22 @@
 //! A capture from start to end: what ends it, and the accounting.
 
-use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
 
 use super::console::{Console, Progress, Ready, ReadyInterface};
+use super::finish::finish;
+use super::load;
 use super::prepare::{self, Machine, Opened};
 use super::signals::Signals;
 use super::start::{self, Running};
-use super::summary::{ClockSummary, InterfaceSummary, Stop, Summary, VERSION};
+use super::summary::{Stop, Summary};
 use super::{Exit, Failure, Programs};
 use super::{earlier, pinning};
 use crate::cli::CapturePlan;
-use crate::clock::{CounterClock, HostClocks, Reference};
 use crate::command::Hint;
-use crate::engine::{Event, Finished, Observed, Totals};
-use crate::sys::bpf::wait_for_running_programs;
+use crate::engine::{Event, Observed};
 use crate::sys::timex::{ClockSetWatch, KernelClock};
 
 /// How often the interfaces are looked after.
@@ -29,8 +28,6 @@ const READER_EVERY: Duration = Duration::from_millis(50);
 /// How often the offset of each CPU's counter is checked again. It takes a third
 /// of a millisecond on each CPU.
 const COUNTER_EVERY: Duration = Duration::from_secs(10);
-/// How often a stopped converter is looked for.
-const JOIN_EVERY: Duration = Duration::from_millis(2);
 
 /// Runs the whole capture.
 pub(super) async fn run(
@@ -46,7 +43,7 @@ pub(super) async fn run(
     let Some(opened) = open(plan, &mut signals, &mut console).await? else {
         return Ok((Exit::Success, None));
     };
-    let loaded = start::load(plan, programs, &machine)?;
+    let loaded = load::load(plan, programs, &machine)?;
     let mut running = start::start(plan, &machine, loaded, opened, &mut console).await?;
 
     observe(plan, &running)?;
@@ -103,7 +100,7 @@ fn readiness(plan: &CapturePlan, running: &Running, machine: &Machine) -> Ready 
 }
 
 /// Reads what goes into the statistics blocks.
-fn observe(plan: &CapturePlan, running: &Running) -> Result<Observed, Failure> {
+pub(super) fn observe(plan: &CapturePlan, running: &Running) -> Result<Observed, Failure> {
     let interfaces = running.links.counts(&running.loaded.counters);
     let off_cpu = plan
         .rx_cpus
@@ -200,7 +197,7 @@ async fn watch(
 }
 
 /// Says what the converter has to say; gives the reason if it ends the capture.
-fn heed(plan: &CapturePlan, event: Event, console: &mut Console) -> Option<Stop> {
+pub(super) fn heed(plan: &CapturePlan, event: Event, console: &mut Console) -> Option<Stop> {
     match event {
         Event::CountReached => Some(Stop::Count),
         Event::ReaderGone => Some(Stop::ReaderGone),
@@ -267,157 +264,5 @@ impl Rate {
         self.latest = now;
         self.written = written;
         Ok(progress)
-    }
-}
-
-/// Detaches, drains, accounts.
-async fn finish(
-    plan: &CapturePlan,
-    mut running: Running,
-    mut stop: Stop,
-    signals: &mut Signals,
-    console: &mut Console,
-) -> Result<(Exit, Option<Summary>), Failure> {
-    let seconds = running.started.elapsed().as_secs_f64();
-    running
-        .links
-        .detach()
-        .trying("cannot detach the XDP program")?;
-    if wait_for_running_programs().is_err() {
-        settle(&running).await?;
-    }
-    running.shared.request_stop();
-    running.converter.thread().unpark();
-    while !running.converter.is_finished() {
-        tokio::select! {
-            () = tokio::time::sleep(JOIN_EVERY) => {}
-            () = signals.next() => {
-                console.error("aborted: frames still in the rings are lost");
-                return Ok((Exit::Aborted, None));
-            }
-        }
-    }
-    let observed = observe(plan, &running)?;
-    let counters = &running.loaded.counters;
-    let seen = counters.seen().trying("cannot account for the frames")?;
-    let other = counters
-        .other_losses()
-        .trying("cannot account for the frames")?;
-    let Ok(mut finished) = running.converter.join() else {
-        return Err(Failure::new(
-            "the converter thread panicked: please report this",
-        ));
-    };
-    // What it said last may be an error that nobody has heard yet.
-    while let Ok(event) = running.events.try_recv() {
-        if let Some(late) = heed(plan, event, console)
-            && stop.is_wanted()
-            && !late.is_wanted()
-        {
-            stop = late;
-        }
-    }
-
-    let totals = finished.totals(seen, &observed, other);
-    let at = HostClocks::new(plan.clock).read().mono[1];
-    let is_complete = finished
-        .write_last_statistics(at, &observed, &totals)
-        .inspect_err(|error| {
-            let cause = std::error::Error::source(error).unwrap_or(error);
-            console.error(&format!(
-                "cannot write the last statistics to {}: {cause}",
-                plan.target
-            ));
-        })
-        .is_ok();
-    let summary = summarise(
-        plan,
-        &running.links,
-        &finished,
-        &totals,
-        &observed,
-        stop,
-        seconds,
-    );
-    console.summary(&summary);
-    let exit = match (totals.add_up(), stop.is_wanted() && is_complete) {
-        (false, _) => Exit::DoesNotAddUp,
-        (true, true) => Exit::Success,
-        (true, false) => Exit::Fault,
-    };
-    Ok((exit, Some(summary)))
-}
-
-/// Waits until no program counts any more, where the kernel can't be asked: at
-/// most a second.
-async fn settle(running: &Running) -> Result<(), Failure> {
-    let mut before = None;
-    for _ in 0..50 {
-        let seen = running.loaded.counters.seen();
-        let seen = Some(seen.trying("cannot account for the frames")?);
-        if seen == before {
-            return Ok(());
-        }
-        before = seen;
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    Err(io::Error::from(io::ErrorKind::TimedOut)).trying("cannot wait for the XDP program to end")
-}
-
-fn summarise(
-    plan: &CapturePlan,
-    links: &super::live_links::LiveLinks,
-    finished: &Finished,
-    totals: &Totals,
-    observed: &Observed,
-    stop: Stop,
-    seconds: f64,
-) -> Summary {
-    let interfaces = links
-        .0
-        .iter()
-        .zip(&observed.interfaces)
-        .zip(&finished.batch.counts)
-        .map(|((live, observed), written)| {
-            let mut outcomes = observed.losses;
-            outcomes += written.outcomes;
-            InterfaceSummary {
-                name: live.name.clone(),
-                ifindex: live.ifindex(),
-                xdp_mode: live.mode.name().into(),
-                seen: written.written + outcomes.total(),
-                written: written.written,
-                outcomes,
-                ifdrop: observed.ifdrop,
-            }
-        })
-        .collect();
-    let tracker = &finished.tracker;
-    let source = tracker.source();
-    Summary {
-        v: VERSION,
-        file: plan.target.to_string(),
-        seconds,
-        seen: totals.seen,
-        written: totals.written,
-        bytes_written: finished.output.length(),
-        outcomes: totals.outcomes,
-        off_cpu: observed.off_cpu,
-        adds_up: totals.add_up(),
-        interfaces,
-        clock: ClockSummary {
-            source: source.name().into(),
-            path: source.path().into(),
-            ordered: source.is_ordered(),
-            counter: tracker.counter().map(CounterClock::report),
-            host_bound_ns: tracker.host_bound_ns(),
-            synchronised: observed.utc_bound_ns.is_some(),
-            utc_bound_ns: observed.utc_bound_ns,
-            segments: tracker.segments().to_vec(),
-            steps: tracker.segments().len() as u64 - 1,
-            order: finished.order(),
-            ambiguous: finished.batch.ambiguous,
-        },
-        stopped_by: stop,
     }
 }

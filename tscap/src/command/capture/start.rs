@@ -1,15 +1,14 @@
 //! From a checked plan to a running capture.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::Programs;
 use super::console::Console;
 use super::counter::Counter;
+use super::header;
 use super::live_links::{LiveLink, LiveLinks};
 use super::offloads;
 use super::pinning::{self, Pinning};
@@ -18,14 +17,14 @@ use crate::changes::{Change, Changes, InterfaceId, JournalFolder, Setting};
 use crate::cli::{CapturePlan, Offloads};
 use crate::clock::{HostClocks, Reference, StampSource, Tracker};
 use crate::command::{Failure, Hint};
-use crate::engine::{Converter, Event, Finished, Frames, Output, Shared};
-use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
+use crate::engine::{Converter, Event, Finished, Frames, Shared};
+use crate::pcapng::FileWriter;
 use crate::ring::Consumer;
+use crate::sys::affinity;
 use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::{self, Link};
 use crate::sys::promisc::Promiscuous;
-use crate::sys::{affinity, ethtool, system};
-use crate::xdp::{AttachError, LoadError, LoadOptions, Loaded, ModeChoice, XdpMode, attach};
+use crate::xdp::{AttachError, Loaded, ModeChoice, XdpMode, attach};
 
 /// Brackets taken before the first frame: they narrow the offset to about the
 /// time between two clock reads, in about a millisecond.
@@ -47,51 +46,6 @@ pub(super) struct Running {
     pub counter: Option<Counter>,
     /// What is in force as long as the capture runs; restored on drop.
     pub _in_force: (Vec<Promiscuous>, Changes),
-}
-
-/// Loads the program and maps its rings.
-pub(super) fn load(
-    plan: &CapturePlan,
-    programs: &Programs<'_>,
-    machine: &Machine,
-) -> Result<Loaded, Failure> {
-    let options = LoadOptions {
-        object: programs.object,
-        program: programs.name,
-        ring_bytes: machine.ring_bytes,
-        ring_cpus: &machine.ring_cpus,
-        possible_cpus: machine.possible_cpus,
-        snaplen: plan.snaplen,
-        keep_raw: plan.keep_raw,
-        packet_meta: plan.packet_meta,
-    };
-    let mut loaded = Loaded::load(&options).map_err(|error| {
-        let hint = load_hint(plan.clock, &error);
-        let what = format!("cannot load the XDP program {}", programs.name);
-        let failure = Err::<(), _>(error).trying(what).expect_err("it is one");
-        failure.hint(hint)
-    })?;
-    for link in &machine.interfaces {
-        loaded
-            .counters
-            .announce(link.index)
-            .trying("cannot set up the loss counters")?;
-    }
-    Ok(loaded)
-}
-
-fn load_hint(source: StampSource, error: &LoadError) -> &'static str {
-    match error.os_error() {
-        Some(libc::ENOMEM) => "give a smaller --ring-size",
-        Some(libc::EPERM | libc::EACCES) => {
-            "run as root; in a container the host must grant CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON"
-        }
-        _ if source == StampSource::Tsc => {
-            "this kernel lets no XDP program read the TSC: stock kernels do since about 6.16 \
-             (bpf_perf_event_read); --clock ktime works everywhere"
-        }
-        _ => "tscap needs Linux 6.1 or later on x86-64 with BPF and XDP; --clock tai as well",
-    }
 }
 
 /// Attaches, writes the headers and starts the converter.
@@ -160,16 +114,23 @@ pub(super) async fn start(
             ));
         }
         let in_file = offloads::for_file(&in_force);
-        described.push(describe(plan, machine, link, attachment.mode, in_file));
+        described.push(header::describe(
+            plan,
+            machine,
+            link,
+            attachment.mode,
+            in_file,
+        ));
         live.push(LiveLink::new(link, attachment));
     }
     let links = Arc::new(LiveLinks(live));
 
     tracker.observe(&clocks.read());
     let start = tracker.real_at(tracker.current().until);
-    let mut file = FileWriter::new(&section(), &described, start).trying("cannot make headers")?;
+    let mut file =
+        FileWriter::new(&header::section(), &described, start).trying("cannot make headers")?;
     let (tell, events) = unbounded_channel();
-    let output = write_headers(plan, opened, &mut file, &tell)?;
+    let output = header::write_headers(plan, opened, &mut file, &tell)?;
 
     let shared = Arc::new(Shared::default());
     let rings = loaded.rings.take().expect("taken here only");
@@ -341,59 +302,6 @@ fn say_changes(link: &Link, mode: XdpMode, changes: &[(String, bool)], console: 
             link.name
         ));
     }
-}
-
-fn describe(
-    plan: &CapturePlan,
-    machine: &Machine,
-    link: &Link,
-    mode: XdpMode,
-    offloads: BTreeMap<String, bool>,
-) -> InterfaceInfo {
-    let mut tscap = InterfaceOption::new(mode.name(), plan.clock, offloads);
-    tscap.stamp.forced = machine.untrusted_tsc.map(|why| why.to_string());
-    let driver = || ethtool::driver(&link.name).map(|driver| driver.name);
-    InterfaceInfo {
-        name: link.name.clone(),
-        description: link.alias.clone().or_else(driver),
-        mac: link.mac,
-        speed: ethtool::speed_bits_per_s(&link.name),
-        snaplen: plan.snaplen,
-        os: system::os(),
-        tscap,
-    }
-}
-
-fn section() -> SectionInfo {
-    SectionInfo {
-        hardware: system::hardware(),
-        os: system::os(),
-        application: concat!("tscap ", env!("CARGO_PKG_VERSION")).into(),
-    }
-}
-
-fn write_headers(
-    plan: &CapturePlan,
-    opened: Opened,
-    file: &mut FileWriter,
-    tell: &UnboundedSender<Event>,
-) -> Result<Output, Failure> {
-    let mut output = opened
-        .start()
-        .trying(format!("cannot empty {}", plan.target))?;
-    if let Err(error) = output.write(&file.take()) {
-        if error.is_reader_gone() {
-            // Ends the capture as it does at any later time.
-            let _ = tell.send(Event::ReaderGone);
-            return Ok(output);
-        }
-        // Half a header must not stay.
-        let _ = output.cut(0);
-        return Err(error)
-            .trying(format!("cannot write the file header to {}", plan.target))
-            .map_err(|failure| failure.hint("give -w a file where there is room"));
-    }
-    Ok(output)
 }
 
 fn spawn(converter: Converter<HostClocks>, cpu: u32) -> Result<JoinHandle<Finished>, Failure> {

@@ -1,0 +1,172 @@
+//! The end of a capture: detach, drain, account.
+
+use std::io;
+use std::time::Duration;
+
+use super::console::Console;
+use super::live_links::LiveLinks;
+use super::session::{heed, observe};
+use super::signals::Signals;
+use super::start::Running;
+use super::summary::{ClockSummary, InterfaceSummary, Stop, Summary, VERSION};
+use super::{Exit, Failure};
+use crate::cli::CapturePlan;
+use crate::clock::{CounterClock, HostClocks, Reference};
+use crate::command::Hint;
+use crate::engine::{Finished, Observed, Totals};
+use crate::sys::bpf::wait_for_running_programs;
+
+/// How often a stopped converter is looked for.
+const JOIN_EVERY: Duration = Duration::from_millis(2);
+
+/// Detaches, drains, accounts.
+pub(super) async fn finish(
+    plan: &CapturePlan,
+    mut running: Running,
+    mut stop: Stop,
+    signals: &mut Signals,
+    console: &mut Console,
+) -> Result<(Exit, Option<Summary>), Failure> {
+    let seconds = running.started.elapsed().as_secs_f64();
+    running
+        .links
+        .detach()
+        .trying("cannot detach the XDP program")?;
+    if wait_for_running_programs().is_err() {
+        settle(&running).await?;
+    }
+    running.shared.request_stop();
+    running.converter.thread().unpark();
+    while !running.converter.is_finished() {
+        tokio::select! {
+            () = tokio::time::sleep(JOIN_EVERY) => {}
+            () = signals.next() => {
+                console.error("aborted: frames still in the rings are lost");
+                return Ok((Exit::Aborted, None));
+            }
+        }
+    }
+    let observed = observe(plan, &running)?;
+    let counters = &running.loaded.counters;
+    let seen = counters.seen().trying("cannot account for the frames")?;
+    let other = counters
+        .other_losses()
+        .trying("cannot account for the frames")?;
+    let Ok(mut finished) = running.converter.join() else {
+        return Err(Failure::new(
+            "the converter thread panicked: please report this",
+        ));
+    };
+    // What it said last may be an error that nobody has heard yet.
+    while let Ok(event) = running.events.try_recv() {
+        if let Some(late) = heed(plan, event, console)
+            && stop.is_wanted()
+            && !late.is_wanted()
+        {
+            stop = late;
+        }
+    }
+
+    let totals = finished.totals(seen, &observed, other);
+    let at = HostClocks::new(plan.clock).read().mono[1];
+    let is_complete = finished
+        .write_last_statistics(at, &observed, &totals)
+        .inspect_err(|error| {
+            let cause = std::error::Error::source(error).unwrap_or(error);
+            console.error(&format!(
+                "cannot write the last statistics to {}: {cause}",
+                plan.target
+            ));
+        })
+        .is_ok();
+    let summary = summarise(
+        plan,
+        &running.links,
+        &finished,
+        &totals,
+        &observed,
+        stop,
+        seconds,
+    );
+    console.summary(&summary);
+    let exit = match (totals.add_up(), stop.is_wanted() && is_complete) {
+        (false, _) => Exit::DoesNotAddUp,
+        (true, true) => Exit::Success,
+        (true, false) => Exit::Fault,
+    };
+    Ok((exit, Some(summary)))
+}
+
+/// Waits until no program counts any more, where the kernel can't be asked: at
+/// most a second.
+async fn settle(running: &Running) -> Result<(), Failure> {
+    let mut before = None;
+    for _ in 0..50 {
+        let seen = running.loaded.counters.seen();
+        let seen = Some(seen.trying("cannot account for the frames")?);
+        if seen == before {
+            return Ok(());
+        }
+        before = seen;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Err(io::Error::from(io::ErrorKind::TimedOut)).trying("cannot wait for the XDP program to end")
+}
+
+fn summarise(
+    plan: &CapturePlan,
+    links: &LiveLinks,
+    finished: &Finished,
+    totals: &Totals,
+    observed: &Observed,
+    stop: Stop,
+    seconds: f64,
+) -> Summary {
+    let interfaces = links
+        .0
+        .iter()
+        .zip(&observed.interfaces)
+        .zip(&finished.batch.counts)
+        .map(|((live, observed), written)| {
+            let mut outcomes = observed.losses;
+            outcomes += written.outcomes;
+            InterfaceSummary {
+                name: live.name.clone(),
+                ifindex: live.ifindex(),
+                xdp_mode: live.mode.name().into(),
+                seen: written.written + outcomes.total(),
+                written: written.written,
+                outcomes,
+                ifdrop: observed.ifdrop,
+            }
+        })
+        .collect();
+    let tracker = &finished.tracker;
+    let source = tracker.source();
+    Summary {
+        v: VERSION,
+        file: plan.target.to_string(),
+        seconds,
+        seen: totals.seen,
+        written: totals.written,
+        bytes_written: finished.output.length(),
+        outcomes: totals.outcomes,
+        off_cpu: observed.off_cpu,
+        adds_up: totals.add_up(),
+        interfaces,
+        clock: ClockSummary {
+            source: source.name().into(),
+            path: source.path().into(),
+            ordered: source.is_ordered(),
+            counter: tracker.counter().map(CounterClock::report),
+            host_bound_ns: tracker.host_bound_ns(),
+            synchronised: observed.utc_bound_ns.is_some(),
+            utc_bound_ns: observed.utc_bound_ns,
+            segments: tracker.segments().to_vec(),
+            steps: tracker.segments().len() as u64 - 1,
+            order: finished.order(),
+            ambiguous: finished.batch.ambiguous,
+        },
+        stopped_by: stop,
+    }
+}

@@ -1,0 +1,67 @@
+//! What the head of the file says of machine and interfaces.
+
+use std::collections::BTreeMap;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::prepare::{Machine, Opened};
+use crate::cli::CapturePlan;
+use crate::command::{Failure, Hint};
+use crate::engine::{Event, Output};
+use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
+use crate::sys::netdev::Link;
+use crate::sys::{ethtool, system};
+use crate::xdp::XdpMode;
+
+pub(super) fn describe(
+    plan: &CapturePlan,
+    machine: &Machine,
+    link: &Link,
+    mode: XdpMode,
+    offloads: BTreeMap<String, bool>,
+) -> InterfaceInfo {
+    let mut tscap = InterfaceOption::new(mode.name(), plan.clock, offloads);
+    tscap.stamp.forced = machine.untrusted_tsc.map(|why| why.to_string());
+    let driver = || ethtool::driver(&link.name).map(|driver| driver.name);
+    InterfaceInfo {
+        name: link.name.clone(),
+        description: link.alias.clone().or_else(driver),
+        mac: link.mac,
+        speed: ethtool::speed_bits_per_s(&link.name),
+        snaplen: plan.snaplen,
+        os: system::os(),
+        tscap,
+    }
+}
+
+pub(super) fn section() -> SectionInfo {
+    SectionInfo {
+        hardware: system::hardware(),
+        os: system::os(),
+        application: concat!("tscap ", env!("CARGO_PKG_VERSION")).into(),
+    }
+}
+
+pub(super) fn write_headers(
+    plan: &CapturePlan,
+    opened: Opened,
+    file: &mut FileWriter,
+    tell: &UnboundedSender<Event>,
+) -> Result<Output, Failure> {
+    let mut output = opened
+        .start()
+        .trying(format!("cannot empty {}", plan.target))?;
+    if let Err(error) = output.write(&file.take()) {
+        if error.is_reader_gone() {
+            // Ends the capture as it does at any later time.
+            let _ = tell.send(Event::ReaderGone);
+            return Ok(output);
+        }
+        // Half a header must not stay.
+        let _ = output.cut(0);
+        return Err(error)
+            .trying(format!("cannot write the file header to {}", plan.target))
+            .map_err(|failure| failure.hint("give -w a file where there is room"));
+    }
+    Ok(output)
+}
