@@ -1,5 +1,6 @@
 //! The `tscap` command.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -13,7 +14,8 @@ fn main() -> ExitCode {
     match tscap::command::run(plan) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            eprintln!("tscap: {failure}");
+            // Nobody may be left to read it.
+            let _ = writeln!(std::io::stderr(), "tscap: {failure}");
             ExitCode::FAILURE
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::error::Error as _;
+use std::io::Write as _;
 
 use super::{Change, ChangeError, GivenBack, Journal, JournalError, JournalFolder};
 use crate::causes::with_causes;
@@ -130,7 +131,7 @@ impl Changes {
 impl Drop for Changes {
     fn drop(&mut self) {
         for problem in self.give_back() {
-            eprintln!("warning: {problem}");
+            let _ = writeln!(std::io::stderr(), "warning: {problem}");
         }
     }
 }

@@ -20,12 +20,18 @@ pub(super) fn bytes(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "that size does not fit this machine's addresses".to_owned())
 }
 
+/// Longest duration: adding it to the clock must not overflow.
+const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
+
 /// A duration: seconds (`10`, `0.5`), or with units (`1m30s`, `500ms`).
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let duration = match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?,
         Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string())?,
     };
+    if duration > LONGEST {
+        return Err("no capture lasts longer than 100 years".into());
+    }
     if duration.is_zero() {
         return Err("a capture of no time holds no frames".into());
     }
@@ -110,7 +116,7 @@ mod tests {
         assert_eq!(duration("10"), Ok(Duration::from_secs(10)));
         assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
-        for bad in ["", "0", "-1", "soon", "nan", "inf"] {
+        for bad in ["", "0", "-1", "soon", "nan", "inf", "1e19", "200years"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
     }

@@ -173,7 +173,7 @@ impl CounterClock {
             last_bound_ns: far.width().div_ceil(2),
             bound_ns: far.width().div_ceil(2),
         };
-        clock.update_rate(&near, SHORTEST_BASELINE_NS);
+        clock.update_rate(&near, 0);
         clock.observe(second.0, second.1, false);
         Some(clock)
     }
@@ -211,10 +211,14 @@ impl CounterClock {
         }
 
         let middle = reading.middle();
+        // How far the clock bent meanwhile from the line that it was on.
+        let mut bend = 0;
         let value = if stepped {
             middle
         } else {
             let predicted = last.real_at(reading.at).0;
+            bend = reading.low.saturating_sub(predicted);
+            bend = bend.max(predicted.saturating_sub(reading.high));
             let pull = middle.wrapping_sub(predicted).cast_signed() / PULL;
             let drawn = predicted.wrapping_add_signed(pull);
             let value = drawn.clamp(reading.low, reading.high);
@@ -224,17 +228,11 @@ impl CounterClock {
             value
         };
         self.last_bound_ns = (reading.high - value).max(value - reading.low);
-        self.bound_ns = self.bound_ns.max(self.last_bound_ns);
+        self.bound_ns = self.bound_ns.max(self.last_bound_ns + bend);
         if stepped {
             (self.far, self.next_far) = (reading, reading);
         }
-        let since_step = self.rate_bound_ppb < u64::MAX;
-        let shortest = if since_step {
-            BASELINE_AFTER_STEP_NS
-        } else {
-            SHORTEST_BASELINE_NS
-        };
-        self.update_rate(&reading, shortest);
+        self.update_rate(&reading, BASELINE_AFTER_STEP_NS);
         if self.pieces.len() == PIECES {
             self.pieces.pop_front();
         }
@@ -267,8 +265,8 @@ impl CounterClock {
         };
         let error = u128::from(self.far.width() + near.width()).div_ceil(2);
         self.rate = rate;
-        self.rate_bound_ppb =
-            u64::try_from(error * 1_000_000_000 / u128::from(span)).unwrap_or(u64::MAX);
+        let ppb = (error * 1_000_000_000).div_ceil(u128::from(span));
+        self.rate_bound_ppb = u64::try_from(ppb).unwrap_or(u64::MAX);
         let next_span = near.middle().saturating_sub(self.next_far.middle());
         if span > LONGEST_BASELINE_NS {
             (self.far, self.next_far) = (self.next_far, *near);
@@ -296,11 +294,11 @@ impl CounterClock {
         self.rate_bound_ppb
     }
 
-    /// Greatest error at any cross-timestamp so far, ns. Between two of them the
-    /// host clock may bend by what its rate changes in that time, which a
-    /// kernel keeps below 500 ppm (MAXFREQ, include/linux/timex.h): 25 ns at
-    /// most in the 200 µs between two drains under traffic, and nothing while
-    /// the clock is not being slewed.
+    /// Greatest error so far, ns: at each cross-timestamp the distance to its
+    /// farther bound, and between two of them as much more as the host clock was
+    /// seen to bend from the line in that time, as it does while it is slewed. A
+    /// bend shows at the next cross-timestamp only, so the bound in a file's last
+    /// statistics is the one that covers all of it.
     pub fn bound_ns(&self) -> u64 {
         self.bound_ns
     }

@@ -37,6 +37,8 @@ pub struct Tracker {
     latest_tsc: TscCycles,
     /// Counter values between which the clock was set last.
     tsc_step: Option<(TscCycles, TscCycles)>,
+    /// The counter's clock has not been told of the latest step yet.
+    step_is_due: bool,
     /// Greatest error of the stamps themselves, ns.
     stamp_error_ns: u64,
 }
@@ -96,6 +98,7 @@ impl Tracker {
             first: *first,
             latest_tsc: first.tsc.map_or(TscCycles(0), |[_, after]| after),
             tsc_step: None,
+            step_is_due: false,
             stamp_error_ns: 0,
         })
     }
@@ -140,8 +143,12 @@ impl Tracker {
             (Some(counter), _) => {
                 if stepped {
                     self.tsc_step = Some((self.latest_tsc, tsc[0]));
+                    self.step_is_due = true;
                 }
-                counter.observe(tsc, cross.real, stepped);
+                // A reading that is of no use leaves the step to the next one.
+                if counter.observe(tsc, cross.real, self.step_is_due) {
+                    self.step_is_due = false;
+                }
             }
             (None, Some(_)) if stepped => self.first = *cross,
             (None, Some(first)) => {

@@ -11,7 +11,7 @@ use crate::sys::netns;
 pub(super) fn run() -> Result<Exit, Failure> {
     let report = restore(&JournalFolder::live(), &KernelFiles::live())?;
     for problem in &report.problems {
-        eprintln!("tscap: {problem}");
+        let _ = writeln!(io::stderr(), "tscap: {problem}");
     }
     let mut text = report.done.join("\n");
     text.push('\n');

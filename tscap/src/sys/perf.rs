@@ -40,6 +40,8 @@ impl TscEvent {
             kind: pmu,
             size: u32::try_from(size_of::<PerfEventAttr>()).expect("64 bytes"),
             config: event,
+            // Else the count pauses whenever somebody opens another event here.
+            flags: PINNED,
             ..PerfEventAttr::default()
         };
         let any_task = -1;
@@ -72,6 +74,8 @@ impl AsFd for TscEvent {
     }
 }
 
+/// `perf_event_attr.pinned`, bit 2 of the flags: scheduled before all that are not.
+const PINNED: u64 = 1 << 2;
 /// `PERF_FLAG_FD_CLOEXEC` (include/uapi/linux/perf_event.h).
 const PERF_FLAG_FD_CLOEXEC: u64 = 1 << 3;
 

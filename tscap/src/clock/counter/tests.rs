@@ -117,11 +117,9 @@ fn a_slew_is_followed_within_the_bound_and_the_bend() {
         let middle = t - step as u64 / 2;
         let at = clock.conversion().to_real(host.cycles(middle));
         let error = at.0.abs_diff(host.real(middle));
-        // At most a quarter of the change of rate over the gap.
-        let bend = step as u64 / 4 * 1_000 / 1_000_000;
-        assert!(error <= clock.bound_ns() + bend, "{error} at {t}");
+        assert!(error <= clock.bound_ns(), "{error} at {t}");
     }
-    assert!(clock.bound_ns() < 100, "{}", clock.bound_ns());
+    assert!(clock.bound_ns() < 300, "{}", clock.bound_ns());
 }
 
 #[test]
@@ -136,7 +134,7 @@ fn the_rate_becomes_exact_and_stays_so() {
         let (tsc, real) = host.cross(second * 1_000_000_000, [20, 40, 20]);
         clock.observe(tsc, real, false);
     }
-    assert!(clock.rate_bound_ppb() <= 1, "{}", clock.rate_bound_ppb());
+    assert_eq!(clock.rate_bound_ppb(), 1);
     // A thousand seconds of cycles: 12 ppm more than a thousand seconds.
     let duration = clock.rate().duration_ns(1_000 * 2_596_130_000);
     assert!(duration.abs_diff(1_000_012_000_000) < 1_000, "{duration}");

@@ -1,9 +1,10 @@
 //! The attached interfaces while the capture runs: they can be renumbered by a
 //! move to another namespace, or go away.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use crate::engine::InterfaceCounts;
+use crate::engine::{InterfaceCounts, Outcomes};
 use crate::sys::bpf::XdpLink;
 use crate::sys::netdev::{self, Link, RxStats};
 use crate::xdp::{Attachment, CounterError, Counters, XdpMode};
@@ -82,12 +83,8 @@ impl LiveLink {
         }
     }
 
-    fn counts(&self, counters: &Counters) -> Result<InterfaceCounts, CounterError> {
-        let numbers = self.state().numbers.clone();
-        let mut counts = InterfaceCounts::default();
-        for number in numbers {
-            counts.losses += counters.losses(number)?;
-        }
+    /// Frames that the device missed since the start.
+    fn ifdrop(&self) -> Option<u64> {
         // Only while it can be seen in this namespace; else the last reading.
         if let Ok(Some(link)) = netdev::by_index(self.ifindex())
             && link.name == self.name
@@ -95,8 +92,7 @@ impl LiveLink {
         {
             self.state().missed = missed(stats).saturating_sub(self.missed_before);
         }
-        counts.ifdrop = self.counts_misses.then(|| self.state().missed);
-        Ok(counts)
+        self.counts_misses.then(|| self.state().missed)
     }
 }
 
@@ -153,9 +149,22 @@ impl LiveLinks {
         })
     }
 
-    /// The counts of each.
+    /// The counts of each. A number that several have had, or one had twice, is
+    /// counted once: for the one that [`Self::resolve`] gives.
     pub fn counts(&self, counters: &Counters) -> Result<Vec<InterfaceCounts>, CounterError> {
-        self.0.iter().map(|live| live.counts(counters)).collect()
+        let count = |live: &LiveLink| InterfaceCounts {
+            losses: Outcomes::default(),
+            ifdrop: live.ifdrop(),
+        };
+        let mut counts: Vec<_> = self.0.iter().map(count).collect();
+        let numbers = self.0.iter().flat_map(|live| live.state().numbers.clone());
+        let numbers: BTreeSet<_> = numbers.collect();
+        for number in numbers {
+            if let Some(owner) = self.find(number) {
+                counts[owner as usize].losses += counters.losses(number)?;
+            }
+        }
+        Ok(counts)
     }
 
     /// Detaches the programs. An interface that is gone has none any more.

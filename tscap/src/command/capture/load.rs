@@ -48,6 +48,6 @@ fn load_hint(source: StampSource, error: &LoadError) -> &'static str {
             "this kernel lets no XDP program read the TSC: stock kernels do since about 6.16 \
              (bpf_perf_event_read); --clock ktime works everywhere"
         }
-        _ => "tscap needs Linux 6.1 or later on x86-64 with BPF and XDP; --clock tai as well",
+        _ => "tscap needs Linux 5.18 or later on x86-64 with BPF and XDP, and 6.1 for --clock tai",
     }
 }
