@@ -283,7 +283,7 @@ fn stamps_of_one_cpu_never_decrease_by_more_than_the_bound() {
     let path = folder.path().join("out.pcapng");
     let frame = Frame::new(&bench.tx, &bench.rx, 64);
     let mut live = LiveSender::open(&bench.tx);
-    for clock in ["ktime", "tai"] {
+    for clock in ["ktime", "tai", "tsc"] {
         let capture = capture_on(&bench.rx, &path)
             .with(["--clock", clock])
             .ready();

@@ -15,10 +15,11 @@ use support::in_process::capture_with;
 use support::live::LiveSender;
 use support::packet_socket::PacketSocket;
 use support::peers;
-use support::root::root;
+use support::root::{root, two_cpus};
 use tscap::clock::{RawStamp, RealNs, Segment};
 use tscap::command::Exit;
 use tscap::pcapng::{Packet, Record, StatisticsOption, interval_ns, records};
+use tscap::sys::perf::TscEvent;
 
 fn read(path: &Path) -> impl Iterator<Item = Record> {
     let file = File::open(path).expect("open the capture");
@@ -76,6 +77,9 @@ fn three_clocks_agree_on_a_million_frames() {
     let Some(_turn) = root("three_clocks_agree") else {
         return;
     };
+    let Some((first, second)) = two_cpus("three_clocks_agree") else {
+        return;
+    };
     const BURST: u64 = 250_000;
     const SLOW: u64 = 10_000;
     let bench = Bench::new("agree");
@@ -95,14 +99,14 @@ fn three_clocks_agree_on_a_million_frames() {
         &path,
         &arguments,
         || {
-            for cpu in [0, 1] {
+            for cpu in [first, second] {
                 assert_eq!(live.send(&frame, BURST, cpu), BURST);
             }
-            assert_eq!(socket.send(&frame, 0..SLOW, 1), SLOW);
+            assert_eq!(socket.send(&frame, 0..SLOW, second), SLOW);
             // The silence is what is under test.
             std::thread::sleep(Duration::from_secs(60));
-            assert_eq!(socket.send(&frame, 0..SLOW, 0), SLOW);
-            for cpu in [1, 0] {
+            assert_eq!(socket.send(&frame, 0..SLOW, first), SLOW);
+            for cpu in [second, first] {
                 assert_eq!(live.send(&frame, BURST, cpu), BURST);
             }
         },
@@ -140,6 +144,34 @@ fn three_clocks_agree_on_a_million_frames() {
         clock.host_bound_ns
     );
     assert!(clock.host_bound_ns < 20_000, "{} ns", clock.host_bound_ns);
+}
+
+/// Somebody else's events make ours pause: the capture notices within seconds,
+/// corrects its stamps, and says by how much the ones before may be off.
+#[test]
+fn an_event_that_paused_widens_the_bound() {
+    let Some(_turn) = root("an_event_that_paused") else {
+        return;
+    };
+    let bench = Bench::new("paused");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 64);
+    let capture = capture_on(&bench.rx, &path).with(["--clock", "tsc"]);
+    let capture = capture.ready();
+    for cpu in support::process::cpus() {
+        for _ in 0..3 {
+            TscEvent::open(u32::try_from(cpu).expect("a CPU")).expect("open an event");
+        }
+    }
+    let warning = capture.wait_line("warning: CPU ");
+    assert!(warning.contains("has paused"), "{warning}");
+    PacketSocket::open(&bench.tx).send(&frame, 0..10, 0);
+    let finished = capture.stop();
+    assert_eq!(finished.success().written, 10);
+    let statistics = statistics(&path);
+    let bound = |at: usize| statistics[at].clock.host_bound_ns;
+    assert!(bound(statistics.len() - 1) > 1_000, "{} ns", bound(0));
 }
 
 /// The raw stamps of every source stand beside the times, and give the same

@@ -136,6 +136,8 @@ const FIRST_RATE_ERROR: u64 = 100_000;
 const SHORTEST_GAP_NS: u64 = 20_000;
 /// After a step the old `p̂` is kept until the new one would be good to 0.1 ppm.
 const BASELINE_AFTER_STEP_NS: u64 = 1_000_000_000;
+/// A cross-timestamp this many times wider than the narrowest was interrupted.
+const WIDE: u64 = 2;
 /// A wide cross-timestamp is passed over unless the one before is this old.
 const LONGEST_GAP_NS: u64 = 100_000_000;
 /// Inside its bounds the clock is drawn this fraction of the way to the middle.
@@ -195,7 +197,7 @@ impl CounterClock {
         let gap = self
             .rate
             .duration_ns(reading.at.0.saturating_sub(last.from.0));
-        let is_wide = reading.width() > 2 * self.tightest_ns + 20;
+        let is_wide = reading.width() > WIDE * self.tightest_ns + 20;
         if !stepped && (reading.at <= last.from || (is_wide && gap < LONGEST_GAP_NS)) {
             // Stamps go by p̂ alone until the next one.
             let drift = u128::from(gap) * u128::from(self.rate_bound_ppb) / 1_000_000_000;
@@ -273,6 +275,12 @@ impl CounterClock {
         } else if next_span > LONGEST_BASELINE_NS / 2 {
             self.next_far = *near;
         }
+    }
+
+    /// Whether a reading was interrupted: much wider than the narrowest.
+    pub(super) fn is_wide(&self, tsc: [TscCycles; 2], real: [RealNs; 2]) -> bool {
+        reading((tsc, real), self.rate)
+            .is_none_or(|reading| reading.width() > WIDE * self.tightest_ns + 20)
     }
 
     /// p̂ with its error, for the file.

@@ -2,7 +2,7 @@
 
 use super::{
     Bounds, CounterClock, CounterConversion, CrossTimestamp, MonoNs, OffsetNs, RawStamp, RealNs,
-    Sample, Segment, StampSource, TscCycles,
+    Reference, Sample, Segment, StampSource, TscCycles,
 };
 
 /// What a cross-timestamp said.
@@ -101,6 +101,20 @@ impl Tracker {
             step_is_due: false,
             stamp_error_ns: 0,
         })
+    }
+
+    /// Reads a cross-timestamp; a counter's again, up to three times, if the
+    /// reading was interrupted.
+    pub fn read(&self, reference: &mut impl Reference) -> CrossTimestamp {
+        let mut cross = reference.read();
+        for _ in 0..3 {
+            let is_wide = |(counter, tsc): (&CounterClock, _)| counter.is_wide(tsc, cross.real);
+            if !self.counter.as_ref().zip(cross.tsc).is_some_and(is_wide) {
+                break;
+            }
+            cross = reference.read();
+        }
+        cross
     }
 
     /// Takes in one more cross-timestamp. They must come in order of time.

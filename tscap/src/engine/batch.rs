@@ -112,6 +112,11 @@ impl Batch {
         self.reader_gone
     }
 
+    /// Whether the output has failed.
+    pub(super) fn is_broken(&self) -> bool {
+        self.mode == Mode::Broken
+    }
+
     pub(super) fn is_writing(&self) -> bool {
         self.mode == Mode::Write
     }

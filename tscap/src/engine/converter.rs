@@ -9,7 +9,7 @@ use super::batch::{Batch, Frames};
 use super::finished::Finished;
 use super::pieces::Pieces;
 use super::rings::Rings;
-use super::{Idle, Output, OutputError, Shared};
+use super::{Idle, Output, OutputError, Recalibration, Shared};
 use crate::clock::{Conversion, MonoNs, Observation, Reference, Tracker};
 use crate::pcapng::{FileWriter, WriteError};
 use crate::ring::{Consumer, CorruptBlock};
@@ -118,6 +118,7 @@ impl<R: Reference> Converter<R> {
         // A clock reading on either side of the look at the rings. By the first
         // one blocks are held back: what was stamped a window earlier is there.
         // The second one is later than every stamp taken out now.
+        self.take_recalibration();
         let before = self.reference.read();
         let fill = self.rings.look();
         let after = self.read_clock();
@@ -134,9 +135,27 @@ impl<R: Reference> Converter<R> {
         fill.is_any
     }
 
+    /// Stamps from here on go by offsets that the control task has found to have
+    /// moved; those before are off by at most the error that comes with them.
+    fn take_recalibration(&mut self) {
+        let found = self
+            .shared
+            .recalibrated
+            .lock()
+            .map(|mut found| found.take());
+        if let Ok(Some(Recalibration {
+            offsets,
+            stamp_error_ns,
+        })) = found
+        {
+            self.rings.set_stamp_offsets(&offsets);
+            self.tracker.set_stamp_error_ns(stamp_error_ns);
+        }
+    }
+
     /// Reads the clock and does what is due by it. Gives the time.
     fn read_clock(&mut self) -> MonoNs {
-        let cross = self.reference.read();
+        let cross = self.tracker.read(&mut self.reference);
         if let Observation::Stepped { step_ns } = self.tracker.observe(&cross) {
             self.pieces.tell(Event::Stepped { step_ns });
         }

@@ -67,7 +67,9 @@ impl Finished {
         observed: &Observed,
         totals: &Totals,
     ) -> Result<(), WriteError> {
-        if self.batch.is_reader_gone() {
+        // Nor behind a torn block.
+        let is_torn = self.batch.is_broken() && !self.output.can_be_cut();
+        if self.batch.is_reader_gone() || is_torn {
             return Ok(());
         }
         let order = self.order();

@@ -21,7 +21,7 @@ pub use idle::Idle;
 pub use order::StampOrder;
 pub use outcome::Outcomes;
 pub use output::{Output, OutputError, PreparedFile};
-pub use shared::{InterfaceCounts, Observed, Shared};
+pub use shared::{InterfaceCounts, Observed, Recalibration, Shared};
 
 #[cfg(test)]
 mod tests;

@@ -59,6 +59,7 @@ impl PreparedFile {
         Ok(Output {
             writer: Box::new(file.try_clone()?),
             regular: is_regular.then_some(file),
+            base: 0,
             length: 0,
         })
     }
@@ -90,6 +91,8 @@ pub struct Output {
     writer: Box<dyn Write + Send>,
     /// The file behind the writer, if it is one that can be truncated.
     regular: Option<File>,
+    /// Where in the file the output begins.
+    base: u64,
     /// Bytes written, always whole blocks.
     length: u64,
 }
@@ -117,8 +120,33 @@ impl Output {
         Self {
             writer: Box::new(writer),
             regular: None,
+            base: 0,
             length: 0,
         }
+    }
+
+    /// A descriptor that somebody else opened, such as standard output. If it is a
+    /// file, what stands before its position (or its end, if it is appended to)
+    /// stays.
+    pub fn inherited(mut file: File) -> io::Result<Self> {
+        let data = file.metadata()?;
+        let flags = OFlag::from_bits_truncate(fcntl(&file, FcntlArg::F_GETFL)?);
+        let base = match (data.is_file(), flags.contains(OFlag::O_APPEND)) {
+            (false, _) => 0,
+            (true, true) => data.len(),
+            (true, false) => io::Seek::stream_position(&mut file)?,
+        };
+        Ok(Self {
+            writer: Box::new(file.try_clone()?),
+            regular: data.is_file().then_some(file),
+            base,
+            length: 0,
+        })
+    }
+
+    /// Whether a torn block can be taken off again.
+    pub fn can_be_cut(&self) -> bool {
+        self.regular.is_some()
     }
 
     /// Bytes of whole blocks written so far.
@@ -154,7 +182,7 @@ impl Output {
     pub fn cut(&mut self, whole: usize) -> io::Result<()> {
         self.length += whole as u64;
         if let Some(file) = &mut self.regular {
-            file.set_len(self.length)?;
+            file.set_len(self.base + self.length)?;
             io::Seek::seek(file, io::SeekFrom::End(0))?;
         }
         Ok(())
@@ -195,6 +223,34 @@ mod tests {
 
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
+        }
+    }
+
+    #[test]
+    fn an_inherited_file_keeps_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        for appends in [false, true] {
+            std::fs::write(&path, b"before").unwrap();
+            let mut file = OpenOptions::new()
+                .write(true)
+                .append(appends)
+                .open(&path)
+                .unwrap();
+            if !appends {
+                io::Seek::seek(&mut file, io::SeekFrom::End(0)).unwrap();
+            }
+            let mut output = Output::inherited(file).unwrap();
+            assert!(output.can_be_cut());
+            output.write(b"whole").unwrap();
+            OpenOptions::new()
+                .append(true)
+                .open(&path)
+                .unwrap()
+                .write_all(b"torn")
+                .unwrap();
+            output.cut(0).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), b"beforewhole");
         }
     }
 

@@ -46,6 +46,13 @@ impl Rings {
         self.consumers.first().map_or(0, Consumer::ring_bytes)
     }
 
+    /// Sets what the stamps of each ring must be increased by.
+    pub(super) fn set_stamp_offsets(&mut self, offsets: &[i64]) {
+        for (consumer, offset) in self.consumers.iter_mut().zip(offsets) {
+            consumer.set_stamp_offset(*offset);
+        }
+    }
+
     /// Looks where the producers are.
     pub(super) fn look(&mut self) -> Fill {
         let mut peak = 0;

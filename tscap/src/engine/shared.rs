@@ -27,6 +27,16 @@ pub struct Observed {
     pub off_cpu: Option<u64>,
 }
 
+/// What the offsets of the rings' stamps were found to be now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recalibration {
+    /// By ring, in units of the stamp.
+    pub offsets: Vec<i64>,
+    /// Greatest error of stamps so far, ns: by how much an offset had moved before
+    /// it was noticed.
+    pub stamp_error_ns: u64,
+}
+
 /// Shared by both.
 #[derive(Debug, Default)]
 pub struct Shared {
@@ -41,6 +51,8 @@ pub struct Shared {
     pub ring_bytes: AtomicU64,
     /// Greatest error of a stamp against the host's clock, ns.
     pub host_bound_ns: AtomicU64,
+    /// New offsets of the rings' stamps, until the converter has taken them.
+    pub recalibrated: Mutex<Option<Recalibration>>,
     /// From the control task to the converter.
     pub observed: Mutex<Observed>,
 }

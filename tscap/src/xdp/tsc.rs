@@ -137,6 +137,17 @@ impl Origin {
 }
 
 fn calibrate_here(ebpf: &mut Ebpf, cpu: u32, rate: NsPerCycle) -> Result<Bounds, TscError> {
+    let mut offset = EVERYTHING;
+    for _ in 0..RUNS {
+        // Each run by itself: a few µs, over which the rate's error and a slew
+        // of the clock come to nothing.
+        let run = one_run(ebpf, cpu, rate)?;
+        offset = offset.intersect(run).ok_or(TscError::Unstable { cpu })?;
+    }
+    Ok(offset)
+}
+
+fn one_run(ebpf: &mut Ebpf, cpu: u32, rate: NsPerCycle) -> Result<Bounds, TscError> {
     let origin = Origin {
         mono_ns: mono_ns(),
         tsc: tsc::read(),
@@ -144,20 +155,18 @@ fn calibrate_here(ebpf: &mut Ebpf, cpu: u32, rate: NsPerCycle) -> Result<Bounds,
     };
     // TSC − rate · MONO since the origin, and rate · MONO − count.
     let (mut tsc_mono, mut mono_count) = (EVERYTHING, EVERYTHING);
-    for _ in 0..RUNS {
-        for _ in 0..USER_BRACKETS {
-            tsc_mono = narrow(tsc_mono, user_bracket(&origin), cpu)?;
-        }
-        let options = TestRunOptions {
-            data_in: Some(&FRAME),
-            ..TestRunOptions::new()
-        };
-        bracket_program(ebpf)?
-            .test_run(options)
-            .map_err(|source| TscError::Run { cpu, source })?;
-        for bracket in brackets(ebpf)? {
-            mono_count = narrow(mono_count, event_bracket(&origin, bracket), cpu)?;
-        }
+    for _ in 0..USER_BRACKETS {
+        tsc_mono = narrow(tsc_mono, user_bracket(&origin), cpu)?;
+    }
+    let options = TestRunOptions {
+        data_in: Some(&FRAME),
+        ..TestRunOptions::new()
+    };
+    bracket_program(ebpf)?
+        .test_run(options)
+        .map_err(|source| TscError::Run { cpu, source })?;
+    for bracket in brackets(ebpf)? {
+        mono_count = narrow(mono_count, event_bracket(&origin, bracket), cpu)?;
     }
     Ok(Bounds {
         low: tsc_mono.low.saturating_add(mono_count.low),

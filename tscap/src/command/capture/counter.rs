@@ -4,6 +4,7 @@ use super::console::Console;
 use super::prepare::Machine;
 use crate::clock::{Bounds, NsPerCycle, Tracker};
 use crate::command::{Failure, Hint};
+use crate::engine::Recalibration;
 use crate::sys::perf::PerfError;
 use crate::xdp::{Loaded, TscError, TscEvents};
 
@@ -13,6 +14,8 @@ pub(super) struct Counter {
     _events: TscEvents,
     rate: NsPerCycle,
     cpus: Vec<Cpu>,
+    /// Farthest that an offset has moved, ns.
+    moved_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +56,7 @@ impl Counter {
             _events: events,
             rate,
             cpus,
+            moved_ns: 0,
         };
         tracker.set_stamp_error_ns(counter.error_ns());
         Ok(counter)
@@ -66,25 +70,34 @@ impl Counter {
     /// Greatest error of these, ns.
     fn error_ns(&self) -> u64 {
         let errors = self.cpus.iter().map(|cpu| error_ns(self.rate, cpu.offset));
-        errors.max().unwrap_or(0)
+        errors.max().unwrap_or(0) + self.moved_ns
     }
 
-    /// Looks at each CPU again: an offset that has moved means that the counter
-    /// is not what it was taken for. A CPU that is offline now is passed over:
-    /// it takes in no frames, and is looked at again when it is back.
-    pub fn recheck(&mut self, loaded: &mut Loaded, console: &mut Console) {
+    /// Looks at each CPU again. An event's count can pause, when others open
+    /// events there, and with it its offset moves: the new one is given to the
+    /// converter, and the bound grows by as much. A CPU that is offline now is
+    /// passed over: it takes in no frames, and is looked at again when it is back.
+    pub fn recheck(&mut self, loaded: &mut Loaded, console: &mut Console) -> Option<Recalibration> {
+        let mut has_moved = false;
         for cpu in &mut self.cpus {
             match loaded.tsc_offset(cpu.number, self.rate) {
                 Ok(now) => {
                     cpu.is_away = false;
-                    if cpu.offset.intersect(now).is_none() {
-                        console.warning(&format!(
-                            "CPU {}: its TSC moved by {} cycles against the others: stamps \
-                                 taken there are off by that much",
-                            cpu.number,
-                            now.middle().0.wrapping_sub(cpu.offset.middle().0)
-                        ));
+                    if let Some(both) = cpu.offset.intersect(now) {
+                        cpu.offset = both;
+                        continue;
                     }
+                    has_moved = true;
+                    let moved = now.middle().0.wrapping_sub(cpu.offset.middle().0);
+                    let moved_ns = self.rate.duration_ns(moved.unsigned_abs());
+                    self.moved_ns = self.moved_ns.max(moved_ns);
+                    cpu.offset = now;
+                    console.warning(&format!(
+                        "CPU {}: its TSC event has paused for {moved} cycles, as when somebody \
+                         else opens one: stamps taken there in the last seconds are off by up \
+                         to {moved_ns} ns, which the bound now allows for",
+                        cpu.number
+                    ));
                 }
                 Err(_) if cpu.is_away => {}
                 Err(error) => {
@@ -93,6 +106,10 @@ impl Counter {
                 }
             }
         }
+        has_moved.then(|| Recalibration {
+            offsets: self.offsets(),
+            stamp_error_ns: self.error_ns(),
+        })
     }
 }
 

@@ -216,7 +216,7 @@ impl Opened {
     pub(super) fn start(self) -> io::Result<Output> {
         match self {
             Self::File(file) => file.start(),
-            Self::Stdout(file) => Ok(Output::stream(file)),
+            Self::Stdout(file) => Output::inherited(file),
         }
     }
 }

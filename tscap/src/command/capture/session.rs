@@ -46,6 +46,13 @@ pub(super) async fn run(
     let loaded = load::load(plan, programs, &machine)?;
     let mut running = start::start(plan, &machine, loaded, opened, &mut console).await?;
 
+    let is_up = tokio::select! {
+        () = start::wait_for_links(&machine.interfaces, &mut console) => true,
+        () = signals.next() => false,
+    };
+    if !is_up {
+        return finish(plan, running, Stop::Signal, &mut signals, &mut console).await;
+    }
     observe(plan, &running)?;
     console.ready(&readiness(plan, &running, &machine));
     let stop = match watch(plan, &mut running, &mut signals, &mut console).await {
@@ -180,7 +187,12 @@ async fn watch(
             }
             _ = counter.tick() => {
                 if let Some(counter) = &mut running.counter {
-                    counter.recheck(&mut running.loaded, console);
+                    let found = counter.recheck(&mut running.loaded, console);
+                    if let (Some(found), Ok(mut shared)) =
+                        (found, running.shared.recalibrated.lock())
+                    {
+                        *shared = Some(found);
+                    }
                 }
             }
             ready = clock_set.readable() => {

@@ -125,7 +125,7 @@ pub(super) async fn start(
     }
     let links = Arc::new(LiveLinks(live));
 
-    tracker.observe(&clocks.read());
+    tracker.observe(&tracker.read(&mut clocks));
     let start = tracker.real_at(tracker.current().until);
     let mut file =
         FileWriter::new(&header::section(), &described, start).trying("cannot make headers")?;
@@ -160,7 +160,6 @@ pub(super) async fn start(
         "converter pinned to CPU {}",
         machine.converter_cpu
     ));
-    wait_for_links(&machine.interfaces, console).await;
     Ok(Running {
         loaded,
         links,
@@ -322,7 +321,7 @@ fn spawn(converter: Converter<HostClocks>, cpu: u32) -> Result<JoinHandle<Finish
 }
 
 /// Waits until every link that had carrier has it again.
-async fn wait_for_links(before: &[Link], console: &mut Console) {
+pub(super) async fn wait_for_links(before: &[Link], console: &mut Console) {
     let deadline = Instant::now() + LINK_UP_WITHIN;
     for link in before.iter().filter(|link| link.has_carrier) {
         let is_up = || match netdev::by_index(link.index) {
