@@ -85,12 +85,6 @@ pub fn is_preempt_rt() -> bool {
     says_preempt_rt(flag.as_deref(), &version)
 }
 
-/// Version, patch level and sublevel of the kernel; what its release does not
-/// say is 0. Debian's releases keep the sublevel at 0: "6.1.0-56-amd64".
-pub fn kernel_version() -> (u32, u32, u32) {
-    uname().map_or((0, 0, 0), |uts| version_of(&lossy(uts.release())))
-}
-
 fn read(path: &'static str) -> Result<String, SystemError> {
     fs::read_to_string(Path::new(path)).map_err(|source| SystemError::Read { path, source })
 }
@@ -150,16 +144,6 @@ fn says_preempt_rt(flag: Option<&str>, version: &str) -> bool {
         || version.split_whitespace().any(|word| word == "PREEMPT_RT")
 }
 
-/// "6.18.44-cloud" to (6, 18, 44).
-fn version_of(release: &str) -> (u32, u32, u32) {
-    let mut numbers = release.split('.').map(|part| {
-        let digits = part.find(|c: char| !c.is_ascii_digit());
-        part[..digits.unwrap_or(part.len())].parse().unwrap_or(0)
-    });
-    let mut next = || numbers.next().unwrap_or(0);
-    (next(), next(), next())
-}
-
 fn describe(uts: &UtsName) -> String {
     let parts = [uts.sysname(), uts.release(), uts.version(), uts.machine()];
     parts.map(lossy).join(" ")
@@ -216,15 +200,6 @@ mod tests {
     }
 
     #[test]
-    fn kernel_versions() {
-        assert_eq!(version_of("6.18.44-fc-v669"), (6, 18, 44));
-        assert_eq!(version_of("6.1.0-56-amd64"), (6, 1, 0));
-        assert_eq!(version_of("6.12+bpo-amd64"), (6, 12, 0));
-        assert_eq!(version_of("7.0-rc1"), (7, 0, 0));
-        assert_eq!(version_of(""), (0, 0, 0));
-    }
-
-    #[test]
     fn this_machine_has_facts() {
         let online = online_cpus().expect("/sys is mounted");
         let possible = possible_cpus().expect("/sys is mounted");
@@ -232,6 +207,5 @@ mod tests {
         assert!(memory_available_bytes().expect("/proc is mounted") > 0);
         assert!(hardware().contains("CPU"));
         assert!(os().starts_with("Linux "));
-        assert!(kernel_version() >= (5, 0, 0));
     }
 }
