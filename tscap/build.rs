@@ -12,6 +12,12 @@ fn main() {
         "ebpf/tscap.bpf.o",
         "TSCAP_EBPF_OBJECT_PATH",
     );
+    // The frame generator of `tscap gen`.
+    embed(
+        "TSCAP_GENERATOR_OBJECT",
+        "ebpf/generator.bpf.o",
+        "TSCAP_GENERATOR_OBJECT_PATH",
+    );
     // Programs that only tests and benchmarks use.
     embed(
         "TSCAP_PROBES_OBJECT",

@@ -1,9 +1,12 @@
 //! What the XDP programs and user space share: the layout of the ring, of the
-//! pcapng block that a program writes into it, of the per-CPU state, and the
-//! names of the values set at load time.
+//! pcapng block that a program writes into it, of the per-CPU state, of the
+//! generator's frames, and the names of the values set at load time.
 #![no_std]
 
 pub mod block;
 pub mod config;
+pub mod gaps;
+pub mod generator;
 pub mod ring;
 pub mod state;
+pub mod stream;

@@ -14,7 +14,7 @@ use crate::toolchain::{CARGO, LLVM_STRIP, RUSTC, TARGET, Toolchain};
 use crate::{paths, sh};
 
 /// The binaries of `tscap-ebpf`.
-const BINS: [&str; 2] = ["tscap", "probes"];
+const BINS: [&str; 3] = ["tscap", "generator", "probes"];
 /// What rustup and an outer cargo leave in the environment, and what a user may
 /// have set for ordinary builds.
 const FOREIGN_ENV: [&str; 8] = [
@@ -138,7 +138,7 @@ fn build(build_dir: &Path, out: &Path) -> Result<Manifest> {
     }
     println!(
         "built {} into {}",
-        BINS.map(|b| format!("{b}.bpf.o")).join(" and "),
+        BINS.map(|b| format!("{b}.bpf.o")).join(", "),
         out.display()
     );
     Ok(Manifest {
