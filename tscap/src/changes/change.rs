@@ -24,6 +24,27 @@ pub struct Change {
     pub new: String,
 }
 
+/// What is to be done for a setting to have a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Planned {
+    /// This.
+    Change(Change),
+    /// Nothing: it has that value.
+    AsWanted,
+    /// Nothing can be done: there is no such setting, or not any more.
+    Absent,
+}
+
+impl Planned {
+    /// The change, if there is one to be made.
+    pub fn change(self) -> Option<Change> {
+        match self {
+            Self::Change(change) => Some(change),
+            Self::AsWanted | Self::Absent => None,
+        }
+    }
+}
+
 /// What became of a change when it was to be given back.
 #[derive(Debug)]
 pub enum GivenBack {
@@ -45,14 +66,13 @@ pub enum GivenBack {
 }
 
 impl Change {
-    /// A change to `new`, with the old value read now; `None` if that is the
-    /// value already or there is no such thing.
+    /// A change to `new`, with the old value read now.
     pub fn plan(
         files: &KernelFiles,
         interface: &InterfaceId,
         setting: Setting,
         new: String,
-    ) -> Result<Option<Self>, ChangeError> {
+    ) -> Result<Planned, ChangeError> {
         let mut change = Self {
             interface: interface.clone(),
             path: setting.path(files, &interface.name),
@@ -61,10 +81,13 @@ impl Change {
             new,
         };
         let Some(old) = change.now(files)? else {
-            return Ok(None);
+            return Ok(Planned::Absent);
         };
         change.old = old;
-        Ok((change.old != change.new).then_some(change))
+        Ok(match change.old == change.new {
+            true => Planned::AsWanted,
+            false => Planned::Change(change),
+        })
     }
 
     /// Whether it can be given back from this network namespace.

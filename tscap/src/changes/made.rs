@@ -84,42 +84,31 @@ impl Changes {
 
     /// Gives everything back and says what went wrong.
     fn give_back(&mut self) -> Vec<String> {
-        let Some(mut journal) = self.journal.take() else {
+        let Some(journal) = self.journal.take() else {
             return Vec::new();
         };
         let mut problems = Vec::new();
-        let mut owed = Vec::new();
         let mut gone = BTreeSet::new();
-        for change in journal.changes.drain(..).rev() {
-            match change.give_back(&self.files) {
-                GivenBack::Restored | GivenBack::Already => {}
-                // Poll threads and interrupts come and go with the driver's
-                // queues, which it may remake when XDP is detached.
-                GivenBack::Gone if !change.setting.is_of_a_namespace() => {}
-                GivenBack::Gone => {
-                    gone.insert(change.interface.name);
-                }
-                GivenBack::LeftAlone { now } => problems.push(change.left_alone(&now)),
-                GivenBack::Elsewhere => owed.push(change),
-                GivenBack::Failed(error) => {
-                    let what = format!("cannot restore the {change}");
-                    problems.push(with_causes(what, Some(&error)));
-                    owed.push(change);
-                }
+        let done = journal.give_back(&self.folder, &self.files, |change, became| match became {
+            // What is elsewhere is in the journal, for `tscap restore` there.
+            GivenBack::Restored | GivenBack::Already | GivenBack::Elsewhere => {}
+            // Poll threads and interrupts come and go with the driver's queues,
+            // which it may remake when XDP is detached.
+            GivenBack::Gone if !change.setting.is_of_a_namespace() => {}
+            GivenBack::Gone => {
+                gone.insert(change.interface.name.clone());
             }
-        }
+            GivenBack::LeftAlone { now } => problems.push(change.left_alone(&now)),
+            GivenBack::Failed(error) => {
+                let what = format!("cannot restore the {change}");
+                problems.push(with_causes(what, Some(&error)));
+            }
+        });
         problems.extend(gone.iter().map(|interface| {
             format!(
                 "{interface} is not here any more to be restored: if it moved to another network namespace, it has kept the changes"
             )
         }));
-        let done = if owed.is_empty() {
-            self.folder.remove(&journal)
-        } else {
-            owed.reverse();
-            journal.changes = owed;
-            self.folder.write(&journal)
-        };
         problems.extend(
             done.err()
                 .map(|error| with_causes(error.to_string(), error.source())),

@@ -10,9 +10,10 @@
 mod change;
 mod journal;
 mod made;
+mod owed;
 mod setting;
 
-pub use change::{Change, GivenBack};
+pub use change::{Change, GivenBack, Planned};
 pub use journal::{Journal, JournalError, JournalFolder, State};
 pub use made::{Changes, Refused};
 pub use setting::{ChangeError, InterfaceId, Setting};

@@ -41,17 +41,21 @@ impl Machine {
         InterfaceId::here("eth0", 2).unwrap()
     }
 
-    fn plan(&self, setting: Setting, new: &str) -> Option<Change> {
+    fn plan(&self, setting: Setting, new: &str) -> Planned {
         Change::plan(&self.files, &self.interface(), setting, new.into()).unwrap()
+    }
+
+    fn change(&self, setting: Setting, new: &str) -> Change {
+        self.plan(setting, new).change().unwrap()
     }
 
     fn irq(&self, irq: u32, queue: u32, new: &str) -> Change {
         let name = format!("virtio2-input.{queue}");
-        self.plan(Setting::IrqAffinity { irq, name }, new).unwrap()
+        self.change(Setting::IrqAffinity { irq, name }, new)
     }
 
     fn steer(&self, new: &str) -> Change {
-        self.plan(Setting::Rps { queue: 0 }, new).unwrap()
+        self.change(Setting::Rps { queue: 0 }, new)
     }
 
     fn changes(&self) -> Changes {
@@ -80,7 +84,7 @@ fn changes_are_journalled_made_and_given_back() {
     assert!(refused.is_empty());
     assert_eq!(machine.get(AFFINITY), "1");
     assert_eq!(machine.get(RPS), "00000002,00000001");
-    let flows = machine.plan(Setting::RpsFlows { queue: 0 }, "8").unwrap();
+    let flows = machine.change(Setting::RpsFlows { queue: 0 }, "8");
     changes.make(vec![flows]).unwrap();
 
     let journals = machine.journals();
@@ -187,10 +191,13 @@ fn no_change_where_there_is_nothing_to_change() {
     let machine = Machine::new();
     let name = || "virtio2-input.0".to_owned();
     let irq = |irq, name| machine.plan(Setting::IrqAffinity { irq, name }, "0-1");
-    assert_eq!(irq(38, name()), None, "it has this value");
-    assert_eq!(irq(39, name()), None, "no such interrupt");
-    assert_eq!(irq(40, name()), None, "another interrupt by now");
-    assert_eq!(machine.plan(Setting::Rps { queue: 7 }, "0"), None);
+    assert_eq!(irq(38, name()), Planned::AsWanted);
+    assert_eq!(irq(39, name()), Planned::Absent, "no such interrupt");
+    assert_eq!(irq(40, name()), Planned::Absent, "another one by now");
+    assert_eq!(
+        machine.plan(Setting::Rps { queue: 7 }, "0"),
+        Planned::Absent
+    );
     machine.put(AFFINITY, "all of them");
     let setting = Setting::IrqAffinity {
         irq: 38,
@@ -279,10 +286,10 @@ fn poll_threads_are_known_by_their_start() {
     };
     assert_eq!(
         machine.plan(setting(98), &last),
-        None,
+        Planned::Absent,
         "a number used again"
     );
-    let Some(change) = machine.plan(setting(99), &last) else {
+    let Planned::Change(change) = machine.plan(setting(99), &last) else {
         return; // With one CPU there is nothing to pin to.
     };
     let mut changes = machine.changes();

@@ -84,46 +84,27 @@ fn restore(folder: &JournalFolder, files: &KernelFiles) -> Result<Report, Failur
     Ok(report)
 }
 
-/// Gives back the changes of one journal, the last one first; the journal keeps
-/// what could not be given back.
-fn give_back(
-    mut journal: Journal,
-    folder: &JournalFolder,
-    files: &KernelFiles,
-    report: &mut Report,
-) {
-    let mut owed = Vec::new();
-    for change in std::mem::take(&mut journal.changes).into_iter().rev() {
-        match change.give_back(files) {
-            GivenBack::Restored => report
-                .done
-                .push(format!("restored the {change}: {}", change.old_shown())),
-            GivenBack::Already => report.done.push(format!(
-                "the {change} had been restored already: {}",
-                change.old_shown()
-            )),
-            GivenBack::LeftAlone { now } => report.done.push(change.left_alone(&now)),
-            GivenBack::Gone => report
-                .done
-                .push(format!("there is no {change} any more: nothing to restore")),
-            GivenBack::Elsewhere => {
-                report.problems.push(elsewhere(&change));
-                owed.push(change);
-            }
-            GivenBack::Failed(error) => {
-                report.failed(format!("cannot restore the {change}"), error);
-                owed.push(change);
-            }
+/// Gives back the changes of one journal, and says what became of each.
+fn give_back(journal: Journal, folder: &JournalFolder, files: &KernelFiles, report: &mut Report) {
+    let done = journal.give_back(folder, files, |change, became| match became {
+        GivenBack::Restored => report
+            .done
+            .push(format!("restored the {change}: {}", change.old_shown())),
+        GivenBack::Already => report.done.push(format!(
+            "the {change} had been restored already: {}",
+            change.old_shown()
+        )),
+        GivenBack::LeftAlone { now } => report.done.push(change.left_alone(&now)),
+        GivenBack::Gone => report
+            .done
+            .push(format!("there is no {change} any more: nothing to restore")),
+        GivenBack::Elsewhere => report.problems.push(elsewhere(change)),
+        GivenBack::Failed(error) => {
+            report.failed(format!("cannot restore the {change}"), error);
         }
-    }
-    if owed.is_empty() {
-        remove(&journal, folder, report);
-    } else {
-        owed.reverse();
-        journal.changes = owed;
-        if let Err(error) = folder.write(&journal) {
-            report.failed("cannot note what was restored".into(), error);
-        }
+    });
+    if let Err(error) = done {
+        report.failed("cannot note what was restored".into(), error);
     }
 }
 

@@ -13,7 +13,7 @@ mod plan;
 use self::plan::{Found, Wanted};
 use super::console::Console;
 use super::prepare::Machine;
-use crate::changes::{Change, Changes, InterfaceId, JournalError};
+use crate::changes::{Change, Changes, InterfaceId, JournalError, Planned};
 use crate::cli::CapturePlan;
 use crate::command::{Failure, Hint};
 use crate::sys::kernel_files::KernelFiles;
@@ -187,9 +187,14 @@ fn apply(
     let mut planned = Vec::new();
     for Wanted { setting, value } in wanted {
         match Change::plan(changes.files(), interface, setting.clone(), value) {
-            Ok(change) => {
+            Ok(Planned::Change(change)) => {
                 outcome.in_force += 1;
-                planned.extend(change);
+                planned.push(change);
+            }
+            Ok(Planned::AsWanted) => outcome.in_force += 1,
+            Ok(Planned::Absent) => {
+                let what = setting.of(&interface.name);
+                outcome.refused.push(format!("{what}: it is gone"));
             }
             Err(error) => outcome.refuse(setting.of(&interface.name), error),
         }

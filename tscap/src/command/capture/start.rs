@@ -252,7 +252,7 @@ fn turn_off_journalled(link: &Link, names: &[&str], changes: &mut Changes) -> Re
             name: (*name).to_owned(),
         };
         let change = Change::plan(changes.files(), &interface, setting, "off".into());
-        planned.extend(change.trying(what())?);
+        planned.extend(change.trying(what())?.change());
     }
     let refused = changes.make(planned).map_err(pinning::journal_failure)?;
     match refused.into_iter().next() {

@@ -33,7 +33,7 @@ impl Machine {
         ];
         let planned = settings.map(|setting| {
             let change = Change::plan(files, &interface, setting, cpu.into()).unwrap();
-            change.unwrap()
+            change.change().unwrap()
         });
         let mut changes = Changes::new(self.folder.clone(), files.clone());
         assert!(changes.make(planned.into()).unwrap().is_empty());

@@ -149,6 +149,24 @@ fn what_is_refused_is_counted_and_the_rest_is_done() {
 }
 
 #[test]
+fn what_has_gone_meanwhile_is_not_in_force() {
+    let machine = Recorded::virtio();
+    let mut changes = changes(&machine);
+    let interface = InterfaceId::here("eth0", 2).unwrap();
+    let found = Found::read(&machine.files, &link("eth0", 2)).unwrap();
+    machine.put("proc/interrupts", " 38:  1  0  PCI-MSIX 1-edge  nvme0q1");
+    let outcome = apply(
+        &interface,
+        found.irqs_on(&[0]),
+        &mut changes,
+        &mut console(),
+    );
+    let outcome = outcome.unwrap();
+    assert_eq!((outcome.in_force, outcome.refused.len()), (0, 2));
+    assert!(outcome.refused[0].contains("is gone"), "{outcome:?}");
+}
+
+#[test]
 fn without_a_journal_nothing_is_steered() {
     let machine = Recorded::virtio();
     let mut changes = changes(&machine);
