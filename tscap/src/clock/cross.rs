@@ -78,15 +78,15 @@ impl HostClocks {
 
 impl Reference for HostClocks {
     fn read(&mut self) -> CrossTimestamp {
-        let mono_before = now(ClockId::CLOCK_MONOTONIC);
+        let mono_before = MonoNs::now();
         let tsc_before = self.tsc();
         let real_before = now(ClockId::CLOCK_REALTIME);
         let tai = now(ClockId::CLOCK_TAI);
         let real_after = now(ClockId::CLOCK_REALTIME);
         let tsc_after = self.tsc();
-        let mono_after = now(ClockId::CLOCK_MONOTONIC);
+        let mono_after = MonoNs::now();
         CrossTimestamp {
-            mono: [MonoNs(mono_before), MonoNs(mono_after)],
+            mono: [mono_before, mono_after],
             tsc: tsc_before.zip(tsc_after).map(<[_; 2]>::from),
             real: [RealNs(real_before), RealNs(real_after)],
             tai: TaiNs(tai),
@@ -94,6 +94,15 @@ impl Reference for HostClocks {
     }
 }
 
+impl MonoNs {
+    /// Reads CLOCK_MONOTONIC through the vDSO.
+    #[inline]
+    pub fn now() -> Self {
+        Self(now(ClockId::CLOCK_MONOTONIC))
+    }
+}
+
+#[inline]
 fn now(clock: ClockId) -> u64 {
     let time = clock_gettime(clock).expect("every Linux has these three clocks");
     u64::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000

@@ -13,6 +13,9 @@ pub(super) type CpuBytes = [u8; size_of::<CpuState>()];
 /// A [`Losses`] as it lies in the map.
 pub(super) type LossesBytes = [u8; size_of::<Losses>()];
 
+/// Only if the key is not there yet (include/uapi/linux/bpf.h).
+const BPF_NOEXIST: u64 = 1;
+
 /// A counter could not be read or set up.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {operation} the XDP program's counters")]
@@ -44,12 +47,16 @@ impl Counters {
     /// Gives the interface loss counters of its own; without them its losses
     /// count under [`OTHER_INTERFACE`]. Counters it has already are kept.
     pub fn announce(&mut self, ifindex: u32) -> Result<(), MapError> {
-        if self.losses.get(&ifindex, 0).is_ok() {
-            return Ok(());
-        }
         let cpus = nr_cpus().map_err(|(_, error)| MapError::from(error));
         let zeros = PerCpuValues::try_from(vec![[0; size_of::<Losses>()]; cpus?])?;
-        self.losses.insert(ifindex, zeros, 0)
+        match self.losses.insert(ifindex, zeros, BPF_NOEXIST) {
+            Err(MapError::SyscallError(error))
+                if error.io_error.raw_os_error() == Some(libc::EEXIST) =>
+            {
+                Ok(())
+            }
+            done => done,
+        }
     }
 
     /// Frames that entered the programs, over all CPUs and interfaces.

@@ -6,12 +6,11 @@ use std::os::fd::AsFd as _;
 use aya::Ebpf;
 use aya::maps::{Array, Map, MapData, MapError};
 use aya::programs::{ProgramError, TestRun as _, TestRunOptions, Xdp};
-use nix::time::{ClockId, clock_gettime};
 use tscap_common::config::{TSC_BRACKETS_MAP, TSC_EVENTS};
 use tscap_common::state::{TSC_BRACKETS, TscBracket};
 
 use super::load::LoadError;
-use crate::clock::{Bounds, NsPerCycle, TscCycles};
+use crate::clock::{Bounds, MonoNs, NsPerCycle, TscCycles};
 use crate::sys::bpf::put_fd;
 use crate::sys::perf::{PerfError, TscEvent};
 use crate::sys::{affinity, tsc};
@@ -149,7 +148,7 @@ fn calibrate_here(ebpf: &mut Ebpf, cpu: u32, rate: NsPerCycle) -> Result<Bounds,
 
 fn one_run(ebpf: &mut Ebpf, cpu: u32, rate: NsPerCycle) -> Result<Bounds, TscError> {
     let origin = Origin {
-        mono_ns: mono_ns(),
+        mono_ns: MonoNs::now().0,
         tsc: tsc::read(),
         rate,
     };
@@ -187,7 +186,7 @@ fn narrow(bounds: Bounds, with: Bounds, cpu: u32) -> Result<Bounds, TscError> {
 /// truncated to nanoseconds, so the instant lies up to 1 ns later.
 fn user_bracket(origin: &Origin) -> Bounds {
     let before = tsc::read();
-    let mono = mono_ns();
+    let mono = MonoNs::now().0;
     let after = tsc::read();
     let since = |tsc: TscCycles| tsc.0.wrapping_sub(origin.tsc.0).cast_signed();
     Bounds {
@@ -223,10 +222,4 @@ fn brackets(ebpf: &Ebpf) -> Result<Vec<TscBracket>, TscError> {
             after: word(bytes, std::mem::offset_of!(TscBracket, after)),
         })
         .collect())
-}
-
-fn mono_ns() -> u64 {
-    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
-    u64::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000
-        + u64::try_from(time.tv_nsec()).unwrap_or(0)
 }
