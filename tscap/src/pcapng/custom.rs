@@ -89,8 +89,12 @@ pub struct ClockOption {
     /// Stamps out of order so far, over all interfaces.
     #[serde(flatten)]
     pub order: StampOrder,
-    /// Segments that are new or have grown since the last statistics block.
+    /// Segments that are new or have grown since the last statistics block, the
+    /// latest ones.
     pub segments: Vec<Segment>,
+    /// Earlier ones of these that found no room in the option.
+    #[serde(default)]
+    pub segments_left_out: u64,
     /// Samples since the last statistics block, one a second.
     pub samples: Vec<Sample>,
 }
@@ -117,6 +121,7 @@ impl StatisticsOption {
     pub fn new(outcomes: Outcomes, mut clock: ClockOption, totals: Option<Totals>) -> Self {
         let excess = clock.segments.len().saturating_sub(MOST_SEGMENTS);
         clock.segments.drain(..excess);
+        clock.segments_left_out = excess as u64;
         Self {
             v: VERSION,
             outcomes,

@@ -145,6 +145,7 @@ impl FileWriter {
             utc_bound_ns: observed.utc_bound_ns,
             order,
             segments: tracker.segments()[self.settled_segments..].to_vec(),
+            segments_left_out: 0,
             samples: tracker.take_samples(),
         };
         self.settled_segments = tracker.segments().len() - 1;

@@ -193,17 +193,29 @@ fn a_clock_set_all_the_time_still_fits_an_option() {
     let written = [Written::default()];
     let observed = Observed::default();
     let at = MonoNs(1);
-    let mut sizes = Vec::new();
+    let (mut sizes, mut all) = (Vec::new(), writer.take());
     for _ in 0..2 {
         let order = StampOrder::default();
         let bytes = writer.statistics(&mut tracker, at, &written, order, &observed, None);
-        sizes.push(bytes.unwrap().len());
+        let bytes = bytes.unwrap();
+        sizes.push(bytes.len());
+        all.extend(bytes);
     }
     assert!(sizes[0] < 65_536, "{sizes:?}");
     assert!(
         sizes[1] < 1_500,
         "settled segments are not written again: {sizes:?}"
     );
+    let segments = records(&all[..])
+        .unwrap()
+        .filter_map(|record| match record.unwrap() {
+            Record::Statistics(_, ours) => {
+                Some((ours.clock.segments.len(), ours.clock.segments_left_out))
+            }
+            _ => None,
+        });
+    // None goes missing without a count.
+    assert_eq!(segments.collect::<Vec<_>>(), [(100, 4_900), (1, 0)]);
 }
 
 #[test]
