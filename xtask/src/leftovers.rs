@@ -40,6 +40,8 @@ impl Leftovers {
         }
         // Only root has any. Where there is no such folder there are none.
         let journals = std::fs::read_dir(JOURNALS).into_iter().flatten().flatten();
+        // The lock beside them stays.
+        let journals = journals.filter(|entry| entry.file_name() != "lock");
         found.extend(journals.map(|journal| format!("journal {}", journal.path().display())));
         // Only root may list programs.
         if nix::unistd::geteuid().is_root()

@@ -167,15 +167,20 @@ impl JournalFolder {
         }
     }
 
+    /// Makes the folder unless it is there; returns its path.
+    pub(super) fn make(&self) -> Result<&Path, JournalError> {
+        match DirBuilder::new().mode(0o700).create(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(failed("make", &self.path)(error))
+            }
+            _ => self.check_private().map(|()| self.path.as_path()),
+        }
+    }
+
     /// Writes the journal; what was there before is there until the new one is
     /// complete.
     pub fn write(&self, journal: &Journal) -> Result<(), JournalError> {
-        match DirBuilder::new().mode(0o700).create(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(failed("make", &self.path)(error));
-            }
-            _ => self.check_private()?,
-        }
+        self.make()?;
         let path = self.file(journal);
         let new = path.with_extension(EXTENSION_NEW);
         let json =
@@ -237,7 +242,7 @@ fn read(path: &Path) -> Result<Journal, JournalError> {
     })
 }
 
-fn failed<'a>(
+pub(super) fn failed<'a>(
     operation: &'static str,
     path: &'a Path,
 ) -> impl FnOnce(io::Error) -> JournalError + 'a {

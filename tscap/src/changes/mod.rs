@@ -9,12 +9,14 @@
 
 mod change;
 mod journal;
+mod lock;
 mod made;
 mod owed;
 mod setting;
 
 pub use change::{Change, GivenBack, Planned};
 pub use journal::{Journal, JournalError, JournalFolder, State};
+pub use lock::JournalLock;
 pub use made::{Changes, Refused};
 pub use setting::{ChangeError, InterfaceId, Setting};
 

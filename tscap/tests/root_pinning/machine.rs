@@ -66,6 +66,7 @@ pub fn journals() -> Vec<String> {
     let names = entries.map(|entry| entry.expect("an entry").file_name());
     names
         .map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| name != "lock")
         .collect()
 }
 

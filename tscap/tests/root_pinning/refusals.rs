@@ -4,11 +4,12 @@ use nix::sys::signal::Signal;
 
 use crate::machine::{journals, restore, rps, warning};
 use crate::support::bench::Bench;
-use crate::support::capture::{TSCAP, capture_on};
+use crate::support::capture::{LIMIT, TSCAP, capture_on};
 use crate::support::command::{SHORT, run};
 use crate::support::files;
 use crate::support::process::cpus;
 use crate::support::root::{root, two_cpus};
+use crate::support::wait::until;
 
 #[test]
 fn cpus_that_are_not_there() {
@@ -134,5 +135,45 @@ fn the_converter_keeps_away_or_warns() {
     ] {
         let told = warning(&beside, "converter");
         assert!(told.contains(&format!("CPU {last}")), "{told}");
+    }
+}
+
+/// Of two captures that start at once one changes the interface, and the other
+/// sees that it has.
+#[test]
+fn two_at_once() {
+    let Some(_turn) = root("two_at_once") else {
+        return;
+    };
+    let bench = Bench::new("pin-two");
+    bench.rx.offload("rx-vlan-offload", true);
+    let folder = files::folder();
+    for round in 0..5 {
+        let start = |name: &str| {
+            let path = folder.path().join(format!("{round}-{name}"));
+            capture_on(&bench.rx, &path)
+                .with(["--offloads", "off"])
+                .start()
+        };
+        let (mut one, mut other) = (start("one"), start("other"));
+        let one_is_over = until("one of them to be refused", LIMIT, || {
+            match (one.has_ended(), other.has_ended()) {
+                (false, false) => None,
+                (one, _) => Some(one),
+            }
+        });
+        let (refused, running) = if one_is_over {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        refused
+            .wait()
+            .failure(1, &["cannot change rx0", "is running"]);
+        running.wait_ready();
+        assert!(!bench.rx.offloads()["rx-vlan-offload"]);
+        running.stop().success();
+        assert!(bench.rx.offloads()["rx-vlan-offload"]);
+        assert!(journals().is_empty());
     }
 }

@@ -155,6 +155,12 @@ impl Capture {
         self.child.id()
     }
 
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        let status = self.child.try_wait().expect("wait for tscap");
+        status.is_some()
+    }
+
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.pid() as i32);

@@ -1,13 +1,52 @@
 //! Journals of other captures: what a killed one left changed is told, and what
 //! a running one has changed is kept away from.
 
+use std::time::{Duration, Instant};
+
 use super::console::Console;
 use super::pinning::journal_failure;
-use crate::changes::{Journal, JournalError, JournalFolder, State};
+use crate::changes::{Journal, JournalError, JournalFolder, JournalLock, State};
 use crate::cli::{CapturePlan, Offloads};
 use crate::command::{Failure, Hint as _};
 use crate::sys::netdev::Link;
 use crate::sys::netns;
+
+/// How long another capture may take from looking to changing.
+const TURN_WITHIN: Duration = Duration::from_secs(10);
+/// How often its end is looked for.
+const TURN_EVERY: Duration = Duration::from_millis(10);
+
+/// Waits until no other capture is between looking at the journals and changing
+/// what it wants to change. `None` if this one changes nothing.
+pub(super) async fn turn(plan: &CapturePlan) -> Result<Option<JournalLock>, Failure> {
+    match makes_changes(plan) {
+        true => wait_for_turn(&JournalFolder::live(), TURN_WITHIN)
+            .await
+            .map(Some),
+        false => Ok(None),
+    }
+}
+
+async fn wait_for_turn(folder: &JournalFolder, within: Duration) -> Result<JournalLock, Failure> {
+    let deadline = Instant::now() + within;
+    loop {
+        if let Some(turn) = folder.try_lock().map_err(journal_failure)? {
+            return Ok(turn);
+        }
+        if Instant::now() > deadline {
+            return Err(Failure::new(format!(
+                "cannot change settings: another tscap has been about to for {} s",
+                within.as_secs()
+            ))
+            .hint("fuser -v /run/tscap/lock names it: end it, or let it go on if it is stopped"));
+        }
+        tokio::time::sleep(TURN_EVERY).await;
+    }
+}
+
+fn makes_changes(plan: &CapturePlan) -> bool {
+    plan.rx_cpus.is_some() || plan.offloads == Offloads::Off
+}
 
 /// Looks at the journals before anything is changed. A plan that changes
 /// something is refused where that can't be journalled, and on an interface
@@ -26,7 +65,7 @@ fn look(
     interfaces: &[Link],
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let makes_changes = plan.rx_cpus.is_some() || plan.offloads == Offloads::Off;
+    let makes_changes = makes_changes(plan);
     if makes_changes {
         try_out(folder).map_err(journal_failure)?;
     }

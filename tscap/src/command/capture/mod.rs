@@ -4,6 +4,7 @@ mod console;
 mod counter;
 mod earlier;
 mod finish;
+mod first_brackets;
 mod header;
 mod live_links;
 mod load;

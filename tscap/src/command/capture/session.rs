@@ -7,6 +7,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::console::{Console, Progress, Ready, ReadyInterface};
 use super::finish::finish;
+use super::first_brackets::first_brackets;
 use super::load;
 use super::prepare::{self, Machine, Opened};
 use super::signals::Signals;
@@ -15,6 +16,7 @@ use super::summary::{Stop, Summary};
 use super::{Exit, Failure, Programs};
 use super::{earlier, pinning};
 use crate::cli::CapturePlan;
+use crate::clock::HostClocks;
 use crate::command::Hint;
 use crate::engine::{Event, Observed};
 use crate::sys::timex::{ClockSetWatch, KernelClock};
@@ -38,13 +40,23 @@ pub(super) async fn run(
     // First of all, so that no signal finds the machine half changed.
     let mut signals = Signals::new().trying("cannot catch signals")?;
     let machine = prepare::check(plan, programs.ring_cpus.clone())?;
-    earlier::look_at_journals(plan, &machine.interfaces, &mut console)?;
     pinning::check(plan, &machine, &mut console)?;
     let Some(opened) = open(plan, &mut signals, &mut console).await? else {
         return Ok((Exit::Success, None));
     };
     let loaded = load::load(plan, programs, &machine)?;
-    let mut running = start::start(plan, &machine, loaded, opened, &mut console).await?;
+    let mut clocks = HostClocks::new(plan.clock);
+    let tracker = first_brackets(plan.clock, &mut clocks, signals.next()).await?;
+    let Some(tracker) = tracker else {
+        return Ok((Exit::Success, None));
+    };
+    let turn = tokio::select! {
+        turn = earlier::turn(plan) => turn?,
+        () = signals.next() => return Ok((Exit::Success, None)),
+    };
+    earlier::look_at_journals(plan, &machine.interfaces, &mut console)?;
+    let mut running = start::start(plan, &machine, loaded, opened, tracker, &mut console)?;
+    drop(turn);
 
     let is_up = tokio::select! {
         () = start::wait_for_links(&machine.interfaces, &mut console) => true,

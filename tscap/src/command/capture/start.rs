@@ -15,7 +15,7 @@ use super::pinning::{self, Pinning};
 use super::prepare::{Machine, Opened};
 use crate::changes::{Change, Changes, InterfaceId, JournalFolder, Setting};
 use crate::cli::{CapturePlan, Offloads};
-use crate::clock::{HostClocks, Reference, StampSource, Tracker};
+use crate::clock::{HostClocks, StampSource, Tracker};
 use crate::command::{Failure, Hint};
 use crate::engine::{Converter, Event, Finished, Frames, Shared};
 use crate::pcapng::FileWriter;
@@ -26,11 +26,6 @@ use crate::sys::netdev::{self, Link};
 use crate::sys::promisc::Promiscuous;
 use crate::xdp::{AttachError, Loaded, ModeChoice, XdpMode, attach};
 
-/// Brackets taken before the first frame: they narrow the offset to about the
-/// time between two clock reads, in about a millisecond.
-const FIRST_BRACKETS: u32 = 5_000;
-/// Time between two looks at a raw counter: its rate is then good to 0.5 ppm.
-const FIRST_BASELINE: Duration = Duration::from_millis(100);
 /// Some drivers take the link down to attach; it is given this long to come up.
 const LINK_UP_WITHIN: Duration = Duration::from_secs(10);
 
@@ -49,15 +44,15 @@ pub(super) struct Running {
 }
 
 /// Attaches, writes the headers and starts the converter.
-pub(super) async fn start(
+pub(super) fn start(
     plan: &CapturePlan,
     machine: &Machine,
     mut loaded: Loaded,
     opened: Opened,
+    mut tracker: Tracker,
     console: &mut Console,
 ) -> Result<Running, Failure> {
     let mut clocks = HostClocks::new(plan.clock);
-    let mut tracker = first_brackets(plan, &mut clocks).await?;
     let counter = match plan.clock {
         StampSource::Tsc => Some(Counter::open(machine, &mut loaded, &mut tracker, console)?),
         StampSource::Ktime | StampSource::Tai => None,
@@ -170,39 +165,6 @@ pub(super) async fn start(
         counter,
         _in_force: (promiscuous, changes),
     })
-}
-
-async fn first_brackets(plan: &CapturePlan, clocks: &mut HostClocks) -> Result<Tracker, Failure> {
-    // One reading is torn only if the clock was set in that very moment.
-    let mut tracker = (0..3)
-        .find_map(|_| Tracker::new(plan.clock, &clocks.read()))
-        .ok_or_else(|| {
-            Failure::new("cannot read the system clock: it is being set all the time")
-                .hint("find out what sets it: two time daemons at once?")
-        })?;
-    for _ in 0..FIRST_BRACKETS {
-        tracker.observe(&clocks.read());
-    }
-    // A raw counter's rate needs two looks at it.
-    let mut patience = 50;
-    while plan.clock == StampSource::Tsc && patience > 0 {
-        tokio::time::sleep(FIRST_BASELINE).await;
-        for _ in 0..FIRST_BRACKETS {
-            tracker.observe(&clocks.read());
-        }
-        patience = if tracker.is_settled() {
-            0
-        } else {
-            patience - 1
-        };
-    }
-    if !tracker.is_settled() {
-        return Err(Failure::new(
-            "cannot measure the rate of the TSC: every reading was interrupted",
-        )
-        .hint("try again when the machine is less busy, or take --clock ktime"));
-    }
-    Ok(tracker)
 }
 
 fn make_promiscuous(link: &Link, console: &mut Console) -> Option<Promiscuous> {

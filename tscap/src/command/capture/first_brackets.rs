@@ -1,0 +1,100 @@
+//! The first look at the clocks, before the first frame.
+
+use std::time::Duration;
+
+use crate::clock::{Reference, StampSource, Tracker};
+use crate::command::Failure;
+
+/// Brackets taken before the first frame: they narrow the offset to about the
+/// time between two clock reads, in about a millisecond.
+const FIRST_BRACKETS: u32 = 5_000;
+/// Time between two looks at a raw counter: its rate is then good to 0.5 ppm.
+const FIRST_BASELINE: Duration = Duration::from_millis(100);
+/// Most looks at a raw counter, which take some 5 s.
+const PATIENCE: u32 = 50;
+
+/// Finds the offset of the stamps' clock, and a raw counter's rate. `None` if
+/// `stop` comes first: a counter takes from 0.1 to 5 s.
+pub(super) async fn first_brackets(
+    source: StampSource,
+    clocks: &mut impl Reference,
+    stop: impl Future<Output = ()>,
+) -> Result<Option<Tracker>, Failure> {
+    tokio::select! {
+        tracker = take(source, clocks) => tracker.map(Some),
+        () = stop => Ok(None),
+    }
+}
+
+async fn take(source: StampSource, clocks: &mut impl Reference) -> Result<Tracker, Failure> {
+    // One reading is torn only if the clock was set in that very moment.
+    let mut tracker = (0..3)
+        .find_map(|_| Tracker::new(source, &clocks.read()))
+        .ok_or_else(|| {
+            Failure::new("cannot read the system clock: it is being set all the time")
+                .hint("find out what sets it: two time daemons at once?")
+        })?;
+    observe(&mut tracker, clocks);
+    if source != StampSource::Tsc {
+        return Ok(tracker);
+    }
+    // A raw counter's rate needs two looks at it.
+    for _ in 0..PATIENCE {
+        tokio::time::sleep(FIRST_BASELINE).await;
+        observe(&mut tracker, clocks);
+        if tracker.is_settled() {
+            return Ok(tracker);
+        }
+    }
+    Err(
+        Failure::new("cannot measure the rate of the TSC: every reading was interrupted")
+            .hint("try again when the machine is less busy, or take --clock ktime"),
+    )
+}
+
+fn observe(tracker: &mut Tracker, clocks: &mut impl Reference) {
+    for _ in 0..FIRST_BRACKETS {
+        tracker.observe(&clocks.read());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+    use crate::clock::{CrossTimestamp, HostClocks, MonoNs, RealNs, TaiNs, TscCycles};
+
+    /// A machine that interrupts every reading of the clocks for a millisecond.
+    struct Interrupted(u64);
+
+    impl Reference for Interrupted {
+        fn read(&mut self) -> CrossTimestamp {
+            self.0 += 1_000;
+            let [before, after] = [self.0, self.0 + 1_000_000];
+            CrossTimestamp {
+                mono: [MonoNs(before), MonoNs(after)],
+                tsc: Some([TscCycles(3 * before), TscCycles(3 * after)]),
+                real: [RealNs(before), RealNs(after)],
+                tai: TaiNs(before),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_signal_ends_the_wait_for_a_counters_rate() {
+        let stop = async { tokio::time::sleep(Duration::from_millis(1)).await };
+        let tracker = first_brackets(StampSource::Tsc, &mut Interrupted(0), stop).await;
+        assert!(tracker.unwrap_or_else(|it| panic!("{it}")).is_none());
+    }
+
+    #[tokio::test]
+    async fn the_hosts_clocks_settle() {
+        for source in [StampSource::Ktime, StampSource::Tsc] {
+            let mut clocks = HostClocks::new(source);
+            let tracker = first_brackets(source, &mut clocks, pending()).await;
+            let tracker = tracker.unwrap_or_else(|it| panic!("{it}"));
+            assert!(tracker.is_some_and(|tracker| tracker.is_settled()));
+        }
+    }
+}
