@@ -1,6 +1,7 @@
 //! What `--rx-cpu` and `tscap restore` refuse, and what they warn of.
 
 use nix::sys::signal::Signal;
+use tscap::changes::JournalFolder;
 
 use crate::machine::{journals, restore, rps, warning};
 use crate::support::bench::Bench;
@@ -148,7 +149,7 @@ fn two_at_once() {
     let bench = Bench::new("pin-two");
     bench.rx.offload("rx-vlan-offload", true);
     let folder = files::folder();
-    for round in 0..5 {
+    for round in 0..3 {
         let start = |name: &str| {
             let path = folder.path().join(format!("{round}-{name}"));
             capture_on(&bench.rx, &path)
@@ -176,4 +177,32 @@ fn two_at_once() {
         assert!(bench.rx.offloads()["rx-vlan-offload"]);
         assert!(journals().is_empty());
     }
+}
+
+/// A capture that wants to change something waits for another one that is about
+/// to, and can be stopped meanwhile.
+#[test]
+fn the_other_ones_turn() {
+    let Some(_turn) = root("the_other_ones_turn") else {
+        return;
+    };
+    let bench = Bench::new("pin-turn");
+    bench.rx.offload("rx-vlan-offload", true);
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let plan = || capture_on(&bench.rx, &path).with(["--offloads", "off"]);
+    let turn = JournalFolder::live().try_lock().expect("root may");
+    let turn = turn.expect("nobody else holds it");
+    let stopped = plan().start();
+    let goes_on = plan().start();
+    for capture in [&stopped, &goes_on] {
+        capture.wait_line("note: waiting for another tscap");
+    }
+    let finished = stopped.stop();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert!(!finished.stderr.contains("ready"), "{}", finished.stderr);
+    assert!(bench.rx.offloads()["rx-vlan-offload"]);
+    drop(turn);
+    goes_on.wait_ready();
+    goes_on.stop().success();
 }

@@ -18,19 +18,31 @@ const TURN_EVERY: Duration = Duration::from_millis(10);
 
 /// Waits until no other capture is between looking at the journals and changing
 /// what it wants to change. `None` if this one changes nothing.
-pub(super) async fn turn(plan: &CapturePlan) -> Result<Option<JournalLock>, Failure> {
-    match makes_changes(plan) {
-        true => wait_for_turn(&JournalFolder::live(), TURN_WITHIN)
-            .await
-            .map(Some),
-        false => Ok(None),
+pub(super) async fn turn(
+    plan: &CapturePlan,
+    console: &mut Console,
+) -> Result<Option<JournalLock>, Failure> {
+    if !makes_changes(plan) {
+        return Ok(None);
     }
+    let folder = JournalFolder::live();
+    let turn = wait_for_turn(&folder, TURN_WITHIN, console).await?;
+    Ok(Some(turn))
 }
 
-async fn wait_for_turn(folder: &JournalFolder, within: Duration) -> Result<JournalLock, Failure> {
+async fn wait_for_turn(
+    folder: &JournalFolder,
+    within: Duration,
+    console: &mut Console,
+) -> Result<JournalLock, Failure> {
+    let try_lock = || folder.try_lock().map_err(journal_failure);
+    if let Some(turn) = try_lock()? {
+        return Ok(turn);
+    }
+    console.note("waiting for another tscap that is about to change settings");
     let deadline = Instant::now() + within;
     loop {
-        if let Some(turn) = folder.try_lock().map_err(journal_failure)? {
+        if let Some(turn) = try_lock()? {
             return Ok(turn);
         }
         if Instant::now() > deadline {

@@ -51,7 +51,7 @@ pub(super) async fn run(
         return Ok((Exit::Success, None));
     };
     let turn = tokio::select! {
-        turn = earlier::turn(plan) => turn?,
+        turn = earlier::turn(plan, &mut console) => turn?,
         () = signals.next() => return Ok((Exit::Success, None)),
     };
     earlier::look_at_journals(plan, &machine.interfaces, &mut console)?;

@@ -117,20 +117,21 @@ fn only_a_change_needs_a_journal() {
 #[tokio::test]
 async fn captures_that_change_something_take_turns() {
     let (_machine, folder) = machine();
+    let (changing, harmless) = (plan("--offloads off"), plan(""));
+    let mut consoles = [&changing, &changing].map(Console::new);
+    let [console, another] = &mut consoles;
     let at_once = Duration::ZERO;
-    let turn = wait_for_turn(&folder, at_once).await.ok();
+    let turn = wait_for_turn(&folder, at_once, console).await.ok();
     assert!(turn.is_some());
-    let failure = wait_for_turn(&folder, at_once).await.unwrap_err();
-    let failure = failure.to_string();
+    let refused = wait_for_turn(&folder, at_once, another).await;
+    let failure = refused.unwrap_err().to_string();
     assert!(failure.contains("another tscap"), "{failure}");
     assert!(failure.contains("hint: fuser"), "{failure}");
     // The other one waits until this one is done, and journals are left alone.
-    let (next, ()) = tokio::join!(wait_for_turn(&folder, TURN_WITHIN), async { drop(turn) });
+    let next = wait_for_turn(&folder, TURN_WITHIN, another);
+    let (next, ()) = tokio::join!(next, async { drop(turn) });
     assert!(next.is_ok());
     assert_eq!(folder.all().unwrap().len(), 1);
-    assert!(
-        super::turn(&plan(""))
-            .await
-            .is_ok_and(|turn| turn.is_none())
-    );
+    let unneeded = super::turn(&harmless, console).await;
+    assert!(unneeded.is_ok_and(|turn| turn.is_none()));
 }
