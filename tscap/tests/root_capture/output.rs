@@ -47,7 +47,9 @@ fn json_is_one_valid_object_a_line() {
     assert_eq!(finished.events("ready").len(), 1);
     let progress = finished.events("progress");
     assert!((2..=3).contains(&progress.len()), "{progress:?}");
-    assert_eq!(finished.events("summary").len(), 1);
+    let summaries = finished.events("summary");
+    assert_eq!(summaries.len(), 1);
+    assert_eq!(summaries[0]["progress_left_out"], 0);
     let last = finished.stdout.lines().next_back().expect("a line");
     assert!(last.contains("\"summary\""), "{last}");
     // No summary for people beside it; the readiness line is for both.

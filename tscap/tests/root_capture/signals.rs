@@ -1,6 +1,6 @@
 //! Signals finish the file; a second one aborts.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
@@ -130,4 +130,33 @@ fn a_signal_during_the_start_leaves_nothing_behind() {
             assert_eq!(Recording::read(&path).statistics.len(), 1);
         }
     }
+}
+
+/// Nobody reads the JSON lines, and the pipe is full: signals are heeded and the
+/// file is finished all the same.
+#[test]
+fn a_full_pipe_of_json_lines_holds_up_nobody() {
+    let Some(_turn) = root("a_full_pipe_of_json_lines") else {
+        return;
+    };
+    let bench = Bench::new("json-full");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let (reader, writer) = files::full_pipe();
+    let capture = capture_on(&bench.rx, &path).stdout(writer).ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..100, 0);
+    let asked = Instant::now();
+    let finished = capture.stop();
+    assert!(asked.elapsed() < Duration::from_secs(10), "not at once");
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let told = finished
+        .stderr
+        .contains("warning: nobody reads standard output");
+    assert!(told, "{}", finished.stderr);
+    let recording = Recording::read(&path);
+    assert_eq!(recording.packets.len(), 100);
+    assert_eq!(recording.last_statistics(0).delivered, Some(100));
+    assert_eq!(bench.rx.xdp_program(), None);
+    drop(reader);
 }

@@ -1,7 +1,9 @@
 //! Places to write to.
 
+use std::io::{PipeReader, PipeWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::{FcntlArg, fcntl};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use tempfile::TempDir;
 
@@ -53,4 +55,13 @@ pub fn length(path: &Path) -> u64 {
     std::fs::metadata(path)
         .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
         .len()
+}
+
+/// A pipe that holds as much as it can.
+pub fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    let size = fcntl(&writer, FcntlArg::F_GETPIPE_SZ).expect("size of the pipe");
+    let bytes = vec![b'\n'; usize::try_from(size).expect("a size")];
+    writer.write_all(&bytes).expect("fill the pipe");
+    (reader, writer)
 }

@@ -2,20 +2,30 @@
 //! error, or as JSON lines to machines.
 
 use std::fmt::{self, Write as _};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use serde::Serialize;
 
+use super::lines::Lines;
 use super::summary::{Stop, Summary, VERSION};
 use crate::cli::{CapturePlan, Target, Verbosity};
 use crate::clock::StampSource;
 use crate::xdp::XdpMode;
 
-/// Where it goes and in which form.
+/// How long a reader may take at the end to read what is left.
+const END_WITHIN: Duration = Duration::from_secs(1);
+
+/// Where it goes and in which form. Nothing here waits for a reader but the end,
+/// and that not for long.
 #[derive(Debug)]
 pub(super) struct Console {
     json: bool,
-    json_to_stderr: bool,
+    stderr: Lines,
+    /// For JSON lines, unless the capture itself goes there.
+    stdout: Option<Lines>,
+    /// Progress that found too much waiting before it.
+    progress_left_out: u64,
     verbosity: Verbosity,
     live: bool,
     /// A live line stands on the terminal.
@@ -92,33 +102,44 @@ struct Versioned<T> {
     body: T,
 }
 
+/// The summary as it is printed.
+#[derive(Serialize)]
+struct End<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    /// `progress` events that nobody read in time.
+    progress_left_out: u64,
+}
+
 impl Console {
-    pub fn new(plan: &CapturePlan) -> Self {
-        Self {
+    pub fn new(plan: &CapturePlan) -> io::Result<Self> {
+        let has_stdout = plan.json && plan.target != Target::Stdout;
+        let stdout = has_stdout.then(|| Lines::to(io::stdout()));
+        Ok(Self {
             json: plan.json,
-            json_to_stderr: plan.target == Target::Stdout,
+            stderr: Lines::to(io::stderr())?,
+            stdout: stdout.transpose()?,
+            progress_left_out: 0,
             verbosity: plan.verbosity,
             live: !plan.json && plan.verbosity > Verbosity::Quiet && io::stderr().is_terminal(),
             has_line: false,
-        }
+        })
     }
 
-    /// Writes to standard error. That it can't be written to is no reason to end
-    /// a capture.
+    /// Writes to standard error.
     fn say(&mut self, text: &str) {
         let clear = if self.has_line { "\r\x1b[K" } else { "" };
         self.has_line = false;
-        let _ = io::stderr().write_all(format!("{clear}{text}\n").as_bytes());
+        self.stderr.put(format!("{clear}{text}\n"));
+    }
+
+    /// Where JSON lines go.
+    fn machines(&self) -> &Lines {
+        self.stdout.as_ref().unwrap_or(&self.stderr)
     }
 
     fn json(&self, event: &str, body: impl Serialize) {
-        let line = serde_json::to_string(&Event { event, body });
-        let line = line.expect("plain structs always serialise") + "\n";
-        let _ = if self.json_to_stderr {
-            io::stderr().write_all(line.as_bytes())
-        } else {
-            io::stdout().write_all(line.as_bytes())
-        };
+        self.machines().put(json_line(event, body));
     }
 
     pub fn detail(&mut self, text: &str) {
@@ -166,23 +187,49 @@ impl Console {
     pub fn progress(&mut self, progress: &Progress) {
         if self.json {
             let v = VERSION;
-            self.json("progress", Versioned { v, body: progress });
+            let line = json_line("progress", Versioned { v, body: progress });
+            let is_taken = self.machines().offer(line);
+            self.progress_left_out += u64::from(!is_taken);
         }
         if self.live {
-            self.has_line = true;
-            let _ = io::stderr().write_all(format!("\r{}\x1b[K", live_line(progress)).as_bytes());
+            let line = format!("\r{}\x1b[K", live_line(progress));
+            self.has_line |= self.stderr.offer(line);
         }
     }
 
     pub fn summary(&mut self, summary: &Summary) {
         if self.json {
-            self.json("summary", summary);
+            let progress_left_out = self.progress_left_out;
+            let end = End {
+                summary,
+                progress_left_out,
+            };
+            self.json("summary", end);
         } else if self.verbosity == Verbosity::Quiet {
             self.say(&one_line(summary));
         } else {
             self.say(whole(summary).trim_end());
         }
     }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        if let Some(stdout) = &mut self.stdout {
+            let lost = stdout.finish(END_WITHIN);
+            if lost > 0 {
+                self.warning(&format!(
+                    "nobody reads standard output: the last {lost} JSON lines are lost"
+                ));
+            }
+        }
+        self.stderr.finish(END_WITHIN);
+    }
+}
+
+fn json_line(event: &str, body: impl Serialize) -> String {
+    let line = serde_json::to_string(&Event { event, body });
+    line.expect("plain structs always serialise") + "\n"
 }
 
 fn live_line(progress: &Progress) -> String {
@@ -379,6 +426,8 @@ fn span(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::capture::lines::MOST_WAITING;
+    use crate::command::capture::plan_of;
 
     #[test]
     fn numbers_for_people() {
@@ -389,5 +438,31 @@ mod tests {
         assert_eq!(size(1_500), "1.5 kB");
         assert_eq!(span(16_000_000_000), "16.0 s");
         assert_eq!(span(512), "512 ns");
+    }
+
+    #[test]
+    fn progress_that_nobody_reads_is_counted() {
+        let (reader, writer) = io::pipe().unwrap();
+        let stdout = Lines::to(writer).unwrap();
+        // More than a pipe holds.
+        stdout.put(vec![b'\n'; 1 << 20]);
+        let mut console = Console::new(&plan_of("--json")).unwrap();
+        console.stdout = Some(stdout);
+        let progress = Progress {
+            seconds: 1.0,
+            seen: 1,
+            written: 1,
+            bytes: 100,
+            drops: 0,
+            rate: 1.0,
+            ring_fill: 0.0,
+            host_bound_ns: 20,
+        };
+        for _ in 0..MOST_WAITING + 6 {
+            console.progress(&progress);
+        }
+        assert_eq!(console.progress_left_out, 7);
+        // As if it had ended: the end needs no second for this.
+        drop(reader);
     }
 }

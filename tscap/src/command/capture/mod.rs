@@ -6,6 +6,7 @@ mod earlier;
 mod finish;
 mod first_brackets;
 mod header;
+mod lines;
 mod live_links;
 mod load;
 mod offloads;
@@ -53,4 +54,19 @@ pub fn run_with(
         .build();
     let runtime = super::Hint::trying(runtime, "cannot start the tokio runtime")?;
     runtime.block_on(session::run(plan, programs))
+}
+
+/// The plan of `tscap capture -i veth0 -w f` with `more` arguments.
+#[cfg(test)]
+fn plan_of(more: &str) -> CapturePlan {
+    use clap::Parser as _;
+
+    use crate::cli::{Cli, Plan};
+
+    let words = ["tscap", "capture", "-i", "veth0", "-w", "f"];
+    let words = words.into_iter().chain(more.split_whitespace());
+    match Cli::try_parse_from(words).and_then(Cli::into_plan) {
+        Ok(Plan::Capture(plan)) => *plan,
+        other => panic!("{other:?}"),
+    }
 }

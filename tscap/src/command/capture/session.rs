@@ -36,7 +36,7 @@ pub(super) async fn run(
     plan: &CapturePlan,
     programs: &Programs<'_>,
 ) -> Result<(Exit, Option<Summary>), Failure> {
-    let mut console = Console::new(plan);
+    let mut console = Console::new(plan).trying("cannot start a thread")?;
     // First of all, so that no signal finds the machine half changed.
     let mut signals = Signals::new().trying("cannot catch signals")?;
     let machine = prepare::check(plan, programs.ring_cpus.clone())?;

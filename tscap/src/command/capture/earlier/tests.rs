@@ -1,21 +1,10 @@
-use clap::Parser as _;
-
 use super::*;
 use crate::changes::{Change, InterfaceId, Setting};
-use crate::cli::{Cli, Plan};
+use crate::command::capture::plan_of;
 use crate::sys::netns;
 use crate::sys::recorded::Recorded;
 
 const PID: u32 = 77;
-
-fn plan(more: &str) -> CapturePlan {
-    let words = ["tscap", "capture", "-i", "veth0", "-w", "f"];
-    let words = words.into_iter().chain(more.split_whitespace());
-    match Cli::try_parse_from(words).and_then(Cli::into_plan) {
-        Ok(Plan::Capture(plan)) => *plan,
-        other => panic!("{other:?}"),
-    }
-}
 
 /// A machine with the journal of process [`PID`], which has changed RPS.
 fn machine() -> (Recorded, JournalFolder) {
@@ -55,8 +44,8 @@ fn look_for(folder: &JournalFolder, more: &str, ifindex: u32) -> Result<(), Stri
         stats: None,
         xdp: None,
     };
-    let plan = plan(more);
-    let looked = look(folder, &plan, &[link], &mut Console::new(&plan));
+    let plan = plan_of(more);
+    let looked = look(folder, &plan, &[link], &mut Console::new(&plan).unwrap());
     looked.map_err(|failure| failure.to_string())
 }
 
@@ -117,8 +106,8 @@ fn only_a_change_needs_a_journal() {
 #[tokio::test]
 async fn captures_that_change_something_take_turns() {
     let (_machine, folder) = machine();
-    let (changing, harmless) = (plan("--offloads off"), plan(""));
-    let mut consoles = [&changing, &changing].map(Console::new);
+    let (changing, harmless) = (plan_of("--offloads off"), plan_of(""));
+    let mut consoles = [&changing, &changing].map(|plan| Console::new(plan).unwrap());
     let [console, another] = &mut consoles;
     let at_once = Duration::ZERO;
     let turn = wait_for_turn(&folder, at_once, console).await.ok();

@@ -1,15 +1,10 @@
 use super::*;
 use crate::changes::JournalFolder;
-use crate::cli::{Cli, Plan};
+use crate::command::capture::plan_of;
 use crate::sys::recorded::Recorded;
-use clap::Parser as _;
 
 fn console() -> Console {
-    let words = ["tscap", "capture", "-i", "a", "-w", "f", "-v"];
-    match Cli::try_parse_from(words).and_then(Cli::into_plan) {
-        Ok(Plan::Capture(plan)) => Console::new(&plan),
-        other => panic!("{other:?}"),
-    }
+    Console::new(&plan_of("-v")).unwrap()
 }
 
 fn link(name: &str, index: u32) -> Link {
