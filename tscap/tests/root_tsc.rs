@@ -16,7 +16,7 @@ use support::live::LiveSender;
 use support::packet_socket::PacketSocket;
 use support::peers;
 use support::root::{root, two_cpus};
-use tscap::clock::{RawStamp, RealNs, Segment};
+use tscap::clock::{OffsetBracket, RawStamp, RealNs, Segment};
 use tscap::command::Exit;
 use tscap::pcapng::{Packet, Record, StatisticsOption, interval_ns, records};
 use tscap::sys::perf::TscEvent;
@@ -40,6 +40,14 @@ fn statistics(path: &Path) -> Vec<StatisticsOption> {
         _ => None,
     });
     statistics.collect()
+}
+
+/// How closely the interface's stamps are held against the TSC.
+fn bracket(path: &Path) -> Option<OffsetBracket> {
+    read(path).find_map(|record| match record {
+        Record::Interface(ours) => ours.expect("tscap wrote it").stamp.bracket,
+        _ => None,
+    })
 }
 
 /// What `probe_three_clocks` left in a frame: TAI and CLOCK_MONOTONIC on either
@@ -196,6 +204,15 @@ fn raw_stamps_are_kept_and_give_the_intervals() {
         let clock = &statistics.last().expect("statistics at the end").clock;
         assert_eq!(clock.counter.is_some(), source == "tsc");
         assert!(!clock.samples.is_empty());
+        let bracket = bracket(&path);
+        assert_eq!(bracket.is_some(), source == "tsc");
+        if let Some(bracket) = bracket {
+            // The two legs make the whole, which several runs narrow.
+            let legs = bracket.cpu_ns + bracket.common_ns;
+            assert!(bracket.cpu_ns > 0 && bracket.common_ns > 0, "{bracket:?}");
+            assert!(bracket.whole_ns <= legs + 2, "{bracket:?}");
+            assert!(bracket.whole_ns / 2 <= clock.host_bound_ns, "{bracket:?}");
+        }
         assert_eq!(clock.samples[0].tsc.is_some(), source == "tsc");
         let packets: Vec<_> = packets(&path).collect();
         assert_eq!(packets.len(), 500);

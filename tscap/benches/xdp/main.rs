@@ -1,12 +1,13 @@
 //! `cargo xtask bench xdp`: what one frame costs in the XDP program and in the
 //! converter, and how large a ring must be.
 //!
-//! Three parts: `program` (`BPF_PROG_TEST_RUN`, needs root), `converter` (a ring
-//! filled in memory), `rings` (live frames over a veth pair, needs root). A count
-//! that is off by one frame ends the bench with an error: a figure from such a
-//! run is none.
+//! Four parts: `program` (`BPF_PROG_TEST_RUN`, needs root), `offset` (TSC events
+//! bracketed on their CPUs, needs root), `converter` (a ring filled in memory),
+//! `rings` (live frames over a veth pair, needs root). A count that is off by one
+//! frame ends the bench with an error: a figure from such a run is none.
 
 mod converter;
+mod offset;
 mod program;
 mod report;
 mod rings;
@@ -37,8 +38,8 @@ struct Args {
     /// Print one JSON object instead of the table
     #[arg(long)]
     json: bool,
-    /// Rounds of each part [default: program 10, converter 10, rings 5; with
-    /// --quick 3, 10, 1]
+    /// Rounds of each part [default: program, offset and converter 10, rings 5;
+    /// with --quick program 3, rings 1]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: Option<u32>,
     /// Fail when a median misses its target
@@ -56,6 +57,8 @@ struct Args {
 enum Part {
     /// The XDP programs, one frame at a time
     Program,
+    /// How closely each CPU's TSC event is held against the TSC
+    Offset,
     /// The converter, on a ring filled beforehand
     Converter,
     /// Live frames through rings of several sizes
@@ -89,7 +92,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<()> {
-    let needs_root = args.wants(Part::Program) || args.wants(Part::Rings);
+    let needs_root = [Part::Program, Part::Offset, Part::Rings]
+        .into_iter()
+        .any(|part| args.wants(part));
     let _turn = needs_root
         .then(|| {
             eprintln!("waiting until no root test is running");
@@ -120,6 +125,7 @@ fn measure(args: &Args) -> Result<Report> {
         machine: machine::describe(cpu),
         ratios: Vec::new(),
         program: None,
+        offset: None,
         converter: None,
         rings: None,
     };
@@ -128,6 +134,9 @@ fn measure(args: &Args) -> Result<Report> {
         let program = on_cpu(cpu, || program::measure(cpu, rounds))?;
         report.ratios.extend(program.ratios());
         report.program = Some(program);
+    }
+    if args.wants(Part::Offset) {
+        report.offset = Some(offset::measure(args.rounds(10, 10))?);
     }
     if args.wants(Part::Converter) {
         // Short ones: many even in a quick run.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::converter::ConverterReport;
 use crate::machine::Machine;
+use crate::offset::OffsetReport;
 use crate::program::ProgramReport;
 use crate::rings::RingsReport;
 use crate::spread::Spread;
@@ -26,6 +27,8 @@ pub struct Report {
     pub ratios: Vec<Ratio>,
     /// Cost of the XDP programs.
     pub program: Option<ProgramReport>,
+    /// How closely TSC events are held against the TSC.
+    pub offset: Option<OffsetReport>,
     /// Cost of the converter.
     pub converter: Option<ConverterReport>,
     /// Live frames by ring size.
@@ -64,9 +67,18 @@ impl Report {
             let name = "converter, 64 B, tsc less ktime".to_owned();
             (name, &report.tsc_more_ns, Some(report.tsc_target_ns))
         });
+        let offset = self.offset.iter().flat_map(|report| &report.cells);
+        let offset = offset.flat_map(|cell| {
+            let what = |leg| format!("offset of CPU {}, {leg}, ns", cell.cpu);
+            [
+                (what("own leg"), &cell.cpu_ns, Some(cell.cpu_target_ns)),
+                (what("whole"), &cell.whole_ns, Some(cell.whole_target_ns)),
+            ]
+        });
         ratios
             .chain(converter)
             .chain(tsc)
+            .chain(offset)
             .filter_map(|(name, spread, target)| {
                 let target = target.filter(|target| spread.median > *target)?;
                 Some(format!("{name}: {:.2}, at most {target:.2}", spread.median))

@@ -1,6 +1,7 @@
 //! The report for people.
 
 use crate::converter::ConverterReport;
+use crate::offset::OffsetReport;
 use crate::program::ProgramReport;
 use crate::report::{Ratio, Report};
 use crate::rings::RingsReport;
@@ -22,6 +23,7 @@ pub fn render(report: &Report) -> String {
     lines.extend(report.converter.iter().flat_map(converter));
     let cpu = machine.cpu;
     lines.extend(report.program.iter().flat_map(|p| program(p, cpu)));
+    lines.extend(report.offset.iter().flat_map(offset));
     lines.extend(report.rings.iter().flat_map(rings));
     let lines = lines.iter().map(|line| line.trim_end().to_owned() + "\n");
     lines.collect()
@@ -106,6 +108,24 @@ fn program(report: &ProgramReport, cpu: usize) -> Vec<String> {
         let name = format!("{}, less the harness", cell.name());
         lines.push(row(&name, &[&harness[..], &without].concat()));
     }
+    lines
+}
+
+fn offset(report: &OffsetReport) -> Vec<String> {
+    let title = format!(
+        "offset of each CPU's TSC event to the TSC, bracket in ns; rounds: {}",
+        report.rounds
+    );
+    let columns = ["CPU's own leg", "common leg", "whole"];
+    let mut lines = heading(title, "", &columns).to_vec();
+    lines.extend(report.cells.iter().map(|cell| {
+        let legs = [&cell.cpu_ns, &cell.common_ns, &cell.whole_ns];
+        let own = verdict(&cell.cpu_ns, Some(cell.cpu_target_ns));
+        let whole = verdict(&cell.whole_ns, Some(cell.whole_target_ns));
+        let row = row(&format!("CPU {}", cell.cpu), &legs.map(|leg| show(leg, 0)));
+        format!("{row}  own leg {own}, whole {whole}")
+    }));
+    lines.extend(absent(&report.absent));
     lines
 }
 

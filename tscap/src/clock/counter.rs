@@ -56,6 +56,31 @@ pub struct CounterReport {
     pub rate_bound_ppb: u64,
 }
 
+/// How closely the offset between a CPU's own counter (its perf event) and the
+/// TSC is bracketed, ns. A chain of two legs: CLOCK_MONOTONIC is read on either
+/// side of the event, and the TSC on either side of CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OffsetBracket {
+    /// The first leg, which each CPU has for itself, of the narrowest run.
+    pub cpu_ns: u64,
+    /// The second, between two clocks that are the same on every CPU.
+    pub common_ns: u64,
+    /// Both together, all runs intersected. The offset is off by half of this at most.
+    pub whole_ns: u64,
+}
+
+impl OffsetBracket {
+    /// The greater of each.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.max(other.cpu_ns),
+            common_ns: self.common_ns.max(other.common_ns),
+            whole_ns: self.whole_ns.max(other.whole_ns),
+        }
+    }
+}
+
 /// A straight piece of the clock, from a cross-timestamp on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {

@@ -11,7 +11,9 @@ mod segment;
 mod tracker;
 mod types;
 
-pub use counter::{CounterClock, CounterConversion, CounterReport, NsPerCycle, Piece};
+pub use counter::{
+    CounterClock, CounterConversion, CounterReport, NsPerCycle, OffsetBracket, Piece,
+};
 pub use cross::{CrossTimestamp, HostClocks, Reference};
 pub use segment::{Bounds, Sample, Segment};
 pub use tracker::{Conversion, Observation, OffsetConversion, Tracker};

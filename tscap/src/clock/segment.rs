@@ -56,9 +56,14 @@ impl Bounds {
         OffsetNs(self.low + (self.high - self.low) / 2)
     }
 
+    /// From one to the other.
+    pub fn width(self) -> u64 {
+        self.high.abs_diff(self.low)
+    }
+
     /// Greatest error of [`Self::middle`], ns.
     pub fn half_width(self) -> u64 {
-        self.high.abs_diff(self.low).div_ceil(2)
+        self.width().div_ceil(2)
     }
 }
 

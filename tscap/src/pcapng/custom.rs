@@ -9,7 +9,7 @@ use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use serde::{Deserialize, Serialize};
 pub use tscap_common::block::PEN;
 
-use crate::clock::{CounterReport, Sample, Segment, StampSource};
+use crate::clock::{CounterReport, OffsetBracket, Sample, Segment, StampSource};
 use crate::engine::{Outcomes, StampOrder, Totals};
 
 /// Version of the options' schema.
@@ -30,6 +30,11 @@ pub struct StampOption {
     /// Where in the frame's way: always "xdp", which is after interrupt
     /// moderation and polling, not the arrival at the interface.
     pub point: String,
+    /// Where each CPU stamps with a counter of its own, in the interface
+    /// description: how closely their offsets were known at the start, the worst
+    /// of all CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bracket: Option<OffsetBracket>,
     /// Why the counter would have been refused without `--force`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forced: Option<String>,
@@ -43,6 +48,7 @@ impl StampOption {
             path: source.path().into(),
             ordered: source.is_ordered(),
             point: "xdp".into(),
+            bracket: None,
             forced: None,
         }
     }

@@ -9,10 +9,11 @@ use tscap_common::config::{CPUS, KEEP_RAW, LOSSES, PACKET_META, RING_MASK, RINGS
 use tscap_common::ring::value_size;
 use tscap_common::state::OTHER_INTERFACE;
 
+use super::calibration::{self, TscOffset};
 use super::counters::{Counters, CpuBytes, LossesBytes, cpu_state};
 use super::object::with_value_size;
-use super::tsc::{self, TscError, TscEvents};
-use crate::clock::{Bounds, NsPerCycle};
+use super::tsc::{TscError, TscEvents};
+use crate::clock::NsPerCycle;
 use crate::ring::{MapError as RingMapError, Memory};
 
 /// What to load, and how.
@@ -148,9 +149,9 @@ impl Loaded {
         TscEvents::open(&mut self.ebpf, cpus)
     }
 
-    /// TSC less event count on `cpu`, cycles.
-    pub fn tsc_offset(&mut self, cpu: u32, rate: NsPerCycle) -> Result<Bounds, TscError> {
-        tsc::calibrate(&mut self.ebpf, cpu, rate)
+    /// Finds the offset of the event on `cpu` to the TSC.
+    pub fn tsc_offset(&mut self, cpu: u32, rate: NsPerCycle) -> Result<TscOffset, TscError> {
+        calibration::calibrate(&mut self.ebpf, cpu, rate)
     }
 
     /// The program.

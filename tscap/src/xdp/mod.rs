@@ -1,12 +1,14 @@
 //! The XDP programs from user space: embed, load, attach, read the counters.
 
 mod attach;
+mod calibration;
 mod counters;
 mod load;
 mod object;
 mod tsc;
 
 pub use attach::{AttachError, Attachment, ModeChoice, XdpMode, attach};
+pub use calibration::TscOffset;
 pub use counters::{CounterError, Counters};
 pub use load::{LoadError, LoadOptions, Loaded};
 pub use object::{PROGRAMS, program_name};

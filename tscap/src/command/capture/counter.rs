@@ -2,11 +2,11 @@
 
 use super::console::Console;
 use super::prepare::Machine;
-use crate::clock::{Bounds, NsPerCycle, Tracker};
+use crate::clock::{Bounds, NsPerCycle, OffsetBracket, Tracker};
 use crate::command::{Failure, Hint};
 use crate::engine::Recalibration;
 use crate::sys::perf::PerfError;
-use crate::xdp::{Loaded, TscError, TscEvents};
+use crate::xdp::{Loaded, TscError, TscEvents, TscOffset};
 
 /// The events, one for each CPU that has a ring.
 #[derive(Debug)]
@@ -21,8 +21,7 @@ pub(super) struct Counter {
 #[derive(Clone, Copy, Debug)]
 struct Cpu {
     number: u32,
-    /// TSC less event count, cycles.
-    offset: Bounds,
+    offset: TscOffset,
     /// Could not be looked at the last time: offline, or not ours any more.
     is_away: bool,
 }
@@ -43,8 +42,12 @@ impl Counter {
         for number in machine.ring_cpus.iter().copied() {
             let offset = loaded.tsc_offset(number, rate).map_err(refusal)?;
             console.detail(&format!(
-                "CPU {number}: TSC event's offset known to ±{} ns",
-                error_ns(rate, offset)
+                "CPU {number}: TSC event's offset known to ±{} ns (a bracket of {} ns: event to \
+                 CLOCK_MONOTONIC on this CPU {} ns, from there to the TSC {} ns)",
+                error_ns(rate, offset.cycles),
+                offset.bracket.whole_ns,
+                offset.bracket.cpu_ns,
+                offset.bracket.common_ns
             ));
             cpus.push(Cpu {
                 number,
@@ -64,12 +67,24 @@ impl Counter {
 
     /// TSC less stamp of each ring, cycles, in the order of the rings.
     pub fn offsets(&self) -> Vec<i64> {
-        self.cpus.iter().map(|cpu| cpu.offset.middle().0).collect()
+        self.cpus
+            .iter()
+            .map(|cpu| cpu.offset.cycles.middle().0)
+            .collect()
+    }
+
+    /// How closely they were known at the start, the worst of them.
+    pub fn bracket(&self) -> Option<OffsetBracket> {
+        let brackets = self.cpus.iter().map(|cpu| cpu.offset.bracket);
+        brackets.reduce(OffsetBracket::max)
     }
 
     /// Greatest error of these, ns.
     fn error_ns(&self) -> u64 {
-        let errors = self.cpus.iter().map(|cpu| error_ns(self.rate, cpu.offset));
+        let errors = self
+            .cpus
+            .iter()
+            .map(|cpu| error_ns(self.rate, cpu.offset.cycles));
         errors.max().unwrap_or(0) + self.moved_ns
     }
 
@@ -83,12 +98,16 @@ impl Counter {
             match loaded.tsc_offset(cpu.number, self.rate) {
                 Ok(now) => {
                     cpu.is_away = false;
-                    if let Some(both) = cpu.offset.intersect(now) {
-                        cpu.offset = both;
+                    if let Some(both) = cpu.offset.cycles.intersect(now.cycles) {
+                        cpu.offset.cycles = both;
                         continue;
                     }
                     has_moved = true;
-                    let moved = now.middle().0.wrapping_sub(cpu.offset.middle().0);
+                    let moved = now
+                        .cycles
+                        .middle()
+                        .0
+                        .wrapping_sub(cpu.offset.cycles.middle().0);
                     let moved_ns = self.rate.duration_ns(moved.unsigned_abs());
                     self.moved_ns = self.moved_ns.max(moved_ns);
                     cpu.offset = now;

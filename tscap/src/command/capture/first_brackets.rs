@@ -15,7 +15,10 @@ const PATIENCE: u32 = 50;
 
 /// Finds the offset of the stamps' clock, and a raw counter's rate. `None` if
 /// `stop` comes first: a counter takes from 0.1 to 5 s.
-pub(super) async fn first_brackets(
+///
+/// # Errors
+/// If the clocks can't be read without being disturbed.
+pub async fn first_brackets(
     source: StampSource,
     clocks: &mut impl Reference,
     stop: impl Future<Output = ()>,

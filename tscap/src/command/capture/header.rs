@@ -6,6 +6,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::prepare::{Machine, Opened};
 use crate::cli::CapturePlan;
+use crate::clock::OffsetBracket;
 use crate::command::{Failure, Hint};
 use crate::engine::{Event, Output};
 use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
@@ -19,8 +20,10 @@ pub(super) fn describe(
     link: &Link,
     mode: XdpMode,
     offloads: BTreeMap<String, bool>,
+    bracket: Option<OffsetBracket>,
 ) -> InterfaceInfo {
     let mut tscap = InterfaceOption::new(mode.name(), plan.clock, offloads);
+    tscap.stamp.bracket = bracket;
     tscap.stamp.forced = machine.untrusted_tsc.map(|why| why.to_string());
     let driver = || ethtool::driver(&link.name).map(|driver| driver.name);
     InterfaceInfo {

@@ -17,6 +17,7 @@ mod signals;
 mod start;
 mod summary;
 
+pub use first_brackets::first_brackets;
 pub use summary::{ClockSummary, InterfaceSummary, Stop, Summary};
 
 use super::{Exit, Failure};

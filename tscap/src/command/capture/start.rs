@@ -115,6 +115,7 @@ pub(super) fn start(
             link,
             attachment.mode,
             in_file,
+            counter.as_ref().and_then(Counter::bracket),
         ));
         live.push(LiveLink::new(link, attachment));
     }
