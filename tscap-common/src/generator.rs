@@ -10,8 +10,8 @@ pub const SENDING: &str = "SENDING";
 pub const STOP: &str = "STOP";
 /// Array map of the histogram of gap errors ([`crate::gaps`]).
 pub const GAPS: &str = "GAPS";
-/// u32: interface that the frames go to.
-pub const REDIRECT_TO: &str = "REDIRECT_TO";
+/// Device map of one entry: the interface that the frames go to.
+pub const TARGET: &str = "TARGET";
 /// u32: where the payload begins, bytes; one of [`PAYLOADS_AT`].
 pub const PAYLOAD_AT: &str = "PAYLOAD_AT";
 
@@ -55,7 +55,7 @@ pub struct Orders {
 pub struct Sending {
     /// Frames given to the interface.
     pub sent: u64,
-    /// Frames that could not be: the page is too small or `bpf_redirect` failed.
+    /// Frames that could not be: they are too short, or the interface is gone.
     pub failed: u64,
     /// Frames that went out more than a period after their time.
     pub late: u64,

@@ -88,6 +88,23 @@ pub const fn checksum(sum: u64) -> u16 {
     !(sum as u16)
 }
 
+/// The UDP checksum of a frame whose payload is zeros behind the header.
+/// `fixed` is the sum of all its other words: pseudo header, destination port and
+/// length. Never 0, which would mean that there is none (RFC 768).
+#[inline(always)]
+pub const fn udp_checksum(fixed: u32, source_port: u16, header: &[u16; LENGTH / 2]) -> u16 {
+    let mut sum = fixed as u64 + source_port as u64;
+    let mut word = 0;
+    while word < header.len() {
+        sum += header[word] as u64;
+        word += 1;
+    }
+    match checksum(sum) {
+        0 => 0xffff,
+        checksum => checksum,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,5 +138,11 @@ mod tests {
         // Section 3's example: the sum of 0001 f203 f4f5 f6f7 is 2ddf0, ddf2.
         assert_eq!(checksum(0x0001 + 0xf203 + 0xf4f5 + 0xf6f7), !0xddf2);
         assert_eq!(checksum(0xffff_ffff_ffff), !0xffff);
+    }
+
+    #[test]
+    fn a_udp_checksum_is_never_zero() {
+        assert_eq!(udp_checksum(0xfffe, 0, &[0; LENGTH / 2]), 1);
+        assert_eq!(udp_checksum(0xfffe, 1, &[0; LENGTH / 2]), 0xffff);
     }
 }

@@ -13,15 +13,13 @@ use core::ffi::{c_long, c_void};
 
 use aya_ebpf::Global;
 use aya_ebpf::bindings::xdp_action::{XDP_DROP, XDP_REDIRECT};
-use aya_ebpf::helpers::generated::{
-    bpf_ktime_get_ns, bpf_ktime_get_tai_ns, bpf_loop, bpf_redirect,
-};
+use aya_ebpf::helpers::generated::{bpf_ktime_get_ns, bpf_ktime_get_tai_ns, bpf_loop};
 use aya_ebpf::macros::{map, xdp};
-use aya_ebpf::maps::Array;
+use aya_ebpf::maps::{Array, DevMap};
 use aya_ebpf::programs::XdpContext;
 use tscap_common::gaps::{BUCKETS, bucket_of};
 use tscap_common::generator::{BULK, Gaps, Orders, Sending};
-use tscap_common::stream::{FIRST_PORT, LENGTH, STAMP_MASK, StreamHeader, checksum};
+use tscap_common::stream::{FIRST_PORT, LENGTH, STAMP_MASK, StreamHeader, udp_checksum};
 
 #[map]
 static ORDERS: Array<Orders> = Array::with_max_entries(1, 0);
@@ -29,14 +27,16 @@ static ORDERS: Array<Orders> = Array::with_max_entries(1, 0);
 #[map]
 static SENDING: Array<Sending> = Array::with_max_entries(1, 0);
 
+/// The interface: looked up once, not for each frame, and gone from here when
+/// it goes.
+#[map]
+static TARGET: DevMap = DevMap::with_max_entries(1, 0);
+
 #[map]
 static STOP: Array<u32> = Array::with_max_entries(1, 0);
 
 #[map]
 static GAPS: Array<Gaps> = Array::with_max_entries(1, 0);
-
-#[unsafe(no_mangle)]
-static REDIRECT_TO: Global<u32> = Global::new(0);
 
 #[unsafe(no_mangle)]
 static PAYLOAD_AT: Global<u32> = Global::new(42);
@@ -72,7 +72,7 @@ pub fn tscap_send_paced(ctx: XdpContext) -> u32 {
     }
     read_stamps(orders, sending);
     let action = send(&ctx, orders, sending);
-    if action == XDP_REDIRECT as u32 {
+    if action == XDP_REDIRECT {
         note_gap(orders, sending, now_ns);
     }
     let (fraction, carry) = sending.due_fraction.overflowing_add(orders.period_fraction);
@@ -159,11 +159,10 @@ fn send(ctx: &XdpContext, orders: &Orders, sending: &mut Sending) -> u32 {
         sending.failed += 1;
         return XDP_DROP;
     }
-    let action = unsafe { bpf_redirect(REDIRECT_TO.load(), 0) } as u32;
-    if action != XDP_REDIRECT {
+    let Ok(action) = TARGET.redirect(0, 0) else {
         sending.failed += 1;
-        return action;
-    }
+        return XDP_DROP;
+    };
     sending.sent += 1;
     sending.flow += 1;
     if sending.flow >= orders.flows {
@@ -198,19 +197,13 @@ fn write<const AT: usize>(ctx: &XdpContext, orders: &Orders, sending: &Sending) 
     };
     let port = FIRST_PORT.wrapping_add(sending.flow as u16);
     let words = header.words();
-    let mut sum = orders.checksum as u64 + port as u64;
     let payload = (data + AT) as *mut u16;
     let mut word = 0;
     while word < LENGTH / 2 {
-        sum += words[word] as u64;
         unsafe { payload.add(word).write(words[word].to_be()) };
         word += 1;
     }
-    // A checksum of 0 would mean that there is none (RFC 768).
-    let checksum = match checksum(sum) {
-        0 => 0xffff,
-        checksum => checksum,
-    };
+    let checksum = udp_checksum(orders.checksum, port, &words);
     unsafe {
         ((data + AT - 8) as *mut u16).write(port.to_be());
         ((data + AT - 2) as *mut u16).write(checksum.to_be());

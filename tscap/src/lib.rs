@@ -11,6 +11,7 @@ pub mod cli;
 pub mod clock;
 pub mod command;
 pub mod engine;
+pub mod generator;
 pub mod pcapng;
 #[allow(
     unsafe_code,

@@ -177,6 +177,17 @@ pub enum Verbosity {
     Verbose,
 }
 
+impl Verbosity {
+    /// From --quiet and --verbose.
+    pub(super) fn of(quiet: bool, verbose: bool) -> Self {
+        match (quiet, verbose) {
+            (true, _) => Self::Quiet,
+            (_, true) => Self::Verbose,
+            _ => Self::Normal,
+        }
+    }
+}
+
 /// A capture, as asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturePlan {
@@ -241,11 +252,7 @@ impl CaptureArgs {
             count: self.count,
             duration: self.duration,
             promiscuous: !self.no_promiscuous_mode,
-            verbosity: match (self.quiet, self.verbose) {
-                (true, _) => Verbosity::Quiet,
-                (_, true) => Verbosity::Verbose,
-                _ => Verbosity::Normal,
-            },
+            verbosity: Verbosity::of(self.quiet, self.verbose),
             json: self.json,
             clock: match self.clock {
                 ClockChoice::Auto | ClockChoice::Ktime => StampSource::Ktime,

@@ -2,11 +2,15 @@
 //! system.
 
 mod capture;
+mod generate;
 mod units;
+
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
 pub use capture::{CaptureArgs, CapturePlan, Offloads, Target, Verbosity};
+pub use generate::{GenArgs, GenPlan, SenderChoice};
 
 /// What the user asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,6 +19,15 @@ pub enum Plan {
     ListInterfaces,
     /// Capture.
     Capture(Box<CapturePlan>),
+    /// Send test frames.
+    Generate(Box<GenPlan>),
+    /// Tell what became of test frames.
+    ReadStreams {
+        /// The capture.
+        file: PathBuf,
+        /// Say it in JSON.
+        json: bool,
+    },
     /// Give back what killed captures left changed.
     Restore,
 }
@@ -36,6 +49,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Capture(Box<CaptureArgs>),
+    Gen(Box<GenArgs>),
     /// Give back what a capture that was killed left changed
     ///
     /// A capture with --rx-cpu or --offloads off changes interrupt affinities,
@@ -52,6 +66,7 @@ impl Cli {
     pub fn into_plan(self) -> Result<Plan, clap::Error> {
         match self.command {
             Command::Capture(args) => args.into_plan(),
+            Command::Gen(args) => args.into_plan(),
             Command::Restore => Ok(Plan::Restore),
         }
     }

@@ -102,6 +102,14 @@ impl MonoNs {
     }
 }
 
+impl TaiNs {
+    /// Reads CLOCK_TAI through the vDSO.
+    #[inline]
+    pub fn now() -> Self {
+        Self(now(ClockId::CLOCK_TAI))
+    }
+}
+
 #[inline]
 fn now(clock: ClockId) -> u64 {
     let time = clock_gettime(clock).expect("every Linux has these three clocks");

@@ -7,6 +7,7 @@
 
 mod counter;
 mod cross;
+mod rate;
 mod segment;
 mod tracker;
 mod types;
@@ -15,6 +16,7 @@ pub use counter::{
     CounterClock, CounterConversion, CounterReport, NsPerCycle, OffsetBracket, Piece,
 };
 pub use cross::{CrossTimestamp, HostClocks, Reference};
+pub use rate::measure_tsc_rate;
 pub use segment::{Bounds, Sample, Segment};
 pub use tracker::{Conversion, Observation, OffsetConversion, Tracker};
 pub use types::{MonoNs, OffsetNs, RawStamp, RealNs, StampSource, TaiNs, TscCycles};

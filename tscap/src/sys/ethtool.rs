@@ -5,11 +5,13 @@
 
 mod device;
 mod features;
+mod statistics;
 
 use std::io;
 
 use self::device::Device;
 pub use self::features::{Feature, features, set_features};
+pub use self::statistics::statistics;
 
 /// `ETHTOOL_GDRVINFO` (`linux/ethtool.h`).
 const GDRVINFO: u32 = 0x03;

@@ -163,7 +163,7 @@ impl Loaded {
     }
 }
 
-fn take<T: TryFrom<Map, Error = MapError>>(
+pub(super) fn take<T: TryFrom<Map, Error = MapError>>(
     ebpf: &mut Ebpf,
     map: &'static str,
 ) -> Result<T, LoadError> {

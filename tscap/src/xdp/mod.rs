@@ -3,6 +3,7 @@
 mod attach;
 mod calibration;
 mod counters;
+mod generator;
 mod load;
 mod object;
 mod tsc;
@@ -10,6 +11,7 @@ mod tsc;
 pub use attach::{AttachError, Attachment, ModeChoice, XdpMode, attach};
 pub use calibration::TscOffset;
 pub use counters::{CounterError, Counters};
+pub use generator::{Generator, GeneratorProgram, GeneratorState};
 pub use load::{LoadError, LoadOptions, Loaded};
 pub use object::{PROGRAMS, program_name};
 pub use tsc::{TscError, TscEvents};

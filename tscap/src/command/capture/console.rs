@@ -2,35 +2,16 @@
 //! error, or as JSON lines to machines.
 
 use std::fmt::{self, Write as _};
-use std::io::{self, IsTerminal};
-use std::time::Duration;
+use std::io;
 
 use serde::Serialize;
 
-use super::lines::Lines;
 use super::summary::{Stop, Summary, VERSION};
-use crate::cli::{CapturePlan, Target, Verbosity};
+use crate::cli::{CapturePlan, Target};
 use crate::clock::StampSource;
+use crate::command::console::Console;
+use crate::command::numbers::{grouped, signed, size, span};
 use crate::xdp::XdpMode;
-
-/// How long a reader may take at the end to read what is left.
-const END_WITHIN: Duration = Duration::from_secs(1);
-
-/// Where it goes and in which form. Nothing here waits for a reader but the end,
-/// and that not for long.
-#[derive(Debug)]
-pub(super) struct Console {
-    json: bool,
-    stderr: Lines,
-    /// For JSON lines, unless the capture itself goes there.
-    stdout: Option<Lines>,
-    /// Progress that found too much waiting before it.
-    progress_left_out: u64,
-    verbosity: Verbosity,
-    live: bool,
-    /// A live line stands on the terminal.
-    has_line: bool,
-}
 
 /// One interface as the capture begins.
 #[derive(Debug, Serialize)]
@@ -88,20 +69,6 @@ pub(super) struct Progress {
     pub host_bound_ns: u64,
 }
 
-#[derive(Serialize)]
-struct Event<'a, T> {
-    event: &'a str,
-    #[serde(flatten)]
-    body: T,
-}
-
-#[derive(Serialize)]
-struct Versioned<T> {
-    v: u32,
-    #[serde(flatten)]
-    body: T,
-}
-
 /// The summary as it is printed.
 #[derive(Serialize)]
 struct End<'a> {
@@ -111,125 +78,42 @@ struct End<'a> {
     progress_left_out: u64,
 }
 
-impl Console {
-    pub fn new(plan: &CapturePlan) -> io::Result<Self> {
-        let has_stdout = plan.json && plan.target != Target::Stdout;
-        let stdout = has_stdout.then(|| Lines::to(io::stdout()));
-        Ok(Self {
-            json: plan.json,
-            stderr: Lines::to(io::stderr())?,
-            stdout: stdout.transpose()?,
-            progress_left_out: 0,
-            verbosity: plan.verbosity,
-            live: !plan.json && plan.verbosity > Verbosity::Quiet && io::stderr().is_terminal(),
-            has_line: false,
-        })
-    }
-
-    /// Writes to standard error.
-    fn say(&mut self, text: &str) {
-        let clear = if self.has_line { "\r\x1b[K" } else { "" };
-        self.has_line = false;
-        self.stderr.put(format!("{clear}{text}\n"));
-    }
-
-    /// Where JSON lines go.
-    fn machines(&self) -> &Lines {
-        self.stdout.as_ref().unwrap_or(&self.stderr)
-    }
-
-    fn json(&self, event: &str, body: impl Serialize) {
-        self.machines().put(json_line(event, body));
-    }
-
-    pub fn detail(&mut self, text: &str) {
-        if self.verbosity == Verbosity::Verbose {
-            self.say(text);
-        }
-    }
-
-    /// Something worth knowing that is no reason to worry.
-    pub fn note(&mut self, text: &str) {
-        if self.verbosity > Verbosity::Quiet {
-            self.say(&format!("note: {text}"));
-        }
-    }
-
-    pub fn warning(&mut self, text: &str) {
-        self.say(&format!("warning: {text}"));
-    }
-
-    pub fn error(&mut self, text: &str) {
-        self.say(&format!("tscap: {text}"));
-    }
-
-    pub fn ready(&mut self, ready: &Ready) {
-        self.say(&format!("ready: {ready}"));
-        if self.json {
-            let v = VERSION;
-            self.json("ready", Versioned { v, body: ready });
-        }
-    }
-
-    pub fn stepped(&mut self, step_ns: i64) {
-        self.warning(&format!(
-            "the system clock was set by {} ns: a new clock segment begins",
-            signed(step_ns)
-        ));
-        if self.json {
-            self.json(
-                "step",
-                serde_json::json!({"v": VERSION, "step_ns": step_ns}),
-            );
-        }
-    }
-
-    pub fn progress(&mut self, progress: &Progress) {
-        if self.json {
-            let v = VERSION;
-            let line = json_line("progress", Versioned { v, body: progress });
-            let is_taken = self.machines().offer(line);
-            self.progress_left_out += u64::from(!is_taken);
-        }
-        if self.live {
-            let line = format!("\r{}\x1b[K", live_line(progress));
-            self.has_line |= self.stderr.offer(line);
-        }
-    }
-
-    pub fn summary(&mut self, summary: &Summary) {
-        if self.json {
-            let progress_left_out = self.progress_left_out;
-            let end = End {
-                summary,
-                progress_left_out,
-            };
-            self.json("summary", end);
-        } else if self.verbosity == Verbosity::Quiet {
-            self.say(&one_line(summary));
-        } else {
-            self.say(whole(summary).trim_end());
-        }
-    }
+/// The console of a capture.
+pub(super) fn of(plan: &CapturePlan) -> io::Result<Console> {
+    Console::new(plan.json, plan.target != Target::Stdout, plan.verbosity)
 }
 
-impl Drop for Console {
-    fn drop(&mut self) {
-        if let Some(stdout) = &mut self.stdout {
-            let lost = stdout.finish(END_WITHIN);
-            if lost > 0 {
-                self.warning(&format!(
-                    "nobody reads standard output: the last {lost} JSON lines are lost"
-                ));
-            }
-        }
-        self.stderr.finish(END_WITHIN);
-    }
+pub(super) fn ready(console: &mut Console, ready: &Ready) {
+    console.say(&format!("ready: {ready}"));
+    console.event("ready", VERSION, ready);
 }
 
-fn json_line(event: &str, body: impl Serialize) -> String {
-    let line = serde_json::to_string(&Event { event, body });
-    line.expect("plain structs always serialise") + "\n"
+pub(super) fn stepped(console: &mut Console, step_ns: i64) {
+    console.warning(&format!(
+        "the system clock was set by {} ns: a new clock segment begins",
+        signed(step_ns)
+    ));
+    let body = serde_json::json!({ "step_ns": step_ns });
+    console.event("step", VERSION, body);
+}
+
+pub(super) fn progress(console: &mut Console, progress: &Progress) {
+    console.progress(VERSION, progress, || live_line(progress));
+}
+
+pub(super) fn summary(console: &mut Console, summary: &Summary) {
+    if console.is_json() {
+        let progress_left_out = console.progress_left_out();
+        let end = End {
+            summary,
+            progress_left_out,
+        };
+        console.event("summary", VERSION, end);
+    } else if console.is_quiet() {
+        console.say(&one_line(summary));
+    } else {
+        console.say(whole(summary).trim_end());
+    }
 }
 
 fn live_line(progress: &Progress) -> String {
@@ -386,83 +270,5 @@ fn reason(stop: Stop) -> &'static str {
         Stop::InterfaceGone => "the interface is gone",
         Stop::WriteError => "the output failed",
         Stop::InternalError => "stopped by an internal error",
-    }
-}
-
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-fn signed(number: i64) -> String {
-    let sign = if number < 0 { '−' } else { '+' };
-    format!("{sign}{}", grouped(number.unsigned_abs()))
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.2} GB", bytes as f64 / 1e9),
-    }
-}
-
-fn span(ns: u64) -> String {
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
-        _ => format!("{:.1} s", ns as f64 / 1e9),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::command::capture::lines::MOST_WAITING;
-    use crate::command::capture::plan_of;
-
-    #[test]
-    fn numbers_for_people() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(signed(-1_000_000_000), "−1,000,000,000");
-        assert_eq!(size(1_500), "1.5 kB");
-        assert_eq!(span(16_000_000_000), "16.0 s");
-        assert_eq!(span(512), "512 ns");
-    }
-
-    #[test]
-    fn progress_that_nobody_reads_is_counted() {
-        let (reader, writer) = io::pipe().unwrap();
-        let stdout = Lines::to(writer).unwrap();
-        // More than a pipe holds.
-        stdout.put(vec![b'\n'; 1 << 20]);
-        let mut console = Console::new(&plan_of("--json")).unwrap();
-        console.stdout = Some(stdout);
-        let progress = Progress {
-            seconds: 1.0,
-            seen: 1,
-            written: 1,
-            bytes: 100,
-            drops: 0,
-            rate: 1.0,
-            ring_fill: 0.0,
-            host_bound_ns: 20,
-        };
-        for _ in 0..MOST_WAITING + 6 {
-            console.progress(&progress);
-        }
-        assert_eq!(console.progress_left_out, 7);
-        // As if it had ended: the end needs no second for this.
-        drop(reader);
     }
 }

@@ -1,8 +1,8 @@
 //! TSC stamps: the perf event of each CPU and its offset to the TSC.
 
-use super::console::Console;
 use super::prepare::Machine;
 use crate::clock::{Bounds, NsPerCycle, OffsetBracket, Tracker};
+use crate::command::console::Console;
 use crate::command::{Failure, Hint};
 use crate::engine::Recalibration;
 use crate::sys::perf::PerfError;

@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::console::Console;
 use super::pinning::journal_failure;
 use crate::changes::{Journal, JournalError, JournalFolder, JournalLock, State};
 use crate::cli::{CapturePlan, Offloads};
+use crate::command::console::Console;
 use crate::command::{Failure, Hint as _};
 use crate::sys::netdev::Link;
 use crate::sys::netns;

@@ -3,16 +3,17 @@
 use std::io;
 use std::time::Duration;
 
-use super::console::Console;
+use super::console;
 use super::live_links::LiveLinks;
 use super::session::{heed, observe};
-use super::signals::Signals;
 use super::start::Running;
-use super::summary::{ClockSummary, InterfaceSummary, Stop, Summary, VERSION};
+use super::summary::{ClockSummary, InterfaceSummary, Stop, Summary};
 use super::{Exit, Failure};
 use crate::cli::CapturePlan;
 use crate::clock::{CounterClock, HostClocks, Reference};
 use crate::command::Hint;
+use crate::command::console::Console;
+use crate::command::signals::Signals;
 use crate::engine::{Finished, Observed, Totals};
 use crate::sys::bpf::wait_for_running_programs;
 
@@ -88,7 +89,7 @@ pub(super) async fn finish(
         stop,
         seconds,
     );
-    console.summary(&summary);
+    console::summary(console, &summary);
     let exit = match (totals.add_up(), stop.is_wanted() && is_complete) {
         (false, _) => Exit::DoesNotAddUp,
         (true, true) => Exit::Success,
@@ -144,7 +145,6 @@ fn summarise(
     let tracker = &finished.tracker;
     let source = tracker.source();
     Summary {
-        v: VERSION,
         file: plan.target.to_string(),
         seconds,
         seen: totals.seen,

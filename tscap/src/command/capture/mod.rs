@@ -6,14 +6,12 @@ mod earlier;
 mod finish;
 mod first_brackets;
 mod header;
-mod lines;
 mod live_links;
 mod load;
 mod offloads;
 mod pinning;
 mod prepare;
 mod session;
-mod signals;
 mod start;
 mod summary;
 

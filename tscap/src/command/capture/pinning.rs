@@ -11,10 +11,10 @@
 mod plan;
 
 use self::plan::{Found, Wanted};
-use super::console::Console;
 use super::prepare::Machine;
 use crate::changes::{Change, Changes, InterfaceId, JournalError, Planned};
 use crate::cli::CapturePlan;
+use crate::command::console::Console;
 use crate::command::{Failure, Hint};
 use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::Link;

@@ -5,12 +5,11 @@ use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
 
-use super::console::{Console, Progress, Ready, ReadyInterface};
+use super::console::{self, Progress, Ready, ReadyInterface};
 use super::finish::finish;
 use super::first_brackets::first_brackets;
 use super::load;
 use super::prepare::{self, Machine, Opened};
-use super::signals::Signals;
 use super::start::{self, Running};
 use super::summary::{Stop, Summary};
 use super::{Exit, Failure, Programs};
@@ -18,6 +17,8 @@ use super::{earlier, pinning};
 use crate::cli::CapturePlan;
 use crate::clock::HostClocks;
 use crate::command::Hint;
+use crate::command::console::Console;
+use crate::command::signals::Signals;
 use crate::engine::{Event, Observed};
 use crate::sys::timex::{ClockSetWatch, KernelClock};
 
@@ -36,7 +37,7 @@ pub(super) async fn run(
     plan: &CapturePlan,
     programs: &Programs<'_>,
 ) -> Result<(Exit, Option<Summary>), Failure> {
-    let mut console = Console::new(plan).trying("cannot start a thread")?;
+    let mut console = console::of(plan).trying("cannot start a thread")?;
     // First of all, so that no signal finds the machine half changed.
     let mut signals = Signals::new().trying("cannot catch signals")?;
     let machine = prepare::check(plan, programs.ring_cpus.clone())?;
@@ -66,7 +67,7 @@ pub(super) async fn run(
         return finish(plan, running, Stop::Signal, &mut signals, &mut console).await;
     }
     observe(plan, &running)?;
-    console.ready(&readiness(plan, &running, &machine));
+    console::ready(&mut console, &readiness(plan, &running, &machine));
     let stop = match watch(plan, &mut running, &mut signals, &mut console).await {
         Ok(stop) => stop,
         // What has been captured is worth finishing all the same.
@@ -195,7 +196,7 @@ async fn watch(
             }
             _ = progress.tick() => {
                 let observed = observe(plan, running)?;
-                console.progress(&rate.progress(running, &observed)?);
+                console::progress(console, &rate.progress(running, &observed)?);
             }
             _ = counter.tick() => {
                 if let Some(counter) = &mut running.counter {
@@ -238,7 +239,7 @@ pub(super) fn heed(plan: &CapturePlan, event: Event, console: &mut Console) -> O
             Some(Stop::InternalError)
         }
         Event::Stepped { step_ns } => {
-            console.stepped(step_ns);
+            console::stepped(console, step_ns);
             None
         }
     }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::console::Console;
 use super::counter::Counter;
 use super::header;
 use super::live_links::{LiveLink, LiveLinks};
@@ -16,6 +15,7 @@ use super::prepare::{Machine, Opened};
 use crate::changes::{Change, Changes, InterfaceId, JournalFolder, Setting};
 use crate::cli::{CapturePlan, Offloads};
 use crate::clock::{HostClocks, StampSource, Tracker};
+use crate::command::console::Console;
 use crate::command::{Failure, Hint};
 use crate::engine::{Converter, Event, Finished, Frames, Shared};
 use crate::pcapng::FileWriter;

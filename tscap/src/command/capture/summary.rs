@@ -90,8 +90,6 @@ pub struct ClockSummary {
 /// The result of a capture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Version of this object.
-    pub v: u32,
     /// The file.
     pub file: String,
     /// From readiness to the end, s.

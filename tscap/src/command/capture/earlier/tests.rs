@@ -107,7 +107,7 @@ fn only_a_change_needs_a_journal() {
 async fn captures_that_change_something_take_turns() {
     let (_machine, folder) = machine();
     let (changing, harmless) = (plan_of("--offloads off"), plan_of(""));
-    let mut consoles = [&changing, &changing].map(|plan| Console::new(plan).unwrap());
+    let mut consoles = [&changing, &changing].map(|plan| console::of(plan).unwrap());
     let [console, another] = &mut consoles;
     let at_once = Duration::ZERO;
     let turn = wait_for_turn(&folder, at_once, console).await.ok();

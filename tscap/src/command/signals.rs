@@ -1,4 +1,4 @@
-//! The signals that end a capture.
+//! The signals that end a command in order.
 
 use std::io;
 

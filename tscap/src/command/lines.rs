@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// Lines that may wait before those that can be spared are left out.
-pub(super) const MOST_WAITING: usize = 64;
+const MOST_WAITING: usize = 64;
 
 /// The sending end.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Lines {
         let thread = std::thread::Builder::new().name("tscap-console".into());
         thread.spawn(move || {
             for line in lines {
-                // That it can't be written is no reason to end a capture.
+                // that it can't be written is no reason to end.
                 let _ = stream.write_all(&line).and_then(|()| stream.flush());
                 left.fetch_sub(1, Ordering::Relaxed);
             }

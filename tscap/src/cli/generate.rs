@@ -1,0 +1,316 @@
+//! `tscap gen`.
+
+use std::net::IpAddr;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{ArgGroup, Args, CommandFactory, ValueEnum};
+use tscap_common::stream::MOST_FLOWS;
+
+use super::{Cli, Plan, Verbosity, units};
+use crate::generator::{DISCARD, Layout, LineRate, Network, Pacing, Pattern, Period, Rate, Step};
+
+/// Most steps of a sweep.
+const MOST_STEPS: usize = 10_000;
+
+/// Send test frames that carry their own send stamps
+///
+/// UDP over IPv4 or IPv6 with right checksums. Each payload holds a magic
+/// number, the run, the flow, a sequence number, and the TSC and CLOCK_TAI when
+/// it was sent: --read tells from a capture what became of the frames.
+///
+/// Sends into a veth or tap interface freely, elsewhere only with
+/// --yes-send-here.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("pace").args(["pattern", "gap", "rate", "flat_out", "read"]).required(true))]
+pub struct GenArgs {
+    /// Interface to send on
+    #[arg(short, long, value_name = "NAME", required_unless_present = "read")]
+    interface: Option<String>,
+
+    /// Traffic of Orosz & Skopkó's paper
+    #[arg(long, value_enum, conflicts_with_all = ["size", "line_rate"])]
+    pattern: Option<PatternChoice>,
+
+    /// Frame size in bytes, from the Ethernet header to the end of the payload,
+    /// without the frame check sequence. A sweep: 64,512,1500 or 64-1500/100
+    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = units::steps)]
+    size: units::Steps,
+
+    /// From the end of a frame to the start of the next on a line of --line-rate:
+    /// byte times (12), or a duration (10us). A sweep: 12,100,1000 or 1us,10us
+    #[arg(long, value_name = "GAP", value_parser = units::gaps)]
+    gap: Option<units::Gaps>,
+
+    /// Frames a second (100k, 1.5M), or bits a second of --size (8Mbit)
+    #[arg(long, value_name = "RATE", value_parser = units::rate)]
+    rate: Option<Rate>,
+
+    /// As fast as can be. Frames share a stamp by sixteens, as the kernel hands
+    /// them over
+    #[arg(long)]
+    flat_out: bool,
+
+    /// Line rate that byte times and impossible gaps are told by: 1G, 2.5G
+    /// [default: 1G for --gap, none for --rate]
+    #[arg(long, value_name = "BIT/S", value_parser = units::line_rate)]
+    line_rate: Option<LineRate>,
+
+    /// Stop after this many frames; of a sweep, each step
+    #[arg(short, long, value_name = "FRAMES")]
+    count: Option<NonZeroU64>,
+
+    /// Stop after this time: seconds, or with units (1m30s); of a sweep, each step
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    duration: Option<Duration>,
+
+    /// Take turns between this many flows, by UDP source port
+    #[arg(long, value_name = "FLOWS", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_FLOWS)))]
+    flows: u32,
+
+    /// Tag frames with this VLAN
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=4094))]
+    vlan: Option<u16>,
+
+    /// IPv6 rather than IPv4
+    #[arg(long)]
+    ipv6: bool,
+
+    /// Source address [default: 198.18.0.1, 2001:2::1; for benchmarks, RFC 2544]
+    #[arg(long, value_name = "IP")]
+    src: Option<IpAddr>,
+
+    /// Destination address [default: 198.19.0.1, 2001:2:0:8000::1]
+    #[arg(long, value_name = "IP")]
+    dst: Option<IpAddr>,
+
+    /// UDP destination port
+    #[arg(long, value_name = "PORT", default_value_t = DISCARD)]
+    dst_port: u16,
+
+    /// Source MAC address [default: the interface's]
+    #[arg(long, value_name = "MAC", value_parser = units::mac)]
+    src_mac: Option<units::Mac>,
+
+    /// Destination MAC address [default: 02:00:00:00:00:02, nobody's]
+    #[arg(long, value_name = "MAC", value_parser = units::mac)]
+    dst_mac: Option<units::Mac>,
+
+    /// How to send
+    #[arg(long, value_enum, default_value_t, value_name = "HOW")]
+    sender: SenderChoice,
+
+    /// CPU to send from [default: the first one allowed]
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<u32>,
+
+    /// Send into an interface that is neither veth nor tap: frames reach a real
+    /// network
+    #[arg(long)]
+    yes_send_here: bool,
+
+    /// Tell what became of the frames in a capture: loss, duplication,
+    /// reordering, path delay
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "count", "duration"])]
+    read: Option<PathBuf>,
+
+    /// No live line, and a report of one line a step
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+
+    /// Also say how frames are sent
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Write one JSON object a line on standard output: ready, progress each
+    /// second, sent after each step, summary; with --read, the report
+    #[arg(long)]
+    json: bool,
+}
+
+/// `--pattern`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PatternChoice {
+    /// G.729 voice: 140 bytes each 20 ms
+    Voip,
+    /// HD video: 1368 bytes each 1.368 ms
+    Hd,
+}
+
+/// `--sender`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SenderChoice {
+    /// Native frames into a veth interface if its other end takes them, else
+    /// packet
+    #[default]
+    Auto,
+    /// Native XDP frames, made in the kernel: veth only, up to about 3.4 kB
+    Native,
+    /// An AF_PACKET socket: any Ethernet interface
+    Packet,
+}
+
+/// What to send, as asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GenPlan {
+    /// Name of the interface.
+    pub interface: String,
+    /// One after the other; at least one.
+    pub steps: Vec<Step>,
+    /// Frames of each step.
+    pub count: Option<u64>,
+    /// Time of each step.
+    pub duration: Option<Duration>,
+    /// Number of flows.
+    pub flows: u32,
+    /// Headers.
+    pub layout: Layout,
+    /// Source MAC address, if not the interface's.
+    pub source_mac: Option<[u8; 6]>,
+    /// Destination MAC address.
+    pub destination_mac: [u8; 6],
+    /// How to send.
+    pub sender: SenderChoice,
+    /// CPU to send from.
+    pub cpu: Option<u32>,
+    /// Any interface will do.
+    pub anywhere: bool,
+    /// How much to say.
+    pub verbosity: Verbosity,
+    /// Say it in JSON.
+    pub json: bool,
+}
+
+/// Locally administered, so that no card answers to it.
+const NOBODY: units::Mac = units::Mac([2, 0, 0, 0, 0, 2]);
+
+impl GenArgs {
+    pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
+        let error = |kind, text: String| Cli::command().error(kind, text);
+        if let Some(file) = self.read {
+            return Ok(Plan::ReadStreams {
+                file,
+                json: self.json,
+            });
+        }
+        let network = Network::of(self.ipv6, self.src, self.dst).ok_or_else(|| {
+            let text = "addresses must all be IPv4, or all IPv6".to_owned();
+            error(ErrorKind::ArgumentConflict, text)
+        })?;
+        let layout = Layout {
+            vlan: self.vlan,
+            network,
+            port: self.dst_port,
+        };
+        let steps = self
+            .steps()
+            .and_then(|steps| check_sizes(steps, &layout))
+            .map_err(|text| error(ErrorKind::ValueValidation, text))?;
+        if steps.len() > 1 && self.count.is_none() && self.duration.is_none() {
+            let text = "a sweep needs --count or --duration, for each of its steps".to_owned();
+            return Err(error(ErrorKind::MissingRequiredArgument, text));
+        }
+        Ok(Plan::Generate(Box::new(GenPlan {
+            interface: self.interface.unwrap_or_default(),
+            steps,
+            count: self.count.map(NonZeroU64::get),
+            duration: self.duration,
+            flows: self.flows,
+            layout,
+            source_mac: self.src_mac.map(|mac| mac.0),
+            destination_mac: self.dst_mac.unwrap_or(NOBODY).0,
+            sender: self.sender,
+            cpu: self.cpu,
+            anywhere: self.yes_send_here,
+            verbosity: Verbosity::of(self.quiet, self.verbose),
+            json: self.json,
+        })))
+    }
+
+    fn steps(&self) -> Result<Vec<Step>, String> {
+        if let Some(pattern) = self.pattern {
+            let (size, gap) = match pattern {
+                PatternChoice::Voip => Pattern::Voip.size_and_gap(),
+                PatternChoice::Hd => Pattern::Hd.size_and_gap(),
+            };
+            let pacing = byte_times(LineRate::GIGABIT, size, gap)?;
+            return Ok(vec![Step { size, pacing }]);
+        }
+        let sizes = &self.size.0;
+        let line = self.line_rate.unwrap_or(LineRate::GIGABIT);
+        let pace = |size: u32| -> Result<Vec<Pacing>, String> {
+            if let Some(gaps) = &self.gap {
+                let gaps = gaps.0.iter();
+                return gaps.map(|gap| with_gap(line, size, *gap)).collect();
+            }
+            let Some(rate) = self.rate else {
+                return Ok(vec![Pacing::FlatOut]);
+            };
+            let period = rate.period(size);
+            let period = period.ok_or("no such rate: it is 0, or over one frame a nanosecond")?;
+            match self.line_rate {
+                Some(line) => possible(line, size, period).map(|pacing| vec![pacing]),
+                None => Ok(vec![Pacing::Paced(period)]),
+            }
+        };
+        let mut steps = Vec::new();
+        for size in sizes.iter().copied() {
+            steps.extend(pace(size)?.into_iter().map(|pacing| Step { size, pacing }));
+        }
+        if steps.len() > MOST_STEPS {
+            return Err(format!("a sweep of more than {MOST_STEPS} steps"));
+        }
+        let is_double = sizes.len() > 1 && self.gap.as_ref().is_some_and(|gaps| gaps.0.len() > 1);
+        if is_double {
+            return Err("sweep either --size or --gap, not both".into());
+        }
+        Ok(steps)
+    }
+}
+
+fn with_gap(line: LineRate, size: u32, gap: units::Gap) -> Result<Pacing, String> {
+    match gap {
+        units::Gap::ByteTimes(gap) => byte_times(line, size, gap),
+        units::Gap::Ns(gap) => {
+            let period = line.period_with_ns(size, gap);
+            possible(line, size, period.ok_or("that gap is too long")?)
+        }
+    }
+}
+
+fn byte_times(line: LineRate, size: u32, gap: u64) -> Result<Pacing, String> {
+    let period = line.period(size, gap);
+    possible(line, size, period.ok_or("that gap is too long")?)
+}
+
+/// Refuses what no Ethernet line carries.
+fn possible(line: LineRate, size: u32, period: Period) -> Result<Pacing, String> {
+    if line.can_carry(size, period) {
+        return Ok(Pacing::Paced(period));
+    }
+    let least = line.period(size, LineRate::LEAST_GAP);
+    Err(format!(
+        "frames of {size} bytes each {} ns are too close for a line of {} bit/s, on which they \
+         need {} ns with the least gap, {} byte times; give another --line-rate, or --flat-out",
+        period.ns(),
+        line.0,
+        least.map_or(0, Period::ns),
+        LineRate::LEAST_GAP,
+    ))
+}
+
+/// Refuses frames that can't be; the MTU is looked at later.
+fn check_sizes(steps: Vec<Step>, layout: &Layout) -> Result<Vec<Step>, String> {
+    let least = layout.least_size();
+    match steps.iter().find(|step| step.size < least) {
+        None => Ok(steps),
+        Some(step) => Err(format!(
+            "a frame of {} bytes is too short: with these headers and the 22 bytes of stamps it \
+             has at least {least}",
+            step.size
+        )),
+    }
+}

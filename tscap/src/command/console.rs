@@ -1,0 +1,138 @@
+//! What a command says while it runs and at its end: to people on standard
+//! error, or as JSON lines to machines.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::lines::Lines;
+use crate::cli::Verbosity;
+
+/// How long a reader may take at the end to read what is left.
+const END_WITHIN: Duration = Duration::from_secs(1);
+
+/// Where it goes and in which form. Nothing here waits for a reader but the end,
+/// and that not for long.
+#[derive(Debug)]
+pub(super) struct Console {
+    json: bool,
+    stderr: Lines,
+    /// For JSON lines, unless standard output is for something else.
+    stdout: Option<Lines>,
+    /// Progress that found too much waiting before it.
+    progress_left_out: u64,
+    verbosity: Verbosity,
+    live: bool,
+    /// A live line stands on the terminal.
+    has_line: bool,
+}
+
+#[derive(Serialize)]
+struct Event<'a, T> {
+    event: &'a str,
+    v: u32,
+    #[serde(flatten)]
+    body: T,
+}
+
+impl Console {
+    /// `stdout_is_free` is false if JSON lines must go to standard error.
+    pub fn new(json: bool, stdout_is_free: bool, verbosity: Verbosity) -> io::Result<Self> {
+        let stdout = (json && stdout_is_free).then(|| Lines::to(io::stdout()));
+        Ok(Self {
+            json,
+            stderr: Lines::to(io::stderr())?,
+            stdout: stdout.transpose()?,
+            progress_left_out: 0,
+            verbosity,
+            live: !json && verbosity > Verbosity::Quiet && io::stderr().is_terminal(),
+            has_line: false,
+        })
+    }
+
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        self.verbosity == Verbosity::Quiet
+    }
+
+    /// Writes to standard error.
+    pub fn say(&mut self, text: &str) {
+        let clear = if self.has_line { "\r\x1b[K" } else { "" };
+        self.has_line = false;
+        self.stderr.put(format!("{clear}{text}\n"));
+    }
+
+    pub fn detail(&mut self, text: &str) {
+        if self.verbosity == Verbosity::Verbose {
+            self.say(text);
+        }
+    }
+
+    /// Something worth knowing that is no reason to worry.
+    pub fn note(&mut self, text: &str) {
+        if self.verbosity > Verbosity::Quiet {
+            self.say(&format!("note: {text}"));
+        }
+    }
+
+    pub fn warning(&mut self, text: &str) {
+        self.say(&format!("warning: {text}"));
+    }
+
+    pub fn error(&mut self, text: &str) {
+        self.say(&format!("tscap: {text}"));
+    }
+
+    /// Tells machines, if it is they who are told.
+    pub fn event(&mut self, event: &str, v: u32, body: impl Serialize) {
+        if self.json {
+            let line = json_line(&Event { event, v, body });
+            self.machines().put(line);
+        }
+    }
+
+    /// Tells how far it is, unless nobody has read the last times: people by
+    /// `line` on a terminal.
+    pub fn progress(&mut self, v: u32, body: impl Serialize, line: impl FnOnce() -> String) {
+        if self.json {
+            let event = "progress";
+            let is_taken = self.machines().offer(json_line(&Event { event, v, body }));
+            self.progress_left_out += u64::from(!is_taken);
+        }
+        if self.live {
+            self.has_line |= self.stderr.offer(format!("\r{}\x1b[K", line()));
+        }
+    }
+
+    /// Times that nobody was told how far it was.
+    pub fn progress_left_out(&self) -> u64 {
+        self.progress_left_out
+    }
+
+    /// Where JSON lines go.
+    fn machines(&self) -> &Lines {
+        self.stdout.as_ref().unwrap_or(&self.stderr)
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        if let Some(stdout) = &mut self.stdout {
+            let lost = stdout.finish(END_WITHIN);
+            if lost > 0 {
+                self.warning(&format!(
+                    "nobody reads standard output: the last {lost} JSON lines are lost"
+                ));
+            }
+        }
+        self.stderr.finish(END_WITHIN);
+    }
+}
+
+fn json_line(event: &impl Serialize) -> String {
+    serde_json::to_string(event).expect("plain structs always serialise") + "\n"
+}

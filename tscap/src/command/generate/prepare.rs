@@ -1,0 +1,174 @@
+//! Everything that is checked before a frame is sent, and which sender it is.
+
+use crate::cli::{GenPlan, SenderChoice};
+use crate::clock::{NsPerCycle, measure_tsc_rate};
+use crate::command::console::Console;
+use crate::command::{Failure, Hint};
+use crate::generator::{Addresses, NativeSender, PacketSender, Sender, Step, Template};
+use crate::sys::netdev::{self, Link};
+use crate::sys::{affinity, tsc};
+
+/// The parts of the plan that depend on the machine.
+pub(super) struct Machine {
+    pub link: Link,
+    pub cpu: u32,
+    pub sender: Sender,
+    /// Greatest error of the payloads' TSC stamps, ns; `None` if they are 0.
+    pub tsc_bound_ns: Option<u64>,
+    /// Each step with its frames.
+    pub steps: Vec<(Step, Template)>,
+}
+
+/// Checks the plan against the machine, and opens the sender.
+pub(super) fn check(plan: &GenPlan, console: &mut Console) -> Result<Machine, Failure> {
+    let link = look_up(&plan.interface)?;
+    check_place(&link, plan.anywhere)?;
+    let steps = templates(plan, &link)?;
+    let cpu = cpu(plan.cpu)?;
+    let rate = tsc_rate();
+    let longest = plan.steps.iter().map(|step| step.size).max().unwrap_or(0);
+    let native = match plan.sender {
+        SenderChoice::Packet => None,
+        SenderChoice::Native => Some(native(plan, &link, longest)?),
+        SenderChoice::Auto => match native(plan, &link, longest) {
+            Ok(sender) => Some(sender),
+            Err(failure) => {
+                console.note(&format!(
+                    "sending through a packet socket: {}",
+                    failure.chain()
+                ));
+                None
+            }
+        },
+    };
+    let (sender, tsc_bound_ns) = match native {
+        Some(mut sender) => {
+            let bound = rate.and_then(|rate| {
+                let bound = sender.read_tsc(cpu, rate);
+                bound.trying("it cannot be read in XDP")
+            });
+            let bound = bound.map_err(|failure| {
+                let why = failure.chain();
+                console.note(&format!("the frames carry no TSC stamp: {why}"));
+            });
+            (Sender::Native(Box::new(sender)), bound.ok())
+        }
+        None => {
+            let sender = PacketSender::open(&link.name, link.index, rate?);
+            let sender = sender
+                .trying("cannot send")
+                .map_err(|failure| failure.hint("run as root, or: setcap cap_net_raw+ep tscap"))?;
+            (Sender::Packet(sender), Some(0))
+        }
+    };
+    Ok(Machine {
+        link,
+        cpu,
+        sender,
+        tsc_bound_ns,
+        steps,
+    })
+}
+
+fn look_up(name: &str) -> Result<Link, Failure> {
+    let link = netdev::by_name(name)
+        .trying(format!("cannot look up interface {name}"))?
+        .ok_or_else(|| {
+            Failure::new(format!("cannot send on {name}: no such interface here"))
+                .hint("ip link lists the interfaces of this network namespace")
+        })?;
+    if !link.is_ethernet() {
+        return Err(Failure::new(format!(
+            "cannot send on {name}: it carries no Ethernet frames (link type {})",
+            link.link_type
+        ))
+        .hint("send on the Ethernet interface below it"));
+    }
+    if !link.is_up {
+        return Err(Failure::new(format!("cannot send on {name}: it is down"))
+            .hint(format!("ip link set dev {name} up")));
+    }
+    Ok(link)
+}
+
+/// Refuses interfaces behind which somebody else's network may be.
+fn check_place(link: &Link, anywhere: bool) -> Result<(), Failure> {
+    if anywhere || matches!(link.kind.as_deref(), Some("veth" | "tun")) {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "cannot send on {}: it is neither a veth nor a tap interface, so that the frames might \
+         reach a real network",
+        link.name
+    ))
+    .hint("--yes-send-here sends there all the same"))
+}
+
+fn templates(plan: &GenPlan, link: &Link) -> Result<Vec<(Step, Template)>, Failure> {
+    let addresses = Addresses {
+        source: plan.source_mac.or(link.mac).unwrap_or_default(),
+        destination: plan.destination_mac,
+    };
+    let template = |step: &Step| {
+        let most = link.mtu.saturating_add(plan.layout.link_header());
+        if step.size > most {
+            return Err(Failure::new(format!(
+                "cannot send frames of {} bytes on {}: its MTU of {} lets them have {most}",
+                step.size, link.name, link.mtu
+            ))
+            .hint(format!(
+                "ip link set dev {} mtu {}",
+                link.name,
+                step.size - plan.layout.link_header()
+            )));
+        }
+        let template = Template::new(&plan.layout, addresses, step.size);
+        let template = template.trying(format!("cannot send on {}", link.name))?;
+        Ok((*step, template))
+    };
+    plan.steps.iter().map(template).collect()
+}
+
+fn cpu(asked: Option<u32>) -> Result<u32, Failure> {
+    let allowed = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
+    choose_cpu(asked, &allowed)
+}
+
+fn choose_cpu(asked: Option<u32>, allowed: &[u32]) -> Result<u32, Failure> {
+    match asked {
+        Some(cpu) if allowed.contains(&cpu) => Ok(cpu),
+        Some(cpu) => Err(Failure::new(format!(
+            "cannot send from CPU {cpu}: this process may run on {allowed:?}"
+        ))
+        .hint("give --cpu one of these")),
+        None => allowed
+            .first()
+            .copied()
+            .ok_or_else(|| Failure::new("this process may run on no CPU")),
+    }
+}
+
+fn tsc_rate() -> Result<NsPerCycle, Failure> {
+    tsc::check()
+        .trying("the TSC is no clock here")
+        .map_err(|failure| failure.hint("--sender native needs none"))?;
+    measure_tsc_rate().ok_or_else(|| {
+        Failure::new("cannot measure the rate of the TSC: every reading was interrupted")
+            .hint("try again when the machine is less busy")
+    })
+}
+
+/// A native sender, or why there is none.
+fn native(plan: &GenPlan, link: &Link, longest: u32) -> Result<NativeSender, Failure> {
+    let name = &link.name;
+    if link.kind.as_deref() != Some("veth") {
+        return Err(Failure::new(format!(
+            "cannot send native frames on {name}: that is for veth interfaces"
+        ))
+        .hint("--sender packet sends there"));
+    }
+    let sender = NativeSender::open(name, link.index, plan.layout.payload_at(), longest as usize);
+    sender
+        .trying(format!("cannot send native frames on {name}"))
+        .map_err(|failure| failure.hint("--sender packet needs no more than CAP_NET_RAW"))
+}

@@ -1,0 +1,223 @@
+//! What was sent, for people and for machines.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::command::console::Console;
+use crate::command::numbers::{grouped, span};
+use crate::generator::{GapReport, Pacing, Sent, Step};
+
+/// Version of the JSON objects.
+const VERSION: u32 = 1;
+/// A realised rate this far from the one asked for is worth a warning.
+const RATE_TOLERANCE: f64 = 0.001;
+
+/// The sender as it begins.
+#[derive(Debug, Serialize)]
+pub(super) struct Ready<'a> {
+    pub interface: &'a str,
+    pub ifindex: u32,
+    /// "native" or "packet".
+    pub sender: &'a str,
+    pub cpu: u32,
+    pub steps: usize,
+    /// Greatest error of the payloads' TSC stamps, ns; null if they are 0.
+    pub tsc_bound_ns: Option<u64>,
+}
+
+/// How far a step is.
+#[derive(Debug, Serialize)]
+pub(super) struct Progress {
+    pub step: usize,
+    pub steps: usize,
+    pub seconds: f64,
+    pub sent: u64,
+    /// Frames a second since the last time.
+    pub rate: f64,
+}
+
+/// A step that is over.
+#[derive(Debug, Serialize)]
+pub(super) struct StepReport {
+    /// Names its frames in their payloads.
+    pub run: u16,
+    pub size: u32,
+    /// Between the starts of two frames, as asked for; null flat out.
+    pub period_ns: Option<f64>,
+    /// Frames that the interface took.
+    pub sent: u64,
+    /// Frames that it was given and did not take.
+    pub refused: u64,
+    /// Frames that went out more than a period after their time.
+    pub late: u64,
+    /// From the first frame to the last.
+    pub seconds: f64,
+    /// Frames a second, as asked for; null flat out.
+    pub rate_asked: Option<f64>,
+    /// Frames a second that were really given to the interface.
+    pub rate: Option<f64>,
+    /// The gaps between them.
+    pub gaps: Option<GapReport>,
+}
+
+/// All steps together.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Summary {
+    pub steps: usize,
+    pub sent: u64,
+    pub refused: u64,
+    pub late: u64,
+    /// "done", "signal" or "error".
+    pub stopped_by: &'static str,
+}
+
+impl StepReport {
+    pub fn new(run: u16, step: Step, sent: &Sent) -> Self {
+        let period = match step.pacing {
+            Pacing::Paced(period) => Some(period),
+            Pacing::FlatOut => None,
+        };
+        let ns = sent.between.map_or(0, |[first, last]| last.0 - first.0);
+        Self {
+            run,
+            size: step.size,
+            period_ns: period.map(|period| 1e9 / period.rate()),
+            sent: sent.sent,
+            refused: sent.refused,
+            late: sent.late,
+            seconds: ns as f64 / 1e9,
+            rate_asked: period.map(|period| period.rate()),
+            rate: sent.rate(),
+            gaps: sent.gap_report(step.pacing),
+        }
+    }
+
+    /// The rate reached if it is not the one asked for.
+    fn missed_rate(&self) -> Option<(f64, f64)> {
+        let (asked, rate) = (self.rate_asked?, self.rate?);
+        let is_missed = (rate / asked - 1.0).abs() > RATE_TOLERANCE;
+        is_missed.then_some((asked, rate))
+    }
+}
+
+pub(super) fn ready(console: &mut Console, ready: &Ready<'_>) {
+    let steps = match ready.steps {
+        1 => String::new(),
+        steps => format!(", {steps} steps"),
+    };
+    console.say(&format!(
+        "ready: sending on {} ({}) from CPU {}{steps}",
+        ready.interface, ready.sender, ready.cpu
+    ));
+    console.event("ready", VERSION, ready);
+}
+
+pub(super) fn progress(console: &mut Console, progress: &Progress) {
+    console.progress(VERSION, progress, || {
+        let step = match progress.steps {
+            1 => String::new(),
+            steps => format!("step {} of {steps}  ", progress.step),
+        };
+        format!(
+            "{step}{:.0} s  {} frames  {}/s",
+            progress.seconds,
+            grouped(progress.sent),
+            grouped(progress.rate as u64)
+        )
+    });
+}
+
+pub(super) fn step(console: &mut Console, step: &StepReport) {
+    if let Some((asked, rate)) = step.missed_rate() {
+        console.warning(&format!(
+            "asked for {} frames/s and reached {}",
+            decimal(asked),
+            decimal(rate)
+        ));
+    }
+    if console.is_json() {
+        console.event("sent", VERSION, step);
+    } else {
+        console.say(&one_line(step));
+        if !console.is_quiet()
+            && let Some(details) = details(step)
+        {
+            console.say(&details);
+        }
+    }
+}
+
+pub(super) fn summary(console: &mut Console, summary: &Summary) {
+    console.event("summary", VERSION, summary);
+    if !console.is_json() && summary.steps > 1 {
+        console.say(&format!(
+            "{} frames sent in {} steps, {} refused",
+            grouped(summary.sent),
+            summary.steps,
+            grouped(summary.refused)
+        ));
+    }
+}
+
+fn one_line(step: &StepReport) -> String {
+    let mut line = format!("{} frames of {} bytes sent", grouped(step.sent), step.size);
+    if let Some(rate) = step.rate {
+        let bits = rate * f64::from(step.size) * 8.0;
+        let _ = write!(
+            line,
+            " in {:.3} s: {}/s, {:.1} Mbit/s",
+            step.seconds,
+            decimal(rate),
+            bits / 1e6
+        );
+    }
+    if step.refused > 0 {
+        let _ = write!(
+            line,
+            "; {} more the interface did not take",
+            grouped(step.refused)
+        );
+    }
+    line
+}
+
+fn details(step: &StepReport) -> Option<String> {
+    let gaps = step.gaps?;
+    let quantiles = |quantiles: &crate::generator::Quantiles| {
+        let named = [
+            ("p50", quantiles.p50),
+            ("p90", quantiles.p90),
+            ("p99", quantiles.p99),
+            ("p99.9", quantiles.p99_9),
+            ("max", Some(quantiles.max)),
+        ];
+        let told = named.into_iter().filter_map(|(name, value)| {
+            let value = u64::try_from(value?).unwrap_or(0);
+            Some(format!("{name} {}", span(value)))
+        });
+        told.collect::<Vec<_>>().join(", ")
+    };
+    Some(match (&gaps.error_ns, step.period_ns) {
+        (Some(errors), Some(period)) => format!(
+            "  gaps {} on average, off by {}; {} frames late by more than a gap",
+            span(period.round() as u64),
+            quantiles(errors),
+            grouped(step.late)
+        ),
+        _ => format!(
+            "  gaps between bulks of {} frames: {}",
+            gaps.frames,
+            quantiles(&gaps.gap_ns)
+        ),
+    })
+}
+
+/// With digits enough to tell a tenth of a per mille.
+fn decimal(rate: f64) -> String {
+    if rate < 10_000.0 {
+        format!("{rate:.1}")
+    } else {
+        grouped(rate.round() as u64)
+    }
+}

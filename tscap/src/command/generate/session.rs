@@ -1,0 +1,230 @@
+//! Sends step by step, and heeds signals meanwhile.
+
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, interval, sleep, sleep_until};
+
+use super::prepare::{self, Machine};
+use super::report::{self, Progress, Ready, StepReport, Summary};
+use crate::cli::GenPlan;
+use crate::clock::MonoNs;
+use crate::command::console::Console;
+use crate::command::signals::Signals;
+use crate::command::{Exit, Failure, Hint};
+use crate::generator::{Control, Orders, Pacing, SendError, Sender, Sent, Step, Template};
+use crate::sys::{affinity, wake};
+
+/// A sender that is to stop is woken so often until it has.
+const WAKE_EACH: Duration = Duration::from_millis(5);
+/// How often it is looked whether a sender has begun.
+const LOOK_EACH: Duration = Duration::from_millis(1);
+
+/// Sends everything.
+pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
+    let mut signals = Signals::new().trying("cannot catch signals")?;
+    wake::prepare().trying("cannot catch signals")?;
+    let console = Console::new(plan.json, true, plan.verbosity);
+    let mut console = console.trying("cannot start a thread")?;
+    let machine = prepare::check(plan, &mut console)?;
+    let Machine {
+        link,
+        cpu,
+        mut sender,
+        tsc_bound_ns,
+        steps,
+    } = machine;
+    report::ready(
+        &mut console,
+        &Ready {
+            interface: &link.name,
+            ifindex: link.index,
+            sender: sender.name(),
+            cpu,
+            steps: steps.len(),
+            tsc_bound_ns,
+        },
+    );
+    let mut summary = Summary {
+        stopped_by: "done",
+        ..Summary::default()
+    };
+    let mut failed = None;
+    // Any number will do that another run at the same time hardly has.
+    let first_run = MonoNs::now().0 as u16;
+    let all = steps.len();
+    for (index, (step, template)) in steps.into_iter().enumerate() {
+        let run = first_run.wrapping_add(index as u16);
+        let job = Job {
+            step,
+            template,
+            run,
+            flows: plan.flows,
+            frames: step.frames(plan.count, plan.duration.map(whole_ns)),
+            cpu,
+        };
+        let limit = match step.pacing {
+            Pacing::FlatOut => plan.duration,
+            Pacing::Paced(_) => None,
+        };
+        let watch = Watch {
+            place: (index + 1, all),
+            limit,
+            console: &mut console,
+            signals: &mut signals,
+        };
+        let ended = watch.send(sender, job).await?;
+        let told = StepReport::new(run, step, &ended.sent);
+        report::step(&mut console, &told);
+        summary.steps += 1;
+        summary.sent += told.sent;
+        summary.refused += told.refused;
+        summary.late += told.late;
+        sender = ended.sender;
+        if let Err(error) = ended.result {
+            summary.stopped_by = "error";
+            failed = Some(error);
+            break;
+        }
+        if ended.interrupted {
+            summary.stopped_by = "signal";
+            break;
+        }
+    }
+    report::summary(&mut console, &summary);
+    match failed {
+        None => Ok(Exit::Success),
+        Some(error) => Err(error).trying("sending ended early"),
+    }
+}
+
+fn whole_ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A step for the sending thread.
+struct Job {
+    step: Step,
+    template: Template,
+    run: u16,
+    flows: u32,
+    frames: Option<u64>,
+    cpu: u32,
+}
+
+/// A step that is over.
+struct Ended {
+    sender: Sender,
+    sent: Sent,
+    result: Result<(), SendError>,
+    interrupted: bool,
+}
+
+/// Looks after a step.
+struct Watch<'a> {
+    /// Which step of how many.
+    place: (usize, usize),
+    /// How long it may send.
+    limit: Option<Duration>,
+    console: &'a mut Console,
+    signals: &'a mut Signals,
+}
+
+type Outcome = (Sender, Sent, Result<(), SendError>);
+
+impl Watch<'_> {
+    async fn send(self, sender: Sender, job: Job) -> Result<Ended, Failure> {
+        let control = sender.control();
+        control.release().trying("cannot start the sender")?;
+        let (end, ended) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("tscap-sender".into());
+        let thread = thread.spawn(move || {
+            let outcome = send(sender, &job);
+            // Nobody waits any more if this fails.
+            let _ = end.send(());
+            outcome
+        });
+        let thread = thread.trying("cannot start the sender's thread")?;
+        let watched = self.watch(&control, &thread, ended).await;
+        let (sender, sent, result) = thread
+            .join()
+            .map_err(|_| Failure::new("the sender's thread panicked: please report this"))?
+            .trying("cannot start the sender")?;
+        Ok(Ended {
+            sender,
+            sent,
+            result,
+            interrupted: watched?,
+        })
+    }
+
+    /// Says whether a signal ended it. When this returns the thread is done, or
+    /// about to be.
+    async fn watch(
+        self,
+        control: &Control,
+        thread: &JoinHandle<std::io::Result<Outcome>>,
+        mut ended: oneshot::Receiver<()>,
+    ) -> Result<bool, Failure> {
+        let start = Instant::now();
+        let mut ticks = interval(Duration::from_secs(1));
+        ticks.tick().await;
+        let mut before = 0;
+        let limit = time_is_up(control, self.limit);
+        tokio::pin!(limit);
+        let interrupted = loop {
+            tokio::select! {
+                _ = &mut ended => return Ok(false),
+                () = self.signals.next() => break true,
+                () = &mut limit => break false,
+                _ = ticks.tick() => {
+                    let sent = control.sent();
+                    let progress = Progress {
+                        step: self.place.0,
+                        steps: self.place.1,
+                        seconds: start.elapsed().as_secs_f64(),
+                        sent,
+                        rate: sent.saturating_sub(before) as f64,
+                    };
+                    before = sent;
+                    report::progress(self.console, &progress);
+                }
+            }
+        };
+        control.stop().trying("cannot stop the sender")?;
+        // It may be about to begin a system call, so that once is not enough.
+        let mut wakes = interval(WAKE_EACH);
+        loop {
+            tokio::select! {
+                _ = &mut ended => return Ok(interrupted),
+                _ = wakes.tick() => wake::wake(thread).trying("cannot wake the sender")?,
+            }
+        }
+    }
+}
+
+/// Waits until the sender has been at it for `limit`; for ever without one.
+async fn time_is_up(control: &Control, limit: Option<Duration>) {
+    let Some(limit) = limit else {
+        return std::future::pending().await;
+    };
+    let patience = Instant::now() + Duration::from_secs(1);
+    while control.sent() == 0 && Instant::now() < patience {
+        sleep(LOOK_EACH).await;
+    }
+    sleep_until(Instant::now() + limit).await;
+}
+
+/// The sending thread.
+fn send(mut sender: Sender, job: &Job) -> std::io::Result<Outcome> {
+    affinity::pin_to(job.cpu)?;
+    let (sent, result) = sender.send(&Orders {
+        template: &job.template,
+        pacing: job.step.pacing,
+        flows: job.flows,
+        run: job.run,
+        frames: job.frames,
+    });
+    Ok((sender, sent, result))
+}

@@ -1,0 +1,79 @@
+//! Numbers as people read them.
+
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+pub(super) fn signed(number: i64) -> String {
+    let sign = if number < 0 { '−' } else { '+' };
+    format!("{sign}{}", grouped(number.unsigned_abs()))
+}
+
+pub(super) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.2} GB", bytes as f64 / 1e9),
+    }
+}
+
+pub(super) fn span(ns: u64) -> String {
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
+        _ => format!("{:.1} s", ns as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::capture::lines::MOST_WAITING;
+    use crate::command::capture::plan_of;
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(signed(-1_000_000_000), "−1,000,000,000");
+        assert_eq!(size(1_500), "1.5 kB");
+        assert_eq!(span(16_000_000_000), "16.0 s");
+        assert_eq!(span(512), "512 ns");
+    }
+
+    #[test]
+    fn progress_that_nobody_reads_is_counted() {
+        let (reader, writer) = io::pipe().unwrap();
+        let stdout = Lines::to(writer).unwrap();
+        // More than a pipe holds.
+        stdout.put(vec![b'\n'; 1 << 20]);
+        let mut console = Console::new(&plan_of("--json")).unwrap();
+        console.stdout = Some(stdout);
+        let progress = Progress {
+            seconds: 1.0,
+            seen: 1,
+            written: 1,
+            bytes: 100,
+            drops: 0,
+            rate: 1.0,
+            ring_fill: 0.0,
+            host_bound_ns: 20,
+        };
+        for _ in 0..MOST_WAITING + 6 {
+            console.progress(&progress);
+        }
+        assert_eq!(console.progress_left_out, 7);
+        // As if it had ended: the end needs no second for this.
+        drop(reader);
+    }
+}

@@ -1,0 +1,240 @@
+//! Native frames: `BPF_PROG_TEST_RUN` with live frames (kernel 5.18) makes
+//! frames in the kernel, runs a program on each, and redirects them to a veth
+//! interface, at whose other end they come in as native XDP frames.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use aya::maps::MapError;
+use tscap_common::gaps::BUCKETS;
+use tscap_common::generator::{self, BULK};
+
+use super::due::{self, SLEEPS_FROM_NS};
+use super::sender::{Orders, Sent};
+use super::{Pacing, Period};
+use crate::clock::{MonoNs, NsPerCycle};
+use crate::sys::ethtool::{self, EthtoolError};
+use crate::xdp::{Generator, GeneratorProgram, GeneratorState, LoadError, TscError};
+
+/// Frames that the kernel makes and sends in one go when flat out: several
+/// bulks, and well under the 256 entries of a veth queue, which is emptied after
+/// each go.
+const BATCH: u32 = 4 * BULK as u32;
+/// The first frame is due this much after the call that sends it, which takes so
+/// long to be set up.
+const SET_UP_NS: u64 = 20_000_000;
+/// A call for a single frame is made this much before the frame is due.
+const CALL_NS: u64 = 30_000;
+
+/// Why native frames can't be sent.
+#[derive(Debug, thiserror::Error)]
+pub enum NativeError {
+    /// The program could not be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// A map could not be read or written.
+    #[error("cannot use an eBPF map of the generator")]
+    Map(#[from] MapError),
+    /// The kernel has no live frames, or the frames are too long for it.
+    #[error(
+        "the kernel takes no live frames of {size} bytes (Linux 5.18 and later do, up to about \
+         3.4 kB)"
+    )]
+    NoLiveFrames {
+        /// The longest frame to be sent, bytes.
+        size: usize,
+        /// What it answered.
+        source: io::Error,
+    },
+    /// The call failed.
+    #[error("cannot run the generator's program")]
+    Run(#[source] io::Error),
+    /// The interface's counters could not be read.
+    #[error("cannot tell how many frames the interface took")]
+    Counters(#[from] EthtoolError),
+    /// The interface went while frames were sent.
+    #[error("interface {name} is gone")]
+    Gone {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// What another thread may do with a sender at work.
+pub struct NativeControl(Mutex<GeneratorState>);
+
+impl NativeControl {
+    fn state(&self) -> MutexGuard<'_, GeneratorState> {
+        // A panic leaves nothing half done: each use is one system call.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn sent(&self) -> u64 {
+        let sending = self.state().sending();
+        sending.map_or(0, |sending| sending.sent)
+    }
+
+    pub(super) fn release(&self) -> io::Result<()> {
+        let mut state = self.state();
+        state.begin(0).map_err(io::Error::other)?;
+        state.set_stopped(false).map_err(io::Error::other)
+    }
+
+    pub(super) fn stop(&self) -> io::Result<()> {
+        self.state().set_stopped(true).map_err(io::Error::other)
+    }
+}
+
+/// Sends native frames.
+pub struct NativeSender {
+    interface: String,
+    generator: Generator,
+    control: Arc<NativeControl>,
+}
+
+impl NativeSender {
+    /// For interface `name`, number `ifindex`, in this thread's network namespace,
+    /// with payloads from byte `payload_at` on and frames of up to `longest`
+    /// bytes. Nothing is sent before it is released.
+    pub fn open(
+        name: &str,
+        ifindex: u32,
+        payload_at: usize,
+        longest: usize,
+    ) -> Result<Self, NativeError> {
+        let (mut generator, mut state) = Generator::load(ifindex, payload_at)?;
+        // Told to stop, the program drops what it is given.
+        state.set_stopped(true)?;
+        generator
+            .run(GeneratorProgram::FlatOut, &vec![0; longest], 1, 1)
+            .map_err(|source| NativeError::NoLiveFrames {
+                size: longest,
+                source,
+            })?;
+        Ok(Self {
+            interface: name.into(),
+            generator,
+            control: Arc::new(NativeControl(Mutex::new(state))),
+        })
+    }
+
+    /// Makes the program read the TSC when it runs on `cpu`, and says how well it
+    /// does, ns. Without this the TSC stamps of the payloads are 0.
+    pub fn read_tsc(&mut self, cpu: u32, rate: NsPerCycle) -> Result<u64, TscError> {
+        self.generator.read_tsc(cpu, rate)
+    }
+
+    pub(super) fn control(&self) -> Arc<NativeControl> {
+        Arc::clone(&self.control)
+    }
+
+    pub(super) fn send(&mut self, orders: &Orders<'_>) -> (Sent, Result<(), NativeError>) {
+        let before = self.taken();
+        let run = self.run(orders);
+        let sending = self.control.state().sending().unwrap_or_default();
+        let taken = before.and_then(|before| Ok(self.taken()?.saturating_sub(before)));
+        // Frames that others send there by XDP meanwhile count as taken.
+        let refused = sending.sent.saturating_sub(*taken.as_ref().unwrap_or(&0));
+        let sent = Sent {
+            sent: sending.sent - refused,
+            refused: refused + sending.failed,
+            late: sending.late,
+            between: (sending.first_ns != 0)
+                .then_some([MonoNs(sending.first_ns), MonoNs(sending.last_ns)]),
+            gaps: self
+                .generator
+                .gaps()
+                .unwrap_or_else(|_| Box::new([0; BUCKETS])),
+        };
+        let result = if sending.failed > 0 {
+            Err(NativeError::Gone {
+                name: self.interface.clone(),
+            })
+        } else {
+            run.and(taken.map(drop).map_err(NativeError::from))
+        };
+        (sent, result)
+    }
+
+    fn run(&mut self, orders: &Orders<'_>) -> Result<(), NativeError> {
+        let (period_ns, period_fraction) = match orders.pacing {
+            Pacing::Paced(period) => (period.ns(), period.fraction()),
+            Pacing::FlatOut => (0, 0),
+        };
+        self.generator.order(generator::Orders {
+            headers: orders.template.headers(),
+            checksum: orders.template.checksum(),
+            flows: orders.flows,
+            period_ns,
+            period_fraction,
+            run: orders.run,
+            reads_tsc: 0,
+            tsc_offset: 0,
+        })?;
+        let start = MonoNs(MonoNs::now().0 + SET_UP_NS);
+        self.control.state().begin(start.0)?;
+        let frame = orders.template.bytes();
+        loop {
+            let sending = self.control.state().sending()?;
+            let left = match orders.frames {
+                Some(frames) => frames.saturating_sub(sending.sent),
+                None => u64::MAX,
+            };
+            if left == 0 || sending.failed > 0 || self.control.state().is_stopped()? {
+                return Ok(());
+            }
+            let many = u32::try_from(left).unwrap_or(u32::MAX);
+            let run = match orders.pacing {
+                Pacing::FlatOut => {
+                    self.generator
+                        .run(GeneratorProgram::FlatOut, frame, many, BATCH)
+                }
+                Pacing::Paced(period) if period.ns() < SLEEPS_FROM_NS => {
+                    self.generator.run(GeneratorProgram::Paced, frame, many, 1)
+                }
+                Pacing::Paced(period) => self.send_one(frame, start, period, sending.sent),
+            };
+            match run {
+                // Told to stop, or some other signal: found out above.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                run => run.map_err(NativeError::Run)?,
+            }
+        }
+    }
+
+    /// Sleeps, then sends frame `number`; the program waits out the rest.
+    fn send_one(
+        &mut self,
+        frame: &[u8],
+        start: MonoNs,
+        period: Period,
+        number: u64,
+    ) -> io::Result<()> {
+        let due = MonoNs(start.0.saturating_add(period.due_ns(number)));
+        due::sleep_until_shortly_before(due)?;
+        if self
+            .control
+            .state()
+            .is_stopped()
+            .map_err(io::Error::other)?
+        {
+            return Ok(());
+        }
+        due::spin_until(MonoNs(due.0.saturating_sub(CALL_NS)));
+        self.generator.run(GeneratorProgram::Paced, frame, 1, 1)
+    }
+
+    /// Frames that XDP has given to the driver and that it has taken, so far.
+    fn taken(&self) -> Result<u64, EthtoolError> {
+        let counters = ethtool::statistics(&self.interface)?;
+        let sum = |ending: &str| -> u64 {
+            let of_queues = counters.iter().filter(|(name, _)| {
+                let queue = name.strip_prefix("tx_queue_");
+                let queue = queue.map(|name| name.trim_start_matches(|c: char| c.is_ascii_digit()));
+                queue == Some(ending)
+            });
+            of_queues.map(|(_, count)| count).sum()
+        };
+        Ok(sum("_xdp_xmit").saturating_sub(sum("_xdp_xmit_errors")))
+    }
+}

@@ -1,0 +1,153 @@
+//! A sender of either kind, and what is told to it and by it.
+
+use std::io;
+use std::sync::Arc;
+
+use tscap_common::generator::{BULK, Gaps};
+
+use super::native::{NativeControl, NativeError, NativeSender};
+use super::packet::{PacketControl, PacketError, PacketSender};
+use super::{GapReport, Pacing, Template};
+use crate::clock::MonoNs;
+
+/// What to send.
+#[derive(Clone, Copy, Debug)]
+pub struct Orders<'a> {
+    /// The frames.
+    pub template: &'a Template,
+    /// How they follow each other.
+    pub pacing: Pacing,
+    /// Number of flows; frames take turns.
+    pub flows: u32,
+    /// Names the run in each payload.
+    pub run: u16,
+    /// How many; `None` until stopped.
+    pub frames: Option<u64>,
+}
+
+/// What was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Frames that the interface took.
+    pub sent: u64,
+    /// Frames that it was given and did not take.
+    pub refused: u64,
+    /// Frames that went out more than a period after their time.
+    pub late: u64,
+    /// When the first and the last frame were sent.
+    pub between: Option<[MonoNs; 2]>,
+    /// Gaps less the period.
+    pub gaps: Box<Gaps>,
+}
+
+impl Sent {
+    /// How well time was kept.
+    pub fn gap_report(&self, pacing: Pacing) -> Option<GapReport> {
+        match pacing {
+            Pacing::Paced(period) => GapReport::new(&self.gaps, period.ns(), 1),
+            Pacing::FlatOut => GapReport::new(&self.gaps, 0, BULK),
+        }
+    }
+
+    /// Frames a second from the first to the last.
+    pub fn rate(&self) -> Option<f64> {
+        let [first, last] = self.between?;
+        let ns = last.0.checked_sub(first.0).filter(|ns| *ns > 0)?;
+        Some((self.sent + self.refused).checked_sub(1)? as f64 * 1e9 / ns as f64)
+    }
+}
+
+/// Why sending ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// By live frames.
+    #[error(transparent)]
+    Native(#[from] NativeError),
+    /// By a packet socket.
+    #[error(transparent)]
+    Packet(#[from] PacketError),
+}
+
+/// A sender, for a thread of its own.
+pub enum Sender {
+    /// Live frames.
+    Native(Box<NativeSender>),
+    /// A packet socket.
+    Packet(PacketSender),
+}
+
+impl Sender {
+    /// Sends until all has been sent or it is told to stop. What was sent before
+    /// an error is told too.
+    pub fn send(&mut self, orders: &Orders<'_>) -> (Sent, Result<(), SendError>) {
+        match self {
+            Self::Native(sender) => {
+                let (sent, result) = sender.send(orders);
+                (sent, result.map_err(SendError::from))
+            }
+            Self::Packet(sender) => {
+                let (sent, result) = sender.send(orders);
+                (sent, result.map_err(SendError::from))
+            }
+        }
+    }
+
+    /// Name as on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Native(_) => "native",
+            Self::Packet(_) => "packet",
+        }
+    }
+
+    /// What another thread needs to watch and to stop it.
+    pub fn control(&self) -> Control {
+        match self {
+            Self::Native(sender) => Control::Native(sender.control()),
+            Self::Packet(sender) => Control::Packet(sender.control()),
+        }
+    }
+}
+
+/// Watches and stops a sender that is at work in another thread.
+#[derive(Clone)]
+pub enum Control {
+    /// Of live frames.
+    Native(Arc<NativeControl>),
+    /// Of a packet socket.
+    Packet(Arc<PacketControl>),
+}
+
+impl Control {
+    /// Frames sent so far in this step.
+    pub fn sent(&self) -> u64 {
+        match self {
+            Self::Native(control) => control.sent(),
+            Self::Packet(control) => control.sent(),
+        }
+    }
+
+    /// Lets the sender send, with nothing sent so far; to be called before it
+    /// begins.
+    pub fn release(&self) -> io::Result<()> {
+        match self {
+            Self::Native(control) => control.release(),
+            Self::Packet(control) => {
+                control.release();
+                Ok(())
+            }
+        }
+    }
+
+    /// No more frames after this. A system call that the sender is in must be
+    /// interrupted besides ([`crate::sys::wake`]).
+    pub fn stop(&self) -> io::Result<()> {
+        match self {
+            Self::Native(control) => control.stop(),
+            Self::Packet(control) => {
+                control.stop();
+                Ok(())
+            }
+        }
+    }
+}

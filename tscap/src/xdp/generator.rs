@@ -1,0 +1,215 @@
+//! The frame generator's program with its maps.
+
+use std::io;
+use std::mem::offset_of;
+
+use aya::maps::xdp::XdpMapError;
+use aya::maps::{Array, DevMap, MapData, MapError};
+use aya::programs::{ProgramError, TestRun as _, TestRunAttrs, TestRunOptions, Xdp};
+use aya::{Ebpf, EbpfLoader};
+use tscap_common::generator::{
+    GAPS, Gaps, ORDERS, Orders, PAYLOAD_AT, SENDING, STOP, Sending, TARGET,
+};
+
+use super::calibration::calibrate;
+use super::load::{LoadError, take};
+use super::tsc::{TscError, TscEvents};
+use crate::clock::NsPerCycle;
+
+/// The committed object, or the one that `TSCAP_GENERATOR_OBJECT` named at build
+/// time.
+static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_GENERATOR_OBJECT_PATH"));
+
+/// The programs, by how they pace frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GeneratorProgram {
+    /// Waits until each frame is due.
+    Paced,
+    /// Waits for nothing.
+    FlatOut,
+}
+
+impl GeneratorProgram {
+    const ALL: [Self; 2] = [Self::Paced, Self::FlatOut];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Paced => "tscap_send_paced",
+            Self::FlatOut => "tscap_send_flat_out",
+        }
+    }
+}
+
+/// The programs, loaded, and what they are told.
+pub struct Generator {
+    ebpf: Ebpf,
+    orders: Array<MapData, OrdersWords>,
+    gaps: Array<MapData, Gaps>,
+    /// The event that the programs read, and TSC less its count.
+    tsc: Option<(TscEvents, u64)>,
+}
+
+/// What they do, and whether they are to go on.
+pub struct GeneratorState {
+    sending: Array<MapData, SendingWords>,
+    stop: Array<MapData, u32>,
+}
+
+impl Generator {
+    /// Loads the programs for frames out of the interface with number `ifindex`
+    /// in this thread's network namespace, payloads from byte `payload_at` on.
+    pub fn load(ifindex: u32, payload_at: usize) -> Result<(Self, GeneratorState), LoadError> {
+        let payload_at = u32::try_from(payload_at).unwrap_or(u32::MAX);
+        let mut ebpf = EbpfLoader::new()
+            .override_global(PAYLOAD_AT, &payload_at, true)
+            .load(OBJECT)?;
+        let mut target: DevMap<MapData> = take(&mut ebpf, TARGET)?;
+        target
+            .set(0, ifindex, None, 0)
+            .map_err(|source| LoadError::Map {
+                map: TARGET,
+                source: match source {
+                    XdpMapError::MapError(source) => source,
+                    XdpMapError::ChainedProgramNotSupported => {
+                        unreachable!("no program is chained")
+                    }
+                },
+            })?;
+        let state = GeneratorState {
+            sending: take(&mut ebpf, SENDING)?,
+            stop: take(&mut ebpf, STOP)?,
+        };
+        let mut generator = Self {
+            orders: take(&mut ebpf, ORDERS)?,
+            gaps: take(&mut ebpf, GAPS)?,
+            ebpf,
+            tsc: None,
+        };
+        for program in GeneratorProgram::ALL {
+            let loaded = generator.program(program)?.load();
+            loaded.map_err(|source| LoadError::Program {
+                program: program.name().into(),
+                source,
+            })?;
+        }
+        Ok((generator, state))
+    }
+
+    /// Makes the programs read the TSC, when they run on `cpu`; returns the
+    /// offset's greatest error, ns.
+    pub fn read_tsc(&mut self, cpu: u32, rate: NsPerCycle) -> Result<u64, TscError> {
+        let events = TscEvents::open(&mut self.ebpf, &[cpu])?;
+        let offset = calibrate(&mut self.ebpf, cpu, rate)?.cycles;
+        self.tsc = Some((events, offset.middle().0.cast_unsigned()));
+        Ok(rate.duration_ns(offset.half_width()) + 1)
+    }
+
+    /// Tells what to send, and forgets the gaps counted.
+    pub fn order(&mut self, orders: Orders) -> Result<(), MapError> {
+        let orders = Orders {
+            reads_tsc: u16::from(self.tsc.is_some()),
+            tsc_offset: self.tsc.as_ref().map_or(0, |(_, offset)| *offset),
+            ..orders
+        };
+        self.gaps.set(0, [0; _], 0)?;
+        self.orders.set(0, words_of_orders(&orders), 0)
+    }
+
+    /// The histogram of gap errors.
+    pub fn gaps(&self) -> Result<Box<Gaps>, MapError> {
+        Ok(Box::new(self.gaps.get(&0, 0)?))
+    }
+
+    /// Runs a program on `times` live frames, copies of `frame`, of which the
+    /// kernel makes `batch` at a time.
+    ///
+    /// # Errors
+    /// EINTR when a signal came, E2BIG or EINVAL where the kernel has no live
+    /// frames or none so long.
+    pub fn run(
+        &mut self,
+        program: GeneratorProgram,
+        frame: &[u8],
+        times: u32,
+        batch: u32,
+    ) -> io::Result<()> {
+        let options = TestRunOptions {
+            data_in: Some(frame),
+            repeat: times,
+            attrs: TestRunAttrs::new().xdp_live_frames(batch),
+            ..TestRunOptions::new()
+        };
+        let program = self.program(program).map_err(io::Error::other)?;
+        match program.test_run(options) {
+            Ok(_) => Ok(()),
+            Err(ProgramError::SyscallError(error)) => Err(error.io_error),
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+
+    fn program(&mut self, program: GeneratorProgram) -> Result<&mut Xdp, LoadError> {
+        let program = self.ebpf.program_mut(program.name());
+        program
+            .and_then(|program| program.try_into().ok())
+            .ok_or(LoadError::Missing("generator program"))
+    }
+}
+
+impl GeneratorState {
+    /// Puts the programs at the start: the first frame is due at `due_ns`,
+    /// CLOCK_MONOTONIC.
+    pub fn begin(&mut self, due_ns: u64) -> Result<(), MapError> {
+        let mut words = SendingWords::default();
+        words[offset_of!(Sending, due_ns) / 8] = due_ns;
+        self.sending.set(0, words, 0)
+    }
+
+    /// Where the programs are. Not all of one moment while they run.
+    pub fn sending(&self) -> Result<Sending, MapError> {
+        let words = self.sending.get(&0, 0)?;
+        let word = |at: usize| words[at / 8];
+        let (low, high) = (|word: u64| word as u32, |word: u64| (word >> 32) as u32);
+        Ok(Sending {
+            sent: word(offset_of!(Sending, sent)),
+            failed: word(offset_of!(Sending, failed)),
+            late: word(offset_of!(Sending, late)),
+            due_ns: word(offset_of!(Sending, due_ns)),
+            due_fraction: low(word(offset_of!(Sending, due_fraction))),
+            flow: high(word(offset_of!(Sending, due_fraction))),
+            seq: low(word(offset_of!(Sending, seq))),
+            reserved: 0,
+            first_ns: word(offset_of!(Sending, first_ns)),
+            last_ns: word(offset_of!(Sending, last_ns)),
+            tsc: word(offset_of!(Sending, tsc)),
+            tai: word(offset_of!(Sending, tai)),
+        })
+    }
+
+    /// Tells the programs to send, or to send no more.
+    pub fn set_stopped(&mut self, stopped: bool) -> Result<(), MapError> {
+        self.stop.set(0, u32::from(stopped), 0)
+    }
+
+    /// Whether they have been told to send no more.
+    pub fn is_stopped(&self) -> Result<bool, MapError> {
+        Ok(self.stop.get(&0, 0)? != 0)
+    }
+}
+
+/// The structures as words in memory order (little endian: x86-64).
+type OrdersWords = [u64; size_of::<Orders>() / 8];
+type SendingWords = [u64; size_of::<Sending>() / 8];
+
+fn words_of_orders(orders: &Orders) -> OrdersWords {
+    let mut words = OrdersWords::default();
+    for (word, bytes) in words.iter_mut().zip(orders.headers.chunks_exact(8)) {
+        *word = u64::from_ne_bytes(bytes.try_into().expect("chunks of 8 bytes"));
+    }
+    let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+    words[offset_of!(Orders, checksum) / 8] = pair(orders.checksum, orders.flows);
+    words[offset_of!(Orders, period_ns) / 8] = orders.period_ns;
+    let rest = u32::from(orders.run) | u32::from(orders.reads_tsc) << 16;
+    words[offset_of!(Orders, period_fraction) / 8] = pair(orders.period_fraction, rest);
+    words[offset_of!(Orders, tsc_offset) / 8] = orders.tsc_offset;
+    words
+}
