@@ -56,6 +56,7 @@ pub struct Sending {
     /// Frames given to the interface.
     pub sent: u64,
     /// Frames that could not be: they are too short, or the interface is gone.
+    /// After the first nothing is sent any more.
     pub failed: u64,
     /// Frames that went out more than a period after their time.
     pub late: u64,

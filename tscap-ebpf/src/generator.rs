@@ -51,7 +51,7 @@ pub fn tscap_send_paced(ctx: XdpContext) -> u32 {
         return XDP_DROP;
     };
     let sending = unsafe { &mut *sending };
-    if is_stopped() {
+    if is_over(sending) {
         return XDP_DROP;
     }
     let mut spin = Spin {
@@ -89,7 +89,7 @@ pub fn tscap_send_flat_out(ctx: XdpContext) -> u32 {
         return XDP_DROP;
     };
     let sending = unsafe { &mut *sending };
-    if is_stopped() {
+    if is_over(sending) {
         return XDP_DROP;
     }
     if sending.sent % BULK == 0 {
@@ -100,10 +100,12 @@ pub fn tscap_send_flat_out(ctx: XdpContext) -> u32 {
     send(&ctx, orders, sending)
 }
 
+/// Told to stop, or the interface is gone.
 #[inline(always)]
-fn is_stopped() -> bool {
-    STOP.get(0)
-        .is_none_or(|stop| unsafe { (&raw const *stop).read_volatile() } != 0)
+fn is_over(sending: &Sending) -> bool {
+    let stop = STOP.get(0);
+    sending.failed != 0
+        || stop.is_none_or(|stop| unsafe { (&raw const *stop).read_volatile() } != 0)
 }
 
 struct Spin {

@@ -136,3 +136,25 @@ impl Drop for Console {
 fn json_line(event: &impl Serialize) -> String {
     serde_json::to_string(event).expect("plain structs always serialise") + "\n"
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::lines::MOST_WAITING;
+
+    #[test]
+    fn progress_that_nobody_reads_is_counted() {
+        let (reader, writer) = io::pipe().unwrap();
+        let stdout = Lines::to(writer).unwrap();
+        // More than a pipe holds.
+        stdout.put(vec![b'\n'; 1 << 20]);
+        let mut console = Console::new(true, true, Verbosity::Normal).unwrap();
+        console.stdout = Some(stdout);
+        for _ in 0..MOST_WAITING + 6 {
+            console.progress(1, serde_json::json!({}), String::new);
+        }
+        assert_eq!(console.progress_left_out(), 7);
+        // As if it had ended: the end needs no second for this.
+        drop(reader);
+    }
+}

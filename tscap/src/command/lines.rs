@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// Lines that may wait before those that can be spared are left out.
-const MOST_WAITING: usize = 64;
+pub(super) const MOST_WAITING: usize = 64;
 
 /// The sending end.
 #[derive(Debug)]

@@ -37,8 +37,6 @@ pub(super) fn span(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::capture::lines::MOST_WAITING;
-    use crate::command::capture::plan_of;
 
     #[test]
     fn numbers_for_people() {
@@ -49,31 +47,5 @@ mod tests {
         assert_eq!(size(1_500), "1.5 kB");
         assert_eq!(span(16_000_000_000), "16.0 s");
         assert_eq!(span(512), "512 ns");
-    }
-
-    #[test]
-    fn progress_that_nobody_reads_is_counted() {
-        let (reader, writer) = io::pipe().unwrap();
-        let stdout = Lines::to(writer).unwrap();
-        // More than a pipe holds.
-        stdout.put(vec![b'\n'; 1 << 20]);
-        let mut console = Console::new(&plan_of("--json")).unwrap();
-        console.stdout = Some(stdout);
-        let progress = Progress {
-            seconds: 1.0,
-            seen: 1,
-            written: 1,
-            bytes: 100,
-            drops: 0,
-            rate: 1.0,
-            ring_fill: 0.0,
-            host_bound_ns: 20,
-        };
-        for _ in 0..MOST_WAITING + 6 {
-            console.progress(&progress);
-        }
-        assert_eq!(console.progress_left_out, 7);
-        // As if it had ended: the end needs no second for this.
-        drop(reader);
     }
 }

@@ -74,6 +74,11 @@ impl NativeControl {
         sending.map_or(0, |sending| sending.sent)
     }
 
+    pub(super) fn has_failed(&self) -> bool {
+        let sending = self.state().sending();
+        sending.is_ok_and(|sending| sending.failed > 0)
+    }
+
     pub(super) fn release(&self) -> io::Result<()> {
         let mut state = self.state();
         state.begin(0).map_err(io::Error::other)?;
@@ -133,8 +138,11 @@ impl NativeSender {
         let run = self.run(orders);
         let sending = self.control.state().sending().unwrap_or_default();
         let taken = before.and_then(|before| Ok(self.taken()?.saturating_sub(before)));
-        // Frames that others send there by XDP meanwhile count as taken.
-        let refused = sending.sent.saturating_sub(*taken.as_ref().unwrap_or(&0));
+        // Frames that others send there by XDP meanwhile count as taken, and all
+        // frames do if the interface is gone with its counters.
+        let refused = taken
+            .as_ref()
+            .map_or(0, |taken| sending.sent.saturating_sub(*taken));
         let sent = Sent {
             sent: sending.sent - refused,
             refused: refused + sending.failed,

@@ -139,6 +139,15 @@ impl Control {
         }
     }
 
+    /// Whether sending has failed, so that the sender should be stopped: it may
+    /// be in a system call that goes on without sending anything.
+    pub fn has_failed(&self) -> bool {
+        match self {
+            Self::Native(control) => control.has_failed(),
+            Self::Packet(_) => false,
+        }
+    }
+
     /// No more frames after this. A system call that the sender is in must be
     /// interrupted besides ([`crate::sys::wake`]).
     pub fn stop(&self) -> io::Result<()> {

@@ -1,6 +1,10 @@
-//! A `tscap capture` process under a deadline.
+//! A tscap process under a deadline: `capture`, or another command.
+
+#![allow(unsafe_code, reason = "what a child does before it executes")]
 
 use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -19,24 +23,37 @@ pub const TSCAP: &str = env!("CARGO_BIN_EXE_tscap");
 /// More than any start or end takes, also on a loaded machine.
 pub const LIMIT: Duration = Duration::from_secs(30);
 
-/// A capture to be started.
+/// A command to be started.
 #[derive(Debug)]
 pub struct Plan<'a> {
     netns: &'a Netns,
+    command: &'static str,
     prefix: Vec<OsString>,
     arguments: Vec<OsString>,
     stdout: Option<Stdio>,
     json: bool,
+    kernel: Option<fn() -> io::Result<()>>,
 }
 
 /// `tscap capture --json` in `netns`, without anything else yet.
 pub fn capture(netns: &Netns) -> Plan<'_> {
+    tscap("capture", netns)
+}
+
+/// `tscap gen --json -i <port>`.
+pub fn generate_on(port: &Port) -> Plan<'_> {
+    tscap("gen", &port.netns).on(port)
+}
+
+fn tscap<'a>(command: &'static str, netns: &'a Netns) -> Plan<'a> {
     Plan {
         netns,
+        command,
         prefix: Vec::new(),
         arguments: Vec::new(),
         stdout: None,
         json: true,
+        kernel: None,
     }
 }
 
@@ -89,12 +106,16 @@ impl Plan<'_> {
         command
             .args(["netns", "exec", self.netns.name()])
             .args(&self.prefix);
-        command.args([TSCAP, "capture"]).args(&self.arguments);
+        command.args([TSCAP, self.command]).args(&self.arguments);
         if self.json {
             command.arg("--json");
         }
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         command.stdout(self.stdout.unwrap_or_else(Stdio::piped));
+        if let Some(kernel) = self.kernel {
+            // SAFETY: it makes system calls only, on memory of its own stack.
+            unsafe { command.pre_exec(kernel) };
+        }
         let mut child = command
             .spawn()
             .unwrap_or_else(|e| panic!("start {command:?}: {e}"));
@@ -112,13 +133,20 @@ impl Plan<'_> {
         capture
     }
 
+    /// Runs it to its own end on a kernel that lacks something
+    /// ([`super::old_kernel`]).
+    pub fn run_on(mut self, kernel: fn() -> io::Result<()>) -> Finished {
+        self.kernel = Some(kernel);
+        self.run()
+    }
+
     /// Runs it to its own end: for captures that stop by themselves or fail.
     pub fn run(self) -> Finished {
         self.start().wait()
     }
 }
 
-/// A running capture. Killed when it is dropped.
+/// A running tscap. Killed when it is dropped.
 #[derive(Debug)]
 pub struct Capture {
     child: Child,

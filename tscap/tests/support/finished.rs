@@ -1,4 +1,4 @@
-//! What a capture said when it ended.
+//! What tscap said when it ended.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
@@ -83,7 +83,7 @@ pub struct Clock {
     pub ambiguous: u64,
 }
 
-/// A capture that has ended.
+/// A tscap that has ended.
 #[derive(Debug)]
 pub struct Finished {
     /// Exit code, unless a signal killed it.
@@ -94,23 +94,23 @@ pub struct Finished {
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
-    summary: Option<Summary>,
+    /// What it said last, in JSON.
+    pub end: Option<Value>,
 }
 
 impl Finished {
     pub(super) fn new(status: ExitStatus, stdout: Option<String>, stderr: String) -> Self {
         let lines = stdout.as_deref().unwrap_or(&stderr);
-        let summary = lines.lines().find_map(|line| {
+        let end = lines.lines().find_map(|line| {
             let value: Value = serde_json::from_str(line).ok()?;
-            (value["event"] == "summary")
-                .then(|| serde_json::from_value(value).expect("a summary has all its fields"))
+            (value["event"] == "summary").then_some(value)
         });
         let finished = Self {
             code: status.code(),
             signal: status.signal(),
             stdout: stdout.unwrap_or_default(),
             stderr,
-            summary,
+            end,
         };
         assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
         finished
@@ -118,14 +118,14 @@ impl Finished {
 
     /// The summary of a capture that succeeded; its accounting has been checked.
     #[track_caller]
-    pub fn success(&self) -> &Summary {
+    pub fn success(&self) -> Summary {
         assert_eq!(self.code, Some(0), "{}", self.stderr);
         self.accounted()
     }
 
     /// The summary, whatever the exit code; its accounting has been checked.
     #[track_caller]
-    pub fn accounted(&self) -> &Summary {
+    pub fn accounted(&self) -> Summary {
         let summary = self.summary();
         let lost: u64 = summary.outcomes.values().sum();
         assert_eq!(summary.seen, summary.written + lost, "{summary:?}");
@@ -141,9 +141,10 @@ impl Finished {
 
     /// The summary as it is.
     #[track_caller]
-    pub fn summary(&self) -> &Summary {
+    pub fn summary(&self) -> Summary {
         let none = || panic!("no summary:\n{}\n{}", self.stdout, self.stderr);
-        self.summary.as_ref().unwrap_or_else(none)
+        let end = self.end.clone().unwrap_or_else(none);
+        serde_json::from_value(end).expect("a summary has all its fields")
     }
 
     /// JSON lines with `"event": <name>` on standard output.

@@ -18,6 +18,7 @@ pub mod in_process;
 pub mod lines;
 pub mod live;
 pub mod netns;
+pub mod old_kernel;
 pub mod packet_socket;
 pub mod peers;
 pub mod port;

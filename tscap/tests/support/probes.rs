@@ -39,8 +39,17 @@ pub struct Attached {
 impl Attached {
     /// Attaches `probe_pass`, which lets every frame pass.
     pub fn pass(port: &Port, mode: XdpMode) -> Self {
-        let mut ebpf = load("probe_pass", 0);
-        let xdp = program(&mut ebpf, "probe_pass");
+        Self::new("probe_pass", port, mode)
+    }
+
+    /// Attaches `probe_drop` natively, which drops every frame.
+    pub fn dropping(port: &Port) -> Self {
+        Self::new("probe_drop", port, XdpMode::Driver)
+    }
+
+    fn new(name: &str, port: &Port, mode: XdpMode) -> Self {
+        let mut ebpf = load(name, 0);
+        let xdp = program(&mut ebpf, name);
         port.netns
             .enter(|| xdp.attach_to_if_index(port.index, mode))
             .unwrap_or_else(|error| panic!("attach to {}: {error:?}", port.name));

@@ -200,7 +200,7 @@ fn details(step: &StepReport) -> Option<String> {
     };
     Some(match (&gaps.error_ns, step.period_ns) {
         (Some(errors), Some(period)) => format!(
-            "  gaps {} on average, off by {}; {} frames late by more than a gap",
+            "  gaps of {}, off by {}; {} frames late by more than a gap",
             span(period.round() as u64),
             quantiles(errors),
             grouped(step.late)
@@ -215,7 +215,7 @@ fn details(step: &StepReport) -> Option<String> {
 
 /// With digits enough to tell a tenth of a per mille.
 fn decimal(rate: f64) -> String {
-    if rate < 10_000.0 {
+    if rate < 1_000.0 {
         format!("{rate:.1}")
     } else {
         grouped(rate.round() as u64)

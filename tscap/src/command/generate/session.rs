@@ -18,6 +18,8 @@ use crate::sys::{affinity, wake};
 
 /// A sender that is to stop is woken so often until it has.
 const WAKE_EACH: Duration = Duration::from_millis(5);
+/// How often it is looked whether the interface is still there.
+const LOOK_FOR_FAILURE_EACH: Duration = Duration::from_millis(100);
 /// How often it is looked whether a sender has begun.
 const LOOK_EACH: Duration = Duration::from_millis(1);
 
@@ -95,7 +97,9 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
     report::summary(&mut console, &summary);
     match failed {
         None => Ok(Exit::Success),
-        Some(error) => Err(error).trying("sending ended early"),
+        Some(error) => Err(error)
+            .trying("sending ended early")
+            .map_err(|failure| failure.hint(format!("look at it: ip -s link show {}", link.name))),
     }
 }
 
@@ -170,6 +174,7 @@ impl Watch<'_> {
         let start = Instant::now();
         let mut ticks = interval(Duration::from_secs(1));
         ticks.tick().await;
+        let mut looks = interval(LOOK_FOR_FAILURE_EACH);
         let mut before = 0;
         let limit = time_is_up(control, self.limit);
         tokio::pin!(limit);
@@ -178,6 +183,7 @@ impl Watch<'_> {
                 _ = &mut ended => return Ok(false),
                 () = self.signals.next() => break true,
                 () = &mut limit => break false,
+                _ = looks.tick() => if control.has_failed() { break false },
                 _ = ticks.tick() => {
                     let sent = control.sent();
                     let progress = Progress {

@@ -45,7 +45,12 @@ fn look_for(folder: &JournalFolder, more: &str, ifindex: u32) -> Result<(), Stri
         xdp: None,
     };
     let plan = plan_of(more);
-    let looked = look(folder, &plan, &[link], &mut Console::new(&plan).unwrap());
+    let looked = look(
+        folder,
+        &plan,
+        &[link],
+        &mut crate::command::capture::console::of(&plan).unwrap(),
+    );
     looked.map_err(|failure| failure.to_string())
 }
 
@@ -107,7 +112,8 @@ fn only_a_change_needs_a_journal() {
 async fn captures_that_change_something_take_turns() {
     let (_machine, folder) = machine();
     let (changing, harmless) = (plan_of("--offloads off"), plan_of(""));
-    let mut consoles = [&changing, &changing].map(|plan| console::of(plan).unwrap());
+    let mut consoles =
+        [&changing, &changing].map(|plan| crate::command::capture::console::of(plan).unwrap());
     let [console, another] = &mut consoles;
     let at_once = Duration::ZERO;
     let turn = wait_for_turn(&folder, at_once, console).await.ok();

@@ -4,7 +4,7 @@ use crate::command::capture::plan_of;
 use crate::sys::recorded::Recorded;
 
 fn console() -> Console {
-    Console::new(&plan_of("-v")).unwrap()
+    crate::command::capture::console::of(&plan_of("-v")).unwrap()
 }
 
 fn link(name: &str, index: u32) -> Link {

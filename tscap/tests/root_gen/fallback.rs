@@ -1,0 +1,82 @@
+//! Where native frames can't be sent, a packet socket sends them, and says why.
+
+use crate::support::bench::Bench;
+use crate::support::capture::generate_on;
+use crate::support::finished::Finished;
+use crate::support::old_kernel;
+use crate::support::probes::Attached;
+use crate::support::root::root;
+
+const FEW: [&str; 4] = ["--rate", "1k", "-c", "10"];
+
+#[track_caller]
+fn fell_back(finished: &Finished, why: &str) {
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_eq!(finished.events("ready")[0]["sender"], "packet");
+    let note = finished.stderr.lines().find(|line| {
+        line.starts_with("note: sending through a packet socket") && line.contains(why)
+    });
+    assert!(note.is_some(), "{why}:\n{}", finished.stderr);
+    assert_eq!(finished.end.as_ref().expect("a summary")["sent"], 10);
+}
+
+#[test]
+fn a_kernel_without_live_frames() {
+    let Some(_turn) = root("a_kernel_without_live_frames") else {
+        return;
+    };
+    let bench = Bench::new("nolive");
+    let _peer = Attached::dropping(&bench.rx);
+    let before = bench.rx.received();
+    let finished = generate_on(&bench.tx)
+        .with(FEW)
+        .run_on(old_kernel::without_test_run);
+    fell_back(&finished, "the kernel takes no live frames of 64 bytes");
+    assert_eq!(bench.rx.received() - before, 10);
+    let refused = generate_on(&bench.tx)
+        .with(FEW)
+        .with(["--sender", "native"])
+        .run_on(old_kernel::without_test_run);
+    refused.failure(1, &["no live frames", "--sender packet"]);
+}
+
+#[test]
+fn frames_too_long_for_live_mode() {
+    let Some(_turn) = root("frames_too_long_for_live_mode") else {
+        return;
+    };
+    let bench = Bench::with_mtu("jumbo", 9000);
+    let _peer = Attached::dropping(&bench.rx);
+    let finished = generate_on(&bench.tx)
+        .with(FEW)
+        .with(["--size", "9000"])
+        .run();
+    fell_back(&finished, "the kernel takes no live frames of 9000 bytes");
+    let finished = generate_on(&bench.tx)
+        .with(FEW)
+        .with(["--size", "3300"])
+        .run();
+    assert_eq!(finished.events("ready")[0]["sender"], "native");
+}
+
+#[test]
+fn no_privilege_to_load_programs() {
+    let Some(_turn) = crate::support::root::root_with(
+        "no_privilege_to_load_programs",
+        &["ip", "ethtool", "setpriv"],
+    ) else {
+        return;
+    };
+    let bench = Bench::new("nobpf");
+    let _peer = Attached::dropping(&bench.rx);
+    let finished = generate_on(&bench.tx)
+        .with(FEW)
+        .through(["setpriv", "--bounding-set=-sys_admin,-bpf"])
+        .run();
+    fell_back(&finished, "cannot send native frames on tx0");
+    let refused = generate_on(&bench.tx)
+        .with(FEW)
+        .through(["setpriv", "--bounding-set=-sys_admin,-bpf,-net_raw"])
+        .run();
+    refused.failure(1, &["packet socket on tx0", "cap_net_raw"]);
+}

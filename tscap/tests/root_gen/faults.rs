@@ -1,0 +1,66 @@
+//! The interface goes while frames are sent: what was sent is told all the same.
+
+use crate::support::bench::Bench;
+use crate::support::capture::generate_on;
+use crate::support::probes::Attached;
+use crate::support::root::root;
+
+#[test]
+fn the_interface_is_deleted() {
+    let Some(_turn) = root("the_interface_is_deleted") else {
+        return;
+    };
+    for (sender, pace) in [
+        ("native", ["--rate", "20k"]),
+        ("native", ["--gap", "2ms"]),
+        ("packet", ["--rate", "20k"]),
+    ] {
+        let bench = Bench::new("deleted");
+        let _peer = Attached::dropping(&bench.rx);
+        let running = generate_on(&bench.tx)
+            .with(pace)
+            .with(["--sender", sender])
+            .ready();
+        running.wait_event("progress");
+        bench.tx.netns.ip(&["link", "delete", "tx0"]);
+        let finished = running.wait();
+        finished.failure(1, &["sending ended early"]);
+        let step = &finished.events("sent")[0];
+        assert!(step["sent"].as_u64() > Some(100), "{step}");
+        assert_eq!(
+            finished.end.as_ref().expect("a summary")["stopped_by"],
+            "error"
+        );
+    }
+}
+
+#[test]
+fn the_interface_is_set_down() {
+    let Some(_turn) = root("the_interface_is_set_down") else {
+        return;
+    };
+    for sender in ["native", "packet"] {
+        let bench = Bench::new("setdown");
+        let _peer = Attached::dropping(&bench.rx);
+        let before = bench.rx.received();
+        let arguments = ["--rate", "20k", "--duration", "3", "--sender", sender];
+        let running = generate_on(&bench.tx).with(arguments).ready();
+        running.wait_event("progress");
+        bench.tx.set(&["down"]);
+        let finished = running.wait();
+        let step = &finished.events("sent")[0];
+        let (sent, refused) = (step["sent"].as_u64(), step["refused"].as_u64());
+        assert_eq!(sent, Some(bench.rx.received() - before), "{sender}: {step}");
+        if sender == "native" {
+            // The kernel drops what cannot go, and the rest of the run with it.
+            assert_eq!(
+                sent.zip(refused).map(|(a, b)| a + b),
+                Some(60_000),
+                "{step}"
+            );
+            assert!(refused > Some(100), "{step}");
+        } else {
+            finished.failure(1, &["sending ended early", "cannot send on tx0"]);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! When frames are sent, and what is told of it.
+
+use serde_json::Value;
+
+use crate::support::bench::Bench;
+use crate::support::capture::generate_on;
+use crate::support::probes::Attached;
+use crate::support::root::root;
+
+fn sent(bench: &Bench, arguments: &[&str]) -> Vec<Value> {
+    let finished = generate_on(&bench.tx).with(arguments).run();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_eq!(finished.events("ready").len(), 1);
+    let end = finished.end.as_ref().expect("a summary");
+    assert_eq!(end["stopped_by"], "done");
+    finished.events("sent")
+}
+
+fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn the_rate_is_the_one_asked_for() {
+    let Some(_turn) = root("the_rate_is_the_one_asked_for") else {
+        return;
+    };
+    let bench = Bench::new("rate");
+    let _peer = Attached::dropping(&bench.rx);
+    for sender in ["native", "packet"] {
+        let before = bench.rx.received();
+        let arguments = ["--rate", "100k", "--duration", "0.5", "--sender", sender];
+        let steps = sent(&bench, &arguments);
+        assert_eq!(steps.len(), 1);
+        let step = &steps[0];
+        assert_eq!(step["sent"], 50_000, "{sender}");
+        assert_eq!(bench.rx.received() - before, 50_000, "{sender}");
+        assert_eq!(
+            (&step["refused"], &step["period_ns"]),
+            (&0.into(), &10_000.0.into())
+        );
+        let rate = number(&step["rate"]);
+        assert!(
+            (rate - 100_000.0).abs() < 100.0,
+            "{sender}: {rate} frames/s"
+        );
+        assert_eq!(step["gaps"]["count"], 49_999);
+        // Half of all gaps are right within a microsecond even on a busy machine.
+        let off = number(&step["gaps"]["error_ns"]["p50"]);
+        assert!(off < 1000.0, "{sender}: {step}");
+    }
+}
+
+#[test]
+fn frames_are_never_early() {
+    let Some(_turn) = root("frames_are_never_early") else {
+        return;
+    };
+    let bench = Bench::new("early");
+    let _peer = Attached::dropping(&bench.rx);
+    for sender in ["native", "packet"] {
+        // 20 ms: slept through; the schedule is kept to the end.
+        let steps = sent(
+            &bench,
+            &["--pattern", "voip", "-c", "26", "--sender", sender],
+        );
+        let step = &steps[0];
+        assert_eq!((&step["size"], &step["sent"]), (&140.into(), &26.into()));
+        let seconds = number(&step["seconds"]);
+        assert!(
+            seconds > 0.4999,
+            "{sender}: 25 gaps of 20 ms in {seconds} s"
+        );
+        assert!(seconds < 0.6, "{sender}: 25 gaps of 20 ms in {seconds} s");
+    }
+}
+
+#[test]
+fn flat_out_ends_in_time() {
+    let Some(_turn) = root("flat_out_ends_in_time") else {
+        return;
+    };
+    let bench = Bench::new("flat");
+    let _peer = Attached::dropping(&bench.rx);
+    for sender in ["native", "packet"] {
+        let before = bench.rx.received();
+        let steps = sent(
+            &bench,
+            &["--flat-out", "--duration", "0.4", "--sender", sender],
+        );
+        let step = &steps[0];
+        let seconds = number(&step["seconds"]);
+        assert!((0.3..1.0).contains(&seconds), "{sender}: {seconds} s");
+        assert_eq!(step["sent"], bench.rx.received() - before, "{sender}");
+        assert_eq!(
+            (&step["period_ns"], &step["gaps"]["frames"]),
+            (&Value::Null, &16.into())
+        );
+    }
+}
+
+#[test]
+fn a_sweep_is_one_run_a_step() {
+    let Some(_turn) = root("a_sweep_is_one_run_a_step") else {
+        return;
+    };
+    let bench = Bench::new("sweep");
+    let _peer = Attached::dropping(&bench.rx);
+    let arguments = ["--flat-out", "--size", "64-256/64,1500", "-c", "640"];
+    let steps = sent(&bench, &arguments);
+    let sizes: Vec<_> = steps.iter().map(|step| step["size"].clone()).collect();
+    assert_eq!(sizes, [64, 128, 192, 256, 1500]);
+    let first = steps[0]["run"].as_u64().expect("a run");
+    for (index, step) in (0u64..).zip(&steps) {
+        assert_eq!(step["sent"], 640);
+        assert_eq!(step["run"], (first + index) % 65536);
+    }
+    let arguments = ["--gap", "1000,10us", "--size", "125", "-c", "100"];
+    let periods: Vec<_> = sent(&bench, &arguments)
+        .iter()
+        .map(|step| number(&step["period_ns"]))
+        .collect();
+    assert_eq!(periods, [9_000.0, 11_000.0]);
+}
+
+#[test]
+fn a_rate_that_is_not_reached_is_told() {
+    let Some(_turn) = root("a_rate_that_is_not_reached_is_told") else {
+        return;
+    };
+    let bench = Bench::new("toofast");
+    let _peer = Attached::dropping(&bench.rx);
+    let finished = generate_on(&bench.tx)
+        .with(["--rate", "50M", "-c", "100k".replace('k', "000").as_str()])
+        .run();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let said = "warning: asked for 50,000,000 frames/s and reached ";
+    assert!(finished.stderr.contains(said), "{}", finished.stderr);
+    let step = &finished.events("sent")[0];
+    assert_eq!(step["sent"], 100_000);
+    assert!(number(&step["late"]) > 10_000.0, "{step}");
+}
+
+#[test]
+fn people_are_told_too() {
+    let Some(_turn) = root("people_are_told_too") else {
+        return;
+    };
+    let bench = Bench::new("people");
+    let _peer = Attached::dropping(&bench.rx);
+    let arguments = ["--rate", "10k", "-c", "2000", "--size", "64,128"];
+    let finished = generate_on(&bench.tx).with(arguments).human().run();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    for part in [
+        "ready: sending on tx0 (native) from CPU ",
+        "2,000 frames of 64 bytes sent in 0.200 s: 10,000/s, 5.1 Mbit/s",
+        "gaps of 100.0 µs, off by p50 ",
+        "4,000 frames sent in 2 steps, 0 refused",
+    ] {
+        assert!(
+            finished.stderr.contains(part),
+            "{part}:\n{}",
+            finished.stderr
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! What is refused before a frame is sent.
+
+use std::sync::Arc;
+
+use crate::support::bench::Bench;
+use crate::support::capture::generate_on;
+use crate::support::netns::Netns;
+use crate::support::port::Port;
+use crate::support::probes::Attached;
+use crate::support::root::root;
+use crate::support::tun::Tun;
+
+const FEW: [&str; 4] = ["--rate", "1k", "-c", "10"];
+
+#[test]
+fn only_veth_and_tap_are_ours_to_send_on() {
+    let Some(_turn) = root("only_veth_and_tap_are_ours_to_send_on") else {
+        return;
+    };
+    let netns = Arc::new(Netns::new("ours"));
+    netns.ip(&["link", "set", "lo", "up"]);
+    let lo = Port::find(&netns, "lo");
+    let before = lo.received();
+    let refused = generate_on(&lo).with(FEW).run();
+    refused.failure(
+        1,
+        &[
+            "cannot send on lo",
+            "neither a veth nor a tap",
+            "--yes-send-here",
+        ],
+    );
+    assert_eq!(lo.received(), before);
+
+    let sent = generate_on(&lo).with(FEW).with(["--yes-send-here"]).run();
+    assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+    assert_eq!(lo.received() - before, 10);
+    assert!(sent.stderr.contains("(packet)"), "{}", sent.stderr);
+    let native = ["--yes-send-here", "--sender", "native"];
+    let refused = generate_on(&lo).with(FEW).with(native).run();
+    refused.failure(1, &["native frames on lo", "for veth", "--sender packet"]);
+}
+
+#[test]
+fn interfaces_that_cannot_send() {
+    let Some(_turn) = root("interfaces_that_cannot_send") else {
+        return;
+    };
+    let bench = Bench::new("cannot");
+    let missing = Port {
+        name: "tx9".into(),
+        ..bench.tx.clone()
+    };
+    let refused = generate_on(&missing).with(FEW).run();
+    refused.failure(1, &["cannot send on tx9", "no such interface"]);
+
+    let tun = Tun::new(&bench.tx.netns, "tun0");
+    let refused = generate_on(&tun.port).with(FEW).run();
+    refused.failure(1, &["tun0", "no Ethernet frames"]);
+
+    bench.tx.set(&["down"]);
+    let refused = generate_on(&bench.tx).with(FEW).run();
+    refused.failure(1, &["tx0: it is down", "ip link set dev tx0 up"]);
+}
+
+#[test]
+fn frames_that_do_not_fit() {
+    let Some(_turn) = root("frames_that_do_not_fit") else {
+        return;
+    };
+    let bench = Bench::new("fit");
+    let _peer = Attached::dropping(&bench.rx);
+    let with_size = |size: &str, more: &[&str]| {
+        let arguments = generate_on(&bench.tx).with(FEW).with(["--size", size]);
+        arguments.with(more).run()
+    };
+    assert_eq!(with_size("1514", &[]).code, Some(0));
+    assert_eq!(with_size("1518", &["--vlan", "3"]).code, Some(0));
+    let refused = with_size("64,1515", &[]);
+    refused.failure(1, &["1515 bytes on tx0", "MTU of 1500", "mtu 1501"]);
+    let refused = with_size("64", &["--cpu", "4096"]);
+    refused.failure(1, &["CPU 4096", "--cpu one of these"]);
+}

@@ -1,0 +1,55 @@
+//! Ctrl-C: reports what was sent.
+
+use std::time::{Duration, Instant};
+
+use crate::support::bench::Bench;
+use crate::support::capture::generate_on;
+use crate::support::probes::Attached;
+use crate::support::root::root;
+
+#[test]
+fn an_endless_run_ends_at_ctrl_c() {
+    let Some(_turn) = root("an_endless_run_ends_at_ctrl_c") else {
+        return;
+    };
+    let bench = Bench::new("ctrlc");
+    let _peer = Attached::dropping(&bench.rx);
+    for sender in ["native", "packet"] {
+        for pace in [&["--flat-out"][..], &["--rate", "10k"], &["--gap", "400ms"]] {
+            let before = bench.rx.received();
+            let running = generate_on(&bench.tx)
+                .with(pace)
+                .with(["--sender", sender])
+                .ready();
+            running.wait_event("progress");
+            let start = Instant::now();
+            let finished = running.stop();
+            let took = start.elapsed();
+            assert!(took < Duration::from_secs(2), "{sender} {pace:?}: {took:?}");
+            assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+            let step = &finished.events("sent")[0];
+            let taken = bench.rx.received() - before;
+            assert_eq!(step["sent"], taken, "{sender} {pace:?}: {step}");
+            assert!(taken > 1, "{sender} {pace:?}");
+            assert_eq!(
+                finished.end.as_ref().expect("a summary")["stopped_by"],
+                "signal"
+            );
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_sweep_at_its_step() {
+    let Some(_turn) = root("ctrl_c_ends_a_sweep_at_its_step") else {
+        return;
+    };
+    let bench = Bench::new("ctrlcsweep");
+    let _peer = Attached::dropping(&bench.rx);
+    let arguments = ["--rate", "1k", "--size", "64,128,256", "--duration", "60"];
+    let running = generate_on(&bench.tx).with(arguments).ready();
+    running.wait_event("progress");
+    let finished = running.stop();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_eq!(finished.events("sent").len(), 1);
+}
