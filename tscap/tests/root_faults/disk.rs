@@ -1,7 +1,7 @@
 //! The disk fills up in mid-capture.
 
 use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
+use crate::support::capture::{capture, capture_on};
 use crate::support::files::{SmallDisk, length};
 use crate::support::frame::Frame;
 use crate::support::live::LiveSender;
@@ -90,4 +90,31 @@ fn a_file_size_limit_is_a_full_disk() {
     let summary = finished.accounted();
     assert_eq!(summary.stopped_by, "write_error");
     assert_eq!(Recording::read(&path).packets.len() as u64, summary.written);
+}
+
+#[test]
+fn a_full_disk_behind_standard_output() {
+    let Some(_turn) = root("a_full_disk_behind_standard_output") else {
+        return;
+    };
+    let bench = Bench::new("disk-out");
+    let disk = SmallDisk::new(1 << 20);
+    let path = disk.file("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 1000);
+    let file = std::fs::File::create(&path).expect("a file on the disk");
+    let capture = capture(&bench.rx.netns)
+        .on(&bench.rx)
+        .with(["-w", "-"])
+        .stdout(file)
+        .ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..3000, 0);
+    let finished = capture.wait();
+    finished.failure(1, &["standard output", "no space"]);
+    let summary = finished.accounted();
+    assert_eq!(summary.stopped_by, "write_error");
+    assert_eq!(summary.bytes_written, length(&path));
+    // As with `-w FILE`: it ends with the last whole frame.
+    let recording = Recording::read(&path);
+    assert_eq!(recording.packets.len() as u64, summary.written);
+    assert_eq!(bench.rx.xdp_program(), None);
 }

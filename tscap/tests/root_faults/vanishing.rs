@@ -3,16 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
+
 use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
+use crate::support::capture::{LIMIT, capture_on};
 use crate::support::files;
 use crate::support::frame::Frame;
 use crate::support::netns::Netns;
 use crate::support::packet_socket::PacketSocket;
 use crate::support::peers;
 use crate::support::port::Port;
+use crate::support::process;
 use crate::support::recording::Recording;
 use crate::support::root::{root, root_with};
+use crate::support::wait::until;
 
 const PEERS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
 
@@ -99,28 +103,15 @@ fn a_move_to_another_namespace_never_hangs() {
         return;
     };
     let bench = Bench::new("moved");
-    let elsewhere = Arc::new(Netns::new("elsewhere"));
-    // An interface of the same number there, so that rx0 must take a new one.
-    elsewhere.ip(&[
-        "link",
-        "add",
-        "filler0",
-        "index",
-        &bench.rx.index.to_string(),
-        "type",
-        "bridge",
-    ]);
+    // rx0 must take a new number there.
+    let elsewhere = without_number("elsewhere", bench.rx.index);
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     let frame = Frame::new(&bench.tx, &bench.rx, 60);
     let capture = capture_on(&bench.rx, &path).ready();
     PacketSocket::open(&bench.tx).send(&frame, 0..100, 0);
-    bench.rx.set(&["netns", elsewhere.name()]);
-    let moved = Port::find(&elsewhere, "rx0");
+    let moved = move_to(&bench, &bench.rx, &elsewhere);
     assert_ne!(moved.index, bench.rx.index);
-    moved.set(&["up"]);
-    moved.wait_up();
-    bench.tx.wait_up();
     PacketSocket::open(&bench.tx).send(&frame, 100..300, 0);
     // Finished by itself or going on: both are fine; then the signal may miss it.
     std::thread::sleep(Duration::from_millis(500));
@@ -143,6 +134,78 @@ fn a_move_to_another_namespace_never_hangs() {
         None,
         "nothing stays attached there either"
     );
+}
+
+/// A namespace in which this number is taken.
+fn without_number(tag: &str, number: u32) -> Arc<Netns> {
+    let netns = Arc::new(Netns::new(tag));
+    let number = number.to_string();
+    netns.ip(&["link", "add", "filler0", "index", &number, "type", "bridge"]);
+    netns
+}
+
+/// Moves the receiving interface, and waits until frames reach it there.
+fn move_to(bench: &Bench, rx: &Port, netns: &Arc<Netns>) -> Port {
+    rx.set(&["netns", netns.name()]);
+    let moved = Port::find(netns, &rx.name);
+    moved.set(&["up"]);
+    moved.wait_up();
+    bench.tx.wait_up();
+    moved
+}
+
+/// What an interface lost under a number counts once, also when it gets that
+/// number back.
+#[test]
+fn losses_under_a_number_that_comes_back_count_once() {
+    let Some(_turn) = root("losses_under_a_number_that_comes_back") else {
+        return;
+    };
+    let bench = Bench::new("back");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 1514);
+    let capture = capture_on(&bench.rx, &path)
+        .with(["--ring-size", "128K"])
+        .ready();
+    // As long as it is stopped, its ring stays full.
+    capture.signal(Signal::SIGSTOP);
+    until("the capture to be stopped", LIMIT, || {
+        (process::state(capture.pid()) == 'T').then_some(())
+    });
+    let sent = PacketSocket::open(&bench.tx).send(&frame, 0..1000, 0);
+    capture.signal(Signal::SIGCONT);
+
+    // New namespaces give numbers in turn from 2 on.
+    let first = bench.rx.index;
+    let elsewhere = without_number("away", first);
+    let away = move_to(&bench, &bench.rx, &elsewhere);
+    assert_ne!(away.index, first);
+    // A frame makes the capture find the new number.
+    assert_eq!(PacketSocket::open(&bench.tx).send(&frame, 1000..1001, 0), 1);
+    let wanted = frame.bytes(1000);
+    until("the frame in the file", LIMIT, || {
+        let file = std::fs::read(&path).expect("read the file");
+        let mut windows = file.windows(wanted.len());
+        windows.any(|window| window == wanted).then_some(())
+    });
+    let back = move_to(&bench, &away, &without_number("back", away.index));
+    assert_eq!(back.index, first, "it has its first number back");
+    assert_eq!(PacketSocket::open(&bench.tx).send(&frame, 1001..1002, 0), 1);
+    // Between one look at the counts and the next it looks at its interfaces.
+    let past = |field: &str, least: f64| {
+        let found = capture.wait_event_with("progress", |progress| {
+            progress[field].as_f64().is_some_and(|it| it > least)
+        });
+        found["seconds"].as_f64().expect("a number")
+    };
+    let then = past("seen", (sent + 1) as f64);
+    past("seconds", then);
+
+    let finished = capture.stop();
+    let summary = finished.success();
+    assert!(summary.outcomes["ring_full"] > 0, "{:?}", summary.outcomes);
+    assert_eq!(summary.seen, sent + 2);
 }
 
 #[test]

@@ -169,10 +169,19 @@ impl Capture {
 
     /// Waits for a JSON line on standard output with `"event": <name>`.
     pub fn wait_event(&self, name: &str) -> serde_json::Value {
+        self.wait_event_with(name, |_| true)
+    }
+
+    /// Waits for one that `wanted` accepts.
+    pub fn wait_event_with(
+        &self,
+        name: &str,
+        wanted: impl Fn(&serde_json::Value) -> bool,
+    ) -> serde_json::Value {
         let stdout = self.stdout.as_ref().expect("stdout is ours");
         let parse = |line: &str| serde_json::from_str::<serde_json::Value>(line).ok();
         let found = stdout.wait_for(LIMIT, |line| {
-            parse(line).is_some_and(|event| event["event"] == name)
+            parse(line).is_some_and(|event| event["event"] == name && wanted(&event))
         });
         let line = found.unwrap_or_else(|| panic!("no event {name:?}:\n{}", stdout.so_far()));
         parse(&line).expect("parsed once already")
