@@ -101,6 +101,9 @@ fn what_is_missing_is_named() {
     refuses(&["capture", "-i"], &["--interface"]);
     refuses(&["record"], &["record"]);
     refuses(&["restore", "eth0"], &["eth0"]);
+    refuses(&["gen"], &["--interface"]);
+    refuses(&["gen", "-i", "lo"], &["--rate", "--flat-out"]);
+    refuses(&["gen", "-i", "lo", "--gap", "1"], &["12 byte times"]);
 }
 
 #[test]

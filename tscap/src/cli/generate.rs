@@ -35,9 +35,10 @@ pub struct GenArgs {
     pattern: Option<PatternChoice>,
 
     /// Frame size in bytes, from the Ethernet header to the end of the payload,
-    /// without the frame check sequence. A sweep: 64,512,1500 or 64-1500/100
-    #[arg(long, value_name = "BYTES", default_value = "64", value_parser = units::steps)]
-    size: units::Steps,
+    /// without the frame check sequence [default: the least, 64 with IPv4]. A
+    /// sweep: 64,512,1500 or 64-1500/100
+    #[arg(long, value_name = "BYTES", value_parser = units::steps)]
+    size: Option<units::Steps>,
 
     /// From the end of a frame to the start of the next on a line of --line-rate:
     /// byte times (12), or a duration (10us). A sweep: 12,100,1000 or 1us,10us
@@ -206,7 +207,7 @@ impl GenArgs {
             port: self.dst_port,
         };
         let steps = self
-            .steps()
+            .steps(layout.least_size())
             .and_then(|steps| check_sizes(steps, &layout))
             .map_err(|text| error(ErrorKind::ValueValidation, text))?;
         if steps.len() > 1 && self.count.is_none() && self.duration.is_none() {
@@ -230,7 +231,7 @@ impl GenArgs {
         })))
     }
 
-    fn steps(&self) -> Result<Vec<Step>, String> {
+    fn steps(&self, least_size: u32) -> Result<Vec<Step>, String> {
         if let Some(pattern) = self.pattern {
             let (size, gap) = match pattern {
                 PatternChoice::Voip => Pattern::Voip.size_and_gap(),
@@ -239,7 +240,8 @@ impl GenArgs {
             let pacing = byte_times(LineRate::GIGABIT, size, gap)?;
             return Ok(vec![Step { size, pacing }]);
         }
-        let sizes = &self.size.0;
+        let least = [least_size];
+        let sizes = self.size.as_ref().map_or(&least[..], |sizes| &sizes.0);
         let line = self.line_rate.unwrap_or(LineRate::GIGABIT);
         let pace = |size: u32| -> Result<Vec<Pacing>, String> {
             if let Some(gaps) = &self.gap {
@@ -314,3 +316,6 @@ fn check_sizes(steps: Vec<Step>, layout: &Layout) -> Result<Vec<Step>, String> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests;
