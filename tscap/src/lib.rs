@@ -2,8 +2,8 @@
 //!
 //! Folders: `cli` (arguments to plans), `command` (one runner a command), `xdp`
 //! (load, attach, count), `changes` (what must be given back, and its journal), `ring` (shared memory), `engine` (the converter
-//! thread), `clock` (raw stamps to wall clock), `pcapng` (the file), `sys` (the
-//! operating system). Unsafe code lives in `ring` and `sys` only.
+//! thread), `clock` (raw stamps to wall clock), `pcapng` (the file), `measure`
+//! (loss, order and delay of streams, from a file), `sys` (the operating system). Unsafe code lives in `ring` and `sys` only.
 
 mod causes;
 pub mod changes;
@@ -12,6 +12,7 @@ pub mod clock;
 pub mod command;
 pub mod engine;
 pub mod generator;
+pub mod measure;
 pub mod pcapng;
 #[allow(
     unsafe_code,

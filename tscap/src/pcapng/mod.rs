@@ -8,7 +8,7 @@ mod reader;
 
 pub use custom::{ClockOption, InterfaceOption, PEN, StampOption, StatisticsOption};
 pub use file::{FileWriter, InterfaceInfo, SectionInfo, WriteError};
-pub use reader::{Packet, ReadError, Record, interval_ns, records};
+pub use reader::{Interface, Packet, ReadError, Record, interval_ns, records};
 
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,16 @@
 //! Reads a capture back with what tscap put into it: raw stamps and clock.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
-use pcap_file::Endianness;
 use pcap_file::pcapng::blocks::Block;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
 use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption;
 use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use pcap_file::pcapng::{PcapNgReadError, PcapNgReader};
+use pcap_file::{DataLink, Endianness};
 
 use super::custom::{InterfaceOption, PEN, StatisticsOption};
 use crate::clock::{CounterReport, RawStamp, RealNs};
@@ -24,10 +26,31 @@ pub enum ReadError {
     Option(#[from] serde_json::Error),
 }
 
+impl ReadError {
+    /// Whether the file ends within a block, as that of a killed capture may.
+    pub fn is_torn_end(&self) -> bool {
+        matches!(self, Self::Block(PcapNgReadError::Io(error))
+            if error.kind() == ErrorKind::UnexpectedEof)
+    }
+}
+
+/// One interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name, if the file has it.
+    pub name: Option<String>,
+    /// What its frames begin with.
+    pub linktype: DataLink,
+    /// Step of its stamps, ns; 1 if they are finer.
+    pub resolution_ns: u64,
+    /// How its frames were taken; `None` if another program wrote it.
+    pub tscap: Option<InterfaceOption>,
+}
+
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Index of its interface in the section.
+    /// Index of its interface in the file.
     pub interface: u32,
     /// Its time in the file.
     pub time: RealNs,
@@ -43,46 +66,54 @@ pub struct Packet {
 /// What a capture holds, in the file's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// An interface; `None` if another program wrote it.
-    Interface(Option<InterfaceOption>),
+    /// An interface: they are numbered from 0 on, also in a file of several
+    /// sections.
+    Interface(Interface),
     /// A frame.
     Packet(Packet),
     /// Statistics with counts and clock of the interface with this index.
     Statistics(u32, Box<StatisticsOption>),
 }
 
-/// The records of a capture.
+/// The records of a capture: enhanced packets, which is what every program of
+/// today writes, descriptions and statistics of interfaces.
 pub fn records<R: Read>(
     from: R,
 ) -> Result<impl Iterator<Item = Result<Record, ReadError>>, ReadError> {
     let mut reader = PcapNgReader::new(from)?;
+    let mut first_interface = 0;
     Ok(std::iter::from_fn(move || {
         loop {
-            let endianness = reader.section().endianness;
-            match reader.next_block()? {
+            let interfaces = reader.interfaces().len() as u32;
+            let record = match reader.next_block()? {
                 Err(error) => return Some(Err(error.into())),
-                Ok((block, _)) => match record(&block, endianness) {
-                    Ok(None) => {}
-                    Ok(Some(record)) => return Some(Ok(record)),
-                    Err(error) => return Some(Err(error)),
-                },
+                Ok((Block::SectionHeader(_), _)) => {
+                    first_interface += interfaces;
+                    continue;
+                }
+                Ok((block, state)) => record(&block, state.endianness(), first_interface),
+            };
+            if let Some(record) = record.transpose() {
+                return Some(record);
             }
         }
     }))
 }
 
-fn record(block: &Block<'_>, endianness: Endianness) -> Result<Option<Record>, ReadError> {
+fn record(
+    block: &Block<'_>,
+    endianness: Endianness,
+    first_interface: u32,
+) -> Result<Option<Record>, ReadError> {
     Ok(match block {
         Block::InterfaceDescription(description) => {
-            let ours = description.options.iter().find_map(|option| match option {
-                InterfaceDescriptionOption::Common(common) => json(common),
-                _ => None,
-            });
-            Some(Record::Interface(
-                ours.map(serde_json::from_str).transpose()?,
-            ))
+            Some(Record::Interface(interface(description)?))
         }
-        Block::EnhancedPacket(packet) => Some(Record::Packet(self::packet(packet, endianness))),
+        Block::EnhancedPacket(block) => {
+            let mut packet = packet(block, endianness);
+            packet.interface += first_interface;
+            Some(Record::Packet(packet))
+        }
         Block::InterfaceStatistics(statistics) => {
             let ours = statistics.options.iter().find_map(|option| match option {
                 InterfaceStatisticsOption::Common(common) => json(common),
@@ -90,13 +121,32 @@ fn record(block: &Block<'_>, endianness: Endianness) -> Result<Option<Record>, R
             });
             match ours {
                 Some(ours) => Some(Record::Statistics(
-                    statistics.interface_id,
+                    first_interface + statistics.interface_id,
                     Box::new(serde_json::from_str(ours)?),
                 )),
                 None => None,
             }
         }
         _ => None,
+    })
+}
+
+fn interface(description: &InterfaceDescriptionBlock<'_>) -> Result<Interface, ReadError> {
+    let mut name = None;
+    let mut tscap = None;
+    for option in &description.options {
+        match option {
+            InterfaceDescriptionOption::IfName(given) => name = Some(given.to_string()),
+            InterfaceDescriptionOption::Common(common) => tscap = tscap.or(json(common)),
+            _ => {}
+        }
+    }
+    let step = description.ts_resolution().decode_timestamp(1);
+    Ok(Interface {
+        name,
+        linktype: description.linktype,
+        resolution_ns: u64::try_from(step.as_nanos()).map_or(u64::MAX, |ns| ns.max(1)),
+        tscap: tscap.map(serde_json::from_str).transpose()?,
     })
 }
 

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use pcap_file::pcapng::PcapNgReader;
 use pcap_file::pcapng::blocks::Block;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionOption as Idb, InterfaceTsResolution,
+    InterfaceDescriptionBlock, InterfaceDescriptionOption as Idb, InterfaceTsResolution,
 };
 use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption as Isb;
 use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;
+use pcap_file::pcapng::{PcapNgReader, PcapNgWriter};
+use pcap_file::{DataLink, Endianness};
 
 use super::*;
 use crate::clock::{CrossTimestamp, MonoNs, RealNs, StampSource, TaiNs, Tracker};
@@ -223,9 +225,54 @@ fn a_forced_tsc_is_marked_in_the_file() {
     let mut forced = interface("eth0");
     forced.tscap.stamp.forced = Some("the TSC is not invariant".into());
     let bytes = writer(&[forced.clone()]).take();
-    let Record::Interface(Some(read)) = records(&bytes[..]).unwrap().next().unwrap().unwrap()
-    else {
-        panic!("an interface of ours");
+    assert_eq!(
+        read(&bytes),
+        [Record::Interface(Interface {
+            name: Some("eth0".into()),
+            linktype: DataLink::ETHERNET,
+            resolution_ns: 1,
+            tscap: Some(forced.tscap),
+        })]
+    );
+}
+
+fn read(bytes: &[u8]) -> Vec<Record> {
+    let records = records(bytes).unwrap();
+    records.map(|record| record.unwrap()).collect()
+}
+
+#[test]
+fn interfaces_are_numbered_over_all_sections() {
+    let mut file = writer(&[interface("eth0"), interface("eth1")]).take();
+    let mut other = PcapNgWriter::with_endianness(Vec::new(), Endianness::Big).unwrap();
+    other
+        .write_pcapng_block(InterfaceDescriptionBlock::new(DataLink::RAW, 64))
+        .unwrap();
+    let packet = EnhancedPacketBlock {
+        timestamp: RealNs(EPOCH).since_epoch(),
+        ..EnhancedPacketBlock::default()
     };
-    assert_eq!(read, forced.tscap);
+    other.write_pcapng_block(packet).unwrap();
+    file.extend(other.get_ref());
+    let read = read(&file);
+    assert_eq!(
+        read[2..],
+        [
+            Record::Interface(Interface {
+                name: None,
+                linktype: DataLink::RAW,
+                resolution_ns: 1_000,
+                tscap: None,
+            }),
+            Record::Packet(Packet {
+                interface: 2,
+                time: RealNs(EPOCH),
+                raw: None,
+                origlen: 0,
+                data: Vec::new(),
+            }),
+        ]
+    );
+    let torn = records(&file[..file.len() - 1]).unwrap().last().unwrap();
+    assert!(torn.unwrap_err().is_torn_end());
 }

@@ -1,0 +1,26 @@
+//! What came through of the streams of `tscap gen`: loss, duplication,
+//! reordering and delay, from captured frames. Pure: nothing here touches the
+//! system.
+//!
+//! [`read`] does it for a capture file; [`Streams`] for frames from anywhere.
+
+mod capture;
+mod delay;
+mod distribution;
+mod frame;
+#[cfg(test)]
+mod made;
+mod receive_clock;
+mod report;
+mod sequence;
+mod streams;
+mod text;
+
+pub use capture::{CaptureError, read};
+pub use delay::{DelayReport, IntervalSources};
+pub use distribution::Summary;
+pub use frame::{Checksum, Content, Malformed, content};
+pub use receive_clock::{DelayBasis, ReceiveClock};
+pub use report::{Counts, InterfaceReport, StreamId, StreamReport, StreamSummary};
+pub use sequence::{Loss, Reordering};
+pub use streams::{Sent, Source, Streams};

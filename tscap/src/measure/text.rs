@@ -1,0 +1,220 @@
+//! What came through, as text.
+
+use std::fmt;
+
+use super::delay::IntervalSources;
+use super::distribution::Summary;
+use super::receive_clock::DelayBasis;
+use super::report::{Counts, InterfaceReport, StreamReport, StreamSummary};
+
+/// So many streams of an interface are printed; JSON has all.
+const MOST_STREAMS: usize = 16;
+
+impl fmt::Display for StreamReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for interface in &self.interfaces {
+            write!(f, "{interface}")?;
+        }
+        self.warnings
+            .iter()
+            .try_for_each(|warning| writeln!(f, "warning: {warning}"))
+    }
+}
+
+impl fmt::Display for InterfaceReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name.as_deref().unwrap_or("(unnamed interface)");
+        writeln!(f, "{name}: {}", self.counts)?;
+        for stream in self.streams.iter().take(MOST_STREAMS) {
+            write!(f, "{stream}")?;
+        }
+        if self.streams.len() > MOST_STREAMS {
+            let more = self.streams.len() - MOST_STREAMS;
+            let lost: u64 = self.streams.iter().map(|stream| stream.loss.lost).sum();
+            writeln!(
+                f,
+                "and {more} more streams (--json has all); lost in all of them: {lost}"
+            )?;
+        }
+        if self.streams.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "{}", self.delay_basis)?;
+        if self.stamp_resolution_ns > 1 {
+            writeln!(
+                f,
+                "the file's stamps have steps of {} ns",
+                self.stamp_resolution_ns
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} frames = {} of streams + {} others + {} malformed",
+            self.frames, self.streams, self.others, self.malformed
+        )?;
+        let details = [
+            (self.cut, "cut before the stream header"),
+            (self.length_wrong, "with wrong lengths"),
+            (self.checksum_wrong, "with a wrong UDP checksum"),
+            (self.port_wrong, "from the port of another flow"),
+            (self.checksum_absent, "of streams without a UDP checksum"),
+            (
+                self.checksum_unknown,
+                "of streams too short to check the UDP checksum",
+            ),
+        ];
+        let details: Vec<String> = details
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        match details.is_empty() {
+            true => Ok(()),
+            false => write!(f, " ({})", details.join(", ")),
+        }
+    }
+}
+
+impl fmt::Display for StreamSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (loss, reordering) = (&self.loss, &self.reordering);
+        write!(f, "run {} flow {}: ", self.id.run, self.id.flow)?;
+        if let Some(sent) = loss.sent {
+            write!(f, "{sent} sent, ")?;
+        }
+        write!(
+            f,
+            "{} received, {} distinct, {} lost",
+            loss.received, loss.distinct, loss.lost
+        )?;
+        if loss.lost > 0 {
+            let of = (loss.lost + loss.distinct - loss.beyond_sent) as f64;
+            let percent = 100.0 * loss.lost as f64 / of;
+            write!(
+                f,
+                " ({percent:.3} %, {} periods, the longest of {})",
+                loss.loss_periods, loss.longest_loss
+            )?;
+        }
+        write!(f, ", {} reordered", reordering.reordered)?;
+        if let Some(extent) = &reordering.extent {
+            let at_least = if reordering.extents_cut > 0 {
+                "at least "
+            } else {
+                ""
+            };
+            write!(f, " (extent up to {at_least}{})", extent.max)?;
+        }
+        writeln!(f)?;
+        if loss.beyond_sent > 0 {
+            writeln!(
+                f,
+                "  {} frames came with numbers beyond those sent",
+                loss.beyond_sent
+            )?;
+        }
+        let rows = [
+            ("path delay", &self.delay.path_ns),
+            ("delay variation", &self.delay.variation_ns),
+            (
+                "|inter-arrival − inter-send|",
+                &self.delay.interval_error_ns,
+            ),
+        ];
+        if rows.iter().all(|(_, summary)| summary.is_none()) {
+            return Ok(());
+        }
+        write!(f, "  {:<28}", "ns")?;
+        for column in [
+            "n", "min", "p50", "p90", "p99", "p99.9", "max", "mean", "sd",
+        ] {
+            write!(f, " {column:>9}")?;
+        }
+        writeln!(f)?;
+        for (name, summary) in rows {
+            if let Some(summary) = summary {
+                writeln!(f, "  {name:<28}{}", Row(summary))?;
+            }
+        }
+        if let Some(path) = self.delay.path_ns.as_ref().filter(|path| path.negative > 0) {
+            writeln!(
+                f,
+                "  {} path delays are negative: the clocks of sender and receiver disagree",
+                path.negative
+            )?;
+        }
+        match self.delay.intervals {
+            IntervalSources {
+                tsc_pairs: 0,
+                stamp_pairs: 0,
+            } => Ok(()),
+            IntervalSources { tsc_pairs: 0, .. } => {
+                writeln!(
+                    f,
+                    "  intervals: from the file's stamps and the sender's CLOCK_TAI"
+                )
+            }
+            IntervalSources { stamp_pairs: 0, .. } => {
+                writeln!(f, "  intervals: p̂·ΔN of the TSC on both sides")
+            }
+            IntervalSources {
+                tsc_pairs,
+                stamp_pairs,
+            } => writeln!(
+                f,
+                "  intervals: {tsc_pairs} p̂·ΔN of the TSC on both sides, {stamp_pairs} from the \
+                 file's stamps and the sender's CLOCK_TAI"
+            ),
+        }
+    }
+}
+
+struct Row<'a>(&'a Summary);
+
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(summary) = self;
+        write!(f, " {:>9} {:>9}", summary.n, summary.min)?;
+        for quantile in [summary.p50, summary.p90, summary.p99, summary.p99_9] {
+            match quantile {
+                Some(quantile) => write!(f, " {quantile:>9}")?,
+                None => write!(f, " {:>9}", "-")?,
+            }
+        }
+        write!(
+            f,
+            " {:>9} {:>9.1} {:>9.1}",
+            summary.max, summary.mean, summary.sd
+        )
+    }
+}
+
+impl fmt::Display for DelayBasis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Clocks {
+                host_bound_ns,
+                utc_bound_ns,
+                ..
+            } => {
+                write!(
+                    f,
+                    "path delay: from the sender's reading of CLOCK_TAI, before the frame leaves, \
+                     to the stamp in XDP;\n  the clocks' part ±{host_bound_ns} ns on one host; \
+                     from another host also the difference of the hosts' clocks"
+                )?;
+                match utc_bound_ns {
+                    Some(bound) => write!(f, " (this one's to UTC: ±{bound} ns)"),
+                    None => write!(f, " (this one's is unsynchronised: no bound)"),
+                }
+            }
+            Self::Unavailable { why } => write!(f, "path delay: not available ({why})"),
+        }
+    }
+}
