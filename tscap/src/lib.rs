@@ -3,7 +3,8 @@
 //! Folders: `cli` (arguments to plans), `command` (one runner a command), `xdp`
 //! (load, attach, count), `changes` (what must be given back, and its journal), `ring` (shared memory), `engine` (the converter
 //! thread), `clock` (raw stamps to wall clock), `pcapng` (the file), `measure`
-//! (loss, order and delay of streams, from a file), `sys` (the operating system). Unsafe code lives in `ring` and `sys` only.
+//! (loss, order and delay of streams, from a file), `sys` (the operating system).
+//! Unsafe code lives in `ring` and `sys` only.
 
 mod causes;
 pub mod changes;

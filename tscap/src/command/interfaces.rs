@@ -1,7 +1,6 @@
 //! `tscap capture -D`.
 
-use std::io::{self, Write};
-
+use super::print::print;
 use super::{Exit, Failure, Hint};
 use crate::sys::{ethtool, netdev};
 
@@ -22,10 +21,5 @@ pub(super) fn list() -> Result<Exit, Failure> {
         }
         text += &format!("{}.{} [{}]\n", link.index, link.name, notes.join(", "));
     }
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(error).trying("cannot write to standard output")
-        }
-        _ => Ok(Exit::Success),
-    }
+    print(&text)
 }

@@ -7,8 +7,10 @@ pub mod generate;
 mod interfaces;
 mod lines;
 mod numbers;
+mod print;
 mod restore;
 mod signals;
+mod streams;
 
 pub use failure::{Exit, Failure, Hint};
 
@@ -20,7 +22,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::ListInterfaces => interfaces::list(),
         Plan::Capture(plan) => capture::run(&plan),
         Plan::Generate(plan) => generate::run(&plan),
-        Plan::ReadStreams { file, json } => unreachable!("{file:?} {json}"),
+        Plan::ReadStreams { file, json } => streams::run(&file, json),
         Plan::Restore => restore::run(),
     }
 }

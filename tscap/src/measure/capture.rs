@@ -53,6 +53,7 @@ pub fn read<R: Read + Seek>(file: &mut R, sent: &Sent) -> Result<StreamReport, C
         }
     })?;
     let mut report = streams.report(sent);
+    report.is_whole = end.is_none();
     warnings.extend(end.map(broken_off));
     warnings.extend(report.interfaces.iter().filter_map(changed_offset));
     report.warnings = warnings;

@@ -16,6 +16,8 @@ pub struct StreamReport {
     pub v: u32,
     /// Each interface, in the file's order.
     pub interfaces: Vec<InterfaceReport>,
+    /// Whether the whole file could be read; why not stands in the warnings.
+    pub is_whole: bool,
     /// What to know before believing the figures.
     pub warnings: Vec<String>,
 }
@@ -90,10 +92,9 @@ pub struct StreamSummary {
 }
 
 impl StreamReport {
-    /// Whether it has no stream.
-    pub fn is_empty(&self) -> bool {
-        self.interfaces
-            .iter()
-            .all(|interface| interface.streams.is_empty())
+    /// Whether there is any stream.
+    pub fn has_streams(&self) -> bool {
+        let mut interfaces = self.interfaces.iter();
+        interfaces.any(|interface| !interface.streams.is_empty())
     }
 }

@@ -90,6 +90,7 @@ impl Streams {
         StreamReport {
             v: VERSION,
             interfaces: interfaces.map(|interface| interface.report(sent)).collect(),
+            is_whole: true,
             warnings: Vec::new(),
         }
     }

@@ -98,7 +98,7 @@ impl fmt::Display for StreamSummary {
             let percent = 100.0 * loss.lost as f64 / of;
             write!(
                 f,
-                " ({percent:.3} %, {} periods, the longest of {})",
+                " ({percent:.3} %; loss periods: {}, longest: {})",
                 loss.loss_periods, loss.longest_loss
             )?;
         }

@@ -76,28 +76,42 @@ pub enum Record {
 }
 
 /// The records of a capture: enhanced packets, which is what every program of
-/// today writes, descriptions and statistics of interfaces.
+/// today writes, descriptions and statistics of interfaces. They end with the
+/// first error.
 pub fn records<R: Read>(
     from: R,
 ) -> Result<impl Iterator<Item = Result<Record, ReadError>>, ReadError> {
     let mut reader = PcapNgReader::new(from)?;
     let mut first_interface = 0;
+    let mut is_broken = false;
     Ok(std::iter::from_fn(move || {
-        loop {
-            let interfaces = reader.interfaces().len() as u32;
-            let record = match reader.next_block()? {
-                Err(error) => return Some(Err(error.into())),
-                Ok((Block::SectionHeader(_), _)) => {
-                    first_interface += interfaces;
-                    continue;
-                }
-                Ok((block, state)) => record(&block, state.endianness(), first_interface),
-            };
-            if let Some(record) = record.transpose() {
-                return Some(record);
-            }
+        if is_broken {
+            return None;
         }
+        let record = next_record(&mut reader, &mut first_interface);
+        is_broken = matches!(record, Some(Err(_)));
+        record
     }))
+}
+
+fn next_record<R: Read>(
+    reader: &mut PcapNgReader<R>,
+    first_interface: &mut u32,
+) -> Option<Result<Record, ReadError>> {
+    loop {
+        let interfaces = reader.interfaces().len() as u32;
+        let record = match reader.next_block()? {
+            Err(error) => return Some(Err(error.into())),
+            Ok((Block::SectionHeader(_), _)) => {
+                *first_interface += interfaces;
+                continue;
+            }
+            Ok((block, state)) => record(&block, state.endianness(), *first_interface),
+        };
+        if let Some(record) = record.transpose() {
+            return Some(record);
+        }
+    }
 }
 
 fn record(

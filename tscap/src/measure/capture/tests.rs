@@ -1,1 +1,420 @@
+//! Capture files made by the pcap-file crate.
 
+use std::borrow::Cow;
+use std::io::Cursor;
+
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::custom::{CustomBinaryOption, CustomUtf8Option};
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption, InterfaceTsResolution,
+};
+use pcap_file::pcapng::blocks::interface_statistics::{
+    InterfaceStatisticsBlock, InterfaceStatisticsOption,
+};
+use pcap_file::pcapng::blocks::opt_common::CommonOption;
+use tscap_common::stream::{STAMP_MASK, StreamHeader};
+
+use super::*;
+use crate::clock::{Bounds, CounterReport, MonoNs, NsPerCycle, RealNs, Segment, StampSource};
+use crate::engine::{Outcomes, StampOrder};
+use crate::measure::made::{Made, header};
+use crate::measure::{Counts, StreamId, StreamSummary};
+use crate::pcapng::{ClockOption, InterfaceOption, PEN, StampOption, StatisticsOption};
+
+const NOW: u64 = 1_800_000_000_000_000_000;
+const S: u64 = 1_000_000_000;
+/// What the host's TAI is ahead of its REALTIME.
+const TAI_OFFSET_S: i64 = 37;
+
+struct Capture(PcapNgWriter<Vec<u8>>);
+
+impl Capture {
+    fn new() -> Self {
+        Self(PcapNgWriter::new(Vec::new()).unwrap())
+    }
+
+    /// Of tscap, with one Ethernet interface.
+    fn ours() -> Self {
+        let mut capture = Self::new();
+        capture.our_interface("vb");
+        capture
+    }
+
+    fn our_interface(&mut self, name: &str) {
+        let tscap = InterfaceOption::new("native", StampSource::Ktime, Default::default());
+        self.interface(
+            DataLink::ETHERNET,
+            vec![
+                InterfaceDescriptionOption::IfName(name.to_owned().into()),
+                InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO),
+                InterfaceDescriptionOption::Common(json(&tscap)),
+            ],
+        );
+    }
+
+    fn interface(&mut self, linktype: DataLink, options: Vec<InterfaceDescriptionOption<'_>>) {
+        let mut block = InterfaceDescriptionBlock::new(linktype, 0);
+        block.options = options;
+        self.0.write_pcapng_block(block).unwrap();
+    }
+
+    fn packet(
+        &mut self,
+        interface_id: u32,
+        time: u64,
+        frame: &[u8],
+        snaplen: usize,
+        raw: Option<u64>,
+    ) {
+        let raw = raw.map(|raw| {
+            EnhancedPacketOption::Common(CommonOption::CustomBinaryCopiable(CustomBinaryOption {
+                pen: PEN,
+                value: Cow::Owned(raw.to_ne_bytes().to_vec()),
+            }))
+        });
+        let block = EnhancedPacketBlock {
+            interface_id,
+            timestamp: RealNs(time).since_epoch(),
+            original_len: frame.len() as u32,
+            data: Cow::Borrowed(&frame[..snaplen.min(frame.len())]),
+            options: raw.into_iter().collect(),
+        };
+        self.0.write_pcapng_block(block).unwrap();
+    }
+
+    /// Frame `seq` of flow 0, sent at `NOW` + `sent` and received `delay` later.
+    fn stream(&mut self, made: Made, seq: u32, sent: u64, delay: i64) {
+        let frame = made.frame(&stream(seq, sent));
+        let received = (NOW + sent).wrapping_add_signed(delay);
+        self.packet(0, received, &frame, usize::MAX, None);
+    }
+
+    fn statistics(&mut self, interface_id: u32, source: StampSource, tai_offsets_s: &[i64]) {
+        let segment = |(from, tai_offset_s): (usize, &i64)| Segment {
+            after: None,
+            from: MonoNs(from as u64 * S),
+            until: MonoNs(from as u64 * S),
+            mono_to_real: Bounds {
+                low: NOW as i64,
+                high: NOW as i64,
+            },
+            tai_offset_s: *tai_offset_s,
+            step_ns: 0,
+            samples: 1,
+        };
+        let clock = ClockOption {
+            stamp: StampOption::new(source),
+            counter: Some(CounterReport {
+                ns_per_cycle_2_58: NsPerCycle(1 << 57),
+                rate_bound_ppb: 1,
+            }),
+            host_bound_ns: 20,
+            utc_bound_ns: None,
+            order: StampOrder::default(),
+            segments: tai_offsets_s.iter().enumerate().map(segment).collect(),
+            samples: Vec::new(),
+        };
+        let option = StatisticsOption::new(Outcomes::default(), clock, None);
+        let block = InterfaceStatisticsBlock {
+            interface_id,
+            timestamp: RealNs(NOW).since_epoch(),
+            options: vec![InterfaceStatisticsOption::Common(json(&option))],
+        };
+        self.0.write_pcapng_block(block).unwrap();
+    }
+
+    fn read(self, sent: &Sent) -> StreamReport {
+        read(&mut Cursor::new(self.0.into_inner()), sent).unwrap()
+    }
+
+    /// The only stream of the only interface.
+    fn only_stream(self) -> StreamSummary {
+        let mut report = self.read(&Sent::new());
+        assert_eq!(report.warnings, [""; 0]);
+        let mut streams = report.interfaces.remove(0).streams;
+        assert_eq!(streams.len(), 1);
+        streams.remove(0)
+    }
+}
+
+fn stream(seq: u32, sent: u64) -> StreamHeader {
+    StreamHeader {
+        tai: (NOW + sent + TAI_OFFSET_S as u64 * S) & STAMP_MASK,
+        ..header(0, seq)
+    }
+}
+
+fn json(option: &impl serde::Serialize) -> CommonOption<'static> {
+    CommonOption::CustomUtf8Copiable(CustomUtf8Option {
+        pen: PEN,
+        value: Cow::Owned(serde_json::to_string(option).unwrap()),
+    })
+}
+
+fn sent(frames: &[(u16, u64)]) -> Sent {
+    let id = |flow| StreamId { run: 0x1234, flow };
+    frames
+        .iter()
+        .map(|(flow, frames)| (id(*flow), *frames))
+        .collect()
+}
+
+#[test]
+fn every_figure_of_a_stream() {
+    let mut capture = Capture::ours();
+    // 2 comes after 3 and 4; 3 twice; 5 and 6 are lost, and 9 at the end.
+    for (seq, delay) in [
+        (0, 200),
+        (1, 230),
+        (3, 210),
+        (4, 190),
+        (2, 9_000),
+        (3, 9_500),
+        (7, 200),
+        (8, 205),
+    ] {
+        capture.stream(Made::V4, seq, u64::from(seq) * 10_000, delay);
+    }
+    capture.packet(0, NOW, &[0; 60], 60, None);
+    capture.packet(0, NOW, &Made::V4.frame(&stream(9, 0)), 50, None);
+    capture.statistics(0, StampSource::Ktime, &[TAI_OFFSET_S]);
+    let report = capture.read(&sent(&[(0, 10)]));
+    let interface = &report.interfaces[0];
+    assert_eq!(
+        interface.counts,
+        Counts {
+            frames: 10,
+            streams: 8,
+            others: 1,
+            malformed: 1,
+            checksum_right: 8,
+            cut: 1,
+            ..Counts::default()
+        }
+    );
+    assert_eq!(
+        interface.delay_basis,
+        DelayBasis::Clocks {
+            tai_offsets_s: vec![TAI_OFFSET_S],
+            host_bound_ns: 20,
+            utc_bound_ns: None
+        }
+    );
+    let stream = &interface.streams[0];
+    assert_eq!((stream.id.run, stream.id.flow), (0x1234, 0));
+    let loss = &stream.loss;
+    assert_eq!((loss.received, loss.distinct, loss.duplicates), (8, 7, 1));
+    assert_eq!((loss.sent, loss.lost, loss.longest_loss), (Some(10), 3, 2));
+    assert_eq!(stream.reordering.reordered, 1);
+    assert_eq!(stream.reordering.extent.as_ref().unwrap().max, 2);
+    let path = stream.delay.path_ns.as_ref().unwrap();
+    assert_eq!(
+        (path.n, path.min, path.max, path.negative),
+        (7, 190, 9_000, 0)
+    );
+    let variation = stream.delay.variation_ns.as_ref().unwrap();
+    assert_eq!((variation.n, variation.min, variation.max), (3, -20, 30));
+}
+
+#[test]
+fn a_whole_run_reads_well() {
+    let mut capture = Capture::ours();
+    for seq in 0..1_000 {
+        capture.stream(
+            Made::V4,
+            seq,
+            u64::from(seq) * 10_000,
+            200 + i64::from(seq % 10),
+        );
+    }
+    capture.stream(Made::V4, 1_001, 10_010_000, -5);
+    capture.statistics(0, StampSource::Ktime, &[TAI_OFFSET_S]);
+    let report = capture.read(&sent(&[(0, 1_002)]));
+    assert_eq!(
+        report.to_string(),
+        "\
+vb: 1001 frames = 1001 of streams + 0 others + 0 malformed
+run 4660 flow 0: 1002 sent, 1001 received, 1001 distinct, 1 lost (0.100 %; loss periods: 1, longest: 1), 0 reordered
+  ns                                   n       min       p50       p90       p99     p99.9       max      mean        sd
+  path delay                        1001        -5       204       208       209         -       209     204.3       7.2
+  delay variation                    999        -9         1         1         -         -         1       0.0       3.0
+  |inter-arrival − inter-send|       999         1         1         1         -         -         9       1.8       2.4
+  1 path delays are negative: the clocks of sender and receiver disagree
+  intervals: from the file's stamps and the sender's CLOCK_TAI
+path delay: from the sender's reading of CLOCK_TAI, before the frame leaves, to the stamp in XDP;
+  the clocks' part ±20 ns on one host; from another host also the difference of the hosts' clocks (this one's is unsynchronised: no bound)
+"
+    );
+    let json = serde_json::to_string(&report).unwrap();
+    let read: StreamReport = serde_json::from_str(&json).unwrap();
+    assert_eq!(read.to_string(), report.to_string());
+    assert!(json.starts_with(r#"{"v":1,"#), "{json}");
+}
+
+#[test]
+fn the_snaplen_decides_what_can_be_told() {
+    for (made, snaplen, is_enough) in [
+        (Made::V4, 64, true),
+        (Made::V6, 64, false),
+        (Made::TaggedV6, 64, false),
+        (Made::TaggedV6, 96, true),
+    ] {
+        let mut capture = Capture::ours();
+        for seq in 0..3 {
+            capture.packet(0, NOW, &made.frame(&stream(seq, 0)), snaplen, None);
+        }
+        let counts = capture.read(&Sent::new()).interfaces[0].counts;
+        let expected = if is_enough { (3, 3, 0) } else { (0, 0, 3) };
+        assert_eq!(
+            (counts.streams, counts.checksum_unknown, counts.cut),
+            expected
+        );
+    }
+}
+
+#[test]
+fn interfaces_are_kept_apart() {
+    let mut capture = Capture::ours();
+    capture.our_interface("vc");
+    capture.stream(Made::V4, 0, 0, 100);
+    capture.stream(Made::V4, 1, 0, 100);
+    capture.packet(1, NOW, &Made::V4.frame(&stream(0, 0)), usize::MAX, None);
+    capture.packet(1, NOW, &Made::V4.frame(&header(3, 0)), usize::MAX, None);
+    capture.statistics(1, StampSource::Ktime, &[TAI_OFFSET_S]);
+    // Nothing came of flow 1; of another run, nothing anywhere.
+    let mut sent = sent(&[(0, 2), (1, 2), (3, 1)]);
+    sent.insert(StreamId { run: 1, flow: 0 }, 5);
+    let report = capture.read(&sent);
+    let lost = |interface: usize| -> Vec<(u16, u16, u64)> {
+        let streams = report.interfaces[interface].streams.iter();
+        streams
+            .map(|stream| (stream.id.run, stream.id.flow, stream.loss.lost))
+            .collect()
+    };
+    let run = 0x1234;
+    assert_eq!(lost(0), [(1, 0, 5), (run, 0, 0), (run, 1, 2), (run, 3, 1)]);
+    assert_eq!(lost(1), [(1, 0, 5), (run, 0, 1), (run, 1, 2), (run, 3, 0)]);
+    let [first, second] = &report.interfaces[..] else {
+        panic!("two interfaces");
+    };
+    assert_eq!(
+        (first.name.as_deref(), second.name.as_deref()),
+        (Some("vb"), Some("vc"))
+    );
+    assert!(
+        matches!(&first.delay_basis, DelayBasis::Unavailable { why } if why.contains("killed"))
+    );
+    assert!(second.streams[1].delay.path_ns.is_some());
+}
+
+#[test]
+fn the_file_of_another_program_has_no_path_delay() {
+    let mut capture = Capture::new();
+    capture.interface(DataLink::ETHERNET, Vec::new());
+    capture.stream(Made::V4, 0, 0, 5_000);
+    capture.stream(Made::V4, 1, 10_000, 7_000);
+    let report = capture.read(&Sent::new());
+    let interface = &report.interfaces[0];
+    assert_eq!(interface.stamp_resolution_ns, 1_000);
+    assert!(
+        matches!(&interface.delay_basis, DelayBasis::Unavailable { why } if why.contains("not a file of tscap"))
+    );
+    let delay = &interface.streams[0].delay;
+    assert_eq!(delay.path_ns, None);
+    assert_eq!(delay.variation_ns.as_ref().unwrap().max, 2_000);
+    let text = report.to_string();
+    assert!(
+        text.contains("path delay: not available (not a file of tscap"),
+        "{text}"
+    );
+    assert!(text.contains("steps of 1000 ns"), "{text}");
+}
+
+#[test]
+fn frames_that_are_not_ethernet_are_others() {
+    let mut capture = Capture::new();
+    capture.interface(DataLink::RAW, Vec::new());
+    capture.stream(Made::V4, 0, 0, 0);
+    let report = capture.read(&Sent::new());
+    assert_eq!(report.interfaces[0].counts.others, 1);
+    assert_eq!(report.warnings.len(), 1);
+    assert!(report.warnings[0].contains("not Ethernet"));
+}
+
+#[test]
+fn a_torn_or_broken_file_is_read_up_to_there() {
+    let mut capture = Capture::ours();
+    capture.stream(Made::V4, 0, 0, 100);
+    let whole = capture.0.get_ref().len();
+    capture.stream(Made::V4, 1, 0, 100);
+    let bytes = capture.0.into_inner();
+    for end in whole + 1..bytes.len() {
+        let report = read(&mut Cursor::new(&bytes[..end]), &Sent::new()).unwrap();
+        assert_eq!(report.interfaces[0].counts.streams, 1);
+        assert!(!report.is_whole);
+        assert!(
+            report.warnings[0].contains("killed"),
+            "{:?}",
+            report.warnings
+        );
+    }
+    let mut broken = bytes.clone();
+    broken[whole + 4] = 1;
+    let report = read(&mut Cursor::new(&broken), &Sent::new()).unwrap();
+    assert_eq!(report.interfaces[0].counts.streams, 1);
+    assert!(
+        report.warnings[0].contains("broken"),
+        "{:?}",
+        report.warnings
+    );
+    let report = read(&mut Cursor::new(&bytes), &Sent::new()).unwrap();
+    assert_eq!((report.is_whole, report.warnings.len()), (true, 0));
+}
+
+#[test]
+fn a_changed_offset_of_tai_is_warned_of() {
+    let mut capture = Capture::ours();
+    // From one second on TAI is right; before, it was REALTIME.
+    let before = StreamHeader {
+        tai: NOW & STAMP_MASK,
+        ..header(0, 0)
+    };
+    capture.packet(0, NOW + 100, &Made::V4.frame(&before), usize::MAX, None);
+    capture.stream(Made::V4, 1, 2 * S, 150);
+    capture.statistics(0, StampSource::Ktime, &[0, TAI_OFFSET_S]);
+    let report = capture.read(&Sent::new());
+    let path = report.interfaces[0].streams[0]
+        .delay
+        .path_ns
+        .clone()
+        .unwrap();
+    assert_eq!((path.min, path.max), (100, 150));
+    assert!(
+        report.warnings[0].contains("was changed"),
+        "{:?}",
+        report.warnings
+    );
+}
+
+#[test]
+fn raw_tsc_stamps_give_the_intervals() {
+    for (source, tsc_pairs) in [(StampSource::Tsc, 1), (StampSource::Ktime, 0)] {
+        let mut capture = Capture::ours();
+        for (seq, cycles, delay) in [(0, 0, 400), (1, 20_000, 460)] {
+            let sent = StreamHeader {
+                tsc: 1_000_000 + cycles,
+                ..stream(seq, cycles / 2)
+            };
+            let raw = 1_000_000 + cycles + delay;
+            // The wall clock was slewed by 5 ns.
+            let time = NOW + cycles / 2 + delay / 2 + u64::from(seq) * 5;
+            capture.packet(0, time, &Made::V4.frame(&sent), usize::MAX, Some(raw));
+        }
+        capture.statistics(0, source, &[TAI_OFFSET_S]);
+        let delay = capture.only_stream().delay;
+        assert_eq!(delay.intervals.tsc_pairs, tsc_pairs);
+        let expected = if tsc_pairs == 1 { 30 } else { 35 };
+        assert_eq!(delay.interval_error_ns.unwrap().max, expected);
+    }
+}

@@ -1,0 +1,117 @@
+//! `tscap gen --read`: what came through.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::print::print;
+use super::{Exit, Failure, Hint};
+use crate::measure::{CaptureError, Sent, StreamReport, read};
+
+/// Reads a capture and prints what came through of the streams in it; with
+/// [`Exit::Fault`] if only a part of the file can be read.
+pub(super) fn run(path: &Path, json: bool) -> Result<Exit, Failure> {
+    let report = report(path)?;
+    print(&if json {
+        let json = serde_json::to_string(&report).expect("plain structs always serialise");
+        json + "\n"
+    } else {
+        report.to_string()
+    })?;
+    Ok(match report.is_whole {
+        true => Exit::Success,
+        false => Exit::Fault,
+    })
+}
+
+fn report(path: &Path) -> Result<StreamReport, Failure> {
+    let name = path.display();
+    let mut file = File::open(path).trying(format!("cannot open {name}"))?;
+    let report = match read(&mut file, &Sent::new()) {
+        Err(error) => {
+            let hint = match error {
+                CaptureError::NotPcapng(_) => {
+                    "tscap reads pcapng: `editcap -F pcapng IN OUT` makes it of other formats"
+                }
+                CaptureError::Seek(_) => "give a regular file, not a pipe: it is read twice",
+            };
+            return Err(error)
+                .trying(format!("cannot read {name}"))
+                .map_err(|failure| failure.hint(hint));
+        }
+        Ok(report) => report,
+    };
+    if !report.has_streams() {
+        let cut: u64 = report
+            .interfaces
+            .iter()
+            .map(|interface| interface.counts.cut)
+            .sum();
+        let frames: u64 = report
+            .interfaces
+            .iter()
+            .map(|interface| interface.counts.frames)
+            .sum();
+        let failure = Failure::new(format!(
+            "no stream of `tscap gen` in {name}, of {frames} frames"
+        ));
+        return Err(failure.hint(match cut {
+            0 => "capture on the interface that the frames come to while `tscap gen` runs".into(),
+            cut => format!(
+                "{cut} frames were cut before a stream header could be seen: capture with a \
+                 snaplen of 96 or more"
+            ),
+        }));
+    }
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn failure_of(content: &[u8]) -> String {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(content).unwrap();
+        let failure = run(file.path(), false).unwrap_err().to_string();
+        failure.replace(&file.path().display().to_string(), "FILE")
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let failure = run(Path::new("/nowhere/in.pcapng"), true).unwrap_err();
+        assert_eq!(
+            failure.to_string(),
+            "cannot open /nowhere/in.pcapng: No such file or directory (os error 2)"
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_no_pcapng_is_refused() {
+        // The magic number of pcap with nanoseconds.
+        let pcap = [&0xa1b2_3c4d_u32.to_le_bytes()[..], &[0; 60]].concat();
+        for content in [&b"hello"[..], b"", &pcap] {
+            let failure = failure_of(content);
+            assert!(
+                failure.starts_with("cannot read FILE: not a pcapng file"),
+                "{failure}"
+            );
+            assert!(
+                failure.contains("hint: tscap reads pcapng: `editcap"),
+                "{failure}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_without_a_stream_says_what_to_do() {
+        use pcap_file::pcapng::PcapNgWriter;
+        let empty = PcapNgWriter::new(Vec::new()).unwrap().into_inner();
+        assert_eq!(
+            failure_of(&empty),
+            "no stream of `tscap gen` in FILE, of 0 frames\n\
+             hint: capture on the interface that the frames come to while `tscap gen` runs"
+        );
+    }
+}
