@@ -138,6 +138,7 @@ mod tests {
             host_bound_ns: 20,
             utc_bound_ns,
             order: StampOrder::default(),
+            segments_left_out: 0,
             segments,
             samples: Vec::new(),
         };

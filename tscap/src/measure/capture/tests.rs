@@ -112,6 +112,7 @@ impl Capture {
             host_bound_ns: 20,
             utc_bound_ns: None,
             order: StampOrder::default(),
+            segments_left_out: 0,
             segments: tai_offsets_s.iter().enumerate().map(segment).collect(),
             samples: Vec::new(),
         };
