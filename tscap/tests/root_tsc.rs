@@ -45,7 +45,7 @@ fn statistics(path: &Path) -> Vec<StatisticsOption> {
 /// How closely the interface's stamps are held against the TSC.
 fn bracket(path: &Path) -> Option<OffsetBracket> {
     read(path).find_map(|record| match record {
-        Record::Interface(ours) => ours.expect("tscap wrote it").stamp.bracket,
+        Record::Interface(interface) => interface.tscap.expect("tscap wrote it").stamp.bracket,
         _ => None,
     })
 }
