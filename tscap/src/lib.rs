@@ -11,6 +11,7 @@ pub mod changes;
 pub mod cli;
 pub mod clock;
 pub mod command;
+pub mod compare;
 pub mod engine;
 pub mod generator;
 pub mod measure;

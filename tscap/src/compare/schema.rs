@@ -1,0 +1,223 @@
+//! What `tscap compare --json` writes and `tscap report` reads: one object, version
+//! [`VERSION`]. Fields are only added within a version; readers ignore those that
+//! they don't know. Times and costs are in nanoseconds.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::StampSource;
+use crate::measure::Summary;
+
+/// Version of the object.
+pub const VERSION: u32 = 1;
+
+/// A comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// [`VERSION`].
+    pub v: u32,
+    /// The command that gave it, word by word.
+    pub command: Vec<String>,
+    /// tscap's version.
+    pub tscap: String,
+    /// When it began, CLOCK_REALTIME, ns since the epoch.
+    pub started_ns: u64,
+    /// How long it took, s.
+    pub seconds: f64,
+    /// Ended by a signal: the rounds that were whole by then.
+    pub partial: bool,
+    /// Where it ran.
+    pub machine: Machine,
+    /// How it was done.
+    pub method: Method,
+    /// One for each stamp, the floor ("none") first, then `ktime`.
+    pub subjects: Vec<Subject>,
+    /// Each stamp against `ktime`, by metric.
+    pub verdicts: Vec<Verdict>,
+    /// What a reader must know before the figures: a noisy machine, a path that
+    /// is not there, loss where none belongs.
+    pub warnings: Vec<String>,
+}
+
+/// Where it ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Kernel release and architecture.
+    pub kernel: String,
+    /// CPU model.
+    pub cpu: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// Current clock source.
+    pub clocksource: String,
+    /// What the kernel does about each CPU vulnerability, by its sysfs name;
+    /// those that the CPU is not affected by are left out.
+    pub mitigations: BTreeMap<String, String>,
+    /// Frequency governor of the measuring CPU, if it has one.
+    pub governor: Option<String>,
+    /// Hypervisor, if the machine is virtual.
+    pub virtualisation: Option<String>,
+    /// Load averages over 1, 5, 15 min at the start.
+    pub load: [f64; 3],
+    /// Share of time that a hypervisor took from all CPUs while measuring, %.
+    pub steal_percent: f64,
+    /// Interface and driver.
+    pub interface: String,
+    /// Driver of it.
+    pub driver: String,
+}
+
+/// How it was done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Method {
+    /// Rounds in which every stamp took its turn.
+    pub rounds: u32,
+    /// Frames of each stamp in each round, for the cost per frame.
+    pub frames: u32,
+    /// Length of these frames, bytes; `None` for live traffic.
+    pub frame_bytes: Option<u32>,
+    /// CPU that received, and stamped.
+    pub cpu: u32,
+    /// What the cost per frame was measured with.
+    pub checkpoint: Checkpoint,
+}
+
+/// The checkpoint: a clock read before and after the stamp.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The helper that was read.
+    pub path: String,
+    /// One checkpoint after another with nothing between: its own cost, which is
+    /// subtracted (its mean), and its noise.
+    pub own: Summary,
+    /// Least difference of two readings that is not 0, ns.
+    pub resolution_ns: f64,
+}
+
+/// One stamp.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Subject {
+    /// `None` for the floor: no stamp at all.
+    pub source: Option<StampSource>,
+    /// The helper that read the clock; "" for the floor.
+    pub path: String,
+    /// Whether the read was ordered (fenced).
+    pub ordered: bool,
+    /// One read, by unrolled calls, by round, the empty run subtracted. Absent for
+    /// the floor.
+    pub read_ns: Option<Vec<f64>>,
+    /// Cost per frame in the softirq; absent for the floor.
+    pub frame: Option<FrameCost>,
+    /// The whole capture program per frame, by round.
+    pub program_ns: Vec<f64>,
+    /// Highest rate that lost nothing, frames/s, by round; empty on live traffic.
+    pub lossless_rate: Vec<f64>,
+    /// Precision by traffic pattern; empty on live traffic and for the floor.
+    pub precision: Vec<Precision>,
+    /// Loss against frame size.
+    pub loss_by_size: Vec<LossPoint>,
+    /// Loss against the gap.
+    pub loss_by_gap: Vec<LossPoint>,
+}
+
+/// Cost of a stamp on real frames.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FrameCost {
+    /// Of all frames of all rounds.
+    pub all: Summary,
+    /// Mean of each round.
+    pub rounds: Vec<f64>,
+    /// For a density plot: bucket's lower end, ns, and share of the frames in it.
+    pub histogram: Vec<(f64, f64)>,
+    /// Width of these buckets, ns.
+    pub bucket_ns: f64,
+    /// Autocorrelation of the series at lags 1 to 20.
+    pub autocorrelation: Vec<f64>,
+}
+
+/// Precision on one traffic pattern.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Precision {
+    /// "voip" or "hd".
+    pub pattern: String,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames received.
+    pub received: u64,
+    /// Frames lost; sent = received + lost.
+    pub lost: u64,
+    /// Receive stamp less send stamp.
+    pub delay_ns: Option<Summary>,
+    /// |inter-arrival − inter-send|.
+    pub interval_error_ns: Option<Summary>,
+    /// How the intervals were had: "raw stamps" (p̂·ΔN) or "stamps".
+    pub intervals_from: String,
+    /// Inter-arrival times for a density plot, as in [`FrameCost::histogram`].
+    pub inter_arrival: Vec<(f64, f64)>,
+    /// Width of these buckets, ns.
+    pub bucket_ns: f64,
+    /// Correlation of the frames' interval errors with their stamps' cost; absent
+    /// with fewer than 30 frames or when one of both never varies.
+    pub correlation: Option<f64>,
+}
+
+/// Loss at one point of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LossPoint {
+    /// Frame length, bytes.
+    pub size: u32,
+    /// From the end of a frame to the start of the next, byte times at 1 Gbit/s;
+    /// `None` flat out.
+    pub gap: Option<u64>,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames received.
+    pub received: u64,
+    /// Frames lost; sent = received + lost.
+    pub lost: u64,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// [`Subject::read_ns`].
+    Read,
+    /// [`FrameCost::rounds`].
+    Frame,
+    /// [`Subject::program_ns`].
+    Program,
+}
+
+/// What the rounds say of a stamp against `ktime`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// What is compared.
+    pub metric: Metric,
+    /// The stamp; `None` for the floor.
+    pub source: Option<StampSource>,
+    /// Its cost over that of `ktime`: geometric mean over the rounds.
+    pub ratio: f64,
+    /// 99 % t interval of the ratio.
+    pub interval: [f64; 2],
+    /// Ratios from 1 less this to 1 plus this are equal for all purposes:
+    /// max(3 %, 1 ns).
+    pub margin: f64,
+    /// What follows.
+    pub outcome: Outcome,
+}
+
+/// What follows from the interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The whole interval is below 1 less the margin.
+    Cheaper,
+    /// The whole interval is above 1 plus the margin.
+    Dearer,
+    /// The whole interval is within the margin.
+    WithinMargin,
+    /// None of these: run longer.
+    Undecided,
+}
