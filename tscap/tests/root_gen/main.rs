@@ -7,5 +7,6 @@ mod fallback;
 mod faults;
 mod frames;
 mod pacing;
+mod read_back;
 mod refusals;
 mod signals;
