@@ -135,7 +135,7 @@ fn record(
             });
             match ours {
                 Some(ours) => Some(Record::Statistics(
-                    first_interface + statistics.interface_id,
+                    first_interface.saturating_add(statistics.interface_id),
                     Box::new(serde_json::from_str(ours)?),
                 )),
                 None => None,

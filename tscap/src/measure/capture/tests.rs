@@ -13,6 +13,7 @@ use pcap_file::pcapng::blocks::interface_statistics::{
     InterfaceStatisticsBlock, InterfaceStatisticsOption,
 };
 use pcap_file::pcapng::blocks::opt_common::CommonOption;
+use proptest::prelude::*;
 use tscap_common::stream::{STAMP_MASK, StreamHeader};
 
 use super::*;
@@ -417,5 +418,73 @@ fn raw_tsc_stamps_give_the_intervals() {
         assert_eq!(delay.intervals.tsc_pairs, tsc_pairs);
         let expected = if tsc_pairs == 1 { 30 } else { 35 };
         assert_eq!(delay.interval_error_ns.unwrap().max, expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Whatever the frames are, each is counted once.
+    #[test]
+    fn every_frame_is_counted_once(
+        frames in prop::collection::vec(
+            (
+                0u32..2,
+                prop::sample::select(Made::each_kind()),
+                (0u16..3, 0u32..20),
+                prop::option::weighted(0.2, (0usize..132, any::<u8>())),
+                prop_oneof![4 => Just(usize::MAX), 1 => 0usize..120],
+            ),
+            0..60,
+        )
+    ) {
+        let mut capture = Capture::ours();
+        capture.our_interface("vc");
+        for (interface, made, (flow, seq), noise, snaplen) in &frames {
+            let mut frame = made.frame(&header(*flow, *seq));
+            if let Some((at, byte)) = noise
+                && let Some(place) = frame.get_mut(*at)
+            {
+                *place = *byte;
+            }
+            capture.packet(*interface, NOW, &frame, *snaplen, None);
+        }
+        capture.statistics(0, StampSource::Ktime, &[0]);
+        let report = capture.read(&Sent::new());
+        let total: u64 = report.interfaces.iter().map(|interface| interface.counts.frames).sum();
+        prop_assert_eq!(total, frames.len() as u64);
+        for interface in &report.interfaces {
+            let counts = interface.counts;
+            prop_assert_eq!(counts.frames, counts.streams + counts.others + counts.malformed);
+            prop_assert_eq!(
+                counts.streams,
+                counts.checksum_right + counts.checksum_absent + counts.checksum_unknown
+            );
+            prop_assert_eq!(
+                counts.malformed,
+                counts.cut + counts.length_wrong + counts.checksum_wrong + counts.port_wrong
+            );
+            let received = interface.streams.iter().map(|stream| stream.loss.received);
+            prop_assert_eq!(counts.streams, received.sum::<u64>());
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_does_no_harm(
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)
+    ) {
+        let mut capture = Capture::ours();
+        for seq in 0..3 {
+            capture.stream(Made::V4, seq, u64::from(seq), 100);
+        }
+        capture.statistics(0, StampSource::Tsc, &[TAI_OFFSET_S]);
+        let mut bytes = capture.0.into_inner();
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Ok(report) = read(&mut Cursor::new(&bytes), &Sent::new()) {
+            prop_assert!(report.interfaces.iter().all(|interface| interface.counts.frames <= 3));
+        }
     }
 }
