@@ -21,6 +21,7 @@ use support::root::{root, two_cpus};
 use support::tun::Tun;
 use tscap::clock::StampSource;
 use tscap::command::Exit;
+use tscap::sys::perf::Standing;
 use tscap::xdp::{LoadOptions, Loaded, PROGRAMS, program_name};
 
 /// The TAI readings that `probe_bracket_*` leaves in a frame, ns.
@@ -238,7 +239,7 @@ fn frames_without_a_stamp_are_counted() {
     assert_eq!((losses.no_stamp, losses.total()), (5, 5));
 
     let _events = loaded
-        .open_tsc_events(&all_cpus())
+        .open_tsc_events(&all_cpus(), Standing::Pinned)
         .expect("open the events");
     tun.receive(&frame);
     assert_eq!(loaded.counters.seen().expect("counters"), 6);

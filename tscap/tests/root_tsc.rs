@@ -19,7 +19,7 @@ use support::root::{root, two_cpus};
 use tscap::clock::{OffsetBracket, RawStamp, RealNs, Segment};
 use tscap::command::Exit;
 use tscap::pcapng::{Packet, Record, StatisticsOption, interval_ns, records};
-use tscap::sys::perf::TscEvent;
+use tscap::sys::perf::{Standing, TscEvent};
 
 fn read(path: &Path) -> impl Iterator<Item = Record> {
     let file = File::open(path).expect("open the capture");
@@ -169,7 +169,8 @@ fn an_event_that_paused_widens_the_bound() {
     let capture = capture.ready();
     for cpu in support::process::cpus() {
         for _ in 0..3 {
-            TscEvent::open(u32::try_from(cpu).expect("a CPU")).expect("open an event");
+            let cpu = u32::try_from(cpu).expect("a CPU");
+            TscEvent::open(cpu, Standing::Pinned).expect("open an event");
         }
     }
     let warning = capture.wait_line("warning: CPU ");

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use tscap::clock::{HostClocks, NsPerCycle, OffsetBracket, StampSource};
 use tscap::command::capture::first_brackets;
+use tscap::sys::perf::Standing;
 use tscap::sys::system::{online_cpus, possible_cpus};
 use tscap::xdp::{LoadOptions, Loaded, PROGRAMS, TscEvents, program_name};
 use tscap_common::ring::MIN_RING_BYTES;
@@ -97,7 +98,7 @@ fn load() -> Result<(Loaded, TscEvents, Vec<u32>)> {
         keep_raw: false,
         packet_meta: false,
     })?;
-    let events = loaded.open_tsc_events(&cpus)?;
+    let events = loaded.open_tsc_events(&cpus, Standing::Pinned)?;
     Ok((loaded, events, cpus))
 }
 

@@ -32,16 +32,28 @@ pub enum PerfError {
 
 const PMU: &str = "/sys/bus/event_source/devices/msr";
 
+/// Who gives way to whom on a CPU. Whenever an event is opened, those of its own
+/// standing and below pause for about 2 µs (`ctx_resched`, kernel/events/core.c).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Pauses for other pinned events only.
+    Pinned,
+    /// Pauses for all others, and makes no pinned one pause.
+    Flexible,
+}
+
 impl TscEvent {
     /// Opens the event on `cpu`; it counts from now on, whatever runs there.
-    pub fn open(cpu: u32) -> Result<Self, PerfError> {
+    pub fn open(cpu: u32, standing: Standing) -> Result<Self, PerfError> {
         let (pmu, event) = pmu(Path::new(PMU))?;
         let mut attr = PerfEventAttr {
             kind: pmu,
             size: u32::try_from(size_of::<PerfEventAttr>()).expect("64 bytes"),
             config: event,
-            // Else the count pauses whenever somebody opens another event here.
-            flags: PINNED,
+            flags: match standing {
+                Standing::Pinned => PINNED,
+                Standing::Flexible => 0,
+            },
             ..PerfEventAttr::default()
         };
         let any_task = -1;

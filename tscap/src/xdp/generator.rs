@@ -15,6 +15,7 @@ use super::calibration::calibrate;
 use super::load::{LoadError, take};
 use super::tsc::{TscError, TscEvents};
 use crate::clock::NsPerCycle;
+use crate::sys::perf::Standing;
 
 /// The committed object, or the one that `TSCAP_GENERATOR_OBJECT` named at build
 /// time.
@@ -98,7 +99,8 @@ impl Generator {
     /// Makes the programs read the TSC, when they run on `cpu`; returns the
     /// offset's greatest error, ns.
     pub fn read_tsc(&mut self, cpu: u32, rate: NsPerCycle) -> Result<u64, TscError> {
-        let events = TscEvents::open(&mut self.ebpf, &[cpu])?;
+        // A capture that stamps with the TSC on the same CPU must not pause for us.
+        let events = TscEvents::open(&mut self.ebpf, &[cpu], Standing::Flexible)?;
         let offset = calibrate(&mut self.ebpf, cpu, rate)?.cycles;
         self.tsc = Some((events, offset.middle().0.cast_unsigned()));
         Ok(rate.duration_ns(offset.half_width()) + 1)

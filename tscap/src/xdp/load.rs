@@ -15,6 +15,7 @@ use super::object::with_value_size;
 use super::tsc::{TscError, TscEvents};
 use crate::clock::NsPerCycle;
 use crate::ring::{MapError as RingMapError, Memory};
+use crate::sys::perf::Standing;
 
 /// What to load, and how.
 #[derive(Clone, Debug)]
@@ -145,8 +146,12 @@ impl Loaded {
     }
 
     /// Opens the TSC's events on `cpus` for the program.
-    pub fn open_tsc_events(&mut self, cpus: &[u32]) -> Result<TscEvents, TscError> {
-        TscEvents::open(&mut self.ebpf, cpus)
+    pub fn open_tsc_events(
+        &mut self,
+        cpus: &[u32],
+        standing: Standing,
+    ) -> Result<TscEvents, TscError> {
+        TscEvents::open(&mut self.ebpf, cpus, standing)
     }
 
     /// Finds the offset of the event on `cpu` to the TSC.

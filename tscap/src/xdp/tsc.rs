@@ -10,7 +10,7 @@ use tscap_common::config::TSC_EVENTS;
 
 use super::load::LoadError;
 use crate::sys::bpf::put_fd;
-use crate::sys::perf::{PerfError, TscEvent};
+use crate::sys::perf::{PerfError, Standing, TscEvent};
 
 /// Name of the program that [`super::calibration`] runs.
 const BRACKET_PROGRAM: &str = "tscap_tsc_bracket";
@@ -71,13 +71,17 @@ pub struct TscEvents {
 impl TscEvents {
     /// Opens an event on each CPU, gives it to the program, and loads the
     /// calibration program.
-    pub(super) fn open(ebpf: &mut Ebpf, cpus: &[u32]) -> Result<Self, TscError> {
+    pub(super) fn open(
+        ebpf: &mut Ebpf,
+        cpus: &[u32],
+        standing: Standing,
+    ) -> Result<Self, TscError> {
         let Some(Map::PerfEventArray(map)) = ebpf.map(TSC_EVENTS) else {
             return Err(LoadError::Missing("perf event array TSC_EVENTS").into());
         };
         let mut events = Vec::new();
         for cpu in cpus.iter().copied() {
-            let event = TscEvent::open(cpu)?;
+            let event = TscEvent::open(cpu, standing)?;
             put_fd(map.fd().as_fd(), cpu, event.as_fd())
                 .map_err(|source| TscError::Put { cpu, source })?;
             events.push(event);

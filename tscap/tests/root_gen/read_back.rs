@@ -117,5 +117,8 @@ fn raw_tsc_stamps_give_both_intervals() {
         assert_eq!(pairs, (FRAMES / FLOWS - 1, 0));
         let error = stream.delay.interval_error_ns.as_ref().unwrap();
         assert!(error.p50.unwrap() < 50_000, "{error:?}");
+        // The generator's event has not made the capture's pause.
+        let path = stream.delay.path_ns.as_ref().expect("the file has a clock");
+        assert!(path.min > 0, "{path:?}");
     }
 }

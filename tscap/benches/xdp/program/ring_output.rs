@@ -4,6 +4,7 @@ use anyhow::{Context, Result, ensure};
 use aya::programs::Xdp;
 use tscap::clock::RawStamp;
 use tscap::ring::Consumer;
+use tscap::sys::perf::Standing;
 use tscap::sys::system::possible_cpus;
 use tscap::xdp::{LoadOptions, Loaded, TscEvents};
 use tscap_common::block::block_len;
@@ -43,7 +44,7 @@ impl RingOutput {
         let rings = loaded.rings.take().context("no rings")?;
         let consumer = Consumer::all(rings).pop().context("no ring")?;
         let events = match name {
-            "tscap_tsc_perf" => Some(loaded.open_tsc_events(&[cpu])?),
+            "tscap_tsc_perf" => Some(loaded.open_tsc_events(&[cpu], Standing::Pinned)?),
             _ => None,
         };
         Ok(Self {

@@ -5,7 +5,7 @@ use crate::clock::{Bounds, NsPerCycle, OffsetBracket, Tracker};
 use crate::command::console::Console;
 use crate::command::{Failure, Hint};
 use crate::engine::Recalibration;
-use crate::sys::perf::PerfError;
+use crate::sys::perf::{PerfError, Standing};
 use crate::xdp::{Loaded, TscError, TscEvents, TscOffset};
 
 /// The events, one for each CPU that has a ring.
@@ -36,7 +36,7 @@ impl Counter {
     ) -> Result<Self, Failure> {
         let rate = tracker.counter().expect("settled").rate();
         let events = loaded
-            .open_tsc_events(&machine.ring_cpus)
+            .open_tsc_events(&machine.ring_cpus, Standing::Pinned)
             .map_err(refusal)?;
         let mut cpus = Vec::new();
         for number in machine.ring_cpus.iter().copied() {
