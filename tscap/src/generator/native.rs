@@ -52,6 +52,9 @@ pub enum NativeError {
     /// The interface's counters could not be read.
     #[error("cannot tell how many frames the interface took")]
     Counters(#[from] EthtoolError),
+    /// The TSC could not be looked at again.
+    #[error(transparent)]
+    Tsc(#[from] TscError),
     /// The interface went while frames were sent.
     #[error("interface {name} is gone")]
     Gone {
@@ -143,12 +146,14 @@ impl NativeSender {
         let refused = taken
             .as_ref()
             .map_or(0, |taken| sending.sent.saturating_sub(*taken));
+        let moved = self.generator.tsc_moved_ns();
         let sent = Sent {
             sent: sending.sent - refused,
             refused: refused + sending.failed,
             late: sending.late,
             between: (sending.first_ns != 0)
                 .then_some([MonoNs(sending.first_ns), MonoNs(sending.last_ns)]),
+            tsc_moved_ns: *moved.as_ref().unwrap_or(&0),
             gaps: self
                 .generator
                 .gaps()
@@ -160,6 +165,7 @@ impl NativeSender {
             })
         } else {
             run.and(taken.map(drop).map_err(NativeError::from))
+                .and(moved.map(drop).map_err(NativeError::from))
         };
         (sent, result)
     }

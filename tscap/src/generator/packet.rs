@@ -214,6 +214,7 @@ impl<'a> Progress<'a> {
                 refused: 0,
                 late: 0,
                 between: None,
+                tsc_moved_ns: 0,
                 gaps: Box::new([0; BUCKETS]),
             },
         }

@@ -36,6 +36,9 @@ pub struct Sent {
     pub late: u64,
     /// When the first and the last frame were sent.
     pub between: Option<[MonoNs; 2]>,
+    /// Farthest that the TSC stamps may be off besides their bound, ns: a native
+    /// sender's perf event pauses when somebody opens another.
+    pub tsc_moved_ns: u64,
     /// Gaps less the period.
     pub gaps: Box<Gaps>,
 }

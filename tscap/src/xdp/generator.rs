@@ -14,7 +14,7 @@ use tscap_common::generator::{
 use super::calibration::calibrate;
 use super::load::{LoadError, take};
 use super::tsc::{TscError, TscEvents};
-use crate::clock::NsPerCycle;
+use crate::clock::{Bounds, NsPerCycle};
 use crate::sys::perf::Standing;
 
 /// The committed object, or the one that `TSCAP_GENERATOR_OBJECT` named at build
@@ -46,8 +46,16 @@ pub struct Generator {
     ebpf: Ebpf,
     orders: Array<MapData, OrdersWords>,
     gaps: Array<MapData, Gaps>,
-    /// The event that the programs read, and TSC less its count.
-    tsc: Option<(TscEvents, u64)>,
+    tsc: Option<Tsc>,
+}
+
+/// The event that the programs read.
+struct Tsc {
+    _events: TscEvents,
+    cpu: u32,
+    rate: NsPerCycle,
+    /// TSC less its count, cycles.
+    offset: Bounds,
 }
 
 /// What they do, and whether they are to go on.
@@ -102,15 +110,37 @@ impl Generator {
         // A capture that stamps with the TSC on the same CPU must not pause for us.
         let events = TscEvents::open(&mut self.ebpf, &[cpu], Standing::Flexible)?;
         let offset = calibrate(&mut self.ebpf, cpu, rate)?.cycles;
-        self.tsc = Some((events, offset.middle().0.cast_unsigned()));
+        self.tsc = Some(Tsc {
+            _events: events,
+            cpu,
+            rate,
+            offset,
+        });
         Ok(rate.duration_ns(offset.half_width()) + 1)
+    }
+
+    /// Looks at the event again: how far its offset has moved, because it had to
+    /// pause for somebody else's, ns. The programs are told the new one with
+    /// their next orders.
+    pub fn tsc_moved_ns(&mut self) -> Result<u64, TscError> {
+        let Some(tsc) = &mut self.tsc else {
+            return Ok(0);
+        };
+        let now = calibrate(&mut self.ebpf, tsc.cpu, tsc.rate)?.cycles;
+        if let Some(both) = tsc.offset.intersect(now) {
+            tsc.offset = both;
+            return Ok(0);
+        }
+        let moved = now.middle().0.abs_diff(tsc.offset.middle().0);
+        tsc.offset = now;
+        Ok(tsc.rate.duration_ns(moved))
     }
 
     /// Tells what to send, and forgets the gaps counted.
     pub fn order(&mut self, orders: Orders) -> Result<(), MapError> {
         let orders = Orders {
             reads_tsc: u16::from(self.tsc.is_some()),
-            tsc_offset: self.tsc.as_ref().map_or(0, |(_, offset)| *offset),
+            tsc_offset: self.tsc.as_ref().map_or(0, Tsc::offset),
             ..orders
         };
         self.gaps.set(0, [0; _], 0)?;
@@ -154,6 +184,12 @@ impl Generator {
         program
             .and_then(|program| program.try_into().ok())
             .ok_or(LoadError::Missing("generator program"))
+    }
+}
+
+impl Tsc {
+    fn offset(&self) -> u64 {
+        self.offset.middle().0.cast_unsigned()
     }
 }
 

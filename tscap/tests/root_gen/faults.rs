@@ -1,5 +1,7 @@
 //! The interface goes while frames are sent: what was sent is told all the same.
 
+use tscap::sys::perf::{Standing, TscEvent};
+
 use crate::support::bench::Bench;
 use crate::support::capture::generate_on;
 use crate::support::probes::Attached;
@@ -63,4 +65,26 @@ fn the_interface_is_set_down() {
             finished.failure(1, &["sending ended early", "cannot send on tx0"]);
         }
     }
+}
+
+/// A capture with --clock tsc that begins meanwhile, for instance.
+#[test]
+fn somebody_elses_event_makes_ours_pause() {
+    let Some(_turn) = root("somebody_elses_event_makes_ours_pause") else {
+        return;
+    };
+    let bench = Bench::new("genpause");
+    let _peer = Attached::dropping(&bench.rx);
+    let running = generate_on(&bench.tx)
+        .with(["--rate", "1k", "--duration", "2", "--cpu", "0"])
+        .ready();
+    running.wait_event("progress");
+    let opened = TscEvent::open(0, Standing::Pinned).expect("open an event");
+    let finished = running.wait();
+    drop(opened);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let said = "warning: the frames' TSC stamps may be off by ";
+    assert!(finished.stderr.contains(said), "{}", finished.stderr);
+    let moved = finished.events("sent")[0]["tsc_moved_ns"].as_u64();
+    assert!(moved > Some(100), "{moved:?}");
 }

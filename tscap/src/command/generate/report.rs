@@ -57,6 +57,8 @@ pub(super) struct StepReport {
     pub rate_asked: Option<f64>,
     /// Frames a second that were really given to the interface.
     pub rate: Option<f64>,
+    /// Farthest that the TSC stamps may be off besides their bound.
+    pub tsc_moved_ns: u64,
     /// The gaps between them.
     pub gaps: Option<GapReport>,
 }
@@ -89,6 +91,7 @@ impl StepReport {
             seconds: ns as f64 / 1e9,
             rate_asked: period.map(|period| period.rate()),
             rate: sent.rate(),
+            tsc_moved_ns: sent.tsc_moved_ns,
             gaps: sent.gap_report(step.pacing),
         }
     }
@@ -134,6 +137,13 @@ pub(super) fn step(console: &mut Console, step: &StepReport) {
             "asked for {} frames/s and reached {}",
             decimal(asked),
             decimal(rate)
+        ));
+    }
+    if step.tsc_moved_ns > 0 {
+        console.warning(&format!(
+            "the frames' TSC stamps may be off by {}: the perf event that counts it has paused, \
+             as when somebody else opens one",
+            span(step.tsc_moved_ns)
         ));
     }
     if console.is_json() {
