@@ -96,6 +96,16 @@ impl Change {
         !self.setting.is_of_a_namespace() || is_of_here()
     }
 
+    /// The command that gives it back after a capture that was killed; `None` if
+    /// it is in a network namespace without a name.
+    pub fn restore_command(&self) -> Option<String> {
+        if self.is_here() {
+            return Some("tscap restore".into());
+        }
+        let name = netns::name_of(self.interface.netns)?;
+        Some(format!("ip netns exec {name} tscap restore"))
+    }
+
     /// The value now; `None` if what it was is gone.
     pub fn now(&self, files: &KernelFiles) -> Result<Option<String>, ChangeError> {
         self.setting.read(files, &self.interface)

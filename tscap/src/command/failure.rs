@@ -56,6 +56,11 @@ impl Failure {
         self
     }
 
+    /// What to do next, if that has been said.
+    pub fn what_next(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// The whole chain of causes in one line.
     pub fn chain(&self) -> String {
         let source = self.source.as_deref().map(|error| error as &dyn Error);

@@ -1,8 +1,9 @@
-//! `tscap capture -D`.
+//! `tscap capture -D`, and looking up an interface.
 
 use super::print::print;
 use super::{Exit, Failure, Hint};
-use crate::sys::{ethtool, netdev};
+use crate::sys::ethtool;
+use crate::sys::netdev::{self, Link};
 
 /// Lists the interfaces, as tcpdump -D does, with what matters to a capture.
 pub(super) fn list() -> Result<Exit, Failure> {
@@ -22,4 +23,14 @@ pub(super) fn list() -> Result<Exit, Failure> {
         text += &format!("{}.{} [{}]\n", link.index, link.name, notes.join(", "));
     }
     print(&text)
+}
+
+/// The interface `name`; `task` is what was to be done with it.
+pub(super) fn find(name: &str, task: &str) -> Result<Link, Failure> {
+    netdev::by_name(name)
+        .trying(format!("cannot look up interface {name}"))?
+        .ok_or_else(|| {
+            Failure::new(format!("cannot {task} {name}: no such interface here"))
+                .hint("tscap capture -D lists the interfaces of this network namespace")
+        })
 }

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
+use super::print::print;
 use super::{Exit, Failure, Hint};
 use crate::changes::{Change, GivenBack, Journal, JournalError, JournalFolder, State};
 use crate::sys::kernel_files::KernelFiles;
-use crate::sys::netns;
 
 /// Gives back what killed captures left changed.
 pub(super) fn run() -> Result<Exit, Failure> {
@@ -15,12 +15,7 @@ pub(super) fn run() -> Result<Exit, Failure> {
     }
     let mut text = report.done.join("\n");
     text.push('\n');
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            return Err(error).trying("cannot write to standard output");
-        }
-        _ => {}
-    }
+    print(&text)?;
     Ok(match report.problems.is_empty() {
         true => Exit::Success,
         false => Exit::Fault,
@@ -109,9 +104,8 @@ fn give_back(journal: Journal, folder: &JournalFolder, files: &KernelFiles, repo
 }
 
 fn elsewhere(change: &Change) -> String {
-    let name = netns::name_of(change.interface.netns);
-    let hint = match name {
-        Some(name) => format!("ip netns exec {name} tscap restore"),
+    let hint = match change.restore_command() {
+        Some(command) => command,
         None => format!(
             "run tscap restore inside the namespace net:[{}] (lsns -t net lists them)",
             change.interface.netns

@@ -3,12 +3,14 @@
 //!
 //! Names are looked up in the network namespace of the calling thread.
 
+mod coalescing;
 mod device;
 mod features;
 mod statistics;
 
 use std::io;
 
+pub use self::coalescing::{Coalescing, coalescing};
 use self::device::Device;
 pub use self::features::{Feature, features, set_features};
 pub use self::statistics::statistics;

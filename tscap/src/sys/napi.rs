@@ -1,14 +1,12 @@
 //! Threaded NAPI: poll functions that run in kernel threads, one for each
 //! (`napi_threaded_poll`, net/core/dev.c), which can be pinned like any thread.
 
-mod exchange;
-
 use std::fs;
 use std::io;
 
 use super::class_net;
 use super::kernel_files::{KernelFileError, KernelFiles, numbered, read_if_there};
-use super::process;
+use super::{netdev_family, process};
 
 /// The kernel thread that polls for one NAPI.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +33,7 @@ pub fn is_threaded(files: &KernelFiles, interface: &str) -> Result<bool, KernelF
 /// namespace, as the kernel tells since 6.8 (netdev family, `napi-get`); `None`
 /// from an older one.
 pub fn ids(ifindex: u32) -> io::Result<Option<Vec<u32>>> {
-    exchange::napi_ids(ifindex)
+    netdev_family::napi_ids(ifindex)
 }
 
 /// The kernel threads of the interface, by the number of the NAPI. Without

@@ -1,6 +1,6 @@
 //! What procfs tells about a process: enough to know it again.
 
-use super::kernel_files::{KernelFileError, KernelFiles, read, read_if_there};
+use super::kernel_files::{KernelFileError, KernelFiles, numbered, read, read_if_there};
 
 /// When a process or thread was started, in clock ticks since boot; together
 /// with its number that names it for as long as the machine runs. `None` when
@@ -15,6 +15,37 @@ pub fn started(files: &KernelFiles, pid: u32) -> Result<Option<u64>, KernelFileE
 /// fs/proc/array.c).
 pub fn name(files: &KernelFiles, pid: u32) -> Result<Option<String>, KernelFileError> {
     read_if_there(&files.proc(format!("{pid}/comm")))
+}
+
+/// A running process with one of these names, the first one found, by its number
+/// and name; the kernel keeps 15 bytes of a name (`TASK_COMM_LEN`).
+pub fn running<'a>(
+    files: &KernelFiles,
+    names: &[&'a str],
+) -> Result<Option<(u32, &'a str)>, KernelFileError> {
+    for pid in numbered(&files.proc(""), "")? {
+        let found = name(files, pid)?;
+        let known = names.iter().find(|name| found.as_deref() == Some(**name));
+        if let Some(known) = known {
+            return Ok(Some((pid, *known)));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a process of this name runs that is not the caller.
+pub fn others(files: &KernelFiles, wanted: &str) -> Result<bool, KernelFileError> {
+    for pid in numbered(&files.proc(""), "")? {
+        if pid != std::process::id() && name(files, pid)?.as_deref() == Some(wanted) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether systemd looks after services here.
+pub fn has_systemd(files: &KernelFiles) -> Result<bool, KernelFileError> {
+    Ok(name(files, 1)?.is_some_and(|name| name == "systemd"))
 }
 
 /// Names this boot of the machine.
@@ -38,6 +69,7 @@ fn start_of(stat: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::recorded::Recorded;
 
     #[test]
     fn the_start_is_found_behind_any_name() {
@@ -49,6 +81,23 @@ mod tests {
         assert_eq!(start_of(&stat("tscap", "Z")), None);
         assert_eq!(start_of("7 (tscap) S 1"), None);
         assert_eq!(start_of(""), None);
+    }
+
+    #[test]
+    fn processes_are_found_by_name() {
+        let machine = Recorded::veth();
+        machine.put("proc/7/comm", "irqbalance");
+        machine.put("proc/8/comm", "sh");
+        let running = |names| running(&machine.files, names).unwrap();
+        assert_eq!(running(&["chronyd", "irqbalance"]), Some((7, "irqbalance")));
+        assert_eq!(running(&["chronyd", "irqbalanc"]), None);
+        assert!(!has_systemd(&machine.files).unwrap());
+        machine.put(&format!("proc/{}/comm", std::process::id()), "tscap");
+        assert!(!others(&machine.files, "tscap").unwrap());
+        machine.put("proc/9/comm", "tscap");
+        assert!(others(&machine.files, "tscap").unwrap());
+        machine.put("proc/1/comm", "systemd");
+        assert!(has_systemd(&machine.files).unwrap());
     }
 
     #[test]

@@ -5,6 +5,26 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use super::kernel_files::KernelFiles;
+use super::netdev::Link;
+
+/// The interface of [`Recorded::veth`], up, with this number.
+pub(crate) fn veth_link(ifindex: u32) -> Link {
+    Link {
+        index: ifindex,
+        name: "veth0".into(),
+        kind: Some("veth".into()),
+        alias: None,
+        mac: None,
+        mtu: 1500,
+        is_up: true,
+        has_carrier: true,
+        link_type: 1,
+        promiscuity: 0,
+        rx_queues: 1,
+        stats: None,
+        xdp: None,
+    }
+}
 
 /// A tree, removed on drop.
 pub(crate) struct Recorded {

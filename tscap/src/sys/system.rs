@@ -4,6 +4,8 @@ use std::{fs, io, path::Path};
 
 use nix::sys::utsname::{UtsName, uname};
 
+use super::kernel_files::{self, KernelFileError, KernelFiles, read_if_there};
+
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 const MEMINFO: &str = "/proc/meminfo";
@@ -79,10 +81,10 @@ pub fn memory_available_bytes() -> Result<u64, SystemError> {
 
 /// Whether this kernel is PREEMPT_RT. There bottom halves can be preempted, so
 /// "one producer per CPU" needs a second look.
-pub fn is_preempt_rt() -> bool {
-    let flag = fs::read_to_string("/sys/kernel/realtime").ok();
-    let version = uname().map_or_else(|_| String::new(), |uts| lossy(uts.version()));
-    says_preempt_rt(flag.as_deref(), &version)
+pub fn is_preempt_rt(files: &KernelFiles) -> Result<bool, KernelFileError> {
+    let flag = read_if_there(&files.sys("kernel/realtime"))?;
+    let version = kernel_files::read(&files.proc("sys/kernel/version"))?;
+    Ok(says_preempt_rt(flag.as_deref(), &version))
 }
 
 fn read(path: &'static str) -> Result<String, SystemError> {
@@ -140,8 +142,7 @@ fn memory_available(meminfo: &str) -> Option<u64> {
 /// `/sys/kernel/realtime` exists with the RT patches only; mainline (since 6.12)
 /// says it in the version string alone.
 fn says_preempt_rt(flag: Option<&str>, version: &str) -> bool {
-    flag.is_some_and(|flag| flag.trim() == "1")
-        || version.split_whitespace().any(|word| word == "PREEMPT_RT")
+    flag == Some("1") || version.split_whitespace().any(|word| word == "PREEMPT_RT")
 }
 
 fn describe(uts: &UtsName) -> String {
@@ -194,8 +195,8 @@ mod tests {
     fn preempt_rt() {
         let dynamic = "#1 SMP PREEMPT_DYNAMIC Debian 6.12.38-1";
         assert!(!says_preempt_rt(None, dynamic));
-        assert!(!says_preempt_rt(Some("0\n"), dynamic));
-        assert!(says_preempt_rt(Some("1\n"), dynamic));
+        assert!(!says_preempt_rt(Some("0"), dynamic));
+        assert!(says_preempt_rt(Some("1"), dynamic));
         assert!(says_preempt_rt(None, "#1 SMP PREEMPT_RT Debian 6.1.140-1"));
     }
 

@@ -1,10 +1,8 @@
 //! The time-stamp counter of x86-64.
 
-use std::arch::x86_64::{__cpuid, _mm_lfence, _rdtsc};
-use std::fs;
-use std::path::Path;
-
+use super::kernel_files::{KernelFileError, KernelFiles, read_if_there};
 use crate::clock::TscCycles;
+use std::arch::x86_64::{__cpuid, _mm_lfence, _rdtsc};
 
 /// Reads the counter once everything before has been done (Intel SDM vol. 2,
 /// RDTSC: LFENCE before it). What follows may begin earlier, unless it is a
@@ -36,7 +34,7 @@ pub fn check() -> Result<(), Untrusted> {
     if !is_invariant() {
         return Err(Untrusted::NotInvariant);
     }
-    if !kernel_offers_tsc(Path::new("/sys")) {
+    if !is_offered(&KernelFiles::live()).unwrap_or(false) {
         return Err(Untrusted::Unstable);
     }
     Ok(())
@@ -48,27 +46,27 @@ fn is_invariant() -> bool {
     __cpuid(0x8000_0000).eax >= POWER && __cpuid(POWER).edx & (1 << 8) != 0
 }
 
-/// The kernel takes an unstable TSC off its list of clock sources
-/// (`mark_tsc_unstable`, arch/x86/kernel/tsc.c).
-fn kernel_offers_tsc(sys: &Path) -> bool {
+/// Whether the kernel offers the TSC as a clock source: it takes an unstable one
+/// off its list (`mark_tsc_unstable`, arch/x86/kernel/tsc.c).
+pub fn is_offered(files: &KernelFiles) -> Result<bool, KernelFileError> {
     let list = "devices/system/clocksource/clocksource0/available_clocksource";
-    fs::read_to_string(sys.join(list))
-        .is_ok_and(|list| list.split_whitespace().any(|it| it == "tsc"))
+    let list = read_if_there(&files.sys(list))?.unwrap_or_default();
+    Ok(list.split_whitespace().any(|it| it == "tsc"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::recorded::Recorded;
 
     #[test]
     fn an_unstable_tsc_is_off_the_kernels_list() {
-        let sys = tempfile::tempdir().unwrap();
-        assert!(!kernel_offers_tsc(sys.path()));
-        let folder = sys.path().join("devices/system/clocksource/clocksource0");
-        fs::create_dir_all(&folder).unwrap();
-        for (list, offered) in [("tsc kvm-clock\n", true), ("hpet acpi_pm\n", false)] {
-            fs::write(folder.join("available_clocksource"), list).unwrap();
-            assert_eq!(kernel_offers_tsc(sys.path()), offered, "{list}");
+        let machine = Recorded::veth();
+        assert!(!is_offered(&machine.files).unwrap());
+        let path = "sys/devices/system/clocksource/clocksource0/available_clocksource";
+        for (list, offered) in [("tsc kvm-clock", true), ("hpet acpi_pm", false)] {
+            machine.put(path, list);
+            assert_eq!(is_offered(&machine.files).unwrap(), offered, "{list}");
         }
     }
 

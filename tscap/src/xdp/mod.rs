@@ -6,6 +6,8 @@ mod counters;
 mod generator;
 mod load;
 mod object;
+mod occupant;
+pub mod offloads;
 mod tsc;
 
 pub use attach::{AttachError, Attachment, ModeChoice, XdpMode, attach};
@@ -14,4 +16,5 @@ pub use counters::{CounterError, Counters};
 pub use generator::{Generator, GeneratorProgram, GeneratorState};
 pub use load::{LoadError, LoadOptions, Loaded};
 pub use object::{PROGRAMS, program_name};
+pub use occupant::{Occupant, is_loaded};
 pub use tsc::{TscError, TscEvents};

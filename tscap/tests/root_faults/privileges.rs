@@ -1,7 +1,5 @@
 //! Missing privileges by name, and the base set being enough.
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use crate::support::bench::Bench;
 use crate::support::capture::{TSCAP, capture_on};
 use crate::support::command::{SHORT, run};
@@ -62,7 +60,7 @@ fn an_ordinary_user_is_told_what_is_missing() {
         return;
     };
     let bench = Bench::new("nobody");
-    let folder = public_folder();
+    let folder = files::public_folder();
     let copy = folder.path().join("tscap");
     std::fs::copy(TSCAP, &copy).expect("copy tscap where everybody can run it");
     let mut command = bench.rx.netns.command("setpriv");
@@ -89,7 +87,7 @@ fn the_base_set_is_enough() {
         return;
     };
     let bench = Bench::new("base");
-    let folder = public_folder();
+    let folder = files::public_folder();
     let copy = folder.path().join("tscap");
     std::fs::copy(TSCAP, &copy).expect("copy tscap where everybody can run it");
     let path = folder.path().join("out.pcapng");
@@ -107,12 +105,4 @@ fn the_base_set_is_enough() {
     let done = run(&mut command, SHORT);
     assert_eq!(done.status.code(), Some(0), "{}", done.stderr);
     assert!(path.exists());
-}
-
-/// A folder where every user may run and write.
-fn public_folder() -> tempfile::TempDir {
-    let folder = files::folder();
-    let everybody = std::fs::Permissions::from_mode(0o777);
-    std::fs::set_permissions(folder.path(), everybody).expect("open the folder to everybody");
-    folder
 }

@@ -1,6 +1,8 @@
 //! Places to write to.
 
+use std::fs::{self, Permissions};
 use std::io::{PipeReader, PipeWriter, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{FcntlArg, fcntl};
@@ -13,6 +15,14 @@ pub fn folder() -> TempDir {
         .prefix("tscap-test-")
         .tempdir()
         .expect("a temporary folder")
+}
+
+/// A folder that goes away, where every user may run and write.
+pub fn public_folder() -> TempDir {
+    let folder = folder();
+    let everybody = Permissions::from_mode(0o777);
+    fs::set_permissions(folder.path(), everybody).expect("open the folder to everybody");
+    folder
 }
 
 /// A file system of its own in memory, of a given size.
@@ -52,7 +62,7 @@ impl Drop for SmallDisk {
 
 /// Length of a file, bytes.
 pub fn length(path: &Path) -> u64 {
-    std::fs::metadata(path)
+    fs::metadata(path)
         .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
         .len()
 }

@@ -1,6 +1,5 @@
 //! TSC stamps: the perf event of each CPU and its offset to the TSC.
 
-use super::prepare::Machine;
 use crate::clock::{Bounds, NsPerCycle, OffsetBracket, Tracker};
 use crate::command::console::Console;
 use crate::command::{Failure, Hint};
@@ -29,26 +28,18 @@ struct Cpu {
 impl Counter {
     /// Opens the events and finds their offsets.
     pub fn open(
-        machine: &Machine,
+        ring_cpus: &[u32],
+        standing: Standing,
         loaded: &mut Loaded,
         tracker: &mut Tracker,
-        console: &mut Console,
     ) -> Result<Self, Failure> {
         let rate = tracker.counter().expect("settled").rate();
         let events = loaded
-            .open_tsc_events(&machine.ring_cpus, Standing::Pinned)
+            .open_tsc_events(ring_cpus, standing)
             .map_err(refusal)?;
         let mut cpus = Vec::new();
-        for number in machine.ring_cpus.iter().copied() {
+        for number in ring_cpus.iter().copied() {
             let offset = loaded.tsc_offset(number, rate).map_err(refusal)?;
-            console.detail(&format!(
-                "CPU {number}: TSC event's offset known to ±{} ns (a bracket of {} ns: event to \
-                 CLOCK_MONOTONIC on this CPU {} ns, from there to the TSC {} ns)",
-                error_ns(rate, offset.cycles),
-                offset.bracket.whole_ns,
-                offset.bracket.cpu_ns,
-                offset.bracket.common_ns
-            ));
             cpus.push(Cpu {
                 number,
                 offset,
@@ -63,6 +54,21 @@ impl Counter {
         };
         tracker.set_stamp_error_ns(counter.error_ns());
         Ok(counter)
+    }
+
+    /// Says how well each offset is known.
+    pub fn say(&self, console: &mut Console) {
+        for cpu in &self.cpus {
+            console.detail(&format!(
+                "CPU {}: TSC event's offset known to ±{} ns (a bracket of {} ns: event to \
+                 CLOCK_MONOTONIC on this CPU {} ns, from there to the TSC {} ns)",
+                cpu.number,
+                error_ns(self.rate, cpu.offset.cycles),
+                cpu.offset.bracket.whole_ns,
+                cpu.offset.bracket.cpu_ns,
+                cpu.offset.bracket.common_ns
+            ));
+        }
     }
 
     /// TSC less stamp of each ring, cycles, in the order of the rings.

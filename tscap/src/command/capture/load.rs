@@ -23,12 +23,7 @@ pub(super) fn load(
         keep_raw: plan.keep_raw,
         packet_meta: plan.packet_meta,
     };
-    let mut loaded = Loaded::load(&options).map_err(|error| {
-        let hint = load_hint(plan.clock, &error);
-        let what = format!("cannot load the XDP program {}", programs.name);
-        let failure = Err::<(), _>(error).trying(what).expect_err("it is one");
-        failure.hint(hint)
-    })?;
+    let mut loaded = load_for(plan.clock, &options)?;
     for link in &machine.interfaces {
         loaded
             .counters
@@ -36,6 +31,16 @@ pub(super) fn load(
             .trying("cannot set up the loss counters")?;
     }
     Ok(loaded)
+}
+
+/// Loads a program that stamps with `source`.
+pub(super) fn load_for(source: StampSource, options: &LoadOptions<'_>) -> Result<Loaded, Failure> {
+    Loaded::load(options).map_err(|error| {
+        let hint = load_hint(source, &error);
+        let what = format!("cannot load the XDP program {}", options.program);
+        let failure = Err::<(), _>(error).trying(what).expect_err("it is one");
+        failure.hint(hint)
+    })
 }
 
 fn load_hint(source: StampSource, error: &LoadError) -> &'static str {

@@ -8,7 +8,6 @@ mod first_brackets;
 mod header;
 mod live_links;
 mod load;
-mod offloads;
 mod pinning;
 mod prepare;
 mod session;
@@ -18,7 +17,9 @@ mod summary;
 pub use first_brackets::first_brackets;
 pub use summary::{ClockSummary, InterfaceSummary, Stop, Summary};
 
-use super::{Exit, Failure};
+use tokio::runtime::Runtime;
+
+use super::{Exit, Failure, Hint as _};
 use crate::cli::CapturePlan;
 use crate::xdp::{PROGRAMS, program_name};
 
@@ -48,11 +49,14 @@ pub fn run_with(
     plan: &CapturePlan,
     programs: &Programs<'_>,
 ) -> Result<(Exit, Option<Summary>), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime = super::Hint::trying(runtime, "cannot start the tokio runtime")?;
-    runtime.block_on(session::run(plan, programs))
+    runtime()?.block_on(session::run(plan, programs))
+}
+
+/// A tokio runtime on this thread.
+fn runtime() -> Result<Runtime, Failure> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build();
+    runtime.trying("cannot start the tokio runtime")
 }
 
 /// The plan of `tscap capture -i veth0 -w f` with `more` arguments.

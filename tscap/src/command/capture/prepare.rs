@@ -8,10 +8,11 @@ use tscap_common::ring::{MIN_RING_BYTES, value_size};
 
 use crate::cli::{CapturePlan, Target};
 use crate::clock::StampSource;
-use crate::command::{Failure, Hint};
+use crate::command::{Failure, Hint, interfaces};
 use crate::engine::{Output, PreparedFile};
 use crate::sys::caps::{self, Capability};
-use crate::sys::netdev::{self, Link};
+use crate::sys::kernel_files::KernelFiles;
+use crate::sys::netdev::Link;
 use crate::sys::{affinity, cpu_list, system, tsc};
 
 /// All rings together take at most this many bytes by default.
@@ -25,7 +26,12 @@ const DEFAULT_SHORTEST: usize = 16 << 20;
 const DEFAULT_LIMIT_BYTES: usize = 1 << 30;
 
 /// The privileges that loading and attaching need.
-const NEEDED: [Capability; 3] = [Capability::Bpf, Capability::NetAdmin, Capability::Perfmon];
+pub(in crate::command) const NEEDED: [Capability; 3] =
+    [Capability::Bpf, Capability::NetAdmin, Capability::Perfmon];
+
+/// The same with promiscuous mode, as setcap(8) wants them.
+pub(in crate::command) const FILE_CAPABILITIES: &str =
+    "cap_bpf,cap_net_admin,cap_perfmon,cap_net_raw+ep";
 
 /// Refuses early what the kernel would refuse with a bare EPERM.
 pub(super) fn check_privileges() -> Result<(), Failure> {
@@ -36,7 +42,7 @@ pub(super) fn check_privileges() -> Result<(), Failure> {
             "cannot load XDP programs: this process lacks {}",
             names.join(", ")
         ))
-        .hint("run as root, or: setcap cap_bpf,cap_net_admin,cap_perfmon,cap_net_raw+ep tscap"));
+        .hint(format!("run as root, or: setcap {FILE_CAPABILITIES} tscap")));
     }
     if !caps::in_initial_user_namespace() {
         return Err(Failure::new(
@@ -49,7 +55,8 @@ pub(super) fn check_privileges() -> Result<(), Failure> {
 
 /// Refuses kernels on which a ring could get two producers.
 pub(super) fn check_kernel() -> Result<(), Failure> {
-    if system::is_preempt_rt() {
+    let is_preempt_rt = system::is_preempt_rt(&KernelFiles::live());
+    if is_preempt_rt.trying("cannot tell whether this kernel is PREEMPT_RT")? {
         return Err(Failure::new(
             "cannot capture on a PREEMPT_RT kernel: there one XDP program may interrupt another \
              on the same CPU, and a ring would get two producers",
@@ -61,7 +68,7 @@ pub(super) fn check_kernel() -> Result<(), Failure> {
 
 /// Refuses a TSC that is no clock, unless told to take it as it is. Says whether
 /// that was needed.
-fn check_tsc(
+pub(super) fn check_tsc(
     is_trusted: Result<(), tsc::Untrusted>,
     force: bool,
 ) -> Result<Option<tsc::Untrusted>, Failure> {
@@ -80,12 +87,7 @@ fn check_tsc(
 
 /// Looks up an interface and checks that frames can be captured on it.
 pub(super) fn interface(name: &str) -> Result<Link, Failure> {
-    let link = netdev::by_name(name)
-        .trying(format!("cannot look up interface {name}"))?
-        .ok_or_else(|| {
-            Failure::new(format!("cannot capture on {name}: no such interface here"))
-                .hint("tscap capture -D lists the interfaces of this network namespace")
-        })?;
+    let link = interfaces::find(name, "capture on")?;
     if !link.is_ethernet() {
         return Err(Failure::new(format!(
             "cannot capture on {name}: it carries no Ethernet frames (link type {})",

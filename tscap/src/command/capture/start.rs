@@ -9,7 +9,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::counter::Counter;
 use super::header;
 use super::live_links::{LiveLink, LiveLinks};
-use super::offloads;
 use super::pinning::{self, Pinning};
 use super::prepare::{Machine, Opened};
 use crate::changes::{Change, Changes, InterfaceId, JournalFolder, Setting};
@@ -23,8 +22,9 @@ use crate::ring::Consumer;
 use crate::sys::affinity;
 use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::{self, Link};
+use crate::sys::perf::Standing;
 use crate::sys::promisc::Promiscuous;
-use crate::xdp::{AttachError, Loaded, ModeChoice, XdpMode, attach};
+use crate::xdp::{AttachError, Loaded, ModeChoice, XdpMode, attach, offloads};
 
 /// Some drivers take the link down to attach; it is given this long to come up.
 const LINK_UP_WITHIN: Duration = Duration::from_secs(10);
@@ -54,9 +54,17 @@ pub(super) fn start(
 ) -> Result<Running, Failure> {
     let mut clocks = HostClocks::new(plan.clock);
     let counter = match plan.clock {
-        StampSource::Tsc => Some(Counter::open(machine, &mut loaded, &mut tracker, console)?),
+        StampSource::Tsc => Some(Counter::open(
+            &machine.ring_cpus,
+            Standing::Pinned,
+            &mut loaded,
+            &mut tracker,
+        )?),
         StampSource::Ktime | StampSource::Tai => None,
     };
+    if let Some(counter) = &counter {
+        counter.say(console);
+    }
 
     let mut promiscuous = Vec::new();
     let mut changes = Changes::new(JournalFolder::live(), KernelFiles::live());

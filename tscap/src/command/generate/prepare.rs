@@ -3,9 +3,9 @@
 use crate::cli::{GenPlan, SenderChoice};
 use crate::clock::{NsPerCycle, measure_tsc_rate};
 use crate::command::console::Console;
-use crate::command::{Failure, Hint};
+use crate::command::{Failure, Hint, interfaces};
 use crate::generator::{Addresses, NativeSender, PacketSender, Sender, Step, Template};
-use crate::sys::netdev::{self, Link};
+use crate::sys::netdev::Link;
 use crate::sys::{affinity, tsc};
 
 /// The parts of the plan that depend on the machine.
@@ -71,12 +71,7 @@ pub(super) fn check(plan: &GenPlan, console: &mut Console) -> Result<Machine, Fa
 }
 
 fn look_up(name: &str) -> Result<Link, Failure> {
-    let link = netdev::by_name(name)
-        .trying(format!("cannot look up interface {name}"))?
-        .ok_or_else(|| {
-            Failure::new(format!("cannot send on {name}: no such interface here"))
-                .hint("ip link lists the interfaces of this network namespace")
-        })?;
+    let link = interfaces::find(name, "send on")?;
     if !link.is_ethernet() {
         return Err(Failure::new(format!(
             "cannot send on {name}: it carries no Ethernet frames (link type {})",

@@ -2,7 +2,7 @@ use super::*;
 use crate::changes::{Change, InterfaceId, Setting};
 use crate::command::capture::plan_of;
 use crate::sys::netns;
-use crate::sys::recorded::Recorded;
+use crate::sys::recorded::{Recorded, veth_link};
 
 const PID: u32 = 77;
 
@@ -29,26 +29,11 @@ fn machine() -> (Recorded, JournalFolder) {
 }
 
 fn look_for(folder: &JournalFolder, more: &str, ifindex: u32) -> Result<(), String> {
-    let link = Link {
-        index: ifindex,
-        name: "veth0".into(),
-        kind: None,
-        alias: None,
-        mac: None,
-        mtu: 1500,
-        is_up: true,
-        has_carrier: true,
-        link_type: 1,
-        promiscuity: 0,
-        rx_queues: 1,
-        stats: None,
-        xdp: None,
-    };
     let plan = plan_of(more);
     let looked = look(
         folder,
         &plan,
-        &[link],
+        &[veth_link(ifindex)],
         &mut crate::command::capture::console::of(&plan).unwrap(),
     );
     looked.map_err(|failure| failure.to_string())

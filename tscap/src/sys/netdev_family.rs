@@ -1,11 +1,11 @@
-//! The kernel's list of an interface's NAPIs, over generic netlink: family
-//! "netdev", command `napi-get` (`linux/netdev.h`).
+//! The kernel's family "netdev" of generic netlink (`linux/netdev.h`): an
+//! interface's XDP features (`dev-get`) and its NAPIs (`napi-get`).
 
 use std::io;
 
 use netlink_packet_core::{
     DecodeError, NLM_F_DUMP, NLM_F_REQUEST, NLMSG_ALIGNTO, NLMSG_DONE, NLMSG_ERROR, NetlinkBuffer,
-    NlasIterator, parse_i32, parse_u16, parse_u32,
+    NlasIterator, parse_i32, parse_u16, parse_u32, parse_u64,
 };
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
 
@@ -19,6 +19,12 @@ const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 /// `NETDEV_FAMILY_NAME` (`linux/netdev.h`, like the rest).
 const NETDEV: &[u8] = b"netdev\0";
+/// `NETDEV_CMD_DEV_GET`, since 6.3.
+const NETDEV_CMD_DEV_GET: u8 = 1;
+/// `NETDEV_A_DEV_IFINDEX`, u32.
+const NETDEV_A_DEV_IFINDEX: u16 = 1;
+/// `NETDEV_A_DEV_XDP_FEATURES`, u64.
+const NETDEV_A_DEV_XDP_FEATURES: u16 = 3;
 /// `NETDEV_CMD_NAPI_GET`, since 6.8.
 const NETDEV_CMD_NAPI_GET: u8 = 11;
 /// `NETDEV_A_NAPI_IFINDEX`, u32.
@@ -36,23 +42,46 @@ const ANSWER_MAX: usize = 64 * 1024;
 
 /// The numbers of the NAPIs of an interface; `None` where the kernel can't tell.
 pub(super) fn napi_ids(ifindex: u32) -> io::Result<Option<Vec<u32>>> {
+    let interface = attribute(NETDEV_A_NAPI_IFINDEX, &ifindex.to_ne_bytes());
+    let flags = NLM_F_REQUEST | NLM_F_DUMP;
+    let Some(answer) = ask_netdev(flags, NETDEV_CMD_NAPI_GET, &interface)? else {
+        return Ok(None);
+    };
+    let ids = numbers(&answer, NETDEV_A_NAPI_ID)?;
+    Ok(Some(
+        ids.into_iter()
+            .filter_map(|id| u32::try_from(id).ok())
+            .collect(),
+    ))
+}
+
+/// The XDP features of an interface; `None` where the kernel can't tell.
+pub(super) fn xdp_features(ifindex: u32) -> io::Result<Option<u64>> {
+    let interface = attribute(NETDEV_A_DEV_IFINDEX, &ifindex.to_ne_bytes());
+    let Some(answer) = ask_netdev(NLM_F_REQUEST, NETDEV_CMD_DEV_GET, &interface)? else {
+        return Ok(None);
+    };
+    Ok(numbers(&answer, NETDEV_A_DEV_XDP_FEATURES)?
+        .first()
+        .copied())
+}
+
+/// The attributes of each message of the family's answer; `None` where there is
+/// no such family, or it is older than the command.
+fn ask_netdev(flags: u16, command: u8, attributes: &[u8]) -> io::Result<Option<Vec<Vec<u8>>>> {
     let socket = Socket::new(NETLINK_GENERIC)?;
     let name = attribute(CTRL_ATTR_FAMILY_NAME, NETDEV);
-    let request = request(GENL_ID_CTRL, NLM_F_REQUEST, CTRL_CMD_GETFAMILY, &name);
-    let family = match ask(&socket, &request) {
+    let family = request(GENL_ID_CTRL, NLM_F_REQUEST, CTRL_CMD_GETFAMILY, &name);
+    let family = match ask(&socket, &family) {
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(None),
         answer => numbers(&answer?, CTRL_ATTR_FAMILY_ID)?,
     };
     let Some(family) = family.first().and_then(|id| u16::try_from(*id).ok()) else {
         return Ok(None);
     };
-    let interface = attribute(NETDEV_A_NAPI_IFINDEX, &ifindex.to_ne_bytes());
-    let flags = NLM_F_REQUEST | NLM_F_DUMP;
-    let request = self::request(family, flags, NETDEV_CMD_NAPI_GET, &interface);
-    match ask(&socket, &request) {
-        // The family is older than the command.
+    match ask(&socket, &request(family, flags, command, attributes)) {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
-        answer => numbers(&answer?, NETDEV_A_NAPI_ID).map(Some),
+        answer => answer.map(Some),
     }
 }
 
@@ -129,8 +158,8 @@ impl Answer {
     }
 }
 
-/// The numbers under attribute `kind`, of 16 or 32 bits, one of each message.
-fn numbers(messages: &[Vec<u8>], kind: u16) -> io::Result<Vec<u32>> {
+/// The numbers under attribute `kind`, of 16, 32 or 64 bits, one of each message.
+fn numbers(messages: &[Vec<u8>], kind: u16) -> io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for message in messages {
         for attribute in NlasIterator::new(message.as_slice()) {
@@ -138,8 +167,9 @@ fn numbers(messages: &[Vec<u8>], kind: u16) -> io::Result<Vec<u32>> {
             if attribute.kind() == kind {
                 let value = attribute.value();
                 let number = match value.len() {
-                    2 => parse_u16(value).map(u32::from),
-                    _ => parse_u32(value),
+                    2 => parse_u16(value).map(u64::from),
+                    4 => parse_u32(value).map(u64::from),
+                    _ => parse_u64(value),
                 };
                 numbers.push(number.map_err(io::Error::other)?);
             }

@@ -1,5 +1,5 @@
-//! Receive offloads: which are in force, what attaching changed, and turning
-//! off those that hide frames as they arrived.
+//! Receive offloads: which are in force, which of them hide frames from XDP as
+//! they arrived, and what attaching changed.
 
 use std::collections::BTreeMap;
 
@@ -31,12 +31,12 @@ const HIDING_GENERIC: (&str, &str) = (
 );
 
 /// Features as the kernel lists them; empty where there are none to be had.
-pub(super) fn read(interface: &str) -> BTreeMap<String, Feature> {
+pub fn read(interface: &str) -> BTreeMap<String, Feature> {
     ethtool::features(interface).unwrap_or_default()
 }
 
 /// The receive offloads that are named in the file.
-pub(super) fn for_file(features: &BTreeMap<String, Feature>) -> BTreeMap<String, bool> {
+pub fn for_file(features: &BTreeMap<String, Feature>) -> BTreeMap<String, bool> {
     HIDING
         .iter()
         .chain([&HIDING_GENERIC])
@@ -45,7 +45,7 @@ pub(super) fn for_file(features: &BTreeMap<String, Feature>) -> BTreeMap<String,
 }
 
 /// Those in force that hide frames, with the reason. `generic`: the mode.
-pub(super) fn hiding(
+pub fn hiding(
     features: &BTreeMap<String, Feature>,
     generic: bool,
 ) -> Vec<(&'static str, &'static str)> {
@@ -59,7 +59,7 @@ pub(super) fn hiding(
 }
 
 /// Names of features that differ, with the new state.
-pub(super) fn changes(
+pub fn changes(
     before: &BTreeMap<String, Feature>,
     after: &BTreeMap<String, Feature>,
 ) -> Vec<(String, bool)> {
