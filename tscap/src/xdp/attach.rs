@@ -141,10 +141,10 @@ fn try_attach(
 }
 
 /// Whether the driver can't (rather than may not, or not now): no native XDP,
-/// or not at this MTU or with these features.
+/// or not at this MTU, with these features or so few queues (veth: ENOSPC).
 fn is_driver_refusal(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
-        Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ERANGE | libc::EMSGSIZE)
+        Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ERANGE | libc::EMSGSIZE | libc::ENOSPC)
     )
 }
