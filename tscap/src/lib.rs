@@ -1,7 +1,8 @@
 //! Packet capture for Linux whose every timestamp can be trusted.
 //!
 //! Folders: `cli` (arguments to plans), `command` (one runner a command), `xdp`
-//! (load, attach, count), `changes` (what must be given back, and its journal), `ring` (shared memory), `engine` (the converter
+//! (load, attach, count), `changes` (what must be given back, and its journal),
+//! `doctor` (checks of the machine), `ring` (shared memory), `engine` (the converter
 //! thread), `clock` (raw stamps to wall clock), `pcapng` (the file), `measure`
 //! (loss, order and delay of streams, from a file), `sys` (the operating system).
 //! Unsafe code lives in `ring` and `sys` only.
@@ -12,6 +13,7 @@ pub mod cli;
 pub mod clock;
 pub mod command;
 pub mod compare;
+pub mod doctor;
 pub mod engine;
 pub mod generator;
 pub mod measure;

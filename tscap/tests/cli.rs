@@ -148,6 +148,46 @@ fn bad_values_are_named() {
 }
 
 #[test]
+fn everybody_may_ask_the_doctor() {
+    let output = tscap(&["doctor", "--json", "-i", "lo"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&json["event"], &json["v"]), (&"doctor".into(), &1.into()));
+    let is_bad = json["bad"].as_u64().expect("a number") > 0;
+    assert_eq!(output.status.code(), Some(i32::from(is_bad)));
+    assert!(output.stderr.is_empty());
+
+    let output = tscap(&["doctor"]);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    for part in ["\ngood ", " kernel ", " stamp_ktime ", " good, "] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    assert!(!text.contains('\x1b'), "colours where no terminal is");
+    assert!(!text.contains(" link "), "no interface was given");
+}
+
+#[test]
+fn the_doctor_wants_an_interface_that_is_there() {
+    refuses(&["doctor", "-i"], &["--interface"]);
+    refuses(&["doctor", "eth0"], &["eth0"]);
+    let output = tscap(&["doctor", "-i", "no such name"]);
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.contains("no such interface") && stderr.contains("hint: "),
+        "{stderr}"
+    );
+    let help = prints(&["doctor", "--help"]);
+    for part in [
+        "--interface",
+        "--json",
+        "\"v\": 1",
+        "Exit codes: 0 nothing is bad",
+    ] {
+        assert!(help.contains(part), "{part} is not in\n{help}");
+    }
+}
+
+#[test]
 fn interfaces_are_listed_for_everybody() {
     let list = prints(&["capture", "-D"]);
     assert!(list.lines().any(|line| line.contains("lo")), "{list}");

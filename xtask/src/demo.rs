@@ -45,7 +45,13 @@ pub fn main(args: &Args) -> Result<()> {
         let sender = Namespace::new(format!("tscap-demo-a-{}", std::process::id()))?;
         let receiver = Namespace::new(format!("tscap-demo-b-{}", std::process::id()))?;
         connect(&sender, &receiver)?;
-        println!("\nTwo network namespaces, joined by a veth pair; a capture in one of them:\n");
+        println!("\nTwo network namespaces, joined by a veth pair. Is this machine fit?\n");
+        sh::run(
+            receiver
+                .exec(&tscap.to_string_lossy())
+                .args(["doctor", "-i", "veth1"]),
+        )?;
+        println!("\nA capture in one of them:\n");
         let capture = Capture::start(&tscap, &receiver, "veth1", &args.write)?;
         ping(&sender, RECEIVER_V4)?;
         ping(&sender, RECEIVER_V6)?;

@@ -2,6 +2,7 @@
 //! system.
 
 mod capture;
+mod doctor;
 mod generate;
 mod units;
 
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub use capture::{CaptureArgs, CapturePlan, Offloads, Target, Verbosity};
+pub use doctor::{DoctorArgs, DoctorPlan};
 pub use generate::{GenArgs, GenPlan, SenderChoice};
 
 /// What the user asked for.
@@ -19,6 +21,8 @@ pub enum Plan {
     ListInterfaces,
     /// Capture.
     Capture(Box<CapturePlan>),
+    /// Examine the machine.
+    Doctor(DoctorPlan),
     /// Send test frames.
     Generate(Box<GenPlan>),
     /// Tell what became of test frames.
@@ -49,6 +53,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Capture(Box<CaptureArgs>),
+    Doctor(DoctorArgs),
     Gen(Box<GenArgs>),
     /// Give back what a capture that was killed left changed
     ///
@@ -66,6 +71,7 @@ impl Cli {
     pub fn into_plan(self) -> Result<Plan, clap::Error> {
         match self.command {
             Command::Capture(args) => args.into_plan(),
+            Command::Doctor(args) => Ok(args.into_plan()),
             Command::Gen(args) => args.into_plan(),
             Command::Restore => Ok(Plan::Restore),
         }

@@ -86,6 +86,19 @@ fn restore_takes_nothing() {
 }
 
 #[test]
+fn the_doctor_takes_an_interface() {
+    let plan = |words: &[&str]| Cli::try_parse_from(words).and_then(Cli::into_plan);
+    let doctor = |interface: Option<&str>, json| {
+        let interface = interface.map(str::to_owned);
+        Plan::Doctor(DoctorPlan { interface, json })
+    };
+    assert_eq!(plan(&["tscap", "doctor"]).unwrap(), doctor(None, false));
+    let asked = plan(&["tscap", "doctor", "-i", "eth0", "--json"]).unwrap();
+    assert_eq!(asked, doctor(Some("eth0"), true));
+    assert!(plan(&["tscap", "doctor", "-i", "a", "-i", "b"]).is_err());
+}
+
+#[test]
 fn the_command_line_is_consistent() {
     use clap::CommandFactory;
     Cli::command().debug_assert();

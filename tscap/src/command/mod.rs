@@ -2,6 +2,7 @@
 
 pub mod capture;
 mod console;
+mod doctor;
 mod failure;
 pub mod generate;
 mod interfaces;
@@ -21,6 +22,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
     match plan {
         Plan::ListInterfaces => interfaces::list(),
         Plan::Capture(plan) => capture::run(&plan),
+        Plan::Doctor(plan) => doctor::run(&plan),
         Plan::Generate(plan) => generate::run(&plan),
         Plan::ReadStreams { file, json } => streams::run(&file, json),
         Plan::Restore => restore::run(),

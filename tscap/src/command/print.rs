@@ -4,9 +4,10 @@ use std::io::{self, Write};
 
 use super::{Exit, Failure, Hint};
 
-/// Prints text; nobody being left to read it is no failure.
+/// Prints text, with its colours if it goes to a terminal that wants them
+/// (NO_COLOR); nobody being left to read it is no failure.
 pub(super) fn print(text: &str) -> Result<Exit, Failure> {
-    match io::stdout().write_all(text.as_bytes()) {
+    match anstream::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(error).trying("cannot write to standard output")
         }

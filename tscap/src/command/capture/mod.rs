@@ -10,11 +10,14 @@ mod live_links;
 mod load;
 mod pinning;
 mod prepare;
+mod probe;
 mod session;
 mod start;
 mod summary;
 
 pub use first_brackets::first_brackets;
+pub(super) use prepare::{FILE_CAPABILITIES, NEEDED};
+pub(super) use probe::probe;
 pub use summary::{ClockSummary, InterfaceSummary, Stop, Summary};
 
 use tokio::runtime::Runtime;

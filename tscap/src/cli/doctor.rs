@@ -1,0 +1,52 @@
+//! `tscap doctor`.
+
+use clap::Args;
+
+use super::Plan;
+
+/// Is this machine fit for precise stamping?
+///
+/// Examines the machine, and with -i an interface: counter, clock, kernel, stamp
+/// sources (each is loaded, nothing is attached), privileges, driver, queues and
+/// their interrupts, offloads, power, virtualisation. Each line is good, a
+/// warning (a capture works, but its stamps could be better, or not all could be
+/// seen) or bad (a capture would be refused), and says why it matters and what to
+/// do: a command to be run as root (fix), or words where no command does it
+/// (advice). Nothing is changed. Any user may ask; what only root can see is a
+/// warning then.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "With --json: {\"event\": \"doctor\", \"v\": 1, \"machine\": {kernel, cpu, \
+                       virtualisation}, \"interface\": null or {name, ifindex, driver}, \"good\", \
+                       \"warnings\", \"bad\": how many, \"checks\": [{id, verdict: \"good\", \
+                       \"warning\" or \"bad\", found, why, and fix or advice unless it is \
+                       good}]}\n\nExit codes: 0 nothing is bad; 1 something is, or a failure; \
+                       2 wrong arguments"
+)]
+pub struct DoctorArgs {
+    /// Interface to examine as well
+    #[arg(short, long, value_name = "NAME")]
+    interface: Option<String>,
+
+    /// Write one JSON object on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// An examination, as asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DoctorPlan {
+    /// The interface to examine.
+    pub interface: Option<String>,
+    /// Say it in JSON.
+    pub json: bool,
+}
+
+impl DoctorArgs {
+    pub(super) fn into_plan(self) -> Plan {
+        Plan::Doctor(DoctorPlan {
+            interface: self.interface,
+            json: self.json,
+        })
+    }
+}

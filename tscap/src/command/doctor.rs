@@ -1,0 +1,129 @@
+//! `tscap doctor`: gathers what the checks look at, and prints the report.
+
+use std::env;
+
+use super::capture::{FILE_CAPABILITIES, NEEDED, probe};
+use super::print::print;
+use super::{Exit, Failure, Hint, interfaces};
+use crate::causes::with_causes;
+use crate::changes::JournalFolder;
+use crate::cli::DoctorPlan;
+use crate::clock::StampSource;
+use crate::doctor::{
+    self, Interface, InterfaceFacts, Machine, MachineFacts, Privileges, Probe, Report,
+};
+use crate::sys::caps::{self, Capability};
+use crate::sys::kernel_files::KernelFiles;
+use crate::sys::netdev::Link;
+use crate::sys::timex::KernelClock;
+use crate::sys::{ethtool, napi, netns, process, system, xdp_features};
+use crate::xdp::{Occupant, is_loaded, offloads, program_name};
+
+/// Examines the machine, and an interface if one is given.
+pub(super) fn run(plan: &DoctorPlan) -> Result<Exit, Failure> {
+    let link = plan.interface.as_deref();
+    let link = link
+        .map(|name| interfaces::find(name, "examine"))
+        .transpose()?;
+    let files = KernelFiles::live();
+    let facts = MachineFacts {
+        kernel: system::os(),
+        cpu: system::hardware(),
+        virtualisation: doctor::hypervisor(&files).unwrap_or(None),
+    };
+    let mut checks = doctor::machine(&files, &machine(plan)?);
+    let interface = link.map(interface);
+    if let Some(interface) = &interface {
+        checks.extend(doctor::interface(&files, interface));
+    }
+    let interface = interface.map(|it| InterfaceFacts {
+        name: it.link.name,
+        ifindex: it.link.index,
+        driver: it.driver,
+    });
+    let report = Report::new(facts, interface, checks);
+    print(&if plan.json {
+        serde_json::to_string(&report).trying("cannot write the report as JSON")? + "\n"
+    } else {
+        report.text()
+    })?;
+    Ok(match report.is_bad() {
+        true => Exit::Fault,
+        false => Exit::Success,
+    })
+}
+
+fn machine(plan: &DoctorPlan) -> Result<Machine, Failure> {
+    let program = env::current_exe().map_or("tscap".into(), |path| path.display().to_string());
+    let privileges = privileges(&program)?;
+    let sources = [StampSource::Ktime, StampSource::Tai, StampSource::Tsc];
+    let probes = sources.map(|source| {
+        let probe = match privileges.may_load() {
+            true => try_out(source),
+            false => Probe::NotTried,
+        };
+        (source, probe)
+    });
+    let interface = plan.interface.as_ref().map(|name| format!(" -i {name}"));
+    Ok(Machine {
+        clock: KernelClock::read().map_err(chain),
+        privileges,
+        probes: probes.into(),
+        journals: JournalFolder::live(),
+        again: format!("sudo {program} doctor{}", interface.unwrap_or_default()),
+    })
+}
+
+fn privileges(program: &str) -> Result<Privileges, Failure> {
+    let what = "cannot read this process's capabilities";
+    Ok(Privileges {
+        lacks: caps::missing(&NEEDED).trying(what)?,
+        may_be_promiscuous: caps::missing(&[Capability::NetRaw])
+            .trying(what)?
+            .is_empty(),
+        in_initial_user_namespace: caps::in_initial_user_namespace(),
+        is_root: nix::unistd::geteuid().is_root(),
+        setcap: format!("sudo setcap {FILE_CAPABILITIES} {program}"),
+    })
+}
+
+fn try_out(source: StampSource) -> Probe {
+    if source == StampSource::Tsc && is_tsc_in_use() {
+        return Probe::InUse;
+    }
+    match probe(source) {
+        Ok(host_bound_ns) => Probe::Works { host_bound_ns },
+        Err(failure) => Probe::Refused {
+            why: failure.chain(),
+            what_next: failure.what_next().unwrap_or("dmesg may say more").into(),
+        },
+    }
+}
+
+/// Whether a capture stamps with the TSC; where the kernel doesn't tell, whether
+/// there is any other tscap.
+fn is_tsc_in_use() -> bool {
+    is_loaded(program_name(StampSource::Tsc)).unwrap_or_else(|_| {
+        let others = process::others(&KernelFiles::live(), "tscap");
+        others.unwrap_or(true)
+    })
+}
+
+fn interface(link: Link) -> Interface {
+    let name = &link.name;
+    Interface {
+        driver: ethtool::driver(name).map(|driver| driver.name),
+        features: offloads::read(name),
+        coalescing: ethtool::coalescing(name).map_err(chain),
+        // A kernel that refuses to tell is one that can't.
+        xdp_features: xdp_features::of(link.index).unwrap_or(None),
+        occupant: link.xdp.as_ref().map(Occupant::of).unwrap_or_default(),
+        napi_ids: napi::ids(link.index).unwrap_or(None),
+        netns: netns::here().ok().and_then(netns::name_of),
+        link,
+    }
+}
+
+fn chain(error: impl std::error::Error) -> String {
+    with_causes(error.to_string(), error.source())
+}

@@ -1,0 +1,130 @@
+//! Is this machine fit for precise stamping? Checks of what can be read from
+//! procfs and sysfs, below a root that tests replace, and of facts that the
+//! caller has gathered from the kernel otherwise. Nothing here changes anything.
+//!
+//! To add a check: a [`check::Topic`] with an id that stays for ever, a function
+//! from files or facts to a [`Check`], a line in [`machine`] or [`interface`], its
+//! tests for good and bad, and its id in `tests/root_doctor.rs`.
+
+mod check;
+mod clock;
+mod cpus;
+mod driver;
+mod journals;
+mod kernel;
+mod link;
+mod offloads;
+mod privileges;
+mod queues;
+mod report;
+mod stamps;
+mod virtualisation;
+
+use std::collections::BTreeMap;
+
+pub use check::{Check, Remedy, Verdict};
+pub use privileges::Privileges;
+pub use report::{InterfaceFacts, MachineFacts, Report};
+pub use stamps::Probe;
+pub use virtualisation::hypervisor;
+
+use crate::changes::JournalFolder;
+use crate::clock::StampSource;
+use crate::sys::ethtool::{Coalescing, Feature};
+use crate::sys::kernel_files::KernelFiles;
+use crate::sys::netdev::Link;
+use crate::sys::timex::KernelClock;
+use crate::sys::xdp_features::XdpFeatures;
+use crate::xdp::Occupant;
+
+/// What is known of the machine beside its files.
+#[derive(Debug)]
+pub struct Machine {
+    /// The kernel's clock, or why it is not known.
+    pub clock: Result<KernelClock, String>,
+    /// Privileges of this process.
+    pub privileges: Privileges,
+    /// What came of trying each stamp source.
+    pub probes: Vec<(StampSource, Probe)>,
+    /// The journals of captures.
+    pub journals: JournalFolder,
+    /// The command that examines the same with all privileges.
+    pub again: String,
+}
+
+/// What is known of an interface beside its files.
+#[derive(Debug)]
+pub struct Interface {
+    /// As the kernel describes it.
+    pub link: Link,
+    /// Name of its driver.
+    pub driver: Option<String>,
+    /// Its offloads.
+    pub features: BTreeMap<String, Feature>,
+    /// Its interrupt moderation, if it has one; or why that is not known.
+    pub coalescing: Result<Option<Coalescing>, String>,
+    /// What its driver says of XDP.
+    pub xdp_features: Option<XdpFeatures>,
+    /// What is known of the XDP program attached.
+    pub occupant: Occupant,
+    /// Numbers of its NAPIs.
+    pub napi_ids: Option<Vec<u32>>,
+    /// The name of its network namespace.
+    pub netns: Option<String>,
+}
+
+/// Checks the machine.
+pub fn machine(files: &KernelFiles, facts: &Machine) -> Vec<Check> {
+    let mut checks = vec![
+        kernel::version(files),
+        kernel::preemption(files),
+        privileges::capture(&facts.privileges),
+        privileges::promiscuous(&facts.privileges),
+        privileges::changes(&facts.privileges),
+    ];
+    let stamps = facts.probes.iter();
+    checks.extend(stamps.map(|(source, probe)| stamps::stamp(*source, probe, &facts.again)));
+    checks.extend([
+        clock::tsc(files),
+        clock::source(files),
+        clock::sync(files, &facts.clock),
+        virtualisation::machine(files),
+        virtualisation::steal(files),
+        cpus::governor(files),
+        cpus::isolated(files),
+        cpus::irqbalance(files),
+        journals::left_over(&facts.journals, &facts.again),
+    ]);
+    checks
+}
+
+/// Checks an interface.
+pub fn interface(files: &KernelFiles, facts: &Interface) -> Vec<Check> {
+    let mut checks = vec![
+        link::link(facts),
+        link::programs(facts),
+        driver::mode(facts),
+        driver::mtu(facts),
+        offloads::hiding(facts),
+        offloads::coalescing(facts),
+    ];
+    checks.extend(queues::all(files, facts));
+    checks
+}
+
+#[cfg(test)]
+impl Interface {
+    /// The interface of `Recorded::veth`, fit for capturing.
+    fn recorded() -> Self {
+        Self {
+            link: crate::sys::recorded::veth_link(5),
+            driver: Some("veth".into()),
+            features: BTreeMap::new(),
+            coalescing: Ok(None),
+            xdp_features: Some(XdpFeatures::native(true)),
+            occupant: Occupant::default(),
+            napi_ids: None,
+            netns: None,
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! `tscap doctor` on this machine and on veth pairs: what it says is what a
+//! capture then meets, and it leaves everything as it was. Needs root.
+
+mod support;
+
+use std::process::Command;
+
+use aya::programs::XdpMode;
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use support::bench::Bench;
+use support::capture::{TSCAP, capture_on};
+use support::command::{Done, SHORT, run};
+use support::files;
+use support::port::Port;
+use support::probes::Attached;
+use support::root::{root, root_with, two_cpus};
+
+/// Every check of the machine, in order.
+const MACHINE: [&str; 17] = [
+    "kernel",
+    "preemption",
+    "privilege_capture",
+    "privilege_promiscuous",
+    "privilege_changes",
+    "stamp_ktime",
+    "stamp_tai",
+    "stamp_tsc",
+    "tsc",
+    "clocksource",
+    "clock_sync",
+    "virtualisation",
+    "steal_time",
+    "governor",
+    "isolated_cpus",
+    "irqbalance",
+    "journals",
+];
+/// Every check of an interface, in order.
+const INTERFACE: [&str; 10] = [
+    "link",
+    "xdp_programs",
+    "xdp_mode",
+    "mtu",
+    "offloads",
+    "coalescing",
+    "rx_queues",
+    "rps",
+    "threaded_napi",
+    "deferred_interrupts",
+];
+
+/// A report of `--json`.
+struct Report {
+    code: Option<i32>,
+    json: Value,
+}
+
+impl Report {
+    fn of(done: &Done) -> Self {
+        assert_eq!(done.stderr, "");
+        let json: Value = serde_json::from_str(&done.stdout).expect("one JSON object");
+        assert_eq!((&json["event"], &json["v"]), (&"doctor".into(), &1.into()));
+        Self {
+            code: done.status.code(),
+            json,
+        }
+    }
+
+    fn ids(&self) -> Vec<&str> {
+        let checks = self.json["checks"].as_array().expect("checks").iter();
+        checks
+            .map(|check| check["id"].as_str().expect("an id"))
+            .collect()
+    }
+
+    #[track_caller]
+    fn check(&self, id: &str) -> &Value {
+        let mut checks = self.json["checks"].as_array().expect("checks").iter();
+        let check = checks.find(|check| check["id"] == id);
+        check.unwrap_or_else(|| panic!("no check {id}: {}", self.json))
+    }
+
+    /// Panics unless the check came out so, with `found` in what was found.
+    #[track_caller]
+    fn is(&self, id: &str, verdict: &str, found: &str) {
+        let check = self.check(id);
+        assert_eq!(check["verdict"], verdict, "{check}");
+        let text = check["found"].as_str().expect("what was found");
+        assert!(text.contains(found), "{found:?} is not in {check}");
+    }
+}
+
+/// `tscap doctor --json` with these arguments, in the port's namespace.
+fn doctor(port: &Port, arguments: &[&str]) -> Report {
+    let mut command = port.netns.command(TSCAP);
+    command.args(["doctor", "--json"]).args(arguments);
+    Report::of(&run(&mut command, SHORT))
+}
+
+#[test]
+fn every_check_runs_and_stamps_work() {
+    let Some(_turn) = root("every_check_runs_and_stamps_work") else {
+        return;
+    };
+    let bench = Bench::new("doctor");
+    let before = (bench.rx.show(), bench.rx.offloads());
+    let report = doctor(&bench.rx, &["-i", "rx0"]);
+    assert_eq!(report.ids(), [&MACHINE[..], &INTERFACE].concat());
+    for check in report.json["checks"].as_array().expect("checks") {
+        let remedies = ["fix", "advice"].map(|it| check[it].is_string());
+        let is_good = check["verdict"] == "good";
+        assert_eq!(remedies.contains(&true), !is_good, "{check}");
+        assert!(
+            check["why"].as_str().is_some_and(|why| why.ends_with('.')),
+            "{check}"
+        );
+    }
+    report.is("stamp_ktime", "good", "bpf_ktime_get_ns");
+    report.is("stamp_tai", "good", "bpf_ktime_get_tai_ns");
+    report.is("privilege_capture", "good", "CAP_BPF");
+    report.is("link", "good", "veth, up");
+    report.is("xdp_mode", "good", "native");
+    report.is("rx_queues", "good", "1 queue");
+    assert_eq!((report.code, &report.json["bad"]), (Some(0), &0.into()));
+    assert_eq!(report.json["interface"]["driver"], "veth");
+    let now = (bench.rx.show()["xdp"].clone(), bench.rx.offloads());
+    assert_eq!(now, (before.0["xdp"].clone(), before.1), "left alone");
+
+    let machine = doctor(&bench.rx, &[]);
+    assert_eq!(machine.ids(), MACHINE);
+    assert_eq!(machine.json["interface"], Value::Null);
+}
+
+#[test]
+fn the_mode_foretold_is_the_one_of_the_capture() {
+    let Some(_turn) = root("the_mode_foretold_is_the_one_of_the_capture") else {
+        return;
+    };
+    let bench = Bench::new("doctor-mode");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let captured = |port: &Port| {
+        let finished = capture_on(port, &path).ready().stop();
+        finished.success().interfaces[0].xdp_mode.clone()
+    };
+    doctor(&bench.rx, &["-i", "rx0"]).is("xdp_mode", "good", "native");
+    assert_eq!(captured(&bench.rx), "native");
+
+    // Its one receive queue is too few for a peer that sends by two.
+    bench.rx.netns.ip(&[
+        "link",
+        "add",
+        "few0",
+        "numrxqueues",
+        "1",
+        "numtxqueues",
+        "1",
+        "type",
+        "veth",
+        "peer",
+        "name",
+        "many0",
+        "numtxqueues",
+        "2",
+    ]);
+    let few = Port::find(&bench.rx.netns, "few0");
+    few.set(&["up"]);
+    Port::find(&bench.rx.netns, "many0").set(&["up"]);
+    few.wait_up();
+    doctor(&few, &["-i", "few0"]).is("xdp_mode", "warning", "generic");
+    assert_eq!(captured(&few), "generic");
+}
+
+#[test]
+fn what_would_stop_a_capture_is_bad() {
+    let Some(_turn) = root("what_would_stop_a_capture_is_bad") else {
+        return;
+    };
+    let bench = Bench::new("doctor-bad");
+    bench.rx.set(&["down"]);
+    let down = doctor(&bench.rx, &["-i", "rx0"]);
+    down.is("link", "bad", "down");
+    assert_eq!(down.check("link")["fix"], "ip link set dev rx0 up");
+    assert_eq!((down.code, &down.json["bad"]), (Some(1), &1.into()));
+    bench.rx.netns.must("sh", &["-c", "ip link set dev rx0 up"]);
+    bench.rx.wait_up();
+
+    for mode in [XdpMode::Driver, XdpMode::Skb] {
+        let other = Attached::pass(&bench.rx, mode);
+        let busy = doctor(&bench.rx, &["-i", "rx0"]);
+        let found = format!("program {} (probe_pass)", other.id);
+        busy.is("xdp_programs", "bad", &found);
+        assert_eq!(busy.code, Some(1));
+        let id = bench.rx.xdp_program();
+        assert_eq!(id, Some(u64::from(other.id)), "left alone");
+    }
+
+    let folder = files::folder();
+    let capture = capture_on(&bench.rx, &folder.path().join("out.pcapng")).ready();
+    let busy = doctor(&bench.rx, &["-i", "rx0"]);
+    busy.is("xdp_programs", "bad", "tscap_ktime");
+    let advice = busy.check("xdp_programs")["advice"].as_str();
+    assert!(
+        advice.is_some_and(|it| it.contains("stop that first")),
+        "{advice:?}"
+    );
+    capture.stop().success();
+}
+
+#[test]
+fn a_capture_by_the_tsc_is_not_disturbed() {
+    let Some(_turn) = root("a_capture_by_the_tsc_is_not_disturbed") else {
+        return;
+    };
+    let bench = Bench::new("doctor-tsc");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let running = capture_on(&bench.rx, &path)
+        .with(["--clock", "tsc"])
+        .ready();
+    for _ in 0..5 {
+        doctor(&bench.rx, &[]).is("stamp_tsc", "good", "a capture stamps with it now");
+    }
+    running.stop().success();
+    doctor(&bench.rx, &[]).is("stamp_tsc", "good", "works");
+}
+
+#[test]
+fn what_can_be_better_comes_with_a_command_that_does_it() {
+    let Some(_turn) = root("what_can_be_better_comes_with_a_command") else {
+        return;
+    };
+    let bench = Bench::new("doctor-fix");
+    bench.rx.offload("rx-vlan-offload", true);
+    bench.rx.offload("gro", true);
+    let sysfs = "/sys/class/net/rx0";
+    let set = format!(
+        "echo 1 > {sysfs}/threaded; echo 2 > {sysfs}/napi_defer_hard_irqs; \
+         echo 20000 > {sysfs}/gro_flush_timeout"
+    );
+    bench.rx.netns.must("sh", &["-c", &set]);
+    let worse = doctor(&bench.rx, &["-i", "rx0"]);
+    for (id, found) in [
+        ("offloads", "rx-vlan-hw-parse"),
+        ("threaded_napi", "1 poll thread"),
+        ("deferred_interrupts", "20000 ns"),
+    ] {
+        worse.is(id, "warning", found);
+        let fix = worse.check(id)["fix"].as_str().expect("a command");
+        bench.rx.netns.must("sh", &["-c", fix]);
+    }
+    assert_eq!(worse.code, Some(0), "no reason not to capture");
+    let better = doctor(&bench.rx, &["-i", "rx0"]);
+    for id in ["offloads", "threaded_napi", "deferred_interrupts"] {
+        better.is(id, "good", "");
+    }
+}
+
+#[test]
+fn a_killed_captures_journal_is_found_and_restored_by_the_command_given() {
+    let Some(_turn) = root("a_killed_captures_journal_is_found") else {
+        return;
+    };
+    if two_cpus("a_killed_captures_journal_is_found").is_none() {
+        return;
+    }
+    let bench = Bench::new("doctor-kill");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let plan = capture_on(&bench.rx, &path).with(["--xdp-mode", "generic", "--rx-cpu", "1"]);
+    plan.ready().stop_with(Signal::SIGKILL);
+    let here = doctor(&bench.rx, &[]);
+    here.is("journals", "warning", "the RPS CPUs of rx0's queue 0");
+    assert_eq!(here.check("journals")["fix"], "tscap restore");
+    let outside = run(Command::new(TSCAP).args(["doctor", "--json"]), SHORT);
+    let outside = Report::of(&outside);
+    let command = format!("ip netns exec {} tscap restore", bench.rx.netns.name());
+    assert_eq!(outside.check("journals")["fix"], command.as_str());
+
+    let command = command.replace("tscap restore", &format!("{TSCAP} restore"));
+    bench.rx.netns.must("sh", &["-c", &command]);
+    doctor(&bench.rx, &[]).is("journals", "good", "none left over");
+}
+
+#[test]
+fn an_ordinary_user_is_told_what_could_not_be_seen() {
+    let programs = ["ip", "ethtool", "setpriv"];
+    let Some(_turn) = root_with("an_ordinary_user_is_told_what_could_not", &programs) else {
+        return;
+    };
+    let bench = Bench::new("doctor-user");
+    let folder = files::public_folder();
+    let copy = folder.path().join("tscap");
+    std::fs::copy(TSCAP, &copy).expect("copy tscap where everybody can run it");
+    let copy = copy.to_str().expect("a UTF-8 path");
+    let mut command = bench.rx.netns.command("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", copy]);
+    command.args(["doctor", "--json", "-i", "rx0"]);
+    let report = Report::of(&run(&mut command, SHORT));
+    assert_eq!(report.ids(), [&MACHINE[..], &INTERFACE].concat());
+    report.is(
+        "privilege_capture",
+        "bad",
+        "CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON",
+    );
+    let fix = report.check("privilege_capture")["fix"].as_str();
+    let fix = fix.expect("a command");
+    assert!(
+        fix.starts_with("sudo setcap cap_bpf,") && fix.ends_with(copy),
+        "{fix}"
+    );
+    for id in ["stamp_ktime", "stamp_tai", "stamp_tsc"] {
+        report.is(id, "warning", "not tried");
+        let again = format!("sudo {copy} doctor -i rx0");
+        assert_eq!(report.check(id)["fix"], again.as_str());
+    }
+    report.is("link", "good", "veth");
+    report.is("xdp_mode", "good", "native");
+    assert_eq!(report.code, Some(1));
+}
+
+#[test]
+fn an_interface_that_is_not_there() {
+    let Some(_turn) = root("an_interface_that_is_not_there") else {
+        return;
+    };
+    let bench = Bench::new("doctor-none");
+    let mut command = bench.rx.netns.command(TSCAP);
+    let done = run(command.args(["doctor", "-i", "tx0"]), SHORT);
+    assert_eq!((done.status.code(), done.stdout.as_str()), (Some(1), ""));
+    let told = "tscap: cannot examine tx0: no such interface here\nhint: ";
+    assert!(done.stderr.starts_with(told), "{}", done.stderr);
+}
