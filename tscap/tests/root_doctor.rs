@@ -322,6 +322,26 @@ fn an_ordinary_user_is_told_what_could_not_be_seen() {
 }
 
 #[test]
+fn the_sysfs_of_another_namespace_is_not_believed() {
+    let programs = ["ip", "ethtool", "nsenter"];
+    let Some(_turn) = root_with("the_sysfs_of_another_namespace", &programs) else {
+        return;
+    };
+    let bench = Bench::new("doctor-sysfs");
+    let netns = bench.rx.netns.name();
+    let mut command = Command::new("nsenter");
+    command.arg(format!("--net=/run/netns/{netns}")).arg(TSCAP);
+    command.args(["doctor", "--json", "-i", "rx0"]);
+    let report = Report::of(&run(&mut command, SHORT));
+    report.is("link", "good", "veth");
+    let fix = format!("ip netns exec {netns} tscap doctor -i rx0");
+    for id in ["rx_queues", "rps", "threaded_napi", "deferred_interrupts"] {
+        report.is(id, "warning", "another network namespace");
+        assert_eq!(report.check(id)["fix"], fix.as_str());
+    }
+}
+
+#[test]
 fn an_interface_that_is_not_there() {
     let Some(_turn) = root("an_interface_that_is_not_there") else {
         return;

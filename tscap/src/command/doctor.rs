@@ -104,8 +104,8 @@ fn try_out(source: StampSource) -> Probe {
 /// there is any other tscap.
 fn is_tsc_in_use() -> bool {
     is_loaded(program_name(StampSource::Tsc)).unwrap_or_else(|_| {
-        let others = process::others(&KernelFiles::live(), "tscap");
-        others.unwrap_or(true)
+        let another = process::running(&KernelFiles::live(), &["tscap"]);
+        another.map_or(true, |another| another.is_some())
     })
 }
 

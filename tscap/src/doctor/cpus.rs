@@ -70,9 +70,10 @@ pub(super) fn isolated(files: &KernelFiles) -> Check {
         let isolated = isolated_cpus(files)?;
         let online = online_cpus(files)?;
         Ok(match (&isolated[..], &online[..]) {
-            ([], cpus) if cpus.len() < FEWEST_TO_ISOLATE => {
-                ISOLATED.good(format!("none: {} CPUs can spare none", cpus.len()))
-            }
+            ([], cpus) if cpus.len() < FEWEST_TO_ISOLATE => ISOLATED.good(format!(
+                "none, and too few CPUs to spare any ({})",
+                cpus.len()
+            )),
             ([], [.., before, last]) => ISOLATED.warning(
                 format!("none of {} CPUs", online.len()),
                 advice(format!(
@@ -164,7 +165,7 @@ mod tests {
             machine.put(&format!("sys/{CPUS}/isolated"), isolated);
             self::isolated(&machine.files)
         };
-        check("0-1", "").is(Good, "none: 2 CPUs");
+        check("0-1", "").is(Good, "too few CPUs to spare any (2)");
         check("0-7", "6-7").is(Good, "6-7");
         let none = check("0-7", "");
         none.is(Warning, "none of 8 CPUs").advises("isolcpus=6-7");

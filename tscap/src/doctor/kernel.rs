@@ -13,17 +13,18 @@ const PREEMPTION: Topic = Topic {
     why: "On PREEMPT_RT one XDP program may interrupt another, and a ring would get two producers.",
 };
 
-/// Whether the kernel is young enough.
-pub(super) fn version(files: &KernelFiles) -> Check {
+/// Whether the kernel is young enough, or has been given what younger ones have,
+/// as those of some distributions: then stamping with `ktime` or `tai` works.
+pub(super) fn version(files: &KernelFiles, ktime: bool, tai: bool) -> Check {
     VERSION.by_files(|| {
         let release = read(&files.proc("sys/kernel/osrelease"))?;
         let younger = advice("boot Linux 6.1 or later");
         Ok(match major_minor(&release) {
             None => VERSION.warning(format!("{release}, which is no version known"), younger),
-            Some(version) if version < (5, 18) => {
+            Some(version) if version < (5, 18) && !ktime => {
                 VERSION.bad(format!("{release}: captures are refused"), younger)
             }
-            Some(version) if version < (6, 1) => {
+            Some(version) if version < (6, 1) && !tai => {
                 VERSION.warning(format!("{release}: no --clock tai"), younger)
             }
             Some(_) => VERSION.good(release),
@@ -62,7 +63,7 @@ mod tests {
         let check = |release| {
             let machine = Recorded::veth();
             machine.put("proc/sys/kernel/osrelease", release);
-            version(&machine.files)
+            version(&machine.files, false, false)
         };
         for release in ["6.1.0-38-amd64", "6.12.38+deb13-cloud-amd64", "7.0-rc1"] {
             check(release).is(Good, release);
@@ -71,7 +72,12 @@ mod tests {
         check("5.18.0").is(Warning, "no --clock tai");
         check("5.10.0-30-amd64").is(Bad, "refused").advises("6.1");
         check("unknown").is(Warning, "no version known");
-        version(&Recorded::veth().files).is(Warning, "osrelease");
+        version(&Recorded::veth().files, true, true).is(Warning, "osrelease");
+
+        let backported = Recorded::veth();
+        backported.put("proc/sys/kernel/osrelease", "5.14.0-503.el9.x86_64");
+        version(&backported.files, true, false).is(Warning, "no --clock tai");
+        version(&backported.files, true, true).is(Good, "5.14.0");
     }
 
     #[test]

@@ -73,10 +73,22 @@ pub struct Interface {
     pub netns: Option<String>,
 }
 
+impl Machine {
+    /// Whether stamping with `source` was tried and works.
+    fn works(&self, source: StampSource) -> bool {
+        let mut probes = self.probes.iter();
+        probes.any(|(tried, probe)| *tried == source && matches!(probe, Probe::Works { .. }))
+    }
+}
+
 /// Checks the machine.
 pub fn machine(files: &KernelFiles, facts: &Machine) -> Vec<Check> {
     let mut checks = vec![
-        kernel::version(files),
+        kernel::version(
+            files,
+            facts.works(StampSource::Ktime),
+            facts.works(StampSource::Tai),
+        ),
         kernel::preemption(files),
         privileges::capture(&facts.privileges),
         privileges::promiscuous(&facts.privileges),
@@ -117,7 +129,7 @@ impl Interface {
     /// The interface of `Recorded::veth`, fit for capturing.
     fn recorded() -> Self {
         Self {
-            link: crate::sys::recorded::veth_link(5),
+            link: crate::sys::recorded::link("veth0", 5),
             driver: Some("veth".into()),
             features: BTreeMap::new(),
             coalescing: Ok(None),

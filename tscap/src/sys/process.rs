@@ -17,13 +17,14 @@ pub fn name(files: &KernelFiles, pid: u32) -> Result<Option<String>, KernelFileE
     read_if_there(&files.proc(format!("{pid}/comm")))
 }
 
-/// A running process with one of these names, the first one found, by its number
+/// Another process with one of these names, the first one found, by its number
 /// and name; the kernel keeps 15 bytes of a name (`TASK_COMM_LEN`).
 pub fn running<'a>(
     files: &KernelFiles,
     names: &[&'a str],
 ) -> Result<Option<(u32, &'a str)>, KernelFileError> {
-    for pid in numbered(&files.proc(""), "")? {
+    let pids = numbered(&files.proc(""), "")?.into_iter();
+    for pid in pids.filter(|pid| *pid != std::process::id()) {
         let found = name(files, pid)?;
         let known = names.iter().find(|name| found.as_deref() == Some(**name));
         if let Some(known) = known {
@@ -31,16 +32,6 @@ pub fn running<'a>(
         }
     }
     Ok(None)
-}
-
-/// Whether a process of this name runs that is not the caller.
-pub fn others(files: &KernelFiles, wanted: &str) -> Result<bool, KernelFileError> {
-    for pid in numbered(&files.proc(""), "")? {
-        if pid != std::process::id() && name(files, pid)?.as_deref() == Some(wanted) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Whether systemd looks after services here.
@@ -93,9 +84,7 @@ mod tests {
         assert_eq!(running(&["chronyd", "irqbalanc"]), None);
         assert!(!has_systemd(&machine.files).unwrap());
         machine.put(&format!("proc/{}/comm", std::process::id()), "tscap");
-        assert!(!others(&machine.files, "tscap").unwrap());
-        machine.put("proc/9/comm", "tscap");
-        assert!(others(&machine.files, "tscap").unwrap());
+        assert_eq!(running(&["tscap"]), None, "not the caller");
         machine.put("proc/1/comm", "systemd");
         assert!(has_systemd(&machine.files).unwrap());
     }

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use super::kernel_files::KernelFiles;
 use super::netdev::Link;
 
-/// The interface of [`Recorded::veth`], up, with this number.
-pub(crate) fn veth_link(ifindex: u32) -> Link {
+/// An Ethernet interface, up, with this name and number.
+pub(crate) fn link(name: &str, index: u32) -> Link {
     Link {
-        index: ifindex,
-        name: "veth0".into(),
-        kind: Some("veth".into()),
+        index,
+        name: name.into(),
+        kind: None,
         alias: None,
         mac: None,
         mtu: 1500,

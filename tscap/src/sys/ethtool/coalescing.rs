@@ -41,17 +41,40 @@ pub fn coalescing(name: &str) -> Result<Option<Coalescing>, EthtoolError> {
             Ok(None)
         }
         Err(error) => Err(error),
-        Ok(()) => Ok(Some(Coalescing {
-            rx_usecs: words[RX_USECS],
-            rx_frames: words[RX_FRAMES],
-            adaptive: words[ADAPTIVE_RX] != 0,
-        })),
+        Ok(()) => Ok(Some(decode(&words))),
+    }
+}
+
+fn decode(words: &[u32; WORDS]) -> Coalescing {
+    Coalescing {
+        rx_usecs: words[RX_USECS],
+        rx_frames: words[RX_FRAMES],
+        adaptive: words[ADAPTIVE_RX] != 0,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_are_where_the_kernel_puts_them() {
+        // ixgbe, as `ethtool -c` shows it: rx-usecs 1, tx-usecs 0, nothing else.
+        let mut words = [0; WORDS];
+        words[..2].copy_from_slice(&[GCOALESCE, 1]);
+        let expected = |rx_usecs, rx_frames, adaptive| Coalescing {
+            rx_usecs,
+            rx_frames,
+            adaptive,
+        };
+        assert_eq!(decode(&words), expected(1, 0, false));
+        // mlx5: adaptive, rx-usecs 8, rx-frames 128, tx-usecs 8, tx-frames 128.
+        words[1..].fill(0);
+        words[1..3].copy_from_slice(&[8, 128]);
+        words[5..7].copy_from_slice(&[8, 128]);
+        words[10] = 1;
+        assert_eq!(decode(&words), expected(8, 128, true));
+    }
 
     #[test]
     fn the_loopback_has_none() {

@@ -2,7 +2,7 @@ use super::*;
 use crate::changes::{Change, InterfaceId, Setting};
 use crate::command::capture::plan_of;
 use crate::sys::netns;
-use crate::sys::recorded::{Recorded, veth_link};
+use crate::sys::recorded::{Recorded, link};
 
 const PID: u32 = 77;
 
@@ -33,7 +33,7 @@ fn look_for(folder: &JournalFolder, more: &str, ifindex: u32) -> Result<(), Stri
     let looked = look(
         folder,
         &plan,
-        &[veth_link(ifindex)],
+        &[link("veth0", ifindex)],
         &mut crate::command::capture::console::of(&plan).unwrap(),
     );
     looked.map_err(|failure| failure.to_string())

@@ -1,28 +1,10 @@
 use super::*;
 use crate::changes::JournalFolder;
 use crate::command::capture::plan_of;
-use crate::sys::recorded::Recorded;
+use crate::sys::recorded::{Recorded, link};
 
 fn console() -> Console {
     crate::command::capture::console::of(&plan_of("-v")).unwrap()
-}
-
-fn link(name: &str, index: u32) -> Link {
-    Link {
-        index,
-        name: name.into(),
-        kind: None,
-        alias: None,
-        mac: None,
-        mtu: 1500,
-        is_up: true,
-        has_carrier: true,
-        link_type: 1,
-        promiscuity: 0,
-        rx_queues: 1,
-        stats: None,
-        xdp: None,
-    }
 }
 
 fn changes(machine: &Recorded) -> Changes {
