@@ -46,8 +46,8 @@ const NATIVE: [&str; 21] = [
 /// ixgbe has buffers of 3 kB, mlx5 of a page.
 const USUAL_MTU: u32 = 1500;
 /// Longest that fits a buffer of a page: 4096 bytes less `XDP_PACKET_HEADROOM`
-/// (256), `struct skb_shared_info` (320), Ethernet header, VLAN tag and checksum
-/// (22). virtio_net doesn't count the last two.
+/// (256), `struct skb_shared_info` (320) and Ethernet header (14), as virtio_net
+/// counts; mlx5 leaves room for a VLAN tag and the checksum too.
 const PAGE_MTU: u32 = 3506;
 /// Bytes of an Ethernet header.
 const HEADER: u32 = 14;

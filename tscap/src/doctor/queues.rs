@@ -86,11 +86,9 @@ fn rx_queues(files: &KernelFiles, interface: &Interface) -> Check {
         }
         let routed = routed(files, irqs)?;
         let found = format!("{count}: {}", shown(&routed));
-        let online = online_cpus(files)?;
+        let cpus = receiving_cpus(&online_cpus(files)?, &isolated_cpus(files)?);
         let moves = routed.iter().any(|it| it.allowed.len() > 1);
-        let shares = shares_although_free(&routed, &online);
-        Ok(if moves || shares {
-            let cpus = receiving_cpus(&online, &isolated_cpus(files)?);
+        Ok(if moves || shares_although_free(&routed, cpus.len()) {
             let commands = routed.iter().zip(cpus.iter().cycle()).map(|(it, cpu)| {
                 let file = irq::affinity_file(files, it.irq.irq);
                 format!("echo {cpu} > {}", file.display())
@@ -137,13 +135,12 @@ fn shown(routed: &[Routed]) -> String {
     texts.join(", ")
 }
 
-/// Whether two queues are on one CPU while another has none; the last CPU is the
-/// converter's.
-fn shares_although_free(routed: &[Routed], online: &[u32]) -> bool {
+/// Whether two queues are on one CPU although there are `cpus` to receive on.
+fn shares_although_free(routed: &[Routed], cpus: usize) -> bool {
     let mut used: Vec<_> = routed.iter().filter_map(|it| it.on).collect();
     used.sort_unstable();
     used.dedup();
-    used.len() < routed.len().min(online.len().saturating_sub(1))
+    used.len() < routed.len().min(cpus)
 }
 
 /// The CPUs to give receive work to: isolated ones if there are, else all but the

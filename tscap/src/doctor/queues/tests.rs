@@ -23,6 +23,18 @@ fn live(check: &Check, machine: &Recorded) -> Check {
     check
 }
 
+/// Runs the command that fixes it, on the recorded tree.
+#[track_caller]
+fn run_fix(check: &Check) {
+    let Some(super::super::Remedy::Fix(command)) = &check.remedy else {
+        panic!("no command: {check:?}");
+    };
+    let status = std::process::Command::new("sh")
+        .args(["-c", command])
+        .status();
+    assert!(status.unwrap().success(), "{command}");
+}
+
 #[test]
 fn each_queue_is_to_have_a_cpu_of_its_own() {
     let machine = Recorded::intel();
@@ -40,12 +52,12 @@ fn each_queue_is_to_have_a_cpu_of_its_own() {
             "echo 0 > /proc/irq/121/smp_affinity_list; echo 1 > /proc/irq/122/smp_affinity_list; \
          echo 2 > /proc/irq/123/smp_affinity_list",
         );
-    affinity(122, "1");
-    affinity(123, "2");
+    run_fix(&rx_queues(&machine.files, &card));
     check().is(Good, "interrupt 122 on CPU 1, interrupt 123 on CPU 2");
 
     affinity(123, "0-3");
-    machine.put("proc/irq/123/effective_affinity_list", "3");
+    let effective = "proc/irq/123/effective_affinity_list";
+    machine.put(effective, "3");
     cpus(&machine, "0-3", "2");
     check()
         .is(Warning, "interrupt 123 on CPU 3 (may go to 0-3)")
@@ -53,6 +65,9 @@ fn each_queue_is_to_have_a_cpu_of_its_own() {
             "echo 2 > /proc/irq/121/smp_affinity_list; \
              echo 2 > /proc/irq/122/smp_affinity_list; echo 2 > /proc/irq/123/smp_affinity_list",
         );
+    run_fix(&rx_queues(&machine.files, &card));
+    machine.put(effective, "2");
+    check().is(Good, "interrupt 121 on CPU 2, interrupt 122 on CPU 2");
 }
 
 #[test]
@@ -60,7 +75,7 @@ fn more_queues_than_cpus_must_share() {
     let machine = Recorded::virtio();
     cpus(&machine, "0-1", "");
     let check = || rx_queues(&machine.files, &interface("eth0"));
-    // No file of affinities was recorded for these.
+    // The other CPU is for the converter.
     check().is(Good, "interrupt 38 on CPU 0, interrupt 40 on CPU 0");
     machine.put("proc/irq/38/smp_affinity_list", "0-1");
     live(&check(), &machine)
@@ -97,6 +112,8 @@ fn rps_matters_before_generic_xdp() {
         .fixed_by(&format!(
             "echo 0 > /{folder}/rps_cpus; echo 0 > /{folder}/rps_flow_cnt"
         ));
+    run_fix(&rps(&machine.files, &veth));
+    rps(&machine.files, &veth).is(Good, "off");
 }
 
 #[test]
