@@ -34,3 +34,20 @@ pub(super) fn find(name: &str, task: &str) -> Result<Link, Failure> {
                 .hint("tscap capture -D lists the interfaces of this network namespace")
         })
 }
+
+/// The same, and it must carry Ethernet frames and be up.
+pub(super) fn find_usable(name: &str, task: &str) -> Result<Link, Failure> {
+    let link = find(name, task)?;
+    if !link.is_ethernet() {
+        return Err(Failure::new(format!(
+            "cannot {task} {name}: it carries no Ethernet frames (link type {})",
+            link.link_type
+        ))
+        .hint(format!("{task} the Ethernet interface below it")));
+    }
+    if !link.is_up {
+        return Err(Failure::new(format!("cannot {task} {name}: it is down"))
+            .hint(format!("ip link set dev {name} up")));
+    }
+    Ok(link)
+}

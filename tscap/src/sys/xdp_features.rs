@@ -7,6 +7,10 @@ use super::netdev_family;
 
 /// `NETDEV_XDP_ACT_BASIC`: native programs, with pass, drop, abort and TX.
 const BASIC: u64 = 1 << 0;
+/// `NETDEV_XDP_ACT_NDO_XMIT`: frames can be redirected to it. A veth interface has
+/// this while its other end has an XDP program or GRO (`veth_set_xdp_features`,
+/// drivers/net/veth.c).
+const NDO_XMIT: u64 = 1 << 2;
 /// `NETDEV_XDP_ACT_RX_SG`: frames in several buffers.
 const RX_SG: u64 = 1 << 5;
 
@@ -31,6 +35,11 @@ impl XdpFeatures {
     /// Whether programs can run in the driver.
     pub fn has_native(self) -> bool {
         self.0 & BASIC != 0
+    }
+
+    /// Whether other programs can redirect frames to the interface.
+    pub fn takes_redirects(self) -> bool {
+        self.0 & NDO_XMIT != 0
     }
 
     /// Whether they can take frames that are longer than a buffer.
@@ -61,6 +70,8 @@ mod tests {
         let virtio = XdpFeatures(0x27);
         assert!(virtio.has_native() && virtio.has_multi_buffer());
         assert!(!XdpFeatures(0x0f).has_multi_buffer());
+        assert!(XdpFeatures(0x0f).takes_redirects());
+        assert!(!XdpFeatures(0x0b).takes_redirects());
         assert!(!XdpFeatures(0x20).has_native());
     }
 }

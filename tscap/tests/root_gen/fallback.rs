@@ -80,3 +80,25 @@ fn no_privilege_to_load_programs() {
         .run();
     refused.failure(1, &["packet socket on tx0", "cap_net_raw"]);
 }
+
+#[test]
+fn the_other_end_takes_no_native_frames() {
+    let Some(_turn) = root("the_other_end_takes_no_native_frames") else {
+        return;
+    };
+    let bench = Bench::new("noredirect");
+    let why = "its other end has neither an XDP program nor GRO";
+    let finished = generate_on(&bench.tx).with(FEW).run();
+    fell_back(&finished, why);
+    let refused = generate_on(&bench.tx)
+        .with(FEW)
+        .with(["--sender", "native"])
+        .run();
+    refused.failure(1, &[why, "ethtool -K NAME gro on"]);
+    bench.rx.offload("gro", true);
+    let before = bench.rx.received();
+    let finished = generate_on(&bench.tx).with(FEW).run();
+    assert_eq!(finished.events("ready")[0]["sender"], "native");
+    assert_eq!(finished.end.expect("a summary")["sent"], 10);
+    assert!(bench.rx.received() - before >= 10);
+}

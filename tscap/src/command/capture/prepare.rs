@@ -85,25 +85,6 @@ pub(super) fn check_tsc(
     }
 }
 
-/// Looks up an interface and checks that frames can be captured on it.
-pub(super) fn interface(name: &str) -> Result<Link, Failure> {
-    let link = interfaces::find(name, "capture on")?;
-    if !link.is_ethernet() {
-        return Err(Failure::new(format!(
-            "cannot capture on {name}: it carries no Ethernet frames (link type {})",
-            link.link_type
-        ))
-        .hint("capture on the Ethernet interface below it, or use tcpdump"));
-    }
-    if !link.is_up {
-        return Err(
-            Failure::new(format!("cannot capture on {name}: it is down"))
-                .hint(format!("ip link set dev {name} up")),
-        );
-    }
-    Ok(link)
-}
-
 /// The length of each ring, checked against the memory there is.
 pub(super) fn ring_bytes(asked: Option<usize>, rings: usize) -> Result<usize, Failure> {
     let bytes = asked.unwrap_or_else(|| default_ring_bytes(rings));
@@ -246,7 +227,7 @@ pub(super) fn check(plan: &CapturePlan, ring_cpus: Option<Vec<u32>>) -> Result<M
     let interfaces = plan
         .interfaces
         .iter()
-        .map(|name| interface(name))
+        .map(|name| interfaces::find_usable(name, "capture on"))
         .collect::<Result<Vec<_>, _>>()?;
     for (position, link) in interfaces.iter().enumerate() {
         // An interface can have alternative names.

@@ -8,6 +8,7 @@ use super::counter::Counter;
 use super::{first_brackets, load, prepare, runtime};
 use crate::clock::{HostClocks, StampSource};
 use crate::command::{Failure, Hint as _};
+use crate::sys::perf::Standing;
 use crate::sys::{system, tsc};
 use crate::xdp::{LoadOptions, PROGRAMS, program_name};
 
@@ -35,7 +36,7 @@ pub(in crate::command) fn probe(source: StampSource) -> Result<u64, Failure> {
     let tracker = runtime()?.block_on(brackets)?;
     let mut tracker = tracker.expect("nothing stops it");
     if source == StampSource::Tsc {
-        Counter::open(&ring_cpus, &mut loaded, &mut tracker)?;
+        Counter::open(&ring_cpus, Standing::Flexible, &mut loaded, &mut tracker)?;
     }
     Ok(tracker.host_bound_ns())
 }

@@ -6,7 +6,7 @@ use crate::command::console::Console;
 use crate::command::{Failure, Hint, interfaces};
 use crate::generator::{Addresses, NativeSender, PacketSender, Sender, Step, Template};
 use crate::sys::netdev::Link;
-use crate::sys::{affinity, tsc};
+use crate::sys::{affinity, tsc, xdp_features};
 
 /// The parts of the plan that depend on the machine.
 pub(super) struct Machine {
@@ -21,7 +21,7 @@ pub(super) struct Machine {
 
 /// Checks the plan against the machine, and opens the sender.
 pub(super) fn check(plan: &GenPlan, console: &mut Console) -> Result<Machine, Failure> {
-    let link = look_up(&plan.interface)?;
+    let link = interfaces::find_usable(&plan.interface, "send on")?;
     check_place(&link, plan.anywhere)?;
     let steps = templates(plan, &link)?;
     let cpu = cpu(plan.cpu)?;
@@ -68,22 +68,6 @@ pub(super) fn check(plan: &GenPlan, console: &mut Console) -> Result<Machine, Fa
         tsc_bound_ns,
         steps,
     })
-}
-
-fn look_up(name: &str) -> Result<Link, Failure> {
-    let link = interfaces::find(name, "send on")?;
-    if !link.is_ethernet() {
-        return Err(Failure::new(format!(
-            "cannot send on {name}: it carries no Ethernet frames (link type {})",
-            link.link_type
-        ))
-        .hint("send on the Ethernet interface below it"));
-    }
-    if !link.is_up {
-        return Err(Failure::new(format!("cannot send on {name}: it is down"))
-            .hint(format!("ip link set dev {name} up")));
-    }
-    Ok(link)
 }
 
 /// Refuses interfaces behind which somebody else's network may be.
@@ -161,6 +145,13 @@ fn native(plan: &GenPlan, link: &Link, longest: u32) -> Result<NativeSender, Fai
             "cannot send native frames on {name}: that is for veth interfaces"
         ))
         .hint("--sender packet sends there"));
+    }
+    let features = xdp_features::of(link.index).trying(format!("cannot look at {name}"))?;
+    if features.is_some_and(|features| !features.takes_redirects()) {
+        return Err(Failure::new(format!(
+            "cannot send native frames on {name}: its other end has neither an XDP program nor GRO"
+        ))
+        .hint("at the other end: ethtool -K NAME gro on, or capture there by tscap"));
     }
     let sender = NativeSender::open(name, link.index, plan.layout.payload_at(), longest as usize);
     sender
