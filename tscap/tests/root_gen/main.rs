@@ -8,5 +8,6 @@ mod faults;
 mod frames;
 mod pacing;
 mod read_back;
+mod readme;
 mod refusals;
 mod signals;
