@@ -18,6 +18,12 @@ fn main() {
         "ebpf/generator.bpf.o",
         "TSCAP_GENERATOR_OBJECT_PATH",
     );
+    // What a stamp costs: `tscap compare`.
+    embed(
+        "TSCAP_COMPARE_OBJECT",
+        "ebpf/compare.bpf.o",
+        "TSCAP_COMPARE_OBJECT_PATH",
+    );
     // Programs that only tests and benchmarks use.
     embed(
         "TSCAP_PROBES_OBJECT",

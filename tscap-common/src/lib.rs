@@ -4,6 +4,7 @@
 #![no_std]
 
 pub mod block;
+pub mod compare;
 pub mod config;
 pub mod gaps;
 pub mod generator;

@@ -14,7 +14,7 @@ use crate::toolchain::{CARGO, LLVM_STRIP, RUSTC, TARGET, Toolchain};
 use crate::{paths, sh};
 
 /// The binaries of `tscap-ebpf`.
-const BINS: [&str; 3] = ["tscap", "generator", "probes"];
+const BINS: [&str; 4] = ["tscap", "generator", "compare", "probes"];
 /// What rustup and an outer cargo leave in the environment, and what a user may
 /// have set for ordinary builds.
 const FOREIGN_ENV: [&str; 8] = [

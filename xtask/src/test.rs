@@ -115,6 +115,7 @@ fn root(tests: &[String]) -> Command {
 fn root_with(tests: &[String], objects: &Path) -> Command {
     let mut cargo = root(tests);
     cargo.env("TSCAP_EBPF_OBJECT", objects.join("tscap.bpf.o"));
+    cargo.env("TSCAP_COMPARE_OBJECT", objects.join("compare.bpf.o"));
     cargo.env("TSCAP_GENERATOR_OBJECT", objects.join("generator.bpf.o"));
     cargo.env("TSCAP_PROBES_OBJECT", objects.join("probes.bpf.o"));
     cargo
