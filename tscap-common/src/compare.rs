@@ -1,7 +1,9 @@
 //! What the programs of `tscap compare` leave for user space.
 
-/// Array map of one [`Series`].
-pub const SERIES: &str = "SERIES";
+/// Array map of [`Sample`]s, in the order of the frames.
+pub const SAMPLES: &str = "SAMPLES";
+/// Array map of one [`Counts`].
+pub const COUNTS: &str = "COUNTS";
 /// u32: the CPU whose frames are measured.
 pub const ON_CPU: &str = "ON_CPU";
 /// u32: what the program returns (`enum xdp_action`).
@@ -11,19 +13,39 @@ pub const MORE_READS: &str = "MORE_READS";
 
 /// Reads in one run of a `read_…` program.
 pub const UNROLLED: u32 = 64;
-/// Most values of a series.
-pub const SERIES_LENGTH: usize = 65_536;
+/// Most samples of a turn.
+pub const MOST_SAMPLES: u32 = 32_768;
 
-/// The values of frames, in order.
+/// One frame.
 #[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Series {
-    /// Frames measured; those past [`SERIES_LENGTH`] left no value.
-    pub count: u64,
-    /// Where stamps go.
-    pub unused: u64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// The stamp, in the unit of its clock; 0 for the floor.
+    pub stamp: u64,
     /// Second checkpoint less first, ns.
-    pub values: [u32; SERIES_LENGTH],
+    pub cost_ns: u64,
+    /// Run and flow of the frame by `tscap gen`, and its sequence number
+    /// (`run << 48 | flow << 32 | seq`); 0 for another frame.
+    pub frame: u64,
+    /// CLOCK_TAI at the sending, ns, low 48 bits.
+    pub sent_tai: u64,
+    /// TSC at the sending, low 48 bits.
+    pub sent_tsc: u64,
 }
 
-const _: () = assert!(size_of::<Series>() == 16 + 4 * SERIES_LENGTH);
+/// How many there were.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Frames measured; those past [`MOST_SAMPLES`] left no sample.
+    pub measured: u64,
+    /// Frames on another CPU, not measured.
+    pub elsewhere: u64,
+    /// Frames on which the clock could not be read; they left a sample.
+    pub bad: u64,
+    /// Where reads go that nobody uses.
+    pub sink: u64,
+}
+
+const _: () = assert!(size_of::<Sample>() == 40);
+const _: () = assert!(size_of::<Counts>() == 32);

@@ -3,6 +3,9 @@
 #![no_std]
 #![no_main]
 
+mod maps;
+mod record;
+mod ring;
 mod tsc;
 
 use aya_ebpf::Global;
@@ -13,11 +16,14 @@ use aya_ebpf::helpers::generated::{
 use aya_ebpf::macros::{map, xdp};
 use aya_ebpf::maps::Array;
 use aya_ebpf::programs::XdpContext;
-use tscap_common::compare::{SERIES_LENGTH, Series, UNROLLED};
+use tscap_common::compare::{Counts, MOST_SAMPLES, Sample, UNROLLED};
+use tscap_common::stream::{LENGTH, MAGIC};
 
-/// The frames' values, in order.
 #[map]
-static SERIES: Array<Series> = Array::with_max_entries(1, 0);
+static SAMPLES: Array<Sample> = Array::with_max_entries(MOST_SAMPLES, 0);
+
+#[map]
+static COUNTS: Array<Counts> = Array::with_max_entries(1, 0);
 
 /// Frames on any other CPU are let pass unmeasured: the series has one producer.
 #[unsafe(no_mangle)]
@@ -48,11 +54,7 @@ fn tai() -> u64 {
 
 /// Measures `read` on a frame: checkpoint, read, checkpoint.
 #[inline(always)]
-fn cost(read: impl Fn() -> u64) -> u32 {
-    let action = ACTION.load();
-    if unsafe { bpf_get_smp_processor_id() } as u32 != ON_CPU.load() {
-        return action;
-    }
+fn cost(ctx: &XdpContext, read: impl Fn() -> u64) -> u32 {
     let more = MORE_READS.load();
     let before = ktime();
     let stamp = read();
@@ -64,38 +66,76 @@ fn cost(read: impl Fn() -> u64) -> u32 {
         index += 1;
     }
     let after = ktime();
-    if let Some(series) = SERIES.get_ptr_mut(0) {
-        unsafe {
-            // A stamp that nobody uses would not be read.
-            (*series).unused = stamp | others;
-            let at = (*series).count as usize;
-            (*series).count += 1;
-            if at < SERIES_LENGTH {
-                (*series).values[at] = after.wrapping_sub(before) as u32;
-            }
-        }
+    let action = ACTION.load();
+    let Some(counts) = COUNTS.get_ptr_mut(0) else {
+        return action;
+    };
+    let counts = unsafe { &mut *counts };
+    if unsafe { bpf_get_smp_processor_id() } as u32 != ON_CPU.load() {
+        counts.elsewhere += 1;
+        return action;
+    }
+    counts.sink = others;
+    counts.bad += !tsc::is_good(stamp) as u64;
+    let at = counts.measured;
+    counts.measured += 1;
+    if at < MOST_SAMPLES as u64
+        && let Some(sample) = SAMPLES.get_ptr_mut(at as u32)
+    {
+        let mut taken = Sample {
+            stamp,
+            cost_ns: after.wrapping_sub(before),
+            ..Sample::default()
+        };
+        look_at_frame(ctx, &mut taken);
+        unsafe { *sample = taken };
     }
     action
 }
 
-#[xdp(frags)]
-pub fn cost_none(_ctx: XdpContext) -> u32 {
-    cost(none)
+/// Where the payload of a plain IPv4 frame of `tscap gen` begins.
+const PAYLOAD_AT: usize = 42;
+
+#[inline(always)]
+fn look_at_frame(ctx: &XdpContext, sample: &mut Sample) {
+    let data = ctx.data();
+    if data + PAYLOAD_AT + LENGTH > ctx.data_end() {
+        return;
+    }
+    let payload = (data + PAYLOAD_AT) as *const u16;
+    let word = |at: usize| u16::from_be(unsafe { *payload.add(at) }) as u64;
+    if word(0) != MAGIC as u64 {
+        return;
+    }
+    sample.frame = word(1) << 48 | word(2) << 32 | word(3) << 16 | word(4);
+    sample.sent_tsc = word(5) << 32 | word(6) << 16 | word(7);
+    sample.sent_tai = word(8) << 32 | word(9) << 16 | word(10);
 }
 
 #[xdp(frags)]
-pub fn cost_ktime(_ctx: XdpContext) -> u32 {
-    cost(ktime)
+pub fn cost_none(ctx: XdpContext) -> u32 {
+    cost(&ctx, none)
 }
 
 #[xdp(frags)]
-pub fn cost_tai(_ctx: XdpContext) -> u32 {
-    cost(tai)
+pub fn cost_ktime(ctx: XdpContext) -> u32 {
+    cost(&ctx, ktime)
 }
 
 #[xdp(frags)]
-pub fn cost_tsc(_ctx: XdpContext) -> u32 {
-    cost(tsc::read)
+pub fn cost_tai(ctx: XdpContext) -> u32 {
+    cost(&ctx, tai)
+}
+
+#[xdp(frags)]
+pub fn cost_tsc(ctx: XdpContext) -> u32 {
+    cost(&ctx, tsc::read)
+}
+
+/// The whole program of a capture, but for the stamp: the floor of what one costs.
+#[xdp(frags)]
+pub fn program_none(ctx: XdpContext) -> u32 {
+    record::record(&ctx, 0, record::Fault::None)
 }
 
 macro_rules! eight {
@@ -108,8 +148,8 @@ macro_rules! eight {
 macro_rules! unrolled {
     ($call:expr) => {{
         let read = eight!(eight!($call));
-        if let Some(series) = SERIES.get_ptr_mut(0) {
-            unsafe { (*series).unused = read };
+        if let Some(counts) = COUNTS.get_ptr_mut(0) {
+            unsafe { (*counts).sink = read };
         }
         XDP_DROP
     }};

@@ -1,4 +1,15 @@
 //! The experiment of Orosz & Skopkó on any machine: what a stamp costs, and what
 //! that does to precision and loss.
+//!
+//! `programs` and `whole` measure in the kernel, `pair` is where frames are sent
+//! for it, `turn` is what every stamp does in its turn; `schema` is what comes of it.
 
+mod pair;
+mod programs;
 pub mod schema;
+mod whole;
+
+use crate::clock::StampSource;
+
+/// A way to stamp; `None` is the floor, no stamp at all.
+pub type Stamp = Option<StampSource>;

@@ -147,6 +147,8 @@ pub struct Precision {
     pub received: u64,
     /// Frames lost; sent = received + lost.
     pub lost: u64,
+    /// Cost of the stamp on these frames.
+    pub cost_ns: Option<Summary>,
     /// Receive stamp less send stamp.
     pub delay_ns: Option<Summary>,
     /// |inter-arrival − inter-send|.

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 const BPF_MAP_UPDATE_ELEM: c_int = 2;
 const BPF_OBJ_GET_INFO_BY_FD: c_int = 15;
 const BPF_LINK_CREATE: c_int = 28;
+const BPF_LINK_UPDATE: c_int = 29;
 const BPF_LINK_DETACH: c_int = 34;
 /// `enum bpf_attach_type`.
 const BPF_XDP: u32 = 37;
@@ -58,6 +59,15 @@ struct XdpLinkInfo {
     rest: [u32; 11],
 }
 
+/// The `link_update` member of `union bpf_attr`.
+#[repr(C)]
+struct LinkUpdate {
+    link_fd: u32,
+    new_prog_fd: u32,
+    flags: u32,
+    old_prog_fd: u32,
+}
+
 /// The `link_detach` member of `union bpf_attr`.
 #[repr(C)]
 struct LinkDetach {
@@ -98,6 +108,17 @@ impl XdpLink {
         };
         bpf(BPF_OBJ_GET_INFO_BY_FD, &mut attr)?;
         Ok((info.ifindex != 0).then_some(info.ifindex))
+    }
+
+    /// Puts another program in the place of the one attached; no frame finds none.
+    pub fn replace(&self, program: BorrowedFd<'_>) -> io::Result<()> {
+        let mut attr = LinkUpdate {
+            link_fd: self.0.as_raw_fd().cast_unsigned(),
+            new_prog_fd: program.as_raw_fd().cast_unsigned(),
+            flags: 0,
+            old_prog_fd: 0,
+        };
+        bpf(BPF_LINK_UPDATE, &mut attr).map(drop)
     }
 
     /// Detaches now, whoever else holds the descriptor (kernel 5.9).

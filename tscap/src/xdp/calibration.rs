@@ -32,7 +32,7 @@ pub struct TscOffset {
 /// Finds the offset on `cpu` by going there and intersecting brackets. A chain of
 /// two: CLOCK_MONOTONIC around the event, by the calibration program; the TSC
 /// around CLOCK_MONOTONIC, from here.
-pub(super) fn calibrate(
+pub(crate) fn calibrate(
     ebpf: &mut Ebpf,
     cpu: u32,
     rate: NsPerCycle,

@@ -168,7 +168,7 @@ impl Loaded {
     }
 }
 
-pub(super) fn take<T: TryFrom<Map, Error = MapError>>(
+pub(crate) fn take<T: TryFrom<Map, Error = MapError>>(
     ebpf: &mut Ebpf,
     map: &'static str,
 ) -> Result<T, LoadError> {

@@ -15,6 +15,8 @@ pub use calibration::TscOffset;
 pub use counters::{CounterError, Counters};
 pub use generator::{Generator, GeneratorProgram, GeneratorState};
 pub use load::{LoadError, LoadOptions, Loaded};
+pub(crate) use calibration::calibrate;
+pub(crate) use load::take;
 pub use object::{PROGRAMS, program_name};
 pub use occupant::{Occupant, is_loaded};
 pub use tsc::{TscError, TscEvents};

@@ -71,7 +71,7 @@ pub struct TscEvents {
 impl TscEvents {
     /// Opens an event on each CPU, gives it to the program, and loads the
     /// calibration program.
-    pub(super) fn open(
+    pub(crate) fn open(
         ebpf: &mut Ebpf,
         cpus: &[u32],
         standing: Standing,

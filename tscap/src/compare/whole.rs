@@ -1,0 +1,107 @@
+//! The whole capture program on one frame, by `BPF_PROG_TEST_RUN`.
+
+use aya::programs::{ProgramError, TestRun as _, TestRunOptions};
+
+use super::Stamp;
+use super::programs::OBJECT;
+use crate::clock::{RawStamp, StampSource};
+use crate::ring::Consumer;
+use crate::sys::perf::Standing;
+use crate::xdp::{LoadError, LoadOptions, Loaded, PROGRAMS, TscError, TscEvents, program_name};
+
+/// Ring of one program: it takes all frames of a turn.
+const RING_BYTES: usize = 4 << 20;
+/// Frames of a turn: their blocks fill half of the ring.
+const FRAMES: u32 = 20_000;
+/// A whole frame, as in the papers' worst case.
+const FRAME: [u8; 64] = [0; 64];
+
+/// Why a whole program can't be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum WholeError {
+    /// Not loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// No TSC.
+    #[error(transparent)]
+    Tsc(#[from] TscError),
+    /// Not run.
+    #[error("cannot run a whole capture program")]
+    Run(#[from] ProgramError),
+    /// Frames are missing: the figure would be none.
+    #[error("a capture program left {recorded} of {shown} frames in its ring")]
+    Lost {
+        /// Blocks found.
+        recorded: u32,
+        /// Frames shown to it.
+        shown: u32,
+    },
+}
+
+/// A capture program with its ring.
+pub struct Whole {
+    loaded: Loaded,
+    consumer: Consumer,
+    /// Held open as long as it runs.
+    _events: Option<TscEvents>,
+}
+
+impl Whole {
+    /// Loads the program that stamps so, with a ring for `cpu`.
+    pub fn load(stamp: Stamp, cpu: u32, possible_cpus: u32) -> Result<Self, WholeError> {
+        let mut loaded = Loaded::load(&LoadOptions {
+            object: if stamp.is_some() { PROGRAMS } else { OBJECT },
+            program: stamp.map_or("program_none", program_name),
+            ring_bytes: RING_BYTES,
+            ring_cpus: &[cpu],
+            possible_cpus,
+            snaplen: 262_144,
+            keep_raw: false,
+            packet_meta: false,
+        })?;
+        let rings = loaded.rings.take().ok_or(LoadError::Missing("ring"))?;
+        let consumer = Consumer::all(rings).pop();
+        let events = match stamp {
+            Some(StampSource::Tsc) => Some(loaded.open_tsc_events(&[cpu], Standing::Flexible)?),
+            _ => None,
+        };
+        Ok(Self {
+            consumer: consumer.ok_or(LoadError::Missing("ring"))?,
+            loaded,
+            _events: events,
+        })
+    }
+
+    /// The whole program per frame, ns. To be called on its CPU.
+    pub fn ns_per_frame(&mut self) -> Result<f64, WholeError> {
+        let options = TestRunOptions {
+            data_in: Some(&FRAME),
+            repeat: FRAMES,
+            ..TestRunOptions::new()
+        };
+        let run = self.loaded.program()?.test_run(options)?;
+        let recorded = self.drain();
+        if recorded != FRAMES {
+            let shown = FRAMES;
+            return Err(WholeError::Lost { recorded, shown });
+        }
+        Ok(run.duration.as_nanos() as f64)
+    }
+
+    fn drain(&mut self) -> u32 {
+        let head = self.consumer.head();
+        let mut blocks = 0;
+        while let Some(mut run) = self.consumer.run(head, RawStamp::NEVER) {
+            while let Some(Ok(_)) = run.next_block() {
+                blocks += 1;
+            }
+            let taken = run.taken();
+            self.consumer.take(taken);
+            self.consumer.release();
+            if taken == 0 {
+                break;
+            }
+        }
+        blocks
+    }
+}
