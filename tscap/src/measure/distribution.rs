@@ -63,6 +63,15 @@ pub struct Summary {
     pub sd: f64,
 }
 
+impl Summary {
+    /// Of values in any order; `None` if there is none.
+    pub fn of(values: impl IntoIterator<Item = i64>) -> Option<Self> {
+        let mut distribution = Distribution::new();
+        values.into_iter().for_each(|value| distribution.add(value));
+        distribution.summary()
+    }
+}
+
 impl Distribution {
     pub(super) fn new() -> Self {
         Self {
@@ -182,20 +191,14 @@ mod tests {
 
     use super::*;
 
-    fn summary(values: impl IntoIterator<Item = i64>) -> Option<Summary> {
-        let mut distribution = Distribution::new();
-        values.into_iter().for_each(|value| distribution.add(value));
-        distribution.summary()
-    }
-
     #[test]
     fn of_nothing_there_is_no_summary() {
-        assert_eq!(summary([]), None);
+        assert_eq!(Summary::of([]), None);
     }
 
     #[test]
     fn a_quantile_needs_ten_values_beyond_it() {
-        let of = |n| summary(1..=n).unwrap();
+        let of = |n| Summary::of(1..=n).unwrap();
         assert_eq!(of(19).p50, None);
         assert_eq!(of(20).p50, Some(10));
         assert_eq!(of(99).p90, None);
@@ -207,16 +210,16 @@ mod tests {
 
     #[test]
     fn mean_and_deviation_are_those_of_a_sample() {
-        let of = summary([2, 4, 4, 4, 5, 5, 7, 9]).unwrap();
+        let of = Summary::of([2, 4, 4, 4, 5, 5, 7, 9]).unwrap();
         assert!((of.mean - 5.0).abs() < 1e-12);
         assert!((of.sd - (32.0f64 / 7.0).sqrt()).abs() < 1e-12);
-        assert_eq!(summary([3]).unwrap().sd.to_bits(), 0);
+        assert_eq!(Summary::of([3]).unwrap().sd.to_bits(), 0);
     }
 
     #[test]
     fn extreme_values_do_no_harm() {
         let extremes = [i64::MIN, i64::MAX, 0, -1];
-        let of = summary(extremes.into_iter().cycle().take(3 * FEW)).unwrap();
+        let of = Summary::of(extremes.into_iter().cycle().take(3 * FEW)).unwrap();
         assert_eq!((of.min, of.max), (i64::MIN, i64::MAX));
         assert_eq!(of.negative, 3 * FEW as u64 / 2);
     }
@@ -230,7 +233,7 @@ mod tests {
             mut values in prop::collection::vec(
                 prop_oneof![-5_000i64..5_000, -(1i64 << 47)..1 << 47], 1..FEW + 500)
         ) {
-            let of = summary(values.iter().copied()).unwrap();
+            let of = Summary::of(values.iter().copied()).unwrap();
             values.sort_unstable();
             let n = values.len();
             prop_assert_eq!((of.n, of.min, of.max), (n as u64, values[0], values[n - 1]));
