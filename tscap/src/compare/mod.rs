@@ -2,11 +2,12 @@
 //! that does to precision and loss.
 //!
 //! `programs` and `whole` measure in the kernel, `pair` is where frames are sent
-//! for it, `turn` is what every stamp does in its turn; `schema` is what comes of it.
+//! for it, `statistics` judges, `schema` is what comes of it.
 
 mod pair;
 mod programs;
 pub mod schema;
+pub mod statistics;
 mod whole;
 
 use crate::clock::StampSource;

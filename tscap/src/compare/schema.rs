@@ -129,10 +129,13 @@ pub struct FrameCost {
     /// Mean of each round.
     pub rounds: Vec<f64>,
     /// For a density plot: bucket's lower end, ns, and share of the frames in it.
+    /// What the shares lack of 1, 0.2 % at most, is the outermost frames on
+    /// either side, which are left out.
     pub histogram: Vec<(f64, f64)>,
     /// Width of these buckets, ns.
     pub bucket_ns: f64,
-    /// Autocorrelation of the series at lags 1 to 20.
+    /// Autocorrelation of the series at lags 1 to 20; empty with fewer than 80
+    /// frames or when the cost never varies.
     pub autocorrelation: Vec<f64>,
 }
 
@@ -159,8 +162,9 @@ pub struct Precision {
     pub inter_arrival: Vec<(f64, f64)>,
     /// Width of these buckets, ns.
     pub bucket_ns: f64,
-    /// Correlation of the frames' interval errors with their stamps' cost; absent
-    /// with fewer than 30 frames or when one of both never varies.
+    /// Correlation of the frames' interval errors with their stamps' cost, over
+    /// all frames, large values limited to what ten others exceed; absent with
+    /// fewer than 30 frames or when one of both doesn't vary.
     pub correlation: Option<f64>,
 }
 
@@ -199,12 +203,14 @@ pub struct Verdict {
     pub metric: Metric,
     /// The stamp; `None` for the floor.
     pub source: Option<StampSource>,
-    /// Its cost over that of `ktime`: geometric mean over the rounds.
-    pub ratio: f64,
-    /// 99 % t interval of the ratio.
-    pub interval: [f64; 2],
+    /// Its cost over that of `ktime`: geometric mean over the rounds; absent if a
+    /// round's cost was 0 or less.
+    pub ratio: Option<f64>,
+    /// 99 % t interval of the ratio; absent without a ratio and with fewer than
+    /// three rounds.
+    pub interval: Option<[f64; 2]>,
     /// Ratios from 1 less this to 1 plus this are equal for all purposes:
-    /// max(3 %, 1 ns).
+    /// max(3 %, 1 ns as a share of what `ktime` costs).
     pub margin: f64,
     /// What follows.
     pub outcome: Outcome,

@@ -1,0 +1,15 @@
+//! What the measured series say: verdicts, autocorrelation, correlation, density.
+//! Pure: nothing here touches the system.
+
+mod histogram;
+mod interval;
+#[cfg(test)]
+mod noise;
+mod sentences;
+mod series;
+mod verdict;
+
+pub use histogram::Density;
+pub use sentences::advice;
+pub use series::{autocorrelation, correlation};
+pub use verdict::verdict;

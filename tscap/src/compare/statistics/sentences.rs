@@ -1,0 +1,144 @@
+//! Verdicts in words.
+
+use std::fmt;
+
+use crate::clock::StampSource;
+use crate::compare::schema::{Metric, Outcome, Verdict};
+
+/// What makes a TSC path that is dearer than `ktime` cheaper.
+const CHEAPER_TSC: &str = "tsc by perf costs more than ktime here: for each stamp the kernel goes through \
+     its perf event code, which costs more than reading the counter. A function that only reads it \
+     would make it cheaper: a kernel module that offers one to BPF programs (a kfunc), or a kernel \
+     with bpf_get_cpu_time_counter(), proposed but in no release known. Until then ktime is the \
+     cheaper stamp";
+
+/// What to do about a TSC path that is dearer than `ktime` by any metric.
+pub fn advice(verdicts: &[Verdict]) -> Option<&'static str> {
+    let dearer = |verdict: &Verdict| {
+        verdict.source == Some(StampSource::Tsc) && verdict.outcome == Outcome::Dearer
+    };
+    verdicts.iter().any(dearer).then_some(CHEAPER_TSC)
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "one read",
+            Self::Frame => "the stamp of a frame",
+            Self::Program => "the whole program for a frame",
+        })
+    }
+}
+
+/// One sentence, without the metric and without a full stop.
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stamp = match self.source {
+            None => "no stamp",
+            Some(StampSource::Tsc) => "tsc by perf",
+            Some(source) => source.name(),
+        };
+        let (Some(ratio), Some([low, high])) = (self.ratio, self.interval) else {
+            return write!(
+                f,
+                "{stamp} against ktime is undecided (fewer than 3 rounds, or a cost of 0 or \
+                 less): run longer"
+            );
+        };
+        match self.outcome {
+            Outcome::Dearer => write!(
+                f,
+                "{stamp} is dearer than ktime by {ratio:.2}× ({low:.2}–{high:.2}, 99 %)"
+            ),
+            Outcome::Cheaper => write!(
+                f,
+                "{stamp} is cheaper than ktime by {:.2}× ({:.2}–{:.2}, 99 %)",
+                1.0 / ratio,
+                1.0 / high,
+                1.0 / low
+            ),
+            Outcome::WithinMargin => write!(
+                f,
+                "{stamp} is within {} of ktime ({low:.2}–{high:.2}, 99 %)",
+                Margin(self.margin)
+            ),
+            Outcome::Undecided => write!(
+                f,
+                "{stamp} against ktime is undecided ({low:.2}–{high:.2}, 99 %): run longer"
+            ),
+        }
+    }
+}
+
+/// A margin above 3 % is that of 1 ns.
+struct Margin(f64);
+
+impl fmt::Display for Margin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = 100.0 * self.0;
+        match percent > 3.0 {
+            true => write!(f, "1 ns ({percent:.1} %)"),
+            false => write!(f, "{percent:.0} %"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::statistics::verdict;
+
+    /// Three rounds whose ratios to a cost of 50 ns lie around one.
+    fn of(source: Option<StampSource>, ratio: f64, spread: f64) -> Verdict {
+        let costs = [-spread, 0.0, spread].map(|off: f64| 50.0 * ratio * off.exp());
+        verdict(Metric::Read, source, &costs, &[50.0; 3])
+    }
+
+    #[test]
+    fn verdicts_in_words() {
+        let tsc = Some(StampSource::Tsc);
+        let tai = Some(StampSource::Tai);
+        for (verdict, words) in [
+            (
+                of(tsc, 1.33, 0.004),
+                "tsc by perf is dearer than ktime by 1.33× (1.30–1.36, 99 %)",
+            ),
+            (
+                of(None, 0.4, 0.004),
+                "no stamp is cheaper than ktime by 2.50× (2.44–2.56, 99 %)",
+            ),
+            (
+                of(tai, 1.0, 0.001),
+                "tai is within 3 % of ktime (0.99–1.01, 99 %)",
+            ),
+            (
+                of(tai, 1.01, 0.01),
+                "tai against ktime is undecided (0.95–1.07, 99 %): run longer",
+            ),
+            (
+                verdict(Metric::Read, tai, &[10.2; 3], &[10.0; 3]),
+                "tai is within 1 ns (10.0 %) of ktime (1.02–1.02, 99 %)",
+            ),
+            (
+                verdict(Metric::Frame, tsc, &[-1.0; 3], &[50.0; 3]),
+                "tsc by perf against ktime is undecided (fewer than 3 rounds, or a cost of 0 or \
+                 less): run longer",
+            ),
+        ] {
+            assert_eq!(verdict.to_string(), words);
+        }
+    }
+
+    #[test]
+    fn a_dearer_tsc_comes_with_what_makes_it_cheaper() {
+        let dearer = of(Some(StampSource::Tsc), 1.5, 0.0);
+        let others = [
+            of(Some(StampSource::Tai), 1.5, 0.0),
+            of(Some(StampSource::Tsc), 0.5, 0.0),
+        ];
+        assert_eq!(advice(&others), None);
+        let [tai, cheaper] = others;
+        let advice = advice(&[tai, dearer, cheaper]).unwrap();
+        assert!(advice.contains("kfunc") && advice.contains("bpf_get_cpu_time_counter()"));
+    }
+}
