@@ -1,0 +1,88 @@
+//! A made-up comparison for tests.
+
+use super::schema::{Checkpoint, Comparison, FrameCost, Machine, Method, Metric, Subject, VERSION};
+use super::statistics::{Density, autocorrelation, verdict};
+use crate::clock::StampSource;
+use crate::measure::Summary;
+
+const ROUNDS: u32 = 3;
+
+pub(super) fn comparison() -> Comparison {
+    let floor = subject(None, 22.0);
+    let ktime = subject(Some(StampSource::Ktime), 54.0);
+    let tsc = subject(Some(StampSource::Tsc), 68.0);
+    let verdicts = [&floor, &tsc].map(|subject| {
+        let costs = &subject.program_ns;
+        verdict(Metric::Program, subject.source, costs, &ktime.program_ns)
+    });
+    Comparison {
+        v: VERSION,
+        command: ["tscap", "compare", "--json"].map(String::from).into(),
+        tscap: "0.1.0".into(),
+        started_ns: 1_800_000_000_000_000_000,
+        seconds: 12.5,
+        partial: false,
+        machine: machine(),
+        method: Method {
+            rounds: ROUNDS,
+            frames: 2_000,
+            frame_bytes: Some(140),
+            cpu: 0,
+            checkpoint: Checkpoint {
+                path: StampSource::Ktime.path().into(),
+                own: Summary::of(costs(32)).expect("there are values"),
+                resolution_ns: 1.0,
+            },
+        },
+        subjects: vec![floor, ktime, tsc],
+        verdicts: verdicts.into(),
+        warnings: Vec::new(),
+    }
+}
+
+fn machine() -> Machine {
+    Machine {
+        kernel: "6.18.0 x86_64".into(),
+        cpu: "made up".into(),
+        cpus: 2,
+        clocksource: "tsc".into(),
+        mitigations: [("spectre_v2".into(), "Retpolines".into())].into(),
+        governor: None,
+        virtualisation: Some("KVM".into()),
+        load: [0.1, 0.2, 0.3],
+        steal_percent: 0.25,
+        interface: "veth0".into(),
+        driver: "veth".into(),
+    }
+}
+
+fn subject(source: Option<StampSource>, program_ns: f64) -> Subject {
+    Subject {
+        source,
+        path: source.map_or("", StampSource::path).into(),
+        ordered: source.is_some_and(StampSource::is_ordered),
+        read_ns: source.map(|_| vec![program_ns - 22.0; ROUNDS as usize]),
+        frame: source.map(|_| frame_cost()),
+        program_ns: vec![program_ns; ROUNDS as usize],
+        lossless_rate: vec![4e6; ROUNDS as usize],
+        precision: Vec::new(),
+        loss_by_size: Vec::new(),
+        loss_by_gap: Vec::new(),
+    }
+}
+
+fn frame_cost() -> FrameCost {
+    let costs: Vec<i64> = costs(40).collect();
+    let density = Density::of(&costs);
+    FrameCost {
+        all: Summary::of(costs.iter().copied()).expect("there are values"),
+        rounds: vec![41.0; ROUNDS as usize],
+        histogram: density.buckets,
+        bucket_ns: density.width,
+        autocorrelation: autocorrelation(&costs),
+    }
+}
+
+fn costs(least: i64) -> impl Iterator<Item = i64> {
+    (0..6_000).map(move |index| least + index % 3)
+}
