@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use support::bench::Bench;
-use support::capture::{TSCAP, capture_on};
+use support::capture::{TSCAP, capture_on, generate_on};
 use support::command::{Done, SHORT, run};
 use support::files;
 use support::port::Port;
@@ -210,20 +210,37 @@ fn what_would_stop_a_capture_is_bad() {
 }
 
 #[test]
-fn a_capture_by_the_tsc_is_not_disturbed() {
-    let Some(_turn) = root("a_capture_by_the_tsc_is_not_disturbed") else {
+fn neither_capture_nor_generator_is_disturbed() {
+    let Some(_turn) = root("neither_capture_nor_generator_is_disturbed") else {
         return;
     };
     let bench = Bench::new("doctor-tsc");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
-    let running = capture_on(&bench.rx, &path)
-        .with(["--clock", "tsc"])
-        .ready();
+    // It looks at its events after 10 s, and says which have paused.
+    let capture = capture_on(&bench.rx, &path).with(["--clock", "tsc", "--duration", "11"]);
+    let capture = capture.ready();
     for _ in 0..5 {
-        doctor(&bench.rx, &[]).is("stamp_tsc", "good", "a capture stamps with it now");
+        doctor(&bench.rx, &[]).is("stamp_tsc", "good", "works");
     }
-    running.stop().success();
+    let finished = capture.wait();
+    finished.success();
+    assert!(
+        !finished.stderr.contains("has paused"),
+        "{}",
+        finished.stderr
+    );
+
+    let _peer = Attached::dropping(&bench.rx);
+    let sending = ["--rate", "1k", "--sender", "native"];
+    let generator = generate_on(&bench.tx).with(sending).ready();
+    generator.wait_event("progress");
+    for _ in 0..5 {
+        doctor(&bench.rx, &[]).is("stamp_tsc", "good", "tscap gen stamps with it now");
+    }
+    let finished = generator.stop();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_eq!(finished.events("sent")[0]["tsc_moved_ns"], 0);
     doctor(&bench.rx, &[]).is("stamp_tsc", "good", "works");
 }
 

@@ -17,7 +17,7 @@ use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::Link;
 use crate::sys::timex::KernelClock;
 use crate::sys::{ethtool, napi, netns, process, system, xdp_features};
-use crate::xdp::{Occupant, is_loaded, offloads, program_name};
+use crate::xdp::{Occupant, is_generating, offloads};
 
 /// Examines the machine, and an interface if one is given.
 pub(super) fn run(plan: &DoctorPlan) -> Result<Exit, Failure> {
@@ -88,7 +88,7 @@ fn privileges(program: &str) -> Result<Privileges, Failure> {
 }
 
 fn try_out(source: StampSource) -> Probe {
-    if source == StampSource::Tsc && is_tsc_in_use() {
+    if source == StampSource::Tsc && is_generator_running() {
         return Probe::InUse;
     }
     match probe(source) {
@@ -100,10 +100,9 @@ fn try_out(source: StampSource) -> Probe {
     }
 }
 
-/// Whether a capture stamps with the TSC; where the kernel doesn't tell, whether
-/// there is any other tscap.
-fn is_tsc_in_use() -> bool {
-    is_loaded(program_name(StampSource::Tsc)).unwrap_or_else(|_| {
+/// Whether `tscap gen` runs; where the kernel doesn't tell, any other tscap.
+fn is_generator_running() -> bool {
+    is_generating().unwrap_or_else(|_| {
         let another = process::running(&KernelFiles::live(), &["tscap"]);
         another.map_or(true, |another| another.is_some())
     })

@@ -33,8 +33,8 @@ pub enum Probe {
     },
     /// This process may not load programs.
     NotTried,
-    /// A capture stamps so now, and trying would disturb it: opening a perf event
-    /// makes the counts of those that are open pause.
+    /// The generator stamps so now, and trying would disturb it: opening a perf
+    /// event makes the counts of those that are open pause, unless they are pinned.
     InUse,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn stamp(source: StampSource, probe: &Probe, again: &str) -> Check {
             source.path()
         )),
         Probe::InUse => {
-            topic.good("a capture stamps with it now; not tried, which would disturb it")
+            topic.good("tscap gen stamps with it now; not tried, which would disturb it")
         }
         Probe::NotTried => {
             topic.warning("not tried: this process may not load programs", fix(again))
@@ -93,7 +93,7 @@ mod tests {
             let bad = check(source, &refused);
             bad.is(without, "the kernel refused").advises("younger");
             assert!(!bad.found.contains("R1"), "{bad:?}");
-            check(source, &Probe::InUse).is(Good, "a capture stamps with it now");
+            check(source, &Probe::InUse).is(Good, "tscap gen stamps with it now");
             check(source, &Probe::NotTried)
                 .is(Warning, "not tried")
                 .fixed_by("sudo tscap doctor");

@@ -13,6 +13,7 @@ use tscap_common::generator::{
 
 use super::calibration::calibrate;
 use super::load::{LoadError, take};
+use super::occupant::is_loaded;
 use super::tsc::{TscError, TscEvents};
 use crate::clock::{Bounds, NsPerCycle};
 use crate::sys::perf::Standing;
@@ -39,6 +40,14 @@ impl GeneratorProgram {
             Self::FlatOut => "tscap_send_flat_out",
         }
     }
+}
+
+/// Whether any process on this machine has the programs loaded.
+///
+/// # Errors
+/// Without CAP_SYS_ADMIN.
+pub fn is_generating() -> Result<bool, ProgramError> {
+    is_loaded(GeneratorProgram::Paced.name())
 }
 
 /// The programs, loaded, and what they are told.

@@ -32,11 +32,15 @@ impl Occupant {
     }
 }
 
+/// Bytes that the kernel keeps of a program's name (`BPF_OBJ_NAME_LEN`).
+const NAME_MAX: usize = 15;
+
 /// Whether a program of this name is loaded anywhere on this machine.
 ///
 /// # Errors
 /// Without CAP_SYS_ADMIN.
-pub fn is_loaded(name: &str) -> Result<bool, ProgramError> {
+pub(super) fn is_loaded(name: &str) -> Result<bool, ProgramError> {
+    let name = &name[..name.len().min(NAME_MAX)];
     let mut refusal = None;
     for program in loaded_programs() {
         match program {
