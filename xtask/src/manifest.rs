@@ -161,7 +161,15 @@ mod tests {
     fn every_object_is_in_the_manifest() {
         let manifest = Manifest::read(&paths::committed_objects()).unwrap();
         let names: Vec<_> = manifest.objects.keys().map(String::as_str).collect();
-        assert_eq!(names, ["compare.bpf.o", "generator.bpf.o", "probes.bpf.o", "tscap.bpf.o"]);
+        assert_eq!(
+            names,
+            [
+                "compare.bpf.o",
+                "generator.bpf.o",
+                "probes.bpf.o",
+                "tscap.bpf.o"
+            ]
+        );
     }
 
     #[test]

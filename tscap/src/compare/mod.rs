@@ -4,18 +4,32 @@
 //! `programs` and `whole` measure in the kernel, `pair` is where frames are sent
 //! for it, `statistics` judges, `schema` is what comes of it and `json` reads it.
 
+mod assemble;
+mod capturing;
+mod clocks;
+mod experiment;
 mod json;
+mod machine;
 #[cfg(test)]
 mod made;
 mod pair;
+mod plan;
 mod programs;
 pub mod schema;
 pub mod statistics;
+mod taken;
+mod traffic;
 mod whole;
 
 use crate::clock::StampSource;
 
+pub use assemble::{Circumstances, assemble};
+pub use experiment::{Place, Results, Watcher, run};
 pub use json::FormatError;
+pub use machine::{Ticks, describe};
+pub use pair::Pair;
+pub use plan::Amount;
+pub use traffic::FAST_BYTES;
 
 /// A way to stamp; `None` is the floor, no stamp at all.
 pub type Stamp = Option<StampSource>;

@@ -45,7 +45,10 @@ pub fn make_pair(name: &str, peer: &str, peer_netns: &File) -> io::Result<()> {
     // The kernel works on the request within the call: the answer is there.
     let (answer, _) = socket.recv_from_full()?;
     let message = NetlinkBuffer::new_checked(&answer).map_err(io::Error::other)?;
-    let code = message.payload().first_chunk().map(|code| i32::from_ne_bytes(*code));
+    let code = message
+        .payload()
+        .first_chunk()
+        .map(|code| i32::from_ne_bytes(*code));
     match (message.message_type(), code) {
         (NLMSG_ERROR, Some(0)) => Ok(()),
         (NLMSG_ERROR, Some(code)) => Err(io::Error::from_raw_os_error(code.saturating_neg())),

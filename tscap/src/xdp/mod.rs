@@ -12,11 +12,11 @@ mod tsc;
 
 pub use attach::{AttachError, Attachment, ModeChoice, XdpMode, attach};
 pub use calibration::TscOffset;
+pub(crate) use calibration::calibrate;
 pub use counters::{CounterError, Counters};
 pub use generator::{Generator, GeneratorProgram, GeneratorState, is_generating};
-pub use load::{LoadError, LoadOptions, Loaded};
-pub(crate) use calibration::calibrate;
 pub(crate) use load::take;
+pub use load::{LoadError, LoadOptions, Loaded};
 pub use object::{PROGRAMS, program_name};
 pub use occupant::Occupant;
 pub use tsc::{TscError, TscEvents};

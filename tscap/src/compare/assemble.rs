@@ -1,0 +1,284 @@
+//! From what was measured to what is said.
+
+use super::experiment::{PATTERNS, Results};
+use super::schema::{
+    Checkpoint, Comparison, FrameCost, Machine, Method, Metric, Outcome, Precision, Subject,
+    VERSION, Verdict,
+};
+use super::statistics::{Density, autocorrelation, correlation, verdict};
+use super::taken::{PatternTaken, Taken, mean};
+use crate::clock::StampSource;
+use crate::measure::Summary;
+
+/// The checkpoints are readings of CLOCK_MONOTONIC.
+const CHECKPOINT: &str = "bpf_ktime_get_ns";
+/// The two costs of a read may differ by so much, a share of the unrolled one.
+const AGREEMENT: f64 = 0.25;
+/// More stolen time than this makes a machine noisy, %.
+const MOST_STEAL_PERCENT: f64 = 2.0;
+
+/// What the caller knows besides the results.
+#[derive(Clone, Debug)]
+pub struct Circumstances {
+    /// The command, word by word.
+    pub command: Vec<String>,
+    /// When it began, ns since the epoch.
+    pub started_ns: u64,
+    /// How long it took, s.
+    pub seconds: f64,
+    /// Rounds that were meant to be.
+    pub rounds: u32,
+    /// Frames of each stamp in each of them.
+    pub frames: u32,
+    /// Length of these; `None` for live traffic.
+    pub frame_bytes: Option<u32>,
+    /// The CPU.
+    pub cpu: u32,
+    /// Where.
+    pub machine: Machine,
+}
+
+/// Puts it together.
+pub fn assemble(results: Results, about: Circumstances) -> Option<Comparison> {
+    let floor = results.taken.first()?;
+    let own = Summary::of(floor.costs.iter().copied())?;
+    let own_means = floor.means();
+    let resolution_ns = resolution(&floor.costs);
+    let mut subjects: Vec<_> = results
+        .taken
+        .iter()
+        .map(|taken| subject(taken, &own, &own_means))
+        .collect();
+    let verdicts = verdicts(&subjects);
+    let partial = results.rounds < about.rounds;
+    let mut warnings = noise(&about, &verdicts, partial);
+    warnings.extend(results.warnings);
+    warnings.extend(losses(&results.taken));
+    warnings.extend(subjects.iter().filter_map(disagreement));
+    subjects.iter_mut().for_each(|subject| {
+        let has_precision = subject.source.is_some();
+        subject
+            .precision
+            .retain(|pattern| has_precision && pattern.sent > 0);
+    });
+    Some(Comparison {
+        v: VERSION,
+        command: about.command,
+        tscap: env!("CARGO_PKG_VERSION").into(),
+        started_ns: about.started_ns,
+        seconds: about.seconds,
+        partial,
+        machine: about.machine,
+        method: Method {
+            rounds: results.rounds,
+            frames: about.frames,
+            frame_bytes: about.frame_bytes,
+            cpu: about.cpu,
+            checkpoint: Checkpoint {
+                path: CHECKPOINT.into(),
+                own,
+                resolution_ns,
+            },
+        },
+        subjects,
+        verdicts,
+        warnings,
+    })
+}
+
+/// Least difference of two costs, ns.
+fn resolution(costs: &[i64]) -> f64 {
+    let mut sorted = costs.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let steps = sorted.windows(2).map(|pair| pair[1] - pair[0]);
+    steps.min().map_or(0.0, |step| step as f64)
+}
+
+fn subject(taken: &Taken, own: &Summary, own_means: &[f64]) -> Subject {
+    let source = taken.stamp;
+    Subject {
+        source,
+        path: source.map_or("", StampSource::path).into(),
+        ordered: source.is_some_and(StampSource::is_ordered),
+        read_ns: source.map(|_| taken.read_ns.clone()),
+        frame: source.and_then(|_| frame_cost(taken, own, own_means)),
+        program_ns: taken.program_ns.clone(),
+        lossless_rate: taken.lossless_rate.clone(),
+        precision: PATTERNS
+            .iter()
+            .zip(&taken.patterns)
+            .map(|((name, _), pattern)| precision(name, source, pattern, own))
+            .collect(),
+        loss_by_size: taken.loss_by_size.clone(),
+        loss_by_gap: taken.loss_by_gap.clone(),
+    }
+}
+
+fn frame_cost(taken: &Taken, own: &Summary, own_means: &[f64]) -> Option<FrameCost> {
+    let costs = less(&taken.costs, own);
+    let density = Density::of(&costs);
+    let rounds = taken.means().into_iter().zip(own_means);
+    Some(FrameCost {
+        all: Summary::of(costs.iter().copied())?,
+        rounds: rounds.map(|(cost, own)| cost - own).collect(),
+        histogram: density.buckets,
+        bucket_ns: density.width,
+        autocorrelation: mean_autocorrelation(taken),
+    })
+}
+
+/// Of each round by itself, then the mean of the rounds: what changes from round
+/// to round is not in it.
+fn mean_autocorrelation(taken: &Taken) -> Vec<f64> {
+    let of_rounds: Vec<_> = taken
+        .rounds()
+        .map(autocorrelation)
+        .filter(|lags| !lags.is_empty())
+        .collect();
+    let Some(lags) = of_rounds.first().map(Vec::len) else {
+        return Vec::new();
+    };
+    let mean =
+        |lag: usize| of_rounds.iter().map(|round| round[lag]).sum::<f64>() / of_rounds.len() as f64;
+    (0..lags).map(mean).collect()
+}
+
+/// The checkpoints' own cost subtracted, in whole ns.
+fn less(costs: &[i64], own: &Summary) -> Vec<i64> {
+    let own = own.mean.round() as i64;
+    costs.iter().map(|cost| cost - own).collect()
+}
+
+fn precision(
+    name: &str,
+    source: Option<StampSource>,
+    taken: &PatternTaken,
+    own: &Summary,
+) -> Precision {
+    let density = Density::of(&taken.inter_arrivals);
+    let counts = taken.counts;
+    Precision {
+        pattern: name.into(),
+        sent: counts.sent,
+        received: counts.received,
+        lost: counts.sent.saturating_sub(counts.received),
+        cost_ns: Summary::of(less(&taken.costs, own)),
+        delay_ns: Summary::of(taken.delays.iter().copied()),
+        interval_error_ns: Summary::of(taken.interval_errors.iter().copied()),
+        intervals_from: match source {
+            Some(StampSource::Tsc) => "raw stamps",
+            _ => "stamps",
+        }
+        .into(),
+        inter_arrival: density.buckets,
+        bucket_ns: density.width,
+        correlation: correlation(&taken.interval_errors, &taken.error_costs),
+    }
+}
+
+fn verdicts(subjects: &[Subject]) -> Vec<Verdict> {
+    let ktime = subjects
+        .iter()
+        .find(|it| it.source == Some(StampSource::Ktime));
+    let Some(ktime) = ktime else {
+        return Vec::new();
+    };
+    let costs = |subject: &Subject, metric| match metric {
+        Metric::Read => subject.read_ns.clone(),
+        Metric::Frame => subject.frame.as_ref().map(|frame| frame.rounds.clone()),
+        Metric::Program => Some(subject.program_ns.clone()),
+    };
+    let others = subjects.iter().filter(|it| it.source != ktime.source);
+    let of_all = others.flat_map(|subject| {
+        [Metric::Read, Metric::Frame, Metric::Program].map(|metric| {
+            let both = costs(subject, metric).zip(costs(ktime, metric));
+            both.map(|(costs, ktime)| verdict(metric, subject.source, &costs, &ktime))
+        })
+    });
+    of_all.flatten().collect()
+}
+
+/// What makes all figures doubtful comes first.
+fn noise(about: &Circumstances, verdicts: &[Verdict], partial: bool) -> Vec<String> {
+    let mut noise = Vec::new();
+    if partial {
+        noise.push("ended before its last round: these are partial results".into());
+    }
+    let steal = about.machine.steal_percent;
+    if steal > MOST_STEAL_PERCENT {
+        noise.push(format!(
+            "a noisy machine: its host took {steal:.1} % of the time meanwhile"
+        ));
+    }
+    let undecided = verdicts
+        .iter()
+        .filter(|it| it.outcome == Outcome::Undecided);
+    match undecided.count() {
+        0 => {}
+        count => noise.push(format!(
+            "a noisy machine, or too few rounds: {count} of {} comparisons are undecided",
+            verdicts.len()
+        )),
+    }
+    if about.machine.cpus == 1 {
+        noise.push("one CPU only: sender, receiver and everything else share it".into());
+    }
+    noise
+}
+
+/// A round with loss where none belongs is shown.
+fn losses(taken: &[Taken]) -> Vec<String> {
+    let name = |taken: &Taken| taken.stamp.map_or("none", StampSource::name);
+    let mut losses = Vec::new();
+    for taken in taken {
+        let counts = taken.patterns.iter().map(|pattern| pattern.counts);
+        let lost: u64 = std::iter::once(taken.fast)
+            .chain(counts)
+            .map(|counts| counts.sent.saturating_sub(counts.received))
+            .sum();
+        if lost > 0 {
+            losses.push(format!(
+                "{}: {lost} frames were not measured that were sent",
+                name(taken)
+            ));
+        }
+        if taken.rates_with_loss > 0 {
+            losses.push(format!(
+                "{}: no rate without loss was found in {} rounds",
+                name(taken),
+                taken.rates_with_loss
+            ));
+        }
+    }
+    losses
+}
+
+/// Both ways to measure a read should agree; `None` if they do.
+fn disagreement(subject: &Subject) -> Option<String> {
+    let unrolled = subject.read_ns.as_ref()?;
+    let unrolled = unrolled.iter().sum::<f64>() / unrolled.len() as f64;
+    let frame = &subject.frame.as_ref()?.rounds;
+    let on_frames = frame.iter().sum::<f64>() / frame.len() as f64;
+    if (on_frames / unrolled - 1.0).abs() <= AGREEMENT {
+        return None;
+    }
+    Some(format!(
+        "{}: {on_frames:.1} ns on frames and {unrolled:.1} ns unrolled: on frames code and data \
+         are colder, and the clock's reads on either side are ordered against it",
+        subject.source?.name()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_resolution_is_the_least_step() {
+        assert_eq!(resolution(&[30, 40, 35, 40]), 5.0);
+        assert_eq!(resolution(&[30, 30]), 0.0);
+        assert_eq!(resolution(&[]), 0.0);
+        assert_eq!(mean(&[1, 2]), 1.5);
+    }
+}

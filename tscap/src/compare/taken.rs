@@ -1,0 +1,138 @@
+//! What one stamp gave over the rounds.
+
+use tscap_common::compare::Sample;
+
+use super::Stamp;
+use super::clocks::Clocks;
+use super::schema::LossPoint;
+
+/// Frames sent for it, and those that were measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameCounts {
+    /// Sent.
+    pub sent: u64,
+    /// Measured.
+    pub received: u64,
+}
+
+/// Everything of one stamp.
+#[derive(Debug)]
+pub struct Taken {
+    /// Which.
+    pub stamp: Stamp,
+    /// One read, by round.
+    pub read_ns: Vec<f64>,
+    /// The whole program, by round.
+    pub program_ns: Vec<f64>,
+    /// Second checkpoint less first, of every frame.
+    pub costs: Vec<i64>,
+    /// Where each round ends in `costs`.
+    pub ends: Vec<usize>,
+    /// Frames of the fast traffic.
+    pub fast: FrameCounts,
+    /// The paper's patterns.
+    pub patterns: [PatternTaken; 2],
+    /// Highest rates without loss.
+    pub lossless_rate: Vec<f64>,
+    /// Rounds in which no such rate was found.
+    pub rates_with_loss: u32,
+    /// Loss against size.
+    pub loss_by_size: Vec<LossPoint>,
+    /// Loss against the gap.
+    pub loss_by_gap: Vec<LossPoint>,
+}
+
+impl Taken {
+    /// Of nothing yet.
+    pub fn new(stamp: Stamp) -> Self {
+        Self {
+            stamp,
+            read_ns: Vec::new(),
+            program_ns: Vec::new(),
+            costs: Vec::new(),
+            ends: Vec::new(),
+            fast: FrameCounts::default(),
+            patterns: Default::default(),
+            lossless_rate: Vec::new(),
+            rates_with_loss: 0,
+            loss_by_size: Vec::new(),
+            loss_by_gap: Vec::new(),
+        }
+    }
+
+    /// Takes in the costs of a round.
+    pub fn round(&mut self, costs: impl IntoIterator<Item = u64>) {
+        let costs = costs
+            .into_iter()
+            .map(|cost| i64::try_from(cost).unwrap_or(i64::MAX));
+        self.costs.extend(costs);
+        self.ends.push(self.costs.len());
+    }
+
+    /// The costs by round.
+    pub fn rounds(&self) -> impl Iterator<Item = &[i64]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts
+            .zip(&self.ends)
+            .map(|(start, end)| &self.costs[start..*end])
+    }
+
+    /// The mean cost of each round; NaN of one without frames.
+    pub fn means(&self) -> Vec<f64> {
+        self.rounds().map(mean).collect()
+    }
+}
+
+/// The mean; NaN of nothing.
+pub fn mean(values: &[i64]) -> f64 {
+    values.iter().map(|value| *value as f64).sum::<f64>() / values.len() as f64
+}
+
+/// The frames of one pattern.
+#[derive(Debug, Default)]
+pub struct PatternTaken {
+    /// How many.
+    pub counts: FrameCounts,
+    /// Second checkpoint less first.
+    pub costs: Vec<i64>,
+    /// Receive stamp less send stamp.
+    pub delays: Vec<i64>,
+    /// Inter-arrival times of frames sent one after the other.
+    pub inter_arrivals: Vec<i64>,
+    /// |inter-arrival − inter-send| of these.
+    pub interval_errors: Vec<i64>,
+    /// The cost of the later of the two.
+    pub error_costs: Vec<i64>,
+}
+
+impl PatternTaken {
+    /// Takes in a burst's samples, in the order of the frames; without clocks the
+    /// costs alone.
+    pub fn take(&mut self, stamp: Stamp, run: u16, samples: &[Sample], clocks: Option<&Clocks>) {
+        debug_assert!(
+            samples
+                .iter()
+                .all(|sample| sample.frame >> 48 == u64::from(run))
+        );
+        let cost = |sample: &Sample| i64::try_from(sample.cost_ns).unwrap_or(i64::MAX);
+        self.costs.extend(samples.iter().map(cost));
+        let (Some(source), Some(clocks)) = (stamp, clocks) else {
+            return;
+        };
+        self.delays
+            .extend(samples.iter().map(|sample| clocks.delay_ns(source, sample)));
+        for pair in samples.windows(2) {
+            let [from, to] = pair else { continue };
+            if to.frame != from.frame + 1 {
+                continue;
+            }
+            let arrival = clocks.inter_arrival_ns(source, from, to);
+            let send = clocks.inter_send_ns(source, from, to);
+            self.inter_arrivals.push(arrival);
+            let error = arrival.abs_diff(send);
+            self.interval_errors
+                .push(i64::try_from(error).unwrap_or(i64::MAX));
+            self.error_costs.push(cost(to));
+        }
+    }
+}
