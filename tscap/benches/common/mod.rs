@@ -1,9 +1,11 @@
-//! What the benches share: figures over rounds, the machine they are from, and a
-//! converter over synthetic rings.
+//! What the benches share: their command line, figures over rounds, the machine
+//! they are from, a converter over synthetic rings, and live frames.
 
 // Every bench compiles this module and uses its own part of it.
 #![allow(dead_code, reason = "each bench uses a part")]
 
+pub mod cli;
 pub mod converter;
+pub mod live;
 pub mod machine;
 pub mod spread;

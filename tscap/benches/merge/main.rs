@@ -17,10 +17,11 @@ mod support;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Parser;
 use serde::Serialize;
 
+use common::cli::{self, Options};
 use common::machine::{self, Machine};
 use measure::Cell;
 use support::process::{cpus, on_cpu};
@@ -32,21 +33,8 @@ const VERSION: u32 = 1;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask bench merge")]
 struct Args {
-    /// A short run for CI
-    #[arg(long)]
-    quick: bool,
-    /// Print one JSON object instead of the table
-    #[arg(long)]
-    json: bool,
-    /// Rounds [default: 10; with --quick 3]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    rounds: Option<u32>,
-    /// Fail when a median misses its target
-    #[arg(long)]
-    assert: bool,
-    /// Given by `cargo bench`
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    options: Options,
 }
 
 /// Everything that was found.
@@ -67,42 +55,33 @@ struct Report {
 }
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    if !args.bench {
-        // `cargo test --all-targets` runs benches too.
-        eprintln!("not measuring: this is for `cargo bench`");
-        return ExitCode::SUCCESS;
-    }
-    match run(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench merge: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    let options = Args::parse().options;
+    cli::main(
+        "merge",
+        &options,
+        || measure(&options),
+        table::render,
+        Report::missed,
+    )
 }
 
-fn run(args: &Args) -> Result<()> {
+fn measure(options: &Options) -> Result<Report> {
     // Interrupts prefer the first CPU.
     let cpu = *cpus().last().context("no CPU to run on")?;
-    let rounds = args.rounds.unwrap_or(if args.quick { 3 } else { 10 });
-    let report = Report {
+    let rounds = options.rounds(3, 10);
+    Ok(Report {
         v: VERSION,
         bench: "merge",
-        quick: args.quick,
+        quick: options.quick,
         machine: machine::describe(cpu),
         rounds,
         cells: on_cpu(cpu, || measure::all(rounds))?,
-    };
-    if args.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print!("{}", table::render(&report));
+    })
+}
+
+impl Report {
+    fn missed(&self) -> Vec<String> {
+        let missed = self.cells.iter().filter(|cell| cell.is_missed());
+        missed.map(Cell::name).collect()
     }
-    let missed = report.cells.iter().filter(|cell| cell.is_missed());
-    let missed: Vec<_> = missed.map(Cell::name).collect();
-    if args.assert && !missed.is_empty() {
-        bail!("target missed: {}", missed.join("; "));
-    }
-    Ok(())
 }

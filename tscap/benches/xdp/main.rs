@@ -21,9 +21,10 @@ mod support;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 
+use common::cli::{self, Options};
 use common::{machine, spread};
 use report::{Report, VERSION};
 use support::process::{cpus, on_cpu};
@@ -32,25 +33,11 @@ use support::process::{cpus, on_cpu};
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask bench xdp")]
 struct Args {
-    /// A short run for CI: few rounds, and live frames that fit the rings
-    #[arg(long)]
-    quick: bool,
-    /// Print one JSON object instead of the table
-    #[arg(long)]
-    json: bool,
-    /// Rounds of each part [default: program, offset and converter 10, rings 5;
-    /// with --quick program 3, rings 1]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    rounds: Option<u32>,
-    /// Fail when a median misses its target
-    #[arg(long)]
-    assert: bool,
+    #[command(flatten)]
+    options: Options,
     /// Only this part; may be given several times
     #[arg(long, value_enum, value_name = "PART")]
     only: Vec<Part>,
-    /// Given by `cargo bench`
-    #[arg(long, hide = true)]
-    bench: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -69,29 +56,20 @@ impl Args {
     fn wants(&self, part: Part) -> bool {
         self.only.is_empty() || self.only.contains(&part)
     }
-
-    fn rounds(&self, quick: u32, full: u32) -> u32 {
-        self.rounds.unwrap_or(if self.quick { quick } else { full })
-    }
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    if !args.bench {
-        // `cargo test --all-targets` runs benches too.
-        eprintln!("not measuring: this is for `cargo bench`");
-        return ExitCode::SUCCESS;
-    }
-    match run(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench xdp: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    cli::main(
+        "xdp",
+        &args.options,
+        || measure(&args),
+        table::render,
+        Report::missed,
+    )
 }
 
-fn run(args: &Args) -> Result<()> {
+fn measure(args: &Args) -> Result<Report> {
     let needs_root = [Part::Program, Part::Offset, Part::Rings]
         .into_iter()
         .any(|part| args.wants(part));
@@ -101,27 +79,13 @@ fn run(args: &Args) -> Result<()> {
             support::root::root("bench xdp").context("--only converter runs without root")
         })
         .transpose()?;
-
-    let report = measure(args)?;
-    if args.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print!("{}", table::render(&report));
-    }
-    let missed = report.missed();
-    if args.assert && !missed.is_empty() {
-        bail!("target missed: {}", missed.join("; "));
-    }
-    Ok(())
-}
-
-fn measure(args: &Args) -> Result<Report> {
+    let options = &args.options;
     // Interrupts prefer the first CPU.
     let cpu = *cpus().last().context("no CPU to run on")?;
     let mut report = Report {
         v: VERSION,
         bench: "xdp",
-        quick: args.quick,
+        quick: options.quick,
         machine: machine::describe(cpu),
         ratios: Vec::new(),
         program: None,
@@ -130,21 +94,21 @@ fn measure(args: &Args) -> Result<Report> {
         rings: None,
     };
     if args.wants(Part::Program) {
-        let rounds = args.rounds(3, 10);
+        let rounds = options.rounds(3, 10);
         let program = on_cpu(cpu, || program::measure(cpu, rounds))?;
         report.ratios.extend(program.ratios());
         report.program = Some(program);
     }
     if args.wants(Part::Offset) {
-        report.offset = Some(offset::measure(args.rounds(10, 10))?);
+        report.offset = Some(offset::measure(options.rounds(10, 10))?);
     }
     if args.wants(Part::Converter) {
         // Short ones: many even in a quick run.
-        let rounds = args.rounds(10, 10);
+        let rounds = options.rounds(10, 10);
         report.converter = Some(on_cpu(cpu, || converter::measure(rounds))?);
     }
     if args.wants(Part::Rings) {
-        report.rings = Some(rings::measure(args.rounds(1, 5), args.quick)?);
+        report.rings = Some(rings::measure(options.rounds(1, 5), options.quick)?);
     }
     Ok(report)
 }

@@ -5,18 +5,17 @@
 //! another. Between generator and program nothing is lost (veth's NAPI runs on
 //! the generator's CPU), so every loss is a full ring.
 
-mod live;
 mod output;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
+use crate::common::live::Generator;
 use crate::spread::Spread;
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
 use crate::support::frame::Frame;
 use crate::support::process::cpus;
-use live::Generator;
 use output::Output;
 
 /// Ring sizes, bytes.
