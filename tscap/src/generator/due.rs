@@ -12,8 +12,9 @@ use crate::sys::tsc;
 /// Shorter periods are waited out by spinning alone.
 pub(super) const SLEEPS_FROM_NS: u64 = 1_000_000;
 /// A sleep ends this much before the frame is due: waking takes up to some tens
-/// of microseconds, more where the CPU saves power.
-const WAKES_EARLY_NS: u64 = 200_000;
+/// of microseconds, more where the CPU saves power, and a call for a native frame
+/// must be made early too.
+const WAKES_EARLY_NS: u64 = 250_000;
 
 /// Sleeps until shortly before `due`; a signal ends it too.
 pub(super) fn sleep_until_shortly_before(due: MonoNs) -> io::Result<()> {
