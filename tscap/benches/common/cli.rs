@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 /// Options of every bench.
@@ -18,12 +18,27 @@ pub struct Options {
     /// Rounds of each part [default: its own number, fewer with --quick]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: Option<u32>,
-    /// Fail when a median misses its target
+    /// Fail when a target is missed
     #[arg(long)]
     assert: bool,
     /// Given by `cargo bench`
     #[arg(long, hide = true)]
     bench: bool,
+}
+
+/// Which parts of a bench are wanted.
+#[derive(Debug, Args)]
+pub struct Parts<P: ValueEnum + Send + Sync + 'static> {
+    /// Only this part; may be given several times
+    #[arg(long, value_enum, value_name = "PART")]
+    only: Vec<P>,
+}
+
+impl<P: ValueEnum + PartialEq + Send + Sync> Parts<P> {
+    /// Whether `part` is one of them.
+    pub fn want(&self, part: P) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
 }
 
 impl Options {

@@ -1,11 +1,13 @@
 //! What the benches share: their command line, figures over rounds, the machine
-//! they are from, a converter over synthetic rings, and live frames.
+//! they are from, a converter over synthetic rings, live frames, and parts of tables.
 
 // Every bench compiles this module and uses its own part of it.
 #![allow(dead_code, reason = "each bench uses a part")]
 
 pub mod cli;
 pub mod converter;
+pub mod header;
 pub mod live;
 pub mod machine;
 pub mod spread;
+pub mod table;

@@ -22,7 +22,7 @@ use clap::Parser;
 use serde::Serialize;
 
 use common::cli::{self, Options};
-use common::machine::{self, Machine};
+use common::header::Header;
 use measure::Cell;
 use support::process::{cpus, on_cpu};
 
@@ -40,14 +40,9 @@ struct Args {
 /// Everything that was found.
 #[derive(Debug, Serialize)]
 struct Report {
-    /// [`VERSION`].
-    v: u32,
-    /// Which bench this is.
-    bench: &'static str,
-    /// Whether it was a short run.
-    quick: bool,
-    /// Where it ran.
-    machine: Machine,
+    /// Which bench, how and where; of schema [`VERSION`].
+    #[serde(flatten)]
+    header: Header,
     /// Rounds measured.
     rounds: u32,
     /// One for each number of rings, amount and pattern.
@@ -70,10 +65,7 @@ fn measure(options: &Options) -> Result<Report> {
     let cpu = *cpus().last().context("no CPU to run on")?;
     let rounds = options.rounds(3, 10);
     Ok(Report {
-        v: VERSION,
-        bench: "merge",
-        quick: options.quick,
-        machine: machine::describe(cpu),
+        header: Header::new("merge", VERSION, options, cpu),
         rounds,
         cells: on_cpu(cpu, || measure::all(rounds))?,
     })

@@ -5,7 +5,7 @@ use crate::measure::Cell;
 
 /// The whole report.
 pub fn render(report: &Report) -> String {
-    let machine = &report.machine;
+    let machine = &report.header.machine;
     let mut text = format!(
         "{}, {}\nload {} at the start; medians (least–greatest of {} rounds) on CPU {}\n\n\
          converter, 64-byte frames, CPU ns a frame, output discarded\n\

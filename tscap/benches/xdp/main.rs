@@ -24,8 +24,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 
-use common::cli::{self, Options};
-use common::{machine, spread};
+use common::cli::{self, Options, Parts};
+use common::header::Header;
+use common::spread;
 use report::{Report, VERSION};
 use support::process::{cpus, on_cpu};
 
@@ -35,9 +36,8 @@ use support::process::{cpus, on_cpu};
 struct Args {
     #[command(flatten)]
     options: Options,
-    /// Only this part; may be given several times
-    #[arg(long, value_enum, value_name = "PART")]
-    only: Vec<Part>,
+    #[command(flatten)]
+    parts: Parts<Part>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -50,12 +50,6 @@ enum Part {
     Converter,
     /// Live frames through rings of several sizes
     Rings,
-}
-
-impl Args {
-    fn wants(&self, part: Part) -> bool {
-        self.only.is_empty() || self.only.contains(&part)
-    }
 }
 
 fn main() -> ExitCode {
@@ -72,7 +66,7 @@ fn main() -> ExitCode {
 fn measure(args: &Args) -> Result<Report> {
     let needs_root = [Part::Program, Part::Offset, Part::Rings]
         .into_iter()
-        .any(|part| args.wants(part));
+        .any(|part| args.parts.want(part));
     let _turn = needs_root
         .then(|| {
             eprintln!("waiting until no root test is running");
@@ -83,31 +77,28 @@ fn measure(args: &Args) -> Result<Report> {
     // Interrupts prefer the first CPU.
     let cpu = *cpus().last().context("no CPU to run on")?;
     let mut report = Report {
-        v: VERSION,
-        bench: "xdp",
-        quick: options.quick,
-        machine: machine::describe(cpu),
+        header: Header::new("xdp", VERSION, options, cpu),
         ratios: Vec::new(),
         program: None,
         offset: None,
         converter: None,
         rings: None,
     };
-    if args.wants(Part::Program) {
+    if args.parts.want(Part::Program) {
         let rounds = options.rounds(3, 10);
         let program = on_cpu(cpu, || program::measure(cpu, rounds))?;
         report.ratios.extend(program.ratios());
         report.program = Some(program);
     }
-    if args.wants(Part::Offset) {
+    if args.parts.want(Part::Offset) {
         report.offset = Some(offset::measure(options.rounds(10, 10))?);
     }
-    if args.wants(Part::Converter) {
+    if args.parts.want(Part::Converter) {
         // Short ones: many even in a quick run.
         let rounds = options.rounds(10, 10);
         report.converter = Some(on_cpu(cpu, || converter::measure(rounds))?);
     }
-    if args.wants(Part::Rings) {
+    if args.parts.want(Part::Rings) {
         report.rings = Some(rings::measure(options.rounds(1, 5), options.quick)?);
     }
     Ok(report)

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use crate::common::header::Header;
 use crate::converter::ConverterReport;
-use crate::machine::Machine;
 use crate::offset::OffsetReport;
 use crate::program::ProgramReport;
 use crate::rings::RingsReport;
@@ -15,14 +15,9 @@ pub const VERSION: u32 = 1;
 /// Everything.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// [`VERSION`].
-    pub v: u32,
-    /// Which bench this is.
-    pub bench: &'static str,
-    /// Whether it was a short run.
-    pub quick: bool,
-    /// Where it ran.
-    pub machine: Machine,
+    /// Which bench, how and where; of schema [`VERSION`].
+    #[serde(flatten)]
+    pub header: Header,
     /// Ratios between programs of the same rounds, the one with a target first.
     pub ratios: Vec<Ratio>,
     /// Cost of the XDP programs.

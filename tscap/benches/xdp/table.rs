@@ -1,5 +1,6 @@
 //! The report for people.
 
+use crate::common::table::{absent, heading, machine, row, show, text};
 use crate::converter::ConverterReport;
 use crate::offset::OffsetReport;
 use crate::program::ProgramReport;
@@ -9,47 +10,16 @@ use crate::spread::Spread;
 
 /// The whole report, the ratios first.
 pub fn render(report: &Report) -> String {
-    let machine = &report.machine;
-    let mut lines = vec![
-        format!("{}, {}", machine.hardware, machine.os),
-        format!(
-            "load {} at the start; medians (least–greatest of the rounds)",
-            machine.load
-        ),
-    ];
+    let mut lines = machine(&report.header.machine);
     if !report.ratios.is_empty() {
         lines.extend(ratios(&report.ratios));
     }
     lines.extend(report.converter.iter().flat_map(converter));
-    let cpu = machine.cpu;
+    let cpu = report.header.machine.cpu;
     lines.extend(report.program.iter().flat_map(|p| program(p, cpu)));
     lines.extend(report.offset.iter().flat_map(offset));
     lines.extend(report.rings.iter().flat_map(rings));
-    let lines = lines.iter().map(|line| line.trim_end().to_owned() + "\n");
-    lines.collect()
-}
-
-/// A row: what it is about, and its figures.
-fn row(what: &str, figures: &[String]) -> String {
-    let figures = figures.iter().map(|figure| format!(" {figure:>17}"));
-    format!("{what:<42}{}", figures.collect::<String>())
-}
-
-fn heading(title: String, what: &str, figures: &[&str]) -> [String; 3] {
-    let figures: Vec<_> = figures.iter().map(|figure| (*figure).to_owned()).collect();
-    [String::new(), title, row(what, &figures)]
-}
-
-fn absent(reasons: &[String]) -> impl Iterator<Item = String> {
-    reasons.iter().map(|reason| format!("absent: {reason}"))
-}
-
-/// Median (least–greatest).
-fn show(spread: &Spread, decimals: usize) -> String {
-    format!(
-        "{:.decimals$} ({:.decimals$}–{:.decimals$})",
-        spread.median, spread.min, spread.max
-    )
+    text(&lines)
 }
 
 fn verdict(spread: &Spread, target: Option<f64>) -> String {

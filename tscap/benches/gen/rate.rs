@@ -1,0 +1,97 @@
+//! What is realised of a rate.
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use tscap::generator::{Pacing, Rate, Sender, Step};
+
+use crate::link::Link;
+use crate::report::{Bound, Target};
+use crate::rounds::{self, Subject};
+use crate::spread::Spread;
+
+/// Frame length, bytes.
+pub const SIZE: u32 = 64;
+/// 100,000 frames a second.
+pub const RATE: Rate = Rate {
+    digits: 1,
+    exponent: 5,
+    is_bits: false,
+};
+/// Most that the rate may be off, either way, as a part of it (issue 4).
+const MOST_OFF: f64 = 0.001;
+
+/// The part of the report.
+#[derive(Debug, Serialize)]
+pub struct RateReport {
+    /// Rounds measured.
+    pub rounds: u32,
+    /// Frames a second as asked for.
+    pub asked: f64,
+    /// Frames of a round.
+    pub frames: u64,
+    /// One for each sender.
+    pub cells: Vec<Cell>,
+}
+
+/// One sender.
+#[derive(Debug, Serialize)]
+pub struct Cell {
+    /// Which.
+    pub sender: &'static str,
+    /// How far the rate was from the one asked for, either way, as a part of it.
+    pub off: Spread,
+    /// Part of the frames that went out more than a period after their time.
+    pub late: Spread,
+}
+
+/// Measures.
+pub fn measure(link: &Link, rounds: u32, quick: bool) -> Result<RateReport> {
+    let period = RATE.period(SIZE).context("no such rate")?;
+    let frames = period.frames_in(if quick { 250_000_000 } else { 2_000_000_000 });
+    let step = Step {
+        size: SIZE,
+        pacing: Pacing::Paced(period),
+    };
+    let subject = |name, mut sender: Sender| {
+        Subject::new(name, move || {
+            let (sent, _) = link.send(&mut sender, step, frames)?;
+            let rate = sent.rate().context("no two frames were sent")?;
+            let off = (rate / period.rate() - 1.0).abs();
+            Ok((off, sent.late as f64 / frames as f64))
+        })
+    };
+    let mut subjects = [
+        subject("native", link.native(SIZE)?),
+        subject("packet", link.packet()?),
+    ];
+    rounds::run("rate", rounds, &mut subjects)?;
+    let cells = subjects.map(|subject| {
+        let (off, late) = subject.results.into_iter().unzip();
+        Cell {
+            sender: subject.name,
+            off: Spread::of(off),
+            late: Spread::of(late),
+        }
+    });
+    Ok(RateReport {
+        rounds,
+        asked: period.rate(),
+        frames,
+        cells: cells.into(),
+    })
+}
+
+impl RateReport {
+    /// What is wanted of it.
+    pub fn targets(&self) -> Vec<Target> {
+        // Where others want the CPU, the last frame may be a few ms late; a sender
+        // that is off its rate is so in every round.
+        let target = |cell: &Cell| Target {
+            name: format!("{}: rate off by, %, best round", cell.sender),
+            value: cell.off.min * 100.0,
+            bound: Bound::AtMost(MOST_OFF * 100.0),
+            asserted: true,
+        };
+        self.cells.iter().map(target).collect()
+    }
+}
