@@ -2,6 +2,7 @@
 //! system.
 
 mod capture;
+mod compare;
 mod doctor;
 mod generate;
 mod units;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub use capture::{CaptureArgs, CapturePlan, Offloads, Target, Verbosity};
+pub use compare::{CompareArgs, ComparePlan};
 pub use doctor::{DoctorArgs, DoctorPlan};
 pub use generate::{GenArgs, GenPlan, SenderChoice};
 
@@ -23,6 +25,8 @@ pub enum Plan {
     Capture(Box<CapturePlan>),
     /// Examine the machine.
     Doctor(DoctorPlan),
+    /// Compare what stamps cost.
+    Compare(ComparePlan),
     /// Send test frames.
     Generate(Box<GenPlan>),
     /// Tell what became of test frames.
@@ -54,6 +58,7 @@ pub struct Cli {
 enum Command {
     Capture(Box<CaptureArgs>),
     Doctor(DoctorArgs),
+    Compare(CompareArgs),
     Gen(Box<GenArgs>),
     /// Give back what a capture that was killed left changed
     ///
@@ -72,6 +77,7 @@ impl Cli {
         match self.command {
             Command::Capture(args) => args.into_plan(),
             Command::Doctor(args) => Ok(args.into_plan()),
+            Command::Compare(args) => Ok(args.into_plan()),
             Command::Gen(args) => args.into_plan(),
             Command::Restore => Ok(Plan::Restore),
         }

@@ -1,10 +1,11 @@
 //! One runner a command.
 
 pub mod capture;
+mod compare;
 mod console;
 mod doctor;
 mod failure;
-pub mod generate;
+mod generate;
 mod interfaces;
 mod lines;
 mod numbers;
@@ -16,15 +17,30 @@ mod streams;
 pub use failure::{Exit, Failure, Hint};
 
 use crate::cli::Plan;
+use crate::sys::{affinity, cpu_list};
 
 /// Runs a plan.
 pub fn run(plan: Plan) -> Result<Exit, Failure> {
     match plan {
         Plan::ListInterfaces => interfaces::list(),
         Plan::Capture(plan) => capture::run(&plan),
+        Plan::Compare(plan) => compare::run(&plan),
         Plan::Doctor(plan) => doctor::run(&plan),
         Plan::Generate(plan) => generate::run(&plan),
         Plan::ReadStreams { file, json } => streams::run(&file, json),
         Plan::Restore => restore::run(),
     }
+}
+
+/// The CPU given by --cpu, or the first one allowed; `task` is what for.
+fn choose_cpu(asked: Option<u32>, task: &str) -> Result<u32, Failure> {
+    let allowed = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
+    affinity::choose(asked, &allowed).ok_or_else(|| {
+        let cpu = asked.map_or("any CPU".into(), |cpu| format!("CPU {cpu}"));
+        let allowed = cpu_list::list(&allowed);
+        Failure::new(format!(
+            "cannot {task} {cpu}: this process may run on {allowed}"
+        ))
+        .hint("give --cpu one of these")
+    })
 }

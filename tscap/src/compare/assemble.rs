@@ -6,7 +6,7 @@ use super::schema::{
     VERSION, Verdict,
 };
 use super::statistics::{Density, autocorrelation, correlation, verdict};
-use super::taken::{PatternTaken, Taken, mean};
+use super::taken::{PatternTaken, Taken};
 use crate::clock::StampSource;
 use crate::measure::Summary;
 
@@ -279,6 +279,5 @@ mod tests {
         assert_eq!(resolution(&[30, 40, 35, 40]), 5.0);
         assert_eq!(resolution(&[30, 30]), 0.0);
         assert_eq!(resolution(&[]), 0.0);
-        assert_eq!(mean(&[1, 2]), 1.5);
     }
 }

@@ -59,8 +59,8 @@ pub enum Place {
 
 /// Told after every round, and asked whether to stop.
 pub trait Watcher {
-    /// Round `round` of `rounds` is over; false ends the experiment.
-    fn round(&mut self, round: u32, rounds: u32) -> bool;
+    /// So many rounds are over; false ends the experiment.
+    fn round(&mut self, rounds: u32) -> bool;
 }
 
 /// What the rounds gave.
@@ -114,7 +114,7 @@ pub fn run(
             }
         }
         rounds = round;
-        if !watcher.round(round, amount.rounds) {
+        if !watcher.round(round) {
             break;
         }
     }

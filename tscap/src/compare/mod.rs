@@ -29,6 +29,7 @@ pub use json::FormatError;
 pub use machine::{Ticks, describe};
 pub use pair::Pair;
 pub use plan::Amount;
+pub use schema::Comparison;
 pub use traffic::FAST_BYTES;
 
 /// A way to stamp; `None` is the floor, no stamp at all.

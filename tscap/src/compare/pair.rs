@@ -35,7 +35,9 @@ impl Pair {
         let find = |netns: &OwnNetns, name: &'static str| {
             netns.within(|| {
                 let link = netdev::by_name(name).map_err(io::Error::other)?;
-                link.ok_or_else(|| io::Error::other(format!("{name} is not there")))
+                let link = link.ok_or_else(|| io::Error::other(format!("{name} is not there")))?;
+                veth::set_up(link.index)?;
+                Ok(link)
             })
         };
         Ok(Self {

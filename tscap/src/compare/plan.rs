@@ -48,4 +48,38 @@ impl Amount {
         pattern_frames: [20_000, 20_000],
         ..Self::DEFAULT
     };
+
+    /// About how long it takes, s; on live traffic the frames decide, and this is
+    /// the least.
+    pub fn seconds(&self, sends: bool) -> u64 {
+        // Setting up a burst, both unrolled runs and the whole program.
+        const TURN_MS: u64 = 70;
+        // A capture begins, takes a burst, and ends.
+        const CAPTURE_MS: u64 = 600;
+        const STAMPS: u64 = 4;
+        let rounds = u64::from(self.rounds) * STAMPS;
+        let mut ms = rounds * (TURN_MS + u64::from(self.frames) / 50);
+        if sends {
+            let [voip, hd] = self.pattern_frames.map(u64::from);
+            let patterns = 20 * voip + hd * 1368 / 1000 + 2 * TURN_MS;
+            ms += u64::from(self.pattern_rounds) * STAMPS * patterns;
+            let points = (self.sizes.len() + self.gaps.len()) as u64;
+            ms += (STAMPS - 1) * (u64::from(self.rate_rounds) + points) * CAPTURE_MS;
+        }
+        ms / 1000 + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_over_in_its_time() {
+        assert!(Amount::QUICK.seconds(true) <= 12);
+        assert!(Amount::DEFAULT.seconds(true) <= 110);
+        // 20,000 frames 20 ms apart, for each of four stamps, three times.
+        assert!(Amount::PAPER.seconds(true) > 3 * 4 * 400);
+        assert!(Amount::DEFAULT.seconds(false) < Amount::DEFAULT.seconds(true));
+    }
 }

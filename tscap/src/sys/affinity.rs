@@ -44,6 +44,14 @@ fn cpus_of(thread: Pid) -> io::Result<Vec<u32>> {
         .collect())
 }
 
+/// The CPU asked for, or the first one; `None` if it is not one of those allowed.
+pub fn choose(asked: Option<u32>, allowed: &[u32]) -> Option<u32> {
+    match asked {
+        Some(cpu) => allowed.contains(&cpu).then_some(cpu),
+        None => allowed.first().copied(),
+    }
+}
+
 /// Lets this thread run on these CPUs.
 pub fn allow(cpus: &[u32]) -> io::Result<()> {
     set(SELF, cpus)

@@ -1,4 +1,4 @@
-//! Making a veth pair over rtnetlink.
+//! Making a veth pair and setting its ends up, over rtnetlink.
 
 use std::fs::File;
 use std::io;
@@ -14,18 +14,14 @@ use netlink_packet_route::link::{
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 /// Makes `name` in this thread's namespace and its other end, `peer`, in
-/// another; both up.
+/// another; both down.
 pub fn make_pair(name: &str, peer: &str, peer_netns: &File) -> io::Result<()> {
     let mut other = LinkMessage::default();
-    other.header.flags = LinkFlags::Up;
-    other.header.change_mask = LinkFlags::Up;
     other.attributes = vec![
         LinkAttribute::IfName(peer.into()),
         LinkAttribute::NetNsFd(peer_netns.as_raw_fd()),
     ];
     let mut this = LinkMessage::default();
-    this.header.flags = LinkFlags::Up;
-    this.header.change_mask = LinkFlags::Up;
     this.attributes = vec![
         LinkAttribute::IfName(name.into()),
         LinkAttribute::LinkInfo(vec![
@@ -33,8 +29,21 @@ pub fn make_pair(name: &str, peer: &str, peer_netns: &File) -> io::Result<()> {
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(other))),
         ]),
     ];
-    let mut request = NetlinkMessage::from(RouteNetlinkMessage::NewLink(this));
-    request.header.flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK;
+    ask(this, NLM_F_CREATE | NLM_F_EXCL)
+}
+
+/// Sets the interface with number `ifindex` in this thread's namespace up.
+pub fn set_up(ifindex: u32) -> io::Result<()> {
+    let mut link = LinkMessage::default();
+    link.header.index = ifindex;
+    link.header.flags = LinkFlags::Up;
+    link.header.change_mask = LinkFlags::Up;
+    ask(link, 0)
+}
+
+fn ask(link: LinkMessage, flags: u16) -> io::Result<()> {
+    let mut request = NetlinkMessage::from(RouteNetlinkMessage::NewLink(link));
+    request.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
     request.header.sequence_number = 1;
     request.finalize();
     let mut bytes = vec![0; request.buffer_len()];

@@ -9,7 +9,7 @@ mod header;
 mod live_links;
 mod load;
 mod pinning;
-mod prepare;
+pub(super) mod prepare;
 mod probe;
 mod session;
 mod start;
@@ -56,7 +56,7 @@ pub fn run_with(
 }
 
 /// A tokio runtime on this thread.
-fn runtime() -> Result<Runtime, Failure> {
+pub(super) fn runtime() -> Result<Runtime, Failure> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build();
     runtime.trying("cannot start the tokio runtime")

@@ -34,7 +34,7 @@ pub(in crate::command) const FILE_CAPABILITIES: &str =
     "cap_bpf,cap_net_admin,cap_perfmon,cap_net_raw+ep";
 
 /// Refuses early what the kernel would refuse with a bare EPERM.
-pub(super) fn check_privileges() -> Result<(), Failure> {
+pub(in crate::command) fn check_privileges() -> Result<(), Failure> {
     let missing = caps::missing(&NEEDED).trying("cannot read this process's capabilities")?;
     if !missing.is_empty() {
         let names: Vec<_> = missing.iter().map(Capability::to_string).collect();
@@ -54,7 +54,7 @@ pub(super) fn check_privileges() -> Result<(), Failure> {
 }
 
 /// Refuses kernels on which a ring could get two producers.
-pub(super) fn check_kernel() -> Result<(), Failure> {
+pub(in crate::command) fn check_kernel() -> Result<(), Failure> {
     let is_preempt_rt = system::is_preempt_rt(&KernelFiles::live());
     if is_preempt_rt.trying("cannot tell whether this kernel is PREEMPT_RT")? {
         return Err(Failure::new(

@@ -6,7 +6,7 @@ use crate::command::console::Console;
 use crate::command::{Failure, Hint, interfaces};
 use crate::generator::{Addresses, NativeSender, PacketSender, Sender, Step, Template};
 use crate::sys::netdev::Link;
-use crate::sys::{affinity, tsc, xdp_features};
+use crate::sys::{tsc, xdp_features};
 
 /// The parts of the plan that depend on the machine.
 pub(super) struct Machine {
@@ -24,7 +24,7 @@ pub(super) fn check(plan: &GenPlan, console: &mut Console) -> Result<Machine, Fa
     let link = interfaces::find_usable(&plan.interface, "send on")?;
     check_place(&link, plan.anywhere)?;
     let steps = templates(plan, &link)?;
-    let cpu = cpu(plan.cpu)?;
+    let cpu = super::super::choose_cpu(plan.cpu, "send from")?;
     let rate = tsc_rate();
     let longest = plan.steps.iter().map(|step| step.size).max().unwrap_or(0);
     let native = match plan.sender {
@@ -106,25 +106,6 @@ fn templates(plan: &GenPlan, link: &Link) -> Result<Vec<(Step, Template)>, Failu
         Ok((*step, template))
     };
     plan.steps.iter().map(template).collect()
-}
-
-fn cpu(asked: Option<u32>) -> Result<u32, Failure> {
-    let allowed = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
-    choose_cpu(asked, &allowed)
-}
-
-fn choose_cpu(asked: Option<u32>, allowed: &[u32]) -> Result<u32, Failure> {
-    match asked {
-        Some(cpu) if allowed.contains(&cpu) => Ok(cpu),
-        Some(cpu) => Err(Failure::new(format!(
-            "cannot send from CPU {cpu}: this process may run on {allowed:?}"
-        ))
-        .hint("give --cpu one of these")),
-        None => allowed
-            .first()
-            .copied()
-            .ok_or_else(|| Failure::new("this process may run on no CPU")),
-    }
 }
 
 fn tsc_rate() -> Result<NsPerCycle, Failure> {

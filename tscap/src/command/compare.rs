@@ -1,0 +1,168 @@
+//! `tscap compare`.
+
+use std::env;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use super::capture::prepare;
+use super::console::Console;
+use super::print::print;
+use super::signals::Signals;
+use super::{Exit, Failure, Hint, interfaces};
+use crate::cli::{ComparePlan, Verbosity};
+use crate::clock::{HostClocks, Reference as _, StampSource};
+use crate::compare::{
+    Amount, Circumstances, Comparison, FAST_BYTES, Pair, Place, Results, Ticks, Watcher, assemble,
+    describe, run as measure,
+};
+use crate::sys::kernel_files::KernelFiles;
+
+/// Version of the JSON objects besides the comparison's own.
+const VERSION: u32 = 1;
+
+/// Compares.
+pub(super) fn run(plan: &ComparePlan) -> Result<Exit, Failure> {
+    let runtime = super::capture::runtime()?;
+    let (comparison, is_whole) = runtime.block_on(session(plan))?;
+    let json = serde_json::to_string(&comparison);
+    let json = json.trying("cannot write the comparison as JSON")?;
+    print(&format!("{json}\n"))?;
+    Ok(if is_whole { Exit::Success } else { Exit::Fault })
+}
+
+async fn session(plan: &ComparePlan) -> Result<(Comparison, bool), Failure> {
+    let mut signals = Signals::new().trying("cannot catch signals")?;
+    let console = Console::new(false, true, Verbosity::Normal);
+    let mut console = console.trying("cannot start a thread")?;
+    prepare::check_privileges()?;
+    prepare::check_kernel()?;
+    let files = KernelFiles::live();
+    let cpu = super::choose_cpu(plan.cpu, "measure on")?;
+    let place = place(plan)?;
+    let (interface, frame_bytes) = match &place {
+        Place::Own { pair, .. } => (pair.rx.name.clone(), Some(FAST_BYTES)),
+        Place::Live { link, .. } => (link.name.clone(), None),
+    };
+    console.say(&format!(
+        "ready: comparing on {interface}, CPU {cpu}, {} rounds, about {}",
+        plan.amount.rounds,
+        humantime::format_duration(Duration::from_secs(
+            plan.amount.seconds(frame_bytes.is_some())
+        ))
+    ));
+    let started_ns = HostClocks::new(StampSource::Ktime).read().real[0].0;
+    let before = Ticks::read(&files);
+    let start = Instant::now();
+    let results = rounds(place, &plan.amount, cpu, &mut signals, &mut console).await?;
+    let stolen = before.zip(Ticks::read(&files));
+    let stolen = stolen.map_or(0.0, |(before, after)| after.steal_percent(before));
+    let is_whole = results.rounds == plan.amount.rounds;
+    let about = Circumstances {
+        command: env::args().collect(),
+        started_ns,
+        seconds: start.elapsed().as_secs_f64(),
+        rounds: plan.amount.rounds,
+        frames: plan.amount.frames,
+        frame_bytes,
+        cpu,
+        machine: describe(&files, cpu, &interface, stolen),
+    };
+    let comparison = assemble(results, about).ok_or_else(|| {
+        Failure::new("ended before the first round was over: nothing was measured")
+    })?;
+    Ok((comparison, is_whole))
+}
+
+fn place(plan: &ComparePlan) -> Result<Place, Failure> {
+    let Some(name) = &plan.interface else {
+        let pair = Pair::new()
+            .trying("cannot make a veth pair in namespaces of its own")
+            .map_err(|failure| failure.hint("it takes CAP_SYS_ADMIN: run as root, or give -i"))?;
+        let executable = env::current_exe().trying("cannot find this program's own file")?;
+        return Ok(Place::Own { pair, executable });
+    };
+    let link = interfaces::find_usable(name, "measure on")?;
+    if let Some(xdp) = &link.xdp {
+        return Err(Failure::new(format!(
+            "cannot measure on {name}: it has XDP program {} already",
+            xdp.ids()
+        ))
+        .hint("end what attached it"));
+    }
+    Ok(Place::Live {
+        link,
+        timeout: plan.timeout,
+    })
+}
+
+/// Tells this thread of each round, and ends after the one under way when told to.
+struct Reporter {
+    done: UnboundedSender<u32>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Watcher for Reporter {
+    fn round(&mut self, round: u32) -> bool {
+        // Nobody may be listening any more.
+        let _ = self.done.send(round);
+        !self.stop.load(Ordering::Relaxed)
+    }
+}
+
+async fn rounds(
+    place: Place,
+    amount: &Amount,
+    cpu: u32,
+    signals: &mut Signals,
+    console: &mut Console,
+) -> Result<Results, Failure> {
+    let (done, mut rounds) = unbounded_channel();
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut reporter = Reporter {
+        done,
+        stop: Arc::clone(&stop),
+    };
+    let (start, amount) = (Instant::now(), *amount);
+    let estimate = amount.seconds(matches!(place, Place::Own { .. })) as f64;
+    let measuring = std::thread::Builder::new().name("tscap-compare".into());
+    let measuring = measuring
+        .spawn(move || measure(place, &amount, cpu, 0, &mut reporter))
+        .trying("cannot start the measuring thread")?;
+    loop {
+        tokio::select! {
+            round = rounds.recv() => match round {
+                Some(round) => {
+                    let share = f64::from(round) / f64::from(amount.rounds);
+                    let spent = start.elapsed().as_secs_f64();
+                    // The first rounds tell more than the estimate.
+                    let left = (spent / share - spent).max(estimate * share - spent).max(0.0);
+                    console.progress(VERSION, (), || bar(share, left));
+                }
+                None => break,
+            },
+            () = signals.next() => {
+                console.note("ending after this round");
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+    measuring
+        .join()
+        .map_err(|_| Failure::new("the measuring thread panicked: please report this"))?
+        .trying("cannot measure")
+}
+
+/// A progress bar with the time left, s.
+fn bar(share: f64, left: f64) -> String {
+    const WIDTH: usize = 40;
+    let done = (share * WIDTH as f64) as usize;
+    format!(
+        "[{}{}] {:3.0} %  {left:.0} s left",
+        "#".repeat(done),
+        "-".repeat(WIDTH - done),
+        share * 100.0
+    )
+}
