@@ -15,8 +15,8 @@ use super::{Exit, Failure, Hint, interfaces};
 use crate::cli::{ComparePlan, Verbosity};
 use crate::clock::{HostClocks, Reference as _, StampSource};
 use crate::compare::{
-    Amount, Circumstances, Comparison, FAST_BYTES, Pair, Place, Results, Ticks, Watcher, assemble,
-    describe, run as measure,
+    Amount, Circumstances, Comparison, ExperimentError, FAST_BYTES, Pair, Place, Results, Ticks,
+    Watcher, assemble, describe, run as measure,
 };
 use crate::sys::kernel_files::KernelFiles;
 
@@ -152,7 +152,23 @@ async fn rounds(
     measuring
         .join()
         .map_err(|_| Failure::new("the measuring thread panicked: please report this"))?
-        .trying("cannot measure")
+        .map_err(refusal)
+}
+
+fn refusal(error: ExperimentError) -> Failure {
+    let hint = match &error {
+        ExperimentError::Native { .. } => {
+            "in generic mode frames are aggregates, and their cost is another's: take an interface \
+             with native XDP, or none for a veth pair"
+        }
+        ExperimentError::NoTraffic { .. } => {
+            "send something there, wait longer by --timeout, or give the CPU on which frames come \
+             in by --cpu"
+        }
+        _ => "tscap doctor says what this machine lacks",
+    };
+    let failed = Err::<(), _>(error).trying("cannot measure");
+    failed.expect_err("it is one").hint(hint)
 }
 
 /// A progress bar with the time left, s.

@@ -86,13 +86,18 @@ pub fn assemble(results: Results, about: Circumstances) -> Option<Comparison> {
     })
 }
 
-/// Least difference of two costs, ns.
+/// Step between costs that occur, the median of all: a clock may count in steps
+/// of more than the nanosecond that it is read in, and be a nanosecond off each by
+/// rounding.
 fn resolution(costs: &[i64]) -> f64 {
     let mut sorted = costs.to_vec();
     sorted.sort_unstable();
-    sorted.dedup();
-    let steps = sorted.windows(2).map(|pair| pair[1] - pair[0]);
-    steps.min().map_or(0.0, |step| step as f64)
+    let rare = sorted.len() / 1_000;
+    let common = &sorted[rare..sorted.len() - rare];
+    let mut steps: Vec<_> = common.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.retain(|step| *step > 0);
+    steps.sort_unstable();
+    steps.get(steps.len() / 2).map_or(0.0, |step| *step as f64)
 }
 
 fn subject(taken: &Taken, own: &Summary, own_means: &[f64]) -> Subject {
@@ -275,8 +280,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_resolution_is_the_least_step() {
-        assert_eq!(resolution(&[30, 40, 35, 40]), 5.0);
+    fn the_resolution_is_the_usual_step() {
+        assert_eq!(resolution(&[20, 30, 40, 41, 50, 30]), 10.0);
+        assert_eq!(resolution(&[30, 31, 32, 33, 36]), 1.0);
         assert_eq!(resolution(&[30, 30]), 0.0);
         assert_eq!(resolution(&[]), 0.0);
     }

@@ -11,10 +11,10 @@ use super::capturing::Capturing;
 use super::clocks::Clocks;
 use super::pair::Pair;
 use super::plan::Amount;
-use super::programs::{Programs, Settings};
+use super::programs::{Programs, ProgramsError, Settings};
 use super::taken::{FrameCounts, Taken};
 use super::traffic::{Burst, Traffic};
-use super::whole::Whole;
+use super::whole::{Whole, WholeError};
 use super::{Stamp, schema};
 use crate::clock::{NsPerCycle, StampSource, measure_tsc_rate};
 use crate::generator::Pattern;
@@ -57,6 +57,38 @@ pub enum Place {
     },
 }
 
+/// Why there are no results.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// The program could not be attached natively.
+    #[error("cannot attach to {interface} in native mode")]
+    Native {
+        /// The interface.
+        interface: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nothing came in on an interface.
+    #[error("no frame came in on CPU {cpu} of {interface} within {timeout:?}")]
+    NoTraffic {
+        /// The CPU.
+        cpu: u32,
+        /// The interface.
+        interface: String,
+        /// How long was waited.
+        timeout: Duration,
+    },
+    /// The measuring programs failed.
+    #[error(transparent)]
+    Programs(#[from] ProgramsError),
+    /// A whole capture program failed.
+    #[error(transparent)]
+    Whole(#[from] WholeError),
+    /// Another step of it failed.
+    #[error(transparent)]
+    Step(#[from] io::Error),
+}
+
 /// Told after every round, and asked whether to stop.
 pub trait Watcher {
     /// So many rounds are over; false ends the experiment.
@@ -91,7 +123,7 @@ pub fn run(
     cpu: u32,
     more_reads: u32,
     watcher: &mut dyn Watcher,
-) -> io::Result<Results> {
+) -> Result<Results, ExperimentError> {
     affinity::pin_to(cpu)?;
     let mut warnings = Vec::new();
     let (mut bench, stamps) = prepare(place, cpu, more_reads, &mut warnings)?;
@@ -144,7 +176,7 @@ fn prepare(
     cpu: u32,
     more_reads: u32,
     warnings: &mut Vec<String>,
-) -> io::Result<(Bench, Vec<Stamp>)> {
+) -> Result<(Bench, Vec<Stamp>), ExperimentError> {
     let mut programs = Programs::load(Settings {
         cpu,
         action: match place {
@@ -169,7 +201,7 @@ fn prepare(
     let whole = stamps
         .iter()
         .map(|stamp| Whole::load(*stamp, cpu, possible));
-    let whole = whole.collect::<Result<_, _>>().map_err(io::Error::other)?;
+    let whole = whole.collect::<Result<_, _>>()?;
     let attach =
         |ifindex| XdpLink::attach(programs.cost_program(None)?, ifindex, XDP_FLAGS_DRV_MODE);
     let (link, traffic) = match &place {
@@ -178,7 +210,14 @@ fn prepare(
             pair.tx_netns.enter()?;
             (link, Some(Traffic::new(pair, cpu, rate)?))
         }
-        Place::Live { link, .. } => (attach(link.index)?, None),
+        Place::Live { link, .. } => {
+            let attached = attach(link.index);
+            let link = attached.map_err(|source| ExperimentError::Native {
+                interface: link.name.clone(),
+                source,
+            })?;
+            (link, None)
+        }
     };
     let bench = Bench {
         programs,
@@ -203,7 +242,7 @@ impl Bench {
         index: usize,
         amount: &Amount,
         with_patterns: bool,
-    ) -> io::Result<()> {
+    ) -> Result<(), ExperimentError> {
         if let Some(source) = taken.stamp {
             taken.read_ns.push(self.programs.read_ns(source)?);
         }
@@ -246,7 +285,7 @@ impl Bench {
         &mut self,
         burst: Burst,
         counts: &mut FrameCounts,
-    ) -> io::Result<(u16, Vec<Sample>)> {
+    ) -> Result<(u16, Vec<Sample>), ExperimentError> {
         self.programs.reset()?;
         let Some(traffic) = &mut self.traffic else {
             self.wait_for_traffic(burst.frames)?;
@@ -260,7 +299,7 @@ impl Bench {
         Ok((run, samples))
     }
 
-    fn wait_for_traffic(&self, frames: u64) -> io::Result<()> {
+    fn wait_for_traffic(&self, frames: u64) -> Result<(), ExperimentError> {
         let Place::Live { timeout, link } = &self.place else {
             return Ok(());
         };
@@ -272,13 +311,11 @@ impl Bench {
             }
             if Instant::now() >= deadline {
                 return match measured {
-                    0 => Err(io::Error::new(
-                        io::ErrorKind::TimedOut,
-                        format!(
-                            "no frame came in on CPU {} of {} within {timeout:?}",
-                            self.cpu, link.name
-                        ),
-                    )),
+                    0 => Err(ExperimentError::NoTraffic {
+                        cpu: self.cpu,
+                        interface: link.name.clone(),
+                        timeout: *timeout,
+                    }),
                     _ => Ok(()),
                 };
             }

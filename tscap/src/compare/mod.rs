@@ -24,7 +24,7 @@ mod whole;
 use crate::clock::StampSource;
 
 pub use assemble::{Circumstances, assemble};
-pub use experiment::{Place, Results, Watcher, run};
+pub use experiment::{ExperimentError, Place, Results, Watcher, run};
 pub use json::FormatError;
 pub use machine::{Ticks, describe};
 pub use pair::Pair;

@@ -91,7 +91,7 @@ pub struct Checkpoint {
     /// One checkpoint after another with nothing between: its own cost, which is
     /// subtracted (its mean), and its noise.
     pub own: Summary,
-    /// Least difference of two readings that is not 0, ns.
+    /// Usual step from one value of that to the next greater one, ns.
     pub resolution_ns: f64,
 }
 

@@ -30,13 +30,13 @@ fn a_kernel_without_live_frames() {
     let before = bench.rx.received();
     let finished = generate_on(&bench.tx)
         .with(FEW)
-        .run_on(old_kernel::without_test_run);
+        .run_on(old_kernel::test_run);
     fell_back(&finished, "the kernel takes no live frames of 64 bytes");
     assert_eq!(bench.rx.received() - before, 10);
     let refused = generate_on(&bench.tx)
         .with(FEW)
         .with(["--sender", "native"])
-        .run_on(old_kernel::without_test_run);
+        .run_on(old_kernel::test_run);
     refused.failure(1, &["no live frames", "--sender packet"]);
 }
 

@@ -1,10 +1,7 @@
 //! A tscap process under a deadline: `capture`, or another command.
 
-#![allow(unsafe_code, reason = "what a child does before it executes")]
-
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -16,6 +13,7 @@ use super::command::wait_for;
 use super::finished::Finished;
 use super::lines::Lines;
 use super::netns::Netns;
+use super::old_kernel;
 use super::port::Port;
 
 /// The program under test.
@@ -113,8 +111,7 @@ impl Plan<'_> {
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         command.stdout(self.stdout.unwrap_or_else(Stdio::piped));
         if let Some(kernel) = self.kernel {
-            // SAFETY: it makes system calls only, on memory of its own stack.
-            unsafe { command.pre_exec(kernel) };
+            old_kernel::lacking(&mut command, kernel);
         }
         let mut child = command
             .spawn()
@@ -133,8 +130,7 @@ impl Plan<'_> {
         capture
     }
 
-    /// Runs it to its own end on a kernel that lacks something
-    /// ([`super::old_kernel`]).
+    /// Runs it to its own end on a kernel that lacks something.
     pub fn run_on(mut self, kernel: fn() -> io::Result<()>) -> Finished {
         self.kernel = Some(kernel);
         self.run()

@@ -1,0 +1,242 @@
+//! `tscap compare`: what it measures and says, and what it refuses. Needs root.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tscap::compare::Comparison;
+use tscap::compare::schema::{Metric, Outcome};
+
+use support::bench::Bench;
+use support::capture::{TSCAP, generate_on};
+use support::command::{Done, finish, run};
+use support::netns::Netns;
+use support::old_kernel;
+use support::port::Port;
+use support::probes::Attached;
+use support::root::root;
+
+/// A quick comparison may take longer on a busy machine.
+const LIMIT: Duration = Duration::from_secs(90);
+
+fn compare(arguments: &[&str]) -> std::process::Command {
+    let mut command = std::process::Command::new(TSCAP);
+    command.arg("compare").args(arguments);
+    command
+}
+
+#[track_caller]
+fn comparison(done: &Done) -> Comparison {
+    Comparison::from_json(&done.stdout)
+        .unwrap_or_else(|error| panic!("{error:?}\n{}\n{}", done.stdout, done.stderr))
+}
+
+#[track_caller]
+fn fails(done: &Done, parts: &[&str]) {
+    assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
+    for part in parts.iter().chain(&["tscap: ", "hint: "]) {
+        assert!(done.stderr.contains(part), "{part}:\n{}", done.stderr);
+    }
+}
+
+/// Network interfaces and XDP links of the whole machine, as far as this
+/// namespace shows.
+fn links() -> String {
+    support::command::must(std::process::Command::new("ip").args(["-br", "link"]))
+}
+
+#[test]
+fn every_stamp_takes_its_turns() {
+    let Some(_turn) = root("every_stamp_takes_its_turns") else {
+        return;
+    };
+    let before = links();
+    let done = run(&mut compare(&["--quick", "--json"]), LIMIT);
+    assert!(done.status.success(), "{}", done.stderr);
+    assert_eq!(links(), before);
+    let comparison = comparison(&done);
+    assert!(!comparison.partial);
+    assert_eq!(comparison.method.rounds, 10);
+    let names: Vec<_> = comparison.subjects.iter().map(|it| it.source).collect();
+    let tsc = tscap::clock::StampSource::Tsc;
+    assert!(names.len() >= 3 && names[0].is_none(), "{names:?}");
+    for subject in &comparison.subjects {
+        assert_eq!(subject.program_ns.len(), 10);
+        assert!(
+            subject
+                .program_ns
+                .iter()
+                .all(|ns| (5.0..5_000.0).contains(ns))
+        );
+        let Some(source) = subject.source else {
+            assert_eq!((&subject.read_ns, &subject.frame), (&None, &None));
+            continue;
+        };
+        let frame = subject.frame.as_ref().expect("a cost on frames");
+        assert_eq!(frame.all.n, 10_000, "every frame's value is kept");
+        assert_eq!((frame.rounds.len(), frame.autocorrelation.len()), (10, 20));
+        assert!(
+            frame.rounds.iter().all(|ns| (1.0..5_000.0).contains(ns)),
+            "{frame:?}"
+        );
+        let read = subject.read_ns.as_ref().expect("a cost of one read");
+        assert!(
+            read.iter().all(|ns| (1.0..1_000.0).contains(ns)),
+            "{read:?}"
+        );
+        for pattern in &subject.precision {
+            assert_eq!(
+                (pattern.lost, pattern.sent),
+                (0, pattern.received),
+                "{pattern:?}"
+            );
+            let delay = pattern.delay_ns.as_ref().expect("a delay");
+            // The stamp comes after the sending, on the same host.
+            assert!(delay.min > 0 && delay.max < 1_000_000_000, "{delay:?}");
+            let raw = source == tsc;
+            assert_eq!(pattern.intervals_from == "raw stamps", raw);
+            assert!(pattern.interval_error_ns.is_some());
+        }
+        assert_eq!(subject.precision.len(), 2);
+        let points = subject.loss_by_size.iter().chain(&subject.loss_by_gap);
+        for point in points {
+            assert_eq!(point.sent, point.received + point.lost, "{point:?}");
+            assert_eq!(point.sent, 20_000);
+        }
+        assert!(
+            !subject.lossless_rate.is_empty(),
+            "{:?}",
+            comparison.warnings
+        );
+    }
+    // No stamp at all is cheaper than any, whatever the machine.
+    let floor = comparison
+        .verdicts
+        .iter()
+        .find(|it| it.metric == Metric::Program && it.source.is_none());
+    let floor = floor.expect("a verdict on the floor");
+    assert!(
+        matches!(floor.outcome, Outcome::Cheaper | Outcome::Undecided),
+        "{floor:?}"
+    );
+}
+
+#[test]
+fn ctrl_c_leaves_partial_results() {
+    let Some(_turn) = root("ctrl_c_leaves_partial_results") else {
+        return;
+    };
+    let before = links();
+    let mut command = compare(&["--json"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("start tscap");
+    // A round takes about three seconds.
+    let start = Instant::now();
+    let pid = Pid::from_raw(child.id().cast_signed());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while start.elapsed() < Duration::from_secs(6) {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            kill(pid, Signal::SIGINT).expect("send SIGINT");
+        });
+    });
+    let done = finish(child, "tscap compare", LIMIT);
+    assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
+    let comparison = comparison(&done);
+    assert!(comparison.partial);
+    assert!(
+        (1..25).contains(&comparison.method.rounds),
+        "{:?}",
+        comparison.method
+    );
+    assert!(
+        comparison.warnings[0].contains("partial"),
+        "{:?}",
+        comparison.warnings
+    );
+    assert_eq!(links(), before);
+}
+
+#[test]
+fn live_traffic_is_measured_as_it_comes() {
+    let Some(_turn) = root("live_traffic_is_measured_as_it_comes") else {
+        return;
+    };
+    let bench = Bench::new("cmplive");
+    let mut command = bench.rx.netns.command(TSCAP);
+    command.args(["compare", "--quick", "--json", "-i", "rx0", "--cpu", "0"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("start tscap");
+    support::wait::until("tscap to attach", LIMIT, || bench.rx.xdp_program());
+    let arguments = ["--rate", "50k", "--cpu", "0", "-q"];
+    let sending = generate_on(&bench.tx).with(arguments).ready();
+    let done = finish(child, "tscap compare", LIMIT);
+    sending.stop();
+    assert!(done.status.success(), "{}", done.stderr);
+    let comparison = comparison(&done);
+    assert_eq!(comparison.method.frame_bytes, None);
+    for subject in comparison.subjects.iter().filter(|it| it.source.is_some()) {
+        let frame = subject.frame.as_ref().expect("a cost on frames");
+        assert!(frame.all.n >= 10_000, "{frame:?}");
+        assert!(subject.precision.is_empty() && subject.lossless_rate.is_empty());
+    }
+    assert_eq!(bench.rx.xdp_program(), None);
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let Some(_turn) = root("what_cannot_be_measured_is_refused") else {
+        return;
+    };
+    let bench = Bench::new("cmprefuse");
+    let on = |arguments: &[&str]| {
+        let mut command = bench.rx.netns.command(TSCAP);
+        run(command.args(["compare", "--quick"]).args(arguments), LIMIT)
+    };
+    fails(
+        &on(&["-i", "rx9"]),
+        &["measure on rx9", "no such interface"],
+    );
+    let silent = on(&["-i", "rx0", "--timeout", "0.3"]);
+    fails(&silent, &["no frame came in on CPU", "within 300ms"]);
+    fails(&on(&["-i", "rx0", "--cpu", "4096"]), &["CPU 4096"]);
+    let occupied = Attached::dropping(&bench.rx);
+    fails(&on(&["-i", "rx0"]), &["has XDP program"]);
+    drop(occupied);
+    bench.rx.set(&["down"]);
+    fails(&on(&["-i", "rx0"]), &["rx0: it is down"]);
+
+    let netns = std::sync::Arc::new(Netns::new("cmplo"));
+    netns.ip(&["link", "set", "lo", "up"]);
+    let lo = Port::find(&netns, "lo");
+    let mut command = lo.netns.command(TSCAP);
+    let generic = run(command.args(["compare", "--quick", "-i", "lo"]), LIMIT);
+    fails(&generic, &["native", "lo"]);
+}
+
+#[test]
+fn without_a_way_to_the_tsc_the_others_are_compared() {
+    let Some(_turn) = root("without_a_way_to_the_tsc") else {
+        return;
+    };
+    let mut command = compare(&["--quick", "--json"]);
+    old_kernel::lacking(&mut command, old_kernel::perf);
+    let done = run(&mut command, LIMIT);
+    assert!(done.status.success(), "{}", done.stderr);
+    let comparison = comparison(&done);
+    let names: Vec<_> = comparison.subjects.iter().map(|it| it.source).collect();
+    assert!(
+        !names.contains(&Some(tscap::clock::StampSource::Tsc)),
+        "{names:?}"
+    );
+    let told = comparison
+        .warnings
+        .iter()
+        .any(|it| it.starts_with("no tsc here: "));
+    assert!(told, "{:?}", comparison.warnings);
+}
