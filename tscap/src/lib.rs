@@ -4,7 +4,8 @@
 //! (load, attach, count), `changes` (what must be given back, and its journal),
 //! `doctor` (checks of the machine), `ring` (shared memory), `engine` (the converter
 //! thread), `clock` (raw stamps to wall clock), `pcapng` (the file), `measure`
-//! (loss, order and delay of streams, from a file), `sys` (the operating system).
+//! (loss, order and delay of streams, from a file), `report` (a comparison as text
+//! and HTML), `sys` (the operating system).
 //! Unsafe code lives in `ring` and `sys` only.
 
 mod causes;
@@ -17,7 +18,9 @@ pub mod doctor;
 pub mod engine;
 pub mod generator;
 pub mod measure;
+mod numbers;
 pub mod pcapng;
+pub mod report;
 #[allow(
     unsafe_code,
     reason = "maps memory that the kernel writes; the invariants are in its files"

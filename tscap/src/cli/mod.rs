@@ -5,6 +5,7 @@ mod capture;
 mod compare;
 mod doctor;
 mod generate;
+mod report;
 mod units;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ pub use capture::{CaptureArgs, CapturePlan, Offloads, Target, Verbosity};
 pub use compare::{CompareArgs, ComparePlan};
 pub use doctor::{DoctorArgs, DoctorPlan};
 pub use generate::{GenArgs, GenPlan, SenderChoice};
+pub use report::{ReportArgs, ReportPlan};
 
 /// What the user asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub enum Plan {
         /// Say it in JSON.
         json: bool,
     },
+    /// Draw a comparison again.
+    Report(ReportPlan),
     /// Give back what killed captures left changed.
     Restore,
 }
@@ -60,6 +64,7 @@ enum Command {
     Doctor(DoctorArgs),
     Compare(CompareArgs),
     Gen(Box<GenArgs>),
+    Report(ReportArgs),
     /// Give back what a capture that was killed left changed
     ///
     /// A capture with --rx-cpu or --offloads off changes interrupt affinities,
@@ -79,6 +84,7 @@ impl Cli {
             Command::Doctor(args) => Ok(args.into_plan()),
             Command::Compare(args) => Ok(args.into_plan()),
             Command::Gen(args) => args.into_plan(),
+            Command::Report(args) => Ok(args.into_plan()),
             Command::Restore => Ok(Plan::Restore),
         }
     }

@@ -8,11 +8,12 @@ mod failure;
 mod generate;
 mod interfaces;
 mod lines;
-mod numbers;
 mod print;
+mod report;
 mod restore;
 mod signals;
 mod streams;
+mod whole_file;
 
 pub use failure::{Exit, Failure, Hint};
 
@@ -28,6 +29,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Doctor(plan) => doctor::run(&plan),
         Plan::Generate(plan) => generate::run(&plan),
         Plan::ReadStreams { file, json } => streams::run(&file, json),
+        Plan::Report(plan) => report::run(&plan),
         Plan::Restore => restore::run(),
     }
 }

@@ -10,7 +10,7 @@ use super::summary::{Stop, Summary, VERSION};
 use crate::cli::{CapturePlan, Target};
 use crate::clock::StampSource;
 use crate::command::console::Console;
-use crate::command::numbers::{grouped, signed, size, span};
+use crate::numbers::{grouped, signed, size, span};
 use crate::xdp::XdpMode;
 
 /// One interface as the capture begins.

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::command::console::Console;
-use crate::command::numbers::{grouped, span};
 use crate::generator::{GapReport, Pacing, Sent, Step};
+use crate::numbers::{grouped, span};
 
 /// Version of the JSON objects.
 const VERSION: u32 = 1;

@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -12,12 +12,12 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
-pub(super) fn signed(number: i64) -> String {
+pub(crate) fn signed(number: i64) -> String {
     let sign = if number < 0 { '−' } else { '+' };
     format!("{sign}{}", grouped(number.unsigned_abs()))
 }
 
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
@@ -25,7 +25,7 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-pub(super) fn span(ns: u64) -> String {
+pub(crate) fn span(ns: u64) -> String {
     match ns {
         0..1_000 => format!("{ns} ns"),
         1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),

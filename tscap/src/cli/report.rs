@@ -1,0 +1,40 @@
+//! `tscap report`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Plan;
+
+/// Draw a comparison again
+///
+/// Reads what `tscap compare --json` wrote and prints its tables; with -o it also
+/// writes a page for a browser, one file that needs nothing from elsewhere.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// What `tscap compare --json` wrote
+    #[arg(value_name = "FILE.json")]
+    file: PathBuf,
+
+    /// Write a page with tables and charts
+    #[arg(short, long, value_name = "OUT.html")]
+    output: Option<PathBuf>,
+}
+
+/// What to draw, as asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportPlan {
+    /// The comparison.
+    pub file: PathBuf,
+    /// Where the page goes.
+    pub output: Option<PathBuf>,
+}
+
+impl ReportArgs {
+    pub(super) fn into_plan(self) -> Plan {
+        Plan::Report(ReportPlan {
+            file: self.file,
+            output: self.output,
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! Files that are there whole or not at all.
+
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use tempfile::Builder;
+
+/// Writes a file under another name and gives it its own when it is whole. What
+/// the path led to is as before if that fails. A pipe or a device is written to.
+pub(super) fn write_whole(path: &Path, content: &str) -> io::Result<()> {
+    let path = match fs::canonicalize(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+        found => found?,
+    };
+    if path.exists() && !path.is_file() {
+        return fs::write(path, content);
+    }
+    let folder = match path.parent() {
+        Some(folder) if folder != "" => folder,
+        _ => Path::new("."),
+    };
+    let mut file = Builder::new()
+        .prefix(".tscap-")
+        // Less what the umask takes.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder)?;
+    file.write_all(content.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+        entries
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_file_replaces_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.html");
+        for content in ["a longer one", "short"] {
+            write_whole(&path, content).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        }
+        assert_eq!(names(folder.path()), ["out.html"]);
+    }
+
+    #[test]
+    fn what_can_not_be_written_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.html");
+        fs::create_dir(&path).unwrap();
+        assert!(write_whole(&path, "text").is_err());
+        assert!(write_whole(&folder.path().join("none/out.html"), "text").is_err());
+        assert_eq!(names(folder.path()), ["out.html"]);
+    }
+
+    #[test]
+    fn a_link_leads_to_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        write_whole(&link, "new").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert!(link.is_symlink());
+    }
+
+    /// /dev/stdout may be one: it must not become a file.
+    #[test]
+    fn a_pipe_is_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || fs::read_to_string(path).unwrap()
+        });
+        write_whole(&path, "text").unwrap();
+        assert_eq!(reader.join().unwrap(), "text");
+        assert_eq!(names(folder.path()), ["pipe"]);
+    }
+}

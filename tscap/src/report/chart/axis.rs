@@ -1,0 +1,214 @@
+//! Axes: which range, which ticks.
+
+/// Greater values are shown nowhere, and less than one over it not on a
+/// logarithmic axis: differences of them would be noise.
+const MOST: f64 = 1e15;
+/// About so many ticks.
+const TICKS: f64 = 5.0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::report) enum Scale {
+    Linear,
+    /// Values from 0 down can't be shown.
+    Log,
+}
+
+/// One axis.
+#[derive(Clone, Debug)]
+pub(in crate::report) struct Axis {
+    /// What it shows, with its unit.
+    pub label: String,
+    scale: Scale,
+    pub low: f64,
+    pub high: f64,
+    /// A value that has a name rather than a figure.
+    pub named: Option<(f64, &'static str)>,
+}
+
+impl Axis {
+    /// An axis on which all `values` have room, from one tick to another.
+    pub fn over(
+        label: impl Into<String>,
+        scale: Scale,
+        values: impl IntoIterator<Item = f64>,
+    ) -> Self {
+        let values = values.into_iter().filter(|value| scale.shows(*value));
+        let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
+        let (low, high) = match scale {
+            _ if low > high => (1.0, 10.0),
+            Scale::Linear if high - low <= 1e-6 * high.abs().max(low.abs()) => {
+                let room = if high == 0.0 { 1.0 } else { 0.05 * high.abs() };
+                (low - room, high + room)
+            }
+            Scale::Log if high / low < 1.5 => (low / 3.0, high * 3.0),
+            _ => (low, high),
+        };
+        let (low, high) = match scale {
+            Scale::Linear => {
+                let step = linear_step(low, high);
+                ((low / step).floor() * step, (high / step).ceil() * step)
+            }
+            Scale::Log => (
+                10f64.powf(low.log10().floor()),
+                10f64.powf(high.log10().ceil()),
+            ),
+        };
+        Self {
+            label: label.into(),
+            scale,
+            low,
+            high,
+            named: None,
+        }
+    }
+
+    /// Where a value lies: 0 at the low end, 1 at the high one.
+    pub fn place(&self, value: f64) -> Option<f64> {
+        let share = match self.scale {
+            _ if !self.scale.shows(value) => return None,
+            Scale::Linear => (value - self.low) / (self.high - self.low),
+            Scale::Log => (value / self.low).ln() / (self.high / self.low).ln(),
+        };
+        (-1e-6..=1.0 + 1e-6)
+            .contains(&share)
+            .then(|| share.clamp(0.0, 1.0))
+    }
+
+    /// The tick nearest to a value.
+    pub fn round(&self, value: f64) -> f64 {
+        let step = linear_step(self.low, self.high);
+        (value / step).round() * step
+    }
+
+    /// Round values and their texts.
+    pub fn ticks(&self) -> Vec<(f64, String)> {
+        match self.scale {
+            Scale::Linear => self.linear_ticks(),
+            Scale::Log => self.decades(),
+        }
+    }
+
+    fn linear_ticks(&self) -> Vec<(f64, String)> {
+        let step = linear_step(self.low, self.high);
+        let decimals = (-step.log10().floor()).max(0.0) as usize;
+        let first = (self.low / step - 1e-6).ceil() as i64;
+        let last = (self.high / step + 1e-6).floor() as i64;
+        let tick = |index: i64| {
+            let value = index as f64 * step;
+            (value, text(value, decimals))
+        };
+        (first..=last).map(tick).collect()
+    }
+
+    fn decades(&self) -> Vec<(f64, String)> {
+        let first = self.low.log10().round() as i32;
+        let last = self.high.log10().round() as i32;
+        // Not more than eight figures in a row.
+        let stride = ((last - first) / 8 + 1) as usize;
+        let figures: &[f64] = match last - first {
+            0..=2 => &[1.0, 2.0, 5.0],
+            _ => &[1.0],
+        };
+        let ticks = (first..=last).step_by(stride).flat_map(|decade| {
+            figures.iter().map(move |figure| {
+                let value = figure * 10f64.powi(decade);
+                (value, text(value, (-decade).max(0) as usize))
+            })
+        });
+        ticks
+            .filter(|(value, _)| self.place(*value).is_some())
+            .collect()
+    }
+}
+
+impl Scale {
+    fn shows(self, value: f64) -> bool {
+        let least = match self {
+            Self::Linear => -MOST,
+            Self::Log => 1.0 / MOST,
+        };
+        (least..=MOST).contains(&value)
+    }
+}
+
+/// 1, 2 or 5 times a power of ten.
+fn linear_step(low: f64, high: f64) -> f64 {
+    let rough = (high - low) / TICKS;
+    let decade = 10f64.powf(rough.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|figure| figure * decade);
+    let step = steps.into_iter().find(|step| *step >= rough * 0.999);
+    step.unwrap_or(10.0 * decade)
+}
+
+fn text(value: f64, decimals: usize) -> String {
+    if value != 0.0 && (value.abs() >= 1e7 || decimals > 4) {
+        return format!("{value:.0e}").replace('-', "−");
+    }
+    let text = format!("{:.decimals$}", value.abs());
+    let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+    let sign = if value < 0.0 { "−" } else { "" };
+    let point = if rest.is_empty() { "" } else { "." };
+    let whole = crate::numbers::grouped(whole.parse().unwrap_or(0));
+    format!("{sign}{whole}{point}{rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn texts(axis: &Axis) -> Vec<String> {
+        axis.ticks().into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        let axis = Axis::over("ns", Scale::Linear, [23.0, 117.0]);
+        assert_eq!(texts(&axis), ["20", "40", "60", "80", "100", "120"]);
+        let axis = Axis::over("%", Scale::Linear, [-0.02, 0.01]);
+        assert_eq!(texts(&axis), ["−0.02", "−0.01", "0.00", "0.01"]);
+        let axis = Axis::over("B", Scale::Log, [12.0, 250_000.0]);
+        assert_eq!(
+            texts(&axis),
+            ["10", "100", "1,000", "10,000", "100,000", "1,000,000"]
+        );
+        let axis = Axis::over("x", Scale::Log, [0.2, 0.9]);
+        assert_eq!(texts(&axis), ["0.1", "0.2", "0.5", "1"]);
+    }
+
+    #[test]
+    fn what_can_not_be_shown_has_no_place() {
+        let axis = Axis::over(
+            "x",
+            Scale::Log,
+            [f64::NAN, f64::INFINITY, -1.0, 0.0, 1.0, 100.0],
+        );
+        assert_eq!((axis.low, axis.high), (1.0, 100.0));
+        for value in [f64::NAN, f64::INFINITY, 0.0, -1.0, 1e6] {
+            assert_eq!(axis.place(value), None, "{value}");
+        }
+        assert_eq!(axis.place(10.0), Some(0.5));
+    }
+
+    proptest! {
+        /// Whatever the values: a range, some ticks in it, each value at a place.
+        #[test]
+        fn every_axis_is_drawn(
+            values in prop::collection::vec(
+                prop_oneof![any::<f64>(), -1e15f64..1e15, -1.0f64..1.0, Just(5.0)], 0..5),
+            log: bool,
+        ) {
+            let scale = if log { Scale::Log } else { Scale::Linear };
+            let axis = Axis::over("x", scale, values.iter().copied());
+            prop_assert!(axis.low < axis.high && axis.low.is_finite() && axis.high.is_finite());
+            let ticks = axis.ticks();
+            prop_assert!((2..=27).contains(&ticks.len()), "{ticks:?}");
+            for value in values.into_iter().filter(|value| scale.shows(*value)) {
+                prop_assert!(axis.place(value).is_some(), "{value} on {axis:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Charts as SVG. Colours, dashes and fonts are in the page's style sheet, by the
+//! classes `s0`, `s1`, …; dashes and markers tell series apart without colour.
+
+mod axis;
+mod intervals;
+mod marker;
+mod plot;
+
+use maud::{Markup, html};
+
+pub(super) use axis::{Axis, Scale};
+pub(super) use intervals::{Interval, intervals};
+use plot::Plot;
+
+/// Looks before they repeat.
+pub(super) const STYLES: usize = 6;
+/// Height of a chart; its width is [`plot::WIDTH`]. Units of its own.
+const HEIGHT: f64 = 330.0;
+/// Room for the figures at the left.
+const LEFT: f64 = 74.0;
+
+/// A chart of several series over two axes.
+pub(super) struct Chart {
+    /// Of the page's figures, one only.
+    pub id: String,
+    pub title: String,
+    /// What is to be seen, for who can't see it.
+    pub description: String,
+    pub x: Axis,
+    pub y: Axis,
+    pub series: Vec<Series>,
+    /// Shaded between less and plus this.
+    pub band: Option<f64>,
+}
+
+/// One series.
+pub(super) struct Series {
+    pub name: String,
+    /// Its look: those of the same stamp are alike in all charts.
+    pub style: usize,
+    pub shape: Shape,
+    /// Those that an axis can't show are left out.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// How its points are drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Each value holds up to the next point.
+    Steps,
+    /// A line with a marker at each point.
+    Marked,
+}
+
+impl Chart {
+    /// As inline SVG.
+    pub fn markup(&self) -> Markup {
+        let plot = Plot::new(&self.x, &self.y, LEFT, HEIGHT);
+        let band = self.band.and_then(|band| plot.band(-band, band));
+        plot.svg(
+            &self.id,
+            &self.title,
+            &self.description,
+            &html! {
+                @if let Some(path) = band {
+                    path.band d=(path) {}
+                }
+                (plot.horizontal(&self.x))
+                (plot.vertical(&self.y))
+                @for series in &self.series {
+                    (series.markup(&plot))
+                }
+                (self.legend(&plot))
+            },
+        )
+    }
+
+    fn legend(&self, plot: &Plot) -> Markup {
+        html! {
+            @for (index, series) in self.series.iter().enumerate() {
+                @let (x, y) = plot.legend(index);
+                g class={ "s" (series.style % STYLES) } {
+                    path.line d=(format!("M{x:.1} {y:.1}h34")) {}
+                    @if series.shape == Shape::Marked {
+                        path.marker d=(marker::at(series.style, x + 17.0, y)) {}
+                    }
+                    text x=(format!("{:.1}", x + 40.0)) y=(format!("{:.1}", y + 4.0)) {
+                        (series.name)
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Series {
+    fn markup(&self, plot: &Plot) -> Markup {
+        let places = self.points.iter().map(|&(x, y)| plot.place(x, y));
+        let line = match self.shape {
+            Shape::Steps => plot::steps(places.clone()),
+            Shape::Marked => plot::line(places.clone()),
+        };
+        html! {
+            g class={ "series s" (self.style % STYLES) } {
+                title { (self.name) }
+                path.line d=(line) {}
+                @if self.shape == Shape::Marked {
+                    path.marker d=(marker::all(self.style, places.flatten())) {}
+                }
+            }
+        }
+    }
+}

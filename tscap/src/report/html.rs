@@ -1,0 +1,147 @@
+//! A comparison as one HTML page, which asks for nothing from elsewhere.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::table::Table;
+use super::words::{command, notices, stamp, verdict};
+use super::{figures, tables};
+use crate::compare::schema::Comparison;
+
+/// Colours and dashes of the charts too.
+const STYLE: &str = include_str!("style.css");
+/// Should anything ever slip in: nothing is fetched, nothing runs.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// The page.
+pub fn page(comparison: &Comparison) -> String {
+    let title = format!("What a timestamp costs: {}", comparison.machine.cpu);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { "What a timestamp costs" }
+                p {
+                    (comparison.machine.cpu) ", " (comparison.machine.kernel) "; "
+                    code { (command(&comparison.command)) }
+                }
+                (notice_list(&notices(comparison)))
+                (against_ktime(comparison))
+                (cost(comparison))
+                (precision(comparison))
+                (loss(comparison))
+                (whereabouts(comparison))
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn notice_list(notices: &[String]) -> Markup {
+    html! {
+        @if !notices.is_empty() {
+            ul.notices {
+                @for notice in notices {
+                    li { (notice) }
+                }
+            }
+        }
+    }
+}
+
+fn against_ktime(comparison: &Comparison) -> Markup {
+    html! {
+        h2 { "Verdicts" }
+        @if comparison.verdicts.is_empty() {
+            p { "Nothing was compared with ktime." }
+        } @else {
+            ul {
+                @for of in &comparison.verdicts {
+                    li { b { (stamp(of.source)) } ", " (super::words::metric(of.metric)) ": " (verdict(of)) }
+                }
+            }
+        }
+        div.figures {
+            @if let Some(figure) = figures::verdicts(comparison) {
+                (figure.markup())
+            }
+        }
+        (optional(tables::verdicts(comparison)))
+    }
+}
+
+fn cost(comparison: &Comparison) -> Markup {
+    html! {
+        h2 { "Cost" }
+        (tables::costs(comparison).markup())
+        (tables::frame_costs(comparison).markup())
+        div.figures {
+            @for figure in figures::costs(comparison) {
+                (figure.markup())
+            }
+            @if let Some(figure) = figures::autocorrelation(comparison) {
+                (figure.markup())
+            }
+        }
+    }
+}
+
+fn precision(comparison: &Comparison) -> Markup {
+    let (delays, errors) = (
+        tables::delays(comparison),
+        tables::interval_errors(comparison),
+    );
+    html! {
+        h2 { "Precision" }
+        @if delays.is_none() {
+            p { "Not measured: live traffic carries no send stamps." }
+        }
+        (optional(delays))
+        (optional(errors))
+        div.figures {
+            @for figure in figures::inter_arrivals(comparison) {
+                (figure.markup())
+            }
+        }
+    }
+}
+
+fn loss(comparison: &Comparison) -> Markup {
+    let losses = tables::losses(comparison);
+    html! {
+        h2 { "Loss" }
+        @if losses.is_none() {
+            p { "Not measured: nobody knows how many frames of live traffic were sent." }
+        }
+        (optional(losses))
+        div.figures {
+            @for figure in figures::losses(comparison) {
+                (figure.markup())
+            }
+        }
+    }
+}
+
+fn whereabouts(comparison: &Comparison) -> Markup {
+    html! {
+        h2 { "Where and how" }
+        (tables::environment(comparison).markup())
+        @if !comparison.machine.mitigations.is_empty() {
+            (tables::mitigations(comparison).markup())
+        }
+    }
+}
+
+fn optional(table: Option<Table>) -> Markup {
+    html! {
+        @if let Some(table) = table {
+            (table.markup())
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Figures and names as people read them.
+
+use crate::clock::StampSource;
+use crate::compare::schema::{Comparison, Metric, Outcome, Verdict};
+use crate::numbers::grouped;
+
+/// Stands where there is no figure.
+pub(super) const NOTHING: &str = "–";
+
+/// A stamp; the floor is none.
+pub(super) fn stamp(source: Option<StampSource>) -> &'static str {
+    source.map_or("none", StampSource::name)
+}
+
+pub(super) fn metric(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Read => "one read",
+        Metric::Frame => "per frame",
+        Metric::Program => "whole program",
+    }
+}
+
+/// A measured figure: as many decimals as are worth reading.
+pub(super) fn number(value: f64) -> String {
+    let text = unsigned(value.abs());
+    match value < 0.0 && value.is_finite() {
+        true => format!("−{text}"),
+        false => text,
+    }
+}
+
+fn unsigned(value: f64) -> String {
+    if !value.is_finite() {
+        NOTHING.to_owned()
+    } else if value < 9.995 {
+        format!("{value:.2}")
+    } else if value < 999.95 {
+        format!("{value:.1}")
+    } else if value < 1e15 {
+        whole(value.round() as i64)
+    } else {
+        format!("{value:.1e}")
+    }
+}
+
+pub(super) fn whole(value: i64) -> String {
+    let sign = if value < 0 { "−" } else { "" };
+    format!("{sign}{}", grouped(value.unsigned_abs()))
+}
+
+/// A figure that may be absent.
+pub(super) fn maybe<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), text)
+}
+
+/// Median and range of the rounds.
+pub(super) fn rounds(values: &[f64]) -> String {
+    let mut sorted: Vec<f64> = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (Some(&least), Some(&greatest)) = (sorted.first(), sorted.last()) else {
+        return NOTHING.to_owned();
+    };
+    let middle = sorted.len() / 2;
+    let median = match sorted.len().is_multiple_of(2) {
+        true => (sorted[middle - 1] + sorted[middle]) / 2.0,
+        false => sorted[middle],
+    };
+    match sorted.len() {
+        1 => number(median),
+        _ => format!(
+            "{} ({}–{})",
+            number(median),
+            number(least),
+            number(greatest)
+        ),
+    }
+}
+
+/// Share of frames lost, %.
+pub(super) fn loss_percent(lost: u64, sent: u64) -> Option<f64> {
+    (sent > 0).then(|| 100.0 * lost as f64 / sent as f64)
+}
+
+/// What a verdict says.
+pub(super) fn verdict(verdict: &Verdict) -> String {
+    let percent = |ratio: f64| format!("{:.1}", (100.0 * (ratio - 1.0)).abs());
+    match verdict.outcome {
+        Outcome::Cheaper => format!("cheaper by {} %", percent(verdict.ratio)),
+        Outcome::Dearer => format!("dearer by {} %", percent(verdict.ratio)),
+        Outcome::WithinMargin => format!("equal within ±{:.1} %", 100.0 * verdict.margin),
+        Outcome::Undecided => "undecided: run longer".to_owned(),
+    }
+}
+
+/// What must be known before any figure.
+pub(super) fn notices(comparison: &Comparison) -> Vec<String> {
+    let partial = comparison.partial.then(|| {
+        format!(
+            "partial: ended by a signal after {} whole rounds",
+            comparison.method.rounds
+        )
+    });
+    let warnings = comparison.warnings.iter().cloned();
+    warnings.chain(partial).collect()
+}
+
+/// Words as a shell takes them.
+pub(super) fn command(words: &[String]) -> String {
+    let quoted = words.iter().map(|word| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,+@%".contains(&byte);
+        match !word.is_empty() && word.bytes().all(is_plain) {
+            true => word.clone(),
+            false => format!("'{}'", word.replace('\'', r"'\''")),
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// Text in which nothing steers a terminal.
+pub(super) fn plain(text: &str) -> String {
+    let replaced = text.chars().map(|c| match c.is_control() {
+        true => char::REPLACEMENT_CHARACTER,
+        false => c,
+    });
+    replaced.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let texts = [0.0, 3.14159, -31.96, 999.96, 20_130.4, 4_012_345.0, 1e18];
+        let texts = texts.map(number);
+        assert_eq!(
+            texts,
+            [
+                "0.00",
+                "3.14",
+                "−32.0",
+                "1,000",
+                "20,130",
+                "4,012,345",
+                "1.0e18"
+            ]
+        );
+        assert_eq!(number(f64::NAN), NOTHING);
+        assert_eq!(number(f64::NEG_INFINITY), NOTHING);
+        assert_eq!(whole(-1_234), "−1,234");
+    }
+
+    #[test]
+    fn rounds_are_median_and_range() {
+        assert_eq!(rounds(&[]), NOTHING);
+        assert_eq!(rounds(&[5.0]), "5.00");
+        assert_eq!(rounds(&[3.0, 1.0, 2.0]), "2.00 (1.00–3.00)");
+        assert_eq!(rounds(&[4.0, 1.0, 2.0, 3.0]), "2.50 (1.00–4.00)");
+    }
+
+    #[test]
+    fn a_command_can_be_pasted() {
+        let words = ["tscap", "compare", "-i", "my veth", "", "it's"];
+        let words = words.map(str::to_owned);
+        assert_eq!(command(&words), r"tscap compare -i 'my veth' '' 'it'\''s'");
+    }
+
+    #[test]
+    fn nothing_steers_the_terminal() {
+        assert_eq!(plain("a\x1b[2Jb\nc"), "a\u{fffd}[2Jb\u{fffd}c");
+    }
+}
