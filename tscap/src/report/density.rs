@@ -1,23 +1,29 @@
 //! Histograms made ready to be drawn.
 
-/// About so many bins across a chart: one in four of its pixels.
-const BINS: f64 = 160.0;
+/// Most bins across a chart: one for four of its pixels.
+const BINS: f64 = 140.0;
 
 /// Buckets by their lower ends, with the share of all values in each.
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
     buckets: Vec<(f64, f64)>,
     width: f64,
+    /// About so many are drawn: fewer of few values, which scatter more.
+    bins: f64,
 }
 
 impl Histogram {
-    /// `None` if there is nothing to draw.
-    pub fn new(buckets: &[(f64, f64)], width: f64) -> Option<Self> {
+    /// Of `n` values; `None` if there is nothing to draw.
+    pub fn new(buckets: &[(f64, f64)], width: f64, n: u64) -> Option<Self> {
         let is_sound = |(low, share): &(f64, f64)| low.abs() < 1e15 && (0.0..=1.0).contains(share);
         let mut buckets: Vec<_> = buckets.iter().copied().filter(is_sound).collect();
         buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
         let is_some = !buckets.is_empty() && (1e-6..1e15).contains(&width);
-        is_some.then_some(Self { buckets, width })
+        is_some.then_some(Self {
+            buckets,
+            width,
+            bins: (n as f64).sqrt().clamp(10.0, BINS),
+        })
     }
 
     /// The end of the bucket up to which at least this share of all values lies.
@@ -48,7 +54,7 @@ impl Histogram {
     /// the next. Bins are whole numbers of buckets, so that none has more than
     /// another.
     pub fn density(&self, low: f64, high: f64) -> Vec<(f64, f64)> {
-        let buckets = ((high - low) / BINS / self.width).ceil().max(1.0);
+        let buckets = ((high - low) / self.bins / self.width).ceil().max(1.0);
         let bin = buckets * self.width;
         let first = self.least() + ((low - self.least()) / self.width).floor() * self.width;
         let count = ((high - first) / bin).ceil().clamp(1.0, 2.0 * BINS) as usize;
@@ -87,21 +93,21 @@ mod tests {
 
     fn histogram() -> Histogram {
         let buckets = [(10.0, 0.5), (11.0, 0.25), (13.0, 0.2), (99.0, 0.05)];
-        Histogram::new(&buckets, 1.0).unwrap()
+        Histogram::new(&buckets, 1.0, 1_000).unwrap()
     }
 
     #[test]
     fn nothing_sound_is_no_histogram() {
-        assert!(Histogram::new(&[], 1.0).is_none());
-        assert!(Histogram::new(&[(1.0, 1.0)], 0.0).is_none());
-        assert!(Histogram::new(&[(1.0, 1.0)], f64::NAN).is_none());
+        assert!(Histogram::new(&[], 1.0, 1_000).is_none());
+        assert!(Histogram::new(&[(1.0, 1.0, 1_000)], 0.0).is_none());
+        assert!(Histogram::new(&[(1.0, 1.0, 1_000)], f64::NAN).is_none());
         let odd = [
             (f64::NAN, 0.5),
             (1.0, f64::INFINITY),
             (1e300, 0.1),
             (2.0, -1.0),
         ];
-        assert!(Histogram::new(&odd, 1.0).is_none());
+        assert!(Histogram::new(&odd, 1.0, 1_000).is_none());
     }
 
     #[test]

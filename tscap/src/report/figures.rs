@@ -58,7 +58,7 @@ impl Figure {
 pub(super) fn costs(comparison: &Comparison) -> Vec<Figure> {
     let histograms = histograms(comparison, |subject| {
         let frame = subject.frame.as_ref()?;
-        Histogram::new(&frame.histogram, frame.bucket_ns)
+        Histogram::new(&frame.histogram, frame.bucket_ns, frame.all.n)
     });
     if histograms.is_empty() {
         return Vec::new();
@@ -90,7 +90,7 @@ pub(super) fn inter_arrivals(comparison: &Comparison) -> Vec<Figure> {
         let histograms = histograms(comparison, |subject| {
             let mut all = subject.precision.iter();
             let of = all.find(|precision| precision.pattern == pattern)?;
-            Histogram::new(&of.inter_arrival, of.bucket_ns)
+            Histogram::new(&of.inter_arrival, of.bucket_ns, of.received)
         });
         let title = format!("Density of inter-arrival times, {pattern}");
         let id = format!("inter-arrival-{index}");
@@ -257,7 +257,7 @@ fn density(
     let drawn: Vec<Series> = drawn.collect();
     let beyond = histograms.iter().map(|(subject, histogram)| {
         let above = 100.0 * histogram.above(x.high);
-        format!("{} {above:.2} %", stamp(subject.source))
+        format!("{} {} %", stamp(subject.source), number(above))
     });
     let note = format!(
         "beyond the right edge: {}",

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::table::Table;
-use super::words::{command, notices, stamp, verdict};
+use super::words::{command, notices};
 use super::{figures, tables};
 use crate::compare::schema::Comparison;
 
@@ -60,19 +60,13 @@ fn against_ktime(comparison: &Comparison) -> Markup {
         h2 { "Verdicts" }
         @if comparison.verdicts.is_empty() {
             p { "Nothing was compared with ktime." }
-        } @else {
-            ul {
-                @for of in &comparison.verdicts {
-                    li { b { (stamp(of.source)) } ", " (super::words::metric(of.metric)) ": " (verdict(of)) }
-                }
-            }
         }
         div.figures {
+            div { (optional(tables::verdicts(comparison))) }
             @if let Some(figure) = figures::verdicts(comparison) {
                 (figure.markup())
             }
         }
-        (optional(tables::verdicts(comparison)))
     }
 }
 
@@ -131,9 +125,11 @@ fn loss(comparison: &Comparison) -> Markup {
 fn whereabouts(comparison: &Comparison) -> Markup {
     html! {
         h2 { "Where and how" }
-        (tables::environment(comparison).markup())
-        @if !comparison.machine.mitigations.is_empty() {
-            (tables::mitigations(comparison).markup())
+        div.facts {
+            (tables::environment(comparison).markup())
+            @if !comparison.machine.mitigations.is_empty() {
+                (tables::mitigations(comparison).markup())
+            }
         }
     }
 }

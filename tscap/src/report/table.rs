@@ -9,12 +9,13 @@ const SPACE: &str = "  ";
 
 /// A table: the first column names its row.
 pub(super) struct Table {
+    /// Empty if what stands above says it.
     pub title: String,
+    /// Empty if the rows need none; else as long as each of them.
     pub head: Vec<&'static str>,
-    /// As long as the head, each.
     pub rows: Vec<Vec<String>>,
-    /// Columns of words, which begin at the left, counted from the first one.
-    pub words: usize,
+    /// Columns of words, which begin at the left; figures end at the right.
+    pub words: &'static [usize],
     /// What to know to read it.
     pub notes: Vec<String>,
 }
@@ -34,10 +35,12 @@ impl Table {
         let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
         let line = |row: &Vec<String>| {
             let cells = row.iter().zip(&widths).enumerate();
-            let cells = cells.map(|(column, (cell, &width))| match column < self.words {
-                true => format!("{cell:<width$}"),
-                false => format!("{cell:>width$}"),
-            });
+            let cells = cells.map(
+                |(column, (cell, &width))| match self.words.contains(&column) {
+                    true => format!("{cell:<width$}"),
+                    false => format!("{cell:>width$}"),
+                },
+            );
             let line = cells.collect::<Vec<_>>().join(SPACE);
             line.trim_end().to_owned()
         };
@@ -48,11 +51,13 @@ impl Table {
 
     /// A table of HTML with its notes.
     pub fn markup(&self) -> Markup {
-        let class = |column: usize| (column < self.words).then_some("words");
+        let class = |column: usize| self.words.contains(&column).then_some("words");
         html! {
             div.table {
                 table {
-                    caption { (self.title) }
+                    @if !self.title.is_empty() {
+                        caption { (self.title) }
+                    }
                     thead {
                         tr {
                             @for (column, name) in self.head.iter().enumerate() {

@@ -47,7 +47,7 @@ pub(super) fn costs(comparison: &Comparison) -> Table {
         ),
         head: vec!["stamp", "read, ns", "program, ns", "lossless, Mpps"],
         rows: comparison.subjects.iter().map(row).collect(),
-        words: 1,
+        words: &[0],
         notes: vec![
             paths.join("; "),
             "read: one of many unrolled calls, the empty run subtracted; program: the whole \
@@ -86,7 +86,7 @@ pub(super) fn frame_costs(comparison: &Comparison) -> Table {
         title: "Cost of a stamp on each frame in the softirq, ns".to_owned(),
         head: head("stamp", "lag 1"),
         rows: ours.chain([own]).chain(theirs).collect(),
-        words: 1,
+        words: &[0],
         notes: vec![
             format!(
                 "between two checkpoints ({}, resolution {} ns), less the mean of a checkpoint \
@@ -113,7 +113,7 @@ pub(super) fn delays(comparison: &Comparison) -> Option<Table> {
         title: "Delay: receive stamp less send stamp, ns".to_owned(),
         head: head("traffic, stamp", "lost"),
         rows,
-        words: 1,
+        words: &[0],
         notes: Vec::new(),
     })
 }
@@ -136,7 +136,7 @@ pub(super) fn interval_errors(comparison: &Comparison) -> Option<Table> {
         title: "|inter-arrival − inter-send|, ns".to_owned(),
         head: head("traffic, stamp", "corr"),
         rows,
-        words: 1,
+        words: &[0],
         notes: vec![format!(
             "corr: correlation with the cost of the frame's stamp; intervals from: {}",
             from.join(", ")
@@ -173,7 +173,7 @@ pub(super) fn losses(comparison: &Comparison) -> Option<Table> {
                 grouped(lost),
                 maybe(worst.as_ref().map(loss), number),
                 maybe(worst, |point| {
-                    format!("{} B, gap {}", point.size, gap(point.gap))
+                    format!("{} B, {}", point.size, at_gap(point.gap))
                 }),
             ]
         })
@@ -182,7 +182,7 @@ pub(super) fn losses(comparison: &Comparison) -> Option<Table> {
         title: "Loss against frame size and gap".to_owned(),
         head: vec!["stamp", "over", "steps", "sent", "lost", "most, %", "at"],
         rows,
-        words: 2,
+        words: &[0, 1, 6],
         notes: Vec::new(),
     })
 }
@@ -219,7 +219,7 @@ pub(super) fn loss_points(
             "lost, %",
         ],
         rows: rows.collect(),
-        words: 1,
+        words: &[0],
         notes: Vec::new(),
     }
 }
@@ -246,7 +246,7 @@ pub(super) fn autocorrelation(comparison: &Comparison) -> Table {
             .chain(series.iter().map(|(name, _)| *name))
             .collect(),
         rows: (1..=lags.unwrap_or(0)).map(row).collect(),
-        words: 0,
+        words: &[],
         notes: Vec::new(),
     }
 }
@@ -275,7 +275,7 @@ pub(super) fn verdicts(comparison: &Comparison) -> Option<Table> {
             "verdict",
         ],
         rows,
-        words: 2,
+        words: &[0, 1, 5],
         notes: vec![
             "ratio: geometric mean over the rounds, with its t interval; within the margin two \
              costs are equal for all purposes"
@@ -334,10 +334,10 @@ pub(super) fn environment(comparison: &Comparison) -> Table {
         ("command", command(&comparison.command)),
     ];
     Table {
-        title: "Where and how".to_owned(),
-        head: vec!["", ""],
+        title: String::new(),
+        head: Vec::new(),
         rows: facts.map(|(name, fact)| vec![name.to_owned(), fact]).into(),
-        words: 2,
+        words: &[0, 1],
         notes: Vec::new(),
     }
 }
@@ -351,7 +351,7 @@ pub(super) fn mitigations(comparison: &Comparison) -> Table {
         rows: each
             .map(|(name, answer)| vec![name.clone(), answer.clone()])
             .collect(),
-        words: 2,
+        words: &[0, 1],
         notes: Vec::new(),
     }
 }
@@ -361,6 +361,13 @@ fn started(comparison: &Comparison) -> String {
     let since_epoch = std::time::Duration::from_nanos(comparison.started_ns);
     let time = std::time::SystemTime::UNIX_EPOCH + since_epoch;
     humantime::format_rfc3339_seconds(time).to_string()
+}
+
+fn at_gap(gap: Option<u64>) -> String {
+    match gap {
+        None => "flat out".to_owned(),
+        Some(gap) => format!("gap {}", grouped(gap)),
+    }
 }
 
 fn gap(gap: Option<u64>) -> String {

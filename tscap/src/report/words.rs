@@ -23,7 +23,7 @@ pub(super) fn metric(metric: Metric) -> &'static str {
 /// A measured figure: as many decimals as are worth reading.
 pub(super) fn number(value: f64) -> String {
     let text = unsigned(value.abs());
-    match value < 0.0 && value.is_finite() {
+    match value < 0.0 && text.contains(|digit| ('1'..='9').contains(&digit)) {
         true => format!("−{text}"),
         false => text,
     }
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let texts = [0.0, 3.14159, -31.96, 999.96, 20_130.4, 4_012_345.0, 1e18];
+        let texts = [-0.001, 3.14159, -31.96, 999.96, 20_130.4, 4_012_345.0, 1e18];
         let texts = texts.map(number);
         assert_eq!(
             texts,

@@ -84,10 +84,15 @@ impl Axis {
 
     /// Round values and their texts.
     pub fn ticks(&self) -> Vec<(f64, String)> {
-        match self.scale {
+        let mut ticks = match self.scale {
             Scale::Linear => self.linear_ticks(),
             Scale::Log => self.decades(),
+        };
+        if let Some((named, name)) = self.named {
+            ticks.retain(|(value, _)| *value != named);
+            ticks.push((named, name.to_owned()));
         }
+        ticks
     }
 
     fn linear_ticks(&self) -> Vec<(f64, String)> {
@@ -143,15 +148,33 @@ fn linear_step(low: f64, high: f64) -> f64 {
 }
 
 fn text(value: f64, decimals: usize) -> String {
-    if value != 0.0 && (value.abs() >= 1e7 || decimals > 4) {
-        return format!("{value:.0e}").replace('-', "−");
+    let is_long = value.abs() >= 1e7 || decimals > 4;
+    if value != 0.0 && is_long {
+        return scientific(value);
     }
+    let decimals = if is_long { 0 } else { decimals };
     let text = format!("{:.decimals$}", value.abs());
     let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
     let sign = if value < 0.0 { "−" } else { "" };
     let point = if rest.is_empty() { "" } else { "." };
     let whole = crate::numbers::grouped(whole.parse().unwrap_or(0));
     format!("{sign}{whole}{point}{rest}")
+}
+
+/// As 2·10⁻⁵.
+fn scientific(value: f64) -> String {
+    let text = format!("{value:.0e}").replace('-', "−");
+    let (figures, power) = text.split_once('e').unwrap_or((&text, "0"));
+    let raised = power.chars().map(|c| match c.to_digit(10) {
+        Some(digit) => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit as usize],
+        None => '⁻',
+    });
+    let factor = if figures == "1" {
+        String::new()
+    } else {
+        format!("{figures:.6}·")
+    };
+    format!("{factor}10{}", raised.collect::<String>())
 }
 
 #[cfg(test)]
@@ -175,6 +198,8 @@ mod tests {
             texts(&axis),
             ["10", "100", "1,000", "10,000", "100,000", "1,000,000"]
         );
+        let axis = Axis::over("B", Scale::Linear, [0.0, 2e-5]);
+        assert_eq!(texts(&axis)[..2], ["0", "5·10⁻⁶"]);
         let axis = Axis::over("x", Scale::Log, [0.2, 0.9]);
         assert_eq!(texts(&axis), ["0.1", "0.2", "0.5", "1"]);
     }

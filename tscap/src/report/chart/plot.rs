@@ -6,7 +6,7 @@ use super::Axis;
 
 /// Width of every chart.
 pub(super) const WIDTH: f64 = 640.0;
-const RIGHT: f64 = 18.0;
+const RIGHT: f64 = 30.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 50.0;
 /// Of an entry in the legend.
@@ -81,13 +81,6 @@ impl<'a> Plot<'a> {
                         @let x = format!("{:.1}", self.across(share));
                         path.grid d=(format!("M{x} {top:.1}V{bottom:.1}")) {}
                         text.below x=(x) y=(format!("{:.1}", bottom + 17.0)) { (text) }
-                    }
-                }
-                @if let Some((value, name)) = axis.named {
-                    @if let Some(share) = axis.place(value) {
-                        @let x = format!("{:.1}", self.across(share));
-                        path.grid d=(format!("M{x} {top:.1}V{bottom:.1}")) {}
-                        text.below x=(x) y=(format!("{:.1}", bottom + 17.0)) { (name) }
                     }
                 }
                 path.edge d=(format!("M{:.1} {bottom:.1}H{:.1}", self.across(0.0), self.across(1.0))) {}
