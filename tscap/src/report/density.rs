@@ -8,22 +8,16 @@ const BINS: f64 = 140.0;
 pub(super) struct Histogram {
     buckets: Vec<(f64, f64)>,
     width: f64,
-    /// About so many are drawn: fewer of few values, which scatter more.
-    bins: f64,
 }
 
 impl Histogram {
-    /// Of `n` values; `None` if there is nothing to draw.
-    pub fn new(buckets: &[(f64, f64)], width: f64, n: u64) -> Option<Self> {
+    /// `None` if there is nothing to draw.
+    pub fn new(buckets: &[(f64, f64)], width: f64) -> Option<Self> {
         let is_sound = |(low, share): &(f64, f64)| low.abs() < 1e15 && (0.0..=1.0).contains(share);
         let mut buckets: Vec<_> = buckets.iter().copied().filter(is_sound).collect();
         buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
         let is_some = !buckets.is_empty() && (1e-6..1e15).contains(&width);
-        is_some.then_some(Self {
-            buckets,
-            width,
-            bins: (n as f64).sqrt().clamp(10.0, BINS),
-        })
+        is_some.then_some(Self { buckets, width })
     }
 
     /// The end of the bucket up to which at least this share of all values lies.
@@ -43,18 +37,18 @@ impl Histogram {
         self.buckets.first().map_or(0.0, |(low, _)| *low)
     }
 
-    /// The share of all values in buckets that end above `high`.
-    pub fn above(&self, high: f64) -> f64 {
-        let above = self.buckets.iter().rev();
-        let above = above.take_while(|(low, _)| low + self.width > high);
-        above.map(|(_, share)| share).sum()
+    /// The share of all values that is not in buckets from `low` to `high`.
+    pub fn outside(&self, low: f64, high: f64) -> f64 {
+        let shown = self.buckets.iter();
+        let shown = shown.filter(|(start, _)| *start >= low && start + self.width <= high);
+        (1.0 - shown.map(|(_, share)| share).sum::<f64>()).max(0.0)
     }
 
     /// Share by nanosecond from `low` to `high`, in steps: each value holds up to
     /// the next. Bins are whole numbers of buckets, so that none has more than
     /// another.
     pub fn density(&self, low: f64, high: f64) -> Vec<(f64, f64)> {
-        let buckets = ((high - low) / self.bins / self.width).ceil().max(1.0);
+        let buckets = ((high - low) / BINS / self.width).ceil().max(1.0);
         let bin = buckets * self.width;
         let first = self.least() + ((low - self.least()) / self.width).floor() * self.width;
         let count = ((high - first) / bin).ceil().clamp(1.0, 2.0 * BINS) as usize;
@@ -71,20 +65,6 @@ impl Histogram {
         let last = bins.last().copied();
         ends.zip(bins.iter().copied().chain(last)).collect()
     }
-
-    /// The share of all values above x, in steps.
-    pub fn tail(&self) -> Vec<(f64, f64)> {
-        let mut above: f64 = self.buckets.iter().map(|(_, share)| share).sum();
-        let step = |(low, share): &(f64, f64)| {
-            let before = above;
-            above -= share;
-            [(*low, before), (low + self.width, above)]
-        };
-        let mut tail: Vec<_> = self.buckets.iter().flat_map(step).collect();
-        // What sums of shares leave over, and no value.
-        tail.retain(|(_, share)| *share > 1e-9);
-        tail
-    }
 }
 
 #[cfg(test)]
@@ -93,33 +73,33 @@ mod tests {
 
     fn histogram() -> Histogram {
         let buckets = [(10.0, 0.5), (11.0, 0.25), (13.0, 0.2), (99.0, 0.05)];
-        Histogram::new(&buckets, 1.0, 1_000).unwrap()
+        Histogram::new(&buckets, 1.0).unwrap()
     }
 
     #[test]
     fn nothing_sound_is_no_histogram() {
-        assert!(Histogram::new(&[], 1.0, 1_000).is_none());
-        assert!(Histogram::new(&[(1.0, 1.0, 1_000)], 0.0).is_none());
-        assert!(Histogram::new(&[(1.0, 1.0, 1_000)], f64::NAN).is_none());
+        assert!(Histogram::new(&[], 1.0).is_none());
+        assert!(Histogram::new(&[(1.0, 1.0)], 0.0).is_none());
+        assert!(Histogram::new(&[(1.0, 1.0)], f64::NAN).is_none());
         let odd = [
             (f64::NAN, 0.5),
             (1.0, f64::INFINITY),
             (1e300, 0.1),
             (2.0, -1.0),
         ];
-        assert!(Histogram::new(&odd, 1.0, 1_000).is_none());
+        assert!(Histogram::new(&odd, 1.0).is_none());
     }
 
     #[test]
-    fn quantiles_and_what_lies_above() {
+    fn quantiles_and_what_lies_outside() {
         let of = histogram();
         assert_eq!(
             (of.least(), of.quantile(0.5), of.quantile(0.9)),
             (10.0, 11.0, 14.0)
         );
         assert_eq!(of.quantile(1.0), 100.0);
-        assert!((of.above(14.0) - 0.05).abs() < 1e-12);
-        assert!((of.above(0.0) - 1.0).abs() < 1e-12);
+        assert!((of.outside(11.0, 14.0) - 0.55).abs() < 1e-12);
+        assert!((of.outside(0.0, 1.0) - 1.0).abs() < 1e-12);
     }
 
     /// The area below is the share of what is shown.
@@ -134,13 +114,5 @@ mod tests {
             assert!((area - share).abs() < 1e-9, "{low} to {high}: {area}");
             assert!(density.len() < 400, "{}", density.len());
         }
-    }
-
-    #[test]
-    fn a_tail_falls_from_all_to_none() {
-        let tail = histogram().tail();
-        assert_eq!((tail[0], tail[1]), ((10.0, 1.0), (11.0, 0.5)));
-        assert!(tail.is_sorted_by(|a, b| a.0 <= b.0 && a.1 >= b.1));
-        assert_eq!(tail.last().unwrap().0, 99.0);
     }
 }

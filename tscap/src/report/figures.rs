@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::chart::{Axis, Chart, Interval, Scale, Series, Shape, intervals};
 use super::density::Histogram;
 use super::table::Table;
-use super::words::{metric, number, stamp};
+use super::words::{number, short, stamp};
 use super::{tables, words};
 use crate::compare::schema::{Comparison, LossPoint, Subject};
 use crate::numbers::grouped;
@@ -54,33 +54,51 @@ impl Figure {
     }
 }
 
-/// Density of the cost per frame, and its tail (figures 2 and 4 of the paper).
+/// Density of the cost per frame and its tail (figures 2 and 4 of the paper).
 pub(super) fn costs(comparison: &Comparison) -> Vec<Figure> {
     let histograms = histograms(comparison, |subject| {
         let frame = subject.frame.as_ref()?;
-        Histogram::new(&frame.histogram, frame.bucket_ns, frame.all.n)
+        Histogram::new(&frame.histogram, frame.bucket_ns)
     });
     if histograms.is_empty() {
         return Vec::new();
     }
-    let tails: Vec<Series> = histograms
-        .iter()
-        .map(|(subject, histogram)| series(comparison, subject, Shape::Steps, histogram.tail()))
-        .collect();
-    let tail = Chart {
-        id: "cost-tail".to_owned(),
-        title: "Tail of the cost of a stamp".to_owned(),
-        description: "For each stamp the share of frames whose stamp cost more than x. The \
-                      quantiles are in the table of costs."
-            .to_owned(),
-        x: Axis::over("cost per frame, ns", Scale::Log, xs(&tails)),
-        y: Axis::over("share of frames above", Scale::Log, ys(&tails)),
-        series: tails,
-        band: None,
-    };
     let title = "Density of the cost of a stamp".to_owned();
     let density = density(comparison, "cost", title, "cost per frame", &histograms);
-    vec![density, Figure::new(&tail, Vec::new(), None)]
+    vec![density, tail(comparison)]
+}
+
+/// How far the cost of the dearest stamps goes: what a density can't show.
+fn tail(comparison: &Comparison) -> Figure {
+    let frames = comparison.subjects.iter().filter_map(|subject| {
+        let all = &subject.frame.as_ref()?.all;
+        let quantiles = [
+            (all.p50, 0.5),
+            (all.p90, 0.1),
+            (all.p99, 0.01),
+            (all.p99_9, 0.001),
+            (Some(all.max), 1.0 / all.n as f64),
+        ];
+        let points = quantiles
+            .into_iter()
+            .filter_map(|(value, above)| Some((value? as f64, above)));
+        Some(series(comparison, subject, Shape::Marked, points.collect()))
+    });
+    let frames: Vec<Series> = frames.collect();
+    let chart = Chart {
+        id: "tail".to_owned(),
+        title: "Tail of the cost of a stamp".to_owned(),
+        description:
+            "For each stamp what the dearest half, tenth, hundredth and thousandth of the \
+                      frames cost at least; the table of costs has each."
+                .to_owned(),
+        x: Axis::over("cost per frame, ns", Scale::Log, xs(&frames)),
+        y: Axis::over("share of frames that cost more", Scale::Log, ys(&frames)),
+        series: frames,
+        band: None,
+    };
+    let note = "p50, p90, p99 and p99.9, as far as ten frames are beyond, and the dearest frame";
+    Figure::new(&chart, vec![note.to_owned()], None)
 }
 
 /// Density of inter-arrival times (figures 3 and 5).
@@ -90,7 +108,7 @@ pub(super) fn inter_arrivals(comparison: &Comparison) -> Vec<Figure> {
         let histograms = histograms(comparison, |subject| {
             let mut all = subject.precision.iter();
             let of = all.find(|precision| precision.pattern == pattern)?;
-            Histogram::new(&of.inter_arrival, of.bucket_ns, of.received)
+            Histogram::new(&of.inter_arrival, of.bucket_ns)
         });
         let title = format!("Density of inter-arrival times, {pattern}");
         let id = format!("inter-arrival-{index}");
@@ -199,34 +217,34 @@ pub(super) fn autocorrelation(comparison: &Comparison) -> Option<Figure> {
     ))
 }
 
-/// Intervals of the verdicts.
+/// Intervals of the verdicts that have one.
 pub(super) fn verdicts(comparison: &Comparison) -> Option<Figure> {
-    let rows = comparison.verdicts.iter().map(|verdict| {
-        let subjects = &mut comparison.subjects.iter();
-        Interval {
-            name: format!("{}, {}", stamp(verdict.source), metric(verdict.metric)),
+    let rows = comparison.verdicts.iter().filter_map(|verdict| {
+        let mut subjects = comparison.subjects.iter();
+        Some(Interval {
+            name: format!("{}, {}", stamp(verdict.source), short(verdict.metric)),
             style: subjects
                 .position(|subject| subject.source == verdict.source)
                 .unwrap_or(0),
-            ratio: verdict.ratio,
-            interval: verdict.interval,
+            ratio: verdict.ratio?,
+            interval: verdict.interval?,
             margin: verdict.margin,
-        }
+        })
     });
     let rows: Vec<Interval> = rows.collect();
-    let title = "Cost against ktime".to_owned();
+    let title = "Cost over that of ktime".to_owned();
     (!rows.is_empty()).then(|| Figure {
         chart: intervals(
             "verdicts",
             &title,
             "For each stamp and cost the ratio to that of ktime with its 99 % interval; the table \
-             of verdicts has each.",
-            "cost over that of ktime",
+             below has each.",
+            "ratio",
             &rows,
         ),
         title,
         notes: vec!["shaded: the margin, in which costs are equal for all purposes".to_owned()],
-        table: None,
+        table: Some(tables::verdicts(comparison)),
     })
 }
 
@@ -256,11 +274,11 @@ fn density(
     });
     let drawn: Vec<Series> = drawn.collect();
     let beyond = histograms.iter().map(|(subject, histogram)| {
-        let above = 100.0 * histogram.above(x.high);
-        format!("{} {} %", stamp(subject.source), number(above))
+        let outside = 100.0 * histogram.outside(x.low, x.high);
+        format!("{} {} %", stamp(subject.source), number(outside))
     });
     let note = format!(
-        "beyond the right edge: {}",
+        "frames beyond the edges: {}",
         beyond.collect::<Vec<_>>().join(", ")
     );
     x.label = match origin == 0.0 {

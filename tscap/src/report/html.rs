@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::table::Table;
-use super::words::{command, notices};
+use super::words::{command, notices, verdicts};
 use super::{figures, tables};
 use crate::compare::schema::Comparison;
 
@@ -62,7 +62,11 @@ fn against_ktime(comparison: &Comparison) -> Markup {
             p { "Nothing was compared with ktime." }
         }
         div.figures {
-            div { (optional(tables::verdicts(comparison))) }
+            ul {
+                @for verdict in verdicts(comparison) {
+                    li { (verdict) }
+                }
+            }
             @if let Some(figure) = figures::verdicts(comparison) {
                 (figure.markup())
             }
@@ -75,6 +79,7 @@ fn cost(comparison: &Comparison) -> Markup {
         h2 { "Cost" }
         (tables::costs(comparison).markup())
         (tables::frame_costs(comparison).markup())
+        (tables::beside_paper(comparison).markup())
         div.figures {
             @for figure in figures::costs(comparison) {
                 (figure.markup())

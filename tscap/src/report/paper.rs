@@ -15,26 +15,27 @@ pub(super) struct Row {
 
 /// One traffic pattern.
 pub(super) struct Pattern {
-    pub number: u32,
+    /// As in [`crate::compare::schema::Precision`].
+    pub name: &'static str,
     pub traffic: &'static str,
     pub rows: [Row; 2],
 }
 
 pub(super) const PATTERNS: [Pattern; 2] = [
     Pattern {
-        number: 1,
-        traffic: "VoIP, 140 B each 20 ms",
+        name: "voip",
+        traffic: "pattern 1, 140 B each 20 ms",
         rows: [
             row("ktime", 195.2762, 176.0954),
-            row("TSC", 73.49326, 3.793385),
+            row("TSC offload", 73.49326, 3.793385),
         ],
     },
     Pattern {
-        number: 2,
-        traffic: "HD video, 1368 B each 1.368 ms",
+        name: "hd",
+        traffic: "pattern 2, 1368 B each 1.368 ms",
         rows: [
             row("ktime", 173.3606, 177.1197),
-            row("TSC", 70.84912, 8.197374),
+            row("TSC offload", 70.84912, 8.197374),
         ],
     },
 ];

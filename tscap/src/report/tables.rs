@@ -2,9 +2,7 @@
 
 use super::paper::{self, PATTERNS};
 use super::table::Table;
-use super::words::{
-    NOTHING, command, loss_percent, maybe, metric, number, rounds, stamp, verdict, whole,
-};
+use super::words::{NOTHING, command, loss_percent, maybe, number, rounds, stamp, whole};
 use crate::compare::schema::{Comparison, LossPoint, Precision, Subject};
 use crate::measure::Summary;
 use crate::numbers::grouped;
@@ -57,7 +55,7 @@ pub(super) fn costs(comparison: &Comparison) -> Table {
     }
 }
 
-/// What a stamp costs on each frame, and what the paper measured.
+/// What a stamp costs on each frame.
 pub(super) fn frame_costs(comparison: &Comparison) -> Table {
     let checkpoint = &comparison.method.checkpoint;
     let ours = comparison.subjects.iter().filter_map(|subject| {
@@ -66,41 +64,63 @@ pub(super) fn frame_costs(comparison: &Comparison) -> Table {
         let name = stamp(subject.source).to_owned();
         Some(row(name, Some(&frame.all), maybe(lag, number)))
     });
-    let own = row(
-        "checkpoint alone".to_owned(),
-        Some(&checkpoint.own),
-        NOTHING.to_owned(),
-    );
-    let theirs = PATTERNS.iter().flat_map(|pattern| {
-        pattern.rows.iter().map(|figures| {
-            let name = format!("paper {}, {}", pattern.number, figures.stamp);
-            let mut row = row(name, None, NOTHING.to_owned());
-            row[2] = number(figures.mean);
-            row[3] = number(figures.deviation);
-            row
-        })
-    });
-    let patterns = PATTERNS.each_ref();
-    let patterns = patterns.map(|pattern| format!("{}: {}", pattern.number, pattern.traffic));
+    let own = "checkpoint alone".to_owned();
+    let own = row(own, Some(&checkpoint.own), NOTHING.to_owned());
     Table {
         title: "Cost of a stamp on each frame in the softirq, ns".to_owned(),
         head: head("stamp", "lag 1"),
-        rows: ours.chain([own]).chain(theirs).collect(),
+        rows: ours.chain([own]).collect(),
         words: &[0],
-        notes: vec![
-            format!(
-                "between two checkpoints ({}, resolution {} ns), less the mean of a checkpoint \
-                 alone, whose noise is its sd; lag 1: autocorrelation",
-                checkpoint.path,
-                number(checkpoint.resolution_ns)
-            ),
-            format!(
-                "paper: Orosz & Skopkó 2013 on {}, pattern {}; what they call variance, in ns, \
-                 stands under sd",
-                paper::MACHINE,
-                patterns.join(", ")
-            ),
-        ],
+        notes: vec![format!(
+            "between two checkpoints ({}, resolution {} ns), less the mean of a checkpoint alone, \
+             whose noise is its sd; lag 1: autocorrelation",
+            checkpoint.path,
+            number(checkpoint.resolution_ns)
+        )],
+    }
+}
+
+/// What a stamp costs on the paper's traffic, here and there.
+pub(super) fn beside_paper(comparison: &Comparison) -> Table {
+    let machine = &comparison.machine;
+    let rows = PATTERNS.iter().flat_map(|pattern| {
+        let ours = comparison.subjects.iter().flat_map(|subject| {
+            let of = subject.precision.iter();
+            let of = of.filter(|precision| precision.pattern == pattern.name);
+            of.filter_map(|precision| {
+                let name = format!("{}, {}", pattern.name, stamp(subject.source));
+                Some(row(
+                    name,
+                    Some(precision.cost_ns.as_ref()?),
+                    "here".to_owned(),
+                ))
+            })
+        });
+        let theirs = pattern.rows.iter().map(|figures| {
+            let name = format!("{}, {}", pattern.name, figures.stamp);
+            let mut row = row(name, None, "paper".to_owned());
+            row[2] = number(figures.mean);
+            row[3] = number(figures.deviation);
+            row
+        });
+        ours.chain(theirs)
+    });
+    let patterns = PATTERNS.each_ref();
+    let patterns = patterns.map(|pattern| format!("{}: {}", pattern.name, pattern.traffic));
+    Table {
+        title: "Cost of a stamp on the paper's traffic, ns".to_owned(),
+        head: head("traffic, stamp", "from"),
+        rows: rows.collect(),
+        words: &[0, 9],
+        notes: vec![format!(
+            "{}; here: {}, {}, {}; paper: Orosz & Skopkó 2013, tables I and II, {}; what they call \
+             variance, in ns, stands under sd",
+            patterns.join("; "),
+            machine.cpu,
+            machine.driver,
+            machine.kernel,
+            paper::MACHINE,
+        )],
     }
 }
 
@@ -251,37 +271,24 @@ pub(super) fn autocorrelation(comparison: &Comparison) -> Table {
     }
 }
 
-/// What the rounds say.
-pub(super) fn verdicts(comparison: &Comparison) -> Option<Table> {
+/// The figures of the verdicts.
+pub(super) fn verdicts(comparison: &Comparison) -> Table {
     let rows = comparison.verdicts.iter().map(|of| {
         vec![
             stamp(of.source).to_owned(),
-            metric(of.metric).to_owned(),
-            format!("{:.3}", of.ratio),
-            format!("{:.3}–{:.3}", of.interval[0], of.interval[1]),
+            of.metric.to_string(),
+            maybe(of.ratio, |ratio| format!("{ratio:.3}")),
+            maybe(of.interval, |[low, high]| format!("{low:.3}–{high:.3}")),
             format!("±{:.3}", of.margin),
-            verdict(of),
         ]
     });
-    let rows: Vec<_> = rows.collect();
-    (!rows.is_empty()).then(|| Table {
-        title: "Verdicts: cost over that of ktime".to_owned(),
-        head: vec![
-            "stamp",
-            "cost",
-            "ratio",
-            "99 % interval",
-            "margin",
-            "verdict",
-        ],
-        rows,
-        words: &[0, 1, 5],
-        notes: vec![
-            "ratio: geometric mean over the rounds, with its t interval; within the margin two \
-             costs are equal for all purposes"
-                .to_owned(),
-        ],
-    })
+    Table {
+        title: "Cost over that of ktime".to_owned(),
+        head: vec!["stamp", "cost", "ratio", "99 % interval", "margin"],
+        rows: rows.collect(),
+        words: &[0, 1],
+        notes: vec!["geometric mean over the rounds with its t interval".to_owned()],
+    }
 }
 
 /// Where and how it was measured.

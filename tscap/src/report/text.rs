@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use super::tables;
-use super::words::{notices, plain};
+use super::words::{notices, plain, verdicts};
 use crate::compare::schema::Comparison;
 
 /// Lines are no longer, if the names in them aren't.
@@ -23,15 +23,20 @@ pub fn text(comparison: &Comparison) -> String {
     let tables = [
         Some(tables::costs(comparison)),
         Some(tables::frame_costs(comparison)),
+        Some(tables::beside_paper(comparison)),
         tables::delays(comparison),
         tables::interval_errors(comparison),
         tables::losses(comparison),
-        tables::verdicts(comparison),
     ];
     for table in tables.into_iter().flatten() {
         lines.push(String::new());
         lines.extend(table.lines());
         lines.extend(table.notes.iter().flat_map(|note| wrapped(note, "  ")));
+    }
+    if !comparison.verdicts.is_empty() {
+        lines.extend([String::new(), "Verdicts".to_owned()]);
+        let verdicts = verdicts(comparison);
+        lines.extend(verdicts.iter().flat_map(|verdict| wrapped(verdict, "  ")));
     }
     lines.join("\n") + "\n"
 }

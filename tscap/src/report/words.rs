@@ -1,7 +1,8 @@
 //! Figures and names as people read them.
 
 use crate::clock::StampSource;
-use crate::compare::schema::{Comparison, Metric, Outcome, Verdict};
+use crate::compare::schema::{Comparison, Metric};
+use crate::compare::statistics::advice;
 use crate::numbers::grouped;
 
 /// Stands where there is no figure.
@@ -12,11 +13,12 @@ pub(super) fn stamp(source: Option<StampSource>) -> &'static str {
     source.map_or("none", StampSource::name)
 }
 
-pub(super) fn metric(metric: Metric) -> &'static str {
+/// What is compared, where there is little room.
+pub(super) fn short(metric: Metric) -> &'static str {
     match metric {
-        Metric::Read => "one read",
-        Metric::Frame => "per frame",
-        Metric::Program => "whole program",
+        Metric::Read => "read",
+        Metric::Frame => "frame",
+        Metric::Program => "program",
     }
 }
 
@@ -81,15 +83,12 @@ pub(super) fn loss_percent(lost: u64, sent: u64) -> Option<f64> {
     (sent > 0).then(|| 100.0 * lost as f64 / sent as f64)
 }
 
-/// What a verdict says.
-pub(super) fn verdict(verdict: &Verdict) -> String {
-    let percent = |ratio: f64| format!("{:.1}", (100.0 * (ratio - 1.0)).abs());
-    match verdict.outcome {
-        Outcome::Cheaper => format!("cheaper by {} %", percent(verdict.ratio)),
-        Outcome::Dearer => format!("dearer by {} %", percent(verdict.ratio)),
-        Outcome::WithinMargin => format!("equal within ±{:.1} %", 100.0 * verdict.margin),
-        Outcome::Undecided => "undecided: run longer".to_owned(),
-    }
+/// What the rounds say, and what to do about it.
+pub(super) fn verdicts(comparison: &Comparison) -> Vec<String> {
+    let verdicts = comparison.verdicts.iter();
+    let sentences = verdicts.map(|verdict| format!("{}: {verdict}", verdict.metric));
+    let advice = advice(&comparison.verdicts).map(str::to_owned);
+    sentences.chain(advice).collect()
 }
 
 /// What must be known before any figure.

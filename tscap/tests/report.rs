@@ -1,0 +1,88 @@
+//! `tscap report`, which anybody may run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn recorded() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/comparison.json")
+}
+
+fn report(file: &Path, output: Option<&Path>) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    command.arg("report").arg(file);
+    if let Some(output) = output {
+        command.arg("-o").arg(output);
+    }
+    command.output().expect("start tscap")
+}
+
+/// What a run that must fail says, which prints nothing else.
+#[track_caller]
+fn failure(file: &Path, output: Option<&Path>) -> String {
+    let output = report(file, output);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty());
+    String::from_utf8(output.stderr).expect("UTF-8")
+}
+
+#[test]
+fn prints_tables_and_writes_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("out.html");
+    let output = report(&recorded(), Some(&page));
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("noisy machine: "), "{text}");
+    assert!(text.contains("tsc by perf is dearer than ktime by"));
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
+    assert_eq!(report(&recorded(), None).stdout, text.as_bytes());
+}
+
+#[test]
+fn what_is_no_comparison_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("out.html");
+    let file = folder.path().join("in.json");
+    let known = fs::read_to_string(recorded()).unwrap();
+    let unknown = known.replacen("\"v\": 1", "\"v\": 7", 1);
+    let cut = &known[..known.len() / 2];
+    for (content, why) in [
+        ("", "not a comparison in JSON: EOF"),
+        (
+            "<html>",
+            "not a comparison in JSON: expected value at line 1",
+        ),
+        ("{}", "missing field `v`"),
+        (cut, "not a comparison in JSON: EOF"),
+        (
+            &unknown,
+            "a comparison of version 7; this tscap reads version 1",
+        ),
+    ] {
+        fs::write(&file, content).unwrap();
+        let said = failure(&file, Some(&page));
+        let start = format!("tscap: cannot read {}: ", file.display());
+        assert!(said.starts_with(&start) && said.contains(why), "{said}");
+        assert!(said.contains("hint: give a file that `tscap compare --json` wrote"));
+        assert!(!page.exists());
+    }
+    fs::write(&file, b"\xff\xfe").unwrap();
+    assert!(failure(&file, None).contains("UTF-8"));
+    fs::remove_file(&file).unwrap();
+    assert!(failure(&file, None).contains("No such file"));
+}
+
+#[test]
+fn a_page_that_can_not_be_written_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let nowhere = folder.path().join("none/out.html");
+    let said = failure(&recorded(), Some(&nowhere));
+    let start = format!("tscap: cannot write {}: No such file", nowhere.display());
+    assert!(said.starts_with(&start), "{said}");
+    let said = failure(&recorded(), Some(folder.path()));
+    assert!(said.contains("directory"), "{said}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
