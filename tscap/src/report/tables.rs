@@ -294,7 +294,7 @@ pub(super) fn verdicts(comparison: &Comparison) -> Table {
 /// Where and how it was measured.
 pub(super) fn environment(comparison: &Comparison) -> Table {
     let (machine, method) = (&comparison.machine, &comparison.method);
-    let [one, five, fifteen] = machine.load;
+    let [one, five, fifteen] = machine.load.map(number);
     let frames = maybe(method.frame_bytes, |bytes| format!(" of {bytes} B"));
     let facts = [
         ("kernel", machine.kernel.clone()),
@@ -308,13 +308,10 @@ pub(super) fn environment(comparison: &Comparison) -> Table {
             "governor",
             machine.governor.clone().unwrap_or("none".to_owned()),
         ),
-        (
-            "load",
-            format!("{one:.2} {five:.2} {fifteen:.2} (1, 5, 15 min)"),
-        ),
+        ("load", format!("{one} {five} {fifteen} (1, 5, 15 min)")),
         (
             "steal",
-            format!("{:.2} % of the CPUs' time", machine.steal_percent),
+            format!("{} % of the CPUs' time", number(machine.steal_percent)),
         ),
         (
             "interface",
@@ -335,7 +332,11 @@ pub(super) fn environment(comparison: &Comparison) -> Table {
         ),
         (
             "ran",
-            format!("{}, for {:.1} s", started(comparison), comparison.seconds),
+            format!(
+                "{}, for {} s",
+                started(comparison),
+                number(comparison.seconds)
+            ),
         ),
         ("tscap", comparison.tscap.clone()),
         ("command", command(&comparison.command)),

@@ -122,7 +122,7 @@ fn series(drawing: &str) -> Vec<(String, String)> {
 fn every_drawing_is_sound_and_told() {
     for comparison in all() {
         let page = page(&comparison);
-        let mut ids = Vec::new();
+        let mut ids: Vec<String> = Vec::new();
         for drawing in drawings(&page) {
             let document = roxmltree::Document::parse(drawing).unwrap();
             let root = document.root_element();
@@ -134,7 +134,7 @@ fn every_drawing_is_sound_and_told() {
                     node.unwrap().text().is_some_and(|text| text.len() > 5),
                     "{id}"
                 );
-                ids.push(id);
+                ids.push(id.to_owned());
             }
             for node in document.descendants() {
                 for attribute in node.attributes() {
@@ -242,14 +242,13 @@ fn names_are_text_and_nothing_else() {
 
 #[test]
 fn the_table_fits_a_terminal() {
-    for comparison in all() {
-        let text = text(&comparison);
-        for line in text.lines().filter(|_| comparison != odd()) {
+    for comparison in [recorded(), live(), without_tsc(), empty()] {
+        for line in text(&comparison).lines() {
             assert!(line.chars().count() <= 100, "{line}");
             assert_eq!(line, line.trim_end());
         }
-        assert!(!text.contains("NaN"), "{text}");
     }
+    assert!(!text(&odd()).contains("inf"));
 }
 
 #[test]
@@ -309,10 +308,11 @@ fn the_table_tells_what_was_measured() {
         line(&text, "voip, TSC offload")[3..],
         ["–", "73.5", "3.79", "–", "–", "–", "–", "–", "paper"]
     );
-    assert!(text.contains("Core i7 2.93 GHz, e1000e"));
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Core i7 2.93 GHz, e1000e, Linux 2.6.39"));
     assert_eq!(
         line(&text, "ktime  size")[4..],
-        ["720", "2.50", "64", "B,", "flat", "out"]
+        ["760", "2.50", "64", "B,", "flat", "out"]
     );
     for verdict in &comparison.verdicts {
         assert!(text.contains(&verdict.to_string()), "{verdict}");
