@@ -86,6 +86,7 @@ fn help_says_received_frames_only() {
 fn short_help_and_version() {
     let help = prints(&["--help"]);
     assert!(help.contains("capture") && help.contains("restore"));
+    assert!(prints(&["report", "--help"]).contains("--output <OUT.html>"));
     assert!(prints(&["restore", "--help"]).contains("/run/tscap"));
     assert!(prints(&["capture", "-h"]).contains("Capture received frames"));
     let version = prints(&["--version"]);
@@ -101,6 +102,8 @@ fn what_is_missing_is_named() {
     refuses(&["capture", "-i"], &["--interface"]);
     refuses(&["record"], &["record"]);
     refuses(&["restore", "eth0"], &["eth0"]);
+    refuses(&["report"], &["FILE.json"]);
+    refuses(&["report", "a.json", "b.json"], &["b.json"]);
     refuses(&["gen"], &["--interface"]);
     refuses(&["gen", "-i", "lo"], &["--rate", "--flat-out"]);
     refuses(&["gen", "-i", "lo", "--gap", "1"], &["12 byte times"]);

@@ -303,10 +303,10 @@ fn density(
     Figure::new(&chart, vec![note], None)
 }
 
-fn histograms<'a>(
-    comparison: &'a Comparison,
+fn histograms(
+    comparison: &Comparison,
     of: impl Fn(&Subject) -> Option<Histogram>,
-) -> Vec<(&'a Subject, Histogram)> {
+) -> Vec<(&Subject, Histogram)> {
     let subjects = comparison.subjects.iter();
     subjects
         .filter_map(|subject| Some((subject, of(subject)?)))
