@@ -1,6 +1,8 @@
 //! `tscap compare`.
 
 use std::env;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,6 +12,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use super::capture::prepare;
 use super::console::Console;
 use super::print::print;
+use super::report::write_page;
 use super::signals::Signals;
 use super::{Exit, Failure, Hint, interfaces};
 use crate::cli::{ComparePlan, Verbosity};
@@ -18,6 +21,7 @@ use crate::compare::{
     Amount, Circumstances, Comparison, ExperimentError, FAST_BYTES, Pair, Place, Results, Ticks,
     Watcher, assemble, describe, run as measure,
 };
+use crate::report::text;
 use crate::sys::kernel_files::KernelFiles;
 
 /// Version of the JSON objects besides the comparison's own.
@@ -25,15 +29,45 @@ const VERSION: u32 = 1;
 
 /// Compares.
 pub(super) fn run(plan: &ComparePlan) -> Result<Exit, Failure> {
+    if let Some(path) = &plan.report {
+        check_writable(path)?;
+    }
     let runtime = super::capture::runtime()?;
-    let (comparison, is_whole) = runtime.block_on(session(plan))?;
-    let json = serde_json::to_string(&comparison);
-    let json = json.trying("cannot write the comparison as JSON")?;
-    print(&format!("{json}\n"))?;
-    Ok(if is_whole { Exit::Success } else { Exit::Fault })
+    let comparison = runtime.block_on(session(plan))?;
+    if let Some(path) = &plan.report {
+        write_page(&comparison, path)?;
+    }
+    if plan.json {
+        let json = serde_json::to_string(&comparison);
+        let json = json.trying("cannot write the comparison as JSON")?;
+        print(&format!("{json}\n"))?;
+    } else {
+        print(&text(&comparison))?;
+    }
+    Ok(if comparison.partial {
+        Exit::Fault
+    } else {
+        Exit::Success
+    })
 }
 
-async fn session(plan: &ComparePlan) -> Result<(Comparison, bool), Failure> {
+/// Better to fail now than after minutes of measuring.
+fn check_writable(path: &Path) -> Result<(), Failure> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let writable = if path.is_dir() {
+        Err(io::ErrorKind::IsADirectory.into())
+    } else {
+        nix::unistd::access(folder, nix::unistd::AccessFlags::W_OK).map_err(io::Error::from)
+    };
+    writable
+        .trying(format!("cannot write {}", path.display()))
+        .map_err(|failure| failure.hint("give --report a file in a folder that you may write to"))
+}
+
+async fn session(plan: &ComparePlan) -> Result<Comparison, Failure> {
     let mut signals = Signals::new().trying("cannot catch signals")?;
     let console = Console::new(false, true, Verbosity::Normal);
     let mut console = console.trying("cannot start a thread")?;
@@ -59,7 +93,6 @@ async fn session(plan: &ComparePlan) -> Result<(Comparison, bool), Failure> {
     let results = rounds(place, &plan.amount, cpu, &mut signals, &mut console).await?;
     let stolen = before.zip(Ticks::read(&files));
     let stolen = stolen.map_or(0.0, |(before, after)| after.steal_percent(before));
-    let is_whole = results.rounds == plan.amount.rounds;
     let about = Circumstances {
         command: env::args().collect(),
         started_ns,
@@ -70,10 +103,8 @@ async fn session(plan: &ComparePlan) -> Result<(Comparison, bool), Failure> {
         cpu,
         machine: describe(&files, cpu, &interface, stolen),
     };
-    let comparison = assemble(results, about).ok_or_else(|| {
-        Failure::new("ended before the first round was over: nothing was measured")
-    })?;
-    Ok((comparison, is_whole))
+    assemble(results, about)
+        .ok_or_else(|| Failure::new("ended before the first round was over: nothing was measured"))
 }
 
 fn place(plan: &ComparePlan) -> Result<Place, Failure> {

@@ -86,16 +86,23 @@ pub fn assemble(results: Results, about: Circumstances) -> Option<Comparison> {
     })
 }
 
-/// Step between costs that occur, the median of all: a clock may count in steps
-/// of more than the nanosecond that it is read in, and be a nanosecond off each by
-/// rounding.
+/// The usual step from one cost to the next greater one. A clock may count in
+/// steps of more than the nanosecond that it is read in; rounding then puts each
+/// of its costs on one of two neighbouring numbers.
 fn resolution(costs: &[i64]) -> f64 {
     let mut sorted = costs.to_vec();
     sorted.sort_unstable();
     let rare = sorted.len() / 1_000;
-    let common = &sorted[rare..sorted.len() - rare];
-    let mut steps: Vec<_> = common.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    steps.retain(|step| *step > 0);
+    let mut common = sorted[rare..sorted.len() - rare].to_vec();
+    common.dedup();
+    let runs: Vec<_> = common.chunk_by(|cost, next| next - cost == 1).collect();
+    if runs.iter().any(|run| run.len() > 2) {
+        return 1.0;
+    }
+    let mut steps: Vec<_> = runs
+        .windows(2)
+        .map(|pair| pair[1][0] - pair[0][0])
+        .collect();
     steps.sort_unstable();
     steps.get(steps.len() / 2).map_or(0.0, |step| *step as f64)
 }
@@ -281,7 +288,7 @@ mod tests {
 
     #[test]
     fn the_resolution_is_the_usual_step() {
-        assert_eq!(resolution(&[20, 30, 40, 41, 50, 30]), 10.0);
+        assert_eq!(resolution(&[20, 21, 30, 40, 41, 51, 30]), 10.0);
         assert_eq!(resolution(&[30, 31, 32, 33, 36]), 1.0);
         assert_eq!(resolution(&[30, 30]), 0.0);
         assert_eq!(resolution(&[]), 0.0);

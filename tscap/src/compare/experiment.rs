@@ -198,6 +198,8 @@ fn prepare(
         None => warnings.push("no tsc here: the counter is not constant".into()),
     }
     let possible = system::possible_cpus().map_err(io::Error::other)?;
+    // Without a program that reads the TSC nobody needs it.
+    let rate = rate.filter(|_| stamps.contains(&Some(StampSource::Tsc)));
     let whole = stamps
         .iter()
         .map(|stamp| Whole::load(*stamp, cpu, possible));
