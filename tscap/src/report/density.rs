@@ -21,7 +21,7 @@ impl Histogram {
     }
 
     /// The end of the bucket up to which at least this share of all values lies.
-    pub fn quantile(&self, share: f64) -> f64 {
+    fn quantile(&self, share: f64) -> f64 {
         let mut sum = 0.0;
         let bucket = self.buckets.iter().find(|(_, of)| {
             sum += of;
@@ -32,8 +32,21 @@ impl Histogram {
             .map_or(0.0, |(low, _)| low + self.width)
     }
 
+    /// Where most values are: nothing is cut that is as near to the middle nine
+    /// tenths as they are wide.
+    pub fn main_part(&self) -> [f64; 2] {
+        let all: f64 = self.buckets.iter().map(|(_, share)| share).sum();
+        let [low, high] = [0.05, 0.95].map(|share| self.quantile(share * all));
+        let room = (high - low).max(self.width);
+        let ends = [self.least(), self.quantile(f64::INFINITY)];
+        [
+            (low - self.width - room).max(ends[0]),
+            (high + room).min(ends[1]),
+        ]
+    }
+
     /// Lower end of the least bucket.
-    pub fn least(&self) -> f64 {
+    fn least(&self) -> f64 {
         self.buckets.first().map_or(0.0, |(low, _)| *low)
     }
 
@@ -100,6 +113,13 @@ mod tests {
         assert_eq!(of.quantile(1.0), 100.0);
         assert!((of.outside(11.0, 14.0) - 0.55).abs() < 1e-12);
         assert!((of.outside(0.0, 1.0) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_far_off_is_cut() {
+        assert_eq!(histogram().main_part(), [10.0, 17.0]);
+        let single = Histogram::new(&[(30.0, 0.99), (900.0, 0.01)], 1.0).unwrap();
+        assert_eq!(single.main_part(), [30.0, 32.0]);
     }
 
     /// The area below is the share of what is shown.

@@ -81,10 +81,12 @@ fn cost(comparison: &Comparison) -> Markup {
         (tables::frame_costs(comparison).markup())
         (tables::beside_paper(comparison).markup())
         div.figures {
-            @for figure in figures::costs(comparison) {
-                (figure.markup())
-            }
-            @if let Some(figure) = figures::autocorrelation(comparison) {
+            @let figures = [
+                figures::costs(comparison),
+                figures::tail(comparison),
+                figures::autocorrelation(comparison),
+            ];
+            @for figure in figures.iter().flatten() {
                 (figure.markup())
             }
         }

@@ -1,5 +1,7 @@
 //! Axes: which range, which ticks.
 
+use crate::numbers::grouped;
+
 /// Greater values are shown nowhere, and less than one over it not on a
 /// logarithmic axis: differences of them would be noise.
 const MOST: f64 = 1e15;
@@ -97,12 +99,12 @@ impl Axis {
 
     fn linear_ticks(&self) -> Vec<(f64, String)> {
         let step = linear_step(self.low, self.high);
-        let decimals = (-step.log10().floor()).max(0.0) as usize;
+        let decade = (step.log10() + 1e-9).floor() as i32;
         let first = (self.low / step - 1e-6).ceil() as i64;
         let last = (self.high / step + 1e-6).floor() as i64;
         let tick = |index: i64| {
             let value = index as f64 * step;
-            (value, text(value, decimals))
+            (value, text(value, decade))
         };
         (first..=last).map(tick).collect()
     }
@@ -119,7 +121,7 @@ impl Axis {
         let ticks = (first..=last).step_by(stride).flat_map(|decade| {
             figures.iter().map(move |figure| {
                 let value = figure * 10f64.powi(decade);
-                (value, text(value, (-decade).max(0) as usize))
+                (value, text(value, decade))
             })
         });
         ticks
@@ -147,34 +149,34 @@ fn linear_step(low: f64, high: f64) -> f64 {
     step.unwrap_or(10.0 * decade)
 }
 
-fn text(value: f64, decimals: usize) -> String {
-    let is_long = value.abs() >= 1e7 || decimals > 4;
-    if value != 0.0 && is_long {
-        return scientific(value);
-    }
-    let decimals = if is_long { 0 } else { decimals };
-    let text = format!("{:.decimals$}", value.abs());
-    let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+/// A round value down to the figure of this decade.
+fn text(value: f64, decade: i32) -> String {
+    let magnitude = value.abs();
     let sign = if value < 0.0 { "−" } else { "" };
-    let point = if rest.is_empty() { "" } else { "." };
-    let whole = crate::numbers::grouped(whole.parse().unwrap_or(0));
-    format!("{sign}{whole}{point}{rest}")
-}
-
-/// As 2·10⁻⁵.
-fn scientific(value: f64) -> String {
-    let text = format!("{value:.0e}").replace('-', "−");
+    if value == 0.0 || (decade >= -4 && magnitude < 1e9) {
+        let decimals = if value == 0.0 && decade < -4 {
+            0
+        } else {
+            -decade.min(0) as usize
+        };
+        let text = format!("{magnitude:.decimals$}");
+        let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+        let whole = grouped(whole.parse().unwrap_or(0));
+        let point = if rest.is_empty() { "" } else { "." };
+        return format!("{sign}{whole}{point}{rest}");
+    }
+    let digits = (magnitude.log10().floor() as i32 - decade).max(0) as usize;
+    let text = format!("{magnitude:.digits$e}");
     let (figures, power) = text.split_once('e').unwrap_or((&text, "0"));
     let raised = power.chars().map(|c| match c.to_digit(10) {
         Some(digit) => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit as usize],
         None => '⁻',
     });
-    let factor = if figures == "1" {
-        String::new()
-    } else {
-        format!("{figures:.6}·")
-    };
-    format!("{factor}10{}", raised.collect::<String>())
+    let raised: String = raised.collect();
+    match figures {
+        "1" => format!("{sign}10{raised}"),
+        _ => format!("{sign}{figures}·10{raised}"),
+    }
 }
 
 #[cfg(test)]
@@ -199,7 +201,11 @@ mod tests {
             ["10", "100", "1,000", "10,000", "100,000", "1,000,000"]
         );
         let axis = Axis::over("B", Scale::Linear, [0.0, 2e-5]);
-        assert_eq!(texts(&axis)[..2], ["0", "5·10⁻⁶"]);
+        assert_eq!(texts(&axis)[..3], ["0", "5·10⁻⁶", "1.0·10⁻⁵"]);
+        let axis = Axis::over("ns", Scale::Linear, [-3.1e9, -2.0e9]);
+        assert_eq!(texts(&axis)[..2], ["−3.5·10⁹", "−3.0·10⁹"]);
+        let axis = Axis::over("ns", Scale::Linear, [19.1e6, 21e6]);
+        assert_eq!(texts(&axis)[..2], ["19,000,000", "19,500,000"]);
         let axis = Axis::over("x", Scale::Log, [0.2, 0.9]);
         assert_eq!(texts(&axis), ["0.1", "0.2", "0.5", "1"]);
     }
@@ -231,6 +237,9 @@ mod tests {
             prop_assert!(axis.low < axis.high && axis.low.is_finite() && axis.high.is_finite());
             let ticks = axis.ticks();
             prop_assert!((2..=27).contains(&ticks.len()), "{ticks:?}");
+            let mut texts: Vec<_> = ticks.iter().map(|(_, text)| text).collect();
+            texts.dedup();
+            prop_assert_eq!(texts.len(), ticks.len(), "{:?}", ticks);
             for value in values.into_iter().filter(|value| scale.shows(*value)) {
                 prop_assert!(axis.place(value).is_some(), "{value} on {axis:?}");
             }

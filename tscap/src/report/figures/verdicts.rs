@@ -1,0 +1,38 @@
+//! The intervals of the verdicts.
+
+use super::Figure;
+use crate::compare::schema::Comparison;
+use crate::report::chart::{Interval, intervals};
+use crate::report::tables;
+use crate::report::words::{short, stamp};
+
+/// Intervals of the verdicts that have one.
+pub(in crate::report) fn verdicts(comparison: &Comparison) -> Option<Figure> {
+    let rows = comparison.verdicts.iter().filter_map(|verdict| {
+        let mut subjects = comparison.subjects.iter();
+        Some(Interval {
+            name: format!("{}, {}", stamp(verdict.source), short(verdict.metric)),
+            style: subjects
+                .position(|subject| subject.source == verdict.source)
+                .unwrap_or(0),
+            ratio: verdict.ratio?,
+            interval: verdict.interval?,
+            margin: verdict.margin,
+        })
+    });
+    let rows: Vec<Interval> = rows.collect();
+    let title = "Cost over that of ktime".to_owned();
+    (!rows.is_empty()).then(|| Figure {
+        chart: intervals(
+            "verdicts",
+            &title,
+            "For each stamp and cost the ratio to that of ktime with its 99 % interval; the table \
+             below has each.",
+            "ratio",
+            &rows,
+        ),
+        title,
+        notes: vec!["shaded: the margin, in which costs are equal for all purposes".to_owned()],
+        table: Some(tables::verdicts(comparison)),
+    })
+}

@@ -1,0 +1,77 @@
+//! How precise stamps are.
+
+use super::{Table, head, row};
+use crate::compare::schema::{Comparison, Precision};
+use crate::numbers::grouped;
+use crate::report::words::{maybe, number, stamp};
+
+/// Receive stamp less send stamp.
+pub(in crate::report) fn delays(comparison: &Comparison) -> Option<Table> {
+    precision(comparison, |name, precision| {
+        row(name, precision.delay_ns.as_ref(), grouped(precision.lost))
+    })
+    .map(|rows| Table {
+        title: "Delay: receive stamp less send stamp, ns".to_owned(),
+        head: head("traffic, stamp", "lost"),
+        rows,
+        words: &[0],
+        notes: Vec::new(),
+    })
+}
+
+/// |inter-arrival − inter-send|.
+pub(in crate::report) fn interval_errors(comparison: &Comparison) -> Option<Table> {
+    let rows = precision(comparison, |name, precision| {
+        let correlation = maybe(precision.correlation, number);
+        row(name, precision.interval_error_ns.as_ref(), correlation)
+    })?;
+    let all = comparison.subjects.iter();
+    let mut from: Vec<String> = all
+        .flat_map(|subject| {
+            let each = subject.precision.iter();
+            each.map(|precision| format!("{} {}", stamp(subject.source), precision.intervals_from))
+        })
+        .collect();
+    from.dedup();
+    Some(Table {
+        title: "|inter-arrival − inter-send|, ns".to_owned(),
+        head: head("traffic, stamp", "corr"),
+        rows,
+        words: &[0],
+        notes: vec![format!(
+            "corr: correlation with the cost of the frame's stamp; intervals from: {}",
+            from.join(", ")
+        )],
+    })
+}
+
+/// A row for each stamp of each pattern, patterns together.
+fn precision(
+    comparison: &Comparison,
+    row: impl Fn(String, &Precision) -> Vec<String>,
+) -> Option<Vec<Vec<String>>> {
+    let rows = patterns(comparison).into_iter().flat_map(|pattern| {
+        let row = &row;
+        comparison.subjects.iter().flat_map(move |subject| {
+            let of = subject.precision.iter();
+            let of = of.filter(move |precision| precision.pattern == pattern);
+            of.map(move |precision| row(format!("{pattern}, {}", stamp(subject.source)), precision))
+        })
+    });
+    Some(rows.collect()).filter(|rows: &Vec<_>| !rows.is_empty())
+}
+
+/// The traffic patterns, in the order in which they come.
+pub(in crate::report) fn patterns(comparison: &Comparison) -> Vec<&str> {
+    let mut patterns = Vec::new();
+    for precision in comparison
+        .subjects
+        .iter()
+        .flat_map(|subject| &subject.precision)
+    {
+        if !patterns.contains(&precision.pattern.as_str()) {
+            patterns.push(&precision.pattern);
+        }
+    }
+    patterns
+}
