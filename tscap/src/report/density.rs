@@ -8,6 +8,8 @@ const BINS: f64 = 140.0;
 pub(super) struct Histogram {
     buckets: Vec<(f64, f64)>,
     width: f64,
+    /// Finer bins would show the instrument's steps.
+    resolution: f64,
 }
 
 impl Histogram {
@@ -17,7 +19,16 @@ impl Histogram {
         let mut buckets: Vec<_> = buckets.iter().copied().filter(is_sound).collect();
         buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
         let is_some = !buckets.is_empty() && (1e-6..1e15).contains(&width);
-        is_some.then_some(Self { buckets, width })
+        is_some.then_some(Self {
+            buckets,
+            width,
+            resolution: 0.0,
+        })
+    }
+
+    /// The same of values that were measured in steps of this.
+    pub fn in_steps(self, resolution: f64) -> Self {
+        Self { resolution, ..self }
     }
 
     /// The end of the bucket up to which at least this share of all values lies.
@@ -61,7 +72,8 @@ impl Histogram {
     /// the next. Bins are whole numbers of buckets, so that none has more than
     /// another.
     pub fn density(&self, low: f64, high: f64) -> Vec<(f64, f64)> {
-        let buckets = ((high - low) / BINS / self.width).ceil().max(1.0);
+        let finest = ((high - low) / BINS).max(self.resolution);
+        let buckets = (finest / self.width).ceil().max(1.0);
         let bin = buckets * self.width;
         let first = self.least() + ((low - self.least()) / self.width).floor() * self.width;
         let count = ((high - first) / bin).ceil().clamp(1.0, 2.0 * BINS) as usize;
@@ -113,6 +125,16 @@ mod tests {
         assert_eq!(of.quantile(1.0), 100.0);
         assert!((of.outside(11.0, 14.0) - 0.55).abs() < 1e-12);
         assert!((of.outside(0.0, 1.0) - 1.0).abs() < 1e-12);
+    }
+
+    /// Two steps of 10 ns, each a little uneven.
+    #[test]
+    fn no_bin_is_finer_than_the_instrument() {
+        let buckets = [(30.0, 0.4), (31.0, 0.1), (40.0, 0.5)];
+        let of = Histogram::new(&buckets, 1.0).unwrap().in_steps(10.0);
+        let density = of.density(20.0, 60.0);
+        let levels: Vec<f64> = density.iter().map(|(_, level)| level * 10.0).collect();
+        assert_eq!(levels, [0.0, 0.5, 0.5, 0.0, 0.0]);
     }
 
     #[test]

@@ -11,7 +11,8 @@ use crate::report::words::{number, stamp, whole};
 pub(in crate::report) fn costs(comparison: &Comparison) -> Option<Figure> {
     let histograms = histograms(comparison, |subject| {
         let frame = subject.frame.as_ref()?;
-        Histogram::new(&frame.histogram, frame.bucket_ns)
+        let histogram = Histogram::new(&frame.histogram, frame.bucket_ns)?;
+        Some(histogram.in_steps(comparison.method.checkpoint.resolution_ns))
     });
     let title = "Density of the cost of a stamp".to_owned();
     density(comparison, "cost", title, "cost per frame", &histograms)
