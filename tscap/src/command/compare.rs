@@ -113,7 +113,10 @@ fn place(plan: &ComparePlan) -> Result<Place, Failure> {
             .trying("cannot make a veth pair in namespaces of its own")
             .map_err(|failure| failure.hint("it takes CAP_SYS_ADMIN: run as root, or give -i"))?;
         let executable = env::current_exe().trying("cannot find this program's own file")?;
-        return Ok(Place::Own { pair, executable });
+        return Ok(Place::Own {
+            pair: Box::new(pair),
+            executable,
+        });
     };
     let link = interfaces::find_usable(name, "measure on")?;
     if let Some(xdp) = &link.xdp {

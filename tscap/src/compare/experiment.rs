@@ -44,7 +44,7 @@ pub enum Place {
     /// of this executable.
     Own {
         /// The pair.
-        pair: Pair,
+        pair: Box<Pair>,
         /// `tscap`.
         executable: PathBuf,
     },
@@ -78,6 +78,9 @@ pub enum ExperimentError {
         /// How long was waited.
         timeout: Duration,
     },
+    /// None of the frames sent was measured.
+    #[error("none of the frames sent came in on the CPU that they were sent from")]
+    AllLost,
     /// The measuring programs failed.
     #[error(transparent)]
     Programs(#[from] ProgramsError),
@@ -253,6 +256,9 @@ impl Bench {
         self.link
             .replace(self.programs.cost_program(taken.stamp)?)?;
         let (_, samples) = self.measure(Burst::fast(amount.frames.into()), &mut taken.fast)?;
+        if samples.is_empty() {
+            return Err(ExperimentError::AllLost);
+        }
         taken.round(samples.iter().map(|sample| sample.cost_ns));
         if with_patterns && self.traffic.is_some() {
             for (index, (_, pattern)) in PATTERNS.into_iter().enumerate() {

@@ -47,7 +47,7 @@ pub fn describe(files: &KernelFiles, cpu: u32, interface: &str, steal_percent: f
     let of_all = names(&vulnerabilities).unwrap_or_default().into_iter();
     Machine {
         kernel: system::os(),
-        cpu: system::hardware(),
+        cpu: system::processor(),
         cpus: system::online_cpus().map_or(0, |cpus| cpus.len() as u32),
         clocksource: text(files.sys("devices/system/clocksource/clocksource0/current_clocksource"))
             .unwrap_or_default(),

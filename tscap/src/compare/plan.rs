@@ -55,7 +55,7 @@ impl Amount {
         // Setting up a burst, both unrolled runs and the whole program.
         const TURN_MS: u64 = 70;
         // A capture begins, takes a burst, and ends.
-        const CAPTURE_MS: u64 = 600;
+        const CAPTURE_MS: u64 = 450;
         const STAMPS: u64 = 4;
         let rounds = u64::from(self.rounds) * STAMPS;
         let mut ms = rounds * (TURN_MS + u64::from(self.frames) / 50);
@@ -76,8 +76,8 @@ mod tests {
 
     #[test]
     fn each_is_over_in_its_time() {
-        assert!(Amount::QUICK.seconds(true) <= 12);
-        assert!(Amount::DEFAULT.seconds(true) <= 110);
+        assert!(Amount::QUICK.seconds(true) <= 15);
+        assert!(Amount::DEFAULT.seconds(true) <= 120);
         // 20,000 frames 20 ms apart, for each of four stamps, three times.
         assert!(Amount::PAPER.seconds(true) > 3 * 4 * 400);
         assert!(Amount::DEFAULT.seconds(false) < Amount::DEFAULT.seconds(true));

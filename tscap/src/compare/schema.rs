@@ -129,8 +129,8 @@ pub struct FrameCost {
     /// Mean of each round.
     pub rounds: Vec<f64>,
     /// For a density plot: bucket's lower end, ns, and share of the frames in it.
-    /// What the shares lack of 1, 0.2 % at most, is the outermost frames on
-    /// either side, which are left out.
+    /// What the shares lack of 1 is the outermost frames on either side, which
+    /// are left out: 0.2 %, and a few more where they lie far away.
     pub histogram: Vec<(f64, f64)>,
     /// Width of these buckets, ns.
     pub bucket_ns: f64,

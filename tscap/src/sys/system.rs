@@ -34,16 +34,21 @@ pub enum SystemError {
 /// Model and number of the processors: "AMD EPYC, 2 CPUs". Where the kernel does
 /// not name the model (arm64) the architecture stands for it.
 pub fn hardware() -> String {
-    let model = fs::read_to_string("/proc/cpuinfo")
-        .ok()
-        .and_then(|cpuinfo| cpu_model(&cpuinfo).map(str::to_owned))
-        .or_else(|| uname().ok().map(|uts| lossy(uts.machine())))
-        .unwrap_or_else(|| "unknown processor".to_owned());
+    let model = processor();
     match online_cpus() {
         Ok(cpus) if cpus.len() == 1 => format!("{model}, 1 CPU"),
         Ok(cpus) => format!("{model}, {} CPUs", cpus.len()),
         Err(_) => model,
     }
+}
+
+/// Model of the processors.
+pub fn processor() -> String {
+    fs::read_to_string("/proc/cpuinfo")
+        .ok()
+        .and_then(|cpuinfo| cpu_model(&cpuinfo).map(str::to_owned))
+        .or_else(|| uname().ok().map(|uts| lossy(uts.machine())))
+        .unwrap_or_else(|| "unknown processor".to_owned())
 }
 
 /// Kernel and architecture: "Linux 6.12.0 #1 SMP … x86_64".

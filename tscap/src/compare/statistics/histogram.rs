@@ -4,6 +4,9 @@
 const MOST: u64 = 200;
 /// Of a thousand values, so many on either side are left out.
 const OUTERMOST_PER_MILLE: usize = 1;
+/// Values are left out, too, that lie farther beyond the middle nine tenths than
+/// so many times their width.
+const FENCE: i64 = 5;
 
 /// Shares of values in buckets of one width.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,31 +21,28 @@ pub struct Density {
 impl Density {
     /// Of values in any order; no bucket if there is no value.
     ///
-    /// Left out are the values below the 0.1 % quantile and above that of 99.9 %:
-    /// a plot that reached as far as an interrupt would be one bar. The width is
+    /// Left out are the values below the 0.1 % quantile and above that of 99.9 %,
+    /// and those far from the middle nine tenths: a plot that reached as far as an
+    /// interrupt would be one bar. The width is
     /// 2·IQR·n^−⅓ (Freedman & Diaconis, Zeitschrift für
     /// Wahrscheinlichkeitstheorie 57 (1981) 453–476), but one unit at least.
     pub fn of(values: &[i64]) -> Self {
         let mut sorted = values.to_vec();
         sorted.sort_unstable();
-        let outermost = sorted.len() * OUTERMOST_PER_MILLE / 1_000;
-        let (Some(low), Some(high)) = (
-            sorted.get(outermost),
-            sorted.get(sorted.len().wrapping_sub(1 + outermost)),
-        ) else {
+        let Some((low, high)) = limits(&sorted) else {
             return Self {
                 buckets: Vec::new(),
                 width: 1.0,
             };
         };
-        let range = high.abs_diff(*low);
+        let range = high.abs_diff(low);
         let width = freedman_diaconis(&sorted).max(range / MOST + 1);
         let mut counts = vec![0u64; (range / width) as usize + 1];
-        for value in sorted.iter().filter(|value| (low..=high).contains(value)) {
-            counts[(value.abs_diff(*low) / width) as usize] += 1;
+        for value in sorted.iter().filter(|value| (low..=high).contains(*value)) {
+            counts[(value.abs_diff(low) / width) as usize] += 1;
         }
         let bucket = |(index, count): (usize, u64)| {
-            let lower = *low as f64 + index as f64 * width as f64;
+            let lower = low as f64 + index as f64 * width as f64;
             (lower, count as f64 / sorted.len() as f64)
         };
         Self {
@@ -50,6 +50,24 @@ impl Density {
             width: width as f64,
         }
     }
+}
+
+/// The least and the greatest value that are shown.
+fn limits(sorted: &[i64]) -> Option<(i64, i64)> {
+    let outermost = sorted.len() * OUTERMOST_PER_MILLE / 1_000;
+    let low = *sorted.get(outermost)?;
+    let high = *sorted.get(sorted.len().checked_sub(1 + outermost)?)?;
+    let twentieth = (sorted.len() - 1) / 20;
+    let (from, to) = (sorted[twentieth], sorted[sorted.len() - 1 - twentieth]);
+    let reach = to.saturating_sub(from).saturating_mul(FENCE);
+    if reach == 0 {
+        return Some((low, high));
+    }
+    let is_inside =
+        |value: &&i64| (from.saturating_sub(reach)..=to.saturating_add(reach)).contains(*value);
+    let low = *sorted.iter().find(is_inside)?.max(&low);
+    let high = *sorted.iter().rev().find(is_inside)?.min(&high);
+    Some((low, high))
 }
 
 /// 0 if half of the values are one.
