@@ -104,6 +104,8 @@ fn what_is_missing_is_named() {
     refuses(&["restore", "eth0"], &["eth0"]);
     refuses(&["report"], &["FILE.json"]);
     refuses(&["report", "a.json", "b.json"], &["b.json"]);
+    refuses(&["compare", "--quick", "--paper"], &["--paper"]);
+    refuses(&["compare", "--timeout", "0"], &["in no time"]);
     refuses(&["gen"], &["--interface"]);
     refuses(&["gen", "-i", "lo"], &["--rate", "--flat-out"]);
     refuses(&["gen", "-i", "lo", "--gap", "1"], &["12 byte times"]);

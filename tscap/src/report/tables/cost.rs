@@ -109,7 +109,8 @@ pub(in crate::report) fn beside_paper(comparison: &Comparison) -> Table {
         words: &[0, 9],
         notes: vec![format!(
             "{}; here: {}, {}, {}; paper: Orosz & Skopkó 2013, tables I and II, {}; what they call \
-             variance, in ns, stands under sd",
+             variance, in ns, stands under sd; frames so far apart find code and data gone from \
+             the caches, the more so the longer a stamp's way",
             patterns.join("; "),
             machine.cpu,
             machine.driver,
