@@ -16,15 +16,16 @@ pub(super) const SLEEPS_FROM_NS: u64 = 1_000_000;
 /// must be made early too.
 const WAKES_EARLY_NS: u64 = 250_000;
 
-/// Sleeps until shortly before `due`; a signal ends it too.
-pub(super) fn sleep_until_shortly_before(due: MonoNs) -> io::Result<()> {
+/// Sleeps until shortly before `due`; false if a signal ended it before.
+pub(super) fn sleep_until_shortly_before(due: MonoNs) -> io::Result<bool> {
     let wake = due.0.saturating_sub(WAKES_EARLY_NS);
     let seconds = i64::try_from(wake / 1_000_000_000).unwrap_or(i64::MAX);
     let rest = i64::try_from(wake % 1_000_000_000).expect("less than a second");
     let time = TimeSpec::new(seconds, rest);
     let flags = ClockNanosleepFlags::TIMER_ABSTIME;
     match clock_nanosleep(ClockId::CLOCK_MONOTONIC, flags, &time) {
-        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Ok(_) => Ok(true),
+        Err(Errno::EINTR) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

@@ -226,14 +226,8 @@ impl NativeSender {
         number: u64,
     ) -> io::Result<()> {
         let due = MonoNs(start.0.saturating_add(period.due_ns(number)));
-        due::sleep_until_shortly_before(due)?;
-        if self
-            .control
-            .state()
-            .is_stopped()
-            .map_err(io::Error::other)?
-        {
-            return Ok(());
+        if !due::sleep_until_shortly_before(due)? {
+            return Err(io::ErrorKind::Interrupted.into());
         }
         due::spin_until(MonoNs(due.0.saturating_sub(CALL_NS)));
         self.generator.run(GeneratorProgram::Paced, frame, 1, 1)

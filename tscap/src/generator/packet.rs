@@ -111,10 +111,11 @@ impl PacketSender {
         for number in 0..progress.frames {
             let due_ns = period.due_ns(number);
             let due = MonoNs(start.0.saturating_add(due_ns));
-            if period.ns() >= SLEEPS_FROM_NS {
-                due::sleep_until_shortly_before(due).map_err(PacketError::Wait)?;
+            let mut is_near = period.ns() < SLEEPS_FROM_NS;
+            while !is_near && !self.is_stopped() {
+                is_near = due::sleep_until_shortly_before(due).map_err(PacketError::Wait)?;
             }
-            if self.control.stop.load(Ordering::Relaxed) {
+            if self.is_stopped() {
                 return Ok(());
             }
             let due = progress.tsc_at(due);
@@ -129,11 +130,15 @@ impl PacketSender {
         Ok(())
     }
 
+    fn is_stopped(&self) -> bool {
+        self.control.stop.load(Ordering::Relaxed)
+    }
+
     /// As many at a time as share a stamp.
     fn send_flat_out(&self, progress: &mut Progress<'_>) -> Result<(), PacketError> {
         let mut frames = vec![progress.template.bytes().to_vec(); BULK as usize];
         let mut left = progress.frames;
-        while left > 0 && !self.control.stop.load(Ordering::Relaxed) {
+        while left > 0 && !self.is_stopped() {
             let bulk = usize::try_from(left).map_or(frames.len(), |left| left.min(frames.len()));
             let (stamp, tai) = (tsc::read(), TaiNs::now());
             progress.stamped(stamp, 0);

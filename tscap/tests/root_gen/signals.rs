@@ -39,6 +39,27 @@ fn an_endless_run_ends_at_ctrl_c() {
     }
 }
 
+/// The signal may come to the thread that sleeps until the next frame.
+#[test]
+fn a_long_sleep_is_no_reason_to_wait() {
+    let Some(_turn) = root("a_long_sleep_is_no_reason_to_wait") else {
+        return;
+    };
+    let bench = Bench::new("ctrlclong");
+    let _peer = Attached::dropping(&bench.rx);
+    for sender in ["native", "packet"] {
+        for _ in 0..5 {
+            let arguments = ["--gap", "1h", "--sender", sender];
+            let running = generate_on(&bench.tx).with(arguments).ready();
+            let start = Instant::now();
+            let finished = running.stop();
+            let took = start.elapsed();
+            assert!(took < Duration::from_secs(2), "{sender}: {took:?}");
+            assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        }
+    }
+}
+
 #[test]
 fn ctrl_c_ends_a_sweep_at_its_step() {
     let Some(_turn) = root("ctrl_c_ends_a_sweep_at_its_step") else {
