@@ -60,7 +60,7 @@ pub struct Sending {
     pub failed: u64,
     /// Frames that went out more than a period after their time.
     pub late: u64,
-    /// When the next frame is due, CLOCK_MONOTONIC, ns.
+    /// When the next frame is due, CLOCK_MONOTONIC, ns; 0 for now.
     pub due_ns: u64,
     /// In units of 2^-32 ns.
     pub due_fraction: u32,

@@ -54,6 +54,9 @@ pub fn tscap_send_paced(ctx: XdpContext) -> u32 {
     if is_over(sending) {
         return XDP_DROP;
     }
+    if sending.due_ns == 0 {
+        sending.due_ns = unsafe { bpf_ktime_get_ns() };
+    }
     let mut spin = Spin {
         due_ns: sending.due_ns,
         now_ns: 0,

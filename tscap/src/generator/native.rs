@@ -20,9 +20,9 @@ use crate::xdp::{Generator, GeneratorProgram, GeneratorState, LoadError, TscErro
 /// bulks, and well under the 256 entries of a veth queue, which is emptied after
 /// each go.
 const BATCH: u32 = 4 * BULK as u32;
-/// The first frame is due this much after the call that sends it, which takes so
-/// long to be set up.
-const SET_UP_NS: u64 = 20_000_000;
+/// With single calls the first frame is due this much after the start; a long
+/// call begins when it has been set up, which takes it up to 30 ms.
+const FIRST_AFTER_NS: u64 = 1_000_000;
 /// A call for a single frame is made this much before the frame is due: its set-up
 /// takes 15 µs, after a sleep with cold caches 60 µs and more.
 const CALL_NS: u64 = 150_000;
@@ -186,8 +186,10 @@ impl NativeSender {
             reads_tsc: 0,
             tsc_offset: 0,
         })?;
-        let start = MonoNs(MonoNs::now().0 + SET_UP_NS);
-        self.control.state().begin(start.0)?;
+        let start = MonoNs(MonoNs::now().0 + FIRST_AFTER_NS);
+        let is_single = matches!(orders.pacing, Pacing::Paced(period) if sleeps(period));
+        let first_due = if is_single { start.0 } else { 0 };
+        self.control.state().begin(first_due)?;
         let frame = orders.template.bytes();
         loop {
             let sending = self.control.state().sending()?;
@@ -204,7 +206,7 @@ impl NativeSender {
                     self.generator
                         .run(GeneratorProgram::FlatOut, frame, many, BATCH)
                 }
-                Pacing::Paced(period) if period.ns() < SLEEPS_FROM_NS => {
+                Pacing::Paced(period) if !sleeps(period) => {
                     self.generator.run(GeneratorProgram::Paced, frame, many, 1)
                 }
                 Pacing::Paced(period) => self.send_one(frame, start, period, sending.sent),
@@ -246,4 +248,9 @@ impl NativeSender {
         };
         Ok(sum("_xdp_xmit").saturating_sub(sum("_xdp_xmit_errors")))
     }
+}
+
+/// Whether frames are so far apart that each is a call of its own.
+fn sleeps(period: Period) -> bool {
+    period.ns() >= SLEEPS_FROM_NS
 }

@@ -204,7 +204,7 @@ impl Tsc {
 
 impl GeneratorState {
     /// Puts the programs at the start: the first frame is due at `due_ns`,
-    /// CLOCK_MONOTONIC.
+    /// CLOCK_MONOTONIC; with 0 when they first run.
     pub fn begin(&mut self, due_ns: u64) -> Result<(), MapError> {
         let mut words = SendingWords::default();
         words[offset_of!(Sending, due_ns) / 8] = due_ns;
