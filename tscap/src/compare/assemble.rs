@@ -255,6 +255,20 @@ fn losses(taken: &[Taken]) -> Vec<String> {
                 name(taken)
             ));
         }
+        if taken.fast.elsewhere > 0 {
+            losses.push(format!(
+                "{}: {} frames came in on other CPUs and were not measured",
+                name(taken),
+                taken.fast.elsewhere
+            ));
+        }
+        if taken.fast.unstamped > 0 {
+            losses.push(format!(
+                "{}: on {} frames the clock could not be read",
+                name(taken),
+                taken.fast.unstamped
+            ));
+        }
         if taken.rates_with_loss > 0 {
             losses.push(format!(
                 "{}: no rate without loss was found in {} rounds",
@@ -285,6 +299,29 @@ fn disagreement(subject: &Subject) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::taken::FrameCounts;
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let mut taken = Taken::new(Some(StampSource::Tsc));
+        assert_eq!(losses(std::slice::from_ref(&taken)), Vec::<String>::new());
+        taken.fast = FrameCounts {
+            sent: 10,
+            received: 7,
+            elsewhere: 2,
+            unstamped: 1,
+        };
+        taken.rates_with_loss = 4;
+        let said = losses(&[taken]).join("\n");
+        for part in [
+            "tsc: 3 frames were not",
+            "2 frames came in on other",
+            "on 1 frames",
+            "in 4 rounds",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
 
     #[test]
     fn the_resolution_is_the_usual_step() {

@@ -294,15 +294,23 @@ impl Bench {
         counts: &mut FrameCounts,
     ) -> Result<(u16, Vec<Sample>), ExperimentError> {
         self.programs.reset()?;
-        let Some(traffic) = &mut self.traffic else {
-            self.wait_for_traffic(burst.frames)?;
-            return Ok((0, self.programs.samples()?));
+        let (run, samples) = match &mut self.traffic {
+            None => {
+                self.wait_for_traffic(burst.frames)?;
+                (0, self.programs.samples()?)
+            }
+            Some(traffic) => {
+                let (run, sent) = traffic.send(burst)?;
+                let mut samples = self.programs.samples()?;
+                samples.retain(|sample| sample.frame >> 48 == u64::from(run));
+                counts.sent += sent.sent + sent.refused;
+                counts.received += samples.len() as u64;
+                (run, samples)
+            }
         };
-        let (run, sent) = traffic.send(burst)?;
-        let mut samples = self.programs.samples()?;
-        samples.retain(|sample| sample.frame >> 48 == u64::from(run));
-        counts.sent += sent.sent + sent.refused;
-        counts.received += samples.len() as u64;
+        let seen = self.programs.counts()?;
+        counts.elsewhere += seen.elsewhere;
+        counts.unstamped += seen.bad;
         Ok((run, samples))
     }
 

@@ -13,6 +13,10 @@ pub struct FrameCounts {
     pub sent: u64,
     /// Measured.
     pub received: u64,
+    /// Came in on another CPU: not measured.
+    pub elsewhere: u64,
+    /// Measured without a stamp: the clock could not be read.
+    pub unstamped: u64,
 }
 
 /// Everything of one stamp.
