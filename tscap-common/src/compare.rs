@@ -10,9 +10,14 @@ pub const ON_CPU: &str = "ON_CPU";
 pub const ACTION: &str = "ACTION";
 /// u32, at most 8: reads besides the one.
 pub const MORE_READS: &str = "MORE_READS";
+/// u32, at most [`MOST_WORK`]: multiplications between the checkpoints, each of
+/// the last one's product.
+pub const MORE_WORK: &str = "MORE_WORK";
 
 /// Reads in one run of a `read_…` program.
 pub const UNROLLED: u32 = 64;
+/// Most multiplications of [`MORE_WORK`].
+pub const MOST_WORK: u32 = 64;
 /// Most samples of a turn.
 pub const MOST_SAMPLES: u32 = 32_768;
 

@@ -16,7 +16,7 @@ use aya_ebpf::helpers::generated::{
 use aya_ebpf::macros::{map, xdp};
 use aya_ebpf::maps::Array;
 use aya_ebpf::programs::XdpContext;
-use tscap_common::compare::{Counts, MOST_SAMPLES, Sample, UNROLLED};
+use tscap_common::compare::{Counts, MOST_SAMPLES, MOST_WORK, Sample, UNROLLED};
 use tscap_common::stream::{LENGTH, MAGIC};
 
 #[map]
@@ -37,6 +37,10 @@ static ACTION: Global<u32> = Global::new(XDP_PASS);
 #[unsafe(no_mangle)]
 static MORE_READS: Global<u32> = Global::new(0);
 
+/// Multiplications besides the reads, for the tests of the method.
+#[unsafe(no_mangle)]
+static MORE_WORK: Global<u32> = Global::new(0);
+
 #[inline(always)]
 fn none() -> u64 {
     0
@@ -56,6 +60,7 @@ fn tai() -> u64 {
 #[inline(always)]
 fn cost(ctx: &XdpContext, read: impl Fn() -> u64) -> u32 {
     let more = MORE_READS.load();
+    let work = MORE_WORK.load();
     let before = ktime();
     let stamp = read();
     let mut others = 0;
@@ -63,6 +68,13 @@ fn cost(ctx: &XdpContext, read: impl Fn() -> u64) -> u32 {
     let mut index = 0;
     while index < 8 && index < more {
         others |= read();
+        index += 1;
+    }
+    // One after the other: each takes the last one's product.
+    let mut product = before;
+    let mut index = 0;
+    while index < MOST_WORK && index < work {
+        product = product.wrapping_mul(product);
         index += 1;
     }
     let after = ktime();
@@ -75,7 +87,7 @@ fn cost(ctx: &XdpContext, read: impl Fn() -> u64) -> u32 {
         counts.elsewhere += 1;
         return action;
     }
-    counts.sink = others;
+    counts.sink = others | product;
     counts.bad += !tsc::is_good(stamp) as u64;
     let at = counts.measured;
     counts.measured += 1;

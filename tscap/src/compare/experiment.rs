@@ -186,6 +186,7 @@ fn prepare(
             Place::Live { .. } => XDP_PASS,
         },
         more_reads,
+        more_work: 0,
     })?;
     let mut stamps = vec![None, Some(StampSource::Ktime)];
     match programs.load_tai() {
@@ -293,25 +294,23 @@ impl Bench {
         burst: Burst,
         counts: &mut FrameCounts,
     ) -> Result<(u16, Vec<Sample>), ExperimentError> {
-        self.programs.reset()?;
-        let (run, samples) = match &mut self.traffic {
+        let taken = match &mut self.traffic {
             None => {
+                self.programs.reset()?;
                 self.wait_for_traffic(burst.frames)?;
                 (0, self.programs.samples()?)
             }
             Some(traffic) => {
-                let (run, sent) = traffic.send(burst)?;
-                let mut samples = self.programs.samples()?;
-                samples.retain(|sample| sample.frame >> 48 == u64::from(run));
-                counts.sent += sent.sent + sent.refused;
-                counts.received += samples.len() as u64;
-                (run, samples)
+                let measured = traffic.measure(&mut self.programs, burst)?;
+                counts.sent += measured.sent;
+                counts.received += measured.samples.len() as u64;
+                (measured.run, measured.samples)
             }
         };
         let seen = self.programs.counts()?;
         counts.elsewhere += seen.elsewhere;
         counts.unstamped += seen.bad;
-        Ok((run, samples))
+        Ok(taken)
     }
 
     fn wait_for_traffic(&self, frames: u64) -> Result<(), ExperimentError> {

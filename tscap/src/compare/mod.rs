@@ -29,8 +29,10 @@ pub use json::FormatError;
 pub use machine::{Ticks, describe};
 pub use pair::Pair;
 pub use plan::Amount;
+pub use programs::{Programs, ProgramsError, Settings};
 pub use schema::Comparison;
-pub use traffic::FAST_BYTES;
+pub use taken::mean;
+pub use traffic::{Burst, FAST_BYTES, Measured, Traffic};
 
 /// A way to stamp; `None` is the floor, no stamp at all.
 pub type Stamp = Option<StampSource>;

@@ -7,7 +7,7 @@ use aya::maps::{Array, MapData, MapError};
 use aya::programs::{ProgramError, TestRun as _, TestRunOptions, Xdp};
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use tscap_common::compare::{
-    ACTION, COUNTS, Counts, MORE_READS, MOST_SAMPLES, ON_CPU, SAMPLES, Sample, UNROLLED,
+    ACTION, COUNTS, Counts, MORE_READS, MORE_WORK, MOST_SAMPLES, ON_CPU, SAMPLES, Sample, UNROLLED,
 };
 
 use super::Stamp;
@@ -56,6 +56,10 @@ pub struct Settings {
     pub action: u32,
     /// Reads besides the one, at most 8.
     pub more_reads: u32,
+    /// Multiplications besides the reads, at most [`MOST_WORK`].
+    ///
+    /// [`MOST_WORK`]: tscap_common::compare::MOST_WORK
+    pub more_work: u32,
 }
 
 /// The programs.
@@ -75,6 +79,7 @@ impl Programs {
             .override_global(ON_CPU, &settings.cpu, true)
             .override_global(ACTION, &settings.action, true)
             .override_global(MORE_READS, &settings.more_reads, true)
+            .override_global(MORE_WORK, &settings.more_work, true)
             .load(OBJECT)?;
         let mut programs = Self {
             samples: take(&mut ebpf, SAMPLES)?,

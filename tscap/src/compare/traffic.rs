@@ -2,6 +2,8 @@
 
 use std::io;
 
+use tscap_common::compare::Sample;
+
 use crate::clock::NsPerCycle;
 use crate::generator::{
     Addresses, Control, DISCARD, Layout, LineRate, NativeSender, Network, Orders, Pacing, Pattern,
@@ -9,6 +11,7 @@ use crate::generator::{
 };
 
 use super::pair::Pair;
+use super::programs::Programs;
 
 /// Frames of the fast traffic: the shortest, 20 µs apart.
 pub const FAST_BYTES: u32 = 64;
@@ -85,6 +88,16 @@ fn paced(period: Option<Period>) -> Pacing {
     Pacing::Paced(period.expect("a period that a clock can pace"))
 }
 
+/// A burst, measured.
+pub struct Measured {
+    /// The run that the frames belong to.
+    pub run: u16,
+    /// Frames sent, also those that the other end refused.
+    pub sent: u64,
+    /// Those that were measured, in the order of the frames.
+    pub samples: Vec<Sample>,
+}
+
 /// Sends into the pair, natively, from the CPU that this thread is pinned to.
 pub struct Traffic {
     sender: Sender,
@@ -114,6 +127,20 @@ impl Traffic {
             sender,
             layout,
             run: 0,
+        })
+    }
+
+    /// Lets the attached one of `programs` see a burst, and takes what it left of
+    /// these frames.
+    pub fn measure(&mut self, programs: &mut Programs, burst: Burst) -> io::Result<Measured> {
+        programs.reset()?;
+        let (run, sent) = self.send(burst)?;
+        let mut samples = programs.samples()?;
+        samples.retain(|sample| sample.frame >> 48 == u64::from(run));
+        Ok(Measured {
+            run,
+            sent: sent.sent + sent.refused,
+            samples,
         })
     }
 
