@@ -1,5 +1,6 @@
 //! What the benches share: their command line, figures over rounds, the machine
-//! they are from, a converter over synthetic rings, live frames, and parts of tables.
+//! they are from, subjects measured in turns, targets, a converter over synthetic
+//! rings, live frames, and parts of tables.
 
 // Every bench compiles this module and uses its own part of it.
 #![allow(dead_code, reason = "each bench uses a part")]
@@ -9,5 +10,7 @@ pub mod converter;
 pub mod header;
 pub mod live;
 pub mod machine;
+pub mod rounds;
 pub mod spread;
 pub mod table;
+pub mod target;

@@ -9,9 +9,9 @@ use serde::Serialize;
 use tscap::generator::{Pacing, Sender, Step};
 
 use crate::common::live::Generator;
+use crate::common::rounds::{self, Subject};
+use crate::common::target::{Bound, Target};
 use crate::link::Link;
-use crate::report::{Bound, Target};
-use crate::rounds::{self, Subject};
 use crate::spread::Spread;
 
 /// Frame length, bytes.

@@ -16,10 +16,10 @@ use tscap_common::gaps::{BUCKETS, values_of};
 use tscap_common::generator::Gaps;
 
 use crate::common::cli::Options;
+use crate::common::rounds::{self, Subject};
+use crate::common::target::{Bound, Target};
 use crate::link::Link;
 use crate::rate;
-use crate::report::{Bound, Target};
-use crate::rounds::{self, Subject};
 use crate::spin::spin;
 use crate::spread::Spread;
 

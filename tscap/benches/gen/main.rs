@@ -11,7 +11,6 @@ mod gaps;
 mod link;
 mod rate;
 mod report;
-mod rounds;
 mod spin;
 mod table;
 

@@ -4,9 +4,9 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use tscap::generator::{Pacing, Rate, Sender, Step};
 
+use crate::common::rounds::{self, Subject};
+use crate::common::target::{Bound, Target};
 use crate::link::Link;
-use crate::report::{Bound, Target};
-use crate::rounds::{self, Subject};
 use crate::spread::Spread;
 
 /// Frame length, bytes.

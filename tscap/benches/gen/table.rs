@@ -1,10 +1,11 @@
 //! The report for people.
 
 use crate::common::table::{absent, heading, machine, row, show, text};
+use crate::common::target::Target;
 use crate::flat_out::FlatOutReport;
 use crate::gaps::{Errors, GapsReport, PeriodReport};
 use crate::rate::RateReport;
-use crate::report::{Bound, Report, Target};
+use crate::report::Report;
 
 /// The whole report, the targets first.
 pub fn render(report: &Report) -> String {
@@ -14,26 +15,11 @@ pub fn render(report: &Report) -> String {
         report.header.machine.cpu
     ));
     lines.extend(heading("targets".into(), "", &["figure"]));
-    lines.extend(report.targets.iter().map(target));
+    lines.extend(report.targets.iter().map(Target::row));
     lines.extend(report.flat_out.iter().flat_map(flat_out));
     lines.extend(report.rate.iter().flat_map(rate));
     lines.extend(report.gaps.iter().flat_map(gaps));
     text(&lines)
-}
-
-fn target(target: &Target) -> String {
-    let (word, bound) = match target.bound {
-        Bound::AtLeast(least) => ("at least", least),
-        Bound::AtMost(most) => ("at most", most),
-    };
-    let verdict = if target.is_met() { "met" } else { "MISSED" };
-    let asserted = if target.asserted {
-        ""
-    } else {
-        ", not asserted"
-    };
-    let row = row(&target.name, &[format!("{:.2}", target.value)]);
-    format!("{row}  {word} {bound}: {verdict}{asserted}")
 }
 
 fn flat_out(report: &FlatOutReport) -> Vec<String> {
