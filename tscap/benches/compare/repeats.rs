@@ -1,0 +1,101 @@
+//! Whether comparisons, one after the other, contradict each other.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+use tscap::clock::StampSource;
+use tscap::compare::Comparison;
+use tscap::compare::schema::{Metric, Outcome};
+
+use crate::common::target::{Bound, Target};
+use crate::support::capture::TSCAP;
+use crate::support::command::run;
+
+/// A comparison takes 15 s.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// The part of the report.
+#[derive(Debug, Serialize)]
+pub struct RepeatsReport {
+    /// `tscap compare --quick` so often.
+    pub repeats: u32,
+    /// How long each took, s.
+    pub seconds: Vec<f64>,
+    /// One for each metric of each stamp.
+    pub verdicts: Vec<Verdicts>,
+}
+
+/// What was said of one metric of one stamp.
+#[derive(Debug, Serialize)]
+pub struct Verdicts {
+    /// The metric.
+    pub metric: Metric,
+    /// The stamp; `None` for the floor.
+    pub source: Option<StampSource>,
+    /// In the order of the repeats.
+    pub outcomes: Vec<Outcome>,
+    /// Cost over that of `ktime`, where there was one.
+    pub ratios: Vec<f64>,
+}
+
+/// Measures.
+pub fn measure(repeats: u32) -> Result<RepeatsReport> {
+    let mut seconds = Vec::new();
+    let mut verdicts: BTreeMap<String, Verdicts> = BTreeMap::new();
+    for repeat in 1..=repeats {
+        eprintln!("repeats: {repeat} of {repeats}");
+        let comparison = compare()?;
+        seconds.push(comparison.seconds);
+        for verdict in comparison.verdicts {
+            let (metric, source) = (verdict.metric, verdict.source);
+            let of_all = verdicts.entry(format!("{source:?} {metric:?}"));
+            let of_all = of_all.or_insert_with(|| Verdicts {
+                metric,
+                source,
+                outcomes: Vec::new(),
+                ratios: Vec::new(),
+            });
+            of_all.outcomes.push(verdict.outcome);
+            of_all.ratios.extend(verdict.ratio);
+        }
+    }
+    Ok(RepeatsReport {
+        repeats,
+        seconds,
+        verdicts: verdicts.into_values().collect(),
+    })
+}
+
+fn compare() -> Result<Comparison> {
+    let mut command = Command::new(TSCAP);
+    let done = run(command.args(["compare", "--quick", "--json"]), LIMIT);
+    ensure!(done.status.success(), "tscap compare: {}", done.stderr);
+    Comparison::from_json(&done.stdout).context("tscap compare --json")
+}
+
+impl Verdicts {
+    /// How often this was the outcome.
+    pub fn count(&self, outcome: Outcome) -> usize {
+        self.outcomes.iter().filter(|it| **it == outcome).count()
+    }
+
+    fn is_flipped(&self) -> bool {
+        self.count(Outcome::Cheaper) > 0 && self.count(Outcome::Dearer) > 0
+    }
+}
+
+impl RepeatsReport {
+    /// What is wanted of it.
+    pub fn targets(&self) -> Vec<Target> {
+        let flipped = self.verdicts.iter().filter(|it| it.is_flipped());
+        vec![Target {
+            name: "verdicts that flipped their sign".into(),
+            value: flipped.count() as f64,
+            bound: Bound::AtMost(0.0),
+            asserted: true,
+        }]
+    }
+}
