@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde::Serialize;
 use tscap::clock::StampSource;
 use tscap::compare::Comparison;
@@ -12,7 +12,7 @@ use tscap::compare::schema::{Metric, Outcome};
 
 use crate::common::target::{Bound, Target};
 use crate::support::capture::TSCAP;
-use crate::support::command::run;
+use crate::support::command::{Done, run};
 
 /// A comparison takes 15 s.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -22,7 +22,9 @@ const LIMIT: Duration = Duration::from_secs(90);
 pub struct RepeatsReport {
     /// `tscap compare --quick` so often.
     pub repeats: u32,
-    /// How long each took, s.
+    /// What those said that failed.
+    pub failed: Vec<String>,
+    /// How long each of the others took, s.
     pub seconds: Vec<f64>,
     /// One for each metric of each stamp.
     pub verdicts: Vec<Verdicts>,
@@ -43,11 +45,18 @@ pub struct Verdicts {
 
 /// Measures.
 pub fn measure(repeats: u32) -> Result<RepeatsReport> {
-    let mut seconds = Vec::new();
+    let (mut failed, mut seconds) = (Vec::new(), Vec::new());
     let mut verdicts: BTreeMap<String, Verdicts> = BTreeMap::new();
     for repeat in 1..=repeats {
         eprintln!("repeats: {repeat} of {repeats}");
-        let comparison = compare()?;
+        let done = compare();
+        if !done.status.success() {
+            eprintln!("repeats: {}", done.stderr);
+            failed.push(done.stderr);
+            continue;
+        }
+        let comparison = Comparison::from_json(&done.stdout);
+        let comparison = comparison.context("tscap compare --json")?;
         seconds.push(comparison.seconds);
         for verdict in comparison.verdicts {
             let (metric, source) = (verdict.metric, verdict.source);
@@ -64,16 +73,15 @@ pub fn measure(repeats: u32) -> Result<RepeatsReport> {
     }
     Ok(RepeatsReport {
         repeats,
+        failed,
         seconds,
         verdicts: verdicts.into_values().collect(),
     })
 }
 
-fn compare() -> Result<Comparison> {
+fn compare() -> Done {
     let mut command = Command::new(TSCAP);
-    let done = run(command.args(["compare", "--quick", "--json"]), LIMIT);
-    ensure!(done.status.success(), "tscap compare: {}", done.stderr);
-    Comparison::from_json(&done.stdout).context("tscap compare --json")
+    run(command.args(["compare", "--quick", "--json"]), LIMIT)
 }
 
 impl Verdicts {
@@ -91,11 +99,15 @@ impl RepeatsReport {
     /// What is wanted of it.
     pub fn targets(&self) -> Vec<Target> {
         let flipped = self.verdicts.iter().filter(|it| it.is_flipped());
-        vec![Target {
-            name: "verdicts that flipped their sign".into(),
-            value: flipped.count() as f64,
+        let target = |name: &str, count: usize| Target {
+            name: name.into(),
+            value: count as f64,
             bound: Bound::AtMost(0.0),
             asserted: true,
-        }]
+        };
+        vec![
+            target("verdicts that flipped their sign", flipped.count()),
+            target("comparisons that failed", self.failed.len()),
+        ]
     }
 }

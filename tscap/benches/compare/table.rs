@@ -88,7 +88,11 @@ fn line(line: &Line) -> String {
 }
 
 fn repeats(report: &RepeatsReport) -> Vec<String> {
-    let title = format!("tscap compare --quick, {} times", report.repeats);
+    let title = format!(
+        "tscap compare --quick, {} times, {} failed",
+        report.repeats,
+        report.failed.len()
+    );
     let columns = OUTCOMES.map(|(_, name)| name);
     let columns = [&["ratio"], &columns[..]].concat();
     let mut lines = heading(title, "against ktime", &columns).to_vec();
