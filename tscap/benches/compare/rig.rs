@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use anyhow::{Context, Result, ensure};
 use tscap::clock::{NsPerCycle, StampSource, measure_tsc_rate};
-use tscap::compare::{Burst, Pair, Programs, Settings, Stamp, Traffic, mean};
+use tscap::compare::{Burst, Pair, Programs, Settings, Stamp, Traffic, trimmed_mean};
 use tscap::sys::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
 use tscap::sys::tsc;
 
@@ -60,7 +60,7 @@ impl Rig {
         load(self.cpu, between, self.rate)
     }
 
-    /// Measured in rounds: mean over `frames` frames of the second checkpoint less
+    /// Measured in rounds: trimmed mean over `frames` frames of the second checkpoint less
     /// the first, ns.
     pub fn subject<'a>(
         &'a self,
@@ -80,7 +80,7 @@ impl Rig {
                 measured.sent
             );
             let costs = measured.samples.iter().map(|it| i64::try_from(it.cost_ns));
-            Ok(mean(&costs.collect::<Result<Vec<_>, _>>()?))
+            Ok(trimmed_mean(&costs.collect::<Result<Vec<_>, _>>()?))
         }))
     }
 }

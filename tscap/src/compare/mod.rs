@@ -31,7 +31,7 @@ pub use pair::Pair;
 pub use plan::Amount;
 pub use programs::{Programs, ProgramsError, Settings};
 pub use schema::Comparison;
-pub use taken::mean;
+pub use taken::trimmed_mean;
 pub use traffic::{Burst, FAST_BYTES, Measured, Traffic};
 
 /// A way to stamp; `None` is the floor, no stamp at all.

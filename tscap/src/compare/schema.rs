@@ -126,7 +126,8 @@ pub struct Subject {
 pub struct FrameCost {
     /// Of all frames of all rounds.
     pub all: Summary,
-    /// Mean of each round.
+    /// Mean of each round without its 1 % least and greatest costs, less that of
+    /// the checkpoint alone.
     pub rounds: Vec<f64>,
     /// For a density plot: bucket's lower end, ns, and share of the frames in it.
     /// What the shares lack of 1 is the outermost frames on either side, which

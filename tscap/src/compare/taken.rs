@@ -81,15 +81,23 @@ impl Taken {
             .map(|(start, end)| &self.costs[start..*end])
     }
 
-    /// The mean cost of each round; NaN of one without frames.
+    /// The trimmed mean of each round.
     pub fn means(&self) -> Vec<f64> {
-        self.rounds().map(mean).collect()
+        self.rounds().map(trimmed_mean).collect()
     }
 }
 
-/// The mean; NaN of nothing.
-pub fn mean(values: &[i64]) -> f64 {
-    values.iter().map(|value| *value as f64).sum::<f64>() / values.len() as f64
+/// Of a hundred values, so many on either side are left out of a round's mean.
+const TRIMMED_PERCENT: usize = 1;
+
+/// The mean without the outermost values, so that a few frames that something
+/// interrupted between their checkpoints don't decide a round; NaN of nothing.
+pub fn trimmed_mean(values: &[i64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    let outermost = sorted.len() * TRIMMED_PERCENT / 100;
+    let kept = &sorted[outermost..sorted.len() - outermost];
+    kept.iter().map(|value| *value as f64).sum::<f64>() / kept.len() as f64
 }
 
 /// The frames of one pattern.
@@ -138,5 +146,19 @@ impl PatternTaken {
                 .push(i64::try_from(error).unwrap_or(i64::MAX));
             self.error_costs.push(cost(to));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_interrupt_does_not_decide_a_round() {
+        let mut values = vec![30; 198];
+        values.extend([30_000, 0]);
+        assert_eq!(trimmed_mean(&values), 30.0);
+        assert_eq!(trimmed_mean(&[10, 20]), 15.0);
+        assert!(trimmed_mean(&[]).is_nan());
     }
 }
