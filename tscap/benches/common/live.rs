@@ -57,13 +57,14 @@ impl Generator {
         let result = result.context("cannot send live frames")?;
         let after = self.port.driver_counters();
         let grown = |name: &str| after[name] - before[name];
-        let handed = grown("tx_xdp_xmit");
+        let taken = grown("tx_xdp_xmit");
+        let handed = taken + grown("tx_xdp_xmit_errors");
         ensure!(
             handed == u64::from(count),
             "{handed} of {count} frames sent"
         );
         Ok(Sent {
-            taken: handed - grown("tx_xdp_xmit_errors"),
+            taken,
             ns_per_frame: result.duration.as_nanos() as f64,
         })
     }

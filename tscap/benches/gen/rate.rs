@@ -55,7 +55,7 @@ pub fn measure(link: &Link, rounds: u32, quick: bool) -> Result<RateReport> {
     let subject = |name, mut sender: Sender| {
         Subject::new(name, move || {
             let (sent, _) = link.send(&mut sender, step, frames)?;
-            let rate = sent.rate().context("no two frames were sent")?;
+            let rate = sent.rate(step.pacing).context("no two frames were sent")?;
             let off = (rate / period.rate() - 1.0).abs();
             Ok((off, sent.late as f64 / frames as f64))
         })

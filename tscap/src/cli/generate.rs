@@ -41,7 +41,8 @@ pub struct GenArgs {
     size: Option<units::Steps>,
 
     /// From the end of a frame to the start of the next on a line of --line-rate:
-    /// byte times (12), or a duration (10us). A sweep: 12,100,1000 or 1us,10us
+    /// byte times (12), or a duration (10us), counted as in the papers, without
+    /// preamble and frame check sequence. A sweep: 12,100,1000 or 1us,10us
     #[arg(long, value_name = "GAP", value_parser = units::gaps)]
     gap: Option<units::Gaps>,
 
@@ -258,16 +259,16 @@ impl GenArgs {
                 None => Ok(vec![Pacing::Paced(period)]),
             }
         };
+        let gaps = self.gap.as_ref().map_or(1, |gaps| gaps.0.len());
+        if sizes.len() > 1 && gaps > 1 {
+            return Err("sweep either --size or --gap, not both".into());
+        }
+        if sizes.len().max(gaps) > MOST_STEPS {
+            return Err(format!("a sweep of more than {MOST_STEPS} steps"));
+        }
         let mut steps = Vec::new();
         for size in sizes.iter().copied() {
             steps.extend(pace(size)?.into_iter().map(|pacing| Step { size, pacing }));
-        }
-        if steps.len() > MOST_STEPS {
-            return Err(format!("a sweep of more than {MOST_STEPS} steps"));
-        }
-        let is_double = sizes.len() > 1 && self.gap.as_ref().is_some_and(|gaps| gaps.0.len() > 1);
-        if is_double {
-            return Err("sweep either --size or --gap, not both".into());
         }
         Ok(steps)
     }
@@ -278,17 +279,19 @@ fn with_gap(line: LineRate, size: u32, gap: units::Gap) -> Result<Pacing, String
         units::Gap::ByteTimes(gap) => byte_times(line, size, gap),
         units::Gap::Ns(gap) => {
             let period = line.period_with_ns(size, gap);
-            possible(line, size, period.ok_or("that gap is too long")?)
+            possible(line, size, period.ok_or(NO_PERIOD)?)
         }
     }
 }
 
 fn byte_times(line: LineRate, size: u32, gap: u64) -> Result<Pacing, String> {
     let period = line.period(size, gap);
-    possible(line, size, period.ok_or("that gap is too long")?)
+    possible(line, size, period.ok_or(NO_PERIOD)?)
 }
 
-/// Refuses what no Ethernet line carries.
+const NO_PERIOD: &str = "frames would come more than one a nanosecond, or 292 years apart";
+
+/// Refuses what leaves less than the least gap between frames.
 fn possible(line: LineRate, size: u32, period: Period) -> Result<Pacing, String> {
     if line.can_carry(size, period) {
         return Ok(Pacing::Paced(period));

@@ -354,7 +354,7 @@ impl Bench {
             .rx_netns
             .within(|| XdpLink::attach(program, rx, XDP_FLAGS_DRV_MODE))?;
         let (_, sent) = sent?;
-        let rate = sent.rate().unwrap_or(0.0);
+        let rate = sent.rate(burst.pacing).unwrap_or(0.0);
         Ok((sent.sent + sent.refused, written, rate))
     }
 

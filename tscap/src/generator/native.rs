@@ -14,6 +14,7 @@ use super::sender::{Orders, Sent};
 use super::{Pacing, Period};
 use crate::clock::{MonoNs, NsPerCycle};
 use crate::sys::ethtool::{self, EthtoolError};
+use crate::sys::netdev::{self, NetdevError};
 use crate::xdp::{Generator, GeneratorProgram, GeneratorState, LoadError, TscError};
 
 /// Frames that the kernel makes and sends in one go when flat out: several
@@ -53,6 +54,9 @@ pub enum NativeError {
     /// The interface's counters could not be read.
     #[error("cannot tell how many frames the interface took")]
     Counters(#[from] EthtoolError),
+    /// The interface could not be looked up again.
+    #[error(transparent)]
+    LookUp(#[from] NetdevError),
     /// The TSC could not be looked at again.
     #[error(transparent)]
     Tsc(#[from] TscError),
@@ -97,6 +101,7 @@ impl NativeControl {
 /// Sends native frames.
 pub struct NativeSender {
     interface: String,
+    ifindex: u32,
     generator: Generator,
     control: Arc<NativeControl>,
 }
@@ -122,6 +127,7 @@ impl NativeSender {
             })?;
         Ok(Self {
             interface: name.into(),
+            ifindex,
             generator,
             control: Arc::new(NativeControl(Mutex::new(state))),
         })
@@ -161,11 +167,9 @@ impl NativeSender {
                 .unwrap_or_else(|_| Box::new([0; BUCKETS])),
         };
         let result = if sending.failed > 0 {
-            Err(NativeError::Gone {
-                name: self.interface.clone(),
-            })
+            Err(self.gone())
         } else {
-            run.and(taken.map(drop).map_err(NativeError::from))
+            run.and(taken.map(drop))
                 .and(moved.map(drop).map_err(NativeError::from))
         };
         (sent, result)
@@ -235,18 +239,25 @@ impl NativeSender {
         self.generator.run(GeneratorProgram::Paced, frame, 1, 1)
     }
 
-    /// Frames that XDP has given to the driver and that it has taken, so far.
-    fn taken(&self) -> Result<u64, EthtoolError> {
-        let counters = ethtool::statistics(&self.interface)?;
-        let sum = |ending: &str| -> u64 {
-            let of_queues = counters.iter().filter(|(name, _)| {
-                let queue = name.strip_prefix("tx_queue_");
-                let queue = queue.map(|name| name.trim_start_matches(|c: char| c.is_ascii_digit()));
-                queue == Some(ending)
-            });
-            of_queues.map(|(_, count)| count).sum()
-        };
-        Ok(sum("_xdp_xmit").saturating_sub(sum("_xdp_xmit_errors")))
+    /// Frames that the driver has taken from XDP so far; those that it refused are
+    /// a counter of their own (`veth_xdp_xmit`, drivers/net/veth.c).
+    fn taken(&self) -> Result<u64, NativeError> {
+        // It may have been renamed.
+        let link = netdev::by_index(self.ifindex)?;
+        let link = link.ok_or_else(|| self.gone())?;
+        let counters = ethtool::statistics(&link.name)?;
+        let of_queues = counters.iter().filter(|(name, _)| {
+            let queue = name.strip_prefix("tx_queue_");
+            let queue = queue.map(|name| name.trim_start_matches(|c: char| c.is_ascii_digit()));
+            queue == Some("_xdp_xmit")
+        });
+        Ok(of_queues.map(|(_, count)| count).sum())
+    }
+
+    fn gone(&self) -> NativeError {
+        NativeError::Gone {
+            name: self.interface.clone(),
+        }
     }
 }
 

@@ -52,11 +52,18 @@ impl Sent {
         }
     }
 
-    /// Frames a second from the first to the last.
-    pub fn rate(&self) -> Option<f64> {
+    /// Frames a second that the interface took, from the first to the last; flat
+    /// out to the first of the last bulk, whose time is all that is known.
+    pub fn rate(&self, pacing: Pacing) -> Option<f64> {
         let [first, last] = self.between?;
         let ns = last.0.checked_sub(first.0).filter(|ns| *ns > 0)?;
-        Some((self.sent + self.refused).checked_sub(1)? as f64 * 1e9 / ns as f64)
+        let given = self.sent + self.refused;
+        let gaps = match pacing {
+            Pacing::Paced(_) => given.checked_sub(1)?,
+            Pacing::FlatOut => given.checked_sub(1)? / BULK * BULK,
+        };
+        let taken = self.sent as f64 / given as f64;
+        Some(gaps as f64 * taken * 1e9 / ns as f64)
     }
 }
 
@@ -161,5 +168,34 @@ impl Control {
                 Ok(())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tscap_common::gaps::BUCKETS;
+
+    use super::*;
+    use crate::generator::LineRate;
+
+    #[test]
+    fn the_rate_is_that_of_the_time_known() {
+        let sent = |sent, refused, ns: u64| Sent {
+            sent,
+            refused,
+            late: 0,
+            between: Some([MonoNs(1_000), MonoNs(1_000 + ns)]),
+            tsc_moved_ns: 0,
+            gaps: Box::new([0; BUCKETS]),
+        };
+        let paced = Pacing::Paced(LineRate::GIGABIT.period(64, 12).unwrap());
+        assert_eq!(sent(11, 0, 1_000).rate(paced), Some(1e7));
+        // A bulk and one: what is known is the time of the first bulk.
+        assert_eq!(sent(17, 0, 1_600).rate(Pacing::FlatOut), Some(1e7));
+        assert_eq!(sent(32, 0, 1_600).rate(Pacing::FlatOut), Some(1e7));
+        assert_eq!(sent(33, 0, 3_200).rate(Pacing::FlatOut), Some(1e7));
+        // What was refused is no rate.
+        assert_eq!(sent(0, 11, 1_000).rate(paced), Some(0.0));
+        assert_eq!(sent(1, 0, 0).rate(paced), None);
     }
 }

@@ -13,6 +13,8 @@ use crate::sys::{affinity, tsc};
 
 /// Runs of it that one calibration takes, 64 brackets each.
 const RUNS: u32 = 20;
+/// Calibrations that must fail before the counter is called unstable.
+const ATTEMPTS: u32 = 3;
 /// TSC readings around CLOCK_MONOTONIC before each run.
 const USER_BRACKETS: u32 = 20;
 /// Shortest frame that `BPF_PROG_TEST_RUN` takes.
@@ -39,7 +41,13 @@ pub(crate) fn calibrate(
 ) -> Result<TscOffset, TscError> {
     let back = affinity::allowed_cpus().map_err(|source| TscError::Pin { cpu, source })?;
     affinity::pin_to(cpu).map_err(|source| TscError::Pin { cpu, source })?;
-    let offset = calibrate_here(ebpf, cpu, rate);
+    let mut offset = calibrate_here(ebpf, cpu, rate);
+    for _ in 1..ATTEMPTS {
+        // The event may have paused meanwhile, for one that somebody else opened.
+        if matches!(offset, Err(TscError::Unstable { .. })) {
+            offset = calibrate_here(ebpf, cpu, rate);
+        }
+    }
     affinity::allow(&back).map_err(|source| TscError::Pin { cpu, source })?;
     offset
 }

@@ -61,7 +61,7 @@ impl LiveSender {
         });
         let after = self.port.driver_counters();
         let grown = |name: &str| after[name] - before[name];
-        let handed = grown("tx_xdp_xmit");
-        (handed, handed - grown("tx_xdp_xmit_errors"))
+        let taken = grown("tx_xdp_xmit");
+        (taken + grown("tx_xdp_xmit_errors"), taken)
     }
 }

@@ -124,6 +124,7 @@ fn bad_arguments_are_named() {
         ("-i a --rate 2G", "over one frame a nanosecond"),
         ("-i a --rate 0", "no frame is ever sent"),
         ("-i a --gap 1000years", "too long"),
+        ("-i a --gap 500years", "292 years apart"),
         (
             "-i a --flat-out --size 64,128",
             "a sweep needs --count or --duration",
@@ -135,6 +136,10 @@ fn bad_arguments_are_named() {
         (
             "-i a --gap 12 --size 64-20000/1 -c 1",
             "more than 10000 steps",
+        ),
+        (
+            "-i a --gap 12 --line-rate 1000G",
+            "more than one a nanosecond",
         ),
         ("-i a --read f", "--read"),
         ("--read f -c 1", "--count"),

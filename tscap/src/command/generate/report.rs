@@ -55,7 +55,7 @@ pub(super) struct StepReport {
     pub seconds: f64,
     /// Frames a second, as asked for; null flat out.
     pub rate_asked: Option<f64>,
-    /// Frames a second that were really given to the interface.
+    /// Frames a second that the interface really took.
     pub rate: Option<f64>,
     /// Farthest that the TSC stamps may be off besides their bound.
     pub tsc_moved_ns: u64,
@@ -90,7 +90,7 @@ impl StepReport {
             late: sent.late,
             seconds: ns as f64 / 1e9,
             rate_asked: period.map(|period| period.rate()),
-            rate: sent.rate(),
+            rate: sent.rate(step.pacing),
             tsc_moved_ns: sent.tsc_moved_ns,
             gaps: sent.gap_report(step.pacing),
         }
@@ -139,6 +139,12 @@ pub(super) fn step(console: &mut Console, step: &StepReport) {
             decimal(rate)
         ));
     }
+    if step.refused > 0 {
+        console.warning(&format!(
+            "{} frames were not taken by the interface: its queue was full, or it went down",
+            grouped(step.refused)
+        ));
+    }
     if step.tsc_moved_ns > 0 {
         console.warning(&format!(
             "the frames' TSC stamps may be off by {}: the perf event that counts it has paused, \
@@ -180,13 +186,6 @@ fn one_line(step: &StepReport) -> String {
             step.seconds,
             decimal(rate),
             bits / 1e6
-        );
-    }
-    if step.refused > 0 {
-        let _ = write!(
-            line,
-            "; {} more the interface did not take",
-            grouped(step.refused)
         );
     }
     line

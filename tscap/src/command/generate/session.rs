@@ -20,6 +20,8 @@ use crate::sys::{affinity, wake};
 const WAKE_EACH: Duration = Duration::from_millis(5);
 /// How often it is looked whether the interface is still there.
 const LOOK_FOR_FAILURE_EACH: Duration = Duration::from_millis(100);
+/// A paced step that falls behind is ended so long after its time.
+const GRACE: Duration = Duration::from_millis(100);
 /// How often it is looked whether a sender has begun.
 const LOOK_EACH: Duration = Duration::from_millis(1);
 
@@ -66,10 +68,11 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
             frames: step.frames(plan.count, plan.duration.map(whole_ns)),
             cpu,
         };
-        let limit = match step.pacing {
-            Pacing::FlatOut => plan.duration,
-            Pacing::Paced(_) => None,
-        };
+        let limit = plan.duration.map(|duration| match step.pacing {
+            Pacing::FlatOut => duration,
+            // Frames that were pushed back may still come.
+            Pacing::Paced(_) => duration + GRACE,
+        });
         let watch = Watch {
             place: (index + 1, all),
             limit,

@@ -9,6 +9,8 @@ const GSTATS: u32 = 0x1d;
 const GSSET_INFO: u32 = 0x37;
 /// `ETH_SS_STATS`: the set of strings that names the counters.
 const SS_STATS: u32 = 1;
+/// Counters that may come to be between two questions.
+const MOST_MORE: usize = 1 << 16;
 /// `ETH_GSTRING_LEN`, bytes.
 const STRING: usize = 32;
 
@@ -26,10 +28,10 @@ pub fn statistics(name: &str) -> Result<Vec<(String, u64)>, EthtoolError> {
         return Ok(Vec::new());
     }
 
-    // Both answers repeat the count: a driver that has more by now writes no
-    // more than was asked for (`ethtool_get_strings`, net/ethtool/ioctl.c, asks
-    // again and allocates by its own count, so a counter more is left room for).
-    let room = count + 64;
+    // The kernel answers with as many as there are by then (`ethtool_get_strings`,
+    // `ethtool_get_stats`, net/ethtool/ioctl.c), which changes with the number of
+    // queues: there is room for more than the drivers' greatest numbers of them.
+    let room = count + MOST_MORE;
     let mut strings = vec![0; 3 + room * STRING / 4];
     strings[..3].copy_from_slice(&[GSTRINGS, SS_STATS, count as u32]);
     // SAFETY: command, set, count and a string for each counter, with room.
