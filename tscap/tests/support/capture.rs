@@ -15,6 +15,7 @@ use super::lines::Lines;
 use super::netns::Netns;
 use super::old_kernel;
 use super::port::Port;
+use super::process::interruptible;
 
 /// The program under test.
 pub const TSCAP: &str = env!("CARGO_BIN_EXE_tscap");
@@ -110,6 +111,7 @@ impl Plan<'_> {
         }
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         command.stdout(self.stdout.unwrap_or_else(Stdio::piped));
+        interruptible(&mut command);
         if let Some(kernel) = self.kernel {
             old_kernel::lacking(&mut command, kernel);
         }

@@ -1,9 +1,14 @@
-//! CPUs, and what /proc tells about a process.
+//! CPUs, signals, and what /proc tells about a process.
+
+#![allow(unsafe_code, reason = "what a child does before it executes")]
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 use std::thread;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::Pid;
 
 /// CPUs that this process may run on.
@@ -33,6 +38,19 @@ pub fn pin(cpu: usize) {
     let mut set = CpuSet::new();
     set.set(cpu).expect("a CPU number");
     sched_setaffinity(Pid::from_raw(0), &set).unwrap_or_else(|e| panic!("pin to CPU {cpu}: {e}"));
+}
+
+/// Gives a child SIGINT as a terminal does: what a shell without job control
+/// starts in the background ignores it, and so do its children until they
+/// catch it.
+pub fn interruptible(command: &mut Command) {
+    // SAFETY: the child makes one system call, which is safe after a fork.
+    unsafe {
+        command.pre_exec(|| {
+            signal(Signal::SIGINT, SigHandler::SigDfl)?;
+            Ok(())
+        });
+    }
 }
 
 /// Memory of a process that is resident now, bytes (`VmRSS`).
