@@ -72,7 +72,11 @@ fn what_is_no_comparison_is_refused() {
     fs::write(&file, b"\xff\xfe").unwrap();
     assert!(failure(&file, None).contains("UTF-8"));
     fs::remove_file(&file).unwrap();
-    assert!(failure(&file, None).contains("No such file"));
+    let said = failure(&file, None);
+    assert!(
+        said.contains("No such file") && said.contains("hint: "),
+        "{said}"
+    );
 }
 
 #[test]
@@ -81,7 +85,10 @@ fn a_page_that_can_not_be_written_is_said() {
     let nowhere = folder.path().join("none/out.html");
     let said = failure(&recorded(), Some(&nowhere));
     let start = format!("tscap: cannot write {}: No such file", nowhere.display());
-    assert!(said.starts_with(&start), "{said}");
+    assert!(
+        said.starts_with(&start) && said.contains("hint: "),
+        "{said}"
+    );
     let said = failure(&recorded(), Some(folder.path()));
     assert!(said.contains("directory"), "{said}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -1,13 +1,13 @@
 //! `tscap compare`.
 
 use std::env;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use serde::Serialize;
+use tokio::sync::mpsc::unbounded_channel;
 
 use super::capture::prepare;
 use super::console::Console;
@@ -18,14 +18,22 @@ use super::{Exit, Failure, Hint, interfaces};
 use crate::cli::{ComparePlan, Verbosity};
 use crate::clock::{HostClocks, Reference as _, StampSource};
 use crate::compare::{
-    Amount, Circumstances, Comparison, ExperimentError, FAST_BYTES, Pair, Place, Results, Ticks,
-    Watcher, assemble, describe, run as measure,
+    Amount, Circumstances, Comparison, ExperimentError, FAST_BYTES, Pair, Place, Results, Stop,
+    Ticks, assemble, describe, run as measure,
 };
 use crate::report::text;
+use crate::sys::affinity;
 use crate::sys::kernel_files::KernelFiles;
 
 /// Version of the JSON objects besides the comparison's own.
 const VERSION: u32 = 1;
+
+/// How far it is.
+#[derive(Serialize)]
+struct Progress {
+    rounds: u32,
+    of: u32,
+}
 
 /// Compares.
 pub(super) fn run(plan: &ComparePlan) -> Result<Exit, Failure> {
@@ -33,10 +41,9 @@ pub(super) fn run(plan: &ComparePlan) -> Result<Exit, Failure> {
         check_writable(path)?;
     }
     let runtime = super::capture::runtime()?;
-    let comparison = runtime.block_on(session(plan))?;
-    if let Some(path) = &plan.report {
-        write_page(&comparison, path)?;
-    }
+    let Some((comparison, exit)) = runtime.block_on(session(plan))? else {
+        return Ok(Exit::Aborted);
+    };
     if plan.json {
         let json = serde_json::to_string(&comparison);
         let json = json.trying("cannot write the comparison as JSON")?;
@@ -44,7 +51,10 @@ pub(super) fn run(plan: &ComparePlan) -> Result<Exit, Failure> {
     } else {
         print(&text(&comparison))?;
     }
-    Ok(Exit::Success)
+    if let Some(path) = &plan.report {
+        write_page(&comparison, path)?;
+    }
+    Ok(exit)
 }
 
 /// Better to fail now than after minutes of measuring.
@@ -63,11 +73,17 @@ fn check_writable(path: &Path) -> Result<(), Failure> {
         .map_err(|failure| failure.hint("give --report a file in a folder that you may write to"))
 }
 
-async fn session(plan: &ComparePlan) -> Result<Comparison, Failure> {
+/// `None` if a second signal ended it at once.
+async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failure> {
     let mut signals = Signals::new().trying("cannot catch signals")?;
-    let console = Console::new(false, true, Verbosity::Normal);
+    // On a terminal a progress bar says more.
+    let json = plan.json && !io::stderr().is_terminal();
+    let console = Console::new(json, false, Verbosity::Normal);
     let mut console = console.trying("cannot start a thread")?;
-    prepare::check_privileges()?;
+    match plan.interface {
+        Some(_) => prepare::check_privileges()?,
+        None => prepare::check_privileges_to_make_namespaces()?,
+    }
     prepare::check_kernel()?;
     let files = KernelFiles::live();
     let cpu = super::choose_cpu(plan.cpu, "measure on")?;
@@ -77,8 +93,10 @@ async fn session(plan: &ComparePlan) -> Result<Comparison, Failure> {
         Place::Live { link, .. } => (link.name.clone(), None),
     };
     console.say(&format!(
-        "ready: comparing on {interface}, CPU {cpu}, {} rounds, about {}",
+        "ready: comparing on {interface}, CPU {cpu}, {} rounds, {} {}",
         plan.amount.rounds,
+        // There it takes as long as the frames do.
+        frame_bytes.map_or("at least", |_| "about"),
         humantime::format_duration(Duration::from_secs(
             plan.amount.seconds(frame_bytes.is_some())
         ))
@@ -86,21 +104,33 @@ async fn session(plan: &ComparePlan) -> Result<Comparison, Failure> {
     let started_ns = HostClocks::new(StampSource::Ktime).read().real[0].0;
     let before = Ticks::read(&files);
     let start = Instant::now();
-    let results = rounds(place, &plan.amount, cpu, &mut signals, &mut console).await?;
+    let cpus = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
+    let measured = rounds(place, &plan.amount, cpu, &mut signals, &mut console).await?;
+    let Some(results) = measured else {
+        console.error("aborted: nothing is reported");
+        return Ok(None);
+    };
+    let exit = match results.ended_by {
+        None | Some(ExperimentError::Stopped) => Exit::Success,
+        Some(_) => Exit::Fault,
+    };
     let stolen = before.zip(Ticks::read(&files));
     let stolen = stolen.map_or(0.0, |(before, after)| after.steal_percent(before));
     let about = Circumstances {
-        command: env::args().collect(),
+        command: env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
         started_ns,
         seconds: start.elapsed().as_secs_f64(),
-        rounds: plan.amount.rounds,
         frames: plan.amount.frames,
         frame_bytes,
         cpu,
+        cpus: cpus.len(),
         machine: describe(&files, cpu, &interface, stolen),
     };
-    assemble(results, about)
-        .ok_or_else(|| Failure::new("ended before the first round was over: nothing was measured"))
+    let comparison = assemble(results, about);
+    let comparison = comparison.ok_or_else(|| Failure::new("nothing was measured"))?;
+    Ok(Some((comparison, exit)))
 }
 
 fn place(plan: &ComparePlan) -> Result<Place, Failure> {
@@ -128,38 +158,29 @@ fn place(plan: &ComparePlan) -> Result<Place, Failure> {
     })
 }
 
-/// Tells this thread of each round, and ends after the one under way when told to.
-struct Reporter {
-    done: UnboundedSender<u32>,
-    stop: Arc<AtomicBool>,
-}
-
-impl Watcher for Reporter {
-    fn round(&mut self, round: u32) -> bool {
-        // Nobody may be listening any more.
-        let _ = self.done.send(round);
-        !self.stop.load(Ordering::Relaxed)
-    }
-}
-
+/// `None` if a second signal came.
 async fn rounds(
     place: Place,
     amount: &Amount,
     cpu: u32,
     signals: &mut Signals,
     console: &mut Console,
-) -> Result<Results, Failure> {
+) -> Result<Option<Results>, Failure> {
     let (done, mut rounds) = unbounded_channel();
-    let stop = Arc::new(AtomicBool::new(false));
-    let mut reporter = Reporter {
-        done,
-        stop: Arc::clone(&stop),
-    };
+    let stop = Arc::new(Stop::default());
     let (start, amount) = (Instant::now(), *amount);
     let estimate = amount.seconds(matches!(place, Place::Own { .. })) as f64;
     let measuring = std::thread::Builder::new().name("tscap-compare".into());
     let measuring = measuring
-        .spawn(move || measure(place, &amount, cpu, 0, &mut reporter))
+        .spawn({
+            let stop = Arc::clone(&stop);
+            move || {
+                measure(place, &amount, cpu, 0, stop, |round| {
+                    // Nobody may be listening any more.
+                    let _ = done.send(round);
+                })
+            }
+        })
         .trying("cannot start the measuring thread")?;
     loop {
         tokio::select! {
@@ -169,23 +190,30 @@ async fn rounds(
                     let spent = start.elapsed().as_secs_f64();
                     // The first rounds tell more than the estimate.
                     let left = (spent / share - spent).max(estimate * share - spent).max(0.0);
-                    console.progress(VERSION, (), || bar(share, left));
+                    let progress = Progress { rounds: round, of: amount.rounds };
+                    console.progress(VERSION, progress, || bar(share, left));
                 }
                 None => break,
             },
             () = signals.next() => {
-                console.note("ending after this round");
-                stop.store(true, Ordering::Relaxed);
+                if !stop.ask() {
+                    stop.kill_child();
+                    return Ok(None);
+                }
+                console.note("ending: the round under way is left out; once more to abort");
             }
         }
     }
-    measuring
+    let measured = measuring
         .join()
-        .map_err(|_| Failure::new("the measuring thread panicked: please report this"))?
-        .map_err(refusal)
+        .map_err(|_| Failure::new("the measuring thread panicked: please report this"))?;
+    measured.map(Some).map_err(refusal)
 }
 
 fn refusal(error: ExperimentError) -> Failure {
+    if matches!(error, ExperimentError::Stopped) {
+        return Failure::new("ended before the first round was over: nothing was measured");
+    }
     let hint = match &error {
         ExperimentError::Native { .. } => {
             "in generic mode frames are aggregates, and their cost is another's: take an interface \

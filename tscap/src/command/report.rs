@@ -21,12 +21,15 @@ pub(super) fn run(plan: &ReportPlan) -> Result<Exit, Failure> {
 
 /// Writes a comparison's page, whole or not at all.
 pub(super) fn write_page(comparison: &Comparison, path: &Path) -> Result<(), Failure> {
-    write_whole(path, &page(comparison)).trying(format!("cannot write {}", path.display()))
+    write_whole(path, &page(comparison))
+        .trying(format!("cannot write {}", path.display()))
+        .map_err(|failure| failure.hint("give a file in a folder that you may write to"))
 }
 
 fn read(path: &Path) -> Result<Comparison, Failure> {
     let name = path.display();
-    let json = fs::read_to_string(path).trying(format!("cannot read {name}"))?;
-    let comparison = Comparison::from_json(&json).trying(format!("cannot read {name}"));
+    let what = || format!("cannot read {name}");
+    let json = fs::read_to_string(path).trying(what());
+    let comparison = json.and_then(|json| Comparison::from_json(&json).trying(what()));
     comparison.map_err(|failure| failure.hint("give a file that `tscap compare --json` wrote"))
 }

@@ -1,6 +1,6 @@
 //! From what was measured to what is said.
 
-use super::experiment::{PATTERNS, Results};
+use super::experiment::{ExperimentError, PATTERNS, Results, causes};
 use super::schema::{
     Checkpoint, Comparison, FrameCost, Machine, Method, Metric, Outcome, Precision, Subject,
     VERSION, Verdict,
@@ -26,14 +26,14 @@ pub struct Circumstances {
     pub started_ns: u64,
     /// How long it took, s.
     pub seconds: f64,
-    /// Rounds that were meant to be.
-    pub rounds: u32,
     /// Frames of each stamp in each of them.
     pub frames: u32,
     /// Length of these; `None` for live traffic.
     pub frame_bytes: Option<u32>,
     /// The CPU.
     pub cpu: u32,
+    /// CPUs that all of it may run on.
+    pub cpus: usize,
     /// Where.
     pub machine: Machine,
 }
@@ -50,8 +50,8 @@ pub fn assemble(results: Results, about: Circumstances) -> Option<Comparison> {
         .map(|taken| subject(taken, &own, &own_means))
         .collect();
     let verdicts = verdicts(&subjects);
-    let partial = results.rounds < about.rounds;
-    let mut warnings = noise(&about, &verdicts, partial);
+    let mut warnings = results.ended_by.iter().map(early_end).collect::<Vec<_>>();
+    warnings.extend(noise(&about, &verdicts));
     warnings.extend(results.warnings);
     warnings.extend(losses(&results.taken));
     warnings.extend(subjects.iter().filter_map(disagreement));
@@ -67,7 +67,7 @@ pub fn assemble(results: Results, about: Circumstances) -> Option<Comparison> {
         tscap: env!("CARGO_PKG_VERSION").into(),
         started_ns: about.started_ns,
         seconds: about.seconds,
-        partial,
+        partial: results.ended_by.is_some(),
         machine: about.machine,
         method: Method {
             rounds: results.rounds,
@@ -132,7 +132,7 @@ fn frame_cost(taken: &Taken, own: &Summary, own_means: &[f64]) -> Option<FrameCo
     let density = Density::of(&costs);
     let rounds = taken.means().into_iter().zip(own_means);
     Some(FrameCost {
-        all: Summary::of(costs.iter().copied())?,
+        all: summary_less(&costs, own)?,
         rounds: rounds.map(|(cost, own)| cost - own).collect(),
         histogram: density.buckets,
         bucket_ns: density.width,
@@ -162,6 +162,14 @@ fn less(costs: &[i64], own: &Summary) -> Vec<i64> {
     costs.iter().map(|cost| cost - own).collect()
 }
 
+/// Of costs with the checkpoints' subtracted in whole ns; from the mean it is
+/// subtracted as it is.
+fn summary_less(costs: &[i64], own: &Summary) -> Option<Summary> {
+    let mut summary = Summary::of(costs.iter().copied())?;
+    summary.mean += own.mean.round() - own.mean;
+    Some(summary)
+}
+
 fn precision(
     name: &str,
     source: Option<StampSource>,
@@ -175,7 +183,7 @@ fn precision(
         sent: counts.sent,
         received: counts.received,
         lost: counts.sent.saturating_sub(counts.received),
-        cost_ns: Summary::of(less(&taken.costs, own)),
+        cost_ns: summary_less(&less(&taken.costs, own), own),
         delay_ns: Summary::of(taken.delays.iter().copied()),
         interval_error_ns: Summary::of(taken.interval_errors.iter().copied()),
         intervals_from: match source {
@@ -211,12 +219,17 @@ fn verdicts(subjects: &[Subject]) -> Vec<Verdict> {
     of_all.flatten().collect()
 }
 
-/// What makes all figures doubtful comes first.
-fn noise(about: &Circumstances, verdicts: &[Verdict], partial: bool) -> Vec<String> {
-    let mut noise = Vec::new();
-    if partial {
-        noise.push("ended before its last round: these are partial results".into());
+fn early_end(error: &ExperimentError) -> String {
+    let partial = "ended before all was measured: these are partial results";
+    match error {
+        ExperimentError::Stopped => partial.into(),
+        error => format!("{partial}: {}", causes(error)),
     }
+}
+
+/// What makes all figures doubtful comes first.
+fn noise(about: &Circumstances, verdicts: &[Verdict]) -> Vec<String> {
+    let mut noise = Vec::new();
     let steal = about.machine.steal_percent;
     if steal > MOST_STEAL_PERCENT {
         noise.push(format!(
@@ -233,7 +246,7 @@ fn noise(about: &Circumstances, verdicts: &[Verdict], partial: bool) -> Vec<Stri
             verdicts.len()
         )),
     }
-    if about.machine.cpus == 1 {
+    if about.cpus == 1 {
         noise.push("one CPU only: sender, receiver and everything else share it".into());
     }
     noise
@@ -267,6 +280,14 @@ fn losses(taken: &[Taken]) -> Vec<String> {
                 "{}: on {} frames the clock could not be read",
                 name(taken),
                 taken.fast.unstamped
+            ));
+        }
+        let moved: u32 = taken.patterns.iter().map(|pattern| pattern.moved).sum();
+        if moved > 0 {
+            losses.push(format!(
+                "{}: somebody opened a perf event during {moved} bursts, and the sender's TSC \
+                 moved: their delays and intervals are left out",
+                name(taken)
             ));
         }
         if taken.rates_with_loss > 0 {
@@ -312,15 +333,33 @@ mod tests {
             unstamped: 1,
         };
         taken.rates_with_loss = 4;
+        taken.patterns[0].moved = 2;
         let said = losses(&[taken]).join("\n");
         for part in [
             "tsc: 3 frames were not",
             "2 frames came in on other",
             "on 1 frames",
             "in 4 rounds",
+            "during 2 bursts",
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }
+    }
+
+    #[test]
+    fn the_mean_is_less_by_the_exact_one() {
+        let own = Summary::of([20, 21, 20]).unwrap();
+        let summary = summary_less(&less(&[50, 50, 51], &own), &own).unwrap();
+        assert!((summary.mean - 30.0).abs() < 1e-9, "{summary:?}");
+        assert_eq!((summary.min, summary.max), (30, 31));
+    }
+
+    #[test]
+    fn an_early_end_is_explained() {
+        assert!(early_end(&ExperimentError::Stopped).ends_with("partial results"));
+        let source = std::io::Error::from_raw_os_error(libc::ENODEV);
+        let said = early_end(&ExperimentError::Step(source));
+        assert!(said.contains("partial results: No such device"), "{said}");
     }
 
     #[test]

@@ -3,17 +3,19 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tscap_common::compare::{MOST_SAMPLES, Sample};
+use tscap_common::compare::MOST_SAMPLES;
 
 use super::capturing::Capturing;
 use super::clocks::Clocks;
 use super::pair::Pair;
 use super::plan::Amount;
 use super::programs::{Programs, ProgramsError, Settings};
+use super::stop::Stop;
 use super::taken::{FrameCounts, Taken};
-use super::traffic::{Burst, Traffic};
+use super::traffic::{Burst, Measured, Traffic};
 use super::whole::{Whole, WholeError};
 use super::{Stamp, schema};
 use crate::clock::{NsPerCycle, StampSource, measure_tsc_rate};
@@ -27,10 +29,11 @@ pub const PATTERNS: [(&str, Pattern); 2] = [("voip", Pattern::Voip), ("hd", Patt
 /// `enum xdp_action`.
 const XDP_DROP: u32 = 1;
 const XDP_PASS: u32 = 2;
-/// Frames in the search for the highest rate: some tenths of a second.
+/// Frames in the search for the highest rate: some tenths of a second, and 27 times
+/// what a ring of the captures holds.
 const RATE_FRAMES: u64 = 300_000;
-/// Frames at one point of a loss curve.
-const LOSS_FRAMES: u64 = 20_000;
+/// Frames at one point of a loss curve: 5 times what such a ring holds.
+pub(super) const LOSS_FRAMES: u64 = 60_000;
 /// Each step of the search for the highest rate goes down by this factor.
 const RATE_STEP: f64 = 0.85;
 /// Steps of that search.
@@ -78,6 +81,9 @@ pub enum ExperimentError {
         /// How long was waited.
         timeout: Duration,
     },
+    /// It was told to end.
+    #[error("told to end")]
+    Stopped,
     /// None of the frames sent was measured.
     #[error("none of the frames sent came in on the CPU that they were sent from")]
     AllLost,
@@ -92,18 +98,14 @@ pub enum ExperimentError {
     Step(#[from] io::Error),
 }
 
-/// Told after every round, and asked whether to stop.
-pub trait Watcher {
-    /// So many rounds are over; false ends the experiment.
-    fn round(&mut self, rounds: u32) -> bool;
-}
-
 /// What the rounds gave.
 pub struct Results {
     /// One for each stamp, the floor first.
     pub taken: Vec<Taken>,
     /// Rounds that were whole.
     pub rounds: u32,
+    /// Why it ended before all was measured.
+    pub ended_by: Option<ExperimentError>,
     /// What a reader must know.
     pub warnings: Vec<String>,
 }
@@ -117,51 +119,35 @@ struct Bench {
     whole: Vec<Whole>,
     rate: Option<NsPerCycle>,
     cpu: u32,
+    stop: Arc<Stop>,
 }
 
-/// Does it all, in this thread, which it pins and moves into another namespace.
+/// Does it all, in this thread, which it pins and moves into another namespace; says
+/// how many rounds are over after each. What ends it after the first round leaves
+/// what was whole by then.
 pub fn run(
     place: Place,
     amount: &Amount,
     cpu: u32,
     more_reads: u32,
-    watcher: &mut dyn Watcher,
+    stop: Arc<Stop>,
+    mut tell: impl FnMut(u32),
 ) -> Result<Results, ExperimentError> {
     affinity::pin_to(cpu)?;
     let mut warnings = Vec::new();
-    let (mut bench, stamps) = prepare(place, cpu, more_reads, &mut warnings)?;
-    let mut taken: Vec<_> = stamps.iter().copied().map(Taken::new).collect();
-    let mut rounds = 0;
-    for round in 1..=amount.rounds {
-        // Spread evenly over all rounds.
-        let is_one_of =
-            |some: u32| (round * some) / amount.rounds > ((round - 1) * some) / amount.rounds;
-        for index in order(stamps.len(), round) {
-            bench.turn(
-                &mut taken[index],
-                index,
-                amount,
-                is_one_of(amount.pattern_rounds),
-            )?;
-            if is_one_of(amount.rate_rounds) {
-                bench.find_rate(&mut taken[index])?;
-            }
-        }
-        rounds = round;
-        if !watcher.round(round) {
-            break;
-        }
-    }
-    if rounds == amount.rounds {
-        for taken in &mut taken {
-            bench.loss(taken, amount)?;
-        }
-    }
-    Ok(Results {
-        taken,
-        rounds,
+    let (mut bench, stamps) = prepare(place, cpu, more_reads, stop, &mut warnings)?;
+    let mut results = Results {
+        taken: stamps.into_iter().map(Taken::new).collect(),
+        rounds: 0,
+        ended_by: None,
         warnings,
-    })
+    };
+    let ended = bench.measure_all(&mut results, amount, &mut tell);
+    match ended {
+        Err(error) if results.rounds == 0 => return Err(error),
+        ended => results.ended_by = ended.err(),
+    }
+    Ok(results)
 }
 
 /// Every other round goes backwards, so that none always follows the same one.
@@ -173,10 +159,22 @@ fn order(count: usize, round: u32) -> Vec<usize> {
     order
 }
 
+/// The same stamps with nothing taken yet.
+fn empty(stamps: &[Taken]) -> Vec<Taken> {
+    stamps.iter().map(|of| Taken::new(of.stamp)).collect()
+}
+
+fn append(taken: &mut [Taken], later: Vec<Taken>) {
+    for (taken, later) in taken.iter_mut().zip(later) {
+        taken.append(later);
+    }
+}
+
 fn prepare(
     place: Place,
     cpu: u32,
     more_reads: u32,
+    stop: Arc<Stop>,
     warnings: &mut Vec<String>,
 ) -> Result<(Bench, Vec<Stamp>), ExperimentError> {
     let mut programs = Programs::load(Settings {
@@ -232,22 +230,78 @@ fn prepare(
         whole,
         rate,
         cpu,
+        stop,
     };
     Ok((bench, stamps))
 }
 
-fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+pub(super) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     crate::causes::with_causes(error.to_string(), error.source())
 }
 
 impl Bench {
+    fn measure_all(
+        &mut self,
+        results: &mut Results,
+        amount: &Amount,
+        tell: &mut impl FnMut(u32),
+    ) -> Result<(), ExperimentError> {
+        for round in 1..=amount.rounds {
+            let taken = self.round(&results.taken, amount, round)?;
+            append(&mut results.taken, taken);
+            results.rounds = round;
+            tell(round);
+        }
+        let sizes = amount.sizes.iter().map(|size| (*size, None));
+        let gaps = amount.gaps.iter().map(|gap| (64, Some(*gap)));
+        for (size, gap) in sizes.chain(gaps) {
+            let mut taken = empty(&results.taken);
+            for taken in &mut taken {
+                self.loss(taken, size, gap)?;
+            }
+            append(&mut results.taken, taken);
+        }
+        Ok(())
+    }
+
+    /// A round by itself: one that something ends is no round.
+    fn round(
+        &mut self,
+        stamps: &[Taken],
+        amount: &Amount,
+        round: u32,
+    ) -> Result<Vec<Taken>, ExperimentError> {
+        // Spread evenly over all rounds.
+        let is_one_of =
+            |some: u32| (round * some) / amount.rounds > ((round - 1) * some) / amount.rounds;
+        let mut taken = empty(stamps);
+        for index in order(stamps.len(), round) {
+            let taken = &mut taken[index];
+            self.turn(taken, index, amount)?;
+            if is_one_of(amount.pattern_rounds) {
+                self.patterns(taken, amount)?;
+            }
+            if is_one_of(amount.rate_rounds) {
+                self.find_rate(taken)?;
+            }
+        }
+        Ok(taken)
+    }
+
+    fn go_on(&self) -> Result<(), ExperimentError> {
+        match self.stop.is_asked() {
+            true => Err(ExperimentError::Stopped),
+            false => Ok(()),
+        }
+    }
+
     fn turn(
         &mut self,
         taken: &mut Taken,
         index: usize,
         amount: &Amount,
-        with_patterns: bool,
     ) -> Result<(), ExperimentError> {
+        self.go_on()?;
         if let Some(source) = taken.stamp {
             taken.read_ns.push(self.programs.read_ns(source)?);
         }
@@ -255,24 +309,40 @@ impl Bench {
         taken.program_ns.push(program_ns.map_err(io::Error::other)?);
         self.link
             .replace(self.programs.cost_program(taken.stamp)?)?;
-        let (_, samples) = self.measure(Burst::fast(amount.frames.into()), &mut taken.fast)?;
-        if samples.is_empty() {
+        let measured = self.measure(Burst::fast(amount.frames.into()), &mut taken.fast)?;
+        if measured.samples.is_empty() {
             return Err(ExperimentError::AllLost);
         }
-        taken.round(samples.iter().map(|sample| sample.cost_ns));
-        if with_patterns && self.traffic.is_some() {
-            for (index, (_, pattern)) in PATTERNS.into_iter().enumerate() {
-                let mut left = u64::from(amount.pattern_frames[index]);
-                // In pieces that the array of samples holds.
-                while left > 0 {
-                    let frames = left.min(MOST_SAMPLES.into());
-                    left -= frames;
-                    let burst = Burst::of_pattern(pattern, frames);
-                    let pattern = &mut taken.patterns[index];
-                    let (run, samples) = self.measure(burst, &mut pattern.counts)?;
-                    let clocks = self.clocks(taken.stamp)?;
-                    pattern.take(taken.stamp, run, &samples, clocks.as_ref());
+        taken.round(measured.samples.iter().map(|sample| sample.cost_ns));
+        Ok(())
+    }
+
+    fn patterns(&mut self, taken: &mut Taken, amount: &Amount) -> Result<(), ExperimentError> {
+        if self.traffic.is_none() {
+            return Ok(());
+        }
+        for (index, (_, pattern)) in PATTERNS.into_iter().enumerate() {
+            let mut left = u64::from(amount.pattern_frames[index]);
+            let mut burst = Burst::of_pattern(pattern, left);
+            // In pieces that the array of samples holds, and that end soon.
+            let most = burst.in_a_second().min(MOST_SAMPLES.into());
+            while left > 0 {
+                self.go_on()?;
+                burst.frames = left.min(most);
+                left -= burst.frames;
+                let pattern = &mut taken.patterns[index];
+                let measured = self.measure(burst, &mut pattern.counts)?;
+                let mut clocks = self.clocks(taken.stamp)?;
+                if taken.stamp == Some(StampSource::Tsc) && measured.tsc_moved_ns > 0 {
+                    pattern.moved += 1;
+                    clocks = None;
                 }
+                pattern.take(
+                    taken.stamp,
+                    measured.run,
+                    &measured.samples,
+                    clocks.as_ref(),
+                );
             }
         }
         Ok(())
@@ -293,24 +363,29 @@ impl Bench {
         &mut self,
         burst: Burst,
         counts: &mut FrameCounts,
-    ) -> Result<(u16, Vec<Sample>), ExperimentError> {
-        let taken = match &mut self.traffic {
+    ) -> Result<Measured, ExperimentError> {
+        let measured = match &mut self.traffic {
             None => {
                 self.programs.reset()?;
                 self.wait_for_traffic(burst.frames)?;
-                (0, self.programs.samples()?)
+                Measured {
+                    run: 0,
+                    sent: 0,
+                    samples: self.programs.samples()?,
+                    tsc_moved_ns: 0,
+                }
             }
             Some(traffic) => {
                 let measured = traffic.measure(&mut self.programs, burst)?;
                 counts.sent += measured.sent;
                 counts.received += measured.samples.len() as u64;
-                (measured.run, measured.samples)
+                measured
             }
         };
         let seen = self.programs.counts()?;
         counts.elsewhere += seen.elsewhere;
         counts.unstamped += seen.bad;
-        Ok(taken)
+        Ok(measured)
     }
 
     fn wait_for_traffic(&self, frames: u64) -> Result<(), ExperimentError> {
@@ -319,6 +394,7 @@ impl Bench {
         };
         let deadline = Instant::now() + *timeout;
         loop {
+            self.go_on()?;
             let measured = self.programs.counts()?.measured;
             if measured >= frames {
                 return Ok(());
@@ -345,7 +421,7 @@ impl Bench {
         };
         // There is room for one program only.
         self.link.detach()?;
-        let capturing = Capturing::start(executable, pair, source)?;
+        let capturing = Capturing::start(executable, pair, source, &self.stop)?;
         let sent = traffic.send(burst);
         let written = capturing.finish()?;
         let program = self.programs.cost_program(None)?;
@@ -359,13 +435,14 @@ impl Bench {
     }
 
     /// The highest rate that loses nothing: flat out, or as much below as it takes.
-    fn find_rate(&mut self, taken: &mut Taken) -> io::Result<()> {
+    fn find_rate(&mut self, taken: &mut Taken) -> Result<(), ExperimentError> {
         let Some(source) = taken.stamp.filter(|_| self.traffic.is_some()) else {
             return Ok(());
         };
         let mut burst = Burst::flat_out(64, RATE_FRAMES);
         let mut tried = f64::INFINITY;
         for _ in 0..RATE_STEPS {
+            self.go_on()?;
             let (sent, written, rate) = self.capture(source, burst)?;
             if written >= sent {
                 taken.lossless_rate.push(rate.min(tried));
@@ -381,25 +458,32 @@ impl Bench {
         Ok(())
     }
 
-    fn loss(&mut self, taken: &mut Taken, amount: &Amount) -> io::Result<()> {
+    /// One point: at a gap, or flat out.
+    fn loss(
+        &mut self,
+        taken: &mut Taken,
+        size: u32,
+        gap: Option<u64>,
+    ) -> Result<(), ExperimentError> {
         let Some(source) = taken.stamp.filter(|_| self.traffic.is_some()) else {
             return Ok(());
         };
-        let point = |size, gap, (sent, written, _): (u64, u64, f64)| schema::LossPoint {
+        self.go_on()?;
+        let (burst, points) = match gap {
+            None => (Burst::flat_out(size, LOSS_FRAMES), &mut taken.loss_by_size),
+            Some(gap) => (
+                Burst::with_gap(size, gap, LOSS_FRAMES),
+                &mut taken.loss_by_gap,
+            ),
+        };
+        let (sent, written, _) = self.capture(source, burst)?;
+        points.push(schema::LossPoint {
             size,
             gap,
             sent,
             received: written.min(sent),
             lost: sent.saturating_sub(written),
-        };
-        for size in amount.sizes.iter().copied() {
-            let captured = self.capture(source, Burst::flat_out(size, LOSS_FRAMES))?;
-            taken.loss_by_size.push(point(size, None, captured));
-        }
-        for gap in amount.gaps.iter().copied() {
-            let captured = self.capture(source, Burst::with_gap(64, gap, LOSS_FRAMES))?;
-            taken.loss_by_gap.push(point(64, Some(gap), captured));
-        }
+        });
         Ok(())
     }
 }

@@ -17,6 +17,7 @@ mod plan;
 mod programs;
 pub mod schema;
 pub mod statistics;
+mod stop;
 mod taken;
 mod traffic;
 mod whole;
@@ -24,13 +25,14 @@ mod whole;
 use crate::clock::StampSource;
 
 pub use assemble::{Circumstances, assemble};
-pub use experiment::{ExperimentError, Place, Results, Watcher, run};
+pub use experiment::{ExperimentError, Place, Results, run};
 pub use json::FormatError;
 pub use machine::{Ticks, describe};
 pub use pair::Pair;
 pub use plan::Amount;
 pub use programs::{Programs, ProgramsError, Settings};
 pub use schema::Comparison;
+pub use stop::Stop;
 pub use taken::trimmed_mean;
 pub use traffic::{Burst, FAST_BYTES, Measured, Traffic};
 

@@ -1,5 +1,7 @@
 //! How much is measured, and about how long it takes.
 
+use super::experiment::LOSS_FRAMES;
+
 /// How much of everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
@@ -64,7 +66,10 @@ impl Amount {
             let patterns = 20 * voip + hd * 1368 / 1000 + 2 * TURN_MS;
             ms += u64::from(self.pattern_rounds) * STAMPS * patterns;
             let points = (self.sizes.len() + self.gaps.len()) as u64;
-            ms += (STAMPS - 1) * (u64::from(self.rate_rounds) + points) * CAPTURE_MS;
+            let captures = (u64::from(self.rate_rounds) + points) * CAPTURE_MS;
+            // Byte times of a short frame and its gap are 8 ns each.
+            let gaps = self.gaps.iter().map(|gap| (64 + gap) * 8 * LOSS_FRAMES);
+            ms += (STAMPS - 1) * (captures + gaps.sum::<u64>() / 1_000_000);
         }
         ms / 1000 + 1
     }

@@ -13,7 +13,7 @@ use tscap_common::compare::{
 use super::Stamp;
 use crate::clock::{Bounds, NsPerCycle, StampSource};
 use crate::sys::perf::Standing;
-use crate::xdp::{LoadError, TscError, TscEvents, calibrate, take};
+use crate::xdp::{LoadError, TscError, TscEvents, calibrate, retried, take};
 
 /// The committed object, or the one that `TSCAP_COMPARE_OBJECT` named at build
 /// time.
@@ -141,13 +141,15 @@ impl Programs {
     }
 
     fn run_ns(&mut self, stamp: Stamp) -> Result<f64, ProgramsError> {
-        let options = TestRunOptions {
-            data_in: Some(&FRAME),
-            repeat: READ_RUNS,
-            ..TestRunOptions::new()
-        };
         let program = program(&mut self.ebpf, &name("read", stamp))?;
-        Ok(program.test_run(options)?.duration.as_nanos() as f64)
+        let run = retried(|| {
+            program.test_run(TestRunOptions {
+                data_in: Some(&FRAME),
+                repeat: READ_RUNS,
+                ..TestRunOptions::new()
+            })
+        })?;
+        Ok(run.duration.as_nanos() as f64)
     }
 
     /// Forgets what was measured.

@@ -25,7 +25,8 @@ pub struct Comparison {
     pub started_ns: u64,
     /// How long it took, s.
     pub seconds: f64,
-    /// Ended by a signal: the rounds that were whole by then.
+    /// Ended early, by a signal or an error: the rounds and the points of the loss
+    /// curves that were whole by then.
     pub partial: bool,
     /// Where it ran.
     pub machine: Machine,
@@ -111,7 +112,9 @@ pub struct Subject {
     pub frame: Option<FrameCost>,
     /// The whole capture program per frame, by round.
     pub program_ns: Vec<f64>,
-    /// Highest rate that lost nothing, frames/s, by round; empty on live traffic.
+    /// Highest rate at which a capture with a ring of 1 MiB (10,922 frames of 64
+    /// bytes) lost nothing of a burst of 300,000 of them, frames/s, by round; empty
+    /// on live traffic.
     pub lossless_rate: Vec<f64>,
     /// Precision by traffic pattern; empty on live traffic and for the floor.
     pub precision: Vec<Precision>,
@@ -169,7 +172,9 @@ pub struct Precision {
     pub correlation: Option<f64>,
 }
 
-/// Loss at one point of a sweep.
+/// Loss at one point of a sweep: of a burst of 60,000 frames, into a capture with
+/// snaplen 96 and a ring of 1 MiB, which holds 10,922 frames of 64 bytes, 8,192
+/// longer ones.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossPoint {
     /// Frame length, bytes.

@@ -1,5 +1,7 @@
 //! What one stamp gave over the rounds.
 
+use std::ops::AddAssign;
+
 use tscap_common::compare::Sample;
 
 use super::Stamp;
@@ -17,6 +19,15 @@ pub struct FrameCounts {
     pub elsewhere: u64,
     /// Measured without a stamp: the clock could not be read.
     pub unstamped: u64,
+}
+
+impl AddAssign for FrameCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.sent += more.sent;
+        self.received += more.received;
+        self.elsewhere += more.elsewhere;
+        self.unstamped += more.unstamped;
+    }
 }
 
 /// Everything of one stamp.
@@ -73,6 +84,23 @@ impl Taken {
         self.ends.push(self.costs.len());
     }
 
+    /// Takes in what came later: whole rounds, or whole points.
+    pub fn append(&mut self, later: Self) {
+        let before = self.costs.len();
+        self.read_ns.extend(later.read_ns);
+        self.program_ns.extend(later.program_ns);
+        self.costs.extend(later.costs);
+        self.ends.extend(later.ends.iter().map(|end| before + end));
+        self.fast += later.fast;
+        for (pattern, later) in self.patterns.iter_mut().zip(later.patterns) {
+            pattern.append(later);
+        }
+        self.lossless_rate.extend(later.lossless_rate);
+        self.rates_with_loss += later.rates_with_loss;
+        self.loss_by_size.extend(later.loss_by_size);
+        self.loss_by_gap.extend(later.loss_by_gap);
+    }
+
     /// The costs by round.
     pub fn rounds(&self) -> impl Iterator<Item = &[i64]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
@@ -115,9 +143,21 @@ pub struct PatternTaken {
     pub interval_errors: Vec<i64>,
     /// The cost of the later of the two.
     pub error_costs: Vec<i64>,
+    /// Bursts during which the sender's TSC moved: no delays, no intervals.
+    pub moved: u32,
 }
 
 impl PatternTaken {
+    fn append(&mut self, later: Self) {
+        self.counts += later.counts;
+        self.costs.extend(later.costs);
+        self.delays.extend(later.delays);
+        self.inter_arrivals.extend(later.inter_arrivals);
+        self.interval_errors.extend(later.interval_errors);
+        self.error_costs.extend(later.error_costs);
+        self.moved += later.moved;
+    }
+
     /// Takes in a burst's samples, in the order of the frames; without clocks the
     /// costs alone.
     pub fn take(&mut self, stamp: Stamp, run: u16, samples: &[Sample], clocks: Option<&Clocks>) {
@@ -152,6 +192,24 @@ impl PatternTaken {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rounds_follow_each_other() {
+        let of = |costs: &[u64]| {
+            let mut taken = Taken::new(None);
+            taken.round(costs.iter().copied());
+            taken.fast.sent = 5;
+            taken.patterns[1].delays.push(7);
+            taken
+        };
+        let mut taken = of(&[1, 2]);
+        taken.append(of(&[3]));
+        taken.append(of(&[4, 5]));
+        let rounds: Vec<_> = taken.rounds().collect();
+        assert_eq!(rounds, [&[1, 2][..], &[3], &[4, 5]]);
+        assert_eq!((taken.fast.sent, taken.fast.received), (15, 0));
+        assert_eq!(taken.patterns[1].delays, [7; 3]);
+    }
 
     #[test]
     fn one_interrupt_does_not_decide_a_round() {

@@ -44,6 +44,14 @@ impl Burst {
         }
     }
 
+    /// At most so many of these frames go out in a second; at least one.
+    pub fn in_a_second(&self) -> u64 {
+        match self.pacing {
+            Pacing::Paced(period) => (1_000_000_000 / period.ns().max(1)).max(1),
+            Pacing::FlatOut => u64::MAX,
+        }
+    }
+
     /// A pattern of the paper.
     pub fn of_pattern(pattern: Pattern, frames: u64) -> Self {
         let (size, gap) = pattern.size_and_gap();
@@ -96,6 +104,8 @@ pub struct Measured {
     pub sent: u64,
     /// Those that were measured, in the order of the frames.
     pub samples: Vec<Sample>,
+    /// As [`Sent::tsc_moved_ns`].
+    pub tsc_moved_ns: u64,
 }
 
 /// Sends into the pair, natively, from the CPU that this thread is pinned to.
@@ -141,6 +151,7 @@ impl Traffic {
             run,
             sent: sent.sent + sent.refused,
             samples,
+            tsc_moved_ns: sent.tsc_moved_ns,
         })
     }
 

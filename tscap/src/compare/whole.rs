@@ -7,7 +7,9 @@ use super::programs::OBJECT;
 use crate::clock::{RawStamp, StampSource};
 use crate::ring::Consumer;
 use crate::sys::perf::Standing;
-use crate::xdp::{LoadError, LoadOptions, Loaded, PROGRAMS, TscError, TscEvents, program_name};
+use crate::xdp::{
+    LoadError, LoadOptions, Loaded, PROGRAMS, TscError, TscEvents, program_name, retried,
+};
 
 /// Ring of one program: it takes all frames of a turn.
 const RING_BYTES: usize = 4 << 20;
@@ -74,34 +76,39 @@ impl Whole {
 
     /// The whole program per frame, ns. To be called on its CPU.
     pub fn ns_per_frame(&mut self) -> Result<f64, WholeError> {
-        let options = TestRunOptions {
-            data_in: Some(&FRAME),
-            repeat: FRAMES,
-            ..TestRunOptions::new()
-        };
-        let run = self.loaded.program()?.test_run(options)?;
-        let recorded = self.drain();
+        let program = self.loaded.program()?;
+        let run = retried(|| {
+            // What an interrupted run left.
+            drain(&mut self.consumer);
+            program.test_run(TestRunOptions {
+                data_in: Some(&FRAME),
+                repeat: FRAMES,
+                ..TestRunOptions::new()
+            })
+        })?;
+        let recorded = drain(&mut self.consumer);
         if recorded != FRAMES {
             let shown = FRAMES;
             return Err(WholeError::Lost { recorded, shown });
         }
         Ok(run.duration.as_nanos() as f64)
     }
+}
 
-    fn drain(&mut self) -> u32 {
-        let head = self.consumer.head();
-        let mut blocks = 0;
-        while let Some(mut run) = self.consumer.run(head, RawStamp::NEVER) {
-            while let Some(Ok(_)) = run.next_block() {
-                blocks += 1;
-            }
-            let taken = run.taken();
-            self.consumer.take(taken);
-            self.consumer.release();
-            if taken == 0 {
-                break;
-            }
+/// Takes all blocks; returns how many.
+fn drain(consumer: &mut Consumer) -> u32 {
+    let head = consumer.head();
+    let mut blocks = 0;
+    while let Some(mut run) = consumer.run(head, RawStamp::NEVER) {
+        while let Some(Ok(_)) = run.next_block() {
+            blocks += 1;
         }
-        blocks
+        let taken = run.taken();
+        consumer.take(taken);
+        consumer.release();
+        if taken == 0 {
+            break;
+        }
     }
+    blocks
 }

@@ -95,7 +95,7 @@ pub(super) fn verdicts(comparison: &Comparison) -> Vec<String> {
 pub(super) fn notices(comparison: &Comparison) -> Vec<String> {
     let partial = comparison.partial.then(|| {
         format!(
-            "partial: ended by a signal after {} whole rounds",
+            "partial: ended early, after {} whole rounds",
             comparison.method.rounds
         )
     });

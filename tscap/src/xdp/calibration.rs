@@ -7,6 +7,7 @@ use tscap_common::config::TSC_BRACKETS_MAP;
 use tscap_common::state::{TSC_BRACKETS, TscBracket};
 
 use super::load::LoadError;
+use super::test_run::retried;
 use super::tsc::{TscError, bracket_program};
 use crate::clock::{Bounds, MonoNs, NsPerCycle, OffsetBracket, TscCycles};
 use crate::sys::{affinity, tsc};
@@ -119,13 +120,14 @@ fn one_run(ebpf: &mut Ebpf, cpu: u32, rate: NsPerCycle) -> Result<Run, TscError>
     for _ in 0..USER_BRACKETS {
         tsc_mono = narrow(tsc_mono, user_bracket(&origin), cpu)?;
     }
-    let options = TestRunOptions {
-        data_in: Some(&FRAME),
-        ..TestRunOptions::new()
-    };
-    bracket_program(ebpf)?
-        .test_run(options)
-        .map_err(|source| TscError::Run { cpu, source })?;
+    let program = bracket_program(ebpf)?;
+    let run = retried(|| {
+        program.test_run(TestRunOptions {
+            data_in: Some(&FRAME),
+            ..TestRunOptions::new()
+        })
+    });
+    run.map_err(|source| TscError::Run { cpu, source })?;
     for bracket in brackets(ebpf)? {
         mono_count = narrow(mono_count, event_bracket(&origin, bracket), cpu)?;
     }

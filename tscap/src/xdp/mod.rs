@@ -8,6 +8,7 @@ mod load;
 mod object;
 mod occupant;
 pub mod offloads;
+mod test_run;
 mod tsc;
 
 pub use attach::{AttachError, Attachment, ModeChoice, XdpMode, attach};
@@ -19,4 +20,5 @@ pub(crate) use load::take;
 pub use load::{LoadError, LoadOptions, Loaded};
 pub use object::{PROGRAMS, program_name};
 pub use occupant::Occupant;
+pub(crate) use test_run::retried;
 pub use tsc::{TscError, TscEvents};

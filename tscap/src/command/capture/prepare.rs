@@ -35,14 +35,27 @@ pub(in crate::command) const FILE_CAPABILITIES: &str =
 
 /// Refuses early what the kernel would refuse with a bare EPERM.
 pub(in crate::command) fn check_privileges() -> Result<(), Failure> {
-    let missing = caps::missing(&NEEDED).trying("cannot read this process's capabilities")?;
+    check_all_of(&NEEDED, FILE_CAPABILITIES)
+}
+
+/// The same, for one who also makes network namespaces.
+pub(in crate::command) fn check_privileges_to_make_namespaces() -> Result<(), Failure> {
+    let [bpf, net_admin, perfmon] = NEEDED;
+    check_all_of(
+        &[bpf, net_admin, perfmon, Capability::SysAdmin],
+        &format!("cap_sys_admin,{FILE_CAPABILITIES}"),
+    )
+}
+
+fn check_all_of(needed: &[Capability], for_files: &str) -> Result<(), Failure> {
+    let missing = caps::missing(needed).trying("cannot read this process's capabilities")?;
     if !missing.is_empty() {
         let names: Vec<_> = missing.iter().map(Capability::to_string).collect();
         return Err(Failure::new(format!(
             "cannot load XDP programs: this process lacks {}",
             names.join(", ")
         ))
-        .hint(format!("run as root, or: setcap {FILE_CAPABILITIES} tscap")));
+        .hint(format!("run as root, or: setcap {for_files} tscap")));
     }
     if !caps::in_initial_user_namespace() {
         return Err(Failure::new(

@@ -15,7 +15,11 @@ pub(in crate::report) fn delays(comparison: &Comparison) -> Option<Table> {
         head: head("traffic, stamp", "lost"),
         rows,
         words: &[0],
-        notes: Vec::new(),
+        notes: vec![
+            "from the sender's reading of the TSC for tsc, else from its reading of CLOCK_TAI, \
+             which comes some 30 to 50 ns later"
+                .to_owned(),
+        ],
     })
 }
 

@@ -47,7 +47,7 @@ fn what_must_be_known_comes_first() {
     assert!(text(&comparison).starts_with("noisy machine: a hypervisor took 3.1 %"));
     comparison.warnings.clear();
     comparison.partial = true;
-    assert!(text(&comparison).starts_with("partial: ended by a signal after 5 whole rounds\n"));
+    assert!(text(&comparison).starts_with("partial: ended early, after 5 whole rounds\n"));
     let html = page(&comparison);
     let (partial, verdicts) = (html.find("partial: ended"), html.find("Verdicts"));
     assert!(partial.is_some() && partial < verdicts);
