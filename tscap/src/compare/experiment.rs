@@ -4,21 +4,20 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tscap_common::compare::MOST_SAMPLES;
 
-use super::capturing::Capturing;
-use super::clocks::Clocks;
+use super::bench::Bench;
 use super::pair::Pair;
 use super::plan::Amount;
 use super::programs::{Programs, ProgramsError, Settings};
 use super::stop::Stop;
-use super::taken::{FrameCounts, Taken};
-use super::traffic::{Burst, Measured, Traffic};
+use super::taken::Taken;
+use super::traffic::{Burst, Traffic};
 use super::whole::{Whole, WholeError};
 use super::{Stamp, schema};
-use crate::clock::{NsPerCycle, StampSource, measure_tsc_rate};
+use crate::clock::{StampSource, measure_tsc_rate};
 use crate::generator::Pattern;
 use crate::sys::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
 use crate::sys::netdev::Link;
@@ -38,9 +37,6 @@ pub(super) const LOSS_FRAMES: u64 = 60_000;
 const RATE_STEP: f64 = 0.85;
 /// Steps of that search.
 const RATE_STEPS: u32 = 6;
-/// How often it is looked whether enough live traffic has come.
-const LOOK_EACH: Duration = Duration::from_millis(5);
-
 /// Where frames come from.
 pub enum Place {
     /// The generator, through a veth pair of our own; loss is measured by captures
@@ -108,18 +104,6 @@ pub struct Results {
     pub ended_by: Option<ExperimentError>,
     /// What a reader must know.
     pub warnings: Vec<String>,
-}
-
-/// The measuring thread's things.
-struct Bench {
-    programs: Programs,
-    link: XdpLink,
-    place: Place,
-    traffic: Option<Traffic>,
-    whole: Vec<Whole>,
-    rate: Option<NsPerCycle>,
-    cpu: u32,
-    stop: Arc<Stop>,
 }
 
 /// Does it all, in this thread, which it pins and moves into another namespace; says
@@ -288,13 +272,6 @@ impl Bench {
         Ok(taken)
     }
 
-    fn go_on(&self) -> Result<(), ExperimentError> {
-        match self.stop.is_asked() {
-            true => Err(ExperimentError::Stopped),
-            false => Ok(()),
-        }
-    }
-
     fn turn(
         &mut self,
         taken: &mut Taken,
@@ -346,92 +323,6 @@ impl Bench {
             }
         }
         Ok(())
-    }
-
-    /// The clocks as they are now; `None` if somebody sets them.
-    fn clocks(&mut self, stamp: Stamp) -> io::Result<Option<Clocks>> {
-        let offset = match (stamp, self.rate) {
-            (Some(StampSource::Tsc), Some(rate)) => self.programs.tsc_offset(rate)?.middle().0,
-            _ => 0,
-        };
-        Ok(Clocks::read(self.rate, offset))
-    }
-
-    /// Lets the attached program see a burst, or what comes by itself; accounts
-    /// for every frame sent.
-    fn measure(
-        &mut self,
-        burst: Burst,
-        counts: &mut FrameCounts,
-    ) -> Result<Measured, ExperimentError> {
-        let measured = match &mut self.traffic {
-            None => {
-                self.programs.reset()?;
-                self.wait_for_traffic(burst.frames)?;
-                Measured {
-                    run: 0,
-                    sent: 0,
-                    samples: self.programs.samples()?,
-                    tsc_moved_ns: 0,
-                }
-            }
-            Some(traffic) => {
-                let measured = traffic.measure(&mut self.programs, burst)?;
-                counts.sent += measured.sent;
-                counts.received += measured.samples.len() as u64;
-                measured
-            }
-        };
-        let seen = self.programs.counts()?;
-        counts.elsewhere += seen.elsewhere;
-        counts.unstamped += seen.bad;
-        Ok(measured)
-    }
-
-    fn wait_for_traffic(&self, frames: u64) -> Result<(), ExperimentError> {
-        let Place::Live { timeout, link } = &self.place else {
-            return Ok(());
-        };
-        let deadline = Instant::now() + *timeout;
-        loop {
-            self.go_on()?;
-            let measured = self.programs.counts()?.measured;
-            if measured >= frames {
-                return Ok(());
-            }
-            if Instant::now() >= deadline {
-                return match measured {
-                    0 => Err(ExperimentError::NoTraffic {
-                        cpu: self.cpu,
-                        interface: link.name.clone(),
-                        timeout: *timeout,
-                    }),
-                    _ => Ok(()),
-                };
-            }
-            std::thread::sleep(LOOK_EACH);
-        }
-    }
-
-    /// Captures a burst; returns frames sent and written, and the rate.
-    fn capture(&mut self, source: StampSource, burst: Burst) -> io::Result<(u64, u64, f64)> {
-        let (Some(traffic), Place::Own { pair, executable }) = (&mut self.traffic, &self.place)
-        else {
-            return Ok((0, 0, 0.0));
-        };
-        // There is room for one program only.
-        self.link.detach()?;
-        let capturing = Capturing::start(executable, pair, source, &self.stop)?;
-        let sent = traffic.send(burst);
-        let written = capturing.finish()?;
-        let program = self.programs.cost_program(None)?;
-        let rx = pair.rx.index;
-        self.link = pair
-            .rx_netns
-            .within(|| XdpLink::attach(program, rx, XDP_FLAGS_DRV_MODE))?;
-        let (_, sent) = sent?;
-        let rate = sent.rate(burst.pacing).unwrap_or(0.0);
-        Ok((sent.sent + sent.refused, written, rate))
     }
 
     /// The highest rate that loses nothing: flat out, or as much below as it takes.

@@ -5,6 +5,7 @@
 //! for it, `statistics` judges, `schema` is what comes of it and `json` reads it.
 
 mod assemble;
+mod bench;
 mod capturing;
 mod clocks;
 mod experiment;

@@ -32,11 +32,11 @@ impl Amount {
         sizes: &[64],
         gaps: &[1_000],
     };
-    /// About a minute and a half.
+    /// Less than two minutes.
     pub const DEFAULT: Self = Self {
         rounds: 25,
         frames: 4_000,
-        pattern_rounds: 10,
+        pattern_rounds: 8,
         pattern_frames: [40, 400],
         rate_rounds: 5,
         sizes: &[64, 128, 256, 512, 1024, 1500],
