@@ -75,7 +75,7 @@ impl Capturing {
 
     /// Ends it; returns the frames that it wrote.
     pub fn finish(mut self) -> io::Result<u64> {
-        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGINT)?;
+        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM)?;
         let summary = self.wait_for("summary", LIMIT)?;
         // Its end: what it attached is gone then.
         let deadline = Instant::now() + LIMIT;
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_told() {
-        let script = "trap 'echo {\\\"event\\\": \\\"summary\\\", \\\"written\\\": 7}; exit' INT
+        let script = "trap 'echo {\\\"event\\\": \\\"summary\\\", \\\"written\\\": 7}; exit' TERM
             echo '{\"event\": \"ready\"}'
             while :; do sleep 0.01; done";
         let mut capture = sh(script);
