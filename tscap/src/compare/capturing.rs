@@ -75,7 +75,10 @@ impl Capturing {
 
     /// Ends it; returns the frames that it wrote.
     pub fn finish(mut self) -> io::Result<u64> {
-        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM)?;
+        kill(
+            Pid::from_raw(self.child.id().cast_signed()),
+            Signal::SIGTERM,
+        )?;
         let summary = self.wait_for("summary", LIMIT)?;
         // Its end: what it attached is gone then.
         let deadline = Instant::now() + LIMIT;
