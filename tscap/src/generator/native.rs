@@ -240,7 +240,8 @@ impl NativeSender {
     }
 
     /// Frames that the driver has taken from XDP so far; those that it refused are
-    /// a counter of their own (`veth_xdp_xmit`, drivers/net/veth.c).
+    /// a counter of their own (`veth_xdp_xmit`, drivers/net/veth.c). Not exact while
+    /// several CPUs send into one queue: it counts for them without a lock.
     fn taken(&self) -> Result<u64, NativeError> {
         // It may have been renamed.
         let link = netdev::by_index(self.ifindex)?;
