@@ -4,6 +4,7 @@
 #![no_main]
 
 mod maps;
+mod object;
 mod record;
 mod ring;
 mod tsc;
@@ -188,13 +189,3 @@ pub fn read_tai(_ctx: XdpContext) -> u32 {
 pub fn read_tsc(_ctx: XdpContext) -> u32 {
     unrolled!(tsc::read())
 }
-
-#[cfg(not(test))]
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! {
-    loop {}
-}
-
-#[unsafe(link_section = "license")]
-#[unsafe(no_mangle)]
-static LICENSE: [u8; 4] = *b"GPL\0";

@@ -7,6 +7,7 @@
 #![no_std]
 #![no_main]
 
+mod object;
 mod tsc;
 
 use core::ffi::{c_long, c_void};
@@ -215,13 +216,3 @@ fn write<const AT: usize>(ctx: &XdpContext, orders: &Orders, sending: &Sending) 
     }
     true
 }
-
-#[cfg(not(test))]
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! {
-    loop {}
-}
-
-#[unsafe(link_section = "license")]
-#[unsafe(no_mangle)]
-static LICENSE: [u8; 4] = *b"GPL\0";

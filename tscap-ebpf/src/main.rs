@@ -4,6 +4,7 @@
 #![no_main]
 
 mod maps;
+mod object;
 mod record;
 mod ring;
 mod tsc;
@@ -31,13 +32,3 @@ pub fn tscap_tsc_perf(ctx: XdpContext) -> u32 {
     let stamp = tsc::read();
     record::record_if(&ctx, stamp, tsc::is_good(stamp), record::Fault::None)
 }
-
-#[cfg(not(test))]
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! {
-    loop {}
-}
-
-#[unsafe(link_section = "license")]
-#[unsafe(no_mangle)]
-static LICENSE: [u8; 4] = *b"GPL\0";

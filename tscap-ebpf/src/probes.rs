@@ -5,6 +5,7 @@
 #![no_main]
 
 mod maps;
+mod object;
 mod record;
 mod ring;
 mod tsc;
@@ -147,13 +148,3 @@ pub fn probe_pass(_ctx: XdpContext) -> u32 {
 pub fn probe_drop(_ctx: XdpContext) -> u32 {
     xdp_action::XDP_DROP
 }
-
-#[cfg(not(test))]
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! {
-    loop {}
-}
-
-#[unsafe(link_section = "license")]
-#[unsafe(no_mangle)]
-static LICENSE: [u8; 4] = *b"GPL\0";
