@@ -4,8 +4,7 @@ use serde::Serialize;
 use tscap_common::gaps::{bucket_of, values_of};
 use tscap_common::generator::Gaps;
 
-/// Samples that must lie beyond a quantile before it is told.
-const SAMPLES_BEYOND: u64 = 10;
+use crate::measure::BEYOND;
 
 /// Quantiles of a distribution, ns; one with fewer than ten samples beyond it is
 /// not told. Each is the upper end of its bucket, so at most 1/64 too great.
@@ -89,7 +88,7 @@ impl Quantiles {
         let total: u64 = values.iter().map(|(_, _, count)| count).sum();
         let quantile = |per_mille: u64| {
             let beyond = total * (1000 - per_mille) / 1000;
-            if beyond < SAMPLES_BEYOND {
+            if beyond < BEYOND {
                 return None;
             }
             let mut left = total - beyond;

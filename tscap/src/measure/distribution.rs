@@ -8,7 +8,7 @@ const FEW: usize = 4_096;
 /// Decimal digits of the histogram: quantiles are right within 0.05 %.
 const DIGITS: u8 = 3;
 /// A quantile needs so many values beyond it.
-const BEYOND: u64 = 10;
+pub(crate) const BEYOND: u64 = 10;
 
 /// Signed values. Memory: 8 bytes a value up to 4,096 of them, then about 50 kB
 /// with values up to a million, and 0.4 MB at most.

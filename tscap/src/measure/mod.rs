@@ -18,6 +18,7 @@ mod text;
 
 pub use capture::{CaptureError, read};
 pub use delay::{DelayReport, IntervalSources};
+pub(crate) use distribution::BEYOND;
 pub use distribution::Summary;
 pub use frame::{Checksum, Content, Malformed, content};
 pub use receive_clock::{DelayBasis, ReceiveClock};
