@@ -175,7 +175,7 @@ async fn rounds(
         .spawn({
             let stop = Arc::clone(&stop);
             move || {
-                measure(place, &amount, cpu, 0, stop, |round| {
+                measure(place, &amount, cpu, stop, |round| {
                     // Nobody may be listening any more.
                     let _ = done.send(round);
                 })

@@ -20,8 +20,8 @@ use crate::clock::StampSource;
 const LONGEST_S: &str = "60";
 /// Longest wait for its beginning, and for its end.
 const LIMIT: Duration = Duration::from_secs(20);
-/// Its rings are the shortest that there are, so that a burst is many of them: 10,922
-/// blocks of frames of 64 bytes.
+/// Its rings are short, so that a burst is many of them: each holds 10,922 blocks
+/// of frames of 64 bytes.
 const RING_SIZE: &str = "1M";
 
 /// A capture that has begun. Killed on drop.

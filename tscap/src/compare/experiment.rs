@@ -37,6 +37,7 @@ pub(super) const LOSS_FRAMES: u64 = 60_000;
 const RATE_STEP: f64 = 0.85;
 /// Steps of that search.
 const RATE_STEPS: u32 = 6;
+
 /// Where frames come from.
 pub enum Place {
     /// The generator, through a veth pair of our own; loss is measured by captures
@@ -113,13 +114,12 @@ pub fn run(
     place: Place,
     amount: &Amount,
     cpu: u32,
-    more_reads: u32,
     stop: Arc<Stop>,
     mut tell: impl FnMut(u32),
 ) -> Result<Results, ExperimentError> {
     affinity::pin_to(cpu)?;
     let mut warnings = Vec::new();
-    let (mut bench, stamps) = prepare(place, cpu, more_reads, stop, &mut warnings)?;
+    let (mut bench, stamps) = prepare(place, cpu, stop, &mut warnings)?;
     let mut results = Results {
         taken: stamps.into_iter().map(Taken::new).collect(),
         rounds: 0,
@@ -157,7 +157,6 @@ fn append(taken: &mut [Taken], later: Vec<Taken>) {
 fn prepare(
     place: Place,
     cpu: u32,
-    more_reads: u32,
     stop: Arc<Stop>,
     warnings: &mut Vec<String>,
 ) -> Result<(Bench, Vec<Stamp>), ExperimentError> {
@@ -167,7 +166,7 @@ fn prepare(
             Place::Own { .. } => XDP_DROP,
             Place::Live { .. } => XDP_PASS,
         },
-        more_reads,
+        more_reads: 0,
         more_work: 0,
     })?;
     let mut stamps = vec![None, Some(StampSource::Ktime)];
