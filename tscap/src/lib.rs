@@ -4,8 +4,9 @@
 //! (load, attach, count), `changes` (what must be given back, and its journal),
 //! `doctor` (checks of the machine), `ring` (shared memory), `engine` (the converter
 //! thread), `clock` (raw stamps to wall clock), `pcapng` (the file), `measure`
-//! (loss, order and delay of streams, from a file), `report` (a comparison as text
-//! and HTML), `sys` (the operating system).
+//! (loss, order and delay of streams, from a file), `generator` (sends frames),
+//! `compare` (what stamps cost), `report` (a comparison as text and HTML), `sys` (the
+//! operating system).
 //! Unsafe code lives in `ring` and `sys` only.
 
 mod causes;
