@@ -1,0 +1,32 @@
+//! The README's commands, as they stand there.
+
+use crate::LIMIT;
+use crate::support::capture::TSCAP;
+use crate::support::command::run;
+use crate::support::files;
+use crate::support::root::root;
+
+/// The commands of the README, in their order: one reads what another wrote.
+#[test]
+fn the_readmes_commands_work() {
+    let Some(_turn) = root("the_readmes_commands_work") else {
+        return;
+    };
+    let folder = files::folder();
+    let readme = include_str!("../../../README.md");
+    let lines = readme
+        .lines()
+        .filter(|line| line.starts_with("tscap compare ") || line.starts_with("tscap report "));
+    let mut count = 0;
+    for line in lines {
+        let mut shell = std::process::Command::new("sh");
+        let line = line.replacen("tscap", "\"$TSCAP\"", 1);
+        shell.args(["-c", &line]).env("TSCAP", TSCAP);
+        let done = run(shell.current_dir(folder.path()), LIMIT);
+        assert!(done.status.success(), "{line}: {}", done.stderr);
+        count += 1;
+    }
+    assert_eq!(count, 3);
+    let page = std::fs::read_to_string(folder.path().join("compare.html")).expect("a page");
+    assert!(page.contains("<svg") && page.contains("</html>"));
+}

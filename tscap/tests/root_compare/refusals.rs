@@ -1,0 +1,78 @@
+//! What is refused, and arguments that are odd.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::time::{Duration, Instant};
+
+use crate::support::bench::Bench;
+use crate::support::capture::TSCAP;
+use crate::support::command::run;
+use crate::support::netns::Netns;
+use crate::support::port::Port;
+use crate::support::probes::Attached;
+use crate::support::root::root;
+use crate::{LIMIT, compare, comparison, fails};
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let Some(_turn) = root("what_cannot_be_measured_is_refused") else {
+        return;
+    };
+    let bench = Bench::new("cmprefuse");
+    let on = |arguments: &[&str]| {
+        let mut command = bench.rx.netns.command(TSCAP);
+        run(command.args(["compare", "--quick"]).args(arguments), LIMIT)
+    };
+    fails(
+        &on(&["-i", "rx9"]),
+        &["measure on rx9", "no such interface"],
+    );
+    let silent = on(&["-i", "rx0", "--timeout", "0.3"]);
+    let parts = [
+        "rounds, at least ",
+        "no frame came in on CPU",
+        "within 300ms",
+    ];
+    fails(&silent, &parts);
+    fails(&on(&["-i", "rx0", "--cpu", "4096"]), &["CPU 4096"]);
+    let occupied = Attached::dropping(&bench.rx);
+    fails(&on(&["-i", "rx0"]), &["has XDP program"]);
+    drop(occupied);
+    bench.rx.set(&["down"]);
+    fails(&on(&["-i", "rx0"]), &["rx0: it is down"]);
+
+    let netns = std::sync::Arc::new(Netns::new("cmplo"));
+    netns.ip(&["link", "set", "lo", "up"]);
+    let lo = Port::find(&netns, "lo");
+    let mut command = lo.netns.command(TSCAP);
+    let generic = run(command.args(["compare", "--quick", "-i", "lo"]), LIMIT);
+    fails(&generic, &["native", "lo"]);
+}
+
+#[test]
+fn arguments_need_not_be_utf_8() {
+    let Some(_turn) = root("arguments_need_not_be_utf_8") else {
+        return;
+    };
+    let folder = crate::support::files::folder();
+    let name = OsStr::from_bytes(b"\xff.html");
+    let mut command = compare(&["--quick", "--json", "--report"]);
+    let done = run(command.arg(folder.path().join(name)), LIMIT);
+    let words = comparison(&done).command;
+    assert!(words[5].ends_with("/\u{fffd}.html"), "{words:?}");
+    assert!(folder.path().join(name).is_file());
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_refused_at_once() {
+    let Some(_turn) = root("a_page_that_cannot_be_written") else {
+        return;
+    };
+    let start = Instant::now();
+    let done = run(&mut compare(&["--report", "/nonexistent/out.html"]), LIMIT);
+    fails(&done, &["cannot write /nonexistent/out.html"]);
+    assert!(
+        start.elapsed() < Duration::from_secs(5),
+        "nothing was measured"
+    );
+}

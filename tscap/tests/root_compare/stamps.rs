@@ -1,0 +1,143 @@
+//! What is measured: every stamp, on frames of its own and on those that come.
+
+use std::process::Stdio;
+
+use tscap::compare::schema::{Metric, Outcome};
+
+use crate::support::bench::Bench;
+use crate::support::capture::{TSCAP, generate_on};
+use crate::support::command::{finish, run};
+use crate::support::old_kernel;
+use crate::support::root::root;
+use crate::support::wait;
+use crate::{LIMIT, compare, comparison, links};
+
+#[test]
+fn every_stamp_takes_its_turns() {
+    let Some(_turn) = root("every_stamp_takes_its_turns") else {
+        return;
+    };
+    let before = links();
+    let done = run(&mut compare(&["--quick", "--json"]), LIMIT);
+    assert!(done.status.success(), "{}", done.stderr);
+    assert_eq!(links(), before);
+    let comparison = comparison(&done);
+    assert!(!comparison.partial);
+    assert_eq!(comparison.method.rounds, 10);
+    let names: Vec<_> = comparison.subjects.iter().map(|it| it.source).collect();
+    let tsc = tscap::clock::StampSource::Tsc;
+    assert!(names.len() >= 3 && names[0].is_none(), "{names:?}");
+    for subject in &comparison.subjects {
+        assert_eq!(subject.program_ns.len(), 10);
+        assert!(
+            subject
+                .program_ns
+                .iter()
+                .all(|ns| (5.0..5_000.0).contains(ns))
+        );
+        let Some(source) = subject.source else {
+            assert_eq!((&subject.read_ns, &subject.frame), (&None, &None));
+            continue;
+        };
+        let frame = subject.frame.as_ref().expect("a cost on frames");
+        assert_eq!(frame.all.n, 10_000, "every frame's value is kept");
+        assert_eq!((frame.rounds.len(), frame.autocorrelation.len()), (10, 20));
+        assert!(
+            frame.rounds.iter().all(|ns| (1.0..5_000.0).contains(ns)),
+            "{frame:?}"
+        );
+        let read = subject.read_ns.as_ref().expect("a cost of one read");
+        assert!(
+            read.iter().all(|ns| (1.0..1_000.0).contains(ns)),
+            "{read:?}"
+        );
+        for pattern in &subject.precision {
+            assert_eq!(
+                (pattern.lost, pattern.sent),
+                (0, pattern.received),
+                "{pattern:?}"
+            );
+            let delay = pattern.delay_ns.as_ref().expect("a delay");
+            // The stamp comes after the sending, on the same host.
+            assert!(delay.min > 0 && delay.max < 1_000_000_000, "{delay:?}");
+            let raw = source == tsc;
+            assert_eq!(pattern.intervals_from == "raw stamps", raw);
+            assert!(pattern.interval_error_ns.is_some());
+        }
+        assert_eq!(subject.precision.len(), 2);
+        let points = subject.loss_by_size.iter().chain(&subject.loss_by_gap);
+        for point in points {
+            assert_eq!(point.sent, point.received + point.lost, "{point:?}");
+            assert_eq!(point.sent, 60_000);
+        }
+        let none = format!("{}: no rate without loss", source.name());
+        let is_told = comparison
+            .warnings
+            .iter()
+            .any(|told| told.starts_with(&none));
+        assert_eq!(
+            subject.lossless_rate.is_empty(),
+            is_told,
+            "{:?}",
+            comparison.warnings
+        );
+    }
+    // No stamp at all is cheaper than any, whatever the machine.
+    let floor = comparison
+        .verdicts
+        .iter()
+        .find(|it| it.metric == Metric::Program && it.source.is_none());
+    let floor = floor.expect("a verdict on the floor");
+    assert!(
+        matches!(floor.outcome, Outcome::Cheaper | Outcome::Undecided),
+        "{floor:?}"
+    );
+}
+
+#[test]
+fn live_traffic_is_measured_as_it_comes() {
+    let Some(_turn) = root("live_traffic_is_measured_as_it_comes") else {
+        return;
+    };
+    let bench = Bench::new("cmplive");
+    let mut command = bench.rx.netns.command(TSCAP);
+    command.args(["compare", "--quick", "--json", "-i", "rx0", "--cpu", "0"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("start tscap");
+    wait::until("tscap to attach", LIMIT, || bench.rx.xdp_program());
+    let arguments = ["--rate", "50k", "--cpu", "0", "-q"];
+    let sending = generate_on(&bench.tx).with(arguments).ready();
+    let done = finish(child, "tscap compare", LIMIT);
+    sending.stop();
+    assert!(done.status.success(), "{}", done.stderr);
+    let comparison = comparison(&done);
+    assert_eq!(comparison.method.frame_bytes, None);
+    for subject in comparison.subjects.iter().filter(|it| it.source.is_some()) {
+        let frame = subject.frame.as_ref().expect("a cost on frames");
+        assert!(frame.all.n >= 10_000, "{frame:?}");
+        assert!(subject.precision.is_empty() && subject.lossless_rate.is_empty());
+    }
+    assert_eq!(bench.rx.xdp_program(), None);
+}
+
+#[test]
+fn without_a_way_to_the_tsc_the_others_are_compared() {
+    let Some(_turn) = root("without_a_way_to_the_tsc") else {
+        return;
+    };
+    let mut command = compare(&["--quick", "--json"]);
+    old_kernel::lacking(&mut command, old_kernel::perf);
+    let done = run(&mut command, LIMIT);
+    assert!(done.status.success(), "{}", done.stderr);
+    let comparison = comparison(&done);
+    let names: Vec<_> = comparison.subjects.iter().map(|it| it.source).collect();
+    assert!(
+        !names.contains(&Some(tscap::clock::StampSource::Tsc)),
+        "{names:?}"
+    );
+    let told = comparison
+        .warnings
+        .iter()
+        .any(|it| it.starts_with("no tsc here: "));
+    assert!(told, "{:?}", comparison.warnings);
+}
