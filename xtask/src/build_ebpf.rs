@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cargo::{Metadata, target_dir};
 use crate::manifest::{Manifest, SCHEMA, file_hash, source_hash};
-use crate::toolchain::{CARGO, LLVM_STRIP, RUSTC, TARGET, Toolchain};
+use crate::toolchain::{CARGO, LLVM_NM, LLVM_OBJCOPY, RUSTC, TARGET, Toolchain};
 use crate::{paths, sh};
 
 /// The binaries of `tscap-ebpf`.
@@ -129,11 +129,7 @@ fn build(build_dir: &Path, out: &Path) -> Result<Manifest> {
     for bin in BINS {
         let name = format!("{bin}.bpf.o");
         let object = out.join(&name);
-        // DWARF goes, BTF and its line information stay.
-        let mut strip = Command::new(LLVM_STRIP);
-        strip.arg("-g").arg("-o").arg(&object);
-        strip.arg(build_dir.join(TARGET).join("release").join(bin));
-        sh::run(&mut strip)?;
+        strip(&build_dir.join(TARGET).join("release").join(bin), &object)?;
         objects.insert(name, file_hash(&object)?);
     }
     println!(
@@ -147,6 +143,31 @@ fn build(build_dir: &Path, out: &Path) -> Result<Manifest> {
         tools,
         objects,
     })
+}
+
+/// Copies an object without its DWARF (BTF and its line information stay), its
+/// mangled symbols by names that do not depend on where the checkout lies.
+fn strip(built: &Path, object: &Path) -> Result<()> {
+    let mut nm = Command::new(LLVM_NM);
+    nm.arg("--just-symbol-name").arg(built);
+    let symbols = sh::output(&mut nm)?;
+    let mut copy = Command::new(LLVM_OBJCOPY);
+    copy.arg("--strip-debug");
+    for symbol in symbols.lines() {
+        if let Some(stable) = without_hash(symbol) {
+            copy.arg(format!("--redefine-sym={symbol}={stable}"));
+        }
+    }
+    sh::run(copy.arg(built).arg(object))
+}
+
+/// A mangled symbol without the hash at its end, which cargo derives among
+/// other things from the absolute path of `tscap-common`; `None` if it has none.
+/// Only functions that BPF calls without inlining have such a symbol.
+fn without_hash(symbol: &str) -> Option<String> {
+    let (name, hash) = symbol.strip_suffix('E')?.rsplit_once("17h")?;
+    let is_hash = hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit());
+    (name.starts_with("_ZN") && is_hash).then(|| format!("{name}E"))
 }
 
 fn cargo(package: &Path) -> Command {
@@ -181,4 +202,21 @@ fn rustflags(root: &Path, package: &Path) -> Result<Vec<String>> {
         ));
     }
     Ok(flags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_hash;
+
+    #[test]
+    fn only_mangled_symbols_lose_their_hash() {
+        let mangled = "_ZN9generator13look_at_clock17hcf6dfbdf0deaa98eE";
+        assert_eq!(
+            without_hash(mangled).as_deref(),
+            Some("_ZN9generator13look_at_clockE")
+        );
+        for plain in ["GAPS", "memcpy", "_ZN9generator13look_at_clockE", "17hE"] {
+            assert_eq!(without_hash(plain), None, "{plain}");
+        }
+    }
 }

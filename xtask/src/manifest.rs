@@ -31,7 +31,7 @@ pub struct Tools {
     pub rustc: String,
     /// First line of `bpf-linker --version`.
     pub bpf_linker: String,
-    /// Version of LLVM that bpf-linker and llvm-strip use.
+    /// Version of LLVM that bpf-linker and llvm-objcopy use.
     pub llvm: String,
 }
 

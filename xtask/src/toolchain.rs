@@ -14,7 +14,9 @@ pub const CARGO: &str = "/usr/bin/cargo";
 /// Its compiler.
 pub const RUSTC: &str = "/usr/bin/rustc";
 /// Takes DWARF out of an object.
-pub const LLVM_STRIP: &str = "/usr/lib/llvm-22/bin/llvm-strip";
+pub const LLVM_OBJCOPY: &str = "/usr/lib/llvm-22/bin/llvm-objcopy";
+/// Lists the symbols of an object; of the same package.
+pub const LLVM_NM: &str = "/usr/lib/llvm-22/bin/llvm-nm";
 /// What the objects are built for.
 pub const TARGET: &str = "bpfel-unknown-none";
 
@@ -29,7 +31,7 @@ pub struct Toolchain {
 impl Toolchain {
     /// Finds all tools, or names the first that is missing.
     pub fn find() -> Result<Self> {
-        for tool in [CARGO, RUSTC, LLVM_STRIP] {
+        for tool in [CARGO, RUSTC, LLVM_OBJCOPY, LLVM_NM] {
             if !Path::new(tool).exists() {
                 bail!("{tool} is missing: run `cargo xtask setup`");
             }
@@ -43,7 +45,7 @@ impl Toolchain {
         let Some(linker) = bpf_linker() else {
             bail!("bpf-linker is missing: run `cargo xtask setup`");
         };
-        let llvm = version(Path::new(LLVM_STRIP))?;
+        let llvm = version(Path::new(LLVM_OBJCOPY))?;
         let llvm = llvm
             .lines()
             .find_map(|line| {
