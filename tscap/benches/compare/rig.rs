@@ -70,6 +70,7 @@ impl Rig {
     ) -> Result<Subject<'a, f64>> {
         let mut programs = self.load(between)?;
         Ok(Subject::new(name, move || {
+            programs.load_anew(between.stamp)?;
             self.link.replace(programs.cost_program(between.stamp)?)?;
             let burst = Burst::fast(frames.into());
             let measured = self.traffic.borrow_mut().measure(&mut programs, burst)?;

@@ -278,6 +278,8 @@ impl Bench {
         amount: &Amount,
     ) -> Result<(), ExperimentError> {
         self.go_on()?;
+        self.programs.load_anew(taken.stamp)?;
+        self.whole[index].load_anew()?;
         if let Some(source) = taken.stamp {
             taken.read_ns.push(self.programs.read_ns(source)?);
         }

@@ -34,8 +34,8 @@ impl Amount {
     };
     /// Less than two minutes.
     pub const DEFAULT: Self = Self {
-        rounds: 25,
-        frames: 4_000,
+        rounds: 60,
+        frames: 2_000,
         pattern_rounds: 8,
         pattern_frames: [40, 400],
         rate_rounds: 5,

@@ -1,8 +1,10 @@
 //! What is measured: every stamp, on frames of its own and on those that come.
 
+use std::os::fd::AsRawFd as _;
 use std::process::Stdio;
 
 use tscap::compare::schema::{Metric, Outcome};
+use tscap::compare::{Programs, Settings};
 
 use crate::support::bench::Bench;
 use crate::support::capture::{TSCAP, generate_on};
@@ -140,4 +142,29 @@ fn without_a_way_to_the_tsc_the_others_are_compared() {
         .iter()
         .any(|it| it.starts_with("no tsc here: "));
     assert!(told, "{:?}", comparison.warnings);
+}
+
+/// Where a program lies in memory must not pass for a difference between stamps.
+#[test]
+fn a_turn_has_its_program_to_itself() {
+    let Some(_turn) = root("a_turn_has_its_program_to_itself") else {
+        return;
+    };
+    let mut programs = Programs::load(Settings {
+        cpu: 0,
+        action: 1,
+        more_reads: 0,
+        more_work: 0,
+    })
+    .unwrap();
+    let id = |programs: &Programs| {
+        let fd = programs.cost_program(None).unwrap().as_raw_fd();
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap();
+        let id = info.lines().find_map(|line| line.strip_prefix("prog_id:"));
+        id.expect("a program has an id").trim().to_owned()
+    };
+    let first = id(&programs);
+    assert_eq!(id(&programs), first);
+    programs.load_anew(None).unwrap();
+    assert_ne!(id(&programs), first);
 }
