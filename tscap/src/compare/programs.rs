@@ -13,7 +13,7 @@ use tscap_common::compare::{
 use super::Stamp;
 use crate::clock::{Bounds, NsPerCycle, StampSource};
 use crate::sys::perf::Standing;
-use crate::xdp::{LoadError, TscError, TscEvents, calibrate, retried, take};
+use crate::xdp::{LoadError, TscError, TscEvents, calibrate, load_program, retried, take};
 
 /// The committed object, or the one that `TSCAP_COMPARE_OBJECT` named at build
 /// time.
@@ -124,11 +124,7 @@ impl Programs {
     fn load_stamp(&mut self, stamp: Stamp) -> Result<(), ProgramsError> {
         for kind in ["cost", "read"] {
             let name = name(kind, stamp);
-            let loaded = program(&mut self.ebpf, &name)?.load();
-            loaded.map_err(|source| LoadError::Program {
-                program: name,
-                source,
-            })?;
+            load_program(program(&mut self.ebpf, &name)?, &name)?;
         }
         Ok(())
     }

@@ -27,8 +27,8 @@ pub enum WholeError {
     /// No TSC.
     #[error(transparent)]
     Tsc(#[from] TscError),
-    /// Not loaded once more, or not run.
-    #[error("cannot load or run a whole capture program")]
+    /// Not run.
+    #[error("cannot run a whole capture program")]
     Run(#[from] ProgramError),
     /// Frames are missing: the figure would be none.
     #[error("a capture program left {recorded} of {shown} frames in its ring")]
@@ -76,9 +76,7 @@ impl Whole {
 
     /// Loads it once more, to another place in memory.
     pub fn load_anew(&mut self) -> Result<(), WholeError> {
-        let program = self.loaded.program()?;
-        program.unload().and_then(|()| program.load())?;
-        Ok(())
+        Ok(self.loaded.load_anew()?)
     }
 
     /// The whole program per frame, ns. To be called on its CPU.

@@ -7,7 +7,7 @@ use tscap_common::config::TSC_BRACKETS_MAP;
 use tscap_common::state::{TSC_BRACKETS, TscBracket};
 
 use super::load::LoadError;
-use super::test_run::retried;
+use super::retried::retried;
 use super::tsc::{TscError, bracket_program};
 use crate::clock::{Bounds, MonoNs, NsPerCycle, OffsetBracket, TscCycles};
 use crate::sys::{affinity, tsc};

@@ -12,7 +12,7 @@ use tscap_common::generator::{
 };
 
 use super::calibration::calibrate;
-use super::load::{LoadError, take};
+use super::load::{LoadError, load_program, take};
 use super::occupant::is_loaded;
 use super::tsc::{TscError, TscEvents};
 use crate::clock::{Bounds, NsPerCycle};
@@ -104,11 +104,7 @@ impl Generator {
             tsc: None,
         };
         for program in GeneratorProgram::ALL {
-            let loaded = generator.program(program)?.load();
-            loaded.map_err(|source| LoadError::Program {
-                program: program.name().into(),
-                source,
-            })?;
+            load_program(generator.program(program)?, program.name())?;
         }
         Ok((generator, state))
     }

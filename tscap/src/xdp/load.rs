@@ -12,6 +12,7 @@ use tscap_common::state::OTHER_INTERFACE;
 use super::calibration::{self, TscOffset};
 use super::counters::{Counters, CpuBytes, LossesBytes, cpu_state};
 use super::object::with_value_size;
+use super::retried::retried;
 use super::tsc::{TscError, TscEvents};
 use crate::clock::NsPerCycle;
 use crate::ring::{MapError as RingMapError, Memory};
@@ -138,10 +139,7 @@ impl Loaded {
             rings: Some(rings),
         };
         let program = loaded.program()?;
-        program.load().map_err(|source| LoadError::Program {
-            program: options.program.to_owned(),
-            source,
-        })?;
+        load_program(program, options.program)?;
         Ok(loaded)
     }
 
@@ -159,6 +157,18 @@ impl Loaded {
         calibration::calibrate(&mut self.ebpf, cpu, rate)
     }
 
+    /// Loads the program once more, to another place in memory; what is attached
+    /// stays so.
+    pub(crate) fn load_anew(&mut self) -> Result<(), LoadError> {
+        let name = self.program.clone();
+        let program = self.program()?;
+        program.unload().map_err(|source| LoadError::Program {
+            program: name.clone(),
+            source,
+        })?;
+        load_program(program, &name)
+    }
+
     /// The program.
     pub fn program(&mut self) -> Result<&mut Xdp, LoadError> {
         self.ebpf
@@ -166,6 +176,14 @@ impl Loaded {
             .and_then(|program| program.try_into().ok())
             .ok_or(LoadError::Missing("XDP program of that name"))
     }
+}
+
+/// Has the kernel verify and load `program`.
+pub(crate) fn load_program(program: &mut Xdp, name: &str) -> Result<(), LoadError> {
+    retried(|| program.load()).map_err(|source| LoadError::Program {
+        program: name.to_owned(),
+        source,
+    })
 }
 
 pub(crate) fn take<T: TryFrom<Map, Error = MapError>>(

@@ -8,7 +8,7 @@ use aya::maps::{Map, MapError};
 use aya::programs::{ProgramError, Xdp};
 use tscap_common::config::TSC_EVENTS;
 
-use super::load::LoadError;
+use super::load::{LoadError, load_program};
 use crate::sys::bpf::put_fd;
 use crate::sys::perf::{PerfError, Standing, TscEvent};
 
@@ -86,11 +86,7 @@ impl TscEvents {
                 .map_err(|source| TscError::Put { cpu, source })?;
             events.push(event);
         }
-        let program = bracket_program(ebpf)?;
-        program.load().map_err(|source| LoadError::Program {
-            program: BRACKET_PROGRAM.into(),
-            source,
-        })?;
+        load_program(bracket_program(ebpf)?, BRACKET_PROGRAM)?;
         Ok(Self { _events: events })
     }
 }

@@ -1,4 +1,4 @@
-//! `BPF_PROG_TEST_RUN` that signals don't end.
+//! `BPF_PROG_TEST_RUN` and `BPF_PROG_LOAD` that signals don't end.
 
 use std::io;
 
@@ -7,26 +7,33 @@ use aya::programs::ProgramError;
 /// A run is a few milliseconds: more signals than this don't hit it by chance.
 const MOST_TRIES: u32 = 100;
 
-/// Repeats a run that a signal, or a stop and its continuation, interrupted.
+/// Repeats a run, or a load, that a signal, or a stop and its continuation,
+/// interrupted: the verifier gives up with EAGAIN then (`do_check` in
+/// `kernel/bpf/verifier.c`).
 pub(crate) fn retried<T>(
     mut run: impl FnMut() -> Result<T, ProgramError>,
 ) -> Result<T, ProgramError> {
     let mut tries = 1;
     loop {
         match run() {
-            Err(ProgramError::SyscallError(error))
-                if error.io_error.kind() == io::ErrorKind::Interrupted && tries < MOST_TRIES =>
-            {
-                tries += 1;
-            }
+            Err(error) if is_interrupted(&error) && tries < MOST_TRIES => tries += 1,
             result => return result,
         }
+    }
+}
+
+fn is_interrupted(error: &ProgramError) -> bool {
+    match error {
+        ProgramError::SyscallError(error) => error.io_error.kind() == io::ErrorKind::Interrupted,
+        ProgramError::LoadError { io_error, .. } => io_error.kind() == io::ErrorKind::WouldBlock,
+        _ => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use aya::sys::SyscallError;
+    use aya_obj::VerifierLog;
 
     use super::*;
 
@@ -61,5 +68,18 @@ mod tests {
             failed::<()>(libc::EINTR)
         });
         assert!(forever.is_err() && runs == MOST_TRIES);
+        let mut runs = 0;
+        let loaded = retried(|| {
+            runs += 1;
+            if runs < 2 {
+                Err(ProgramError::LoadError {
+                    io_error: io::Error::from_raw_os_error(libc::EAGAIN),
+                    verifier_log: VerifierLog::new(String::new()),
+                })
+            } else {
+                Ok(())
+            }
+        });
+        assert!(loaded.is_ok() && runs == 2);
     }
 }
