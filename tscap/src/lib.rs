@@ -5,7 +5,7 @@
 //! `doctor` (checks of the machine), `ring` (shared memory), `engine` (the converter
 //! thread), `clock` (raw stamps to wall clock), `pcapng` (the file), `measure`
 //! (loss, order and delay of streams, from a file), `generator` (sends frames),
-//! `compare` (what stamps cost), `report` (a comparison as text and HTML), `sys` (the
+//! `load` (captures under load, also by others), `compare` (what stamps cost), `report` (a comparison as text and HTML), `sys` (the
 //! operating system).
 //! Unsafe code lives in `ring` and `sys` only.
 
@@ -18,6 +18,7 @@ pub mod compare;
 pub mod doctor;
 pub mod engine;
 pub mod generator;
+pub mod load;
 pub mod measure;
 mod numbers;
 pub mod pcapng;

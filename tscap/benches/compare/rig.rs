@@ -5,7 +5,8 @@ use std::cell::RefCell;
 
 use anyhow::{Context, Result, ensure};
 use tscap::clock::{NsPerCycle, StampSource, measure_tsc_rate};
-use tscap::compare::{Burst, Pair, Programs, Settings, Stamp, Traffic, trimmed_mean};
+use tscap::compare::{Programs, Settings, Stamp, trimmed_mean};
+use tscap::load::{Burst, Pair, Traffic};
 use tscap::sys::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
 use tscap::sys::tsc;
 
@@ -73,7 +74,7 @@ impl Rig {
             programs.load_anew(between.stamp)?;
             self.link.replace(programs.cost_program(between.stamp)?)?;
             let burst = Burst::fast(frames.into());
-            let measured = self.traffic.borrow_mut().measure(&mut programs, burst)?;
+            let measured = programs.measure(&mut self.traffic.borrow_mut(), burst)?;
             let came = measured.samples.len();
             ensure!(
                 came as u64 == measured.sent,

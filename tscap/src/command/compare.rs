@@ -18,9 +18,10 @@ use super::{Exit, Failure, Hint, interfaces};
 use crate::cli::{ComparePlan, Verbosity};
 use crate::clock::{HostClocks, Reference as _, StampSource};
 use crate::compare::{
-    Amount, Circumstances, Comparison, ExperimentError, FAST_BYTES, Pair, Place, Results, Stop,
-    Ticks, assemble, describe, run as measure,
+    Amount, Circumstances, Comparison, ExperimentError, Place, Results, Ticks, assemble, describe,
+    run as measure,
 };
+use crate::load::{FAST_BYTES, Pair, Stop};
 use crate::report::text;
 use crate::sys::affinity;
 use crate::sys::kernel_files::KernelFiles;

@@ -5,17 +5,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Stamp;
-use super::capturing::Capturing;
 use super::clocks::Clocks;
 use super::experiment::{ExperimentError, Place};
-use super::programs::Programs;
-use super::stop::Stop;
+use super::programs::{Measured, Programs};
 use super::taken::FrameCounts;
-use super::traffic::{Burst, Measured, Traffic};
 use super::whole::Whole;
 use crate::clock::{NsPerCycle, StampSource};
+use crate::load::{Burst, Capture, Setup, Stop, Tool, Traffic};
 use crate::sys::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
+use crate::sys::system;
 
+/// Captures have short rings, so that a burst is many of them: each holds 10,922
+/// blocks of frames of 64 bytes.
+const RING_BYTES: u64 = 1 << 20;
+/// A capture ends by itself after this, should we be killed.
+const LONGEST: Duration = Duration::from_secs(60);
 /// How often it is looked whether enough live traffic has come.
 const LOOK_EACH: Duration = Duration::from_millis(5);
 
@@ -35,6 +39,8 @@ pub struct Bench {
     pub rate: Option<NsPerCycle>,
     /// The CPU that is measured.
     pub cpu: u32,
+    /// The CPUs for captures.
+    pub tool_cpus: Vec<u32>,
     /// Tells to end.
     pub stop: Arc<Stop>,
 }
@@ -76,7 +82,7 @@ impl Bench {
                 }
             }
             Some(traffic) => {
-                let measured = traffic.measure(&mut self.programs, burst)?;
+                let measured = self.programs.measure(traffic, burst)?;
                 counts.sent += measured.sent;
                 counts.received += measured.samples.len() as u64;
                 measured
@@ -113,17 +119,32 @@ impl Bench {
         }
     }
 
+    /// Into nothing: what comes before the file is measured.
+    fn setup(&self, clock: StampSource) -> io::Result<Setup> {
+        let rings = system::online_cpus().map_err(io::Error::other)?;
+        Ok(Setup {
+            snaplen: 96,
+            buffer_bytes: RING_BYTES * rings.len() as u64,
+            clock,
+            output: "/dev/null".into(),
+            cpus: self.tool_cpus.clone(),
+            longest: LONGEST,
+        })
+    }
+
     /// Captures a burst; returns frames sent and written, and the rate.
     pub fn capture(&mut self, source: StampSource, burst: Burst) -> io::Result<(u64, u64, f64)> {
+        let setup = self.setup(source)?;
         let (Some(traffic), Place::Own { pair, executable }) = (&mut self.traffic, &self.place)
         else {
             return Ok((0, 0, 0.0));
         };
         // There is room for one program only.
         self.link.detach()?;
-        let capturing = Capturing::start(executable, pair, source, &self.stop)?;
+        let tscap = Tool::Tscap.find(executable).map_err(io::Error::other)?;
+        let capture = Capture::start(&tscap, pair, &setup, &self.stop)?;
         let sent = traffic.send(burst);
-        let written = capturing.finish()?;
+        let written = capture.finish()?.said.written;
         let program = self.programs.cost_program(None)?;
         let rx = pair.rx.index;
         self.link = pair

@@ -9,16 +9,14 @@ use std::time::Duration;
 use tscap_common::compare::MOST_SAMPLES;
 
 use super::bench::Bench;
-use super::pair::Pair;
 use super::plan::Amount;
 use super::programs::{Programs, ProgramsError, Settings};
-use super::stop::Stop;
 use super::taken::Taken;
-use super::traffic::{Burst, Traffic};
 use super::whole::{Whole, WholeError};
 use super::{Stamp, schema};
 use crate::clock::{StampSource, measure_tsc_rate};
 use crate::generator::Pattern;
+use crate::load::{Burst, Pair, Stop, Traffic, tool_cpus};
 use crate::sys::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
 use crate::sys::netdev::Link;
 use crate::sys::{affinity, system, tsc};
@@ -117,9 +115,10 @@ pub fn run(
     stop: Arc<Stop>,
     mut tell: impl FnMut(u32),
 ) -> Result<Results, ExperimentError> {
+    let tool_cpus = tool_cpus(cpu, &affinity::allowed_cpus()?);
     affinity::pin_to(cpu)?;
     let mut warnings = Vec::new();
-    let (mut bench, stamps) = prepare(place, cpu, stop, &mut warnings)?;
+    let (mut bench, stamps) = prepare(place, cpu, tool_cpus, stop, &mut warnings)?;
     let mut results = Results {
         taken: stamps.into_iter().map(Taken::new).collect(),
         rounds: 0,
@@ -157,6 +156,7 @@ fn append(taken: &mut [Taken], later: Vec<Taken>) {
 fn prepare(
     place: Place,
     cpu: u32,
+    tool_cpus: Vec<u32>,
     stop: Arc<Stop>,
     warnings: &mut Vec<String>,
 ) -> Result<(Bench, Vec<Stamp>), ExperimentError> {
@@ -213,6 +213,7 @@ fn prepare(
         whole,
         rate,
         cpu,
+        tool_cpus,
         stop,
     };
     Ok((bench, stamps))

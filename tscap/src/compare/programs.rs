@@ -12,6 +12,7 @@ use tscap_common::compare::{
 
 use super::Stamp;
 use crate::clock::{Bounds, NsPerCycle, StampSource};
+use crate::load::{Burst, Traffic};
 use crate::sys::perf::Standing;
 use crate::xdp::{LoadError, TscError, TscEvents, calibrate, load_program, retried, take};
 
@@ -60,6 +61,20 @@ pub struct Settings {
     ///
     /// [`MOST_WORK`]: tscap_common::compare::MOST_WORK
     pub more_work: u32,
+}
+
+/// A burst, measured.
+pub struct Measured {
+    /// The run that the frames belong to.
+    pub run: u16,
+    /// Frames sent, also those that the other end refused.
+    pub sent: u64,
+    /// Those that were measured, in the order of the frames.
+    pub samples: Vec<Sample>,
+    /// As [`Sent::tsc_moved_ns`].
+    ///
+    /// [`Sent::tsc_moved_ns`]: crate::generator::Sent::tsc_moved_ns
+    pub tsc_moved_ns: u64,
 }
 
 /// The programs.
@@ -156,6 +171,20 @@ impl Programs {
             })
         })?;
         Ok(run.duration.as_nanos() as f64)
+    }
+
+    /// Lets the attached one see a burst, and takes what it left of these frames.
+    pub fn measure(&mut self, traffic: &mut Traffic, burst: Burst) -> io::Result<Measured> {
+        self.reset()?;
+        let (run, sent) = traffic.send(burst)?;
+        let mut samples = self.samples()?;
+        samples.retain(|sample| sample.frame >> 48 == u64::from(run));
+        Ok(Measured {
+            run,
+            sent: sent.sent + sent.refused,
+            samples,
+            tsc_moved_ns: sent.tsc_moved_ns,
+        })
     }
 
     /// Forgets what was measured.

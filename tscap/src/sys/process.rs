@@ -1,4 +1,11 @@
-//! What procfs tells about a process: enough to know it again.
+//! What the kernel tells about a process: enough to know it again, and what it
+//! takes of the CPUs.
+
+use std::io;
+use std::time::Duration;
+
+use nix::time::{clock_getcpuclockid, clock_gettime};
+use nix::unistd::Pid;
 
 use super::kernel_files::{KernelFileError, KernelFiles, numbered, read, read_if_there};
 
@@ -8,6 +15,12 @@ use super::kernel_files::{KernelFileError, KernelFiles, numbered, read, read_if_
 pub fn started(files: &KernelFiles, pid: u32) -> Result<Option<u64>, KernelFileError> {
     let stat = read_if_there(&files.proc(format!("{pid}/stat")))?;
     Ok(stat.as_deref().and_then(start_of))
+}
+
+/// CPU time, user and system, that all threads of a process have taken, also those
+/// that have ended. It can be asked until the process has been waited for.
+pub fn cpu_time(pid: Pid) -> io::Result<Duration> {
+    Ok(clock_gettime(clock_getcpuclockid(pid)?)?.into())
 }
 
 /// The name of a process, or nothing if it is gone. Kernel threads have theirs
@@ -87,6 +100,20 @@ mod tests {
         assert_eq!(running(&["tscap"]), None, "not the caller");
         machine.put("proc/1/comm", "systemd");
         assert!(has_systemd(&machine.files).unwrap());
+    }
+
+    #[test]
+    fn the_cpu_time_of_a_process_outlives_it() {
+        use nix::sys::wait::{Id, WaitPidFlag, waitid};
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"])
+            .spawn()
+            .unwrap();
+        let pid = Pid::from_raw(child.id().cast_signed());
+        waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
+        assert!(cpu_time(pid).unwrap() > Duration::from_micros(100));
+        child.wait().unwrap();
+        assert!(cpu_time(pid).is_err());
     }
 
     #[test]

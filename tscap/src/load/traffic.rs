@@ -1,8 +1,6 @@
-//! The frames that the stamps are measured on.
+//! What sends into a pair.
 
 use std::io;
-
-use tscap_common::compare::Sample;
 
 use crate::clock::NsPerCycle;
 use crate::generator::{
@@ -11,7 +9,6 @@ use crate::generator::{
 };
 
 use super::pair::Pair;
-use super::programs::Programs;
 
 /// Frames of the fast traffic: the shortest, 20 µs apart.
 pub const FAST_BYTES: u32 = 64;
@@ -96,18 +93,6 @@ fn paced(period: Option<Period>) -> Pacing {
     Pacing::Paced(period.expect("a period that a clock can pace"))
 }
 
-/// A burst, measured.
-pub struct Measured {
-    /// The run that the frames belong to.
-    pub run: u16,
-    /// Frames sent, also those that the other end refused.
-    pub sent: u64,
-    /// Those that were measured, in the order of the frames.
-    pub samples: Vec<Sample>,
-    /// As [`Sent::tsc_moved_ns`].
-    pub tsc_moved_ns: u64,
-}
-
 /// Sends into the pair, natively, from the CPU that this thread is pinned to.
 pub struct Traffic {
     sender: Sender,
@@ -118,7 +103,7 @@ pub struct Traffic {
 
 impl Traffic {
     /// For a thread in the sending end's namespace. The receiving end must have
-    /// an XDP program. With a rate the frames carry the TSC of `cpu`.
+    /// an XDP program, or GRO. With a rate the frames carry the TSC of `cpu`.
     pub fn new(pair: &Pair, cpu: u32, rate: Option<NsPerCycle>) -> io::Result<Self> {
         let layout = Layout {
             vlan: None,
@@ -137,21 +122,6 @@ impl Traffic {
             sender,
             layout,
             run: 0,
-        })
-    }
-
-    /// Lets the attached one of `programs` see a burst, and takes what it left of
-    /// these frames.
-    pub fn measure(&mut self, programs: &mut Programs, burst: Burst) -> io::Result<Measured> {
-        programs.reset()?;
-        let (run, sent) = self.send(burst)?;
-        let mut samples = programs.samples()?;
-        samples.retain(|sample| sample.frame >> 48 == u64::from(run));
-        Ok(Measured {
-            run,
-            sent: sent.sent + sent.refused,
-            samples,
-            tsc_moved_ns: sent.tsc_moved_ns,
         })
     }
 
