@@ -1,0 +1,116 @@
+//! Every program that `load` runs: ready, fed, ended and understood. Needs root.
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tscap::clock::StampSource;
+use tscap::load::{Burst, Pair, Point, Program, Setup, Stand, Stop, Tool, tool_cpus};
+
+use support::capture::TSCAP;
+use support::files;
+use support::process::{cpus, on_cpu};
+use support::root::root_with;
+
+const PROGRAMS: [&str; 4] = ["tcpdump", "dumpcap", "netsniff-ng", "xdpdump"];
+/// Of frames of 1500 bytes at most.
+const SNAPLEN: u32 = 128;
+
+fn program(tool: Tool) -> Program {
+    let found = tool.find(Path::new(TSCAP));
+    found.unwrap_or_else(|absent| panic!("{absent}"))
+}
+
+fn setup(output: &Path, snaplen: u32, sender: u32) -> Setup {
+    let allowed: Vec<_> = cpus().iter().map(|cpu| *cpu as u32).collect();
+    Setup {
+        snaplen,
+        buffer_bytes: 8 << 20,
+        clock: StampSource::Ktime,
+        output: output.to_owned(),
+        cpus: tool_cpus(sender, &allowed),
+        longest: Duration::from_secs(60),
+    }
+}
+
+/// Does something with a stand on the first CPU.
+fn at_stand(work: impl FnOnce(&mut Stand, u32) + Send) {
+    let cpu = cpus()[0];
+    on_cpu(cpu, || {
+        let pair = Pair::new().expect("a pair");
+        let mut stand = Stand::new(pair, Arc::new(Stop::default())).expect("a stand");
+        work(&mut stand, cpu as u32);
+    });
+}
+
+#[track_caller]
+fn adds_up(tool: Tool, point: &Point) {
+    let sum = point.written + point.lost.total();
+    assert_eq!(point.sent, sum, "{tool:?}: {point:?}");
+}
+
+#[test]
+fn every_program_captures_all_of_a_slow_burst() {
+    let Some(_turn) = root_with("every_program_captures_all_of_a_slow_burst", &PROGRAMS) else {
+        return;
+    };
+    let folder = files::folder();
+    at_stand(|stand, cpu| {
+        for tool in Tool::ALL {
+            let path = folder.path().join(tool.name());
+            // xdpdump is woken after 128 frames.
+            let (size, frames) = (1_500, 128 * 20);
+            let burst = Burst::at_rate(size, 20_000.0, frames).expect("a rate");
+            let setup = setup(&path, SNAPLEN, cpu);
+            let point = stand.capture(&program(tool), &setup, burst);
+            let point = point.unwrap_or_else(|error| panic!("{tool:?}: {error}"));
+
+            adds_up(tool, &point);
+            assert_eq!((point.sent, point.written), (frames, frames), "{tool:?}");
+            assert_eq!(point.said_written, frames, "{tool:?}");
+            assert!(point.cpu_s > 0.0, "{tool:?}: {point:?}");
+            // Of each frame the snaplen, and less than another 80 bytes beside it.
+            let each = point.file_bytes / frames;
+            let least = u64::from(SNAPLEN);
+            assert!((least..least + 80).contains(&each), "{tool:?}: {each} bytes");
+        }
+    });
+}
+
+#[test]
+fn what_a_program_can_not_take_is_accounted_for() {
+    let name = "what_a_program_can_not_take_is_accounted_for";
+    let Some(_turn) = root_with(name, &PROGRAMS) else {
+        return;
+    };
+    let folder = files::folder();
+    at_stand(|stand, cpu| {
+        for tool in Tool::ALL {
+            let path = folder.path().join(tool.name());
+            let mut setup = setup(&path, 0, cpu);
+            // On the sender's CPU tscap can't but lose some.
+            (setup.buffer_bytes, setup.cpus) = (1 << 20, vec![cpu]);
+            let burst = Burst::flat_out(64, 128 * 1_000);
+            let point = stand.capture(&program(tool), &setup, burst);
+            let point = point.unwrap_or_else(|error| panic!("{tool:?}: {error}"));
+            adds_up(tool, &point);
+            assert_eq!(point.lost.before, 0, "{tool:?}: {point:?}");
+            assert_eq!(point.written, point.said_written, "{tool:?}");
+            let may_lose = tool != Tool::Tscap;
+            assert!(may_lose || point.lost.ring > 0, "{point:?}");
+        }
+    });
+}
+
+#[test]
+fn nothing_captures_without_a_program() {
+    let Some(_turn) = root_with("nothing_captures_without_a_program", &[]) else {
+        return;
+    };
+    at_stand(|stand, _| {
+        let sent = stand.send(Burst::flat_out(64, 1_000)).expect("send");
+        assert_eq!((sent.sent, sent.refused), (1_000, 0), "GRO takes them");
+    });
+}
