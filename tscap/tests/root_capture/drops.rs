@@ -2,26 +2,14 @@
 
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
-
 use crate::support::bench::Bench;
-use crate::support::capture::{Capture, capture_on};
+use crate::support::capture::capture_on;
 use crate::support::files;
 use crate::support::frame::Frame;
 use crate::support::live::LiveSender;
 use crate::support::packet_socket::PacketSocket;
-use crate::support::process;
 use crate::support::recording::Recording;
 use crate::support::root::root;
-use crate::support::wait;
-
-/// Stops the whole process: nobody drains the ring any more.
-fn freeze(capture: &Capture) {
-    capture.signal(Signal::SIGSTOP);
-    wait::until("the process to stop", Duration::from_secs(5), || {
-        (process::state(capture.pid()) == 'T').then_some(())
-    });
-}
 
 #[test]
 fn each_drop_count_is_the_gap_before_its_packet() {
@@ -44,7 +32,7 @@ fn each_drop_count_is_the_gap_before_its_packet() {
         next += count;
     };
     for round in 0..5 {
-        freeze(&capture);
+        capture.freeze();
         // More than the ring holds; large frames leave room that only small
         // ones fill, so that a round has several gaps.
         send(&small, 700, 0);
@@ -53,7 +41,7 @@ fn each_drop_count_is_the_gap_before_its_packet() {
             send(&small, 1, 0);
         }
         send(&small, 500 + 100 * round, 0);
-        capture.signal(Signal::SIGCONT);
+        capture.thaw();
         // Slow enough for the converter: the last ones come through and report
         // what was lost before them.
         send(&small, 20, 2);
@@ -104,9 +92,9 @@ fn live_frames_into_a_frozen_capture_are_counted_exactly() {
     let capture = capture_on(&bench.rx, &path)
         .with(["--ring-size", "128K"])
         .ready();
-    freeze(&capture);
+    capture.freeze();
     let frozen = sender.send(&frame, FRAMES, 0);
-    capture.signal(Signal::SIGCONT);
+    capture.thaw();
     let flowing = sender.send(&frame, FRAMES, 0);
     let finished = capture.stop();
 
@@ -147,7 +135,7 @@ fn drops_of_two_interfaces_are_told_apart() {
         .on(&rx1)
         .with(["--ring-size", "128K"])
         .ready();
-    freeze(&capture);
+    capture.freeze();
     // Both share the ring of CPU 0. The first fills most of it, the rest is
     // lost in turn.
     sockets[0].send(&frames[0], 0..1000, 0);
@@ -155,7 +143,7 @@ fn drops_of_two_interfaces_are_told_apart() {
         sockets[1].send(&frames[1], start..start + 300, 0);
         sockets[0].send(&frames[0], 1000 + start..1000 + start + 300, 0);
     }
-    capture.signal(Signal::SIGCONT);
+    capture.thaw();
     let gap = Duration::from_millis(2);
     sockets[0].send_paced(&frames[0], 1900..1920, 0, gap);
     sockets[1].send_paced(&frames[1], 900..920, 0, gap);

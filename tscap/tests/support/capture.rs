@@ -15,7 +15,8 @@ use super::lines::Lines;
 use super::netns::Netns;
 use super::old_kernel;
 use super::port::Port;
-use super::process::interruptible;
+use super::process::{self, interruptible};
+use super::wait;
 
 /// The program under test.
 pub const TSCAP: &str = env!("CARGO_BIN_EXE_tscap");
@@ -200,6 +201,19 @@ impl Capture {
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.pid() as i32);
         kill(pid, signal).unwrap_or_else(|error| panic!("send {signal} to {pid}: {error}"));
+    }
+
+    /// Stops the whole process: nobody drains the rings any more.
+    pub fn freeze(&self) {
+        self.signal(Signal::SIGSTOP);
+        wait::until("the process to stop", LIMIT, || {
+            (process::state(self.pid()) == 'T').then_some(())
+        });
+    }
+
+    /// Lets a frozen process go on.
+    pub fn thaw(&self) {
+        self.signal(Signal::SIGCONT);
     }
 
     /// Sends SIGINT, as Ctrl-C does, and waits for the end.

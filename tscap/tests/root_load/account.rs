@@ -1,0 +1,79 @@
+//! The account of a flood: what was sent, what the capture says, and the file.
+
+use std::path::Path;
+
+use crate::flood::Sent;
+use crate::support::finished::Summary;
+use crate::support::flow::Flow;
+use crate::support::packets;
+use crate::support::peers;
+
+/// Programs that the tests need.
+pub const PROGRAMS: [&str; 3] = ["ip", "ethtool", "capinfos"];
+
+/// Panics unless the file holds every frame that the summary says it does, in
+/// order of number and of time, and each frame that is missing was dropped at that
+/// place, for want of room in a ring. `sent` is what came to each interface, in
+/// the file's order, as long as the capture ran. Gives what came of each.
+#[track_caller]
+pub fn of_all(path: &Path, summary: &Summary, sent: &[Sent]) -> Vec<Flow> {
+    for (interface, sent) in summary.interfaces.iter().zip(sent) {
+        assert_eq!(interface.seen, sent.taken, "{interface:?}");
+    }
+    let flows = of_file(path, summary, sent);
+    for ((flow, interface), sent) in flows.iter().zip(&summary.interfaces).zip(sent) {
+        // What is missing was refused before the program, or dropped; behind the
+        // last frame nobody reports it.
+        let dropped = interface.outcomes["ring_full"];
+        let unreported = sent.taken + sent.refused - flow.next;
+        assert_eq!(
+            flow.missing + unreported,
+            dropped + sent.refused,
+            "{flow:?}, {interface:?}, {sent:?}"
+        );
+        assert!(flow.reported <= dropped, "{flow:?}, {interface:?}");
+        if sent.refused == 0 {
+            assert_eq!(flow.reported, flow.missing, "{flow:?}");
+        }
+    }
+    flows
+}
+
+/// The same for a capture that ended before its senders: it knows nothing of the
+/// frames that came later.
+#[track_caller]
+pub fn of_file(path: &Path, summary: &Summary, sent: &[Sent]) -> Vec<Flow> {
+    assert_eq!(summary.interfaces.len(), sent.len());
+    let mut flows = vec![Flow::default(); sent.len()];
+    for (flow, sent) in flows.iter_mut().zip(sent) {
+        flow.run = Some(sent.run);
+    }
+    let (mut youngest, mut behind) = (0, 0);
+    let packets = packets::each(path, |packet| {
+        behind += u64::from(packet.nanos < youngest);
+        youngest = youngest.max(packet.nanos);
+        let flow = &mut flows[packet.interface];
+        if let Err(error) = flow.take(&packet) {
+            panic!("interface {}: {error}", packet.interface);
+        }
+    });
+    let packets = packets.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert_eq!(packets, summary.written);
+    for (flow, interface) in flows.iter().zip(&summary.interfaces) {
+        assert_eq!(flow.came, interface.written, "{interface:?}");
+    }
+    let clock = &summary.clock;
+    if clock.stamp_decreases == 0 && clock.steps == 0 {
+        assert_eq!(behind, clock.late, "out of order of time");
+    }
+    assert_eq!(peers::capinfos_count(path), summary.written);
+    flows
+}
+
+/// Panics if frames were lost otherwise than for want of room in a ring.
+#[track_caller]
+pub fn only_rings_were_full(summary: &Summary) {
+    for (name, count) in &summary.outcomes {
+        assert!(*count == 0 || name == "ring_full", "{count} frames {name}");
+    }
+}

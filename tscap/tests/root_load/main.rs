@@ -1,0 +1,13 @@
+//! Faults of `tscap capture` under full load: frames come flat out, and every one
+//! of them is in the file, in order, or counted. Needs root.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod account;
+mod disk;
+mod flood;
+mod least_ring;
+mod pipe;
+mod stopped;
+mod two_interfaces;

@@ -1,0 +1,59 @@
+//! The whole process is stopped for two seconds, and goes on.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::account::{self, PROGRAMS};
+use crate::flood::Flood;
+use crate::support::bench::Bench;
+use crate::support::capture::capture_on;
+use crate::support::files::SmallDisk;
+use crate::support::packets;
+use crate::support::root::root_with;
+
+/// How long it is stopped.
+const STOPPED: Duration = Duration::from_secs(2);
+/// How long frames come: before, meanwhile and after.
+const FLOOD: Duration = Duration::from_secs(5);
+
+#[test]
+fn two_seconds_without_a_converter_cost_what_the_ring_can_not_hold() {
+    let Some(_turn) = root_with("two_seconds_without_a_converter", &PROGRAMS) else {
+        return;
+    };
+    let bench = Bench::new("stopped");
+    let disk = SmallDisk::new(4 << 30);
+    let path = disk.file("out.pcapng");
+    let capture = capture_on(&bench.rx, &path)
+        .with(["--ring-size", "16M", "--converter-cpu", "1"])
+        .ready();
+    let flood = Flood::begin(&bench.tx, 512, 0, FLOOD);
+    let written = |event: &Value| event["written"].as_u64().expect("a count");
+    capture.wait_event_with("progress", |event| written(event) > 0);
+    capture.freeze();
+    std::thread::sleep(STOPPED);
+    capture.thaw();
+    let sent = flood.end();
+    let summary = capture.stop().success();
+
+    account::only_rings_were_full(&summary);
+    let flows = account::of_all(&path, &summary, &[sent]);
+    // It did go on, and had kept what the ring held.
+    assert!(flows[0].most_missing > 100_000, "{flows:?}");
+    let (mut before, mut longest, mut behind) = (0, 0, 0);
+    packets::each(&path, |packet| {
+        if packet.nanos - before > longest && before > 0 {
+            (longest, behind) = (packet.nanos - before, 0);
+        }
+        (before, behind) = (packet.nanos, behind + 1);
+    })
+    .expect("read once already");
+    let longest = Duration::from_nanos(longest);
+    assert!(
+        longest > STOPPED / 2 && longest < STOPPED * 2,
+        "{longest:?}"
+    );
+    assert!(behind > 10_000, "{behind} frames behind the gap");
+    assert_eq!(bench.rx.xdp_program(), None);
+}

@@ -1,0 +1,43 @@
+//! Two interfaces at full rate at the same time, each on a CPU of its own.
+
+use std::time::Duration;
+
+use crate::account::{self, PROGRAMS};
+use crate::flood::Flood;
+use crate::support::bench::Bench;
+use crate::support::capture::capture;
+use crate::support::files::SmallDisk;
+use crate::support::root::{root_with, two_cpus};
+
+#[test]
+fn two_interfaces_at_full_rate_are_counted_apart_and_merged_in_order() {
+    let name = "two_interfaces_at_full_rate";
+    let Some(_turn) = root_with(name, &PROGRAMS) else {
+        return;
+    };
+    let Some((first, second)) = two_cpus(name) else {
+        return;
+    };
+    let bench = Bench::new("two-full");
+    let (tx1, rx1) = bench.add_pair(1);
+    let disk = SmallDisk::new(4 << 30);
+    let path = disk.file("out.pcapng");
+    let capture = capture(&bench.rx.netns)
+        .on(&bench.rx)
+        .on(&rx1)
+        .to(&path)
+        .ready();
+    let floods = [(&bench.tx, first, 64), (&tx1, second, 300)];
+    let floods = floods.map(|(port, cpu, size)| Flood::begin(port, size, cpu, FLOOD));
+    let sent = floods.map(Flood::end);
+    let summary = capture.stop().success();
+    account::only_rings_were_full(&summary);
+    account::of_all(&path, &summary, &sent);
+    for interface in &summary.interfaces {
+        assert!(interface.written > 10_000, "{interface:?}");
+    }
+    assert_eq!((bench.rx.xdp_program(), rx1.xdp_program()), (None, None));
+}
+
+/// How long frames come.
+const FLOOD: Duration = Duration::from_secs(1);
