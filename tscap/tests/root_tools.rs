@@ -74,7 +74,10 @@ fn every_program_captures_all_of_a_slow_burst() {
             // Of each frame the snaplen, and less than another 80 bytes beside it.
             let each = point.file_bytes / frames;
             let least = u64::from(SNAPLEN);
-            assert!((least..least + 80).contains(&each), "{tool:?}: {each} bytes");
+            assert!(
+                (least..least + 80).contains(&each),
+                "{tool:?}: {each} bytes"
+            );
         }
     });
 }

@@ -12,15 +12,17 @@ use crate::{sh, toolchain};
 /// What the demo runs: `ip`, `ss`, `ping`, `nc`, `tcpdump`.
 const DEMO: [&str; 4] = ["iproute2", "iputils-ping", "netcat-openbsd", "tcpdump"];
 
-/// What the tests compare with and look through.
-const TESTS: [&str; 7] = [
+/// What tests and benches compare with and look through.
+const TESTS: [&str; 9] = [
     "bpftool",
     "ethtool",
     "libcap2-bin",
+    "netsniff-ng",
     "strace",
     "tshark",
     "util-linux",
     "wireshark-common",
+    "xdp-tools",
 ];
 
 /// Debian's Rust with a libcore for the BPF target, LLVM for bpf-linker, and

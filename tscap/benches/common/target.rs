@@ -27,6 +27,16 @@ pub enum Bound {
     AtMost(f64),
 }
 
+impl Bound {
+    /// For people.
+    pub fn text(self) -> String {
+        match self {
+            Self::AtLeast(least) => format!("at least {least}"),
+            Self::AtMost(most) => format!("at most {most}"),
+        }
+    }
+}
+
 impl Target {
     /// Whether it is as it should be.
     pub fn is_met(&self) -> bool {
@@ -36,16 +46,20 @@ impl Target {
         }
     }
 
+    /// What became of it.
+    pub fn verdict(&self) -> &'static str {
+        match (self.is_met(), self.asserted) {
+            (true, true) => "met",
+            (true, false) => "met, not asserted",
+            (false, true) => "MISSED",
+            (false, false) => "MISSED, not asserted",
+        }
+    }
+
     /// Its row in the table.
     pub fn row(&self) -> String {
-        let (word, bound) = match self.bound {
-            Bound::AtLeast(least) => ("at least", least),
-            Bound::AtMost(most) => ("at most", most),
-        };
-        let verdict = if self.is_met() { "met" } else { "MISSED" };
-        let asserted = if self.asserted { "" } else { ", not asserted" };
         let row = row(&self.name, &[format!("{:.2}", self.value)]);
-        format!("{row}  {word} {bound}: {verdict}{asserted}")
+        format!("{row}  {}: {}", self.bound.text(), self.verdict())
     }
 }
 
@@ -55,10 +69,7 @@ pub fn missed(targets: &[Target]) -> Vec<String> {
     let missed = missed.filter(|target| target.asserted && !target.is_met());
     let missed = missed.map(|target| {
         let (name, value) = (&target.name, target.value);
-        match target.bound {
-            Bound::AtLeast(least) => format!("{name}: {value:.3}, at least {least}"),
-            Bound::AtMost(most) => format!("{name}: {value:.3}, at most {most}"),
-        }
+        format!("{name}: {value:.3}, {}", target.bound.text())
     });
     missed.collect()
 }

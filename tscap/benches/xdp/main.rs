@@ -12,7 +12,6 @@ mod program;
 mod report;
 mod rings;
 mod table;
-mod tmpfs;
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -26,7 +25,7 @@ use clap::{Parser, ValueEnum};
 
 use common::cli::{self, Options, Parts};
 use common::header::Header;
-use common::spread;
+use common::{spread, tmpfs};
 use report::{Report, VERSION};
 use support::process::{cpus, on_cpu};
 

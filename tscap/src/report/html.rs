@@ -15,7 +15,25 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 /// The page.
 pub fn page(comparison: &Comparison) -> String {
     let title = format!("What a timestamp costs: {}", comparison.machine.cpu);
-    let page = html! {
+    let body = html! {
+        h1 { "What a timestamp costs" }
+        p {
+            (comparison.machine.cpu) ", " (comparison.machine.kernel) "; "
+            code { (command(&comparison.command)) }
+        }
+        (notice_list(&notices(comparison)))
+        (against_ktime(comparison))
+        (cost(comparison))
+        (precision(comparison))
+        (loss(comparison))
+        (whereabouts(comparison))
+    };
+    document(&title, &body)
+}
+
+/// A whole document that asks for nothing from elsewhere.
+pub fn document(title: &str, body: &Markup) -> String {
+    let document = html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -25,22 +43,10 @@ pub fn page(comparison: &Comparison) -> String {
                 title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
-            body {
-                h1 { "What a timestamp costs" }
-                p {
-                    (comparison.machine.cpu) ", " (comparison.machine.kernel) "; "
-                    code { (command(&comparison.command)) }
-                }
-                (notice_list(&notices(comparison)))
-                (against_ktime(comparison))
-                (cost(comparison))
-                (precision(comparison))
-                (loss(comparison))
-                (whereabouts(comparison))
-            }
+            body { (body) }
         }
     };
-    page.into_string()
+    document.into_string()
 }
 
 fn notice_list(notices: &[String]) -> Markup {

@@ -1,7 +1,8 @@
 //! A comparison for people: [`text`] for a terminal, [`page`] for a browser. Pure:
 //! nothing here touches the system.
 //!
-//! `tables` and `figures` choose what is shown, `table` and `chart` draw it.
+//! `tables` and `figures` choose what is shown, `table` and `chart` draw it; these,
+//! and [`document`], draw other reports too.
 
 mod chart;
 mod density;
@@ -13,7 +14,10 @@ mod tables;
 mod text;
 mod words;
 
-pub use html::page;
+pub use chart::{Axis, Chart, Scale, Series, Shape};
+pub use figures::Figure;
+pub use html::{document, page};
+pub use table::Table;
 pub use text::text;
 
 #[cfg(test)]

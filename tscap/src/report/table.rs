@@ -8,11 +8,12 @@ use super::words::plain;
 const SPACE: &str = "  ";
 
 /// A table: the first column names its row.
-pub(super) struct Table {
+pub struct Table {
     /// Empty if what stands above says it.
     pub title: String,
     /// Empty if the rows need none; else as long as each of them.
     pub head: Vec<&'static str>,
+    /// The cells.
     pub rows: Vec<Vec<String>>,
     /// Columns of words, which begin at the left; figures end at the right.
     pub words: &'static [usize],

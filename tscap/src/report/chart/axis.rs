@@ -8,8 +8,10 @@ const MOST: f64 = 1e15;
 /// About so many ticks.
 const TICKS: f64 = 5.0;
 
+/// How values lie on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::report) enum Scale {
+pub enum Scale {
+    /// Evenly.
     Linear,
     /// Values from 0 down can't be shown.
     Log,
@@ -17,12 +19,12 @@ pub(in crate::report) enum Scale {
 
 /// One axis.
 #[derive(Clone, Debug)]
-pub(in crate::report) struct Axis {
+pub struct Axis {
     /// What it shows, with its unit.
     pub label: String,
     scale: Scale,
-    pub low: f64,
-    pub high: f64,
+    pub(in crate::report) low: f64,
+    pub(in crate::report) high: f64,
     /// A value that has a name rather than a figure.
     pub named: Option<(f64, &'static str)>,
 }

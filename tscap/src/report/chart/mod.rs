@@ -8,7 +8,7 @@ mod plot;
 
 use maud::{Markup, html};
 
-pub(super) use axis::{Axis, Scale};
+pub use axis::{Axis, Scale};
 pub(super) use intervals::{Interval, intervals};
 use plot::Plot;
 
@@ -20,24 +20,30 @@ const HEIGHT: f64 = 330.0;
 const LEFT: f64 = 74.0;
 
 /// A chart of several series over two axes.
-pub(super) struct Chart {
+pub struct Chart {
     /// Of the page's figures, one only.
     pub id: String,
+    /// Above the chart.
     pub title: String,
     /// What is to be seen, for who can't see it.
     pub description: String,
+    /// Below.
     pub x: Axis,
+    /// At the left.
     pub y: Axis,
+    /// What is drawn.
     pub series: Vec<Series>,
     /// Shaded between less and plus this.
     pub band: Option<f64>,
 }
 
 /// One series.
-pub(super) struct Series {
+pub struct Series {
+    /// In the legend.
     pub name: String,
     /// Its look: those of the same stamp are alike in all charts.
     pub style: usize,
+    /// How its points are drawn.
     pub shape: Shape,
     /// Those that an axis can't show are left out.
     pub points: Vec<(f64, f64)>,
@@ -45,7 +51,7 @@ pub(super) struct Series {
 
 /// How its points are drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub enum Shape {
     /// Each value holds up to the next point.
     Steps,
     /// A line with a marker at each point.

@@ -18,7 +18,7 @@ pub(super) use loss::losses;
 pub(super) use verdicts::verdicts;
 
 /// A chart with what to know to read it, and its table.
-pub(super) struct Figure {
+pub struct Figure {
     chart: Markup,
     title: String,
     notes: Vec<String>,
@@ -26,7 +26,8 @@ pub(super) struct Figure {
 }
 
 impl Figure {
-    fn new(chart: &Chart, notes: Vec<String>, table: Option<Table>) -> Self {
+    /// A chart with its notes and the table of what it shows.
+    pub fn new(chart: &Chart, notes: Vec<String>, table: Option<Table>) -> Self {
         Self {
             chart: chart.markup(),
             title: chart.title.clone(),
@@ -35,6 +36,7 @@ impl Figure {
         }
     }
 
+    /// As HTML.
     pub fn markup(&self) -> Markup {
         html! {
             figure {

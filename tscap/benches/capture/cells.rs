@@ -1,0 +1,153 @@
+//! What the rounds of one kind of frame gave.
+
+use serde::Serialize;
+use tscap::load::{Point, Tool};
+
+use crate::amount::Kind;
+use crate::common::spread::Spread;
+
+/// The runs of one program.
+#[derive(Debug)]
+pub struct Taken {
+    tool: Tool,
+    rates: &'static [f64],
+    /// By round; none is a run that failed.
+    pub flat_out: Vec<Option<Point>>,
+    /// By round: slower ones, where that lost something.
+    pub slower: Vec<Vec<Point>>,
+    /// By rate, by round.
+    pub paced: Vec<Vec<Option<Point>>>,
+    /// What failed, and why.
+    pub failed: Vec<String>,
+}
+
+impl Taken {
+    /// Nothing yet.
+    pub fn new(tool: Tool, rates: &'static [f64]) -> Self {
+        Self {
+            tool,
+            rates,
+            flat_out: Vec::new(),
+            slower: Vec::new(),
+            paced: vec![Vec::new(); rates.len()],
+            failed: Vec::new(),
+        }
+    }
+
+    /// Highest rate of the runs that lost nothing, by round, Mpps; 0 if there was
+    /// none.
+    fn lossless_mpps(&self) -> Vec<f64> {
+        let rounds = self.flat_out.iter().zip(&self.slower).enumerate();
+        let rounds = rounds.map(|(round, (flat_out, slower))| {
+            let paced = self.paced.iter().filter_map(|points| points.get(round));
+            let runs = paced.chain([flat_out]).flatten().chain(slower);
+            let lossless = runs.filter(|point| point.lost.total() == 0);
+            lossless.map(|point| point.rate / 1e6).fold(0.0, f64::max)
+        });
+        rounds.collect()
+    }
+}
+
+/// A kind of frame.
+#[derive(Debug, Serialize)]
+pub struct KindReport {
+    /// Which.
+    pub kind: Kind,
+    /// Frames in a run flat out.
+    pub frames: u64,
+    /// Flat out without a capture, ns a frame.
+    pub bare_ns: Spread,
+    /// By program.
+    pub tools: Vec<ToolCells>,
+}
+
+/// A program on frames of a kind.
+#[derive(Debug, Serialize)]
+pub struct ToolCells {
+    /// Which.
+    pub tool: Tool,
+    /// As fast as frames could be sent.
+    pub flat_out: Cell,
+    /// Flat out, what a frame took more than without a capture, ns: the cost of the
+    /// receiving side, which runs on the sender's CPU.
+    pub receive_ns: Spread,
+    /// Highest rate without loss that was found, Mpps; 0 in a round without one.
+    pub lossless_mpps: Spread,
+    /// At set rates.
+    pub paced: Vec<Cell>,
+    /// Runs that failed, and why.
+    pub failed: Vec<String>,
+}
+
+/// Runs with the same load.
+#[derive(Debug, Serialize)]
+pub struct Cell {
+    /// Rate asked for, frames a second; null is flat out.
+    pub asked: Option<f64>,
+    /// Rate that came about, Mpps.
+    pub mpps: Spread,
+    /// Frames lost, per cent.
+    pub loss_percent: Spread,
+    /// CPU time of the program for a million frames sent, s.
+    pub cpu_s: Spread,
+    /// The runs.
+    pub points: Vec<Point>,
+}
+
+impl Cell {
+    fn new(asked: Option<f64>, points: Vec<Option<Point>>) -> Self {
+        let points: Vec<_> = points.into_iter().flatten().collect();
+        let spread = |of: fn(&Point) -> f64| Spread::of(points.iter().map(of).collect());
+        Self {
+            asked,
+            mpps: spread(|point| point.rate / 1e6),
+            loss_percent: spread(|point| point.loss() * 100.0),
+            cpu_s: spread(Point::cpu_s_per_million),
+            points,
+        }
+    }
+}
+
+impl KindReport {
+    /// Sums up the rounds.
+    pub fn new(kind: Kind, frames: u64, bare_ns: Vec<f64>, taken: Vec<Taken>) -> Self {
+        let tools = taken
+            .into_iter()
+            .map(|taken| ToolCells::new(taken, &bare_ns));
+        Self {
+            kind,
+            frames,
+            tools: tools.collect(),
+            bare_ns: Spread::of(bare_ns),
+        }
+    }
+
+    /// One of the programs.
+    pub fn of(&self, tool: Tool) -> Option<&ToolCells> {
+        self.tools.iter().find(|cells| cells.tool == tool)
+    }
+}
+
+impl ToolCells {
+    fn new(taken: Taken, bare_ns: &[f64]) -> Self {
+        let lossless_mpps = Spread::of(taken.lossless_mpps());
+        let more = taken.flat_out.iter().zip(bare_ns);
+        let more = more.filter_map(|(point, bare)| Some(point.as_ref()?.ns_per_frame() - bare));
+        let paced = taken.paced.into_iter().zip(taken.rates);
+        Self {
+            tool: taken.tool,
+            receive_ns: Spread::of(more.collect()),
+            lossless_mpps,
+            flat_out: Cell::new(None, taken.flat_out),
+            paced: paced
+                .map(|(points, rate)| Cell::new(Some(*rate), points))
+                .collect(),
+            failed: taken.failed,
+        }
+    }
+
+    /// All its cells, the fastest last.
+    pub fn cells(&self) -> impl Iterator<Item = &Cell> {
+        self.paced.iter().chain([&self.flat_out])
+    }
+}

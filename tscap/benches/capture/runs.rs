@@ -1,0 +1,178 @@
+//! The runs of a round, in turns.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
+use tscap::clock::StampSource;
+use tscap::load::{Burst, Pair, Point, Program, Setup, Stand, Stop};
+
+use crate::amount::{Amount, Kind};
+use crate::cells::{KindReport, Taken};
+use crate::common::tmpfs;
+
+/// After loss the next rate is this part of what was written a second…
+const OF_WRITTEN: f64 = 0.95;
+/// …and at most this part of the last one.
+const OF_LAST: f64 = 0.85;
+/// Longer than any run.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// What is needed for a run, and what the runs gave.
+pub struct Runs<'a> {
+    amount: &'a Amount,
+    programs: &'a [Program],
+    cpus: &'a [u32],
+    stand: Stand,
+    stop: Arc<Stop>,
+    folder: TempDir,
+    /// By kind: without a capture flat out by round, ns a frame; and by program.
+    taken: Vec<(Kind, Vec<f64>, Vec<Taken>)>,
+}
+
+impl<'a> Runs<'a> {
+    /// For this thread, pinned to the sender's CPU.
+    pub fn open(
+        amount: &'a Amount,
+        programs: &'a [Program],
+        cpus: &'a [u32],
+        stop: Arc<Stop>,
+    ) -> Result<Self> {
+        let folder = tmpfs::own_warm_folder(amount.largest_file())?;
+        let taken = || programs.iter().map(|it| Taken::new(it.tool, amount.rates));
+        let kinds = amount.flat_out.iter();
+        let taken = kinds.map(|(kind, _)| (*kind, Vec::new(), taken().collect()));
+        Ok(Self {
+            amount,
+            programs,
+            cpus,
+            stand: Stand::new(Pair::new()?, Arc::clone(&stop))?,
+            stop,
+            folder,
+            taken: taken.collect(),
+        })
+    }
+
+    /// All kinds; every other round in the opposite order.
+    pub fn round(&mut self, round: u32) -> Result<()> {
+        let mut order: Vec<_> = (0..self.programs.len()).map(Some).chain([None]).collect();
+        if round.is_multiple_of(2) {
+            order.reverse();
+        }
+        for (index, (kind, frames)) in self.amount.flat_out.into_iter().enumerate() {
+            eprintln!("  {}", kind.name());
+            for program in &order {
+                match program {
+                    None => self.bare(index, kind, frames)?,
+                    Some(program) => self.flat_out(index, *program, frames)?,
+                }
+            }
+            for rate in 0..self.amount.rates.len() {
+                for program in order.iter().flatten() {
+                    self.paced(index, *program, rate)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Flat out, and no capture.
+    fn bare(&mut self, index: usize, kind: Kind, frames: u64) -> Result<()> {
+        self.go_on()?;
+        let burst = Burst::flat_out(kind.size, frames);
+        let sent = self.stand.send(burst)?;
+        let rate = sent.rate(burst.pacing).context("no rate")?;
+        self.taken[index].1.push(1e9 / rate);
+        Ok(())
+    }
+
+    /// Flat out, and then slower until nothing is lost.
+    fn flat_out(&mut self, index: usize, program: usize, frames: u64) -> Result<()> {
+        let kind = self.taken[index].0;
+        let flat = self.capture(index, program, Burst::flat_out(kind.size, frames))?;
+        let mut slower = Vec::new();
+        let mut last = flat.clone();
+        for _ in 0..self.amount.attempts {
+            let Some(lossy) = last.take().filter(|point| point.lost.total() > 0) else {
+                break;
+            };
+            let written = lossy.written as f64 / lossy.seconds;
+            let rate = (OF_WRITTEN * written).min(OF_LAST * lossy.rate);
+            let Some(burst) = Burst::at_rate(kind.size, rate, frames / 256 * 128) else {
+                break;
+            };
+            last = self.capture(index, program, burst)?;
+            slower.extend(last.clone());
+        }
+        let taken = &mut self.taken[index].2[program];
+        taken.flat_out.push(flat);
+        taken.slower.push(slower);
+        Ok(())
+    }
+
+    fn paced(&mut self, index: usize, program: usize, rate: usize) -> Result<()> {
+        let (size, asked) = (self.taken[index].0.size, self.amount.rates[rate]);
+        let burst = Burst::at_rate(size, asked, self.amount.paced_frames(asked));
+        let burst = burst.with_context(|| format!("{asked} frames a second is no rate"))?;
+        let point = self.capture(index, program, burst)?;
+        self.taken[index].2[program].paced[rate].push(point);
+        Ok(())
+    }
+
+    /// One run; none if it failed, which is told at the end.
+    fn capture(&mut self, index: usize, program: usize, burst: Burst) -> Result<Option<Point>> {
+        self.go_on()?;
+        let (kind, ..) = self.taken[index];
+        let setup = Setup {
+            snaplen: kind.snaplen,
+            buffer_bytes: self.amount.buffer_bytes,
+            clock: StampSource::Ktime,
+            output: self.file(),
+            cpus: self.cpus.to_vec(),
+            longest: LONGEST,
+        };
+        let point = self.stand.capture(&self.programs[program], &setup, burst);
+        match fs::remove_file(self.file()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        match point {
+            Ok(point) => Ok(Some(point)),
+            Err(error) => {
+                self.go_on()?;
+                let what = format!(
+                    "{}, {burst:?}: {:#}",
+                    kind.name(),
+                    anyhow::Error::from(error)
+                );
+                eprintln!("  failed: {what}");
+                self.taken[index].2[program].failed.push(what);
+                Ok(None)
+            }
+        }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("out")
+    }
+
+    fn go_on(&self) -> Result<()> {
+        if self.stop.is_asked() {
+            bail!("told to end");
+        }
+        Ok(())
+    }
+
+    /// What all rounds gave.
+    pub fn finish(self) -> Vec<KindReport> {
+        let frames = self.amount.flat_out.iter().map(|(_, frames)| *frames);
+        let kinds = self.taken.into_iter().zip(frames);
+        let kinds =
+            kinds.map(|((kind, bare, taken), frames)| KindReport::new(kind, frames, bare, taken));
+        kinds.collect()
+    }
+}

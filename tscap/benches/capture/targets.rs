@@ -1,0 +1,148 @@
+//! What issue 6 wants.
+
+use tscap::load::Tool;
+
+use crate::amount::{BEGINNINGS, LONG, MIDDLING, SHORT};
+use crate::cells::{KindReport, ToolCells};
+use crate::common::spread::Spread;
+use crate::common::target::{Bound, Target};
+use crate::report::Report;
+
+/// A rate that everything takes, frames a second.
+const MODERATE: f64 = 0.6e6;
+/// Lossless rate over the best other program's, where the frame is short or cut.
+const OVER_BEST: f64 = 1.5;
+/// Receiving cost of a short frame, ns, and that of the cheapest other over it.
+const RECEIVE_NS: f64 = 65.0;
+const OTHERS_RECEIVE: f64 = 2.5;
+/// Whole long frames: at least the best other's rate, and what is aimed at.
+const LONG_OVER_BEST: f64 = 1.0;
+const LONG_AIM: f64 = 1.3;
+/// What holds on busy machines too: the cheapest other's receiving cost over ours,
+/// and loss at a moderate rate, per cent.
+const SURELY_CHEAPER: f64 = 1.2;
+const SURELY_LOST: f64 = 1.0;
+
+/// All targets.
+pub fn of(report: &Report) -> Vec<Target> {
+    let mut targets = vec![failed(report)];
+    let kinds = [SHORT, MIDDLING, BEGINNINGS];
+    let fast = kinds.into_iter().filter_map(|kind| report.of(kind));
+    targets.extend(
+        fast.flat_map(|kind| [flat_out_loss(kind), over_best(kind, OVER_BEST)])
+            .flatten(),
+    );
+    targets.extend(report.of(SHORT).into_iter().flat_map(receive));
+    targets.extend(report.of(LONG).into_iter().flat_map(long));
+    targets.extend(report.kinds.iter().filter_map(cpu));
+    targets
+}
+
+fn target(name: String, value: f64, bound: Bound, asserted: bool) -> Target {
+    Target {
+        name,
+        value,
+        bound,
+        asserted,
+    }
+}
+
+/// Runs of ours must not fail.
+fn failed(report: &Report) -> Target {
+    let ours = report.kinds.iter().filter_map(|kind| kind.of(Tool::Tscap));
+    let failed: usize = ours.map(|cells| cells.failed.len()).sum();
+    let name = "failed runs of tscap".to_owned();
+    target(name, failed as f64, Bound::AtMost(0.0), true)
+}
+
+fn flat_out_loss(kind: &KindReport) -> Option<Target> {
+    let ours = kind.of(Tool::Tscap)?;
+    let name = format!("{} flat out: % lost, worst", kind.kind.name());
+    let worst = ours.flat_out.loss_percent.max;
+    Some(target(name, worst, Bound::AtMost(0.0), false))
+}
+
+/// Our lossless rate over the highest of the others', by round.
+fn over_best(kind: &KindReport, least: f64) -> Option<Target> {
+    let ours = &kind.of(Tool::Tscap)?.lossless_mpps;
+    let best = by_round(kind, |cells| &cells.lossless_mpps, f64::max)?;
+    let name = format!("{}: lossless / best other", kind.kind.name());
+    let ratio = ours.with(&best, |ours, best| ours / best).median;
+    Some(target(name, ratio, Bound::AtLeast(least), false))
+}
+
+fn receive(kind: &KindReport) -> Vec<Target> {
+    let (Some(ours), Some(cheapest)) = (
+        kind.of(Tool::Tscap),
+        by_round(kind, |cells| &cells.receive_ns, f64::min),
+    ) else {
+        return Vec::new();
+    };
+    let ratio = cheapest.with(&ours.receive_ns, |other, ours| other / ours);
+    let name = |what: &str| format!("{}: {what}", kind.kind.name());
+    let more = name("receive ns more");
+    let others = name("receive, cheapest other / tscap");
+    let moderate = ours.paced.iter().find(|cell| cell.asked == Some(MODERATE));
+    let mut targets = vec![
+        target(
+            more,
+            ours.receive_ns.median,
+            Bound::AtMost(RECEIVE_NS),
+            false,
+        ),
+        target(
+            others.clone(),
+            ratio.median,
+            Bound::AtLeast(OTHERS_RECEIVE),
+            false,
+        ),
+        target(others, ratio.median, Bound::AtLeast(SURELY_CHEAPER), true),
+    ];
+    targets.extend(moderate.map(|cell| {
+        let bound = Bound::AtMost(SURELY_LOST);
+        target(
+            name("% lost at 0.6 Mpps"),
+            cell.loss_percent.median,
+            bound,
+            true,
+        )
+    }));
+    targets
+}
+
+fn long(kind: &KindReport) -> Vec<Target> {
+    let ours = kind.of(Tool::Tscap);
+    let moderate = ours.and_then(|ours| {
+        let cell = ours
+            .paced
+            .iter()
+            .find(|cell| cell.asked == Some(MODERATE))?;
+        let name = format!("{} at 0.6 Mpps: % lost, worst", kind.kind.name());
+        let bound = Bound::AtMost(0.0);
+        Some(target(name, cell.loss_percent.max, bound, false))
+    });
+    let over = [LONG_OVER_BEST, LONG_AIM].map(|least| over_best(kind, least));
+    [moderate].into_iter().chain(over).flatten().collect()
+}
+
+/// Our CPU time over tcpdump's, flat out.
+fn cpu(kind: &KindReport) -> Option<Target> {
+    let of = |tool| Some(&kind.of(tool)?.flat_out.cpu_s);
+    let (ours, theirs) = (of(Tool::Tscap)?, of(Tool::Tcpdump)?);
+    let ratio = ours.with(theirs, |ours, theirs| ours / theirs).median;
+    let name = format!("{}: CPU time / tcpdump's", kind.kind.name());
+    Some(target(name, ratio, Bound::AtMost(1.0), false))
+}
+
+/// The best of the other programs' figures of each round; none without others, or
+/// if a run failed.
+fn by_round(
+    kind: &KindReport,
+    figure: fn(&ToolCells) -> &Spread,
+    better: fn(f64, f64) -> f64,
+) -> Option<Spread> {
+    let others = kind.tools.iter().filter(|cells| cells.tool != Tool::Tscap);
+    let others = others.filter(|cells| cells.flat_out.points.len() == kind.bare_ns.rounds.len());
+    let spreads = others.map(figure).cloned();
+    spreads.reduce(|best, other| best.with(&other, better))
+}

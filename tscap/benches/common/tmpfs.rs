@@ -1,0 +1,63 @@
+//! Files in memory, so that no disk is measured.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::statvfs::statvfs;
+use tempfile::TempDir;
+use tscap::sys::system;
+
+/// Where a tmpfs is mounted on any Linux.
+const TMPFS: &str = "/dev/shm";
+
+/// A folder in memory in which a file of `bytes` has been written and removed.
+/// Removed on drop.
+pub fn warm_folder(bytes: u64) -> Result<TempDir> {
+    let stat = statvfs(TMPFS).with_context(|| format!("no tmpfs at {TMPFS}"))?;
+    let free = stat.blocks_available() * stat.fragment_size();
+    ensure!(
+        free > bytes + bytes / 4,
+        "{TMPFS} has {} MiB free, a file needs {} MiB",
+        free >> 20,
+        bytes >> 20
+    );
+    let folder = tempfile::tempdir_in(TMPFS)?;
+    warm(folder.path(), bytes)?;
+    Ok(folder)
+}
+
+/// The same on a tmpfs of its own with room for one such file, which only this
+/// thread and what it starts can see, and which is gone with them. Needs root.
+pub fn own_warm_folder(bytes: u64) -> Result<TempDir> {
+    let (room, free) = (bytes + bytes / 16, system::memory_available_bytes()?);
+    ensure!(
+        free > room + bytes / 4,
+        "{} MiB of memory are free, a file needs {} MiB",
+        free >> 20,
+        room >> 20
+    );
+    let folder = tempfile::tempdir()?;
+    let mount_here = |source, path: &Path, kind, flags, options: Option<&str>| {
+        mount(source, path, kind, flags, options)
+    };
+    unshare(CloneFlags::CLONE_NEWNS).context("no mount namespace of our own")?;
+    let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+    mount_here(None::<&str>, Path::new("/"), None::<&str>, private, None)?;
+    let (name, size) = (Some("tscap-bench"), format!("size={room}"));
+    let flags = MsFlags::empty();
+    mount_here(name, folder.path(), Some("tmpfs"), flags, Some(&size))
+        .context("cannot mount a tmpfs")?;
+    warm(folder.path(), bytes)?;
+    Ok(folder)
+}
+
+/// Fresh memory is several times slower than recycled pages.
+fn warm(folder: &Path, bytes: u64) -> Result<()> {
+    let path = folder.join("warm");
+    io::copy(&mut io::repeat(1).take(bytes), &mut File::create(&path)?)?;
+    Ok(fs::remove_file(&path)?)
+}
