@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::sys::signal::SigSet;
 use tscap::clock::StampSource;
 use tscap::load::{Burst, Pair, Point, Program, Setup, Stand, Stop, Tool, tool_cpus};
 
@@ -35,10 +36,12 @@ fn setup(output: &Path, snaplen: u32, sender: u32) -> Setup {
     }
 }
 
-/// Does something with a stand on the first CPU.
+/// Does something with a stand on the first CPU, in a program that waits for its
+/// signals as the benches do.
 fn at_stand(work: impl FnOnce(&mut Stand, u32) + Send) {
     let cpu = cpus()[0];
     on_cpu(cpu, || {
+        SigSet::all().thread_block().expect("block signals");
         let pair = Pair::new().expect("a pair");
         let mut stand = Stand::new(pair, Arc::new(Stop::default())).expect("a stand");
         work(&mut stand, cpu as u32);
@@ -103,6 +106,8 @@ fn what_a_program_can_not_take_is_accounted_for() {
             assert_eq!(point.written, point.said_written, "{tool:?}");
             let may_lose = tool != Tool::Tscap;
             assert!(may_lose || point.lost.ring > 0, "{point:?}");
+            let counted: u64 = point.losses.iter().map(|loss| loss.frames).sum();
+            assert_eq!(counted, point.lost.total(), "{tool:?}: {point:?}");
         }
     });
 }

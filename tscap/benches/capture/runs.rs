@@ -151,6 +151,8 @@ impl<'a> Runs<'a> {
                 );
                 eprintln!("  failed: {what}");
                 self.taken[index].2[program].failed.push(what);
+                // What was killed may have left something attached.
+                self.stand = Stand::new(Pair::new()?, Arc::clone(&self.stop))?;
                 Ok(None)
             }
         }

@@ -20,7 +20,7 @@ const LONG_OVER_BEST: f64 = 1.0;
 const LONG_AIM: f64 = 1.3;
 /// What holds on busy machines too: the cheapest other's receiving cost over ours,
 /// and loss at a moderate rate, per cent.
-const SURELY_CHEAPER: f64 = 1.2;
+const SURELY_CHEAPER: f64 = 1.0;
 const SURELY_LOST: f64 = 1.0;
 
 /// All targets.

@@ -37,8 +37,11 @@ pub fn absent(reasons: &[String]) -> impl Iterator<Item = String> {
     reasons.iter().map(|reason| format!("absent: {reason}"))
 }
 
-/// Median (least–greatest).
+/// Median (least–greatest); a dash for nothing.
 pub fn show(spread: &Spread, decimals: usize) -> String {
+    if spread.rounds.is_empty() {
+        return "–".to_owned();
+    }
     format!(
         "{:.decimals$} ({:.decimals$}–{:.decimals$})",
         spread.median, spread.min, spread.max

@@ -85,10 +85,7 @@ fn period(report: &PeriodReport) -> Vec<String> {
 
 fn figures(errors: &Errors) -> Vec<String> {
     let by_round = [&errors.p50, &errors.p90, &errors.p99];
-    let by_round = by_round.map(|spread| match spread.rounds[..] {
-        [] => "–".to_owned(),
-        _ => show(spread, 0),
-    });
+    let by_round = by_round.map(|spread| show(spread, 0));
     let all = errors.all.map(|all| [all.p99, all.p99_9, Some(all.max)]);
     let all = all.unwrap_or_default();
     let all = all.map(|ns| ns.map_or("–".to_owned(), |ns| ns.to_string()));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use tempfile::NamedTempFile;
@@ -137,9 +137,11 @@ impl Capture {
             }
             _ => None,
         };
-        // It inherits the CPUs of the thread that starts it.
+        // It inherits the CPUs of the thread that starts it, and the signals that
+        // this one waits for.
         let spawn = || {
             affinity::allow(&setup.cpus)?;
+            SigSet::all().thread_unblock()?;
             Ok(Self::spawn(tool, &mut command, stop))
         };
         let mut capture = pair.rx_netns.within(spawn)??;

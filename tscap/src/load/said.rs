@@ -64,11 +64,15 @@ impl Said {
             }
             Tool::Dumpcap => Self::of_dumpcap(lines),
             Tool::NetsniffNg => {
-                let seen = before(lines, "  packets incoming")?;
-                let written = before(lines, "  packets passed filter")?;
+                let written = before(lines, "  packets incoming")?;
+                // With those dropped (`sock_rx_net_stats`, netsniff-ng's sock.c).
+                let unread = lines.iter().find_map(|line| {
+                    let (_, from) = line.split_once("packets incoming (")?;
+                    number(from)
+                });
                 let dropped = before(lines, "  packets failed filter")?;
                 let losses = [("out of space", Stage::Ring, dropped)];
-                Some(Self::new(seen, written, &losses))
+                Some(Self::new(written + unread?, written, &losses))
             }
             Tool::Xdpdump => {
                 let written = before(lines, " packets captured")?;
@@ -192,10 +196,10 @@ mod tests {
             ),
             (
                 Tool::NetsniffNg,
-                "Running! Hang up with ^C!\n\n          10  packets incoming (0 unread on exit)\n\
+                "Running! Hang up with ^C!\n\n           6  packets incoming (4 unread on exit)\n\
                  \x20          6  packets passed filter\n\
                  \x20          4  packets failed filter (out of space)\n\
-                 \x20   40.0000% packet droprate",
+                 \x20   66.6667% packet droprate",
                 (10, 6, [0, 4, 0]),
             ),
             (
