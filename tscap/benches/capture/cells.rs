@@ -146,7 +146,7 @@ impl ToolCells {
         }
     }
 
-    /// All its cells, the fastest last.
+    /// All its cells.
     pub fn cells(&self) -> impl Iterator<Item = &Cell> {
         self.paced.iter().chain([&self.flat_out])
     }

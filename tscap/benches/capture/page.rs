@@ -55,15 +55,17 @@ fn targets(report: &Report) -> Table {
 
 fn of_kind(kind: &KindReport) -> Markup {
     let figure = |id: &str, what: &str, figure: fn(&Cell) -> f64| {
-        let series = kind.tools.iter().enumerate().map(|(style, cells)| Series {
-            name: cells.tool.name().to_owned(),
-            style,
-            shape: Shape::Marked,
-            points: cells
-                .cells()
-                .filter(|cell| !cell.points.is_empty())
-                .map(|cell| (cell.mpps.median, figure(cell)))
-                .collect(),
+        let series = kind.tools.iter().enumerate().map(|(style, cells)| {
+            let cells_with = cells.cells().filter(|cell| !cell.points.is_empty());
+            let points = cells_with.map(|cell| (cell.mpps.median, figure(cell)));
+            let mut points: Vec<_> = points.collect();
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            Series {
+                name: cells.tool.name().to_owned(),
+                style,
+                shape: Shape::Marked,
+                points,
+            }
         });
         let series: Vec<_> = series.collect();
         let points = || series.iter().flat_map(|series| &series.points);
@@ -75,7 +77,7 @@ fn of_kind(kind: &KindReport) -> Markup {
             x: Axis::over(
                 "rate, million frames a second",
                 Scale::Linear,
-                points().map(|(x, _)| *x),
+                points().map(|(x, _)| *x).chain([0.0]),
             ),
             y: Axis::over(what, Scale::Linear, points().map(|(_, y)| *y).chain([0.0])),
             series,

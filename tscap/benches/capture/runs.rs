@@ -19,6 +19,9 @@ use crate::common::tmpfs;
 const OF_WRITTEN: f64 = 0.95;
 /// …and at most this part of the last one.
 const OF_LAST: f64 = 0.85;
+/// A program that has failed so often is not started any more: each hang costs its
+/// deadline.
+const MOST_FAILED: usize = 5;
 /// Longer than any run.
 const LONGEST: Duration = Duration::from_secs(300);
 
@@ -123,9 +126,16 @@ impl<'a> Runs<'a> {
         Ok(())
     }
 
-    /// One run; none if it failed, which is told at the end.
+    /// One run; none if it failed, which is told at the end, or has failed too often.
     fn capture(&mut self, index: usize, program: usize, burst: Burst) -> Result<Option<Point>> {
         self.go_on()?;
+        let failed = self
+            .taken
+            .iter()
+            .map(|(.., taken)| taken[program].failed.len());
+        if failed.sum::<usize>() >= MOST_FAILED {
+            return Ok(None);
+        }
         let (kind, ..) = self.taken[index];
         let setup = Setup {
             snaplen: kind.snaplen,

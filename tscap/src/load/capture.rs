@@ -215,10 +215,14 @@ impl Capture {
     }
 
     /// Ends it, as a service manager would, and counts what it wrote.
-    pub fn finish(mut self) -> Result<Outcome, LoadError> {
+    pub fn finish(self) -> Result<Outcome, LoadError> {
+        self.finish_within(LIMIT)
+    }
+
+    fn finish_within(mut self, limit: Duration) -> Result<Outcome, LoadError> {
         let tool = self.tool;
         kill(self.pid(), Signal::SIGTERM).map_err(io::Error::from)?;
-        let deadline = Instant::now() + LIMIT;
+        let deadline = Instant::now() + limit;
         while self.line(deadline, "end")?.is_some() {}
         let status = self.wait(deadline)?;
         let cpu = cpu_time(self.pid())?;
@@ -348,6 +352,21 @@ mod tests {
         assert_eq!((outcome.said.seen, outcome.said.written), (8, 7));
         assert_eq!((outcome.in_file, outcome.file_bytes), (None, 0));
         assert!(outcome.cpu > Duration::ZERO);
+    }
+
+    #[test]
+    fn one_that_does_not_end_is_killed() {
+        let mut capture = sh("trap '' TERM; echo '{\"event\": \"ready\"}'; exec sleep 60");
+        capture.wait_until_ready(LIMIT).unwrap();
+        let pid = capture.pid();
+        let error = capture
+            .finish_within(Duration::from_millis(50))
+            .unwrap_err();
+        assert!(
+            matches!(error, LoadError::Late { what: "end", .. }),
+            "{error}"
+        );
+        assert_eq!(kill(pid, None), Err(nix::errno::Errno::ESRCH), "it is gone");
     }
 
     #[test]
