@@ -19,6 +19,7 @@ pub mod doctor;
 pub mod engine;
 pub mod generator;
 pub mod load;
+pub mod loss;
 pub mod measure;
 mod numbers;
 pub mod pcapng;

@@ -11,7 +11,7 @@ use crate::ring::Run;
 /// Blocks are converted and written in pieces of about this many bytes: large
 /// enough for `write`, small enough that the producer soon gets the room back
 /// and that the bytes are still in the cache when they are copied.
-const PIECE_BYTES: usize = 512 * 1024;
+pub const PIECE_BYTES: usize = 512 * 1024;
 
 /// The output with the conversion before it.
 #[derive(Debug)]

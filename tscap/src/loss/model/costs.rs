@@ -1,0 +1,120 @@
+//! What the stages cost.
+
+use serde::{Deserialize, Serialize};
+use tscap_common::block;
+
+/// A cost that grows with the captured bytes of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Of a frame, however short, ns.
+    pub frame_ns: f64,
+    /// Of each byte of it that is captured, ns.
+    pub byte_ns: f64,
+}
+
+impl Cost {
+    /// Of a frame of which `caplen` bytes are captured, ns.
+    pub fn of(self, caplen: u32) -> f64 {
+        self.frame_ns + self.byte_ns * f64::from(caplen)
+    }
+
+    /// The straight line through two measured costs, `(captured bytes, ns)`; no
+    /// byte and no frame costs less than nothing.
+    pub fn through(short: (u32, f64), long: (u32, f64)) -> Self {
+        let bytes = f64::from(long.0) - f64::from(short.0);
+        let byte_ns = match bytes > 0.0 {
+            true => ((long.1 - short.1) / bytes).max(0.0),
+            false => 0.0,
+        };
+        Self {
+            frame_ns: (short.1 - byte_ns * f64::from(short.0)).max(0.0),
+            byte_ns,
+        }
+    }
+}
+
+/// Who else needs a CPU that the capture needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sharing {
+    /// Receive work is done on the sender's CPU and slows it down, so that nothing
+    /// can be lost between them; the converter has a CPU of its own. So it is on a
+    /// veth pair of two CPUs.
+    Sender,
+    /// Receive work has a CPU of its own, with a queue of so many frames before it,
+    /// as with a network card; the converter is on the sender's.
+    Nobody {
+        /// Frames.
+        queue: u32,
+    },
+    /// Sender, receive work and converter take turns on one CPU.
+    Everybody,
+}
+
+/// A writer that takes bytes more slowly than the converter makes them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Writer {
+    /// In the long run, bytes/s.
+    pub bytes_per_s: f64,
+    /// What it takes at once beside that: a pipe's buffer, dirty pages.
+    pub buffer_bytes: f64,
+}
+
+/// What each stage costs on one machine with one stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Costs {
+    /// Who shares a CPU.
+    pub sharing: Sharing,
+    /// Sending a frame flat out, without what its receiving takes, ns.
+    pub send_ns: f64,
+    /// Receiving a frame and capturing it, up to its end in the stack.
+    pub receive: Cost,
+    /// Receiving a frame for which the ring has no room, ns.
+    pub turned_away_ns: f64,
+    /// Converting and writing a frame.
+    pub convert: Cost,
+    /// From the end of one drain to the start of the next, sleep and waking up, ns.
+    pub turn_ns: f64,
+    /// What limits the writing, if anything does.
+    pub writer: Option<Writer>,
+}
+
+/// Length of the pcapng block of a frame, bytes.
+pub fn record_bytes(caplen: u32) -> f64 {
+    block::block_len(caplen as usize, 0) as f64
+}
+
+impl Costs {
+    /// The CPU time that the converter takes from the sender for a frame, ns.
+    pub(super) fn taken_from_sender(&self, caplen: u32) -> f64 {
+        match self.sharing {
+            Sharing::Sender => 0.0,
+            Sharing::Nobody { .. } | Sharing::Everybody => self.convert.of(caplen),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_through_two_points() {
+        let cost = Cost::through((64, 100.0), (1064, 300.0));
+        assert_eq!((cost.byte_ns, cost.frame_ns), (0.2, 87.2));
+        assert_eq!(cost.of(564), 200.0);
+        let noise = Cost::through((64, 100.0), (1064, 90.0));
+        assert_eq!((noise.byte_ns, noise.frame_ns), (0.0, 100.0));
+        let same = Cost::through((96, 100.0), (96, 130.0));
+        assert_eq!((same.byte_ns, same.frame_ns), (0.0, 100.0));
+        let steep = Cost::through((1000, 10.0), (1100, 1010.0));
+        assert_eq!((steep.byte_ns, steep.frame_ns), (10.0, 0.0));
+    }
+
+    #[test]
+    fn a_record_is_a_pcapng_block() {
+        assert_eq!(record_bytes(64), 96.0);
+        assert_eq!(record_bytes(61), 96.0);
+        assert_eq!(record_bytes(1500), 1532.0);
+    }
+}
