@@ -33,22 +33,16 @@ impl Cost {
     }
 }
 
-/// Who else needs a CPU that the capture needs.
+/// On which CPU frames are received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Sharing {
-    /// Receive work is done on the sender's CPU and slows it down, so that nothing
-    /// can be lost between them; the converter has a CPU of its own. So it is on a
-    /// veth pair of two CPUs.
-    Sender,
-    /// Receive work has a CPU of its own, with a queue of so many frames before it,
-    /// as with a network card; the converter is on the sender's.
-    Nobody {
-        /// Frames.
-        queue: u32,
-    },
-    /// Sender, receive work and converter take turns on one CPU.
-    Everybody,
+pub enum Receiving {
+    /// On the sender's, which it slows down, so that nothing is lost between them: so
+    /// it is on a veth pair.
+    OnSender,
+    /// On one of its own, so that what it can't receive is lost: so it is with a
+    /// network card.
+    Apart,
 }
 
 /// A writer that takes bytes more slowly than the converter makes them.
@@ -63,8 +57,10 @@ pub struct Writer {
 /// What each stage costs on one machine with one stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
-    /// Who shares a CPU.
-    pub sharing: Sharing,
+    /// Where frames are received.
+    pub receiving: Receiving,
+    /// The converter has no CPU of its own: it is on the sender's.
+    pub converter_shares: bool,
     /// Sending a frame flat out, without what its receiving takes, ns.
     pub send_ns: f64,
     /// Receiving a frame and capturing it, up to its end in the stack.
@@ -82,16 +78,6 @@ pub struct Costs {
 /// Length of the pcapng block of a frame, bytes.
 pub fn record_bytes(caplen: u32) -> f64 {
     block::block_len(caplen as usize, 0) as f64
-}
-
-impl Costs {
-    /// The CPU time that the converter takes from the sender for a frame, ns.
-    pub(super) fn taken_from_sender(&self, caplen: u32) -> f64 {
-        match self.sharing {
-            Sharing::Sender => 0.0,
-            Sharing::Nobody { .. } | Sharing::Everybody => self.convert.of(caplen),
-        }
-    }
 }
 
 #[cfg(test)]

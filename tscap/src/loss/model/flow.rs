@@ -1,6 +1,6 @@
 //! Frames a second through the stages, as long as no buffer fills up or empties.
 
-use super::costs::{Costs, Sharing, record_bytes};
+use super::costs::{Costs, Receiving, record_bytes};
 use super::drain::Drain;
 use super::forecast::{Full, Load};
 
@@ -27,9 +27,9 @@ impl Flow {
         let most = load.rate.min(NS_PER_S / costs.send_ns);
         let arriving = greatest(most, |rate| stages.can_take(rate));
         let accepted = stages.accepts(arriving);
-        let sent = match costs.sharing {
-            Sharing::Sender | Sharing::Everybody => arriving,
-            Sharing::Nobody { .. } => {
+        let sent = match costs.receiving {
+            Receiving::OnSender => arriving,
+            Receiving::Apart => {
                 let left = 1.0 - accepted * stages.taken;
                 load.rate.min(left / stages.send).max(arriving)
             }
@@ -44,7 +44,7 @@ impl Flow {
 
 /// Costs of this load's frames, s.
 struct Stages {
-    is_inline: bool,
+    receiving: Receiving,
     send: f64,
     receive: f64,
     turned_away: f64,
@@ -61,8 +61,7 @@ impl Stages {
         let record = record_bytes(load.caplen);
         let convert = costs.convert.of(load.caplen) / NS_PER_S;
         let turn = costs.turn_ns / NS_PER_S;
-        let shares = costs.sharing != Sharing::Sender;
-        let share = match shares && convert > 0.0 {
+        let share = match costs.converter_shares && convert > 0.0 {
             true => CONVERTER_SHARE / convert,
             false => f64::INFINITY,
         };
@@ -71,11 +70,11 @@ impl Stages {
             _ => f64::INFINITY,
         };
         Self {
-            is_inline: !matches!(costs.sharing, Sharing::Nobody { .. }),
+            receiving: costs.receiving,
             send: costs.send_ns / NS_PER_S,
             receive: costs.receive.of(load.caplen) / NS_PER_S,
             turned_away: costs.turned_away_ns / NS_PER_S,
-            taken: if shares { convert } else { 0.0 },
+            taken: if costs.converter_shares { convert } else { 0.0 },
             most: share.min(writer),
             drain: Drain::new(load.ring_bytes, record, convert, turn),
             ring_is_full: full.ring,
@@ -92,9 +91,9 @@ impl Stages {
         let recorded = if self.ring_is_full { accepted } else { arriving };
         let receiving = recorded * self.receive + (arriving - recorded) * self.turned_away;
         let sending = arriving * self.send + accepted * self.taken;
-        match self.is_inline {
-            true => sending + receiving <= 1.0,
-            false => sending <= 1.0 && receiving <= 1.0,
+        match self.receiving {
+            Receiving::OnSender => sending + receiving <= 1.0,
+            Receiving::Apart => sending <= 1.0 && receiving <= 1.0,
         }
     }
 }

@@ -1,11 +1,12 @@
 //! A machine made up for tests.
 
-use super::{Cost, Costs, Load, Sharing};
+use super::{Cost, Costs, Load, Receiving};
 
 /// Two CPUs: 4 million short frames a second received, 20 million converted.
-pub fn costs(sharing: Sharing) -> Costs {
+pub fn costs(receiving: Receiving) -> Costs {
     Costs {
-        sharing,
+        receiving,
+        converter_shares: receiving == Receiving::Apart,
         send_ns: 60.0,
         receive: Cost {
             frame_ns: 180.0,

@@ -18,7 +18,7 @@ mod flow;
 mod forecast;
 mod ring;
 
-pub use costs::{Cost, Costs, Sharing, Writer};
+pub use costs::{Cost, Costs, Receiving, Writer, record_bytes};
 pub use forecast::{Forecast, Load, foretell};
 pub use ring::{Needed, least_ring};
 
