@@ -83,7 +83,18 @@ pub struct CaptureArgs {
     #[arg(long, value_enum, default_value_t, value_name = "MODE")]
     xdp_mode: ModeChoice,
 
-    /// What to do with receive offloads that keep the file from showing frames
+    impl ClockChoice {
+    /// The clock that it stands for.
+    pub(super) fn source(self) -> StampSource {
+        match self {
+            Self::Auto | Self::Ktime => StampSource::Ktime,
+            Self::Tai => StampSource::Tai,
+            Self::Tsc => StampSource::Tsc,
+        }
+    }
+}
+
+/// What to do with receive offloads that keep the file from showing frames
     /// as they arrived (VLAN tag stripping, GRO, LRO)
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     offloads: Offloads,
@@ -124,7 +135,7 @@ pub struct CaptureArgs {
 
 /// `--clock`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum ClockChoice {
+pub(super) enum ClockChoice {
     /// The cheapest that works here: ktime
     #[default]
     Auto,
@@ -254,11 +265,7 @@ impl CaptureArgs {
             promiscuous: !self.no_promiscuous_mode,
             verbosity: Verbosity::of(self.quiet, self.verbose),
             json: self.json,
-            clock: match self.clock {
-                ClockChoice::Auto | ClockChoice::Ktime => StampSource::Ktime,
-                ClockChoice::Tai => StampSource::Tai,
-                ClockChoice::Tsc => StampSource::Tsc,
-            },
+            clock: self.clock.source(),
             xdp_mode: self.xdp_mode,
             offloads: self.offloads,
             keep_raw: self.keep_raw,
@@ -271,7 +278,7 @@ impl CaptureArgs {
     }
 }
 
-fn ring_bytes(text: &str) -> Result<usize, String> {
+pub(super) fn ring_bytes(text: &str) -> Result<usize, String> {
     let bytes = units::bytes(text)?;
     if is_valid_ring_bytes(bytes) {
         Ok(bytes)

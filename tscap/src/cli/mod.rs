@@ -5,6 +5,7 @@ mod capture;
 mod compare;
 mod doctor;
 mod generate;
+mod loss;
 mod report;
 mod units;
 
@@ -16,6 +17,7 @@ pub use capture::{CaptureArgs, CapturePlan, Offloads, Target, Verbosity};
 pub use compare::{CompareArgs, ComparePlan};
 pub use doctor::{DoctorArgs, DoctorPlan};
 pub use generate::{GenArgs, GenPlan, SenderChoice};
+pub use loss::{ForecastPlan, LossArgs, LossPlan};
 pub use report::{ReportArgs, ReportPlan};
 
 /// What the user asked for.
@@ -38,7 +40,11 @@ pub enum Plan {
         /// Say it in JSON.
         json: bool,
     },
-    /// Draw a comparison again.
+    /// Find out where frames are lost.
+    Loss(Box<LossPlan>),
+    /// Foretell whether a load will fit.
+    Forecast(Box<ForecastPlan>),
+    /// Draw a comparison or a sweep again.
     Report(ReportPlan),
     /// Give back what killed captures left changed.
     Restore,
@@ -64,6 +70,7 @@ enum Command {
     Doctor(DoctorArgs),
     Compare(CompareArgs),
     Gen(Box<GenArgs>),
+    Loss(Box<LossArgs>),
     Report(ReportArgs),
     /// Give back what a capture that was killed left changed
     ///
@@ -84,6 +91,7 @@ impl Cli {
             Command::Doctor(args) => Ok(args.into_plan()),
             Command::Compare(args) => Ok(args.into_plan()),
             Command::Gen(args) => args.into_plan(),
+            Command::Loss(args) => args.into_plan(),
             Command::Report(args) => Ok(args.into_plan()),
             Command::Restore => Ok(Plan::Restore),
         }

@@ -69,8 +69,8 @@ pub(super) fn cpus(text: &str) -> Result<Cpus, String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Steps(pub Vec<u32>);
 
-/// Numbers: `64`, `64,512,1500`, `64-1500/100` (from 64 in steps of 100 up to
-/// 1500).
+/// Numbers: `64`, `64,512,1500`, `64-1500/100` or `64..1500/100` (from 64 in steps
+/// of 100 up to 1500).
 pub(super) fn steps(text: &str) -> Result<Steps, String> {
     const FORM: &str = "sizes are numbers and ranges with a step, such as 64,512 or 64-1500/100";
     let number = |digits: &str| digits.parse::<u16>().map_err(|_| FORM.to_owned());
@@ -80,7 +80,8 @@ pub(super) fn steps(text: &str) -> Result<Steps, String> {
             steps.push(number(part)?.into());
             continue;
         };
-        let (first, last) = range.split_once('-').ok_or(FORM)?;
+        let ends = range.split_once("..").or_else(|| range.split_once('-'));
+        let (first, last) = ends.ok_or(FORM)?;
         let (first, last, step) = (number(first)?, number(last)?, number(step)?);
         if first > last || step == 0 {
             return Err(format!("the range {part} goes nowhere"));
@@ -248,6 +249,7 @@ mod tests {
         assert_eq!(good("64"), Ok(vec![64]));
         assert_eq!(good("64,1500,128"), Ok(vec![64, 1500, 128]));
         assert_eq!(good("72-100/8,1500"), Ok(vec![72, 80, 88, 96, 1500]));
+        assert_eq!(good("64,256..384/64"), Ok(vec![64, 256, 320, 384]));
         for bad in [
             "",
             "64-1500",

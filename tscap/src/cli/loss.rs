@@ -1,0 +1,344 @@
+//! `tscap loss`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, ValueEnum};
+
+use super::capture::{ClockChoice, ring_bytes};
+use super::{Cli, Plan, units};
+use crate::clock::StampSource;
+use crate::generator::{LineRate, Network, Layout, DISCARD, Rate};
+use crate::load::Tool;
+use crate::loss::{Grid, LONGEST_FRAME, Pace};
+
+/// Most points of a sweep.
+const MOST_POINTS: usize = 100_000;
+/// Shortest time for which frames are sent: a hundred turns of the converter.
+const SHORTEST: Duration = Duration::from_millis(20);
+/// Ring that a plan asks about unless one is given: that of a capture.
+const USUAL_RING: usize = 64 << 20;
+
+/// Find out where a capture loses frames, and foretell it
+///
+/// Repeats Skopkó's experiment: frames of one size after the other, through a veth
+/// pair of its own into a capture, in namespaces that are gone when it ends. At each
+/// point every frame sent is accounted for: written, or lost before the program, in
+/// the ring or in the writer. What stages cost is found out first, at a few points of
+/// their own; a queueing model foretells the others from that, and both are shown.
+///
+/// With --plan nothing is swept: it tells whether a load will fit.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Exit codes: 0 all was measured, also up to Ctrl-C; with --plan: it fits; 1 something failed; \
+with --plan: it does not fit; 2 wrong arguments; 130 aborted by a second Ctrl-C")]
+pub struct LossArgs {
+    /// Some points in about 10 seconds
+    #[arg(long, conflicts_with_all = ["paper", "plan"])]
+    quick: bool,
+
+    /// The paper's sweep: 72..1200/8 bytes at line rate, 5 s each, whole and with
+    /// three snaplens, buffers of 2 and 32 MB: hours (the estimate is printed first)
+    #[arg(long, conflicts_with = "plan")]
+    paper: bool,
+
+    /// Frame sizes in bytes, from the Ethernet header to the end of the payload,
+    /// without the frame check sequence: 64,512 or 64..1500/100
+    #[arg(long, value_name = "BYTES", value_parser = units::steps)]
+    size: Option<units::Steps>,
+
+    /// Send as fast as can be [default, unless --gap or --rate is given]
+    #[arg(long, conflicts_with = "plan")]
+    flat_out: bool,
+
+    /// Send with these gaps, byte times on a line of --line-rate: 12 or 12,100,1000
+    #[arg(long, value_name = "GAPS", value_delimiter = ',', conflicts_with = "plan")]
+    gap: Vec<u64>,
+
+    /// Send at these rates: frames a second (2Mpps, 500k), or bits a second (8Mbit)
+    #[arg(long, value_name = "RATES", value_delimiter = ',', value_parser = units::rate)]
+    rate: Vec<Rate>,
+
+    /// Line on which --gap counts
+    #[arg(long, value_name = "BIT/S", default_value = "1G", value_parser = units::line_rate)]
+    line_rate: LineRate,
+
+    /// Most bytes to capture of each frame; 0 or whole for all: 96,128,whole
+    #[arg(short, long, value_name = "BYTES", value_delimiter = ',', value_parser = snaplen)]
+    snaplen: Vec<u32>,
+
+    /// Rings of each CPU: powers of two, 128K to 256M; other programs get as much
+    /// memory in all
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = ring_bytes)]
+    ring_size: Vec<usize>,
+
+    /// Stamp sources
+    #[arg(long, value_enum, value_name = "CLOCKS", value_delimiter = ',')]
+    clock: Vec<ClockChoice>,
+
+    /// How long frames are sent at each point
+    #[arg(long, value_name = "TIME", value_parser = units::duration, conflicts_with = "plan")]
+    duration: Option<Duration>,
+
+    /// Measure another program beside tscap
+    #[arg(long, value_enum, value_name = "PROGRAM", value_delimiter = ',',
+          conflicts_with = "plan")]
+    peer: Vec<Peer>,
+
+    /// Receive on this CPU rather than on the sender's, as with a network card: what
+    /// it can't receive is lost before the program
+    #[arg(long, value_name = "CPU", conflicts_with = "plan")]
+    receive_cpu: Option<u32>,
+
+    /// CPU to send from, and to receive on unless --receive-cpu is given [default:
+    /// the first one allowed]
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<u32>,
+
+    /// Where captures are written, and removed again [default: /dev/shm, which is
+    /// memory, as in the paper]
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+
+    /// Tell whether --rate frames of --size will fit --for some time, with what loss,
+    /// and which ring they need
+    #[arg(long, requires_all = ["rate", "size", "lasting"])]
+    plan: bool,
+
+    /// With --plan: how long the load lasts
+    #[arg(id = "lasting", long = "for", value_name = "TIME", value_parser = units::duration,
+          requires = "plan")]
+    lasting: Option<Duration>,
+
+    /// With --plan: do not measure, but take the costs from this file, which `tscap
+    /// loss --json` wrote
+    #[arg(long, value_name = "FILE.json", requires = "plan", conflicts_with_all = ["cpu", "folder"])]
+    from: Option<PathBuf>,
+
+    /// Write everything as one JSON object on standard output
+    #[arg(long)]
+    json: bool,
+
+    /// Write a page with plots
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    report: Option<PathBuf>,
+}
+
+/// `--peer`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Peer {
+    Tcpdump,
+    Dumpcap,
+}
+
+/// A sweep, as asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LossPlan {
+    /// Its points.
+    pub grid: Grid,
+    /// CPU to send from.
+    pub cpu: Option<u32>,
+    /// CPU to receive on, if not the sender's.
+    pub receive_cpu: Option<u32>,
+    /// Where captures are written.
+    pub folder: Option<PathBuf>,
+    /// Say it in JSON.
+    pub json: bool,
+    /// Page to write.
+    pub report: Option<PathBuf>,
+}
+
+/// What is to fit, as asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForecastPlan {
+    /// Frame size, bytes.
+    pub size: u32,
+    /// How many come.
+    pub rate: Rate,
+    /// How long.
+    pub lasting: Duration,
+    /// Most bytes of a frame that are kept; 0 for all.
+    pub snaplen: u32,
+    /// Length of a ring, bytes.
+    pub ring: usize,
+    /// What stamps.
+    pub clock: StampSource,
+    /// Where the costs are from, if they are not measured.
+    pub from: Option<PathBuf>,
+    /// CPU to measure on.
+    pub cpu: Option<u32>,
+    /// Where the capture is to be written.
+    pub folder: Option<PathBuf>,
+    /// Say it in JSON.
+    pub json: bool,
+}
+
+fn snaplen(text: &str) -> Result<u32, String> {
+    match text {
+        "whole" => Ok(0),
+        _ => text
+            .parse::<u16>()
+            .map(u32::from)
+            .map_err(|_| "a snaplen is a number of bytes, or whole".to_owned()),
+    }
+}
+
+impl LossArgs {
+    pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
+        let refuse = |text: String| Cli::command().error(ErrorKind::ValueValidation, text);
+        if let Some(sizes) = &self.size {
+            check_sizes(&sizes.0).map_err(refuse)?;
+        }
+        if self.plan {
+            return self.into_forecast().map_err(refuse);
+        }
+        let grid = self.grid().map_err(refuse)?;
+        Ok(Plan::Loss(Box::new(LossPlan {
+            grid,
+            cpu: self.cpu,
+            receive_cpu: self.receive_cpu,
+            folder: self.folder,
+            json: self.json,
+            report: self.report,
+        })))
+    }
+
+    fn grid(&self) -> Result<Grid, String> {
+        let usual = match (self.quick, self.paper) {
+            (true, _) => Grid::quick(),
+            (_, true) => Grid::paper(),
+            _ => Grid::usual(),
+        };
+        let or = |given: &[u32], usual| match given {
+            [] => usual,
+            given => given.to_vec(),
+        };
+        let clocks: Vec<_> = self.clock.iter().map(|clock| clock.source()).collect();
+        let sizes = self.size.as_ref().map_or(&[][..], |sizes| &sizes.0);
+        let paces = self.paces();
+        let grid = Grid {
+            sizes: or(sizes, usual.sizes),
+            paces: if paces.is_empty() { usual.paces } else { paces },
+            snaplens: or(&self.snaplen, usual.snaplens),
+            rings: match &self.ring_size[..] {
+                [] => usual.rings,
+                rings => rings.to_vec(),
+            },
+            clocks: if clocks.is_empty() { usual.clocks } else { clocks },
+            peers: self.peer.iter().map(|peer| peer.tool()).collect(),
+            duration: self.duration.unwrap_or(usual.duration),
+        };
+        check(&grid)?;
+        Ok(grid)
+    }
+
+    fn paces(&self) -> Vec<Pace> {
+        let line = self.line_rate;
+        let flat_out = self.flat_out.then_some(Pace::FlatOut);
+        let gaps = self.gap.iter().map(|&gap| Pace::Gap { gap, line });
+        let rates = self.rate.iter().map(|rate| Pace::Rate(*rate));
+        flat_out.into_iter().chain(gaps).chain(rates).collect()
+    }
+
+    fn into_forecast(self) -> Result<Plan, String> {
+        let sizes = self.size.map_or(Vec::new(), |sizes| sizes.0);
+        let clocks: Vec<_> = self.clock.iter().map(|clock| clock.source()).collect();
+        Ok(Plan::Forecast(Box::new(ForecastPlan {
+            size: only("--size", &sizes)?.unwrap_or(LONGEST_FRAME),
+            rate: only("--rate", &self.rate)?.ok_or("--plan needs a --rate")?,
+            lasting: self.lasting.ok_or("--plan needs a time, --for")?,
+            snaplen: only("--snaplen", &self.snaplen)?.unwrap_or(0),
+            ring: only("--ring-size", &self.ring_size)?.unwrap_or(USUAL_RING),
+            clock: only("--clock", &clocks)?.unwrap_or(StampSource::Ktime),
+            from: self.from,
+            cpu: self.cpu,
+            folder: self.folder,
+            json: self.json,
+        })))
+    }
+}
+
+impl Peer {
+    fn tool(self) -> Tool {
+        match self {
+            Self::Tcpdump => Tool::Tcpdump,
+            Self::Dumpcap => Tool::Dumpcap,
+        }
+    }
+}
+
+/// Of a list for a sweep the one value that a plan can have.
+fn only<T: Copy>(option: &str, values: &[T]) -> Result<Option<T>, String> {
+    match values {
+        [] => Ok(None),
+        [value] => Ok(Some(*value)),
+        _ => Err(format!("with --plan give {option} one value: it foretells one load")),
+    }
+}
+
+/// Refuses frames that the veth pair can't carry, or that have no room for stamps.
+fn check_sizes(sizes: &[u32]) -> Result<(), String> {
+    let layout = Layout {
+        vlan: None,
+        network: Network::BENCHMARK_V4,
+        port: DISCARD,
+    };
+    let can = layout.least_size()..=LONGEST_FRAME;
+    match sizes.iter().find(|size| !can.contains(size)) {
+        None => Ok(()),
+        Some(size) => Err(format!(
+            "frames of {size} bytes can't be sent: they have {} to {}, the MTU of a veth and the \
+             Ethernet header",
+            can.start(),
+            can.end()
+        )),
+    }
+}
+
+fn check(grid: &Grid) -> Result<(), String> {
+    for &size in &grid.sizes {
+        for pace in &grid.paces {
+            if pace.pacing(size).is_none() {
+                return Err(format!(
+                    "{pace:?} is no pace for frames of {size} bytes: more than one a nanosecond, \
+                     or one in centuries"
+                ));
+            }
+        }
+    }
+    let points = grid.len();
+    if points > MOST_POINTS {
+        return Err(format!("{points} points are more than {MOST_POINTS}: shorten a list"));
+    }
+    if grid.duration < SHORTEST {
+        return Err(format!(
+            "--duration is at least {SHORTEST:?}: in less no buffer tells anything"
+        ));
+    }
+    let twice = [
+        has_twice(&grid.sizes).then_some("--size"),
+        has_twice(&grid.snaplens).then_some("--snaplen"),
+        has_twice(&grid.rings).then_some("--ring-size"),
+        has_twice(&grid.clocks).then_some("--clock"),
+        has_twice(&grid.peers).then_some("--peer"),
+        has_twice(&grid.paces).then_some("--gap or --rate"),
+    ];
+    match twice.into_iter().flatten().next() {
+        None => Ok(()),
+        Some(option) => Err(format!("{option} has a value twice")),
+    }
+}
+
+fn has_twice<T: PartialEq>(values: &[T]) -> bool {
+    let mut rest = values.iter();
+    while let Some(value) = rest.next() {
+        if rest.as_slice().contains(value) {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests;

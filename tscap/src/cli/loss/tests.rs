@@ -1,0 +1,117 @@
+use clap::Parser as _;
+
+use super::*;
+
+fn parsed(args: &str) -> Result<Plan, String> {
+    let words = ["tscap", "loss"].into_iter().chain(args.split_whitespace());
+    let plan = Cli::try_parse_from(words).and_then(Cli::into_plan);
+    plan.map_err(|error| error.to_string())
+}
+
+#[track_caller]
+fn sweep(args: &str) -> LossPlan {
+    match parsed(args) {
+        Ok(Plan::Loss(plan)) => *plan,
+        other => panic!("{args}: {other:?}"),
+    }
+}
+
+#[test]
+fn without_options_there_is_a_short_sweep() {
+    let plan = sweep("");
+    assert_eq!(plan.grid, Grid::usual());
+    assert_eq!((plan.cpu, plan.receive_cpu, plan.folder), (None, None, None));
+    assert!(!plan.json && plan.report.is_none());
+    assert_eq!(sweep("--quick").grid, Grid::quick());
+    assert_eq!(sweep("--paper").grid, Grid::paper());
+}
+
+#[test]
+fn every_list_reaches_the_grid() {
+    let plan = sweep(
+        "--size 64,128,256..1500/622 --flat-out --gap 12,100 --rate 500k,2Mpps --line-rate 10G \
+         --snaplen 96,128,256,whole --ring-size 1M,16M --clock ktime,tai --duration 2 \
+         --peer tcpdump,dumpcap --receive-cpu 1 --cpu 0 --folder /tmp --json --report a.html",
+    );
+    let grid = plan.grid;
+    assert_eq!(grid.sizes, [64, 128, 256, 878, 1500]);
+    assert_eq!(grid.paces.len(), 5);
+    assert_eq!(grid.paces[0], Pace::FlatOut);
+    let line = LineRate(10_000_000_000);
+    assert_eq!(grid.paces[1], Pace::Gap { gap: 12, line });
+    assert_eq!(grid.paces[4].rate(64), 2e6);
+    assert_eq!(grid.snaplens, [96, 128, 256, 0]);
+    assert_eq!(grid.rings, [1 << 20, 16 << 20]);
+    assert_eq!(grid.clocks, [StampSource::Ktime, StampSource::Tai]);
+    assert_eq!(grid.peers, [Tool::Tcpdump, Tool::Dumpcap]);
+    assert_eq!(grid.duration, Duration::from_secs(2));
+    assert_eq!((plan.receive_cpu, plan.cpu), (Some(1), Some(0)));
+    assert_eq!(plan.folder, Some("/tmp".into()));
+    assert!(plan.json && plan.report == Some("a.html".into()));
+}
+
+#[test]
+fn an_option_changes_one_thing_of_a_sweep() {
+    let grid = sweep("--quick --ring-size 128K").grid;
+    assert_eq!(grid, Grid { rings: vec![128 << 10], ..Grid::quick() });
+    let grid = sweep("--paper --gap 1000").grid;
+    assert_eq!(grid.sizes, Grid::paper().sizes);
+    assert_eq!(grid.paces.len(), 1);
+}
+
+#[test]
+fn a_plan_is_about_one_load() {
+    let Ok(Plan::Forecast(plan)) = parsed("--plan --rate 2Mpps --size 512 --for 10s") else {
+        panic!("no forecast");
+    };
+    assert_eq!((plan.size, plan.lasting), (512, Duration::from_secs(10)));
+    assert_eq!(Pace::Rate(plan.rate).rate(512), 2e6);
+    assert_eq!((plan.snaplen, plan.ring, plan.clock), (0, 64 << 20, StampSource::Ktime));
+    let given = "--plan --rate 1Gbit --size 1500 --for 1h --snaplen 96 --ring-size 1M \
+                 --clock tai --from run.json --json";
+    let Ok(Plan::Forecast(plan)) = parsed(given) else {
+        panic!("no forecast");
+    };
+    assert_eq!((plan.snaplen, plan.ring, plan.clock), (96, 1 << 20, StampSource::Tai));
+    assert!(plan.json && plan.from == Some("run.json".into()));
+}
+
+#[test]
+fn bad_arguments_are_named() {
+    for (args, named) in [
+        ("--size 9000", "frames of 9000 bytes can't be sent: they have 64 to 1514"),
+        ("--size 63", "frames of 63 bytes"),
+        ("--size 64..1500/0", "goes nowhere"),
+        ("--size 1500..64/8", "goes nowhere"),
+        ("--size few", "sizes are numbers"),
+        ("--size 64,64", "--size has a value twice"),
+        ("--snaplen all", "a number of bytes, or whole"),
+        ("--ring-size 3M", "power of two"),
+        ("--rate 0", "no frame is ever sent"),
+        ("--rate 2000000000", "no pace for frames"),
+        ("--gap -1", "--gap"),
+        ("--gap many", "--gap"),
+        ("--line-rate fast", "--line-rate"),
+        ("--peer wireshark", "wireshark"),
+        ("--clock sundial", "sundial"),
+        ("--duration 1ms", "--duration is at least 20ms"),
+        ("--quick --paper", "--paper"),
+        ("--plan", "--rate"),
+        ("--plan --rate 1M --size 64", "--for"),
+        ("--plan --rate 1M,2M --size 64 --for 1s", "give --rate one value"),
+        ("--plan --rate 1M --size 64,65 --for 1s", "give --size one value"),
+        ("--plan --rate 1M --size 64 --for 1s --paper", "--paper"),
+        ("--plan --rate 1M --size 64 --for 1s --peer tcpdump", "--peer"),
+        ("--plan --rate 1M --size 64 --for 1s --report a.html", "--report"),
+        ("--plan --rate 1M --size 9000 --for 1s", "9000 bytes"),
+        ("--for 10s", "--plan"),
+        ("--from a.json", "--plan"),
+    ] {
+        let error = parsed(args).unwrap_err();
+        assert!(error.contains(named), "{args}: {error}");
+    }
+    let sizes = "64-1514/1";
+    let rates: Vec<_> = (1..=100).map(|rate| rate.to_string()).collect();
+    let error = parsed(&format!("--size {sizes} --rate {}", rates.join(","))).unwrap_err();
+    assert!(error.contains("points are more than 100000"), "{error}");
+}
