@@ -83,18 +83,7 @@ pub struct CaptureArgs {
     #[arg(long, value_enum, default_value_t, value_name = "MODE")]
     xdp_mode: ModeChoice,
 
-    impl ClockChoice {
-    /// The clock that it stands for.
-    pub(super) fn source(self) -> StampSource {
-        match self {
-            Self::Auto | Self::Ktime => StampSource::Ktime,
-            Self::Tai => StampSource::Tai,
-            Self::Tsc => StampSource::Tsc,
-        }
-    }
-}
-
-/// What to do with receive offloads that keep the file from showing frames
+    /// What to do with receive offloads that keep the file from showing frames
     /// as they arrived (VLAN tag stripping, GRO, LRO)
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     offloads: Offloads,
@@ -146,6 +135,17 @@ pub(super) enum ClockChoice {
     /// The CPU's time-stamp counter, by a perf event (kernel 6.16); dearer than
     /// ktime, but a raw counter
     Tsc,
+}
+
+impl ClockChoice {
+    /// The clock that it stands for.
+    pub(super) fn source(self) -> StampSource {
+        match self {
+            Self::Auto | Self::Ktime => StampSource::Ktime,
+            Self::Tai => StampSource::Tai,
+            Self::Tsc => StampSource::Tsc,
+        }
+    }
 }
 
 /// What to do with receive offloads that hide frames as they were.

@@ -29,6 +29,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Doctor(plan) => doctor::run(&plan),
         Plan::Generate(plan) => generate::run(&plan),
         Plan::ReadStreams { file, json } => streams::run(&file, json),
+        Plan::Loss(_) | Plan::Forecast(_) => todo!(),
         Plan::Report(plan) => report::run(&plan),
         Plan::Restore => restore::run(),
     }

@@ -198,6 +198,16 @@ impl Capture {
         Err(LoadError::Early { tool, why })
     }
 
+    /// Stops all its threads, until [`Self::go_on`]: it takes nothing meanwhile.
+    pub fn hold(&self) -> io::Result<()> {
+        Ok(kill(self.pid(), Signal::SIGSTOP)?)
+    }
+
+    /// Lets it go on.
+    pub fn go_on(&self) -> io::Result<()> {
+        Ok(kill(self.pid(), Signal::SIGCONT)?)
+    }
+
     /// Waits until it has taken what was sent: until it has rested for as long as it
     /// may leave frames lying; `limit` at most.
     pub fn settle(&self, limit: Duration) -> io::Result<()> {

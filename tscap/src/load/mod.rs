@@ -5,7 +5,9 @@
 //! `arguments` tells them what to do, `capture` runs one, `said` understands what it
 //! says and `count` what it wrote; `stand` puts all of it together to a `point`.
 
+mod apart;
 mod arguments;
+mod busy;
 mod capture;
 mod count;
 mod pair;

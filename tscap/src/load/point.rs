@@ -31,6 +31,9 @@ pub struct Point {
     pub cpu_s: f64,
     /// Length of the file, bytes.
     pub file_bytes: u64,
+    /// Share of the time of sending that each CPU online was busy, whatever with,
+    /// 0 to 1; a sender that waits for a frame to be due is.
+    pub busy: Vec<f64>,
 }
 
 /// Frames lost.
@@ -104,6 +107,7 @@ impl Point {
             late: sent.late,
             cpu_s: outcome.cpu.as_secs_f64(),
             file_bytes: outcome.file_bytes,
+            busy: Vec::new(),
         })
     }
 

@@ -4,7 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::apart::poll_on;
 use super::arguments::Setup;
+use super::busy::Ticks;
 use super::capture::{Capture, LoadError};
 use super::pair::Pair;
 use super::point::Point;
@@ -13,6 +15,7 @@ use super::tool::Program;
 use super::traffic::{Burst, Traffic};
 use crate::generator::Sent;
 use crate::sys::ethtool;
+use crate::sys::kernel_files::KernelFiles;
 
 /// Without an XDP program, redirected frames are taken by a veth that has GRO.
 const GRO: &str = "rx-gro";
@@ -44,6 +47,14 @@ impl Stand {
         })
     }
 
+    /// Receives on `cpu` from now on, or as usual on the sender's.
+    ///
+    /// # Errors
+    /// ENOENT before Linux 5.12.
+    pub fn receive_on(&mut self, cpu: Option<u32>) -> io::Result<()> {
+        poll_on(&self.pair, cpu)
+    }
+
     /// Sends a burst that nothing captures.
     pub fn send(&mut self, burst: Burst) -> io::Result<Sent> {
         let (_, sent) = self.traffic.send(burst)?;
@@ -58,10 +69,32 @@ impl Stand {
         burst: Burst,
     ) -> Result<Point, LoadError> {
         let capture = Capture::start(program, &self.pair, setup, &self.stop)?;
+        self.send_into(capture, burst)
+    }
+
+    /// The same into a capture that is held until all has been sent: it takes what
+    /// its buffer holds.
+    pub fn capture_held(
+        &mut self,
+        program: &Program,
+        setup: &Setup,
+        burst: Burst,
+    ) -> Result<Point, LoadError> {
+        let capture = Capture::start(program, &self.pair, setup, &self.stop)?;
+        capture.hold()?;
+        self.send_into(capture, burst)
+    }
+
+    fn send_into(&mut self, capture: Capture, burst: Burst) -> Result<Point, LoadError> {
+        let files = KernelFiles::live();
+        let before = Ticks::read(&files);
         let sent = self.send(burst)?;
+        let busy = Ticks::read(&files).busy_since(&before);
+        capture.go_on()?;
         capture.settle(BACKLOG)?;
         let outcome = capture.finish()?;
-        Ok(Point::new(&sent, burst.pacing, &outcome).map_err(io::Error::other)?)
+        let point = Point::new(&sent, burst.pacing, &outcome).map_err(io::Error::other)?;
+        Ok(Point { busy, ..point })
     }
 }
 

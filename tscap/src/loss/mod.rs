@@ -2,6 +2,24 @@
 //! size, the gap between them, the snaplen and the buffers; and what a model foretells
 //! of it.
 //!
-//! `model` foretells.
+//! `grid` has the points and `experiment` measures them on a `rig`; `calibrate` makes
+//! the runs from which `fit` finds the costs by which `model` foretells; `schema` is
+//! what comes of it.
 
+mod accuracy;
+mod calibrate;
+mod error;
+mod experiment;
+mod fit;
+mod grid;
 pub mod model;
+mod rig;
+pub mod schema;
+mod slow;
+
+pub use error::LossError;
+pub use experiment::{Results, captures, programs, run};
+pub use fit::{Probe, Probes};
+pub use grid::{Grid, LONGEST_FRAME, Pace, Spot};
+pub use rig::Place;
+pub use schema::Sweep;

@@ -23,6 +23,15 @@ pub fn cpu_time(pid: Pid) -> io::Result<Duration> {
     Ok(clock_gettime(clock_getcpuclockid(pid)?)?.into())
 }
 
+/// Sets the niceness of a thread, by its number; a kernel thread too.
+pub fn set_nice(pid: u32, nice: i32) -> io::Result<()> {
+    // SAFETY: takes plain numbers.
+    match unsafe { libc::setpriority(libc::PRIO_PROCESS, pid, nice) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// The name of a process, or nothing if it is gone. Kernel threads have theirs
 /// whole since 5.17, longer than the 15 bytes of others (`proc_task_name`,
 /// fs/proc/array.c).

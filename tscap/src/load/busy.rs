@@ -1,0 +1,54 @@
+//! How busy each CPU is.
+
+use crate::sys::kernel_files::{KernelFiles, read};
+
+/// Ticks of each CPU so far, all of them and the idle ones (proc_stat(5)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ticks(Vec<[u64; 2]>);
+
+impl Ticks {
+    /// Now; of no CPU if they can't be read.
+    pub fn read(files: &KernelFiles) -> Self {
+        Self::parse(&read(&files.proc("stat")).unwrap_or_default())
+    }
+
+    fn parse(stat: &str) -> Self {
+        let lines = stat.lines().filter(|line| {
+            let name = line.strip_prefix("cpu");
+            name.is_some_and(|name| name.starts_with(|c: char| c.is_ascii_digit()))
+        });
+        let of_cpu = |line: &str| {
+            let ticks: Vec<u64> = line.split_whitespace().flat_map(str::parse).collect();
+            // Guests' time, from the ninth on, is part of user's; idle and waiting.
+            let idle = ticks.iter().skip(3).take(2).sum();
+            [ticks.iter().take(8).sum(), idle]
+        };
+        Self(lines.map(of_cpu).collect())
+    }
+
+    /// Share of the time since `before` that each CPU online was busy, 0 to 1.
+    pub fn busy_since(&self, before: &Self) -> Vec<f64> {
+        let pairs = self.0.iter().zip(&before.0);
+        let share = |([all, idle], [all_before, idle_before]): (&[u64; 2], &[u64; 2])| {
+            let all = all.saturating_sub(*all_before).max(1) as f64;
+            1.0 - idle.saturating_sub(*idle_before) as f64 / all
+        };
+        pairs.map(share).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_is_what_is_not_idle() {
+        let before = "cpu  9 9 9 9\ncpu0 100 0 50 800 10 0 0 40 5 0\ncpu1 0 0 0 0 0 0 0 0 0 0";
+        let after = "cpu  9 9 9 9\ncpu0 150 0 50 840 20 0 0 40 5 0\ncpu1 0 0 7 0 0 0 3 0 0 0\n\
+                     intr 1";
+        let busy = Ticks::parse(after).busy_since(&Ticks::parse(before));
+        assert_eq!(busy, [0.5, 1.0]);
+        assert!(Ticks::parse("").busy_since(&Ticks::parse(before)).is_empty());
+        assert!(!Ticks::read(&KernelFiles::live()).0.is_empty());
+    }
+}

@@ -1,0 +1,29 @@
+//! How good the model was.
+
+use super::schema::{Accuracy, Point};
+
+/// Shares lost at which it is hard to be right.
+const HARD: std::ops::RangeInclusive<f64> = 0.05..=0.6;
+
+/// Judges it by the points that it foretold; `None` without any.
+pub fn accuracy(points: &[Point]) -> Option<Accuracy> {
+    let pairs = points.iter().filter_map(|point| {
+        let foretold = point.foretold?;
+        Some((foretold.lost(), point.run.loss()))
+    });
+    let pairs: Vec<(f64, f64)> = pairs.collect();
+    let mut measured: Vec<f64> = pairs.iter().map(|(_, measured)| *measured).collect();
+    measured.sort_by(f64::total_cmp);
+    // The median has the least mean error of all constants.
+    let median = *measured.get(measured.len() / 2)?;
+    let mean = |errors: &mut dyn Iterator<Item = f64>| errors.sum::<f64>() / pairs.len() as f64;
+    let errors = pairs.iter().map(|(foretold, measured)| foretold - measured);
+    let of_constant = measured.iter().map(|measured| median - measured);
+    let hard = measured.iter().filter(|loss| HARD.contains(*loss)).count();
+    Some(Accuracy {
+        points: pairs.len() as u32,
+        between: hard as f64 / pairs.len() as f64,
+        error: 100.0 * mean(&mut errors.map(f64::abs)),
+        error_of_constant: 100.0 * mean(&mut of_constant.map(f64::abs)),
+    })
+}
