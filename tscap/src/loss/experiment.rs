@@ -1,5 +1,6 @@
 //! The sweep: costs first, then every point.
 
+use std::error::Error as _;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,8 @@ use super::grid::{Grid, Pace, Spot};
 use super::model::{Costs, Load, foretell};
 use super::rig::{Place, Rig};
 use super::schema::{Calibration, Foretold, Point};
+use crate::causes::with_causes;
+use crate::clock::StampSource;
 use crate::load::{Absent, Burst, Pair, Point as Run, Program, Stop, Tool};
 
 /// Fewest frames of a point.
@@ -23,31 +26,36 @@ pub struct Results {
     pub calibrations: Vec<Calibration>,
     /// The points that were whole.
     pub points: Vec<Point>,
-    /// CPUs that the captures ran on.
-    pub capture_cpus: Vec<u32>,
-    /// CPUs with a ring.
-    pub rings: usize,
-    /// The other programs, as they call themselves.
-    pub peers: Vec<String>,
+    /// How it was done.
+    pub setting: Setting,
     /// Why it ended before all was measured.
     pub ended_by: Option<LossError>,
     /// What a reader must know.
     pub warnings: Vec<String>,
 }
 
+/// What there is to measure with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Setting {
+    /// CPUs that the captures ran on.
+    pub capture_cpus: Vec<u32>,
+    /// CPUs with a ring.
+    pub rings: usize,
+    /// The other programs, as they call themselves.
+    pub peers: Vec<String>,
+}
+
+/// The experiment. It stays in the thread that made it.
+pub struct Experiment {
+    rig: Rig,
+    programs: Vec<Program>,
+    calibrations: Vec<Calibration>,
+}
+
 /// How many captures a sweep takes.
 pub fn captures(grid: &Grid, place: &Place) -> u32 {
     let calibration = runs(place.file_bytes_per_s.is_some());
     (calibration as usize * grid.clocks.len() + grid.len()) as u32
-}
-
-/// Finds the programs, so that one that is not there is missed before anything runs.
-///
-/// # Errors
-/// The first one that is not installed.
-pub fn programs(grid: &Grid, place: &Place) -> Result<Vec<Program>, Absent> {
-    let tools = [Tool::Tscap].into_iter().chain(grid.peers.iter().copied());
-    tools.map(|tool| tool.find(&place.executable)).collect()
 }
 
 /// Does it all, in this thread, which it pins and moves into another namespace; says
@@ -60,77 +68,112 @@ pub fn run(
     stop: Arc<Stop>,
     mut tell: impl FnMut(u32),
 ) -> Result<Results, LossError> {
-    let programs = programs(grid, &place)?;
-    let peers = programs.iter().skip(1).map(Program::version);
-    let peers = peers.collect::<Result<_, _>>()?;
-    let mut rig = Rig::new(pair, place, stop)?;
-    rig.warm((LIKELY * grid.duration.as_secs_f64()) as u64)?;
     let mut done = 0;
     let mut tell = || {
         done += 1;
         tell(done);
     };
-    let mut results = Results {
-        calibrations: Vec::new(),
-        points: Vec::new(),
-        capture_cpus: rig.capture_cpus().to_vec(),
-        rings: rig.rings(),
-        peers,
-        ended_by: None,
-        warnings: Vec::new(),
-    };
+    let mut experiment = Experiment::new(pair, place, &grid.peers, stop)?;
+    experiment.warm(grid.duration)?;
     for clock in &grid.clocks {
-        let probes = calibrate(&mut rig, &programs[0], *clock, &mut tell)?;
-        let costs = probes.costs().ok_or(LossError::NoCosts)?;
-        results.calibrations.push(Calibration {
-            clock: *clock,
-            costs,
-            probes,
-        });
+        experiment.calibrate(*clock, &mut tell)?;
     }
+    let (mut points, mut ended_by, mut warnings) = (Vec::new(), None, Vec::new());
     for spot in grid.spots() {
-        match point(&mut rig, &programs, &spot, grid.duration, &results.calibrations) {
-            Ok(point) => results.points.push(point),
+        match experiment.point(&spot, grid.duration) {
+            Ok(point) => points.push(point),
             // The sweep is tscap's: it goes on without another program's point.
-            Err(LossError::Capture { tool, source, size }) if tool != Tool::Tscap => {
-                let why = crate::causes::with_causes(source.to_string(), std::error::Error::source(&source));
-                results.warnings.push(format!("{}, {size} B: no point: {why}", tool.name()));
+            Err(LossError::Capture { tool, size, source }) if tool != Tool::Tscap => {
+                let why = with_causes(source.to_string(), source.source());
+                warnings.push(format!("{} at {size} B: no point: {why}", tool.name()));
             }
             Err(error) => {
-                results.ended_by = Some(error);
+                ended_by = Some(error);
                 break;
             }
         }
         tell();
     }
-    Ok(results)
+    Ok(Results {
+        setting: experiment.setting()?,
+        calibrations: experiment.calibrations,
+        points,
+        ended_by,
+        warnings,
+    })
 }
 
-fn point(
-    rig: &mut Rig,
-    programs: &[Program],
-    spot: &Spot,
-    lasting: Duration,
-    calibrations: &[Calibration],
-) -> Result<Point, LossError> {
-    rig.go_on()?;
-    let program = programs.iter().find(|program| program.tool == spot.tool);
-    let program = program.ok_or(Absent(spot.tool))?;
-    let calibration = calibrations.iter().find(|it| it.clock == spot.clock);
-    let costs = &calibration.ok_or(LossError::NoCosts)?.costs;
-    let pacing = spot.pace.pacing(spot.size);
-    let burst = Burst {
-        size: spot.size,
-        pacing: pacing.ok_or_else(|| io::Error::other("no such pace"))?,
-        frames: frames(costs, spot, lasting).min(rig.frames_in_room(spot.caplen())),
-    };
-    let run = rig.capture_point(program, spot, burst);
-    let run = run.map_err(|source| LossError::Capture {
-        size: spot.size,
-        tool: spot.tool,
-        source,
-    })?;
-    Ok(Point::new(spot, costs, run))
+impl Experiment {
+    /// In this thread, which it pins and moves into another namespace.
+    pub fn new(
+        pair: Pair,
+        place: Place,
+        peers: &[Tool],
+        stop: Arc<Stop>,
+    ) -> Result<Self, LossError> {
+        let tools = [Tool::Tscap].into_iter().chain(peers.iter().copied());
+        let programs = tools.map(|tool| tool.find(&place.executable));
+        Ok(Self {
+            programs: programs.collect::<Result<_, _>>()?,
+            rig: Rig::new(pair, place, stop)?,
+            calibrations: Vec::new(),
+        })
+    }
+
+    /// Warms the memory of the folder for points that last so long.
+    pub fn warm(&mut self, lasting: Duration) -> io::Result<()> {
+        self.rig.warm((LIKELY * lasting.as_secs_f64()) as u64)
+    }
+
+    /// Finds out what the stages cost with a stamp; says after each capture that it
+    /// is over.
+    pub fn calibrate(
+        &mut self,
+        clock: StampSource,
+        tell: impl FnMut(),
+    ) -> Result<&Calibration, LossError> {
+        let probes = calibrate(&mut self.rig, &self.programs[0], clock, tell)?;
+        let costs = probes.costs().ok_or(LossError::NoCosts)?;
+        self.calibrations.push(Calibration {
+            clock,
+            costs,
+            probes,
+        });
+        self.calibrations.last().ok_or(LossError::NoCosts)
+    }
+
+    /// Measures and foretells one point, for whose stamp the costs are known.
+    pub fn point(&mut self, spot: &Spot, lasting: Duration) -> Result<Point, LossError> {
+        self.rig.go_on()?;
+        let program = self.programs.iter().find(|it| it.tool == spot.tool);
+        let program = program.ok_or(Absent(spot.tool))?;
+        let calibration = self.calibrations.iter().rfind(|it| it.clock == spot.clock);
+        let costs = &calibration.ok_or(LossError::NoCosts)?.costs;
+        let pacing = spot.pace.pacing(spot.size);
+        let most = self.rig.frames_in_room(spot.caplen());
+        let burst = Burst {
+            size: spot.size,
+            pacing: pacing.ok_or_else(|| io::Error::other("no such pace"))?,
+            frames: frames(costs, spot, lasting).min(most),
+        };
+        let run = self.rig.capture_point(program, spot, burst);
+        let run = run.map_err(|source| LossError::Capture {
+            size: spot.size,
+            tool: spot.tool,
+            source,
+        })?;
+        Ok(Point::new(spot, costs, run))
+    }
+
+    /// What there is to measure with.
+    pub fn setting(&self) -> io::Result<Setting> {
+        let peers = self.programs.iter().skip(1).map(Program::version);
+        Ok(Setting {
+            capture_cpus: self.rig.capture_cpus().to_vec(),
+            rings: self.rig.rings(),
+            peers: peers.collect::<Result<_, _>>()?,
+        })
+    }
 }
 
 /// As many as are sent in that time.

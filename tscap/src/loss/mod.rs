@@ -17,8 +17,9 @@ mod rig;
 pub mod schema;
 mod slow;
 
+pub use accuracy::accuracy;
 pub use error::LossError;
-pub use experiment::{Results, captures, programs, run};
+pub use experiment::{Experiment, Results, Setting, captures, run};
 pub use fit::{Probe, Probes};
 pub use grid::{Grid, LONGEST_FRAME, Pace, Spot};
 pub use rig::Place;

@@ -1,0 +1,128 @@
+//! The parts: where frames are lost, and at which rates.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+use serde::Serialize;
+use tscap::clock::StampSource;
+use tscap::generator::Rate;
+use tscap::load::{Pair, Stop};
+use tscap::loss::model::{Costs, record_bytes};
+use tscap::loss::schema::{Calibration, Point};
+use tscap::loss::{Experiment, Grid, Pace, Place, Spot};
+
+/// Most bytes a second that the file takes where it is slow.
+const SLOW: u64 = 40_000_000;
+/// Rates, as multiples of what the stage that is to lose frames can take.
+const MULTIPLES: [f64; 4] = [0.7, 1.15, 1.5, 2.2];
+/// A multiple each of a quick run.
+const QUICK: [f64; 2] = [0.7, 1.5];
+const CLOCK: StampSource = StampSource::Ktime;
+
+/// Where frames are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Before the program: received on a CPU of their own
+    Receive,
+    /// In the ring: the file is slow
+    Writer,
+    /// In both
+    Both,
+}
+
+/// What one round of a part gave.
+#[derive(Debug, Serialize)]
+pub struct Measured {
+    /// Which.
+    pub part: Part,
+    /// What the stages cost in it.
+    pub calibration: Calibration,
+    /// The points.
+    pub points: Vec<Point>,
+}
+
+impl Part {
+    /// Measures a round of it.
+    pub fn measure(self, sender_cpu: u32, receive_cpu: u32, quick: bool) -> Result<Measured> {
+        let place = Place {
+            executable: env!("CARGO_BIN_EXE_tscap").into(),
+            sender_cpu,
+            receive_cpu: (self != Self::Writer).then_some(receive_cpu),
+            folder: "/dev/shm".into(),
+            file_bytes_per_s: (self != Self::Receive).then_some(SLOW),
+        };
+        // The experiment keeps its thread.
+        let thread = std::thread::spawn(move || self.in_thread(place, quick));
+        let measured = thread.join();
+        measured.map_err(|_| anyhow::anyhow!("the measuring thread panicked"))?
+    }
+
+    fn in_thread(self, place: Place, quick: bool) -> Result<Measured> {
+        let pair = Pair::new().context("cannot make a veth pair")?;
+        let mut experiment = Experiment::new(pair, place, &[], Arc::new(Stop::default()))?;
+        let calibration = experiment.calibrate(CLOCK, || {})?.clone();
+        let mut points = Vec::new();
+        for spot in self.spots(&calibration.costs, quick) {
+            let point = experiment.point(&spot, Duration::from_millis(600))?;
+            let run = &point.run;
+            ensure!(
+                run.sent == run.written + run.lost.total(),
+                "not accounted for: {point:?}"
+            );
+            points.push(point);
+        }
+        Ok(Measured {
+            part: self,
+            calibration,
+            points,
+        })
+    }
+
+    fn spots(self, costs: &Costs, quick: bool) -> Vec<Spot> {
+        let (sizes, snaplens, rings): (&[u32], &[u32], &[usize]) = match (self, quick) {
+            (Self::Receive, false) => (&[64, 512, 1500], &[96, 0], &[16 << 20]),
+            (Self::Writer | Self::Both, false) => {
+                (&[64, 256, 1024], &[0], &[256 << 10, 2 << 20])
+            }
+            (Self::Receive, true) => (&[128, 1024], &[0], &[16 << 20]),
+            (Self::Writer | Self::Both, true) => (&[256], &[0], &[256 << 10, 2 << 20]),
+        };
+        let multiples: &[f64] = if quick { &QUICK } else { &MULTIPLES };
+        let mut spots = Vec::new();
+        for &size in sizes {
+            for &snaplen in snaplens.iter().filter(|snaplen| **snaplen < size) {
+                let caplen = if snaplen == 0 { size } else { snaplen };
+                let paces = multiples.iter().map(|multiple| {
+                    let digits = (self.can_take(costs, caplen) * multiple) as u64;
+                    Pace::Rate(Rate {
+                        digits,
+                        exponent: 0,
+                        is_bits: false,
+                    })
+                });
+                let grid = Grid {
+                    sizes: vec![size],
+                    paces: paces.collect(),
+                    snaplens: vec![snaplen],
+                    rings: rings.to_vec(),
+                    ..Grid::quick()
+                };
+                spots.extend(grid.spots());
+            }
+        }
+        spots
+    }
+
+    /// Frames a second that the stage can take that is to lose some.
+    fn can_take(self, costs: &Costs, caplen: u32) -> f64 {
+        let received = 1e9 / costs.receive.of(caplen);
+        let written = SLOW as f64 / record_bytes(caplen);
+        match self {
+            Self::Receive | Self::Both => received,
+            Self::Writer => written,
+        }
+    }
+}
