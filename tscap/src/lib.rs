@@ -29,6 +29,7 @@ pub mod report;
     reason = "maps memory that the kernel writes; the invariants are in its files"
 )]
 pub mod ring;
+pub mod saved;
 #[allow(unsafe_code, reason = "system calls without a safe wrapper")]
 pub mod sys;
 pub mod xdp;

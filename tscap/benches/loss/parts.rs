@@ -84,9 +84,7 @@ impl Part {
     fn spots(self, costs: &Costs, quick: bool) -> Vec<Spot> {
         let (sizes, snaplens, rings): (&[u32], &[u32], &[usize]) = match (self, quick) {
             (Self::Receive, false) => (&[64, 512, 1500], &[96, 0], &[16 << 20]),
-            (Self::Writer | Self::Both, false) => {
-                (&[64, 256, 1024], &[0], &[256 << 10, 2 << 20])
-            }
+            (Self::Writer | Self::Both, false) => (&[64, 256, 1024], &[0], &[256 << 10, 2 << 20]),
             (Self::Receive, true) => (&[128, 1024], &[0], &[16 << 20]),
             (Self::Writer | Self::Both, true) => (&[256], &[0], &[256 << 10, 2 << 20]),
         };

@@ -9,7 +9,7 @@ use clap::{Args, CommandFactory, ValueEnum};
 use super::capture::{ClockChoice, ring_bytes};
 use super::{Cli, Plan, units};
 use crate::clock::StampSource;
-use crate::generator::{LineRate, Network, Layout, DISCARD, Rate};
+use crate::generator::{DISCARD, Layout, LineRate, Network, Rate};
 use crate::load::Tool;
 use crate::loss::{Grid, LONGEST_FRAME, Pace};
 
@@ -53,7 +53,12 @@ pub struct LossArgs {
     flat_out: bool,
 
     /// Send with these gaps, byte times on a line of --line-rate: 12 or 12,100,1000
-    #[arg(long, value_name = "GAPS", value_delimiter = ',', conflicts_with = "plan")]
+    #[arg(
+        long,
+        value_name = "GAPS",
+        value_delimiter = ',',
+        conflicts_with = "plan"
+    )]
     gap: Vec<u64>,
 
     /// Send at these rates: frames a second (2Mpps, 500k), or bits a second (8Mbit)
@@ -82,8 +87,13 @@ pub struct LossArgs {
     duration: Option<Duration>,
 
     /// Measure another program beside tscap
-    #[arg(long, value_enum, value_name = "PROGRAM", value_delimiter = ',',
-          conflicts_with = "plan")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PROGRAM",
+        value_delimiter = ',',
+        conflicts_with = "plan"
+    )]
     peer: Vec<Peer>,
 
     /// Receive on this CPU rather than on the sender's, as with a network card: what
@@ -225,7 +235,11 @@ impl LossArgs {
                 [] => usual.rings,
                 rings => rings.to_vec(),
             },
-            clocks: if clocks.is_empty() { usual.clocks } else { clocks },
+            clocks: if clocks.is_empty() {
+                usual.clocks
+            } else {
+                clocks
+            },
             peers: self.peer.iter().map(|peer| peer.tool()).collect(),
             duration: self.duration.unwrap_or(usual.duration),
         };
@@ -273,7 +287,9 @@ fn only<T: Copy>(option: &str, values: &[T]) -> Result<Option<T>, String> {
     match values {
         [] => Ok(None),
         [value] => Ok(Some(*value)),
-        _ => Err(format!("with --plan give {option} one value: it foretells one load")),
+        _ => Err(format!(
+            "with --plan give {option} one value: it foretells one load"
+        )),
     }
 }
 
@@ -309,7 +325,9 @@ fn check(grid: &Grid) -> Result<(), String> {
     }
     let points = grid.len();
     if points > MOST_POINTS {
-        return Err(format!("{points} points are more than {MOST_POINTS}: shorten a list"));
+        return Err(format!(
+            "{points} points are more than {MOST_POINTS}: shorten a list"
+        ));
     }
     if grid.duration < SHORTEST {
         return Err(format!(

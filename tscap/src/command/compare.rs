@@ -2,17 +2,15 @@
 
 use std::env;
 use std::io::{self, IsTerminal as _};
-use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tokio::sync::mpsc::unbounded_channel;
 
 use super::capture::prepare;
 use super::console::Console;
+use super::measuring;
 use super::print::print;
-use super::report::write_page;
+use super::report::{check_writable, write_page};
 use super::signals::Signals;
 use super::{Exit, Failure, Hint, interfaces};
 use crate::cli::{ComparePlan, Verbosity};
@@ -21,13 +19,10 @@ use crate::compare::{
     Amount, Circumstances, Comparison, ExperimentError, Place, Results, Ticks, assemble, describe,
     run as measure,
 };
-use crate::load::{FAST_BYTES, Pair, Stop};
-use crate::report::text;
+use crate::load::{FAST_BYTES, Pair};
+use crate::report::{page, text};
 use crate::sys::affinity;
 use crate::sys::kernel_files::KernelFiles;
-
-/// Version of the JSON objects besides the comparison's own.
-const VERSION: u32 = 1;
 
 /// How far it is.
 #[derive(Serialize)]
@@ -53,25 +48,9 @@ pub(super) fn run(plan: &ComparePlan) -> Result<Exit, Failure> {
         print(&text(&comparison))?;
     }
     if let Some(path) = &plan.report {
-        write_page(&comparison, path)?;
+        write_page(&page(&comparison), path)?;
     }
     Ok(exit)
-}
-
-/// Better to fail now than after minutes of measuring.
-fn check_writable(path: &Path) -> Result<(), Failure> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let writable = if path.is_dir() {
-        Err(io::ErrorKind::IsADirectory.into())
-    } else {
-        nix::unistd::access(folder, nix::unistd::AccessFlags::W_OK).map_err(io::Error::from)
-    };
-    writable
-        .trying(format!("cannot write {}", path.display()))
-        .map_err(|failure| failure.hint("give --report a file in a folder that you may write to"))
 }
 
 /// `None` if a second signal ended it at once.
@@ -167,48 +146,30 @@ async fn rounds(
     signals: &mut Signals,
     console: &mut Console,
 ) -> Result<Option<Results>, Failure> {
-    let (done, mut rounds) = unbounded_channel();
-    let stop = Arc::new(Stop::default());
-    let (start, amount) = (Instant::now(), *amount);
-    let estimate = amount.seconds(matches!(place, Place::Own { .. })) as f64;
-    let measuring = std::thread::Builder::new().name("tscap-compare".into());
-    let measuring = measuring
-        .spawn({
-            let stop = Arc::clone(&stop);
-            move || {
-                measure(place, &amount, cpu, stop, |round| {
-                    // Nobody may be listening any more.
-                    let _ = done.send(round);
-                })
-            }
-        })
-        .trying("cannot start the measuring thread")?;
-    loop {
-        tokio::select! {
-            round = rounds.recv() => match round {
-                Some(round) => {
-                    let share = f64::from(round) / f64::from(amount.rounds);
-                    let spent = start.elapsed().as_secs_f64();
-                    // The first rounds tell more than the estimate.
-                    let left = (spent / share - spent).max(estimate * share - spent).max(0.0);
-                    let progress = Progress { rounds: round, of: amount.rounds };
-                    console.progress(VERSION, progress, || bar(share, left));
-                }
-                None => break,
-            },
-            () = signals.next() => {
-                if !stop.ask() {
-                    stop.kill_child();
-                    return Ok(None);
-                }
-                console.note("ending: the round under way is left out; once more to abort");
-            }
-        }
-    }
-    let measured = measuring
-        .join()
-        .map_err(|_| Failure::new("the measuring thread panicked: please report this"))?;
-    measured.map(Some).map_err(refusal)
+    let of = amount.rounds;
+    let steps = measuring::Amount {
+        of,
+        seconds: amount.seconds(matches!(place, Place::Own { .. })) as f64,
+    };
+    let amount = *amount;
+    let measured = measuring::measure(
+        "tscap-compare",
+        steps,
+        "the round under way",
+        signals,
+        console,
+        |rounds| Progress { rounds, of },
+        move |stop, done| {
+            measure(place, &amount, cpu, stop, |round| {
+                // Nobody may be listening any more.
+                let _ = done.send(round);
+            })
+        },
+    );
+    measured
+        .await?
+        .map(|results| results.map_err(refusal))
+        .transpose()
 }
 
 fn refusal(error: ExperimentError) -> Failure {
@@ -228,16 +189,4 @@ fn refusal(error: ExperimentError) -> Failure {
     };
     let failed = Err::<(), _>(error).trying("cannot measure");
     failed.expect_err("it is one").hint(hint)
-}
-
-/// A progress bar with the time left, s.
-fn bar(share: f64, left: f64) -> String {
-    const WIDTH: usize = 40;
-    let done = (share * WIDTH as f64) as usize;
-    format!(
-        "[{}{}] {:3.0} %  {left:.0} s left",
-        "#".repeat(done),
-        "-".repeat(WIDTH - done),
-        share * 100.0
-    )
 }

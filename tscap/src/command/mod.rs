@@ -8,6 +8,8 @@ mod failure;
 mod generate;
 mod interfaces;
 mod lines;
+mod loss;
+mod measuring;
 mod print;
 mod report;
 mod restore;
@@ -29,7 +31,8 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Doctor(plan) => doctor::run(&plan),
         Plan::Generate(plan) => generate::run(&plan),
         Plan::ReadStreams { file, json } => streams::run(&file, json),
-        Plan::Loss(_) | Plan::Forecast(_) => todo!(),
+        Plan::Loss(plan) => loss::run(&plan),
+        Plan::Forecast(plan) => loss::answer(&plan),
         Plan::Report(plan) => report::run(&plan),
         Plan::Restore => restore::run(),
     }

@@ -7,7 +7,7 @@ use crate::measure::Summary;
 
 const ROUNDS: u32 = 3;
 
-pub(super) fn comparison() -> Comparison {
+pub(crate) fn comparison() -> Comparison {
     let floor = subject(None, 22.0);
     let ktime = subject(Some(StampSource::Ktime), 54.0);
     let tsc = subject(Some(StampSource::Tsc), 68.0);
@@ -40,7 +40,7 @@ pub(super) fn comparison() -> Comparison {
     }
 }
 
-fn machine() -> Machine {
+pub(crate) fn machine() -> Machine {
     Machine {
         kernel: "6.18.0 x86_64".into(),
         cpu: "made up".into(),

@@ -9,10 +9,9 @@ mod assemble;
 mod bench;
 mod clocks;
 mod experiment;
-mod json;
 mod machine;
 #[cfg(test)]
-mod made;
+pub(crate) mod made;
 mod plan;
 mod programs;
 pub mod schema;
@@ -24,7 +23,6 @@ use crate::clock::StampSource;
 
 pub use assemble::{Circumstances, assemble};
 pub use experiment::{ExperimentError, Place, Results, run};
-pub use json::FormatError;
 pub use machine::{Ticks, describe};
 pub use plan::Amount;
 pub use programs::{Measured, Programs, ProgramsError, Settings};

@@ -20,8 +20,8 @@ pub use finished::{Finished, Totals};
 pub use idle::Idle;
 pub use order::StampOrder;
 pub use outcome::Outcomes;
-pub use pieces::PIECE_BYTES;
 pub use output::{Output, OutputError, PreparedFile};
+pub use pieces::PIECE_BYTES;
 pub use shared::{InterfaceCounts, Observed, Recalibration, Shared};
 
 #[cfg(test)]

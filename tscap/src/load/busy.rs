@@ -48,7 +48,11 @@ mod tests {
                      intr 1";
         let busy = Ticks::parse(after).busy_since(&Ticks::parse(before));
         assert_eq!(busy, [0.5, 1.0]);
-        assert!(Ticks::parse("").busy_since(&Ticks::parse(before)).is_empty());
+        assert!(
+            Ticks::parse("")
+                .busy_since(&Ticks::parse(before))
+                .is_empty()
+        );
         assert!(!Ticks::read(&KernelFiles::live()).0.is_empty());
     }
 }

@@ -27,3 +27,45 @@ pub fn accuracy(points: &[Point]) -> Option<Accuracy> {
         error_of_constant: 100.0 * mean(&mut of_constant.map(f64::abs)),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::made::sweep;
+
+    fn point(lost: u64, foretold: Option<f64>) -> Point {
+        let mut point = sweep().points[0].clone();
+        point.run.sent = 1_000;
+        point.run.lost = crate::load::Lost {
+            before: lost,
+            ..Default::default()
+        };
+        point.foretold = foretold.map(|ring| crate::loss::schema::Foretold { before: 0.0, ring });
+        point
+    }
+
+    #[test]
+    fn errors_are_in_points_of_loss() {
+        let points = [
+            point(100, Some(0.15)),
+            point(300, Some(0.3)),
+            point(900, Some(0.8)),
+            point(0, None),
+        ];
+        let accuracy = accuracy(&points).unwrap();
+        assert_eq!(accuracy.points, 3);
+        assert!((accuracy.error - 5.0).abs() < 1e-9, "{accuracy:?}");
+        // Always 30 %: off by 20, 0 and 60.
+        assert!(
+            (accuracy.error_of_constant - 80.0 / 3.0).abs() < 1e-9,
+            "{accuracy:?}"
+        );
+        assert!((accuracy.between - 2.0 / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nothing_foretold_is_nothing_judged() {
+        assert_eq!(accuracy(&[point(100, None)]), None);
+        assert_eq!(accuracy(&[]), None);
+    }
+}

@@ -193,7 +193,7 @@ fn load_of(spot: &Spot, frames: f64) -> Load {
 }
 
 impl Point {
-    fn new(spot: &Spot, costs: &Costs, run: Run) -> Self {
+    pub(super) fn new(spot: &Spot, costs: &Costs, run: Run) -> Self {
         let is_ours = spot.tool == Tool::Tscap;
         let foretold = is_ours.then(|| {
             let forecast = foretell(costs, &load_of(spot, run.sent as f64));

@@ -80,8 +80,9 @@ impl Probes {
             return None;
         }
         let convert = Cost::through(self.convert(&self.short)?, self.convert(&self.long)?);
+        // What the converter took from the sender for a frame sent.
         let shared = |probe: &Probe| match self.converter_shares {
-            true => convert.of(probe.size) * probe.recorded(),
+            true => convert.of(probe.size) * probe.run.written as f64 / probe.run.sent as f64,
             false => 0.0,
         };
         let apart = self.receiving == Receiving::Apart;
@@ -168,4 +169,77 @@ fn turn_ns(costs: &Costs, small: &Probe) -> f64 {
         }
     }
     short.exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::made::probes;
+    use crate::loss::model::made;
+
+    #[track_caller]
+    fn near(found: f64, expected: f64, within: f64) {
+        let off = (found / expected - 1.0).abs();
+        assert!(off < within, "{found}, not {expected}");
+    }
+
+    /// What is found out about a machine is what it is made of.
+    #[test]
+    fn costs_are_found_again() {
+        for receiving in [Receiving::OnSender, Receiving::Apart] {
+            for turn_ns in [1e6, 2e7] {
+                let writer = Some(Writer {
+                    bytes_per_s: 40e6,
+                    buffer_bytes: 65_536.0,
+                });
+                let made = Costs {
+                    turn_ns,
+                    writer,
+                    ..made::costs(receiving)
+                };
+                let found = probes(&made).costs().unwrap();
+                assert_eq!(found.receiving, receiving);
+                near(found.send_ns, made.send_ns, 0.02);
+                near(found.receive.of(64), made.receive.of(64), 0.01);
+                near(found.receive.of(1500), made.receive.of(1500), 0.01);
+                near(found.turned_away_ns, made.turned_away_ns, 0.01);
+                near(found.convert.of(64), made.convert.of(64), 0.01);
+                near(found.convert.of(1500), made.convert.of(1500), 0.01);
+                near(found.turn_ns, turn_ns, 0.02);
+                near(found.writer.unwrap().bytes_per_s, 40e6, 0.02);
+            }
+        }
+    }
+
+    #[test]
+    fn a_ring_that_loses_nothing_tells_of_no_turn() {
+        let made = Costs {
+            turn_ns: 60_000.0,
+            ..made::costs(Receiving::OnSender)
+        };
+        let probes = probes(&made);
+        assert_eq!(probes.small.run.lost.ring, 0);
+        assert_eq!(probes.costs().unwrap().turn_ns, USUAL_TURN_NS);
+    }
+
+    #[test]
+    fn where_nothing_came_nothing_is_found() {
+        let mut probes = probes(&made::costs(Receiving::Apart));
+        probes.held.run.seen = 0;
+        assert_eq!(probes.costs(), None);
+        let mut probes = self::probes(&made::costs(Receiving::Apart));
+        probes.long.run.written = 0;
+        assert_eq!(probes.costs(), None);
+    }
+
+    #[test]
+    fn without_a_cpu_to_receive_elsewhere_sending_counts_as_receiving() {
+        let made = made::costs(Receiving::OnSender);
+        let mut probes = probes(&made);
+        probes.send_ns = None;
+        let found = probes.costs().unwrap();
+        assert_eq!(found.send_ns, LEAST_NS);
+        let together = made.send_ns + made.receive.of(64);
+        near(found.send_ns + found.receive.of(64), together, 0.01);
+    }
 }

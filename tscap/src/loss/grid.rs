@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::schema::kept;
 use crate::clock::StampSource;
 use crate::generator::{LineRate, Pacing, Rate};
 use crate::load::Tool;
@@ -85,10 +86,7 @@ pub struct Spot {
 impl Spot {
     /// Bytes of a frame that are kept.
     pub fn caplen(&self) -> u32 {
-        match self.snaplen {
-            0 => self.size,
-            snaplen => self.size.min(snaplen),
-        }
+        kept(self.size, self.snaplen)
     }
 }
 
@@ -211,7 +209,10 @@ mod tests {
         };
         let spots = grid.spots();
         assert_eq!((spots.len(), grid.len()), (12, 12));
-        let turns = spots.iter().take(4).map(|spot| (spot.tool, spot.clock, spot.size));
+        let turns = spots
+            .iter()
+            .take(4)
+            .map(|spot| (spot.tool, spot.clock, spot.size));
         let (ktime, tai) = (StampSource::Ktime, StampSource::Tai);
         let expected = [
             (Tool::Tscap, ktime, 64),

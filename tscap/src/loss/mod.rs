@@ -7,17 +7,23 @@
 //! what comes of it.
 
 mod accuracy;
+mod answer;
+mod assemble;
 mod calibrate;
 mod error;
 mod experiment;
 mod fit;
 mod grid;
+#[cfg(test)]
+pub(crate) mod made;
 pub mod model;
 mod rig;
 pub mod schema;
 mod slow;
 
 pub use accuracy::accuracy;
+pub use answer::{Answer, Question, answer};
+pub use assemble::{Circumstances, assemble};
 pub use error::LossError;
 pub use experiment::{Experiment, Results, Setting, captures, run};
 pub use fit::{Probe, Probes};

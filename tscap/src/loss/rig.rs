@@ -236,7 +236,9 @@ fn room(folder: &Path) -> io::Result<u64> {
 /// MemAvailable (proc_meminfo(5)), bytes.
 fn available_memory(files: &KernelFiles) -> Option<u64> {
     let text = read(&files.proc("meminfo")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
 }
@@ -264,7 +266,10 @@ mod tests {
     #[test]
     fn memory_that_is_available() {
         let machine = Recorded::veth();
-        machine.put("proc/meminfo", "MemTotal:  100 kB\nMemAvailable:    12 kB\n");
+        machine.put(
+            "proc/meminfo",
+            "MemTotal:  100 kB\nMemAvailable:    12 kB\n",
+        );
         assert_eq!(available_memory(&machine.files), Some(12_288));
         machine.put("proc/meminfo", "MemTotal:  100 kB\n");
         assert_eq!(available_memory(&machine.files), None);

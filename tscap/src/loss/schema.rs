@@ -113,6 +113,21 @@ pub struct Point {
     pub foretold: Option<Foretold>,
 }
 
+impl Point {
+    /// Bytes of a frame that were kept.
+    pub fn caplen(&self) -> u32 {
+        kept(self.size, self.snaplen)
+    }
+}
+
+/// Bytes of a frame that are kept.
+pub(super) fn kept(size: u32, snaplen: u32) -> u32 {
+    match snaplen {
+        0 => size,
+        snaplen => size.min(snaplen),
+    }
+}
+
 /// Shares of the frames sent, 0 to 1; the rest is written.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Foretold {

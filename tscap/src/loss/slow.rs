@@ -110,7 +110,8 @@ mod tests {
         assert!(slow.holds >= LEAST_PIPE);
         let start = Instant::now();
         let bytes = 1_000_000;
-        file.write_all(&vec![7; bytes + slow.holds as usize]).unwrap();
+        file.write_all(&vec![7; bytes + slow.holds as usize])
+            .unwrap();
         let taken = start.elapsed().as_secs_f64();
         // A busy machine may be slower.
         assert!((0.099..2.0).contains(&taken), "{taken}");

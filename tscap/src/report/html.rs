@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::table::Table;
 use super::words::{command, notices, verdicts};
 use super::{figures, tables};
-use crate::compare::schema::Comparison;
+use crate::compare::schema::{Comparison, Machine};
 
 /// Colours and dashes of the charts too.
 const STYLE: &str = include_str!("style.css");
@@ -26,7 +26,7 @@ pub fn page(comparison: &Comparison) -> String {
         (cost(comparison))
         (precision(comparison))
         (loss(comparison))
-        (whereabouts(comparison))
+        (whereabouts(&tables::environment(comparison), &comparison.machine))
     };
     document(&title, &body)
 }
@@ -49,7 +49,8 @@ pub fn document(title: &str, body: &Markup) -> String {
     document.into_string()
 }
 
-fn notice_list(notices: &[String]) -> Markup {
+/// What must be known before any figure.
+pub(super) fn notice_list(notices: &[String]) -> Markup {
     html! {
         @if !notices.is_empty() {
             ul.notices {
@@ -135,13 +136,14 @@ fn loss(comparison: &Comparison) -> Markup {
     }
 }
 
-fn whereabouts(comparison: &Comparison) -> Markup {
+/// Where and how it was measured.
+pub(super) fn whereabouts(environment: &Table, machine: &Machine) -> Markup {
     html! {
         h2 { "Where and how" }
         div.facts {
-            (tables::environment(comparison).markup())
-            @if !comparison.machine.mitigations.is_empty() {
-                (tables::mitigations(comparison).markup())
+            (environment.markup())
+            @if !machine.mitigations.is_empty() {
+                (tables::mitigations(machine).markup())
             }
         }
     }

@@ -2,13 +2,14 @@
 //! nothing here touches the system.
 //!
 //! `tables` and `figures` choose what is shown, `table` and `chart` draw it; these,
-//! and [`document`], draw other reports too.
+//! and [`document`], draw other reports too: `sweep` those of loss.
 
 mod chart;
 mod density;
 mod figures;
 mod html;
 mod paper;
+mod sweep;
 mod table;
 mod tables;
 mod text;
@@ -17,6 +18,7 @@ mod words;
 pub use chart::{Axis, Chart, Scale, Series, Shape};
 pub use figures::Figure;
 pub use html::{document, page};
+pub use sweep::{sweep_page, sweep_text};
 pub use table::Table;
 pub use text::text;
 

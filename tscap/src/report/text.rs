@@ -12,14 +12,6 @@ const NAMES: usize = 16;
 
 /// What a comparison found: warnings first, verdicts last.
 pub fn text(comparison: &Comparison) -> String {
-    let mut lines: Vec<String> = notices(comparison)
-        .iter()
-        .flat_map(|notice| wrapped(notice, ""))
-        .collect();
-    if !lines.is_empty() {
-        lines.push(String::new());
-    }
-    lines.extend(facts(&tables::environment(comparison)));
     let tables = [
         Some(tables::costs(comparison)),
         Some(tables::frame_costs(comparison)),
@@ -28,17 +20,35 @@ pub fn text(comparison: &Comparison) -> String {
         tables::interval_errors(comparison),
         tables::losses(comparison),
     ];
-    for table in tables.into_iter().flatten() {
-        lines.push(String::new());
-        lines.extend(table.lines());
-        lines.extend(table.notes.iter().flat_map(|note| wrapped(note, "  ")));
-    }
+    let tables = tables.into_iter().flatten();
+    let environment = tables::environment(comparison);
+    let mut lines = tabular(&notices(comparison), &environment, tables);
     if !comparison.verdicts.is_empty() {
         lines.extend([String::new(), "Verdicts".to_owned()]);
         let verdicts = verdicts(comparison);
         lines.extend(verdicts.iter().flat_map(|verdict| wrapped(verdict, "  ")));
     }
     lines.join("\n") + "\n"
+}
+
+/// Notices, where and how it was measured, and tables.
+pub(super) fn tabular(
+    notices: &[String],
+    environment: &Table,
+    tables: impl IntoIterator<Item = Table>,
+) -> Vec<String> {
+    let notices = notices.iter().flat_map(|notice| wrapped(notice, ""));
+    let mut lines: Vec<String> = notices.collect();
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(facts(environment));
+    for table in tables {
+        lines.push(String::new());
+        lines.extend(table.lines());
+        lines.extend(table.notes.iter().flat_map(|note| wrapped(note, "  ")));
+    }
+    lines
 }
 
 /// Rows of a name and a fact, which may be long.
@@ -52,7 +62,7 @@ fn facts(table: &Table) -> Vec<String> {
 }
 
 /// Text in lines that fit, each after `indent`.
-fn wrapped(text: &str, indent: &str) -> Vec<String> {
+pub(super) fn wrapped(text: &str, indent: &str) -> Vec<String> {
     let text = plain(text);
     let mut lines = Vec::new();
     let mut line = String::new();

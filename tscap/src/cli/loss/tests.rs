@@ -20,7 +20,10 @@ fn sweep(args: &str) -> LossPlan {
 fn without_options_there_is_a_short_sweep() {
     let plan = sweep("");
     assert_eq!(plan.grid, Grid::usual());
-    assert_eq!((plan.cpu, plan.receive_cpu, plan.folder), (None, None, None));
+    assert_eq!(
+        (plan.cpu, plan.receive_cpu, plan.folder),
+        (None, None, None)
+    );
     assert!(!plan.json && plan.report.is_none());
     assert_eq!(sweep("--quick").grid, Grid::quick());
     assert_eq!(sweep("--paper").grid, Grid::paper());
@@ -53,7 +56,13 @@ fn every_list_reaches_the_grid() {
 #[test]
 fn an_option_changes_one_thing_of_a_sweep() {
     let grid = sweep("--quick --ring-size 128K").grid;
-    assert_eq!(grid, Grid { rings: vec![128 << 10], ..Grid::quick() });
+    assert_eq!(
+        grid,
+        Grid {
+            rings: vec![128 << 10],
+            ..Grid::quick()
+        }
+    );
     let grid = sweep("--paper --gap 1000").grid;
     assert_eq!(grid.sizes, Grid::paper().sizes);
     assert_eq!(grid.paces.len(), 1);
@@ -66,20 +75,29 @@ fn a_plan_is_about_one_load() {
     };
     assert_eq!((plan.size, plan.lasting), (512, Duration::from_secs(10)));
     assert_eq!(Pace::Rate(plan.rate).rate(512), 2e6);
-    assert_eq!((plan.snaplen, plan.ring, plan.clock), (0, 64 << 20, StampSource::Ktime));
+    assert_eq!(
+        (plan.snaplen, plan.ring, plan.clock),
+        (0, 64 << 20, StampSource::Ktime)
+    );
     let given = "--plan --rate 1Gbit --size 1500 --for 1h --snaplen 96 --ring-size 1M \
                  --clock tai --from run.json --json";
     let Ok(Plan::Forecast(plan)) = parsed(given) else {
         panic!("no forecast");
     };
-    assert_eq!((plan.snaplen, plan.ring, plan.clock), (96, 1 << 20, StampSource::Tai));
+    assert_eq!(
+        (plan.snaplen, plan.ring, plan.clock),
+        (96, 1 << 20, StampSource::Tai)
+    );
     assert!(plan.json && plan.from == Some("run.json".into()));
 }
 
 #[test]
 fn bad_arguments_are_named() {
     for (args, named) in [
-        ("--size 9000", "frames of 9000 bytes can't be sent: they have 64 to 1514"),
+        (
+            "--size 9000",
+            "frames of 9000 bytes can't be sent: they have 64 to 1514",
+        ),
         ("--size 63", "frames of 63 bytes"),
         ("--size 64..1500/0", "goes nowhere"),
         ("--size 1500..64/8", "goes nowhere"),
@@ -89,7 +107,7 @@ fn bad_arguments_are_named() {
         ("--ring-size 3M", "power of two"),
         ("--rate 0", "no frame is ever sent"),
         ("--rate 2000000000", "no pace for frames"),
-        ("--gap -1", "--gap"),
+        ("--gap -1", "'-1'"),
         ("--gap many", "--gap"),
         ("--line-rate fast", "--line-rate"),
         ("--peer wireshark", "wireshark"),
@@ -98,11 +116,23 @@ fn bad_arguments_are_named() {
         ("--quick --paper", "--paper"),
         ("--plan", "--rate"),
         ("--plan --rate 1M --size 64", "--for"),
-        ("--plan --rate 1M,2M --size 64 --for 1s", "give --rate one value"),
-        ("--plan --rate 1M --size 64,65 --for 1s", "give --size one value"),
+        (
+            "--plan --rate 1M,2M --size 64 --for 1s",
+            "give --rate one value",
+        ),
+        (
+            "--plan --rate 1M --size 64,65 --for 1s",
+            "give --size one value",
+        ),
         ("--plan --rate 1M --size 64 --for 1s --paper", "--paper"),
-        ("--plan --rate 1M --size 64 --for 1s --peer tcpdump", "--peer"),
-        ("--plan --rate 1M --size 64 --for 1s --report a.html", "--report"),
+        (
+            "--plan --rate 1M --size 64 --for 1s --peer tcpdump",
+            "--peer",
+        ),
+        (
+            "--plan --rate 1M --size 64 --for 1s --report a.html",
+            "--report",
+        ),
         ("--plan --rate 1M --size 9000 --for 1s", "9000 bytes"),
         ("--for 10s", "--plan"),
         ("--from a.json", "--plan"),

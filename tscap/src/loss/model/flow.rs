@@ -88,7 +88,11 @@ impl Stages {
     /// Whether so many frames a second leave no CPU with more than it can do.
     fn can_take(&self, arriving: f64) -> bool {
         let accepted = self.accepts(arriving);
-        let recorded = if self.ring_is_full { accepted } else { arriving };
+        let recorded = if self.ring_is_full {
+            accepted
+        } else {
+            arriving
+        };
         let receiving = recorded * self.receive + (arriving - recorded) * self.turned_away;
         let sending = arriving * self.send + accepted * self.taken;
         match self.receiving {

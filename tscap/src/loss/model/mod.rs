@@ -23,6 +23,6 @@ pub use forecast::{Forecast, Load, foretell};
 pub use ring::{Needed, least_ring};
 
 #[cfg(test)]
-mod made;
+pub(crate) mod made;
 #[cfg(test)]
 mod tests;

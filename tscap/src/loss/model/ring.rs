@@ -23,7 +23,10 @@ pub fn least_ring(costs: &Costs, load: &Load, pause_s: f64) -> Needed {
     let mut ring = MIN_RING_BYTES;
     while ring <= MAX_RING_BYTES {
         let ring_bytes = ring as f64;
-        let with_it = Load { ring_bytes, ..*load };
+        let with_it = Load {
+            ring_bytes,
+            ..*load
+        };
         let forecast = foretell(costs, &with_it);
         let rate = load.frames / forecast.seconds;
         let paused = rate * pause_s * super::costs::record_bytes(load.caplen);

@@ -13,13 +13,19 @@ const SLOW: Writer = Writer {
 
 #[track_caller]
 fn near(found: f64, expected: f64, within: f64) {
-    assert!((found - expected).abs() <= within, "{found}, not {expected}");
+    assert!(
+        (found - expected).abs() <= within,
+        "{found}, not {expected}"
+    );
 }
 
 #[test]
 fn a_sender_that_receives_too_is_slowed_down_and_loses_nothing() {
     let forecast = foretell(&costs(OnSender), &load(f64::INFINITY));
-    assert_eq!((forecast.before, forecast.ring, forecast.written), (0.0, 0.0, 1.0));
+    assert_eq!(
+        (forecast.before, forecast.ring, forecast.written),
+        (0.0, 0.0, 1.0)
+    );
     // 60 to send, 194.4 to receive.
     near(forecast.seconds, 0.2544, 1e-6);
 }
@@ -63,7 +69,10 @@ fn both_stages_lose() {
         ..costs(Apart)
     };
     let forecast = foretell(&costs, &load(8e6));
-    assert!(forecast.before > 0.15 && forecast.ring > 0.2, "{forecast:?}");
+    assert!(
+        forecast.before > 0.15 && forecast.ring > 0.2,
+        "{forecast:?}"
+    );
     // To turn a frame away takes less than to record it: more get that far.
     let without = foretell(&made::costs(Apart), &load(8e6));
     assert!(forecast.before < without.before, "{forecast:?} {without:?}");
@@ -88,7 +97,14 @@ fn a_longer_run_needs_a_greater_ring_up_to_where_none_suffices() {
     };
     let for_s = |seconds: f64| {
         let frames = 1e6 * seconds;
-        least_ring(&costs, &Load { frames, ..load(1e6) }, 0.001)
+        least_ring(
+            &costs,
+            &Load {
+                frames,
+                ..load(1e6)
+            },
+            0.001,
+        )
     };
     // 88 MB a second too much.
     assert_eq!(for_s(0.01), Needed::Bytes(1 << 20));
@@ -98,32 +114,44 @@ fn a_longer_run_needs_a_greater_ring_up_to_where_none_suffices() {
     let fits = least_ring(&made::costs(Apart), &load(1e6), 0.1);
     assert_eq!(fits, Needed::Bytes(16 << 20));
     // Lost before any ring.
-    assert_eq!(least_ring(&made::costs(Apart), &load(8e6), 0.0), Needed::NoneSuffices);
+    assert_eq!(
+        least_ring(&made::costs(Apart), &load(8e6), 0.0),
+        Needed::NoneSuffices
+    );
 }
 
 fn any_costs() -> impl Strategy<Value = Costs> {
     let sharing = (prop_oneof![Just(OnSender), Just(Apart)], any::<bool>());
     let cost = (1.0f64..500.0, 0.0f64..2.0);
     let writer = prop::option::of((1e6f64..5e9, 0.0f64..1e8));
-    (sharing, 20.0f64..500.0, cost.clone(), 0.1f64..1.0, cost, 1e4f64..5e6, writer).prop_map(
-        |((receiving, converter_shares), send_ns, receive, away, convert, turn_ns, writer)| {
-            let cost = |(frame_ns, byte_ns)| Cost { frame_ns, byte_ns };
-            Costs {
-                receiving,
-                converter_shares,
-                send_ns,
-                receive: cost(receive),
-                // No dearer than the shortest frame.
-                turned_away_ns: away * receive.0,
-                convert: cost(convert),
-                turn_ns,
-                writer: writer.map(|(bytes_per_s, buffer_bytes)| Writer {
-                    bytes_per_s,
-                    buffer_bytes,
-                }),
-            }
-        },
+    (
+        sharing,
+        20.0f64..500.0,
+        cost.clone(),
+        0.1f64..1.0,
+        cost,
+        1e4f64..5e6,
+        writer,
     )
+        .prop_map(
+            |((receiving, converter_shares), send_ns, receive, away, convert, turn_ns, writer)| {
+                let cost = |(frame_ns, byte_ns)| Cost { frame_ns, byte_ns };
+                Costs {
+                    receiving,
+                    converter_shares,
+                    send_ns,
+                    receive: cost(receive),
+                    // No dearer than the shortest frame.
+                    turned_away_ns: away * receive.0,
+                    convert: cost(convert),
+                    turn_ns,
+                    writer: writer.map(|(bytes_per_s, buffer_bytes)| Writer {
+                        bytes_per_s,
+                        buffer_bytes,
+                    }),
+                }
+            },
+        )
 }
 
 fn any_load() -> impl Strategy<Value = Load> {

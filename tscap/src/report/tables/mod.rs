@@ -12,7 +12,7 @@ use crate::measure::Summary;
 use crate::numbers::grouped;
 
 pub(super) use cost::{autocorrelation, beside_paper, costs, frame_costs};
-pub(super) use environment::{environment, mitigations};
+pub(super) use environment::{Facts, environment, mitigations};
 pub(super) use loss::{loss_points, losses};
 pub(super) use precision::{delays, interval_errors, patterns};
 pub(super) use verdicts::verdicts;

@@ -1,0 +1,94 @@
+//! `tscap loss`.
+
+mod plan;
+mod sweep;
+
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::capture::prepare;
+use super::{Failure, Hint};
+use crate::cli::Verbosity;
+use crate::command::console::Console;
+use crate::load::Pair;
+use crate::loss::{LossError, Place};
+use crate::sys::{affinity, cpu_list};
+
+pub(super) use plan::answer;
+pub(super) use sweep::run;
+
+/// Where captures are written unless a folder is given: memory, as in the paper.
+const FOLDER: &str = "/dev/shm";
+
+/// For progress: as JSON lines only where nothing else is.
+fn console(json: bool) -> Result<Console, Failure> {
+    use std::io::IsTerminal as _;
+    // On a terminal a progress bar says more.
+    let json = json && !io::stderr().is_terminal();
+    Console::new(json, false, Verbosity::Normal).trying("cannot start a thread")
+}
+
+/// Where to measure, and with what; nothing is made yet.
+fn place(
+    cpu: Option<u32>,
+    receive_cpu: Option<u32>,
+    folder: Option<&Path>,
+) -> Result<Place, Failure> {
+    prepare::check_privileges_to_make_namespaces()?;
+    prepare::check_kernel()?;
+    let sender_cpu = super::choose_cpu(cpu, "send from")?;
+    if let Some(receiver) = receive_cpu {
+        let allowed = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
+        if receiver == sender_cpu {
+            return Err(Failure::new(format!(
+                "cannot receive on CPU {receiver} apart from the sender: it is the sender's"
+            ))
+            .hint("without --receive-cpu it is; to receive apart from it takes two CPUs"));
+        }
+        if !allowed.contains(&receiver) {
+            return Err(Failure::new(format!(
+                "cannot receive on CPU {receiver}: this process may run on {}",
+                cpu_list::list(&allowed)
+            ))
+            .hint("give --receive-cpu one of these"));
+        }
+    }
+    let folder = folder.map_or_else(|| PathBuf::from(FOLDER), Path::to_owned);
+    tempfile::tempfile_in(&folder)
+        .trying(format!("cannot write captures in {}", folder.display()))
+        .map_err(|failure| failure.hint("give --folder one that you may write to"))?;
+    Ok(Place {
+        executable: env::current_exe().trying("cannot find this program's own file")?,
+        sender_cpu,
+        receive_cpu,
+        folder,
+        file_bytes_per_s: None,
+    })
+}
+
+fn pair() -> Result<Pair, Failure> {
+    Pair::new()
+        .trying("cannot make a veth pair in namespaces of its own")
+        .map_err(|failure| failure.hint("it takes CAP_SYS_ADMIN: run as root"))
+}
+
+/// A sweep that gave nothing.
+fn refusal(error: LossError) -> Failure {
+    let hint = match &error {
+        LossError::Stopped => {
+            return Failure::new("ended before the costs were known: nothing was measured");
+        }
+        LossError::Absent(absent) => {
+            let package = absent.0.package().unwrap_or("its package");
+            return Failure::new(error.to_string())
+                .hint(format!("apt-get install {package}, or leave --peer out"));
+        }
+        LossError::Step(step) if step.kind() == io::ErrorKind::NotFound => {
+            "--receive-cpu takes Linux 5.12, whose poll functions can run in threads"
+        }
+        _ => "tscap doctor says what this machine lacks",
+    };
+    let failed = Err::<(), _>(error).trying("cannot measure");
+    failed.expect_err("it is one").hint(hint)
+}

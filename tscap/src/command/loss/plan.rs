@@ -1,0 +1,184 @@
+//! `--plan`: whether a load will fit.
+
+use std::path::Path;
+use std::time::Duration;
+
+use nix::sys::statvfs::statvfs;
+use serde::Serialize;
+
+use super::{console, pair, place, refusal};
+use crate::cli::ForecastPlan;
+use crate::command::print::print;
+use crate::command::report::read;
+use crate::command::signals::Signals;
+use crate::command::{Exit, Failure, Hint, measuring};
+use crate::loss::model::Costs;
+use crate::loss::{Answer, Experiment, Grid, Pace, Question, Spot, answer as foretell, captures};
+use crate::numbers::{grouped, size};
+use crate::saved::Saved;
+
+/// How far it is.
+#[derive(Serialize)]
+struct Progress {
+    captures: u32,
+    of: u32,
+}
+
+/// Answers; the exit code tells whether it fits.
+pub(in crate::command) fn answer(plan: &ForecastPlan) -> Result<Exit, Failure> {
+    let costs = match &plan.from {
+        Some(path) => saved(path, plan)?,
+        None => {
+            let runtime = crate::command::capture::runtime()?;
+            match runtime.block_on(measured(plan))? {
+                Some(costs) => costs,
+                None => return Ok(Exit::Aborted),
+            }
+        }
+    };
+    let room = plan.folder.as_deref().map(free).transpose()?;
+    let spot = spot(plan);
+    let question = Question {
+        size: plan.size,
+        caplen: spot.caplen(),
+        rate: spot.pace.rate(plan.size),
+        seconds: plan.lasting.as_secs_f64(),
+        ring_bytes: plan.ring as u64,
+    };
+    let answer = foretell(&costs, question, room);
+    let said = match plan.json {
+        true => serde_json::to_string(&answer).trying("cannot write the answer as JSON")? + "\n",
+        false => text(&answer),
+    };
+    print(&said)?;
+    Ok(match answer.fits {
+        true => Exit::Success,
+        false => Exit::Fault,
+    })
+}
+
+fn spot(plan: &ForecastPlan) -> Spot {
+    Spot {
+        tool: crate::load::Tool::Tscap,
+        clock: plan.clock,
+        size: plan.size,
+        pace: Pace::Rate(plan.rate),
+        snaplen: plan.snaplen,
+        ring: plan.ring,
+    }
+}
+
+/// What the stages cost according to an earlier sweep.
+fn saved(path: &Path, plan: &ForecastPlan) -> Result<Costs, Failure> {
+    let name = path.display();
+    let Saved::Sweep(sweep) = read(path)? else {
+        return Err(Failure::new(format!(
+            "cannot take costs from {name}: it is a comparison, not a sweep of loss"
+        ))
+        .hint("give a file that `tscap loss --json` wrote"));
+    };
+    let of_clock = sweep.calibrations.iter().find(|it| it.clock == plan.clock);
+    of_clock.map(|it| it.costs).ok_or_else(|| {
+        let clock = plan.clock.name();
+        Failure::new(format!(
+            "cannot take costs from {name}: it has none with {clock}"
+        ))
+        .hint("give --clock one that it was measured with")
+    })
+}
+
+/// What they cost now; `None` if a second signal came.
+async fn measured(plan: &ForecastPlan) -> Result<Option<Costs>, Failure> {
+    let mut signals = Signals::new().trying("cannot catch signals")?;
+    let mut console = console(plan.json)?;
+    let place = place(plan.cpu, None, plan.folder.as_deref())?;
+    let pair = pair()?;
+    let clock = plan.clock;
+    let grid = Grid {
+        sizes: Vec::new(),
+        clocks: vec![clock],
+        ..Grid::quick()
+    };
+    let of = captures(&grid, &place);
+    let amount = measuring::Amount {
+        of,
+        seconds: grid.seconds(),
+    };
+    console.note("finding out what a capture costs here, in some seconds");
+    let costs = measuring::measure(
+        "tscap-loss",
+        amount,
+        "all of it",
+        &mut signals,
+        &mut console,
+        |captures| Progress { captures, of },
+        move |stop, done| {
+            let mut experiment = Experiment::new(pair, place, &[], stop)?;
+            experiment.warm(Duration::from_secs(1))?;
+            let mut captures = 0;
+            let calibration = experiment.calibrate(clock, || {
+                captures += 1;
+                // Nobody may be listening any more.
+                let _ = done.send(captures);
+            })?;
+            Ok(calibration.costs)
+        },
+    );
+    costs.await?.transpose().map_err(refusal)
+}
+
+/// Room for a file in a folder, bytes.
+fn free(folder: &Path) -> Result<u64, Failure> {
+    let disk = statvfs(folder).trying(format!("cannot tell the room in {}", folder.display()))?;
+    Ok(disk.blocks_available() * disk.fragment_size())
+}
+
+fn text(answer: &Answer) -> String {
+    let question = &answer.question;
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let mib = |ring: u64| match ring >> 20 {
+        0 => format!("{} KiB", ring >> 10),
+        mib => format!("{mib} MiB"),
+    };
+    let lost = answer.lost_before + answer.lost_in_ring;
+    let verdict = match (answer.fits, lost > 0.0) {
+        (true, _) => "it fits: nothing is lost".to_owned(),
+        (false, true) => format!(
+            "it does not fit: {} lost, {} before the program and {} in the ring",
+            percent(lost),
+            percent(answer.lost_before),
+            percent(answer.lost_in_ring)
+        ),
+        (false, false) => "it does not fit: the file has not enough room".to_owned(),
+    };
+    let ring = match (answer.ring_needed, answer.ring_advised) {
+        (Some(needed), Some(advised)) => format!(
+            "a ring of {} is needed; one of {} also bears 5 ms without the converter",
+            mib(needed),
+            mib(advised)
+        ),
+        (Some(needed), None) => format!(
+            "a ring of {} is needed; none bears 5 ms without the converter",
+            mib(needed)
+        ),
+        (None, _) => "no ring suffices: a stage takes less than comes".to_owned(),
+    };
+    let room = answer
+        .room_bytes
+        .map(|room| format!(", and {} are free", size(room)));
+    format!(
+        "{} frames of {} bytes a second for {} s, {} bytes of each kept, ring of {}\n{verdict}\n  \
+         receiving takes {} of a CPU, converting and writing {} of another\n  {ring}\n  \
+         the file gets {} long{}\n  \
+         a network card's driver takes something besides, which no veth can tell\n",
+        grouped(question.rate.round() as u64),
+        question.size,
+        question.seconds,
+        question.caplen,
+        mib(question.ring_bytes),
+        percent(answer.receive_load),
+        percent(answer.convert_load),
+        size(answer.file_bytes as u64),
+        room.unwrap_or_default()
+    )
+}
