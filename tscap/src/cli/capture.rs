@@ -7,8 +7,10 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
 use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES, is_valid_ring_bytes};
 
+use super::rotation::RotationArgs;
 use super::{Cli, Plan, units};
 use crate::clock::StampSource;
+use crate::engine::RotationPlan;
 use crate::xdp::ModeChoice;
 
 /// tcpdump's and Wireshark's default and maximum snaplen, bytes.
@@ -120,6 +122,9 @@ pub struct CaptureArgs {
     /// it leaves a journal in /run/tscap, by which `tscap restore` does.
     #[arg(long, value_name = "CPUS", value_parser = units::cpus)]
     rx_cpu: Option<units::Cpus>,
+
+    #[command(flatten)]
+    rotation: RotationArgs,
 }
 
 /// `--clock`
@@ -236,6 +241,8 @@ pub struct CapturePlan {
     pub converter_cpu: Option<u32>,
     /// CPUs to receive on, each once; `None` to leave that as it is.
     pub rx_cpus: Option<Vec<u32>>,
+    /// Several files; `target` is what they are named after.
+    pub rotation: Option<RotationPlan>,
 }
 
 impl CaptureArgs {
@@ -249,9 +256,11 @@ impl CaptureArgs {
                 return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
             }
         }
-        let target = match self.write {
-            Some(path) if path.as_os_str() == "-" => Target::Stdout,
-            path => Target::Path(path.unwrap_or_default()),
+        let path = self.write.unwrap_or_default();
+        let rotation = self.rotation.into_plan(&path)?;
+        let target = match path.as_os_str() == "-" {
+            true => Target::Stdout,
+            false => Target::Path(path),
         };
         Ok(Plan::Capture(Box::new(CapturePlan {
             interfaces: self.interface,
@@ -274,6 +283,7 @@ impl CaptureArgs {
             ring_bytes: self.ring_size,
             converter_cpu: self.converter_cpu,
             rx_cpus: self.rx_cpu.map(|cpus| cpus.0),
+            rotation,
         })))
     }
 }

@@ -7,6 +7,7 @@ mod doctor;
 mod generate;
 mod loss;
 mod report;
+mod rotation;
 mod units;
 
 use std::path::PathBuf;

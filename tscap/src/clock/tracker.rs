@@ -252,22 +252,33 @@ impl Tracker {
         RawStamp(mono.0).to_real(self.current().mono_to_real.middle())
     }
 
+    /// CLOCK_MONOTONIC at a time of the current segment.
+    pub fn mono_at(&self, real: RealNs) -> MonoNs {
+        let offset = self.current().mono_to_real.middle();
+        MonoNs(real.0.wrapping_sub_signed(offset.0))
+    }
+
     /// What a frame would have been stamped with `ns` before `cross`, in the
     /// stamps' own clock.
     pub fn stamp_before(&self, cross: &CrossTimestamp, ns: u64) -> RawStamp {
-        let at = match self.source {
+        let at = MonoNs(cross.mono[0].0.saturating_sub(ns));
+        self.stamp_at(cross, at)
+    }
+
+    /// What a frame would have been stamped with at `mono`, which is near
+    /// `cross`, in the stamps' own clock.
+    pub fn stamp_at(&self, cross: &CrossTimestamp, mono: MonoNs) -> RawStamp {
+        let near = match self.source {
             StampSource::Ktime => cross.mono[0].0,
             StampSource::Tai => cross.tai.0,
             StampSource::Tsc => cross.tsc.map_or(0, |[before, _]| before.0),
         };
+        let ns = mono.0.wrapping_sub(cross.mono[0].0).cast_signed();
         let units = match &self.counter {
-            Some(counter) => {
-                let ns = i64::try_from(ns).unwrap_or(i64::MAX);
-                counter.rate().cycles_in(ns).unsigned_abs()
-            }
+            Some(counter) => counter.rate().cycles_in(ns),
             None => ns,
         };
-        RawStamp(at.saturating_sub(units))
+        RawStamp(near.saturating_add_signed(units))
     }
 
     /// The conversion in force.

@@ -34,6 +34,22 @@ enum Mode {
     Broken,
 }
 
+/// A file, by the frames that remain to be written of all.
+#[derive(Clone, Copy, Debug)]
+struct FileSpan {
+    start: u64,
+    full: u64,
+}
+
+impl FileSpan {
+    fn new(remaining: u64, most: Option<u64>) -> Self {
+        Self {
+            start: remaining,
+            full: remaining.saturating_sub(most.unwrap_or(u64::MAX)),
+        }
+    }
+}
+
 /// What became of one piece of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taken {
@@ -58,15 +74,19 @@ pub struct Batch {
     pub counts: Vec<Written>,
     /// Frames of interfaces that nobody knows.
     pub unknown_interface: u64,
-    /// Stamps out of order, in units of the stamp. A frame whose write fails may
-    /// be among the late.
+    /// Stamps out of order in the current file, in units of the stamp. A frame
+    /// whose write fails may be among the late.
     order: StampOrder,
+    /// The same in the files before it.
+    earlier_order: StampOrder,
     /// Stamps that may belong to either side of a step.
     pub ambiguous: u64,
     /// By ring.
     last_stamp: Vec<RawStamp>,
     youngest: Youngest,
     remaining: u64,
+    /// `remaining` when the current file began, and when it is full.
+    remaining_at: FileSpan,
     keep_raw: bool,
     mode: Mode,
     reader_gone: bool,
@@ -77,14 +97,17 @@ pub struct Batch {
 
 impl Batch {
     pub(super) fn new(interfaces: usize, rings: usize, frames: Frames, resolve: Resolve) -> Self {
+        let remaining = frames.count.unwrap_or(u64::MAX);
         Self {
             counts: vec![Written::default(); interfaces],
             unknown_interface: 0,
             order: StampOrder::default(),
+            earlier_order: StampOrder::default(),
             ambiguous: 0,
             last_stamp: vec![RawStamp(0); rings],
             youngest: Youngest::new(),
-            remaining: frames.count.unwrap_or(u64::MAX),
+            remaining,
+            remaining_at: FileSpan::new(remaining, None),
             keep_raw: frames.keep_raw,
             mode: Mode::Write,
             reader_gone: false,
@@ -95,11 +118,14 @@ impl Batch {
 
     /// Stamps out of order, spans in nanoseconds.
     pub fn order(&self, tracker: &Tracker) -> StampOrder {
-        StampOrder {
-            largest_decrease_ns: tracker.span_ns(self.order.largest_decrease_ns),
-            largest_lateness_ns: tracker.span_ns(self.order.largest_lateness_ns),
-            ..self.order
-        }
+        let mut order = self.earlier_order;
+        order.add(self.order);
+        in_ns(order, tracker)
+    }
+
+    /// The same in the current file.
+    pub(super) fn order_in_file(&self, tracker: &Tracker) -> StampOrder {
+        in_ns(self.order, tracker)
     }
 
     /// Frames written so far.
@@ -119,6 +145,32 @@ impl Batch {
 
     pub(super) fn is_writing(&self) -> bool {
         self.mode == Mode::Write
+    }
+
+    /// A file begins, for `most` frames.
+    pub(super) fn begin_file(&mut self, most: Option<u64>) {
+        self.earlier_order.add(std::mem::take(&mut self.order));
+        self.remaining_at = FileSpan::new(self.remaining, most);
+    }
+
+    /// Whether there is a frame in the current file.
+    pub(super) fn has_begun_file(&self) -> bool {
+        self.remaining < self.remaining_at.start
+    }
+
+    /// Whether the current file has as many frames as it may have.
+    pub(super) fn is_file_full(&self) -> bool {
+        self.remaining == self.remaining_at.full
+    }
+
+    /// Counts the frames from here on as after the capture's end.
+    pub(super) fn stop(&mut self) {
+        self.mode = Mode::Stopped;
+    }
+
+    /// Counts the frames from here on as not written.
+    pub(super) fn break_off(&mut self) {
+        self.mode = Mode::Broken;
     }
 
     /// Stamps later than `now` are of a clock that has been set back since.
@@ -176,7 +228,10 @@ impl Batch {
             taken.to_write = start + block.len();
             self.counts[interface as usize].written += 1;
             self.remaining -= 1;
-            if self.remaining == 0 {
+            if self.remaining == self.remaining_at.full {
+                if self.remaining > 0 {
+                    break;
+                }
                 self.mode = Mode::Stopped;
                 taken.count_reached = true;
             }
@@ -226,6 +281,14 @@ impl Batch {
             }
         }
         whole
+    }
+}
+
+fn in_ns(order: StampOrder, tracker: &Tracker) -> StampOrder {
+    StampOrder {
+        largest_decrease_ns: tracker.span_ns(order.largest_decrease_ns),
+        largest_lateness_ns: tracker.span_ns(order.largest_lateness_ns),
+        ..order
     }
 }
 

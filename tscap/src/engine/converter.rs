@@ -1,5 +1,6 @@
 //! The drain loop: rings in, file out.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -7,11 +8,11 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::batch::{Batch, Frames};
 use super::finished::Finished;
-use super::pieces::Pieces;
+use super::pieces::{Cut, Pieces};
 use super::rings::Rings;
-use super::{Idle, Output, OutputError, Recalibration, Shared};
+use super::{ClosedFile, Idle, Output, OutputError, Recalibration, Rotation, Shared};
 use crate::clock::{Conversion, MonoNs, Observation, Reference, Tracker};
-use crate::pcapng::{FileWriter, WriteError};
+use crate::pcapng::{Counts, FileWriter, WriteError};
 use crate::ring::{Consumer, CorruptBlock};
 
 /// Statistics go into the file this often.
@@ -28,6 +29,36 @@ pub enum Event {
     WriteFailed(std::io::Error),
     /// A ring holds something that is no block.
     Corrupt(CorruptBlock),
+    /// The next file can't be written.
+    NextFileFailed {
+        /// Its name.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// As many periods as asked for are over.
+    PeriodsOver,
+    /// A file is complete.
+    FileClosed {
+        /// Which.
+        file: ClosedFile,
+        /// What went wrong when it was closed.
+        error: Option<std::io::Error>,
+    },
+    /// A file is gone, by its ring of files or because another took its name.
+    FileRemoved {
+        /// Its name.
+        path: PathBuf,
+        /// Frames in it, if it was of this capture.
+        frames: Option<u64>,
+    },
+    /// A file that should be gone is not.
+    NotRemoved {
+        /// Its name.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
     /// The system clock was set.
     Stepped {
         /// By how much, ns.
@@ -43,9 +74,10 @@ pub type Resolve = Box<dyn FnMut(u32) -> Option<u32> + Send>;
 pub struct Converter<R> {
     pub(super) rings: Rings,
     reference: R,
-    tracker: Tracker,
-    file: FileWriter,
+    pub(super) tracker: Tracker,
+    pub(super) file: FileWriter,
     pub(super) pieces: Pieces,
+    pub(super) rotation: Option<Rotation>,
     shared: Arc<Shared>,
     next_statistics: MonoNs,
 }
@@ -78,9 +110,17 @@ impl<R: Reference> Converter<R> {
             tracker,
             file,
             pieces: Pieces::new(batch, output, events),
+            rotation: None,
             shared,
             next_statistics,
         }
+    }
+
+    /// Writes several files: the one taken over is the first of `rotation`.
+    #[must_use]
+    pub fn rotating(mut self, rotation: Rotation) -> Self {
+        self.begin_first_file(rotation);
+        self
     }
 
     /// Drains until it is asked to stop and the rings are empty.
@@ -114,7 +154,10 @@ impl<R: Reference> Converter<R> {
         self.drain_with(Rings::drain_all)
     }
 
-    fn drain_with(&mut self, drain: impl FnOnce(&mut Rings, &Conversion, &mut Pieces)) -> bool {
+    fn drain_with(
+        &mut self,
+        drain: impl Fn(&mut Rings, &Conversion, &mut Pieces) -> Option<Cut>,
+    ) -> bool {
         // A clock reading on either side of the look at the rings. By the first
         // one blocks are held back: what was stamped a window earlier is there.
         // The second one is later than every stamp taken out now.
@@ -127,7 +170,13 @@ impl<R: Reference> Converter<R> {
         self.pieces.batch.clock_is_at(now);
 
         let conversion = self.tracker.conversion();
-        drain(&mut self.rings, &conversion, &mut self.pieces);
+        self.end_file_in_time(&before, after);
+        while let Some(cut) = drain(&mut self.rings, &conversion, &mut self.pieces) {
+            let real = conversion.to_real(cut.stamp);
+            self.cut(self.tracker.mono_at(real).min(after), cut.is_timed);
+            self.end_file_in_time(&before, after);
+        }
+        self.cut_if_over(&before);
         self.shared
             .peak_fill
             .fetch_max(fill.peak, Ordering::Relaxed);
@@ -158,10 +207,10 @@ impl<R: Reference> Converter<R> {
         let cross = self.tracker.read(&mut self.reference);
         if let Observation::Stepped { step_ns } = self.tracker.observe(&cross) {
             self.pieces.tell(Event::Stepped { step_ns });
+            self.clock_was_set(cross.mono[1]);
         }
         let now = cross.mono[1];
         if now >= self.next_statistics {
-            self.next_statistics = MonoNs(now.0 + STATISTICS_EVERY_NS);
             if self.pieces.batch.is_writing()
                 && let Err(error) = self.write_statistics(now)
             {
@@ -171,23 +220,32 @@ impl<R: Reference> Converter<R> {
         now
     }
 
-    fn write_statistics(&mut self, at: MonoNs) -> Result<(), OutputError> {
+    /// Writes the statistics of the current file up to now. Gives the counts.
+    pub(super) fn write_statistics(&mut self, at: MonoNs) -> Result<Counts, OutputError> {
+        self.next_statistics = MonoNs(at.0 + STATISTICS_EVERY_NS);
         let observed = self.shared.observed.lock().map(|seen| seen.clone());
-        let observed = observed.unwrap_or_default();
         let batch = &self.pieces.batch;
-        let order = batch.order(&self.tracker);
+        let counts = Counts {
+            written: batch.counts.clone(),
+            observed: observed.unwrap_or_default(),
+        };
+        let order = batch.order_in_file(&self.tracker);
         let blocks = self
             .file
-            .statistics(&mut self.tracker, at, &batch.counts, order, &observed, None)
+            .statistics(&mut self.tracker, at, &counts, order, None)
             .map_err(WriteError::into_output_error)?;
-        self.pieces.output.write(&blocks)
+        self.pieces.output.write(&blocks)?;
+        Ok(counts)
     }
 
     fn publish(&self) {
         let shared = &self.shared;
         let Pieces { batch, output, .. } = &self.pieces;
         shared.written.store(batch.written(), Ordering::Relaxed);
-        shared.bytes.store(output.length(), Ordering::Relaxed);
+        let earlier = self.rotation.as_ref().map_or(0, Rotation::earlier_bytes);
+        shared
+            .bytes
+            .store(earlier + output.length(), Ordering::Relaxed);
         let bound = self.tracker.host_bound_ns();
         shared.host_bound_ns.store(bound, Ordering::Relaxed);
     }
@@ -196,6 +254,7 @@ impl<R: Reference> Converter<R> {
         Finished {
             output: self.pieces.output,
             file: self.file,
+            rotation: self.rotation,
             tracker: self.tracker,
             batch: self.pieces.batch,
         }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Observed, Outcomes, Output, StampOrder};
+use super::{Batch, Observed, Outcomes, Output, Rotation, StampOrder};
 use crate::clock::{MonoNs, Tracker};
-use crate::pcapng::{FileWriter, WriteError};
+use crate::pcapng::{Counts, FileWriter, WriteError};
 
 /// What a converter leaves when its thread has ended.
 #[derive(Debug)]
@@ -12,6 +12,8 @@ pub struct Finished {
     /// The output, all blocks written.
     pub output: Output,
     pub(super) file: FileWriter,
+    /// The files before the last one, if there may be any.
+    pub rotation: Option<Rotation>,
     /// The clock, with every segment.
     pub tracker: Tracker,
     /// The counts.
@@ -37,6 +39,12 @@ impl Totals {
 }
 
 impl Finished {
+    /// Bytes in all files.
+    pub fn bytes(&self) -> u64 {
+        let earlier = self.rotation.as_ref().map_or(0, Rotation::earlier_bytes);
+        earlier + self.output.length()
+    }
+
     /// Stamps out of order.
     pub fn order(&self) -> StampOrder {
         self.batch.order(&self.tracker)
@@ -72,15 +80,15 @@ impl Finished {
         if self.batch.is_reader_gone() || is_torn {
             return Ok(());
         }
-        let order = self.order();
-        let blocks = self.file.statistics(
-            &mut self.tracker,
-            at,
-            &self.batch.counts,
-            order,
-            observed,
-            Some(totals),
-        )?;
+        let counts = Counts {
+            written: self.batch.counts.clone(),
+            observed: observed.clone(),
+        };
+        let order = self.batch.order_in_file(&self.tracker);
+        let totals = Some(totals);
+        let blocks = self
+            .file
+            .statistics(&mut self.tracker, at, &counts, order, totals)?;
         self.output.write(&blocks).or_else(|error| {
             if error.is_reader_gone() {
                 return Ok(());

@@ -4,6 +4,7 @@
 
 mod batch;
 mod converter;
+mod cut;
 mod finished;
 mod idle;
 mod order;
@@ -11,6 +12,7 @@ mod outcome;
 mod output;
 mod pieces;
 mod rings;
+mod rotation;
 mod shared;
 mod window;
 
@@ -22,6 +24,7 @@ pub use order::StampOrder;
 pub use outcome::Outcomes;
 pub use output::{Output, OutputError, PreparedFile};
 pub use pieces::PIECE_BYTES;
+pub use rotation::{ClosedFile, Limits, NameError, Names, Naming, Period, Rotation, RotationPlan};
 pub use shared::{InterfaceCounts, Observed, Recalibration, Shared};
 
 #[cfg(test)]

@@ -19,6 +19,14 @@ pub struct StampOrder {
 }
 
 impl StampOrder {
+    /// Takes in what was found later.
+    pub(super) fn add(&mut self, later: Self) {
+        self.stamp_decreases += later.stamp_decreases;
+        self.largest_decrease_ns = self.largest_decrease_ns.max(later.largest_decrease_ns);
+        self.late += later.late;
+        self.largest_lateness_ns = self.largest_lateness_ns.max(later.largest_lateness_ns);
+    }
+
     /// Counts a stamp that is less than `before`, the one before it in the ring.
     pub(super) fn count_decrease(&mut self, before: RawStamp, stamp: RawStamp) {
         self.stamp_decreases += 1;

@@ -115,6 +115,20 @@ impl std::ops::AddAssign for Outcomes {
     }
 }
 
+impl std::ops::SubAssign for Outcomes {
+    fn sub_assign(&mut self, other: Self) {
+        self.ring_full -= other.ring_full;
+        self.copy_failed -= other.copy_failed;
+        self.too_long -= other.too_long;
+        self.too_short -= other.too_short;
+        self.no_ring -= other.no_ring;
+        self.no_stamp -= other.no_stamp;
+        self.after_stop -= other.after_stop;
+        self.write_failed -= other.write_failed;
+        self.unknown_interface -= other.unknown_interface;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +144,8 @@ mod tests {
         let mut twice = all;
         twice += all;
         assert_eq!(twice.total(), 1022);
+        twice -= all;
+        assert_eq!(twice, all);
         let fields = serde_json::to_value(all).unwrap();
         assert_eq!(fields.as_object().unwrap().len(), all.named().len());
     }

@@ -52,16 +52,11 @@ impl PreparedFile {
     /// Empties the file and makes it the output.
     pub fn start(mut self) -> io::Result<Output> {
         let file = self.file.take().expect("taken here only");
-        let is_regular = file.metadata()?.is_file();
-        if is_regular {
-            file.set_len(0)?;
+        if !file.metadata()?.is_file() {
+            return Ok(Output::stream(file));
         }
-        Ok(Output {
-            writer: Box::new(file.try_clone()?),
-            regular: is_regular.then_some(file),
-            base: 0,
-            length: 0,
-        })
+        file.set_len(0)?;
+        Output::regular(file)
     }
 }
 
@@ -125,6 +120,16 @@ impl Output {
         }
     }
 
+    /// A new, empty file.
+    pub fn regular(file: File) -> io::Result<Self> {
+        Ok(Self {
+            writer: Box::new(file.try_clone()?),
+            regular: Some(file),
+            base: 0,
+            length: 0,
+        })
+    }
+
     /// A descriptor that somebody else opened, such as standard output. If it is a
     /// file, what stands before its position (or its end, if it is appended to)
     /// stays.
@@ -175,6 +180,16 @@ impl Output {
         }
         self.length += written as u64;
         Ok(())
+    }
+
+    /// Ends the output. On a network file system this may be where an error of
+    /// an earlier write shows.
+    pub fn close(self) -> io::Result<()> {
+        drop(self.writer);
+        match self.regular {
+            Some(file) => Ok(nix::unistd::close(file)?),
+            None => Ok(()),
+        }
     }
 
     /// After a failed write: keeps `whole` bytes of what it wrote, which end

@@ -5,7 +5,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::batch::{Batch, Taken};
 use super::{Event, Output, OutputError};
-use crate::clock::Conversion;
+use crate::clock::{Conversion, RawStamp};
 use crate::ring::Run;
 
 /// Blocks are converted and written in pieces of about this many bytes: large
@@ -20,7 +20,34 @@ pub(super) struct Pieces {
     pub output: Output,
     /// Final blocks that wait to be written.
     copied: Vec<u8>,
+    /// What the current file may hold.
+    pub file: FileLimits,
     events: UnboundedSender<Event>,
+}
+
+/// What the current file may hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FileLimits {
+    /// No block once there are so many bytes.
+    pub bytes: u64,
+    /// No block stamped later.
+    pub until: RawStamp,
+}
+
+impl FileLimits {
+    pub const NONE: Self = Self {
+        bytes: u64::MAX,
+        until: RawStamp::NEVER,
+    };
+}
+
+/// The next file is due, before a block is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// Stamp of the block.
+    pub stamp: RawStamp,
+    /// It is of another period than the current file.
+    pub is_timed: bool,
 }
 
 /// What became of the next blocks of a run.
@@ -38,13 +65,14 @@ impl Pieces {
             batch,
             output,
             copied: Vec::new(),
+            file: FileLimits::NONE,
             events,
         }
     }
 
     /// Makes the next blocks of `run` final and writes them, or keeps them for
     /// [`Self::flush`]. They are written where they lie if the ring `is_alone`
-    /// in having blocks.
+    /// in having blocks. Takes none if the next file must begin first.
     #[inline]
     pub(super) fn take(
         &mut self,
@@ -52,8 +80,17 @@ impl Pieces {
         ring: usize,
         conversion: &Conversion,
         is_alone: bool,
-    ) -> Moved {
+    ) -> Result<Moved, Cut> {
+        let length = self.output.length() + self.copied.len() as u64;
+        if let Some(cut) = self.cut_before(run, length) {
+            return Err(cut);
+        }
+        if self.batch.is_writing() {
+            run.end_at(self.file.until);
+        }
+        let left = self.file.bytes.saturating_sub(length).max(1);
         let room = PIECE_BYTES - self.copied.len();
+        let room = room.min(usize::try_from(left).unwrap_or(usize::MAX));
         let taken = self.batch.take(run, ring, conversion, room);
         let blocks = &run.bytes()[..taken.to_write];
         let in_place = is_alone && self.copied.is_empty();
@@ -71,10 +108,25 @@ impl Pieces {
             None => run.taken(),
             Some(_) => run.skip_to_head(),
         };
-        Moved {
+        Ok(Moved {
             length,
             is_written: in_place || is_full,
+        })
+    }
+
+    /// Whether the next block belongs to the next file. `length` is that of the
+    /// current one.
+    #[inline]
+    fn cut_before(&self, run: &Run<'_>, length: u64) -> Option<Cut> {
+        let batch = &self.batch;
+        let is_full = batch.is_file_full() || (length >= self.file.bytes && batch.has_begun_file());
+        let is_timed = self.file.until != RawStamp::NEVER;
+        if !(is_full || is_timed) || !batch.is_writing() {
+            return None;
         }
+        let stamp = run.next_stamp()?;
+        let is_timed = stamp > self.file.until;
+        (is_full || is_timed).then_some(Cut { stamp, is_timed })
     }
 
     /// Writes what is waiting.

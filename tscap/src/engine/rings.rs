@@ -1,6 +1,6 @@
 //! All rings as one source of blocks in order of time.
 
-use super::pieces::Pieces;
+use super::pieces::{Cut, Pieces};
 use super::window::Window;
 use crate::clock::{Conversion, CrossTimestamp, MonoNs, RawStamp, Tracker};
 use crate::ring::{Consumer, Merge};
@@ -74,24 +74,33 @@ impl Rings {
         }
     }
 
-    /// Hands the blocks within the limits on, in order.
-    pub(super) fn drain(&mut self, conversion: &Conversion, pieces: &mut Pieces) {
-        self.take_out(conversion, pieces);
+    /// Hands the blocks within the limits on, in order. If the next file must begin
+    /// in between, all blocks before it are written: to be called again then.
+    pub(super) fn drain(&mut self, conversion: &Conversion, pieces: &mut Pieces) -> Option<Cut> {
+        if let cut @ Some(_) = self.take_out(conversion, pieces) {
+            return cut;
+        }
         let half = self.ring_bytes() as u64 / 2;
         let mut held = self.heads.iter().zip(&self.consumers);
         // Rather a late frame than a lost one.
         if held.any(|(head, consumer)| head - consumer.next() > half) {
-            self.drain_all(conversion, pieces);
+            return self.drain_all(conversion, pieces);
         }
+        None
     }
 
-    /// Hands all blocks on, in order as far as that can be known now.
-    pub(super) fn drain_all(&mut self, conversion: &Conversion, pieces: &mut Pieces) {
+    /// Hands all blocks on, in order as far as that can be known now; as
+    /// [`Self::drain`].
+    pub(super) fn drain_all(
+        &mut self,
+        conversion: &Conversion,
+        pieces: &mut Pieces,
+    ) -> Option<Cut> {
         self.window.open();
-        self.take_out(conversion, pieces);
+        self.take_out(conversion, pieces)
     }
 
-    fn take_out(&mut self, conversion: &Conversion, pieces: &mut Pieces) {
+    fn take_out(&mut self, conversion: &Conversion, pieces: &mut Pieces) -> Option<Cut> {
         let mut offering = 0;
         for ring in 0..self.consumers.len() {
             // Not the empty ones: none offers anything yet, and a single ring with
@@ -110,7 +119,14 @@ impl Rings {
             }
             let run = consumer.run(end, turn.until.min(horizon));
             let mut run = run.expect("a ring whose turn it is has a block");
-            let moved = pieces.take(&mut run, ring, conversion, turn.is_alone());
+            let moved = match pieces.take(&mut run, ring, conversion, turn.is_alone()) {
+                Ok(moved) => moved,
+                Err(cut) => {
+                    pieces.flush();
+                    self.release();
+                    return Some(cut);
+                }
+            };
             let next = run.next_stamp();
             consumer.take(moved.length);
             let next = match next {
@@ -125,6 +141,7 @@ impl Rings {
         }
         pieces.flush();
         self.release();
+        None
     }
 
     /// Stamp of the next block of `ring` within the limits.

@@ -27,6 +27,23 @@ pub struct Observed {
     pub off_cpu: Option<u64>,
 }
 
+impl Observed {
+    /// What has been counted since `before`.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        let mut since = self.clone();
+        for (counts, before) in since.interfaces.iter_mut().zip(&before.interfaces) {
+            counts.losses -= before.losses;
+            counts.ifdrop = less(counts.ifdrop, before.ifdrop);
+        }
+        since.off_cpu = less(self.off_cpu, before.off_cpu);
+        since
+    }
+}
+
+fn less(count: Option<u64>, before: Option<u64>) -> Option<u64> {
+    count.map(|count| count.saturating_sub(before.unwrap_or(0)))
+}
+
 /// What the offsets of the rings' stamps were found to be now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recalibration {

@@ -18,6 +18,7 @@ use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
 use crate::ring::synthetic::{self, Producer};
 
 mod merge;
+mod rotation;
 
 const IFINDEX: u32 = 7;
 const EPOCH: u64 = 1_700_000_000_000_000_000;

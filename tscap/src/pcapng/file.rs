@@ -14,7 +14,7 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use pcap_file::{DataLink, Endianness};
 
 use super::custom::{ClockOption, InterfaceOption, StampOption, StatisticsOption, option};
-use crate::clock::{CounterClock, MonoNs, RealNs, Tracker};
+use crate::clock::{CounterClock, MonoNs, RealNs, Sample, Tracker};
 use crate::engine::{Observed, OutputError, StampOrder, Totals, Written};
 
 /// What the section header says.
@@ -72,9 +72,24 @@ impl WriteError {
 /// Encodes every block but the packets.
 pub struct FileWriter {
     blocks: PcapNgWriter<Vec<u8>>,
+    section: SectionInfo,
+    interfaces: Vec<InterfaceInfo>,
     start: RealNs,
+    /// What of the counts belongs to the files before this one.
+    before: Counts,
     /// Segments that no statistics block can change any more.
     settled_segments: usize,
+    /// The latest sample written.
+    latest_sample: Option<Sample>,
+}
+
+/// The counts of a capture up to some time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// By interface, what the converter did with its frames.
+    pub written: Vec<Written>,
+    /// What the control task saw.
+    pub observed: Observed,
 }
 
 impl std::fmt::Debug for FileWriter {
@@ -91,6 +106,32 @@ impl FileWriter {
         interfaces: &[InterfaceInfo],
         start: RealNs,
     ) -> Result<Self, WriteError> {
+        Self::after(
+            section.clone(),
+            interfaces.to_vec(),
+            start,
+            Counts::default(),
+        )
+    }
+
+    /// The same for the next file of the capture, begun at `start`, when the
+    /// capture had counted `before`.
+    pub fn next(&self, start: RealNs, before: Counts) -> Result<Self, WriteError> {
+        let next = Self::after(self.section.clone(), self.interfaces.clone(), start, before)?;
+        Ok(Self {
+            // The segment in force is the last of those that it must have.
+            settled_segments: self.settled_segments,
+            latest_sample: self.latest_sample,
+            ..next
+        })
+    }
+
+    fn after(
+        section: SectionInfo,
+        interfaces: Vec<InterfaceInfo>,
+        start: RealNs,
+        before: Counts,
+    ) -> Result<Self, WriteError> {
         let header = SectionHeaderBlock {
             endianness: Endianness::native(),
             options: vec![
@@ -101,19 +142,23 @@ impl FileWriter {
             ..SectionHeaderBlock::default()
         };
         let mut blocks = PcapNgWriter::with_section_header(Vec::new(), header)?;
-        for interface in interfaces {
+        for interface in &interfaces {
             blocks.write_pcapng_block(description(interface))?;
         }
         Ok(Self {
             blocks,
+            section,
+            interfaces,
             start,
+            before,
             settled_segments: 0,
+            latest_sample: None,
         })
     }
 
     /// How many interfaces the file describes.
     pub fn interfaces(&self) -> usize {
-        self.blocks.interfaces().len()
+        self.interfaces.len()
     }
 
     /// Start of the capture.
@@ -126,18 +171,24 @@ impl FileWriter {
         std::mem::take(self.blocks.get_mut())
     }
 
-    /// A statistics block for each interface: the counts up to `at` and the
-    /// clock since the last ones; in the last ones, `totals`.
+    /// A statistics block for each interface: the counts of this file up to `at`,
+    /// where the capture's are `counts`, and the clock since the last ones; in the
+    /// capture's last ones, `totals`. `order` is that of this file.
     pub fn statistics(
         &mut self,
         tracker: &mut Tracker,
         at: MonoNs,
-        written: &[Written],
+        counts: &Counts,
         order: StampOrder,
-        observed: &Observed,
         totals: Option<&Totals>,
     ) -> Result<Vec<u8>, WriteError> {
         let now = tracker.real_at(at);
+        let Counts { written, observed } = counts.since(&self.before);
+        let mut samples = tracker.take_samples();
+        if samples.is_empty() {
+            samples.extend(self.latest_sample);
+        }
+        self.latest_sample = samples.last().copied();
         let clock = ClockOption {
             stamp: StampOption::new(tracker.source()),
             counter: tracker.counter().map(CounterClock::report),
@@ -146,12 +197,12 @@ impl FileWriter {
             order,
             segments: tracker.segments()[self.settled_segments..].to_vec(),
             segments_left_out: 0,
-            samples: tracker.take_samples(),
+            samples,
         };
         self.settled_segments = tracker.segments().len() - 1;
         for (interface, written) in (0u32..).zip(written) {
             let clock = clock.clone();
-            let block = self.statistics_block(interface, now, *written, observed, clock, totals);
+            let block = self.statistics_block(interface, now, written, &observed, clock, totals);
             self.blocks.write_pcapng_block(block)?;
         }
         Ok(self.take())
@@ -189,6 +240,21 @@ impl FileWriter {
             interface_id,
             timestamp: now.since_epoch(),
             options,
+        }
+    }
+}
+
+impl Counts {
+    /// What has been counted since `before`.
+    fn since(&self, before: &Self) -> Self {
+        let mut written = self.written.clone();
+        for (written, before) in written.iter_mut().zip(&before.written) {
+            written.written -= before.written;
+            written.outcomes -= before.outcomes;
+        }
+        Self {
+            written,
+            observed: self.observed.since(&before.observed),
         }
     }
 }

@@ -7,7 +7,7 @@ mod file;
 mod reader;
 
 pub use custom::{ClockOption, InterfaceOption, PEN, StampOption, StatisticsOption};
-pub use file::{FileWriter, InterfaceInfo, SectionInfo, WriteError};
+pub use file::{Counts, FileWriter, InterfaceInfo, SectionInfo, WriteError};
 pub use reader::{Interface, Packet, ReadError, Record, interval_ns, records};
 
 #[cfg(test)]

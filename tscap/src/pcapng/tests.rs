@@ -50,6 +50,14 @@ fn writer(interfaces: &[InterfaceInfo]) -> FileWriter {
     FileWriter::new(&section, interfaces, RealNs(EPOCH + 5)).unwrap()
 }
 
+/// Of one interface.
+fn counts(written: Written, observed: Observed) -> Counts {
+    Counts {
+        written: vec![written],
+        observed,
+    }
+}
+
 fn blocks(bytes: &[u8]) -> Vec<Block<'static>> {
     let reader = PcapNgReader::new(bytes).unwrap();
     reader.into_iter().map(|block| block.unwrap()).collect()
@@ -150,9 +158,8 @@ fn statistics_hold_counts_times_and_clock() {
         .statistics(
             &mut tracker,
             at,
-            &[written],
+            &counts(written, observed),
             order,
-            &observed,
             Some(&totals),
         )
         .unwrap();
@@ -192,13 +199,12 @@ fn a_clock_set_all_the_time_still_fits_an_option() {
     for step in 1..5_000u64 {
         tracker.observe(&cross(step * 1_000_000, EPOCH + step * 1_000_000));
     }
-    let written = [Written::default()];
-    let observed = Observed::default();
+    let counts = counts(Written::default(), Observed::default());
     let at = MonoNs(1);
     let (mut sizes, mut all) = (Vec::new(), writer.take());
     for _ in 0..2 {
         let order = StampOrder::default();
-        let bytes = writer.statistics(&mut tracker, at, &written, order, &observed, None);
+        let bytes = writer.statistics(&mut tracker, at, &counts, order, None);
         let bytes = bytes.unwrap();
         sizes.push(bytes.len());
         all.extend(bytes);
@@ -275,4 +281,76 @@ fn interfaces_are_numbered_over_all_sections() {
     );
     let torn = records(&file[..file.len() - 1]).unwrap().last().unwrap();
     assert!(torn.unwrap_err().is_torn_end());
+}
+
+/// The counts of a capture that come to so much each.
+fn counted(number: u64) -> Counts {
+    let losses = Outcomes {
+        ring_full: number,
+        copy_failed: number,
+        too_long: number,
+        too_short: number,
+        no_ring: number,
+        no_stamp: number,
+        ..Outcomes::default()
+    };
+    let outcomes = Outcomes {
+        after_stop: number,
+        write_failed: number,
+        unknown_interface: number,
+        ..Outcomes::default()
+    };
+    let observed = Observed {
+        interfaces: vec![InterfaceCounts {
+            losses,
+            ifdrop: Some(number),
+        }],
+        utc_bound_ns: None,
+        off_cpu: Some(number),
+    };
+    let written = Written {
+        written: number,
+        outcomes,
+    };
+    counts(written, observed)
+}
+
+#[test]
+fn the_next_file_counts_from_its_own_start_and_has_a_clock() {
+    let mut first = writer(&[interface("eth0")]);
+    let mut tracker = Tracker::new(StampSource::Ktime, &cross(0, EPOCH)).unwrap();
+    let order = StampOrder::default();
+    let statistics = |file: &mut FileWriter, tracker: &mut Tracker, counts: &Counts| {
+        let headers = file.take();
+        let bytes = file.statistics(tracker, MonoNs(7), counts, order, None);
+        let all = blocks(&[headers, bytes.unwrap()].concat());
+        assert!(matches!(all[0], Block::InterfaceDescription(_)), "{all:?}");
+        let Block::InterfaceStatistics(statistics) = &all[1] else {
+            panic!("{all:?}");
+        };
+        let Isb::Common(custom) = statistics.options.last().unwrap() else {
+            panic!("a custom option");
+        };
+        (statistics.options.clone(), json::<StatisticsOption>(custom))
+    };
+    let (_, clock) = statistics(&mut first, &mut tracker, &counted(5));
+    let mut next = first.next(RealNs(EPOCH + 7), counted(5)).unwrap();
+    // No clock has been read since.
+    let (options, ours) = statistics(&mut next, &mut tracker, &counted(12));
+    assert_eq!(
+        options[..6],
+        [
+            Isb::IsbStartTime(RealNs(EPOCH + 7).since_epoch()),
+            options[1].clone(),
+            Isb::IsbIfRecv(7 * 10),
+            Isb::IsbIfDrop(7),
+            Isb::IsbOsDrop(7 * 6),
+            Isb::IsbUsrDeliv(7),
+        ]
+    );
+    assert_eq!(ours.outcomes.total(), 7 * 9);
+    assert_eq!(ours.off_cpu, Some(7));
+    assert_eq!(ours.clock.segments, clock.clock.segments);
+    assert_eq!(ours.clock.samples, clock.clock.samples);
+    assert_eq!(ours.clock.samples.len(), 1);
 }

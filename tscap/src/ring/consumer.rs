@@ -194,6 +194,12 @@ impl Run<'_> {
         Some(block)
     }
 
+    /// Takes no block with a later stamp than this either.
+    #[inline]
+    pub fn end_at(&mut self, stamp: RawStamp) {
+        self.until = self.until.min(stamp);
+    }
+
     /// Stamp of the next block, whatever the limit; `None` at the end of the run.
     #[inline]
     pub fn next_stamp(&self) -> Option<RawStamp> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::ExitStatus;
 
 use serde::Deserialize;
@@ -17,6 +18,8 @@ pub struct Summary {
     pub v: u32,
     /// The output.
     pub file: String,
+    /// With several files.
+    pub files: Option<Files>,
     /// Length of the capture.
     pub seconds: f64,
     /// Frames that entered the program.
@@ -35,6 +38,34 @@ pub struct Summary {
     pub clock: Clock,
     /// Why it ended.
     pub stopped_by: String,
+}
+
+/// Several files in the summary.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Files {
+    /// Files made.
+    pub written: u64,
+    /// Of these, gone again.
+    pub removed: u64,
+    /// Frames in those.
+    pub frames_removed: u64,
+    /// Files of others that were replaced.
+    pub replaced: u64,
+    /// Longest pause between two files, ns.
+    pub longest_cut_ns: u64,
+    /// With `-z`.
+    pub commands: Option<Commands>,
+}
+
+/// What became of the runs of `-z`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Commands {
+    /// Ended with success.
+    pub succeeded: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Not ended.
+    pub unfinished: u64,
 }
 
 /// One interface in the summary.
@@ -81,6 +112,22 @@ pub struct Clock {
     pub largest_lateness_ns: u64,
     /// Stamps that a step makes ambiguous.
     pub ambiguous: u64,
+}
+
+/// A file that is complete, as it was told.
+#[derive(Clone, Debug, Deserialize)]
+pub struct File {
+    /// Its name.
+    #[serde(rename = "file")]
+    pub path: PathBuf,
+    /// Frames in it.
+    pub frames: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// When it began, ns since the epoch.
+    pub start_ns: u64,
+    /// When the next one began.
+    pub end_ns: u64,
 }
 
 /// A tscap that has ended.
@@ -145,6 +192,15 @@ impl Finished {
         let none = || panic!("no summary:\n{}\n{}", self.stdout, self.stderr);
         let end = self.end.clone().unwrap_or_else(none);
         serde_json::from_value(end).expect("a summary has all its fields")
+    }
+
+    /// Files in the order in which they were closed.
+    pub fn files(&self) -> Vec<File> {
+        let events = self.events("file").into_iter();
+        let files = events.map(serde_json::from_value);
+        files
+            .collect::<Result<_, _>>()
+            .expect("files as they are told")
     }
 
     /// JSON lines with `"event": <name>` on standard output.

@@ -3,13 +3,16 @@
 
 use std::fmt::{self, Write as _};
 use std::io;
+use std::path::Path;
 
 use serde::Serialize;
 
-use super::summary::{Stop, Summary, VERSION};
+use super::commands::Ended;
+use super::summary::{FilesSummary, Stop, Summary, VERSION};
 use crate::cli::{CapturePlan, Target};
 use crate::clock::StampSource;
 use crate::command::console::Console;
+use crate::engine::ClosedFile;
 use crate::numbers::{grouped, signed, size, span};
 use crate::xdp::XdpMode;
 
@@ -97,6 +100,40 @@ pub(super) fn stepped(console: &mut Console, step_ns: i64) {
     console.event("step", VERSION, body);
 }
 
+pub(super) fn file_closed(console: &mut Console, file: &ClosedFile) {
+    let path = file.path.display();
+    let (frames, bytes) = (grouped(file.frames), size(file.bytes));
+    console.detail(&format!("{path}: {frames} packets, {bytes}"));
+    let body = serde_json::json!({
+        "file": path.to_string(),
+        "frames": file.frames,
+        "bytes": file.bytes,
+        "start_ns": file.start,
+        "end_ns": file.end,
+    });
+    console.event("file", VERSION, body);
+}
+
+pub(super) fn file_removed(console: &mut Console, path: &Path, frames: Option<u64>) {
+    let path = path.display();
+    let what = match frames {
+        Some(frames) => format!("{} packets are removed", grouped(frames)),
+        None => "what was there before the capture is replaced".into(),
+    };
+    console.detail(&format!("{path}: {what}"));
+    let body = serde_json::json!({ "file": path.to_string(), "frames": frames });
+    console.event("removed", VERSION, body);
+}
+
+pub(super) fn command_ended(console: &mut Console, ended: &Ended) {
+    if let Some(failure) = &ended.failure {
+        let file = ended.file.display().to_string();
+        console.warning(&format!("-z failed on {file}: {failure}"));
+        let body = serde_json::json!({ "file": file, "failure": failure });
+        console.event("command_failed", VERSION, body);
+    }
+}
+
 pub(super) fn progress(console: &mut Console, progress: &Progress) {
     console.progress(VERSION, progress, || live_line(progress));
 }
@@ -179,6 +216,9 @@ fn whole(summary: &Summary) -> String {
             );
         }
     }
+    if let Some(files) = &summary.files {
+        several_files(&mut text, files);
+    }
     if summary.interfaces.len() > 1 {
         for interface in &summary.interfaces {
             let lost = interface.outcomes.total();
@@ -205,6 +245,39 @@ fn whole(summary: &Summary) -> String {
     }
     clock(&mut text, summary);
     text
+}
+
+fn several_files(text: &mut String, files: &FilesSummary) {
+    let _ = writeln!(
+        text,
+        "  in {} files; from one to the next within {}",
+        grouped(files.written),
+        span(files.longest_cut_ns)
+    );
+    if files.removed > 0 {
+        let _ = writeln!(
+            text,
+            "  of them {} with {} frames are removed",
+            grouped(files.removed),
+            grouped(files.frames_removed)
+        );
+    }
+    if files.replaced > 0 {
+        let _ = writeln!(
+            text,
+            "  {} files of an earlier time are replaced",
+            grouped(files.replaced)
+        );
+    }
+    if let Some(commands) = &files.commands {
+        let _ = writeln!(
+            text,
+            "  -z: {} succeeded, {} failed, {} not ended",
+            grouped(commands.succeeded),
+            grouped(commands.failed),
+            grouped(commands.unfinished)
+        );
+    }
 }
 
 fn clock(text: &mut String, summary: &Summary) {
@@ -266,6 +339,7 @@ fn reason(stop: Stop) -> &'static str {
         Stop::Signal => "stopped by a signal",
         Stop::Count => "as many frames as asked for",
         Stop::Duration => "the time asked for is over",
+        Stop::Files => "as many files as asked for",
         Stop::ReaderGone => "the reader is gone",
         Stop::InterfaceGone => "the interface is gone",
         Stop::WriteError => "the output failed",

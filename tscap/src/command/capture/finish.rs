@@ -1,13 +1,14 @@
 //! The end of a capture: detach, drain, account.
 
 use std::io;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::console;
 use super::live_links::LiveLinks;
 use super::session::{heed, observe};
 use super::start::Running;
-use super::summary::{ClockSummary, InterfaceSummary, Stop, Summary};
+use super::summary::{ClockSummary, FilesSummary, InterfaceSummary, Stop, Summary};
 use super::{Exit, Failure};
 use crate::cli::CapturePlan;
 use crate::clock::{CounterClock, HostClocks, Reference};
@@ -38,14 +39,9 @@ pub(super) async fn finish(
     }
     running.shared.request_stop();
     running.converter.thread().unpark();
-    while !running.converter.is_finished() {
-        tokio::select! {
-            () = tokio::time::sleep(JOIN_EVERY) => {}
-            () = signals.next() => {
-                console.error("aborted: frames still in the rings are lost");
-                return Ok((Exit::Aborted, None));
-            }
-        }
+    if until_finished(&running.converter, signals).await {
+        console.error("aborted: frames still in the rings are lost");
+        return Ok((Exit::Aborted, None));
     }
     let observed = observe(plan, &running)?;
     let counters = &running.loaded.counters;
@@ -60,7 +56,7 @@ pub(super) async fn finish(
     };
     // What it said last may be an error that nobody has heard yet.
     while let Ok(event) = running.events.try_recv() {
-        if let Some(late) = heed(plan, event, console)
+        if let Some(late) = heed(plan, event, &mut running.files, console)
             && stop.is_wanted()
             && !late.is_wanted()
         {
@@ -70,7 +66,7 @@ pub(super) async fn finish(
 
     let totals = finished.totals(seen, &observed, other);
     let at = HostClocks::new(plan.clock).read().mono[1];
-    let is_complete = finished
+    let mut is_complete = finished
         .write_last_statistics(at, &observed, &totals)
         .inspect_err(|error| {
             let cause = std::error::Error::source(error).unwrap_or(error);
@@ -80,7 +76,7 @@ pub(super) async fn finish(
             ));
         })
         .is_ok();
-    let summary = summarise(
+    let mut summary = summarise(
         plan,
         &running.links,
         &finished,
@@ -89,13 +85,40 @@ pub(super) async fn finish(
         stop,
         seconds,
     );
+    let mut is_aborted = false;
+    if let Some(rotation) = finished.rotation {
+        let end = finished.tracker.real_at(at);
+        let longest_cut = rotation.longest_cut().as_nanos();
+        let closing = rotation.close_last(finished.output, totals.written, end);
+        is_aborted = until_finished(&closing, signals).await;
+        while let Ok(event) = running.events.try_recv() {
+            is_complete &= heed(plan, event, &mut running.files, console).is_none();
+        }
+        is_aborted |= !is_aborted && running.files.wait_for_commands(signals, console).await;
+        summary.files = Some(FilesSummary {
+            longest_cut_ns: u64::try_from(longest_cut).unwrap_or(u64::MAX),
+            ..running.files.summary()
+        });
+    }
     console::summary(console, &summary);
     let exit = match (totals.add_up(), stop.is_wanted() && is_complete) {
         (false, _) => Exit::DoesNotAddUp,
+        _ if is_aborted => Exit::Aborted,
         (true, true) => Exit::Success,
         (true, false) => Exit::Fault,
     };
     Ok((exit, Some(summary)))
+}
+
+/// Waits for the end of a thread. Says whether a signal came first.
+async fn until_finished<T>(thread: &JoinHandle<T>, signals: &mut Signals) -> bool {
+    while !thread.is_finished() {
+        tokio::select! {
+            () = tokio::time::sleep(JOIN_EVERY) => {}
+            () = signals.next() => return true,
+        }
+    }
+    false
 }
 
 /// Waits until no program counts any more, where the kernel can't be asked: at
@@ -146,10 +169,11 @@ fn summarise(
     let source = tracker.source();
     Summary {
         file: plan.target.to_string(),
+        files: None,
         seconds,
         seen: totals.seen,
         written: totals.written,
-        bytes_written: finished.output.length(),
+        bytes_written: finished.bytes(),
         outcomes: totals.outcomes,
         off_cpu: observed.off_cpu,
         adds_up: totals.add_up(),

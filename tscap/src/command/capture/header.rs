@@ -1,6 +1,7 @@
 //! What the head of the file says of machine and interfaces.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -8,7 +9,7 @@ use super::prepare::{Machine, Opened};
 use crate::cli::CapturePlan;
 use crate::clock::OffsetBracket;
 use crate::command::{Failure, Hint};
-use crate::engine::{Event, Output};
+use crate::engine::{Event, Names, Output};
 use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
 use crate::sys::netdev::Link;
 use crate::sys::{ethtool, system};
@@ -50,15 +51,15 @@ pub(super) fn write_headers(
     opened: Opened,
     file: &mut FileWriter,
     tell: &UnboundedSender<Event>,
-) -> Result<Output, Failure> {
-    let mut output = opened
+) -> Result<(Output, Option<(PathBuf, Names)>), Failure> {
+    let (mut output, first) = opened
         .start()
         .trying(format!("cannot empty {}", plan.target))?;
     if let Err(error) = output.write(&file.take()) {
         if error.is_reader_gone() {
             // Ends the capture as it does at any later time.
             let _ = tell.send(Event::ReaderGone);
-            return Ok(output);
+            return Ok((output, first));
         }
         // Half a header must not stay.
         let _ = output.cut(0);
@@ -66,5 +67,5 @@ pub(super) fn write_headers(
             .trying(format!("cannot write the file header to {}", plan.target))
             .map_err(|failure| failure.hint("give -w a file where there is room"));
     }
-    Ok(output)
+    Ok((output, first))
 }

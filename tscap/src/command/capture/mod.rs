@@ -1,8 +1,10 @@
 //! `tscap capture`: prepare, run, account.
 
+mod commands;
 mod console;
 mod counter;
 mod earlier;
+mod files;
 mod finish;
 mod first_brackets;
 mod header;
@@ -18,7 +20,7 @@ mod summary;
 pub use first_brackets::first_brackets;
 pub(super) use prepare::{FILE_CAPABILITIES, NEEDED};
 pub(super) use probe::probe;
-pub use summary::{ClockSummary, InterfaceSummary, Stop, Summary};
+pub use summary::{ClockSummary, CommandsSummary, FilesSummary, InterfaceSummary, Stop, Summary};
 
 use tokio::runtime::Runtime;
 

@@ -1,11 +1,14 @@
 //! A capture from start to end: what ends it, and the accounting.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use jiff::tz::TimeZone;
 use tokio::time::MissedTickBehavior;
 
 use super::console::{self, Progress, Ready, ReadyInterface};
+use super::files::Files;
 use super::finish::finish;
 use super::first_brackets::first_brackets;
 use super::load;
@@ -13,13 +16,13 @@ use super::prepare::{self, Machine, Opened};
 use super::start::{self, Running};
 use super::summary::{Stop, Summary};
 use super::{Exit, Failure, Programs};
-use super::{earlier, pinning};
-use crate::cli::CapturePlan;
-use crate::clock::HostClocks;
+use super::{commands, earlier, pinning};
+use crate::cli::{CapturePlan, Target};
+use crate::clock::{HostClocks, RealNs, Reference as _};
 use crate::command::Hint;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
-use crate::engine::{Event, Observed};
+use crate::engine::{Event, Names, Observed, RotationPlan};
 use crate::sys::timex::{ClockSetWatch, KernelClock};
 
 /// How often the interfaces are looked after.
@@ -42,11 +45,17 @@ pub(super) async fn run(
     let mut signals = Signals::new().trying("cannot catch signals")?;
     let machine = prepare::check(plan, programs.ring_cpus.clone())?;
     pinning::check(plan, &machine, &mut console)?;
-    let Some(opened) = open(plan, &mut signals, &mut console).await? else {
+    let mut clocks = HostClocks::new(plan.clock);
+    let opened = match (&plan.rotation, &plan.target) {
+        (Some(rotation), Target::Path(path)) => {
+            Some(open_first(rotation, path, clocks.read().real[0])?)
+        }
+        _ => open(plan, &mut signals, &mut console).await?,
+    };
+    let Some(opened) = opened else {
         return Ok((Exit::Success, None));
     };
     let loaded = load::load(plan, programs, &machine)?;
-    let mut clocks = HostClocks::new(plan.clock);
     let tracker = first_brackets(plan.clock, &mut clocks, signals.next()).await?;
     let Some(tracker) = tracker else {
         return Ok((Exit::Success, None));
@@ -77,6 +86,15 @@ pub(super) async fn run(
         }
     };
     finish(plan, running, stop, &mut signals, &mut console).await
+}
+
+/// Opens the first of several files, before the capture's own start is known.
+fn open_first(plan: &RotationPlan, template: &Path, now: RealNs) -> Result<Opened, Failure> {
+    if let Some(program) = &plan.command {
+        commands::check(program)?;
+    }
+    let mut names = Names::new(template, plan.naming, TimeZone::system());
+    Ok(Opened::First(prepare::open_first(&mut names, now)?, names))
 }
 
 /// Opens the output; waits for the reader of a named pipe. `None` if a signal
@@ -174,11 +192,12 @@ async fn watch(
             () = signals.next() => return Ok(Stop::Signal),
             () = &mut deadline => return Ok(Stop::Duration),
             event = running.events.recv() => match event {
-                Some(event) => if let Some(stop) = heed(plan, event, console) {
+                Some(event) => if let Some(stop) = heed(plan, event, &mut running.files, console) {
                     return Ok(stop);
                 },
                 None => return Ok(Stop::InternalError),
             },
+            Some(ended) = running.files.command_ended() => console::command_ended(console, &ended),
             _ = links.tick() => {
                 for gone in running.links.look_after(&mut running.loaded.counters) {
                     console.error(&format!("interface {} is gone", gone.name));
@@ -222,9 +241,42 @@ async fn watch(
 }
 
 /// Says what the converter has to say; gives the reason if it ends the capture.
-pub(super) fn heed(plan: &CapturePlan, event: Event, console: &mut Console) -> Option<Stop> {
+pub(super) fn heed(
+    plan: &CapturePlan,
+    event: Event,
+    files: &mut Files,
+    console: &mut Console,
+) -> Option<Stop> {
     match event {
         Event::CountReached => Some(Stop::Count),
+        Event::PeriodsOver => Some(Stop::Files),
+        Event::FileClosed { file, error } => {
+            if let Some(error) = &error {
+                let path = file.path.display();
+                console.error(&format!(
+                    "cannot write to {path}: {error}\n\
+                    hint: the file may lack its end; make room, or give -w another place"
+                ));
+            }
+            files.closed(file, console);
+            error.map(|_| Stop::WriteError)
+        }
+        Event::FileRemoved { path, frames } => {
+            files.removed(&path, frames, console);
+            None
+        }
+        Event::NotRemoved { path, error } => {
+            console.warning(&format!("cannot remove {}: {error}", path.display()));
+            None
+        }
+        Event::NextFileFailed { path, error } => {
+            console.error(&format!(
+                "cannot begin the next file, {}: {error}\n\
+                 hint: the files so far are complete; give -w a place that stays writable",
+                path.display()
+            ));
+            Some(Stop::WriteError)
+        }
         Event::ReaderGone => Some(Stop::ReaderGone),
         Event::WriteFailed(error) => {
             console.error(&format!(

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::counter::Counter;
+use super::files::Files;
 use super::header;
 use super::live_links::{LiveLink, LiveLinks};
 use super::pinning::{self, Pinning};
@@ -16,7 +17,7 @@ use crate::cli::{CapturePlan, Offloads};
 use crate::clock::{HostClocks, StampSource, Tracker};
 use crate::command::console::Console;
 use crate::command::{Failure, Hint};
-use crate::engine::{Converter, Event, Finished, Frames, Shared};
+use crate::engine::{Converter, Event, Finished, Frames, Rotation, Shared};
 use crate::pcapng::FileWriter;
 use crate::ring::Consumer;
 use crate::sys::affinity;
@@ -36,6 +37,7 @@ pub(super) struct Running {
     pub shared: Arc<Shared>,
     pub events: UnboundedReceiver<Event>,
     pub converter: JoinHandle<Finished>,
+    pub files: Files,
     pub started: Instant,
     /// For TSC stamps: the events and what is known of them.
     pub counter: Option<Counter>,
@@ -134,7 +136,15 @@ pub(super) fn start(
     let mut file =
         FileWriter::new(&header::section(), &described, start).trying("cannot make headers")?;
     let (tell, events) = unbounded_channel();
-    let output = header::write_headers(plan, opened, &mut file, &tell)?;
+    let files = Files::new(plan)?;
+    let opened = opened.at(start)?;
+    let (output, first) = header::write_headers(plan, opened, &mut file, &tell)?;
+    let rotation = plan.rotation.as_ref().zip(first);
+    let rotation = rotation.map(|(plan, (path, names))| {
+        let rotation = Rotation::new(plan, names, path, start, tell.clone());
+        rotation.trying("cannot start a thread")
+    });
+    let rotation = rotation.transpose()?;
 
     let shared = Arc::new(Shared::default());
     let rings = loaded.rings.take().expect("taken here only");
@@ -148,7 +158,7 @@ pub(super) fn start(
         count: plan.count,
         keep_raw: plan.keep_raw,
     };
-    let converter = Converter::new(
+    let mut converter = Converter::new(
         consumers,
         clocks,
         tracker,
@@ -159,6 +169,9 @@ pub(super) fn start(
         Arc::clone(&shared),
         tell,
     );
+    if let Some(rotation) = rotation {
+        converter = converter.rotating(rotation);
+    }
     let converter = spawn(converter, machine.converter_cpu)?;
     console.detail(&format!(
         "converter pinned to CPU {}",
@@ -170,6 +183,7 @@ pub(super) fn start(
         shared,
         events,
         converter,
+        files,
         started: Instant::now(),
         counter,
         _in_force: (promiscuous, changes),

@@ -18,6 +18,8 @@ pub enum Stop {
     Count,
     /// The time asked for is over.
     Duration,
+    /// As many files as asked for are complete.
+    Files,
     /// The other end of the pipe is gone.
     ReaderGone,
     /// No interface is left.
@@ -33,7 +35,7 @@ impl Stop {
     pub(super) fn is_wanted(self) -> bool {
         matches!(
             self,
-            Self::Signal | Self::Count | Self::Duration | Self::ReaderGone
+            Self::Signal | Self::Count | Self::Duration | Self::Files | Self::ReaderGone
         )
     }
 }
@@ -55,6 +57,35 @@ pub struct InterfaceSummary {
     pub outcomes: Outcomes,
     /// Frames that the device missed; null if it doesn't count them.
     pub ifdrop: Option<u64>,
+}
+
+/// Several files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilesSummary {
+    /// Files of this capture.
+    pub written: u64,
+    /// Of these, those that are gone: removed, or replaced by a later one.
+    pub removed: u64,
+    /// Frames in those that are gone; they count as written all the same.
+    pub frames_removed: u64,
+    /// Files that were there before and were replaced.
+    pub replaced: u64,
+    /// Longest that frames had to wait in their rings for one file to end and the
+    /// next to begin, ns.
+    pub longest_cut_ns: u64,
+    /// With `-z`: what became of its runs; else null.
+    pub commands: Option<CommandsSummary>,
+}
+
+/// What became of the runs of `-z`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandsSummary {
+    /// Ended with success.
+    pub succeeded: u64,
+    /// Failed, or could not be started.
+    pub failed: u64,
+    /// Not ended when the capture was.
+    pub unfinished: u64,
 }
 
 /// The clock.
@@ -90,15 +121,18 @@ pub struct ClockSummary {
 /// The result of a capture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The file.
+    /// The file, or what several are named after.
     pub file: String,
+    /// With several files: how many; else null.
+    #[serde(default)]
+    pub files: Option<FilesSummary>,
     /// From readiness to the end, s.
     pub seconds: f64,
     /// Frames that entered the programs.
     pub seen: u64,
-    /// Frames in the file.
+    /// Frames written to the file or files.
     pub written: u64,
-    /// Length of the file, bytes.
+    /// Length of the file, or of all files, bytes.
     pub bytes_written: u64,
     /// Frames not in the file, by reason.
     pub outcomes: Outcomes,

@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::window::WINDOW_NS;
 
 mod units;
-mod world;
+pub(super) mod world;
 
 use world::{MOST_FRAMES, check_all, count_late, numbers, world};
 

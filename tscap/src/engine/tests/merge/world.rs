@@ -9,12 +9,12 @@ use super::*;
 const STRANGER: u32 = 99;
 /// All frames of a world together stay below half a ring, so that nothing but
 /// the window decides what is held back.
-pub(super) const MOST_FRAMES: usize = 400;
+pub(in crate::engine) const MOST_FRAMES: usize = 400;
 const LONGEST_FRAME: usize = 120;
 
 /// One frame on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(in crate::engine) struct Frame {
     ring: usize,
     ifindex: u32,
     length: usize,
@@ -26,11 +26,11 @@ pub(super) struct Frame {
 
 /// Traffic, and when the converter drains.
 #[derive(Clone, Debug)]
-pub(super) struct World {
+pub(in crate::engine) struct World {
     /// Each ring's stamps are this much behind the common clock.
     offsets: Vec<i64>,
     /// In order of stamps.
-    pub(super) frames: Vec<Frame>,
+    pub(in crate::engine) frames: Vec<Frame>,
     drains: Vec<u64>,
 }
 
@@ -54,7 +54,7 @@ fn rings() -> impl Strategy<Value = usize> {
 
 /// Worlds in which blocks are published at most `longest_delay` ns after the
 /// stamp (or when the one before on the same CPU is, if that is later).
-pub(super) fn world(longest_delay: u64) -> impl Strategy<Value = World> {
+pub(in crate::engine) fn world(longest_delay: u64) -> impl Strategy<Value = World> {
     let offset = prop_oneof![Just(0i64), -900_000i64..1_000_000_000_000];
     let bursts = prop::collection::vec(burst(longest_delay), 1..40);
     let sleeps = prop::collection::vec(prop_oneof![1 => 1u64..50_000, 3 => Just(200_000)], 1..80);
@@ -105,7 +105,7 @@ impl World {
         bytes
     }
 
-    pub(super) fn bench(&self, count: Option<u64>, room: usize) -> Bench {
+    pub(in crate::engine) fn bench(&self, count: Option<u64>, room: usize) -> Bench {
         let rings = u32::try_from(self.offsets.len()).unwrap();
         let mut bench = bench(rings, count, room, io::ErrorKind::StorageFull);
         for (consumer, offset) in bench
@@ -122,7 +122,7 @@ impl World {
 
     /// Lets time pass: each block is published and each drain happens when it is
     /// to, and all that is left at the end.
-    pub(super) fn run(&self, bench: &mut Bench) {
+    pub(in crate::engine) fn run(&self, bench: &mut Bench) {
         let mut order: Vec<usize> = (0..self.frames.len()).collect();
         order.sort_by_key(|number| self.frames[*number].published);
         let mut to_publish = order.into_iter().peekable();
@@ -152,7 +152,7 @@ impl World {
         last.unwrap_or(0).max(*self.drains.last().unwrap()) + 1
     }
 
-    pub(super) fn of_interest(&self) -> usize {
+    pub(in crate::engine) fn of_interest(&self) -> usize {
         self.frames
             .iter()
             .filter(|frame| frame.ifindex == IFINDEX)
@@ -161,7 +161,7 @@ impl World {
 }
 
 /// Numbers and stamps of the frames in a file.
-pub(super) fn numbers(file: &[u8]) -> Vec<(usize, u64)> {
+pub(in crate::engine) fn numbers(file: &[u8]) -> Vec<(usize, u64)> {
     let mut packets = Vec::new();
     let (mut rest, mut parser) = PcapNgParser::new(file).unwrap();
     while !rest.is_empty() {
@@ -177,7 +177,7 @@ pub(super) fn numbers(file: &[u8]) -> Vec<(usize, u64)> {
 }
 
 /// How many frames stand behind a younger one of another ring.
-pub(super) fn count_late(world: &World, written: &[(usize, u64)]) -> u64 {
+pub(in crate::engine) fn count_late(world: &World, written: &[(usize, u64)]) -> u64 {
     let mut youngest = BTreeMap::new();
     let mut late = 0;
     for (number, _) in written {
@@ -191,7 +191,7 @@ pub(super) fn count_late(world: &World, written: &[(usize, u64)]) -> u64 {
 }
 
 /// Everything is there once, as it was pushed, with its own ring in order.
-pub(super) fn check_all(world: &World, written: &[(usize, u64)]) {
+pub(in crate::engine) fn check_all(world: &World, written: &[(usize, u64)]) {
     assert_eq!(written.len(), world.of_interest());
     let mut next = vec![None; world.offsets.len()];
     let mut seen = vec![false; world.frames.len()];

@@ -1,0 +1,149 @@
+//! `-z`: a program that runs on each file that is complete.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use nix::unistd::{AccessFlags, access};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::summary::CommandsSummary;
+use crate::command::{Failure, Hint};
+use crate::sys::priority;
+
+/// Runs the program at the lowest priority, on as many files at a time as there
+/// are CPUs; the other files wait.
+#[derive(Debug)]
+pub(super) struct Commands {
+    /// None once there will be no more files.
+    files: Option<Sender<PathBuf>>,
+    ended: UnboundedReceiver<Ended>,
+    summary: CommandsSummary,
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub file: PathBuf,
+    /// How it failed.
+    pub failure: Option<String>,
+}
+
+/// Refuses a program that is not there.
+pub(super) fn check(program: &Path) -> Result<(), Failure> {
+    let is_there = |path: &Path| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
+    // As execvp(3) looks for it.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = match program.as_os_str().as_encoded_bytes().contains(&b'/') {
+        true => is_there(program),
+        false => std::env::split_paths(&path).any(|folder| is_there(&folder.join(program))),
+    };
+    match found {
+        true => Ok(()),
+        false => Err(Failure::new(format!(
+            "cannot run {} on complete files: there is no such program",
+            program.display()
+        ))
+        .hint("-z takes one program without arguments: put them into a script")),
+    }
+}
+
+impl Commands {
+    /// Starts the threads that run it.
+    pub fn start(program: &Path) -> Result<Self, Failure> {
+        let (files, waiting) = channel();
+        let (tell, ended) = unbounded_channel();
+        let waiting = Arc::new(Mutex::new(waiting));
+        let at_a_time = std::thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..at_a_time {
+            let (program, waiting, tell) = (program.to_owned(), waiting.clone(), tell.clone());
+            let thread = std::thread::Builder::new().name("tscap-commands".into());
+            thread
+                .spawn(move || work(&program, &waiting, &tell))
+                .trying("cannot start a thread")?;
+        }
+        Ok(Self {
+            files: Some(files),
+            ended,
+            summary: CommandsSummary::default(),
+        })
+    }
+
+    /// Has the program run on `file`.
+    pub fn run(&mut self, file: PathBuf) {
+        self.summary.unfinished += 1;
+        let files = self.files.as_ref();
+        let _ = files.map(|files| files.send(file));
+    }
+
+    /// Counts `file` as failed without a run.
+    pub fn leave_out(&mut self) {
+        self.summary.failed += 1;
+    }
+
+    /// Waits for the end of a run. `None` after the last one, once there will be
+    /// no more files. Safe to cancel.
+    pub async fn next(&mut self) -> Option<Ended> {
+        let ended = self.ended.recv().await?;
+        self.summary.unfinished -= 1;
+        match ended.failure {
+            None => self.summary.succeeded += 1,
+            Some(_) => self.summary.failed += 1,
+        }
+        Some(ended)
+    }
+
+    /// There will be no more files.
+    pub fn no_more(&mut self) {
+        self.files = None;
+    }
+
+    /// The counts so far.
+    pub fn summary(&self) -> CommandsSummary {
+        self.summary
+    }
+}
+
+fn work(program: &Path, files: &Mutex<Receiver<PathBuf>>, tell: &UnboundedSender<Ended>) {
+    let lowered = priority::lower_to_lowest();
+    loop {
+        let Ok(file) = files.lock().map(|files| files.recv()) else {
+            return;
+        };
+        let Ok(file) = file else {
+            return;
+        };
+        let failure = match &lowered {
+            Err(error) => Some(format!("no low priority for it: {error}")),
+            Ok(()) => run(program, &file),
+        };
+        let _ = tell.send(Ended { file, failure });
+    }
+}
+
+/// Runs it to its end. Says how it failed.
+fn run(program: &Path, file: &Path) -> Option<String> {
+    // Not on standard output, which JSON lines go to.
+    let stderr = || io::stderr().as_fd().try_clone_to_owned();
+    let status = stderr().and_then(|stderr| {
+        Command::new(program)
+            .arg(file)
+            .stdin(Stdio::null())
+            .stdout(stderr)
+            // Ctrl-C ends the capture, not what works on its files.
+            .process_group(0)
+            .status()
+    });
+    match status {
+        Ok(status) if status.success() => None,
+        Ok(status) => Some(status.to_string()),
+        Err(error) => Some(format!("it can't be started: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

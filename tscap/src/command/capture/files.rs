@@ -1,0 +1,113 @@
+//! The files of a capture as they come and go: told, counted, and handed to the
+//! program of `-z`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::commands::{Commands, Ended};
+use super::console;
+use super::summary::FilesSummary;
+use crate::cli::CapturePlan;
+use crate::command::Failure;
+use crate::command::console::Console;
+use crate::command::signals::Signals;
+use crate::engine::ClosedFile;
+
+/// Commands that work on complete files are waited for at most so long at the
+/// end.
+const COMMANDS_WITHIN: Duration = Duration::from_secs(600);
+
+/// What is known of the files so far.
+#[derive(Debug)]
+pub(super) struct Files {
+    summary: FilesSummary,
+    commands: Option<Commands>,
+}
+
+impl Files {
+    /// None yet.
+    pub fn new(plan: &CapturePlan) -> Result<Self, Failure> {
+        let command = plan.rotation.as_ref().and_then(|it| it.command.as_deref());
+        Ok(Self {
+            summary: FilesSummary::default(),
+            commands: command.map(Commands::start).transpose()?,
+        })
+    }
+
+    pub fn closed(&mut self, file: ClosedFile, console: &mut Console) {
+        self.summary.written += 1;
+        console::file_closed(console, &file);
+        match &mut self.commands {
+            None => {}
+            Some(commands) if file.is_replaced => {
+                commands.leave_out();
+                let ended = Ended {
+                    file: file.path,
+                    failure: Some("not run: the next file has that name by now".into()),
+                };
+                console::command_ended(console, &ended);
+            }
+            Some(commands) => commands.run(file.path),
+        }
+    }
+
+    pub fn removed(&mut self, path: &Path, frames: Option<u64>, console: &mut Console) {
+        match frames {
+            Some(frames) => {
+                self.summary.removed += 1;
+                self.summary.frames_removed += frames;
+            }
+            None => self.summary.replaced += 1,
+        }
+        console::file_removed(console, path, frames);
+    }
+
+    /// Waits for the end of a command. Safe to cancel.
+    pub async fn command_ended(&mut self) -> Option<Ended> {
+        match &mut self.commands {
+            Some(commands) => commands.next().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits for all commands, unless it takes too long or a signal comes. Says
+    /// whether a signal did.
+    pub async fn wait_for_commands(
+        &mut self,
+        signals: &mut Signals,
+        console: &mut Console,
+    ) -> bool {
+        let Some(commands) = &mut self.commands else {
+            return false;
+        };
+        commands.no_more();
+        let limit = tokio::time::sleep(COMMANDS_WITHIN);
+        tokio::pin!(limit);
+        loop {
+            let is_signal = tokio::select! {
+                ended = commands.next() => match ended {
+                    Some(ended) => {
+                        console::command_ended(console, &ended);
+                        continue;
+                    }
+                    None => return false,
+                },
+                () = signals.next() => true,
+                () = &mut limit => false,
+            };
+            console.warning(&format!(
+                "{} commands have not ended: those that run are left to run",
+                commands.summary().unfinished
+            ));
+            return is_signal;
+        }
+    }
+
+    /// The counts.
+    pub fn summary(&self) -> FilesSummary {
+        FilesSummary {
+            commands: self.commands.as_ref().map(Commands::summary),
+            ..self.summary
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Several files one after the other: when the next one begins, what it is
+//! called, and what happens to those before it.
+
+mod closer;
+mod names;
+mod next_file;
+mod plan;
+mod schedule;
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+pub use closer::ClosedFile;
+use closer::{Closer, Job};
+pub use names::{NameError, Names};
+pub use plan::{Limits, Naming, Period, RotationPlan};
+pub(super) use schedule::Schedule;
+
+use super::{Event, Output};
+use crate::clock::{MonoNs, RealNs};
+
+/// The files of a capture.
+#[derive(Debug)]
+pub struct Rotation {
+    pub(super) limits: Limits,
+    pub(super) schedule: Option<Schedule>,
+    periods_left: Option<u64>,
+    names: Names,
+    current: Current,
+    /// The latest complete files with their frames, as far as they may go away
+    /// again: the oldest first.
+    complete: VecDeque<(PathBuf, u64)>,
+    keep: Keep,
+    /// Bytes in the files before the current one.
+    earlier_bytes: u64,
+    longest_cut: Duration,
+    closer: Closer,
+}
+
+/// The file that is being written.
+#[derive(Clone, Debug)]
+struct Current {
+    path: PathBuf,
+    start: RealNs,
+    /// Frames in the files before it.
+    frames_before: u64,
+}
+
+/// What becomes of complete files.
+#[derive(Clone, Copy, Debug)]
+enum Keep {
+    /// So many files are kept, the current one too.
+    Latest(usize),
+    /// A name may come again within so many files.
+    ReuseWithin(usize),
+}
+
+/// A file that is open and has its headers, but is not the current one yet.
+#[derive(Debug)]
+pub(super) struct Opened {
+    output: Output,
+    current: Current,
+    replaced: Option<std::fs::File>,
+}
+
+impl Rotation {
+    /// Takes over with the first file, `path`, begun at `start`. `names` has
+    /// given that name.
+    pub fn new(
+        plan: &RotationPlan,
+        names: Names,
+        path: PathBuf,
+        start: RealNs,
+        events: UnboundedSender<Event>,
+    ) -> io::Result<Self> {
+        let count = |ring: u64| usize::try_from(ring).unwrap_or(usize::MAX);
+        Ok(Self {
+            limits: plan.limits,
+            schedule: None,
+            periods_left: plan.periods,
+            names,
+            current: Current {
+                path,
+                start,
+                frames_before: 0,
+            },
+            complete: VecDeque::new(),
+            keep: match plan.naming {
+                Naming::Dumpcap { ring: Some(ring) } => Keep::Latest(count(ring)),
+                Naming::Tcpdump {
+                    ring: Some(ring), ..
+                } => Keep::ReuseWithin(count(ring)),
+                // The name given may be no format, or too coarse a one.
+                _ => Keep::ReuseWithin(1),
+            },
+            earlier_bytes: 0,
+            longest_cut: Duration::ZERO,
+            closer: Closer::start(events)?,
+        })
+    }
+
+    /// The first period begins.
+    pub(super) fn begin(&mut self, start: MonoNs, to_real: impl Fn(MonoNs) -> RealNs) {
+        let period = self.limits.period;
+        self.schedule = period.map(|period| Schedule::new(period, start, to_real));
+    }
+
+    /// Bytes in the files before the current one.
+    pub(super) fn earlier_bytes(&self) -> u64 {
+        self.earlier_bytes
+    }
+
+    /// Longest that the rings have waited for one file to end and the next to
+    /// begin.
+    pub fn longest_cut(&self) -> Duration {
+        self.longest_cut
+    }
+
+    pub(super) fn cut_took(&mut self, time: Duration) {
+        self.longest_cut = self.longest_cut.max(time);
+    }
+
+    /// Whether the current period is the last one. To be asked once at the end of
+    /// each.
+    pub(super) fn was_last_period(&mut self) -> bool {
+        let Some(left) = &mut self.periods_left else {
+            return false;
+        };
+        *left = left.saturating_sub(1);
+        *left == 0
+    }
+
+    /// Opens the next file and writes `headers` into it. What fails leaves no
+    /// half of it behind.
+    pub(super) fn open_next(
+        &mut self,
+        start: RealNs,
+        begins_period: bool,
+        frames_before: u64,
+        headers: &[u8],
+    ) -> Result<Opened, (PathBuf, io::Error)> {
+        let path = self
+            .names
+            .next(start, begins_period)
+            .map_err(|error| (self.names.template().into(), io::Error::other(error)))?;
+        let next = match next_file::create(&path) {
+            Ok(next) => next,
+            Err(error) => return Err((path, error)),
+        };
+        let mut output = match Output::regular(next.file) {
+            Ok(output) => output,
+            Err(error) => return Err((path, error)),
+        };
+        if let Err(error) = output.write(headers) {
+            // Best effort: half a header is no capture.
+            let _ = std::fs::remove_file(&path);
+            return Err((path, error.source));
+        }
+        Ok(Opened {
+            output,
+            current: Current {
+                path,
+                start,
+                frames_before,
+            },
+            replaced: next.replaced,
+        })
+    }
+
+    /// Makes `next` the current file; `output` is that of the one before, to
+    /// which nothing is added any more.
+    pub(super) fn switch(&mut self, output: &mut Output, next: Opened) {
+        let Opened {
+            output: next_output,
+            current: next,
+            replaced,
+        } = next;
+        let old_output = std::mem::replace(output, next_output);
+        let old = std::mem::replace(&mut self.current, next);
+        let next = &self.current;
+        self.earlier_bytes += old_output.length();
+        let closed = ClosedFile {
+            frames: next.frames_before - old.frames_before,
+            bytes: old_output.length(),
+            start: old.start,
+            end: next.start,
+            is_replaced: old.path == next.path,
+            path: old.path,
+        };
+        self.complete
+            .push_back((closed.path.clone(), closed.frames));
+        self.closer.give(Job::Close(old_output, closed));
+        if let Some(file) = replaced {
+            let same = self
+                .complete
+                .iter()
+                .position(|(path, _)| *path == next.path);
+            let own = same.and_then(|index| self.complete.remove(index));
+            self.closer.give(Job::Free {
+                file,
+                path: next.path.clone(),
+                frames: own.map(|(_, frames)| frames),
+            });
+        }
+        self.let_go();
+    }
+
+    /// Removes what is not kept, and forgets what can't go away any more.
+    fn let_go(&mut self) {
+        let (most, removes) = match self.keep {
+            Keep::Latest(most) => (most - 1, true),
+            Keep::ReuseWithin(most) => (most, false),
+        };
+        while self.complete.len() > most {
+            let oldest = self.complete.pop_front();
+            if let Some((path, frames)) = oldest.filter(|_| removes) {
+                self.closer.give(Job::Remove { path, frames });
+            }
+        }
+    }
+
+    /// Closes the last file, in which `frames` of the capture end at `end`. The
+    /// thread that does it ends when everything is closed, freed and removed.
+    pub fn close_last(self, output: Output, frames: u64, end: RealNs) -> JoinHandle<()> {
+        let closed = ClosedFile {
+            frames: frames - self.current.frames_before,
+            bytes: output.length(),
+            start: self.current.start,
+            end,
+            is_replaced: false,
+            path: self.current.path,
+        };
+        self.closer.give(Job::Close(output, closed));
+        self.closer.end()
+    }
+}

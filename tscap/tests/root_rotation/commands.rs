@@ -1,0 +1,172 @@
+//! `-z`.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use nix::sys::signal::Signal;
+
+use crate::support::bench::Bench;
+use crate::support::capture::capture_on;
+use crate::support::files;
+use crate::support::finished::Commands;
+use crate::support::frame::Frame;
+use crate::support::packet_socket::PacketSocket;
+use crate::support::peers;
+use crate::support::root::{root, root_with};
+use crate::together::{check, names};
+
+fn script(folder: &Path, text: &str) -> PathBuf {
+    let path = folder.join("command");
+    std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("write a script");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&path, executable).expect("make it executable");
+    path
+}
+
+#[test]
+fn every_file_is_compressed_also_the_last() {
+    let programs = ["ip", "ethtool", "gzip", "capinfos"];
+    let Some(_turn) = root_with("every_file_is_compressed", &programs) else {
+        return;
+    };
+    let bench = Bench::new("gzip");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let plan = capture_on(&bench.rx, &path).with(["-b", "packets:10", "-z", "gzip"]);
+    let capture = plan.ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..95, 0);
+    let finished = capture.stop();
+    let told = finished.success().files.expect("several files");
+    assert_eq!((told.written, told.removed), (10, 0));
+    let all = Commands {
+        succeeded: 10,
+        failed: 0,
+        unfinished: 0,
+    };
+    assert_eq!(told.commands, Some(all));
+    let names = names(folder.path());
+    assert_eq!(names.len(), 10);
+    for (number, name) in names.iter().enumerate() {
+        assert!(name.ends_with(".pcapng.gz"), "{names:?}");
+        let frames = if number == 9 { 5 } else { 10 };
+        assert_eq!(peers::capinfos_count(&folder.path().join(name)), frames);
+    }
+}
+
+#[test]
+fn a_failing_command_is_told_and_the_capture_goes_on() {
+    let Some(_turn) = root("a_failing_command_is_told") else {
+        return;
+    };
+    let bench = Bench::new("failing");
+    let (folder, programs) = (files::folder(), files::folder());
+    // What it says must not be among the JSON lines.
+    let command = script(programs.path(), "echo said; case $1 in *1) exit 7;; esac");
+    let path = folder.path().join("out");
+    let frame = Frame::new(&bench.tx, &bench.rx, 1000);
+    let plan = capture_on(&bench.rx, &path).with(["-C", "10k", "-W", "2", "-z"]);
+    let capture = plan.with([&command]).ready();
+    let socket = PacketSocket::open(&bench.tx);
+    for number in 0..4u64 {
+        let from = number * 10;
+        socket.send(&frame, from..from + 10, 0);
+        capture.wait_line("said");
+    }
+    let finished = capture.stop();
+    let summary = finished.success();
+    assert_eq!(summary.written, 40);
+    check(&finished);
+    let failed = finished.events("command_failed");
+    let commands = summary.files.and_then(|files| files.commands);
+    let commands = commands.expect("commands are counted");
+    assert!(
+        commands.failed > 0 && commands.succeeded > 0,
+        "{commands:?}"
+    );
+    assert_eq!(
+        (failed.len() as u64, commands.unfinished),
+        (commands.failed, 0)
+    );
+    assert_eq!(failed[0]["failure"], "exit status: 7");
+    assert!(
+        failed[0]["file"]
+            .as_str()
+            .is_some_and(|file| file.ends_with("out1"))
+    );
+    assert!(
+        finished.stderr.contains("-z failed on "),
+        "{}",
+        finished.stderr
+    );
+    assert!(finished.stderr.contains("said") && !finished.stdout.contains("said"));
+}
+
+#[test]
+fn a_command_that_is_not_there_is_refused() {
+    let Some(_turn) = root("a_command_that_is_not_there") else {
+        return;
+    };
+    let bench = Bench::new("missing");
+    let folder = files::folder();
+    let path = folder.path().join("out");
+    let plan = capture_on(&bench.rx, &path).with(["-C", "1", "-z", "no-such-program"]);
+    plan.run()
+        .failure(1, &["no-such-program", "no such program"]);
+    assert_eq!(names(folder.path()), Vec::<String>::new());
+    // One that goes away in between fails as any other.
+    let programs = files::folder();
+    let command = script(programs.path(), "true");
+    let plan = capture_on(&bench.rx, &path).with(["-b", "packets:1", "-z"]);
+    let capture = plan.with([&command]).ready();
+    drop(programs);
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    PacketSocket::open(&bench.tx).send(&frame, 0..3, 0);
+    let finished = capture.stop();
+    let told = finished.success().files.expect("several files");
+    assert_eq!(told.commands.map(|commands| commands.failed), Some(3));
+}
+
+/// The first Ctrl-C ends the capture and spares the commands, a second one ends
+/// the wait for them.
+#[test]
+fn a_command_outlives_the_capture_only_after_a_second_signal() {
+    let Some(_turn) = root("a_command_outlives_the_capture") else {
+        return;
+    };
+    let bench = Bench::new("outlives");
+    let (folder, programs) = (files::folder(), files::folder());
+    let go_on = programs.path().join("go-on");
+    let text = format!(
+        "echo begun; until [ -e {} ]; do sleep 0.01; done",
+        go_on.display()
+    );
+    let command = script(programs.path(), &text);
+    let path = folder.path().join("out");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    for is_second in [false, true] {
+        let _ = std::fs::remove_file(&go_on);
+        let plan = capture_on(&bench.rx, &path).with(["-b", "packets:5", "-z"]);
+        let capture = plan.with([&command]).ready();
+        PacketSocket::open(&bench.tx).send(&frame, 0..8, 0);
+        capture.wait_line("begun");
+        capture.signal(Signal::SIGINT);
+        capture.wait_event_with("file", |file| file["frames"] == 3);
+        let finished = if is_second {
+            capture.stop()
+        } else {
+            std::fs::write(&go_on, "").expect("let it go on");
+            capture.wait()
+        };
+        std::fs::write(&go_on, "").expect("let it go on");
+        let (summary, _) = check(&finished);
+        let commands = summary.files.and_then(|files| files.commands);
+        let commands = commands.expect("commands are counted");
+        if is_second {
+            assert_eq!((finished.code, commands.unfinished), (Some(130), 2));
+            assert!(finished.stderr.contains("2 commands have not ended"));
+        } else {
+            assert_eq!((finished.code, commands.succeeded), (Some(0), 2));
+        }
+    }
+}

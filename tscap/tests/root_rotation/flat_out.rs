@@ -1,0 +1,99 @@
+//! At the fastest rate: no frame is lost or doubled where one file ends.
+
+use crate::support::bench::Bench;
+use crate::support::capture::{capture_on, generate_on};
+use crate::support::files;
+use crate::support::peers;
+use crate::support::recording::Recording;
+use crate::support::root::root_with;
+use crate::together::check;
+
+const FRAMES: u64 = 400_000;
+/// Where `tscap gen` puts the sequence number in a frame without a tag.
+const SEQUENCE: usize = 14 + 20 + 8 + 6;
+
+#[test]
+fn no_frame_is_lost_or_doubled_flat_out() {
+    let Some(_turn) = root_with("no_frame_is_lost_flat_out", &["ip", "ethtool", "capinfos"]) else {
+        return;
+    };
+    let bench = Bench::new("flat-out");
+    // About 37 MB in blocks of 92 bytes.
+    for (options, least_files) in [
+        (&["-C", "1"][..], 30),
+        (&["-G", "1"], 1),
+        (&["-C", "1", "-G", "1"], 30),
+        (&["-b", "filesize:2000"], 15),
+        (&["-b", "packets:5000"], 80),
+        (&["-b", "duration:0.02"], 4),
+    ] {
+        let folder = files::folder();
+        let path = folder.path().join("out-%s");
+        let capture = capture_on(&bench.rx, &path).with(options).ready();
+        let count = FRAMES.to_string();
+        let gen_options = ["--flat-out", "--size", "64", "--count", &count];
+        let sent = generate_on(&bench.tx).with(gen_options).run();
+        assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+        let finished = capture.stop();
+        let summary = finished.success();
+        assert_eq!(
+            summary.written, FRAMES,
+            "{options:?}: {:?}",
+            summary.outcomes
+        );
+        let (summary, recordings) = check(&finished);
+        let told = summary.files.expect("several files");
+        assert!(told.written >= least_files, "{options:?}: {told:?}");
+        check_sequence(&recordings, options);
+        for file in finished.files().iter().step_by(10) {
+            assert_eq!(peers::capinfos_count(&file.path), file.frames);
+        }
+        eprintln!(
+            "{options:?}: {} files, longest cut {} µs",
+            told.written,
+            told.longest_cut_ns / 1000
+        );
+    }
+}
+
+fn check_sequence(recordings: &[Recording], options: &[&str]) {
+    let packets = recordings.iter().flat_map(|recording| &recording.packets);
+    let mut next = 0;
+    for packet in packets {
+        let number = packet.data[SEQUENCE..].first_chunk().expect("a number");
+        assert_eq!(u32::from_be_bytes(*number), next, "{options:?}");
+        next += 1;
+    }
+    assert_eq!(u64::from(next), FRAMES);
+}
+
+/// A ring whose files take hundreds of times longer to free than to name.
+#[test]
+fn a_ring_of_large_files_holds_nothing_up() {
+    let Some(_turn) = root_with("a_ring_of_large_files", &["ip", "ethtool"]) else {
+        return;
+    };
+    let bench = Bench::new("large");
+    for options in [
+        &["-C", "32M", "-W", "2"][..],
+        &["-b", "filesize:32000", "-b", "files:2"],
+    ] {
+        let folder = files::folder();
+        let path = folder.path().join("out");
+        let capture = capture_on(&bench.rx, &path).with(options).ready();
+        let gen_options = ["--flat-out", "--size", "1400", "--count", "150000"];
+        let sent = generate_on(&bench.tx).with(gen_options).run();
+        assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+        let finished = capture.stop();
+        let (summary, _) = check(&finished);
+        let told = summary.files.expect("several files");
+        assert!(told.removed >= 3, "{told:?}");
+        assert_eq!(crate::together::names(folder.path()).len(), 2);
+        eprintln!(
+            "{options:?}: {} of {} lost, longest cut {} µs",
+            summary.seen - summary.written,
+            summary.seen,
+            told.longest_cut_ns / 1000
+        );
+    }
+}

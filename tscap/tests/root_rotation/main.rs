@@ -1,0 +1,13 @@
+//! `tscap capture` into several files: `-C`, `-G`, `-W`, `-b`, `-z`. Needs root.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod commands;
+mod faults;
+mod flat_out;
+mod killed;
+mod limits;
+mod readme;
+mod refusals;
+mod together;

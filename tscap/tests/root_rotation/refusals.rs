@@ -1,0 +1,39 @@
+//! What can't be written to in several files.
+
+use std::path::Path;
+
+use nix::sys::stat::Mode;
+
+use crate::support::bench::Bench;
+use crate::support::capture::capture_on;
+use crate::support::files;
+use crate::support::root::root;
+
+#[test]
+fn pipes_and_devices() {
+    let Some(_turn) = root("pipes_and_devices") else {
+        return;
+    };
+    let bench = Bench::new("pipes");
+    let folder = files::folder();
+    let pipe = folder.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).expect("make a named pipe");
+    for path in [&pipe, Path::new("/dev/null"), Path::new("/dev/stderr")] {
+        let finished = capture_on(&bench.rx, path).with(["-C", "1"]).run();
+        let name = path.to_str().expect("a UTF-8 path");
+        finished.failure(1, &[name, "no regular file", "-C, -G and -b"]);
+        assert_eq!(bench.rx.xdp_program(), None);
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_there() {
+    let Some(_turn) = root("a_folder_that_is_not_there") else {
+        return;
+    };
+    let bench = Bench::new("nowhere");
+    let folder = files::folder();
+    let path = folder.path().join("%Y/out");
+    let finished = capture_on(&bench.rx, &path).with(["-G", "1"]).run();
+    finished.failure(1, &["/20", "no such file"]);
+}

@@ -1,0 +1,79 @@
+//! Several files as one capture.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::finished::{Finished, Summary};
+use crate::support::frame::Frame;
+use crate::support::recording::Recording;
+
+/// Every file is whole by itself and says what is in it; all of them together
+/// are the capture. Files that are gone are left out. Gives the summary.
+#[track_caller]
+pub fn check(finished: &Finished) -> (Summary, Vec<Recording>) {
+    let summary = finished.accounted();
+    let files = finished.files();
+    let told = summary.files.as_ref().expect("several files");
+    assert_eq!(told.written, files.len() as u64);
+    let frames: u64 = files.iter().map(|file| file.frames).sum();
+    let bytes: u64 = files.iter().map(|file| file.bytes).sum();
+    assert_eq!((frames, bytes), (summary.written, summary.bytes_written));
+    for pair in files.windows(2) {
+        assert_eq!(pair[0].end_ns, pair[1].start_ns);
+    }
+    let latest = |path: &Path| files.iter().rposition(|file| file.path == path);
+    let there = files
+        .iter()
+        .enumerate()
+        .filter(|(number, file)| latest(&file.path) == Some(*number) && file.path.exists());
+    let mut recordings = Vec::new();
+    let mut received = 0;
+    for (number, file) in there {
+        let recording = Recording::read(&file.path);
+        assert_eq!(recording.packets.len() as u64, file.frames);
+        for interface in 0..recording.interfaces.len() {
+            let last = recording.last_statistics(interface);
+            let packets = recording.packets_of(interface).count() as u64;
+            assert_eq!(last.delivered, Some(packets));
+            assert_eq!(last.start, Some(file.start_ns));
+            assert_eq!(last.after, recording.packets.len(), "at the end");
+            let clock = &last.custom["clock"];
+            for part in ["segments", "samples"] {
+                assert!(clock[part].as_array().is_some_and(|part| !part.is_empty()));
+            }
+            assert_eq!(
+                last.custom.get("totals").is_some(),
+                number + 1 == files.len()
+            );
+            received += last.received.expect("frames received");
+        }
+        recordings.push(recording);
+    }
+    if told.removed == 0 {
+        let strangers = summary.outcomes["unknown_interface"];
+        assert_eq!(received + strangers, summary.seen);
+    }
+    (summary, recordings)
+}
+
+/// The numbered frames of all recordings, which must be `expected` ones in a row.
+#[track_caller]
+pub fn check_frames(recordings: &[Recording], frame: &Frame, expected: std::ops::Range<u64>) {
+    let packets = recordings.iter().flat_map(|recording| &recording.packets);
+    let mut next = expected.start;
+    for packet in packets {
+        frame.check(&packet.data, next);
+        next += 1;
+    }
+    assert_eq!(next, expected.end);
+}
+
+/// Names of what is in a folder, in order.
+pub fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("read a folder");
+    let name = |path: PathBuf| path.file_name()?.to_str().map(str::to_owned);
+    let mut names: Vec<_> = entries
+        .map(|entry| name(entry.expect("an entry").path()).expect("a UTF-8 name"))
+        .collect();
+    names.sort();
+    names
+}
