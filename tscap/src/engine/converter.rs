@@ -128,12 +128,11 @@ impl<R: Reference> Converter<R> {
         let mut idle = Idle::new(self.rings.ring_bytes());
         loop {
             let stopping = self.shared.stop_requested();
-            let found = if stopping {
-                self.drain_all()
-            } else {
-                self.drain()
+            let found = match stopping {
+                true => self.drain_with(Rings::drain_all),
+                false => self.drain_with(Rings::drain),
             };
-            if stopping && !found {
+            if stopping && found == 0 {
                 return self.into_finished();
             }
             if !stopping {
@@ -145,25 +144,26 @@ impl<R: Reference> Converter<R> {
     /// Takes out of the rings what can be in order now; with several of them the
     /// youngest blocks stay for the next drain. Says whether there was anything.
     pub fn drain(&mut self) -> bool {
-        self.drain_with(Rings::drain)
+        self.drain_with(Rings::drain) > 0
     }
 
     /// Takes out everything: the producers have ended, so nothing is on its way
     /// any more. Says whether there was anything.
     pub fn drain_all(&mut self) -> bool {
-        self.drain_with(Rings::drain_all)
+        self.drain_with(Rings::drain_all) > 0
     }
 
+    /// Gives how full the fullest ring was, bytes.
     fn drain_with(
         &mut self,
         drain: impl Fn(&mut Rings, &Conversion, &mut Pieces) -> Option<Cut>,
-    ) -> bool {
+    ) -> u64 {
         // A clock reading on either side of the look at the rings. By the first
         // one blocks are held back: what was stamped a window earlier is there.
         // The second one is later than every stamp taken out now.
         self.take_recalibration();
         let before = self.reference.read();
-        let fill = self.rings.look();
+        let peak = self.rings.look();
         let after = self.read_clock();
         self.rings.hold_back(&self.tracker, &before, after);
         let now = self.tracker.stamp_before(&before, 0);
@@ -177,11 +177,9 @@ impl<R: Reference> Converter<R> {
             self.end_file_in_time(&before, after);
         }
         self.cut_if_over(&before);
-        self.shared
-            .peak_fill
-            .fetch_max(fill.peak, Ordering::Relaxed);
+        self.shared.peak_fill.fetch_max(peak, Ordering::Relaxed);
         self.publish();
-        fill.is_any
+        peak
     }
 
     /// Stamps from here on go by offsets that the control task has found to have

@@ -21,15 +21,6 @@ pub(super) struct Rings {
     merge: Merge,
 }
 
-/// How full the rings were found.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fill {
-    /// The fullest, bytes.
-    pub peak: u64,
-    /// Whether there was anything in any.
-    pub is_any: bool,
-}
-
 impl Rings {
     pub(super) fn new(consumers: Vec<Consumer>) -> Self {
         let count = consumers.len();
@@ -53,17 +44,14 @@ impl Rings {
         }
     }
 
-    /// Looks where the producers are.
-    pub(super) fn look(&mut self) -> Fill {
+    /// Looks where the producers are. Gives how full the fullest ring is, bytes.
+    pub(super) fn look(&mut self) -> u64 {
         let mut peak = 0;
         for (head, consumer) in self.heads.iter_mut().zip(&self.consumers) {
             *head = consumer.head();
             peak = peak.max(*head - consumer.next());
         }
-        Fill {
-            peak,
-            is_any: peak > 0,
-        }
+        peak
     }
 
     /// Sets the limits of this drain by the clock readings before and after
