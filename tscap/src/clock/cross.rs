@@ -3,7 +3,7 @@
 
 use nix::time::{ClockId, clock_gettime};
 
-use super::{MonoNs, RealNs, StampSource, TaiNs, TscCycles};
+use super::{Bracket, MonoNs, RealNs, StampSource, TaiNs, TscCycles};
 use crate::sys::tsc;
 
 /// Readings of several clocks, taken in the order mono, TSC, real, tai, real, TSC,
@@ -43,6 +43,16 @@ impl CrossTimestamp {
         let high = difference(self.tai.0, self.real[0].0);
         let seconds = high.div_euclid(SECOND);
         (low <= high && seconds * SECOND >= low).then_some(seconds)
+    }
+}
+
+impl CrossTimestamp {
+    /// CLOCK_REALTIME between two readings of the TSC, if that was read.
+    pub fn bracket(&self) -> Option<Bracket> {
+        self.tsc.map(|tsc| Bracket {
+            tsc,
+            real: self.real,
+        })
     }
 }
 

@@ -4,19 +4,27 @@
 //! CLOCK_REALTIME: rate exactly 1, the offset constant until somebody sets the
 //! clock. [`Tracker`] finds that offset by intersecting [`CrossTimestamp`]s and
 //! starts a new [`Segment`] when one contradicts what came before.
+//!
+//! A raw counter needs a clock of its own: [`FeedForward`], of which [`CounterClock`]
+//! makes lines that stamps are converted by.
 
 mod counter;
 mod cross;
+mod model;
+mod ns_per_cycle;
 mod rate;
+mod reading;
+pub mod scripted;
 mod segment;
 mod tracker;
 mod types;
 
-pub use counter::{
-    CounterClock, CounterConversion, CounterReport, NsPerCycle, OffsetBracket, Piece,
-};
+pub use counter::{CounterClock, CounterConversion, CounterReport, OffsetBracket, Piece};
 pub use cross::{CrossTimestamp, HostClocks, Reference};
+pub use model::{Counts, Estimate, FeedForward, Scale, Verdict};
+pub use ns_per_cycle::NsPerCycle;
 pub use rate::measure_tsc_rate;
+pub use reading::Bracket;
 pub use segment::{Bounds, Sample, Segment};
 pub use tracker::{Conversion, Observation, OffsetConversion, Tracker};
 pub use types::{MonoNs, OffsetNs, RawStamp, RealNs, StampSource, TaiNs, TscCycles};

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::{CounterClock, HostClocks, NsPerCycle, Reference, StampSource};
+use super::{Bracket, CounterClock, HostClocks, NsPerCycle, Reference, StampSource};
 
 /// Between the two cross-timestamps: with brackets of 50 ns each the rate is then
 /// good to 1 ppm.
@@ -19,19 +19,14 @@ pub fn measure_tsc_rate() -> Option<NsPerCycle> {
     (0..ATTEMPTS).find_map(|_| {
         let first = narrowest()?;
         thread::sleep(BASELINE);
-        Some(CounterClock::new(first, narrowest()?)?.rate())
+        Some(CounterClock::new(&first, &narrowest()?)?.rate())
     })
 }
 
-type Bracket = ([super::TscCycles; 2], [super::RealNs; 2]);
-
 fn narrowest() -> Option<Bracket> {
     let mut clocks = HostClocks::new(StampSource::Tsc);
-    let readings = (0..READINGS).filter_map(|_| {
-        let cross = clocks.read();
-        Some((cross.tsc?, cross.real))
-    });
-    readings.min_by_key(|(tsc, _)| tsc[1].0.wrapping_sub(tsc[0].0))
+    let readings = (0..READINGS).filter_map(|_| clocks.read().bracket());
+    readings.min_by_key(|bracket| bracket.tsc[1].0.wrapping_sub(bracket.tsc[0].0))
 }
 
 #[cfg(test)]

@@ -84,6 +84,10 @@ pub struct Segment {
     pub tai_offset_s: i64,
     /// How far CLOCK_REALTIME was set at the start, ns (0 in the first).
     pub step_ns: i64,
+    /// Where the segment begins because a raw counter jumped: how far the clock went
+    /// ahead of it, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter_jump_ns: Option<i64>,
     /// Cross-timestamps that agree on this segment.
     pub samples: u64,
 }

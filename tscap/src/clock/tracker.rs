@@ -1,5 +1,6 @@
 //! Follows the offset between the stamps' clock and CLOCK_REALTIME.
 
+use super::counter::Seen;
 use super::{
     Bounds, CounterClock, CounterConversion, CrossTimestamp, MonoNs, OffsetNs, RawStamp, RealNs,
     Reference, Sample, Segment, StampSource, TscCycles,
@@ -17,6 +18,12 @@ pub enum Observation {
         /// By how much, ns.
         step_ns: i64,
     },
+    /// The counter has jumped since the one before, as when a virtual machine moves
+    /// to another host: a new segment begins.
+    CounterJumped {
+        /// By how much the clock went ahead of the counter, ns.
+        jump_ns: i64,
+    },
 }
 
 /// The offset, segment by segment. Each conversion is off from the host's clock
@@ -29,6 +36,10 @@ pub struct Tracker {
     best: Option<Sample>,
     sample_until: MonoNs,
     samples: Vec<Sample>,
+    /// The sample before this one.
+    previous: Option<Sample>,
+    /// Samples of this second that are kept because the clock bent.
+    bent: usize,
     /// For TSC stamps: the counter's clock, once there are two cross-timestamps
     /// far enough apart.
     counter: Option<CounterClock>,
@@ -74,6 +85,9 @@ pub struct OffsetConversion {
 
 const NS_PER_S: i64 = 1_000_000_000;
 const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
+/// Bends of which the samples are kept, at most: in 10 s, after which they go into
+/// the file, they fill a third of an option.
+const BENT_EVERY_SECOND: usize = 8;
 
 impl Tracker {
     /// Begins with one good cross-timestamp; `None` if it is torn.
@@ -89,11 +103,14 @@ impl Tracker {
                 mono_to_real: Bounds { low, high },
                 tai_offset_s: sample.tai_offset_s,
                 step_ns: 0,
+                counter_jump_ns: None,
                 samples: 1,
             }],
             best: Some(sample),
             sample_until: MonoNs(sample.mono.0 + SAMPLE_EVERY_NS),
             samples: Vec::new(),
+            previous: Some(sample),
+            bent: 0,
             counter: None,
             first: *first,
             latest_tsc: first.tsc.map_or(TscCycles(0), |[_, after]| after),
@@ -108,8 +125,8 @@ impl Tracker {
     pub fn read(&self, reference: &mut impl Reference) -> CrossTimestamp {
         let mut cross = reference.read();
         for _ in 0..3 {
-            let is_wide = |(counter, tsc): (&CounterClock, _)| counter.is_wide(tsc, cross.real);
-            if !self.counter.as_ref().zip(cross.tsc).is_some_and(is_wide) {
+            let counter = self.counter.as_ref().zip(cross.bracket());
+            if !counter.is_some_and(|(counter, bracket)| counter.is_wide(&bracket)) {
                 break;
             }
             cross = reference.read();
@@ -124,56 +141,87 @@ impl Tracker {
         };
         self.keep_sample(sample);
         let seen = Bounds { low, high };
-        let segment = self.segments.last_mut().expect("there is always one");
-        if segment.tai_offset_s == sample.tai_offset_s
-            && let Some(both) = segment.mono_to_real.intersect(seen)
-        {
+        let segment = *self.current();
+        let both = segment.mono_to_real.intersect(seen);
+        let Some(both) = both.filter(|_| segment.tai_offset_s == sample.tai_offset_s) else {
+            let step_ns = seen.middle().0 - segment.mono_to_real.middle().0;
+            self.begin_segment(cross, &sample, seen, step_ns, None);
+            self.observe_counter(cross, sample, true);
+            return Observation::Stepped { step_ns };
+        };
+        let observation = self.observe_counter(cross, sample, false);
+        if let Observation::CounterJumped { jump_ns } = observation {
+            self.begin_segment(cross, &sample, both, 0, Some(jump_ns));
+        } else {
+            let segment = self.segments.last_mut().expect("there is always one");
             segment.mono_to_real = both;
             segment.until = cross.mono[1];
             segment.samples += 1;
-            self.observe_counter(cross, false);
-            return Observation::Agrees;
         }
-        let step_ns = seen.middle().0 - segment.mono_to_real.middle().0;
-        let after = Some(segment.until);
-        self.segments.push(Segment {
-            after,
-            from: cross.mono[0],
-            until: cross.mono[1],
-            mono_to_real: seen,
-            tai_offset_s: sample.tai_offset_s,
-            step_ns,
-            samples: 1,
-        });
-        self.observe_counter(cross, true);
-        Observation::Stepped { step_ns }
+        observation
     }
 
-    fn observe_counter(&mut self, cross: &CrossTimestamp, stepped: bool) {
-        let Some(tsc) = cross.tsc else {
-            return;
+    fn begin_segment(
+        &mut self,
+        cross: &CrossTimestamp,
+        sample: &Sample,
+        mono_to_real: Bounds,
+        step_ns: i64,
+        counter_jump_ns: Option<i64>,
+    ) {
+        self.segments.push(Segment {
+            after: Some(self.current().until),
+            from: cross.mono[0],
+            until: cross.mono[1],
+            mono_to_real,
+            tai_offset_s: sample.tai_offset_s,
+            step_ns,
+            counter_jump_ns,
+            samples: 1,
+        });
+    }
+
+    fn observe_counter(
+        &mut self,
+        cross: &CrossTimestamp,
+        sample: Sample,
+        stepped: bool,
+    ) -> Observation {
+        let mut observation = Observation::Agrees;
+        let Some(bracket) = cross.bracket() else {
+            return observation;
         };
-        match (&mut self.counter, self.first.tsc) {
+        let previous = self.previous.replace(sample);
+        match (&mut self.counter, self.first.bracket()) {
             (Some(counter), _) => {
-                if stepped {
-                    self.tsc_step = Some((self.latest_tsc, tsc[0]));
-                    self.step_is_due = true;
-                }
+                let bends = counter.model().counts().bends;
+                self.step_is_due |= stepped;
                 // A reading that is of no use leaves the step to the next one.
-                if counter.observe(tsc, cross.real, self.step_is_due) {
-                    self.step_is_due = false;
+                match counter.observe(&bracket, self.step_is_due) {
+                    Seen::Used => self.step_is_due = false,
+                    Seen::PassedOver => {}
+                    Seen::Jumped { by_ns } => {
+                        observation = Observation::CounterJumped { jump_ns: by_ns };
+                    }
+                }
+                if counter.model().counts().bends > bends {
+                    self.keep_bend(previous, sample);
+                }
+                if stepped || observation != Observation::Agrees {
+                    self.tsc_step = Some((self.latest_tsc, bracket.tsc[0]));
                 }
             }
             (None, Some(_)) if stepped => self.first = *cross,
             (None, Some(first)) => {
-                self.counter = CounterClock::new((first, self.first.real), (tsc, cross.real));
-                if self.counter.is_none() && width(tsc) < width(first) / 2 {
+                self.counter = CounterClock::new(&first, &bracket);
+                if self.counter.is_none() && width(bracket.tsc) < width(first.tsc) / 2 {
                     self.first = *cross;
                 }
             }
             (None, None) => self.first = *cross,
         }
-        self.latest_tsc = tsc[1];
+        self.latest_tsc = bracket.tsc[1];
+        observation
     }
 
     /// Whether stamps can be converted: a counter needs two cross-timestamps at
@@ -204,13 +252,25 @@ impl Tracker {
         if sample.mono >= self.sample_until {
             self.samples.extend(self.best.take());
             self.sample_until = MonoNs(sample.mono.0 + SAMPLE_EVERY_NS);
+            self.bent = 0;
         }
         if self.best.is_none_or(|best| sample.width_ns < best.width_ns) {
             self.best = Some(sample);
         }
     }
 
-    /// The samples kept since the last call, at most one a second.
+    /// Keeps the samples on either side of a bend for the file too: there the clock
+    /// is no straight line from one second to the next.
+    fn keep_bend(&mut self, before: Option<Sample>, sample: Sample) {
+        if self.bent < BENT_EVERY_SECOND {
+            self.bent += 1;
+            self.samples.extend(before);
+            self.samples.push(sample);
+        }
+    }
+
+    /// The samples kept since the last call: the narrowest of each second, and those
+    /// on either side of a bend.
     pub fn take_samples(&mut self) -> Vec<Sample> {
         let mut samples = std::mem::take(&mut self.samples);
         samples.extend(self.best.take());
@@ -220,6 +280,13 @@ impl Tracker {
     /// Every segment so far, the current one last.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    /// How often the clock was set.
+    pub fn steps(&self) -> u64 {
+        let begun = self.segments.iter().skip(1);
+        let steps = begun.filter(|segment| segment.counter_jump_ns.is_none());
+        steps.count() as u64
     }
 
     /// The current segment.

@@ -64,6 +64,11 @@ pub enum Event {
         /// By how much, ns.
         step_ns: i64,
     },
+    /// The raw counter jumped.
+    CounterJumped {
+        /// By how much the clock went ahead of it, ns.
+        jump_ns: i64,
+    },
 }
 
 /// Finds the interface's index in the file for the kernel's `ifindex`, also
@@ -203,9 +208,15 @@ impl<R: Reference> Converter<R> {
     /// Reads the clock and does what is due by it. Gives the time.
     fn read_clock(&mut self) -> MonoNs {
         let cross = self.tracker.read(&mut self.reference);
-        if let Observation::Stepped { step_ns } = self.tracker.observe(&cross) {
-            self.pieces.tell(Event::Stepped { step_ns });
-            self.clock_was_set(cross.mono[1]);
+        match self.tracker.observe(&cross) {
+            Observation::Stepped { step_ns } => {
+                self.pieces.tell(Event::Stepped { step_ns });
+                self.clock_was_set(cross.mono[1]);
+            }
+            Observation::CounterJumped { jump_ns } => {
+                self.pieces.tell(Event::CounterJumped { jump_ns });
+            }
+            Observation::Agrees | Observation::Torn => {}
         }
         let now = cross.mono[1];
         if now >= self.next_statistics {

@@ -127,6 +127,7 @@ mod tests {
             },
             tai_offset_s: offset_s,
             step_ns: 0,
+            counter_jump_ns: None,
             samples: 1,
         }
     }

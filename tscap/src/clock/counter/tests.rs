@@ -29,22 +29,22 @@ impl Host {
         u64::try_from(real).unwrap()
     }
 
-    fn cross(&self, t: u64, gaps: [u64; 3]) -> ([TscCycles; 2], [RealNs; 2]) {
+    fn cross(&self, t: u64, gaps: [u64; 3]) -> Bracket {
         let times = [
             t,
             t + gaps[0],
             t + gaps[0] + gaps[1],
             t + gaps.iter().sum::<u64>(),
         ];
-        (
-            [self.cycles(times[0]), self.cycles(times[3])],
-            [RealNs(self.real(times[1])), RealNs(self.real(times[2]))],
-        )
+        Bracket {
+            tsc: [self.cycles(times[0]), self.cycles(times[3])],
+            real: [RealNs(self.real(times[1])), RealNs(self.real(times[2]))],
+        }
     }
 
     fn clock(&self) -> CounterClock {
         let gaps = [20, 40, 20];
-        CounterClock::new(self.cross(0, gaps), self.cross(100_000_000, gaps)).unwrap()
+        CounterClock::new(&self.cross(0, gaps), &self.cross(100_000_000, gaps)).unwrap()
     }
 }
 
@@ -70,8 +70,8 @@ proptest! {
         for (gap, gaps, part) in reads {
             let stamp = t + (gap as f64 * part) as u64;
             t += gap;
-            let (tsc, real) = host.cross(t, gaps);
-            clock.observe(tsc, real, false);
+            let bracket = host.cross(t, gaps);
+            clock.observe(&bracket, false);
             let at = clock.conversion().to_real(host.cycles(stamp));
             let error = at.0.abs_diff(host.real(stamp));
             prop_assert!(error <= clock.bound_ns() + 1, "{error} > {}", clock.bound_ns());
@@ -90,8 +90,8 @@ proptest! {
         let mut clock = host.clock();
         let (mut t, mut latest) = (100_001_000, RealNs(0));
         for (gap, gaps) in reads {
-            let (tsc, real) = host.cross(t + gap, gaps);
-            clock.observe(tsc, real, false);
+            let bracket = host.cross(t + gap, gaps);
+            clock.observe(&bracket, false);
             let conversion = clock.conversion();
             for part in 0..10 {
                 let at = conversion.to_real(host.cycles(t + gap * part / 10));
@@ -112,8 +112,8 @@ fn a_slew_is_followed_within_the_bound_and_the_bend() {
     let mut clock = host.clock();
     let step = 200_000;
     for t in (100_200_000u64..1_500_000_000).step_by(step) {
-        let (tsc, real) = host.cross(t, [20, 40, 20]);
-        assert!(clock.observe(tsc, real, false));
+        let bracket = host.cross(t, [20, 40, 20]);
+        assert_eq!(clock.observe(&bracket, false), Seen::Used);
         let middle = t - step as u64 / 2;
         let at = clock.conversion().to_real(host.cycles(middle));
         let error = at.0.abs_diff(host.real(middle));
@@ -131,8 +131,8 @@ fn the_rate_becomes_exact_and_stays_so() {
     let mut clock = host.clock();
     assert!(clock.rate_bound_ppb() < 1_000);
     for second in 1..3_000u64 {
-        let (tsc, real) = host.cross(second * 1_000_000_000, [20, 40, 20]);
-        clock.observe(tsc, real, false);
+        let bracket = host.cross(second * 1_000_000_000, [20, 40, 20]);
+        clock.observe(&bracket, false);
     }
     assert_eq!(clock.rate_bound_ppb(), 1);
     // A thousand seconds of cycles: 12 ppm more than a thousand seconds.
@@ -148,21 +148,59 @@ fn wide_readings_are_passed_over() {
     };
     let mut clock = host.clock();
     let bound = clock.bound_ns();
-    let (tsc, real) = host.cross(110_000_000, [9_000, 40, 20]);
-    assert!(!clock.observe(tsc, real, false));
+    let bracket = host.cross(110_000_000, [9_000, 40, 20]);
+    assert_eq!(clock.observe(&bracket, false), Seen::PassedOver);
     // 10 ms by p̂ alone.
     assert!(clock.bound_ns() <= bound + 10);
     // But not for ever.
-    let (tsc, real) = host.cross(400_000_000, [9_000, 40, 20]);
-    assert!(clock.observe(tsc, real, false));
+    let bracket = host.cross(400_000_000, [9_000, 40, 20]);
+    assert_eq!(clock.observe(&bracket, false), Seen::Used);
+}
+
+/// A virtual machine that moves to another host, or a counter that starts again.
+#[test]
+fn a_counter_that_jumps_is_noticed_and_followed() {
+    let host = Host {
+        hertz: 2_596_130_000,
+        slews: vec![],
+    };
+    for jump in [5_000_000_000i64, -5_000_000_000] {
+        let mut clock = host.clock();
+        let moved = |t: u64| {
+            let mut bracket = host.cross(t, [20, 40, 20]);
+            for tsc in &mut bracket.tsc {
+                tsc.0 = tsc.0.wrapping_add_signed(jump);
+            }
+            bracket
+        };
+        let seen = clock.observe(&moved(110_000_000), false);
+        let Seen::Jumped { by_ns } = seen else {
+            panic!("{seen:?}");
+        };
+        let expected = -jump * 1_000_000_000 / 2_596_130_000;
+        assert!(by_ns.abs_diff(expected) < 2_000, "{by_ns} {expected}");
+        for t in (111_000_000u64..2_000_000_000).step_by(1_000_000) {
+            assert_eq!(clock.observe(&moved(t), false), Seen::Used);
+        }
+        let at = TscCycles(host.cycles(1_998_500_000).0.wrapping_add_signed(jump));
+        let error = clock.conversion().to_real(at).0;
+        let error = error.abs_diff(host.real(1_998_500_000));
+        assert!(error <= clock.bound_ns(), "{error}");
+    }
 }
 
 #[test]
-fn no_drift_in_a_year_at_five_gigahertz() {
-    let rate = NsPerCycle::of(1, 5).unwrap();
-    let year = 365 * 86_400;
-    let off = rate
-        .duration_ns(year * 5_000_000_000)
-        .abs_diff(year * 1_000_000_000);
-    assert!(off <= 1, "{off} ns");
+fn a_counter_that_stands_is_of_no_use() {
+    let host = Host {
+        hertz: 2_596_130_000,
+        slews: vec![],
+    };
+    let mut clock = host.clock();
+    let stopped = host.cycles(110_000_000);
+    for t in 110..200u64 {
+        let mut bracket = host.cross(t * 1_000_000, [20, 40, 20]);
+        bracket.tsc = [stopped; 2];
+        let seen = clock.observe(&bracket, false);
+        assert_ne!(seen, Seen::Used, "{t}");
+    }
 }

@@ -134,6 +134,16 @@ pub(super) fn command_ended(console: &mut Console, ended: &Ended) {
     }
 }
 
+pub(super) fn counter_jumped(console: &mut Console, jump_ns: i64) {
+    console.warning(&format!(
+        "the TSC jumped: the system clock is {} ns ahead of it, as after a move to another \
+         machine; a new clock segment begins",
+        signed(jump_ns)
+    ));
+    let body = serde_json::json!({ "counter_jump_ns": jump_ns });
+    console.event("counter_jump", VERSION, body);
+}
+
 pub(super) fn progress(console: &mut Console, progress: &Progress) {
     console.progress(VERSION, progress, || live_line(progress));
 }

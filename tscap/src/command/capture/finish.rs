@@ -187,7 +187,7 @@ fn summarise(
             synchronised: observed.utc_bound_ns.is_some(),
             utc_bound_ns: observed.utc_bound_ns,
             segments: tracker.segments().to_vec(),
-            steps: tracker.segments().len() as u64 - 1,
+            steps: tracker.steps(),
             order: finished.order(),
             ambiguous: finished.batch.ambiguous,
         },

@@ -294,6 +294,10 @@ pub(super) fn heed(
             console::stepped(console, step_ns);
             None
         }
+        Event::CounterJumped { jump_ns } => {
+            console::counter_jumped(console, jump_ns);
+            None
+        }
     }
 }
 

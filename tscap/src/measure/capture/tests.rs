@@ -102,6 +102,7 @@ impl Capture {
             },
             tai_offset_s: *tai_offset_s,
             step_ns: 0,
+            counter_jump_ns: None,
             samples: 1,
         };
         let clock = ClockOption {

@@ -1,0 +1,302 @@
+//! The feed-forward clock (Ridoux, Veitch, Broomhead: The Case for Feed-Forward
+//! Clock Synchronization; the algorithms after RADclock, see [`Scale`]).
+//!
+//! `C(N) = p̂·N + K` is the uncorrected clock: p̂ comes from a far and a near reading
+//! of the reference, never from corrections, and K keeps C continuous when p̂
+//! changes. The absolute clock is `Ca = C − θ̂`, with θ̂ from the best readings of
+//! late, each carried by p̂, and never outside of what every reading allows. The
+//! difference clock is `p̂·ΔN`. Nothing of what comes out goes back in.
+
+mod floor;
+mod pair;
+mod scale;
+mod window;
+
+use floor::{Change, Floor};
+use pair::Pair;
+use serde::{Deserialize, Serialize};
+use window::Window;
+
+use super::ns_per_cycle::Fine;
+use super::reading::{Interval, Reading};
+use super::{Bracket, NsPerCycle, RealNs, TscCycles};
+
+pub use scale::Scale;
+use scale::WANDER_PPB;
+
+/// What became of a reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It was used.
+    Used,
+    /// The counter or the reference went backwards in it, or the counter stands.
+    Torn,
+    /// It contradicts the clock more than a slew could, and is not believed yet.
+    Implausible,
+    /// The clock begins anew with it: reference or counter jumped.
+    Jumped {
+        /// By how much the reference was ahead of the clock, ns.
+        by_ns: i64,
+    },
+}
+
+/// How many readings came to what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Used.
+    pub used: u64,
+    /// Rejected: counter or reference went backwards in it, or the counter stood.
+    pub torn: u64,
+    /// Rejected: contradicted the clock, and was not confirmed by the next ones.
+    pub implausible: u64,
+    /// Of those used: contradicted the ones before, as when the reference is slewed.
+    pub bends: u64,
+    /// The clock began anew: the reference was set, or the counter jumped.
+    pub jumps: u64,
+    /// The least width rose for good.
+    pub level_shifts: u64,
+}
+
+/// A reading of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// The reference's time.
+    pub real: RealNs,
+    /// Greatest error against the reference, ns, as long as the counter's rate
+    /// wanders by no more than 0.1 ppm; it grows with the age of the last reading.
+    pub bound_ns: u64,
+}
+
+/// The feed-forward clock of a counter.
+#[derive(Clone, Debug)]
+pub struct FeedForward {
+    scale: Scale,
+    pair: Pair,
+    /// K of C(N) = p̂·N + K.
+    constant: Fine,
+    floor: Floor,
+    window: Window,
+    /// Latest reading that was used.
+    at: TscCycles,
+    /// Ca there.
+    absolute: Fine,
+    /// What all readings allow there.
+    allowed: Interval,
+    /// Readings in a row that were not believed.
+    suspects: u32,
+    counts: Counts,
+}
+
+impl FeedForward {
+    /// Begins with two readings; `None` if they give no rate.
+    pub fn new(scale: Scale, first: &Bracket, second: &Bracket) -> Option<Self> {
+        let span = second.real[0].0.checked_sub(first.real[0].0)?;
+        let cycles = second.tsc[0].0.checked_sub(first.tsc[0].0)?;
+        let rate = NsPerCycle::of(span, cycles)?;
+        let far = Reading::new(first, rate)?;
+        let near = Reading::new(second, rate)?;
+        let mut pair = Pair::new(far, rate, scale.noise_ns);
+        let least = far.width().min(near.width());
+        if !pair.take(near, near.width() - least) {
+            return None;
+        }
+        pair.worsen(far.width() - least);
+        let start = Fine::from_ns(i128::from(far.middle()));
+        let mut clock = Self {
+            scale,
+            pair,
+            constant: start.minus(rate.span(far.at.0)),
+            floor: Floor::new(scale, far.at, least),
+            window: Window::new(scale),
+            at: far.at,
+            absolute: start,
+            allowed: far.interval(),
+            suspects: 0,
+            counts: Counts {
+                used: 1,
+                ..Counts::default()
+            },
+        };
+        clock.retune(rate, far.at);
+        clock.window.take(far, far.width() - least, rate);
+        matches!(clock.observe(second), Verdict::Used).then_some(clock)
+    }
+
+    /// Takes in one more reading. They must come in order of time.
+    pub fn observe(&mut self, bracket: &Bracket) -> Verdict {
+        let rate = self.pair.rate;
+        let Some(reading) = Reading::new(bracket, rate) else {
+            self.counts.torn += 1;
+            return Verdict::Torn;
+        };
+        let Some(cycles) = reading.at.0.checked_sub(self.at.0) else {
+            return self.unbelievable(reading);
+        };
+        if cycles == 0 {
+            self.counts.torn += 1;
+            return Verdict::Torn;
+        }
+        let seen = reading.interval();
+        let carried = self.allowed.carried(cycles, rate, self.drift_ppb());
+        self.allowed = match carried.meet(seen) {
+            Some(both) => both,
+            None => {
+                let off = carried.gap_to(seen);
+                let farthest = rate.span(cycles).ppb(self.scale.fastest_ppm * 1000);
+                if off.0.abs() > farthest.0 || self.suspects < self.scale.confirmations {
+                    return self.unbelievable(reading);
+                }
+                self.counts.bends += 1;
+                self.window
+                    .keep_what_meets(seen, reading.at, rate, self.drift_ppb());
+                seen
+            }
+        };
+        self.suspects = 0;
+        self.counts.used += 1;
+        self.use_reading(reading, cycles);
+        Verdict::Used
+    }
+
+    fn use_reading(&mut self, reading: Reading, cycles: u64) {
+        let before = self.pair.rate;
+        match self.floor.take(reading.at, reading.width(), before) {
+            Change::None => {}
+            Change::Fell(by_ns) => {
+                self.window.worsen(by_ns);
+                self.pair.worsen(by_ns);
+            }
+            Change::Rose => self.counts.level_shifts += 1,
+        }
+        let error_ns = self.floor.point_error(reading.width());
+        if self.pair.take(reading, error_ns) {
+            self.retune(before, reading.at);
+        }
+        let mean = if self.window.take(reading, error_ns, self.pair.rate) {
+            self.window.mean(reading.at, self.pair.rate)
+        } else {
+            None
+        };
+        let carried = self.absolute.plus(before.span(cycles));
+        self.absolute = self.allowed.nearest(mean.unwrap_or(carried));
+        self.at = reading.at;
+    }
+
+    /// Chooses K so that C is where it was at `at` with the period `before`.
+    fn retune(&mut self, before: NsPerCycle, at: TscCycles) {
+        let was = before.span(at.0);
+        let is = self.pair.rate.span(at.0);
+        self.constant = self.constant.plus(was.minus(is));
+    }
+
+    /// A reading that a slew can't explain: the clock begins anew with it once
+    /// enough in a row have said so.
+    fn unbelievable(&mut self, reading: Reading) -> Verdict {
+        if self.suspects < self.scale.confirmations {
+            self.suspects += 1;
+            self.counts.implausible += 1;
+            return Verdict::Implausible;
+        }
+        let expected = i128::from(self.estimate(reading.at).real.0);
+        let ahead = i128::from(reading.middle()) - expected;
+        // Whoever is certain of the reference tells when it is set.
+        let is_certain = self.scale.confirmations == 0;
+        self.begin_anew(reading, is_certain || reading.at < self.at);
+        Verdict::Jumped {
+            by_ns: i64::try_from(ahead).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// Begins anew at a reading, the first after the reference was set: p̂ is kept.
+    /// Says whether the reading was of use.
+    pub fn restart(&mut self, bracket: &Bracket) -> bool {
+        let Some(reading) = Reading::new(bracket, self.pair.rate) else {
+            self.counts.torn += 1;
+            return false;
+        };
+        self.begin_anew(reading, reading.at < self.at);
+        true
+    }
+
+    /// C goes on from here as it was.
+    fn begin_anew(&mut self, reading: Reading, of_counter: bool) {
+        self.counts.jumps += 1;
+        self.counts.used += 1;
+        self.suspects = 0;
+        self.pair.restart(reading, of_counter);
+        let error_ns = self.floor.point_error(reading.width());
+        self.window = Window::new(self.scale);
+        self.window.take(reading, error_ns, self.pair.rate);
+        self.allowed = reading.interval();
+        self.absolute = Fine::from_ns(i128::from(reading.middle()));
+        self.at = reading.at;
+    }
+
+    /// How fast what is known grows old, parts per billion.
+    fn drift_ppb(&self) -> u64 {
+        self.pair.bound_ppb.saturating_add(WANDER_PPB)
+    }
+
+    /// The absolute clock Ca at a counter value, with its bound.
+    pub fn estimate(&self, at: TscCycles) -> Estimate {
+        let rate = self.pair.rate;
+        let (time, interval) = if at >= self.at {
+            let cycles = at.0 - self.at.0;
+            let interval = self.allowed.carried(cycles, rate, self.drift_ppb());
+            (self.absolute.plus(rate.span(cycles)), interval)
+        } else {
+            let span = rate.span(self.at.0 - at.0);
+            let slack = span.ppb(self.drift_ppb());
+            let interval = Interval {
+                low: self.allowed.low.minus(span).minus(slack),
+                high: self.allowed.high.minus(span).plus(slack),
+            };
+            (self.absolute.minus(span), interval)
+        };
+        Estimate {
+            real: real(time),
+            bound_ns: interval.farther_ns(time),
+        }
+    }
+
+    /// The uncorrected clock C at a counter value: continuous, whatever happens to
+    /// the reference.
+    pub fn uncorrected(&self, at: TscCycles) -> RealNs {
+        real(self.pair.rate.span(at.0).plus(self.constant))
+    }
+
+    /// θ̂ at the latest reading, ns: how far C is ahead of the reference.
+    pub fn offset_ns(&self) -> i64 {
+        let ahead = i128::from(self.uncorrected(self.at).0) - self.absolute.ns();
+        i64::try_from(ahead).unwrap_or(i64::MAX)
+    }
+
+    /// p̂.
+    pub fn rate(&self) -> NsPerCycle {
+        self.pair.rate
+    }
+
+    /// Greatest relative error of p̂ as an average over its baseline, parts per
+    /// billion.
+    pub fn rate_bound_ppb(&self) -> u64 {
+        self.pair.bound_ppb
+    }
+
+    /// Least width of a reading, ns.
+    pub fn least_width_ns(&self) -> u64 {
+        self.floor.least()
+    }
+
+    /// What became of the readings.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+}
+
+/// Outside of 1970..2554, which no clock shows, the nearest end.
+fn real(time: Fine) -> RealNs {
+    RealNs(u64::try_from(time.ns().max(0)).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! The counter's period, and exact arithmetic with it.
+
+use serde::{Deserialize, Serialize};
+
+/// Nanoseconds per cycle, in units of 2^-58: exact to 4·10^-18 of a nanosecond,
+/// for counters from 63 MHz on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NsPerCycle(pub u64);
+
+/// Binary digits behind the point of [`NsPerCycle`], and of times in [`Fine`].
+const FRACTION: u32 = 58;
+
+/// A time or a span in units of 2^-58 ns: a product of cycles and [`NsPerCycle`] is
+/// exact in it, and so are sums of them, for 2^64 ns (until 2554) and a counter
+/// that has run for decades.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Fine(pub i128);
+
+impl Fine {
+    /// Whole nanoseconds.
+    pub fn from_ns(ns: i128) -> Self {
+        Self(ns << FRACTION)
+    }
+
+    /// In nanoseconds, to the nearest.
+    pub fn ns(self) -> i128 {
+        (self.0 + (1 << (FRACTION - 1))) >> FRACTION
+    }
+
+    /// In nanoseconds, rounded up.
+    pub fn ns_up(self) -> u64 {
+        let ns = (self.0 + ((1 << FRACTION) - 1)) >> FRACTION;
+        u64::try_from(ns.max(0)).unwrap_or(u64::MAX)
+    }
+
+    /// A short span, for weights.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / (1u64 << FRACTION) as f64
+    }
+
+    /// So many parts per billion of a span that is not negative.
+    pub fn ppb(self, ppb: u64) -> Self {
+        Self(self.0 / 1_000_000_000 * i128::from(ppb))
+    }
+
+    pub fn plus(self, span: Self) -> Self {
+        Self(self.0 + span.0)
+    }
+
+    pub fn minus(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+impl NsPerCycle {
+    /// `ns` in `cycles`; `None` if that is no rate that a counter can have.
+    pub(super) fn of(ns: u64, cycles: u64) -> Option<Self> {
+        let rate = (u128::from(ns) << FRACTION).checked_div(u128::from(cycles))?;
+        // Two bits are left so that products fit.
+        u64::try_from(rate)
+            .ok()
+            .filter(|rate| (1..1 << 62).contains(rate))
+            .map(Self)
+    }
+
+    /// Cycles in a span of `ns`, rounded towards zero.
+    pub fn cycles_in(self, ns: i64) -> i64 {
+        let cycles = (i128::from(ns) << FRACTION) / i128::from(self.0);
+        i64::try_from(cycles).unwrap_or(i64::MAX)
+    }
+
+    /// Duration of `cycles`, ns, rounded to the nearest: the difference clock
+    /// `p̂·ΔN`.
+    #[inline]
+    pub fn duration_ns(self, cycles: u64) -> u64 {
+        let product = u128::from(cycles) * u128::from(self.0) + (1 << (FRACTION - 1));
+        u64::try_from(product >> FRACTION).unwrap_or(u64::MAX)
+    }
+
+    /// Duration of `cycles`, exactly.
+    pub(super) fn span(self, cycles: u64) -> Fine {
+        Fine(i128::from(cycles).saturating_mul(i128::from(self.0)))
+    }
+
+    /// How much faster than `other` the counter would be taken to tick, parts per
+    /// billion: negative if this period is the shorter one.
+    pub fn ppb_from(self, other: Self) -> i64 {
+        let difference = i128::from(self.0) - i128::from(other.0);
+        let ppb = difference * 1_000_000_000 / i128::from(other.0);
+        i64::try_from(ppb).unwrap_or(i64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const YEAR_S: u64 = 365 * 86_400;
+
+    #[test]
+    fn no_drift_in_a_year_at_five_gigahertz() {
+        let rate = NsPerCycle::of(1, 5).unwrap();
+        let off = rate.duration_ns(YEAR_S * 5_000_000_000);
+        assert!(off.abs_diff(YEAR_S * 1_000_000_000) <= 1, "{off} ns");
+    }
+
+    /// However often a year is cut, its parts add up exactly.
+    #[test]
+    fn spans_add_up_exactly() {
+        let rate = NsPerCycle::of(1_000_003, 5_000_000).unwrap();
+        let (mut sum, mut cycles) = (Fine(0), 0u64);
+        for part in 1..100_000u64 {
+            let part = part * 15_700_001;
+            sum = sum.plus(rate.span(part));
+            cycles += part;
+        }
+        assert!(cycles > YEAR_S * 2_000_000_000);
+        assert_eq!(sum, rate.span(cycles));
+    }
+
+    #[test]
+    fn rates_no_counter_has_are_none() {
+        assert_eq!(NsPerCycle::of(0, 5), None);
+        assert_eq!(NsPerCycle::of(5, 0), None);
+        assert_eq!(NsPerCycle::of(u64::MAX, 1), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! One look at the reference between two readings of the counter.
+
+use super::ns_per_cycle::Fine;
+use super::{NsPerCycle, RealNs, TscCycles};
+
+/// The reference, read between two readings of the counter. Its width in time plays
+/// the part that the round-trip time has between a client and a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bracket {
+    /// The counter before and after.
+    pub tsc: [TscCycles; 2],
+    /// The reference in between: the first and the last reading of it.
+    pub real: [RealNs; 2],
+}
+
+/// What a bracket says: at counter value `at` the reference read between `low` and
+/// `high`, strictly, whatever the parts of its width before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    pub at: TscCycles,
+    pub low: u64,
+    pub high: u64,
+}
+
+impl Reading {
+    /// `None` if counter or reference went backwards inside.
+    pub fn new(bracket: &Bracket, rate: NsPerCycle) -> Option<Self> {
+        let Bracket { tsc, real } = bracket;
+        let span = tsc[1].0.checked_sub(tsc[0].0)?;
+        let at = tsc[0].0 + span / 2;
+        // Readings are truncated to nanoseconds: the clock was up to 1 ns further.
+        let low = real[1].0.checked_sub(rate.duration_ns(tsc[1].0 - at))?;
+        let high = real[0]
+            .0
+            .checked_add(rate.duration_ns(at - tsc[0].0))?
+            .checked_add(1)?;
+        (low <= high).then_some(Self {
+            at: TscCycles(at),
+            low,
+            high,
+        })
+    }
+
+    /// The best guess: the middle.
+    pub fn middle(&self) -> u64 {
+        self.low + (self.high - self.low) / 2
+    }
+
+    /// Twice the greatest error of the middle, ns.
+    pub fn width(&self) -> u64 {
+        self.high - self.low
+    }
+
+    /// What it allows.
+    pub fn interval(&self) -> Interval {
+        Interval {
+            low: Fine::from_ns(i128::from(self.low)),
+            high: Fine::from_ns(i128::from(self.high)),
+        }
+    }
+}
+
+/// Where the reference can be at some counter value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Interval {
+    pub low: Fine,
+    pub high: Fine,
+}
+
+impl Interval {
+    /// The same `cycles` later, when the counter's period may be off by `ppb`.
+    pub fn carried(self, cycles: u64, rate: NsPerCycle, ppb: u64) -> Self {
+        let span = rate.span(cycles);
+        let slack = span.ppb(ppb);
+        Self {
+            low: self.low.plus(span).minus(slack),
+            high: self.high.plus(span).plus(slack),
+        }
+    }
+
+    /// What both allow.
+    pub fn meet(self, other: Self) -> Option<Self> {
+        let low = self.low.max(other.low);
+        let high = self.high.min(other.high);
+        (low <= high).then_some(Self { low, high })
+    }
+
+    /// How far they are from each other: negative if `other` is earlier, zero if
+    /// they meet.
+    pub fn gap_to(self, other: Self) -> Fine {
+        let later = other.low.minus(self.high).max(Fine(0));
+        let earlier = self.low.minus(other.high).max(Fine(0));
+        later.minus(earlier)
+    }
+
+    /// The nearest time that it allows.
+    pub fn nearest(self, time: Fine) -> Fine {
+        time.clamp(self.low, self.high)
+    }
+
+    /// From `time` to the farther end, ns, rounded up.
+    pub fn farther_ns(self, time: Fine) -> u64 {
+        self.high.minus(time).max(time.minus(self.low)).ns_up()
+    }
+}
