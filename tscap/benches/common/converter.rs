@@ -90,7 +90,7 @@ impl Filled {
 
 /// CPU time of this thread, ns. Without system calls in between there are only
 /// faults and interrupts in it besides user time.
-fn cpu_time_ns() -> Result<f64> {
+pub fn cpu_time_ns() -> Result<f64> {
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
     Ok(time.tv_sec() as f64 * 1e9 + time.tv_nsec() as f64)
 }

@@ -192,7 +192,7 @@ impl CounterClock {
     /// Joins the latest piece to the clock at `reading`, and begins one there.
     fn join(&mut self, reading: &Reading) {
         let value = self.model.estimate(reading.at).real.0;
-        let rate = self.model.rate();
+        let rate = self.model.local_rate();
         let last = self.pieces.back_mut().expect("there is always one");
         // How far the clock bent meanwhile from the line that it was on.
         let predicted = last.real_at(reading.at).0;

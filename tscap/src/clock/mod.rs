@@ -10,6 +10,7 @@
 
 mod counter;
 mod cross;
+mod fit;
 mod model;
 mod ns_per_cycle;
 mod rate;
@@ -21,6 +22,7 @@ mod types;
 
 pub use counter::{CounterClock, CounterConversion, CounterReport, OffsetBracket, Piece};
 pub use cross::{CrossTimestamp, HostClocks, Reference};
+pub use fit::{Fit, History};
 pub use model::{Counts, Estimate, FeedForward, Scale, Verdict};
 pub use ns_per_cycle::NsPerCycle;
 pub use rate::measure_tsc_rate;

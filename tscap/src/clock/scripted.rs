@@ -3,7 +3,7 @@
 
 use std::f64::consts::TAU;
 
-use super::{Bracket, RealNs, TscCycles};
+use super::{Bracket, CrossTimestamp, MonoNs, RealNs, TaiNs, TscCycles};
 
 /// The true time 0 of every script, ns since the epoch.
 pub const EPOCH: u64 = 1_700_000_000_000_000_000;
@@ -93,6 +93,60 @@ impl Path {
         Bracket {
             tsc: [counter.counter(t), counter.counter(back)],
             real: [reading; 2],
+        }
+    }
+}
+
+/// A host whose counter and clock are known exactly: the clock's rate changes at given
+/// times, as under NTP.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Rate of the counter, Hz.
+    pub hertz: u64,
+    /// (from, ppm): time, ns after the start, and rate of the clock from then.
+    pub slews: Vec<(u64, i64)>,
+}
+
+impl Host {
+    /// The counter at a true time, ns after the start.
+    pub fn cycles(&self, t: u64) -> TscCycles {
+        let cycles = u128::from(t) * u128::from(self.hertz) / 1_000_000_000;
+        TscCycles(1_000_000_000_000 + u64::try_from(cycles).unwrap_or(0))
+    }
+
+    /// The host's clock then, ns since the epoch.
+    pub fn real(&self, t: u64) -> u64 {
+        let mut real = i128::from(EPOCH + t);
+        for (index, (from, ppm)) in self.slews.iter().enumerate() {
+            let to = self.slews.get(index + 1).map_or(u64::MAX, |next| next.0);
+            let span = t.min(to).saturating_sub(*from);
+            real += i128::from(span) * i128::from(*ppm) / 1_000_000;
+        }
+        u64::try_from(real).unwrap_or(0)
+    }
+
+    /// A bracket that begins at `t`, `gaps` ns between its four readings.
+    pub fn bracket(&self, t: u64, gaps: [u64; 3]) -> Bracket {
+        let [first, second, third] = gaps;
+        let end = t + first + second + third;
+        Bracket {
+            tsc: [self.cycles(t), self.cycles(end)],
+            real: [
+                RealNs(self.real(t + first)),
+                RealNs(self.real(t + first + second)),
+            ],
+        }
+    }
+
+    /// A cross-timestamp around such a bracket: CLOCK_MONOTONIC is slewed alike.
+    pub fn cross(&self, t: u64, gaps: [u64; 3]) -> CrossTimestamp {
+        let Bracket { tsc, real } = self.bracket(t, gaps);
+        let end = t + gaps.iter().sum::<u64>();
+        CrossTimestamp {
+            mono: [MonoNs(self.real(t) - EPOCH), MonoNs(self.real(end) - EPOCH)],
+            tsc: Some(tsc),
+            real,
+            tai: TaiNs(real[0].0 + 37_000_000_000),
         }
     }
 }

@@ -11,10 +11,17 @@ pub struct Sample {
     pub mono: MonoNs,
     /// CLOCK_REALTIME right after it, ns.
     pub real: RealNs,
+    /// The second reading of CLOCK_REALTIME, where the TSC was read around both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub real_after: Option<RealNs>,
     /// CLOCK_MONOTONIC after the other reads, less `mono`: the bracket, ns.
     pub width_ns: u64,
     /// TAI − REALTIME, s.
     pub tai_offset_s: i64,
+    /// Whether it is the first that was off the straight line of the ones before: the
+    /// clock's rate has changed shortly before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bend: bool,
     /// The TSC around the readings of CLOCK_REALTIME, where it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tsc: Option<[TscCycles; 2]>,
@@ -27,8 +34,10 @@ impl Sample {
         Some(Self {
             mono: cross.mono[0],
             real: cross.real[0],
+            real_after: cross.tsc.map(|_| cross.real[1]),
             width_ns: cross.mono[1].0.saturating_sub(cross.mono[0].0),
             tai_offset_s: cross.tai_offset_s()?,
+            bend: false,
             tsc: cross.tsc,
         })
     }

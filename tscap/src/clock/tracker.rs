@@ -146,11 +146,13 @@ impl Tracker {
         let Some(both) = both.filter(|_| segment.tai_offset_s == sample.tai_offset_s) else {
             let step_ns = seen.middle().0 - segment.mono_to_real.middle().0;
             self.begin_segment(cross, &sample, seen, step_ns, None);
+            self.keep_edge(sample);
             self.observe_counter(cross, sample, true);
             return Observation::Stepped { step_ns };
         };
         let observation = self.observe_counter(cross, sample, false);
         if let Observation::CounterJumped { jump_ns } = observation {
+            self.samples.push(sample);
             self.begin_segment(cross, &sample, both, 0, Some(jump_ns));
         } else {
             let segment = self.segments.last_mut().expect("there is always one");
@@ -259,13 +261,22 @@ impl Tracker {
         }
     }
 
+    /// Keeps the samples on either side of a step.
+    fn keep_edge(&mut self, sample: Sample) {
+        self.samples.extend(self.previous);
+        self.samples.push(sample);
+    }
+
     /// Keeps the samples on either side of a bend for the file too: there the clock
     /// is no straight line from one second to the next.
     fn keep_bend(&mut self, before: Option<Sample>, sample: Sample) {
         if self.bent < BENT_EVERY_SECOND {
             self.bent += 1;
             self.samples.extend(before);
-            self.samples.push(sample);
+            self.samples.push(Sample {
+                bend: true,
+                ..sample
+            });
         }
     }
 

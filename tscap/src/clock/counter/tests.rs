@@ -1,51 +1,11 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::clock::scripted::Host;
 
-const EPOCH: u64 = 1_700_000_000_000_000_000;
-
-/// A host whose counter and clock are known exactly: the clock's rate changes
-/// at given times, as under NTP.
-#[derive(Clone, Debug)]
-struct Host {
-    hertz: u64,
-    /// (from, ppm): time, ns after the start, and rate of the clock from then.
-    slews: Vec<(u64, i64)>,
-}
-
-impl Host {
-    fn cycles(&self, t: u64) -> TscCycles {
-        let cycles = u128::from(t) * u128::from(self.hertz) / 1_000_000_000;
-        TscCycles(1_000_000_000_000 + u64::try_from(cycles).unwrap())
-    }
-
-    fn real(&self, t: u64) -> u64 {
-        let mut real = i128::from(EPOCH + t);
-        for (index, (from, ppm)) in self.slews.iter().enumerate() {
-            let to = self.slews.get(index + 1).map_or(u64::MAX, |next| next.0);
-            let span = t.min(to).saturating_sub(*from);
-            real += i128::from(span) * i128::from(*ppm) / 1_000_000;
-        }
-        u64::try_from(real).unwrap()
-    }
-
-    fn cross(&self, t: u64, gaps: [u64; 3]) -> Bracket {
-        let times = [
-            t,
-            t + gaps[0],
-            t + gaps[0] + gaps[1],
-            t + gaps.iter().sum::<u64>(),
-        ];
-        Bracket {
-            tsc: [self.cycles(times[0]), self.cycles(times[3])],
-            real: [RealNs(self.real(times[1])), RealNs(self.real(times[2]))],
-        }
-    }
-
-    fn clock(&self) -> CounterClock {
-        let gaps = [20, 40, 20];
-        CounterClock::new(&self.cross(0, gaps), &self.cross(100_000_000, gaps)).unwrap()
-    }
+fn clock_of(host: &Host) -> CounterClock {
+    let gaps = [20, 40, 20];
+    CounterClock::new(&host.bracket(0, gaps), &host.bracket(100_000_000, gaps)).unwrap()
 }
 
 fn gaps() -> impl Strategy<Value = [u64; 3]> {
@@ -65,12 +25,12 @@ proptest! {
         reads in prop::collection::vec((100_000u64..10_000_000, gaps(), 0.0..1.0), 1..200),
     ) {
         let host = Host { hertz, slews: vec![(0, ppm)] };
-        let mut clock = host.clock();
+        let mut clock = clock_of(&host);
         let mut t = 100_001_000;
         for (gap, gaps, part) in reads {
             let stamp = t + (gap as f64 * part) as u64;
             t += gap;
-            let bracket = host.cross(t, gaps);
+            let bracket = host.bracket(t, gaps);
             clock.observe(&bracket, false);
             let at = clock.conversion().to_real(host.cycles(stamp));
             let error = at.0.abs_diff(host.real(stamp));
@@ -87,10 +47,10 @@ proptest! {
         let mut from = 100_000_000;
         let slews = slews.into_iter().map(|(after, ppm)| { from += after; (from, ppm) }).collect();
         let host = Host { hertz: 2_596_130_000, slews };
-        let mut clock = host.clock();
+        let mut clock = clock_of(&host);
         let (mut t, mut latest) = (100_001_000, RealNs(0));
         for (gap, gaps) in reads {
-            let bracket = host.cross(t + gap, gaps);
+            let bracket = host.bracket(t + gap, gaps);
             clock.observe(&bracket, false);
             let conversion = clock.conversion();
             for part in 0..10 {
@@ -109,10 +69,10 @@ fn a_slew_is_followed_within_the_bound_and_the_bend() {
         hertz: 2_596_130_000,
         slews: vec![(0, 0), (500_000_000, 500), (900_000_000, -500)],
     };
-    let mut clock = host.clock();
+    let mut clock = clock_of(&host);
     let step = 200_000;
     for t in (100_200_000u64..1_500_000_000).step_by(step) {
-        let bracket = host.cross(t, [20, 40, 20]);
+        let bracket = host.bracket(t, [20, 40, 20]);
         assert_eq!(clock.observe(&bracket, false), Seen::Used);
         let middle = t - step as u64 / 2;
         let at = clock.conversion().to_real(host.cycles(middle));
@@ -128,10 +88,10 @@ fn the_rate_becomes_exact_and_stays_so() {
         hertz: 2_596_130_000,
         slews: vec![(0, 12)],
     };
-    let mut clock = host.clock();
+    let mut clock = clock_of(&host);
     assert!(clock.rate_bound_ppb() < 1_000);
     for second in 1..3_000u64 {
-        let bracket = host.cross(second * 1_000_000_000, [20, 40, 20]);
+        let bracket = host.bracket(second * 1_000_000_000, [20, 40, 20]);
         clock.observe(&bracket, false);
     }
     assert_eq!(clock.rate_bound_ppb(), 1);
@@ -146,14 +106,14 @@ fn wide_readings_are_passed_over() {
         hertz: 3_000_000_000,
         slews: vec![],
     };
-    let mut clock = host.clock();
+    let mut clock = clock_of(&host);
     let bound = clock.bound_ns();
-    let bracket = host.cross(110_000_000, [9_000, 40, 20]);
+    let bracket = host.bracket(110_000_000, [9_000, 40, 20]);
     assert_eq!(clock.observe(&bracket, false), Seen::PassedOver);
     // 10 ms by p̂ alone.
     assert!(clock.bound_ns() <= bound + 10);
     // But not for ever.
-    let bracket = host.cross(400_000_000, [9_000, 40, 20]);
+    let bracket = host.bracket(400_000_000, [9_000, 40, 20]);
     assert_eq!(clock.observe(&bracket, false), Seen::Used);
 }
 
@@ -165,9 +125,9 @@ fn a_counter_that_jumps_is_noticed_and_followed() {
         slews: vec![],
     };
     for jump in [5_000_000_000i64, -5_000_000_000] {
-        let mut clock = host.clock();
+        let mut clock = clock_of(&host);
         let moved = |t: u64| {
-            let mut bracket = host.cross(t, [20, 40, 20]);
+            let mut bracket = host.bracket(t, [20, 40, 20]);
             for tsc in &mut bracket.tsc {
                 tsc.0 = tsc.0.wrapping_add_signed(jump);
             }
@@ -195,10 +155,10 @@ fn a_counter_that_stands_is_of_no_use() {
         hertz: 2_596_130_000,
         slews: vec![],
     };
-    let mut clock = host.clock();
+    let mut clock = clock_of(&host);
     let stopped = host.cycles(110_000_000);
     for t in 110..200u64 {
-        let mut bracket = host.cross(t * 1_000_000, [20, 40, 20]);
+        let mut bracket = host.bracket(t * 1_000_000, [20, 40, 20]);
         bracket.tsc = [stopped; 2];
         let seen = clock.observe(&bracket, false);
         assert_ne!(seen, Seen::Used, "{t}");

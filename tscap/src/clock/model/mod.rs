@@ -4,17 +4,19 @@
 //! `C(N) = p̂·N + K` is the uncorrected clock: p̂ comes from a far and a near reading
 //! of the reference, never from corrections, and K keeps C continuous when p̂
 //! changes. The absolute clock is `Ca = C − θ̂`, with θ̂ from the best readings of
-//! late, each carried by p̂, and never outside of what every reading allows. The
-//! difference clock is `p̂·ΔN`. Nothing of what comes out goes back in.
+//! late, each carried by the local rate, and never outside of what every reading
+//! allows. The difference clock is `p̂·ΔN`. Nothing of what comes out goes back in.
 
 mod floor;
 mod pair;
 mod scale;
+mod stretch;
 mod window;
 
 use floor::{Change, Floor};
 use pair::Pair;
 use serde::{Deserialize, Serialize};
+use stretch::{Local, Stretch};
 use window::Window;
 
 use super::ns_per_cycle::Fine;
@@ -22,7 +24,6 @@ use super::reading::{Interval, Reading};
 use super::{Bracket, NsPerCycle, RealNs, TscCycles};
 
 pub use scale::Scale;
-use scale::WANDER_PPB;
 
 /// What became of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,8 @@ pub struct Counts {
     pub torn: u64,
     /// Rejected: contradicted the clock, and was not confirmed by the next ones.
     pub implausible: u64,
-    /// Of those used: contradicted the ones before, as when the reference is slewed.
+    /// Of those used: off the straight line of the ones before, as when a slew of the
+    /// reference begins or ends.
     pub bends: u64,
     /// The clock began anew: the reference was set, or the counter jumped.
     pub jumps: u64,
@@ -76,6 +78,9 @@ pub struct FeedForward {
     constant: Fine,
     floor: Floor,
     window: Window,
+    stretch: Stretch,
+    /// The rate since the reference last changed its own.
+    local: Local,
     /// Latest reading that was used.
     at: TscCycles,
     /// Ca there.
@@ -108,6 +113,8 @@ impl FeedForward {
             constant: start.minus(rate.span(far.at.0)),
             floor: Floor::new(scale, far.at, least),
             window: Window::new(scale),
+            stretch: Stretch::new(far, pair.rate),
+            local: Local::average(pair.rate, pair.bound_ppb),
             at: far.at,
             absolute: start,
             allowed: far.interval(),
@@ -137,21 +144,28 @@ impl FeedForward {
             return Verdict::Torn;
         }
         let seen = reading.interval();
-        let carried = self.allowed.carried(cycles, rate, self.drift_ppb());
-        self.allowed = match carried.meet(seen) {
-            Some(both) => both,
-            None => {
-                let off = carried.gap_to(seen);
-                let farthest = rate.span(cycles).ppb(self.scale.fastest_ppm * 1000);
-                if off.0.abs() > farthest.0 || self.suspects < self.scale.confirmations {
-                    return self.unbelievable(reading);
-                }
-                self.counts.bends += 1;
-                self.window
-                    .keep_what_meets(seen, reading.at, rate, self.drift_ppb());
-                seen
+        let average = Local::average(rate, self.pair.bound_ppb);
+        let mut stretch = self.stretch;
+        let straight = stretch.take(&reading, average);
+        let local = straight.unwrap_or(average);
+        let carried = self.allowed.carried(cycles, local.rate, local.drift_ppb);
+        let both = carried.meet(seen);
+        if straight.is_none() || both.is_none() {
+            let off = carried.gap_to(seen);
+            let farthest = rate.span(cycles).ppb(self.scale.fastest_ppm * 1000);
+            if off.0.abs() > farthest.0 || self.suspects < self.scale.confirmations {
+                return self.unbelievable(reading);
             }
-        };
+            self.window
+                .keep_what_meets(seen, reading.at, local.rate, local.drift_ppb);
+        }
+        if straight.is_none() {
+            self.counts.bends += 1;
+            stretch = Stretch::new(reading, rate);
+        }
+        self.allowed = both.unwrap_or(seen);
+        self.stretch = stretch;
+        self.local = local;
         self.suspects = 0;
         self.counts.used += 1;
         self.use_reading(reading, cycles);
@@ -172,12 +186,13 @@ impl FeedForward {
         if self.pair.take(reading, error_ns) {
             self.retune(before, reading.at);
         }
-        let mean = if self.window.take(reading, error_ns, self.pair.rate) {
-            self.window.mean(reading.at, self.pair.rate)
+        let local = self.local.rate;
+        let mean = if self.window.take(reading, error_ns, local) {
+            self.window.mean(reading.at, local)
         } else {
             None
         };
-        let carried = self.absolute.plus(before.span(cycles));
+        let carried = self.absolute.plus(local.span(cycles));
         self.absolute = self.allowed.nearest(mean.unwrap_or(carried));
         self.at = reading.at;
     }
@@ -227,26 +242,23 @@ impl FeedForward {
         let error_ns = self.floor.point_error(reading.width());
         self.window = Window::new(self.scale);
         self.window.take(reading, error_ns, self.pair.rate);
+        self.stretch = Stretch::new(reading, self.pair.rate);
+        self.local = Local::average(self.pair.rate, self.pair.bound_ppb);
         self.allowed = reading.interval();
         self.absolute = Fine::from_ns(i128::from(reading.middle()));
         self.at = reading.at;
     }
 
-    /// How fast what is known grows old, parts per billion.
-    fn drift_ppb(&self) -> u64 {
-        self.pair.bound_ppb.saturating_add(WANDER_PPB)
-    }
-
     /// The absolute clock Ca at a counter value, with its bound.
     pub fn estimate(&self, at: TscCycles) -> Estimate {
-        let rate = self.pair.rate;
+        let Local { rate, drift_ppb } = self.local;
         let (time, interval) = if at >= self.at {
             let cycles = at.0 - self.at.0;
-            let interval = self.allowed.carried(cycles, rate, self.drift_ppb());
+            let interval = self.allowed.carried(cycles, rate, drift_ppb);
             (self.absolute.plus(rate.span(cycles)), interval)
         } else {
             let span = rate.span(self.at.0 - at.0);
-            let slack = span.ppb(self.drift_ppb());
+            let slack = span.ppb(drift_ppb);
             let interval = Interval {
                 low: self.allowed.low.minus(span).minus(slack),
                 high: self.allowed.high.minus(span).plus(slack),
@@ -269,6 +281,11 @@ impl FeedForward {
     pub fn offset_ns(&self) -> i64 {
         let ahead = i128::from(self.uncorrected(self.at).0) - self.absolute.ns();
         i64::try_from(ahead).unwrap_or(i64::MAX)
+    }
+
+    /// The rate since the reference last changed its own: p̂ if that is possible.
+    pub fn local_rate(&self) -> NsPerCycle {
+        self.local.rate
     }
 
     /// p̂.

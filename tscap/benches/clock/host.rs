@@ -1,0 +1,143 @@
+//! This host's own clocks: how wide the brackets are from which the model's constants
+//! come, and what the clock costs.
+
+use std::hint::black_box;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use tscap::clock::{HostClocks, RawStamp, Reference as _, StampSource, Tracker, measure_tsc_rate};
+
+use crate::common::converter::cpu_time_ns;
+use crate::common::spread::Spread;
+use crate::common::target::{Bound, Target};
+
+/// Between two readings: as in a capture under traffic, and in an idle one.
+const GAPS: [(&str, Duration); 2] = [
+    ("under traffic", Duration::from_micros(200)),
+    ("idle", Duration::from_millis(10)),
+];
+/// Shares of the widths that are given.
+const QUANTILES: [f64; 6] = [0.0, 0.25, 0.5, 0.9, 0.99, 0.999];
+/// Readings taken in a row to see what one costs.
+const IN_A_ROW: u32 = 20_000;
+/// Stamps converted in a round.
+const STAMPS: u64 = 2_000_000;
+/// Most that converting a stamp may take, ns (issue 8).
+const CONVERSION_NS: f64 = 5.0;
+
+/// Widths at one distance of the readings.
+#[derive(Debug, Serialize)]
+pub struct Widths {
+    /// When.
+    pub name: &'static str,
+    /// Brackets taken.
+    pub brackets: usize,
+    /// Their quantiles, ns.
+    pub quantiles_ns: Vec<(f64, f64)>,
+    /// What one costs, as a share of a core at this distance.
+    pub share_of_core: f64,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub struct Host {
+    /// By distance.
+    pub widths: Vec<Widths>,
+    /// CPU time of reading the clocks and taking the reading in, ns.
+    pub sample_ns: Spread,
+    /// CPU time of converting one stamp, ns.
+    pub conversion_ns: Spread,
+    /// Bound of stamps against the host's clock after these readings, ns.
+    pub bound_ns: u64,
+}
+
+/// Measures on the CPU to which the caller is pinned.
+pub fn measure(rounds: u32, quick: bool) -> Result<Host> {
+    let mut clocks = HostClocks::new(StampSource::Tsc);
+    let mut tracker = Tracker::new(StampSource::Tsc, &clocks.read()).context("the clock is set")?;
+    while !tracker.is_settled() {
+        thread::sleep(Duration::from_millis(20));
+        tracker.observe(&clocks.read());
+    }
+    let samples: Result<_> = (0..rounds)
+        .map(|_| in_a_row(&mut tracker, &mut clocks))
+        .collect();
+    let sample_ns = Spread::of(samples?);
+    let mut widths = Vec::new();
+    for (name, gap) in GAPS {
+        eprintln!("brackets {name}");
+        let found = distances(name, gap, quick, &mut tracker, &mut clocks)?;
+        widths.push(Widths {
+            share_of_core: sample_ns.median / gap.as_nanos() as f64,
+            ..found
+        });
+    }
+    let conversion = tracker.conversion();
+    let latest = tracker.stamp_before(&clocks.read(), 0).0;
+    let conversions: Result<_> = (0..rounds)
+        .map(|_| {
+            let before = cpu_time_ns()?;
+            for stamp in latest - STAMPS..latest {
+                black_box(conversion.to_real(RawStamp(black_box(stamp))));
+            }
+            Ok((cpu_time_ns()? - before) / STAMPS as f64)
+        })
+        .collect();
+    Ok(Host {
+        widths,
+        sample_ns,
+        conversion_ns: Spread::of(conversions?),
+        bound_ns: tracker.host_bound_ns(),
+    })
+}
+
+fn in_a_row(tracker: &mut Tracker, clocks: &mut HostClocks) -> Result<f64> {
+    let before = cpu_time_ns()?;
+    for _ in 0..IN_A_ROW {
+        let cross = tracker.read(clocks);
+        tracker.observe(&cross);
+    }
+    Ok((cpu_time_ns()? - before) / f64::from(IN_A_ROW))
+}
+
+fn distances(
+    name: &'static str,
+    gap: Duration,
+    quick: bool,
+    tracker: &mut Tracker,
+    clocks: &mut HostClocks,
+) -> Result<Widths> {
+    let seconds = if quick { 1 } else { 5 };
+    let brackets = (Duration::from_secs(seconds).as_nanos() / gap.as_nanos()) as usize;
+    let rate = measure_tsc_rate().context("every reading was interrupted")?;
+    let mut widths = Vec::with_capacity(brackets);
+    for _ in 0..brackets {
+        thread::sleep(gap);
+        let cross = tracker.read(clocks);
+        tracker.observe(&cross);
+        let tsc = cross.tsc.context("the TSC was read")?;
+        widths.push(rate.duration_ns(tsc[1].0 - tsc[0].0));
+    }
+    widths.sort_unstable();
+    let quantile = |share: f64| widths[((widths.len() - 1) as f64 * share) as usize] as f64;
+    Ok(Widths {
+        name,
+        brackets,
+        quantiles_ns: QUANTILES.map(|share| (share, quantile(share))).to_vec(),
+        share_of_core: 0.0,
+    })
+}
+
+impl Host {
+    /// What is wanted (issue 8).
+    pub fn targets(&self) -> Vec<Target> {
+        vec![Target {
+            name: "conversion of a TSC stamp, ns".into(),
+            value: self.conversion_ns.median,
+            bound: Bound::AtMost(CONVERSION_NS),
+            asserted: true,
+        }]
+    }
+}

@@ -1,0 +1,88 @@
+//! The report for people.
+
+use crate::Report;
+use crate::common::table::{heading, machine, row, show, text};
+use crate::common::target::Target;
+use crate::host::Host;
+use crate::simulation::{Settled, Simulation};
+
+/// The whole report, the targets first.
+pub fn render(report: &Report) -> String {
+    let mut lines = machine(&report.header.machine);
+    lines.push(String::new());
+    lines.extend(report.targets.iter().map(Target::row));
+    lines.extend(report.simulation.iter().flat_map(simulation));
+    lines.extend(report.host.iter().flat_map(host));
+    text(&lines)
+}
+
+fn simulation(report: &Simulation) -> Vec<String> {
+    let title = format!(
+        "simulated: error against true time, µs; {} random series",
+        report.rounds
+    );
+    let columns = ["IQR", "of the servo", "median", "of the servo"];
+    let mut lines = heading(title, "", &columns).to_vec();
+    for scenario in &report.scenarios {
+        let figures = [
+            show(&scenario.feed_forward_iqr_us, 1),
+            show(&scenario.servo_iqr_us, 1),
+            show(&scenario.feed_forward_median_us, 1),
+            show(&scenario.servo_median_us, 1),
+        ];
+        lines.push(row(scenario.name, &figures));
+    }
+    let columns = ["feed-forward", "the servo"];
+    let title = "samples until it stays within 50 µs for a minute".into();
+    lines.extend(heading(title, "", &columns));
+    let start = |of: &Settled| [of.feed_forward.clone(), of.servo.clone()];
+    let pairs = [
+        ("from the start", start(&report.settled)),
+        (
+            "from the start, congestion",
+            start(&report.settled_congested),
+        ),
+        (
+            "after 2 h without the reference",
+            [report.back.clone(), report.servo_back.clone()],
+        ),
+    ];
+    for (name, clocks) in &pairs {
+        lines.push(row(name, &clocks.each_ref().map(|it| show(it, 0))));
+    }
+    let bound = show(&report.away_bound_us, 0);
+    lines.push(row("bound after these 2 h, µs", &[bound]));
+    lines
+}
+
+fn host(report: &Host) -> Vec<String> {
+    let title = "this host: width of brackets, ns".into();
+    let first = report.widths.first();
+    let columns = first.iter().flat_map(|it| &it.quantiles_ns);
+    let columns: Vec<_> = columns
+        .map(|(share, _)| format!("p{}", share * 100.0))
+        .collect();
+    let columns: Vec<_> = columns.iter().map(String::as_str).collect();
+    let mut lines = heading(title, "", &columns).to_vec();
+    for widths in &report.widths {
+        let figures: Vec<_> = widths
+            .quantiles_ns
+            .iter()
+            .map(|(_, ns)| format!("{ns:.0}"))
+            .collect();
+        let name = format!("{} ({})", widths.name, widths.brackets);
+        lines.push(row(&name, &figures));
+    }
+    lines.push(row("one sample, CPU ns", &[show(&report.sample_ns, 0)]));
+    for widths in &report.widths {
+        let name = format!("the same {}, share of a core", widths.name);
+        let share = format!("{:.4} %", widths.share_of_core * 100.0);
+        lines.push(row(&name, &[share]));
+    }
+    lines.push(row(
+        "conversion of a stamp, CPU ns",
+        &[show(&report.conversion_ns, 1)],
+    ));
+    lines.push(row("bound, ns", &[report.bound_ns.to_string()]));
+    lines
+}

@@ -1,0 +1,316 @@
+//! What the whole history of a capture's clock allows for a stamp, from both sides.
+//!
+//! The kernel's clock runs straight against its counter from one change of its rate
+//! to the next. So the readings of a raw counter are cut into pieces, each as long as
+//! one straight line fits between the bounds of all of its readings; what any such
+//! line allows is all that the clock can have been. A stamp that was converted live,
+//! by what was known then, is moved to there.
+
+use super::reading::{Interval, Reading};
+use super::{Bounds, Bracket, MonoNs, NsPerCycle, RawStamp, RealNs, Sample, Segment, StampSource};
+
+/// A clock's history, gathered from a file or a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History {
+    /// The stamps' source.
+    pub source: StampSource,
+    /// p̂ of a raw counter.
+    pub rate: Option<NsPerCycle>,
+    /// Every segment, in order, each as it was known last.
+    pub segments: Vec<Segment>,
+    /// Samples, in any order.
+    pub samples: Vec<Sample>,
+}
+
+/// What the history allows, by segment.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    parts: Vec<Part>,
+    /// Live stamps this near to where the clock can have been are left alone, ns: a
+    /// quarter of a raw counter's narrowest reading. They rest on far more readings
+    /// than the history keeps.
+    tolerance_ns: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Part {
+    /// Stamps of CLOCK_MONOTONIC between these two: a constant offset.
+    Constant {
+        from: MonoNs,
+        until: MonoNs,
+        offset: Bounds,
+    },
+    /// Of a raw counter.
+    Straight(Vec<Piece>),
+}
+
+/// Stamps so far outside of a segment's readings are still on their lines: a second
+/// has a reading, and a bend would have been written down.
+const BEYOND_NS: u64 = 1_000_000_000;
+/// Steepest line: what the host's clock may be slewed by (see [`super::Scale`]),
+/// ns in a second.
+const STEEPEST: f64 = 2e8;
+
+impl Fit {
+    /// Of a whole history. TAI stamps are off CLOCK_REALTIME by whole seconds:
+    /// nothing is to be fitted there.
+    pub fn new(history: &History) -> Self {
+        let (mut parts, mut tolerance_ns) = (Vec::new(), 0);
+        match (history.source, history.rate) {
+            (StampSource::Ktime, _) => parts.extend(history.segments.iter().map(constant)),
+            (StampSource::Tsc, Some(rate)) => {
+                let readings: Vec<_> = readings(&history.samples, rate);
+                let widths = readings.iter().map(|(_, reading)| reading.width());
+                tolerance_ns = widths.min().unwrap_or(0) / 4;
+                let of = |segment| straight(segment, &readings, rate);
+                parts.extend(history.segments.iter().map(of));
+            }
+            _ => {}
+        }
+        Self {
+            parts,
+            tolerance_ns,
+        }
+    }
+
+    /// Where CLOCK_REALTIME can have been at a stamp, ns; `None` if the history does
+    /// not tell: the clock may have been set just then.
+    pub fn allowed(&self, stamp: RawStamp) -> Option<[RealNs; 2]> {
+        let mut allowed = self.parts.iter().filter_map(|part| part.allowed(stamp));
+        let first = allowed.next()?;
+        // Between two segments, which both reach a little beyond their readings.
+        allowed.next().is_none().then_some(first)
+    }
+
+    /// The time of a stamp that was converted to `live`: moved to where the clock can
+    /// have been, if it is not there.
+    pub fn refine(&self, stamp: RawStamp, live: RealNs) -> Option<RealNs> {
+        let [low, high] = self.allowed(stamp)?;
+        let low = RealNs(low.0.saturating_sub(self.tolerance_ns));
+        let high = RealNs(high.0.saturating_add(self.tolerance_ns));
+        Some(live.clamp(low, high))
+    }
+}
+
+fn constant(segment: &Segment) -> Part {
+    Part::Constant {
+        from: segment.from,
+        until: segment.until,
+        offset: segment.mono_to_real,
+    }
+}
+
+/// In order of the counter, each with its sample.
+fn readings(samples: &[Sample], rate: NsPerCycle) -> Vec<(Sample, Reading)> {
+    let readings = samples.iter().filter_map(|sample| {
+        let bracket = Bracket {
+            tsc: sample.tsc?,
+            real: [sample.real, sample.real_after.unwrap_or(sample.real)],
+        };
+        Some((*sample, Reading::new(&bracket, rate)?))
+    });
+    let mut readings: Vec<_> = readings.collect();
+    // The narrowest of a second may be a bend too, and is there twice then.
+    readings.sort_by_key(|(sample, reading)| (reading.at, !sample.bend));
+    readings.dedup_by_key(|(_, reading)| reading.at);
+    readings
+}
+
+fn straight(segment: &Segment, readings: &[(Sample, Reading)], rate: NsPerCycle) -> Part {
+    let span = segment.from..=segment.until;
+    let within = readings.iter();
+    let within: Vec<_> = within
+        .filter(|(sample, _)| span.contains(&sample.mono))
+        .collect();
+    let mut pieces: Vec<Piece> = Vec::new();
+    for (index, (sample, reading)) in within.iter().enumerate() {
+        let mut reading = *reading;
+        if within.get(index + 1).is_some_and(|(next, _)| next.bend) {
+            // The clock may have left the line before this: by no more than what
+            // would have shown.
+            let width = reading.width();
+            reading.low = reading.low.saturating_sub(width);
+            reading.high = reading.high.saturating_add(width);
+        }
+        let last = pieces.last_mut().filter(|_| !sample.bend);
+        if !last.is_some_and(|piece| piece.take(&reading)) {
+            pieces.push(Piece::new(&reading, rate));
+        }
+    }
+    Part::Straight(pieces)
+}
+
+impl Part {
+    fn allowed(&self, stamp: RawStamp) -> Option<[RealNs; 2]> {
+        match self {
+            Self::Constant {
+                from,
+                until,
+                offset,
+            } => {
+                let is_within = (from.0..=until.0).contains(&stamp.0);
+                let at = |ns: i64| RealNs(stamp.0.wrapping_add_signed(ns));
+                is_within.then(|| [at(offset.low), at(offset.high)])
+            }
+            Self::Straight(pieces) => {
+                let after = pieces.partition_point(|piece| piece.from <= stamp.0);
+                let before = after.checked_sub(1).map(|index| &pieces[index]);
+                let next = pieces.get(after);
+                match (before, next) {
+                    (Some(piece), _) if stamp.0 <= piece.until => piece.at(stamp),
+                    (Some(piece), Some(next)) => piece.between(next, stamp),
+                    (Some(piece), None) => piece.at_most_beyond(stamp.0 - piece.until, stamp),
+                    (None, Some(next)) => next.at_most_beyond(next.from - stamp.0, stamp),
+                    (None, None) => None,
+                }
+            }
+        }
+    }
+}
+
+/// Readings through which a straight line goes. Lines are told by how far they are
+/// from that of p̂ through the first reading: ns there, and ns a second. Floats hold
+/// only these differences.
+#[derive(Clone, Debug)]
+struct Piece {
+    from: u64,
+    until: u64,
+    origin: Interval,
+    rate: NsPerCycle,
+    /// Corners of the convex set of all such lines.
+    lines: Vec<Line>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    ns: f64,
+    ns_per_s: f64,
+}
+
+impl Line {
+    fn at(&self, seconds: f64) -> f64 {
+        self.ns + self.ns_per_s * seconds
+    }
+}
+
+impl Piece {
+    fn new(first: &Reading, rate: NsPerCycle) -> Self {
+        let width = first.width() as f64;
+        let line = |ns, ns_per_s| Line { ns, ns_per_s };
+        Self {
+            from: first.at.0,
+            until: first.at.0,
+            origin: first.interval(),
+            rate,
+            lines: vec![
+                line(0.0, -STEEPEST),
+                line(0.0, STEEPEST),
+                line(width, STEEPEST),
+                line(width, -STEEPEST),
+            ],
+        }
+    }
+
+    fn seconds(&self, at: u64) -> f64 {
+        let since = at.wrapping_sub(self.from).cast_signed();
+        let span = self.rate.span(since.unsigned_abs()).as_f64() / 1e9;
+        if since < 0 { -span } else { span }
+    }
+
+    /// Where the line of p̂ through the start of the first reading is, ns.
+    fn base(&self, at: u64) -> i128 {
+        let low = self.origin.low;
+        if at >= self.from {
+            low.plus(self.rate.span(at - self.from)).ns()
+        } else {
+            low.minus(self.rate.span(self.from - at)).ns()
+        }
+    }
+
+    /// Takes in the next reading, if there is a line through it too.
+    fn take(&mut self, reading: &Reading) -> bool {
+        let seconds = self.seconds(reading.at.0);
+        let base = self.base(reading.at.0);
+        let low = (i128::from(reading.low) - base) as f64;
+        let high = (i128::from(reading.high) - base) as f64;
+        let below = cut(&self.lines, |line| high - line.at(seconds));
+        let both = cut(&below, |line| line.at(seconds) - low);
+        if both.is_empty() {
+            return false;
+        }
+        self.lines = both;
+        self.until = reading.at.0;
+        true
+    }
+
+    fn at(&self, stamp: RawStamp) -> Option<[RealNs; 2]> {
+        let seconds = self.seconds(stamp.0);
+        let values = self.lines.iter().map(|line| line.at(seconds));
+        let low = values.clone().fold(f64::INFINITY, f64::min);
+        let high = values.fold(f64::NEG_INFINITY, f64::max);
+        let base = self.base(stamp.0);
+        let real = |ns: f64| u64::try_from(base + ns as i128).ok().map(RealNs);
+        Some([real(low.floor())?, real(high.ceil())?])
+    }
+
+    /// Between this piece and the next one, where the clock went from the one line to
+    /// the other. If its rate changed once, it did so where they cross: it went by the
+    /// later of them if it became faster, by the earlier one if slower.
+    fn between(&self, next: &Self, stamp: RawStamp) -> Option<[RealNs; 2]> {
+        let [[a, b], [c, d]] = [self.at(stamp)?, next.at(stamp)?];
+        let cross = |first: &Self, second: &Self, at: u64| {
+            let [low, _] = first.at(RawStamp(at))?;
+            let [_, high] = second.at(RawStamp(at))?;
+            Some(low <= high)
+        };
+        let [slow, fast] = self.slopes();
+        let [next_slow, next_fast] = next.slopes();
+        if next_slow > fast && cross(next, self, self.until)? && cross(self, next, next.from)? {
+            Some([a.max(c), b.max(d)])
+        } else if next_fast < slow
+            && cross(self, next, self.until)?
+            && cross(next, self, next.from)?
+        {
+            Some([a.min(c), b.min(d)])
+        } else {
+            Some([a.min(c), b.max(d)])
+        }
+    }
+
+    fn slopes(&self) -> [f64; 2] {
+        let slopes = self.lines.iter().map(|line| line.ns_per_s);
+        [
+            slopes.clone().fold(f64::INFINITY, f64::min),
+            slopes.fold(f64::NEG_INFINITY, f64::max),
+        ]
+    }
+
+    fn at_most_beyond(&self, cycles: u64, stamp: RawStamp) -> Option<[RealNs; 2]> {
+        let is_near = self.rate.duration_ns(cycles) <= BEYOND_NS;
+        is_near.then(|| self.at(stamp)).flatten()
+    }
+}
+
+/// The part of a convex polygon where `inside` is not negative (Sutherland, Hodgman:
+/// Reentrant Polygon Clipping, 1974).
+fn cut(corners: &[Line], inside: impl Fn(&Line) -> f64) -> Vec<Line> {
+    let mut kept = Vec::with_capacity(corners.len() + 1);
+    for (index, corner) in corners.iter().enumerate() {
+        let next = &corners[(index + 1) % corners.len()];
+        let (here, there) = (inside(corner), inside(next));
+        if here >= 0.0 {
+            kept.push(*corner);
+        }
+        if (here > 0.0 && there < 0.0) || (here < 0.0 && there > 0.0) {
+            let share = here / (here - there);
+            kept.push(Line {
+                ns: corner.ns + share * (next.ns - corner.ns),
+                ns_per_s: corner.ns_per_s + share * (next.ns_per_s - corner.ns_per_s),
+            });
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests;

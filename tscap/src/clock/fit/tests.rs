@@ -1,0 +1,113 @@
+use super::*;
+use crate::clock::scripted::{Host, Random};
+use crate::clock::{Observation, Tracker};
+use crate::measure::Summary;
+
+const MS: u64 = 1_000_000;
+
+/// A capture of two minutes with `gap` ns between two drains: the live times of its
+/// stamps, and its clock's history.
+fn capture(host: &Host, gap: u64) -> (Vec<(u64, RawStamp, RealNs)>, History) {
+    let mut random = Random(3);
+    let mut gaps = move || {
+        let mut gap = |least: u64| least + random.exponential(6.0) as u64;
+        [gap(15), gap(35), gap(15)]
+    };
+    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(0, gaps())).unwrap();
+    tracker.observe(&host.cross(100 * MS, gaps()));
+    let (mut stamps, mut samples) = (Vec::new(), Vec::new());
+    let mut t = 100 * MS;
+    while t < 120_000 * MS {
+        t += gap;
+        let seen = tracker.observe(&host.cross(t, gaps()));
+        assert_eq!(seen, Observation::Agrees);
+        let conversion = tracker.conversion();
+        for part in [1, 4, 7] {
+            let at = t - gap * part / 10;
+            let stamp = RawStamp(host.cycles(at).0);
+            stamps.push((host.real(at), stamp, conversion.to_real(stamp)));
+        }
+        if t % 10_000_000_000 < gap {
+            samples.extend(tracker.take_samples());
+        }
+    }
+    samples.extend(tracker.take_samples());
+    let history = History {
+        source: StampSource::Tsc,
+        rate: tracker.counter().map(|counter| counter.rate()),
+        segments: tracker.segments().to_vec(),
+        samples,
+    };
+    (stamps, history)
+}
+
+/// Errors of the live stamps and of the refined ones.
+fn errors(host: &Host, gap: u64) -> [Summary; 2] {
+    let (stamps, history) = capture(host, gap);
+    let fit = Fit::new(&history);
+    let error = |real: RealNs, truth: u64| i64::try_from(real.0.abs_diff(truth)).unwrap();
+    let live = stamps.iter().map(|(truth, _, live)| error(*live, *truth));
+    let refined = stamps.iter().map(|(truth, stamp, live)| {
+        let refined = fit.refine(*stamp, *live).expect("the history has it");
+        error(refined, *truth)
+    });
+    [Summary::of(live).unwrap(), Summary::of(refined).unwrap()]
+}
+
+/// A time daemon at work: the clock's rate changes twice in three seconds.
+fn slewed() -> Host {
+    let ppm = [500, -40, 8, -500, 0];
+    let slews = (0..160).map(|turn| (turn * 733 * MS, ppm[turn as usize % ppm.len()]));
+    Host {
+        hertz: 2_596_130_000,
+        slews: slews.collect(),
+    }
+}
+
+#[test]
+fn slews_are_drawn_from_both_sides() {
+    let [live, refined] = errors(&slewed(), 10 * MS);
+    assert!(refined.p50 <= live.p50);
+    assert!(refined.p99.unwrap() * 2 <= live.p99.unwrap());
+}
+
+#[test]
+fn it_is_never_worse_than_live() {
+    let undisturbed = Host {
+        hertz: 2_596_130_000,
+        slews: vec![(0, 12)],
+    };
+    for (host, gap) in [
+        (&undisturbed, 10 * MS),
+        (&undisturbed, MS / 2),
+        (&slewed(), MS / 2),
+    ] {
+        let [live, refined] = errors(host, gap);
+            assert!(refined.p50 <= live.p50 && refined.p99 <= live.p99);
+    }
+}
+
+#[test]
+fn a_constant_offset_is_narrowed_within_its_segment_only() {
+    let segment = |from, until, low, high| Segment {
+        after: None,
+        from: MonoNs(from),
+        until: MonoNs(until),
+        mono_to_real: Bounds { low, high },
+        tai_offset_s: 0,
+        step_ns: 0,
+        counter_jump_ns: None,
+        samples: 9,
+    };
+    let fit = Fit::new(&History {
+        source: StampSource::Ktime,
+        rate: None,
+        segments: vec![segment(0, 100, 990, 1_010), segment(200, 300, 5_000, 5_004)],
+        samples: Vec::new(),
+    });
+    assert_eq!(fit.refine(RawStamp(50), RealNs(1_070)), Some(RealNs(1_060)));
+    assert_eq!(fit.refine(RawStamp(50), RealNs(1_055)), Some(RealNs(1_055)));
+    assert_eq!(fit.refine(RawStamp(250), RealNs(0)), Some(RealNs(5_250)));
+    // The clock was set somewhere in here.
+    assert_eq!(fit.refine(RawStamp(150), RealNs(1_150)), None);
+}

@@ -1,0 +1,77 @@
+//! The local rate: how fast the reference has run since it last changed its rate.
+//!
+//! A time daemon slews the host's clock, which then runs straight, but not at p̂. What
+//! rates a stretch of readings allows follows from the first of them and each other
+//! one. As long as p̂ is among these it is used; else their middle.
+
+use super::scale::WANDER_PPB;
+use crate::clock::NsPerCycle;
+use crate::clock::reading::Reading;
+
+/// A rate, and how far off it may be, parts per billion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Local {
+    pub rate: NsPerCycle,
+    pub drift_ppb: u64,
+}
+
+impl Local {
+    /// By p̂, which is good to `bound_ppb` as an average.
+    pub fn average(rate: NsPerCycle, bound_ppb: u64) -> Self {
+        Self {
+            rate,
+            drift_ppb: bound_ppb.saturating_add(WANDER_PPB),
+        }
+    }
+}
+
+/// Readings that lie on a straight line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    first: Reading,
+    /// p̂ at its start: rates are told as parts of it.
+    base: NsPerCycle,
+    slowest: f64,
+    fastest: f64,
+}
+
+impl Stretch {
+    pub fn new(first: Reading, base: NsPerCycle) -> Self {
+        Self {
+            first,
+            base,
+            slowest: f64::NEG_INFINITY,
+            fastest: f64::INFINITY,
+        }
+    }
+
+    /// Takes in a later reading; `None` if no straight line goes through all: the
+    /// reference has changed its rate.
+    pub fn take(&mut self, reading: &Reading, average: Local) -> Option<Local> {
+        let span = self.base.span(reading.at.0 - self.first.at.0);
+        let from_base = |to: u64, from: u64| {
+            let ns = i128::from(to) - i128::from(from) - span.ns();
+            ns as f64 / span.as_f64()
+        };
+        self.slowest = self
+            .slowest
+            .max(from_base(reading.low, self.first.high.saturating_add(1)));
+        self.fastest = self
+            .fastest
+            .min(from_base(reading.high.saturating_add(1), self.first.low));
+        if self.slowest > self.fastest {
+            return None;
+        }
+        let of_average = average.rate.0 as f64 / self.base.0 as f64 - 1.0;
+        let slack = average.drift_ppb as f64 / 1e9;
+        if self.slowest <= of_average + slack && of_average - slack <= self.fastest {
+            return Some(average);
+        }
+        let middle = (self.slowest + self.fastest) / 2.0;
+        let half_ppb = ((self.fastest - self.slowest) / 2.0 * 1e9).ceil() as u64;
+        Some(Local {
+            rate: NsPerCycle((self.base.0 as f64 * (1.0 + middle)) as u64),
+            drift_ppb: half_ppb.saturating_add(WANDER_PPB),
+        })
+    }
+}
