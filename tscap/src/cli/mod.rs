@@ -3,6 +3,7 @@
 
 mod capture;
 mod compare;
+mod convert;
 mod doctor;
 mod generate;
 mod loss;
@@ -16,6 +17,7 @@ use clap::{Parser, Subcommand};
 
 pub use capture::{CaptureArgs, CapturePlan, Offloads, Target, Verbosity};
 pub use compare::{CompareArgs, ComparePlan};
+pub use convert::{ConvertArgs, ConvertPlan};
 pub use doctor::{DoctorArgs, DoctorPlan};
 pub use generate::{GenArgs, GenPlan, SenderChoice};
 pub use loss::{ForecastPlan, LossArgs, LossPlan};
@@ -32,6 +34,8 @@ pub enum Plan {
     Doctor(DoctorPlan),
     /// Compare what stamps cost.
     Compare(ComparePlan),
+    /// Stamp a capture again.
+    Convert(ConvertPlan),
     /// Send test frames.
     Generate(Box<GenPlan>),
     /// Tell what became of test frames.
@@ -70,6 +74,7 @@ enum Command {
     Capture(Box<CaptureArgs>),
     Doctor(DoctorArgs),
     Compare(CompareArgs),
+    Convert(ConvertArgs),
     Gen(Box<GenArgs>),
     Loss(Box<LossArgs>),
     Report(ReportArgs),
@@ -91,6 +96,7 @@ impl Cli {
             Command::Capture(args) => args.into_plan(),
             Command::Doctor(args) => Ok(args.into_plan()),
             Command::Compare(args) => Ok(args.into_plan()),
+            Command::Convert(args) => Ok(args.into_plan()),
             Command::Gen(args) => args.into_plan(),
             Command::Loss(args) => args.into_plan(),
             Command::Report(args) => Ok(args.into_plan()),

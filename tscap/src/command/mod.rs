@@ -3,6 +3,7 @@
 pub mod capture;
 mod compare;
 mod console;
+mod convert;
 mod doctor;
 mod failure;
 mod generate;
@@ -28,6 +29,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::ListInterfaces => interfaces::list(),
         Plan::Capture(plan) => capture::run(&plan),
         Plan::Compare(plan) => compare::run(&plan),
+        Plan::Convert(plan) => convert::run(&plan),
         Plan::Doctor(plan) => doctor::run(&plan),
         Plan::Generate(plan) => generate::run(&plan),
         Plan::ReadStreams { file, json } => streams::run(&file, json),

@@ -1,6 +1,6 @@
 //! Files that are there whole or not at all.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -10,12 +10,20 @@ use tempfile::Builder;
 /// Writes a file under another name and gives it its own when it is whole. What
 /// the path led to is as before if that fails. A pipe or a device is written to.
 pub(super) fn write_whole(path: &Path, content: &str) -> io::Result<()> {
+    write_whole_by(path, |file| file.write_all(content.as_bytes()))
+}
+
+/// The same, of what `write` writes.
+pub(super) fn write_whole_by<T, E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<T, E>,
+) -> Result<T, E> {
     let path = match fs::canonicalize(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
         found => found?,
     };
     if path.exists() && !path.is_file() {
-        return fs::write(path, content);
+        return write(&mut File::create(path)?);
     }
     let folder = match path.parent() {
         Some(folder) if folder != "" => folder,
@@ -26,10 +34,10 @@ pub(super) fn write_whole(path: &Path, content: &str) -> io::Result<()> {
         // Less what the umask takes.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder)?;
-    file.write_all(content.as_bytes())?;
+    let written = write(file.as_file_mut())?;
     file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    file.persist(path).map_err(io::Error::from)?;
+    Ok(written)
 }
 
 #[cfg(test)]

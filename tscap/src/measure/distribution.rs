@@ -13,7 +13,7 @@ pub(crate) const BEYOND: u64 = 10;
 /// Signed values. Memory: 8 bytes a value up to 4,096 of them, then about 50 kB
 /// with values up to a million, and 0.4 MB at most.
 #[derive(Clone, Debug)]
-pub(super) struct Distribution {
+pub(crate) struct Distribution {
     n: u64,
     negative: u64,
     min: i64,
@@ -73,7 +73,7 @@ impl Summary {
 }
 
 impl Distribution {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             n: 0,
             negative: 0,
@@ -85,7 +85,7 @@ impl Distribution {
         }
     }
 
-    pub(super) fn add(&mut self, value: i64) {
+    pub(crate) fn add(&mut self, value: i64) {
         self.n += 1;
         self.negative += u64::from(value < 0);
         self.min = self.min.min(value);
@@ -106,7 +106,7 @@ impl Distribution {
     }
 
     /// `None` if there is no value.
-    pub(super) fn summary(mut self) -> Option<Summary> {
+    pub(crate) fn summary(mut self) -> Option<Summary> {
         if self.n == 0 {
             return None;
         }

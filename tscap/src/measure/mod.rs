@@ -18,8 +18,8 @@ mod text;
 
 pub use capture::{CaptureError, read};
 pub use delay::{DelayReport, IntervalSources};
-pub(crate) use distribution::BEYOND;
 pub use distribution::Summary;
+pub(crate) use distribution::{BEYOND, Distribution};
 pub use frame::{Checksum, Content, Malformed, content};
 pub use receive_clock::{DelayBasis, ReceiveClock};
 pub use report::{Counts, InterfaceReport, StreamId, StreamReport, StreamSummary};

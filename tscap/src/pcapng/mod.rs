@@ -4,11 +4,15 @@
 
 mod custom;
 mod file;
+mod history;
 mod reader;
+mod rewrite;
 
 pub use custom::{ClockOption, InterfaceOption, PEN, StampOption, StatisticsOption};
 pub use file::{Counts, FileWriter, InterfaceInfo, SectionInfo, WriteError};
+pub use history::Gatherer;
 pub use reader::{Interface, Packet, ReadError, Record, interval_ns, records};
+pub use rewrite::{RewriteError, rewrite};
 
 #[cfg(test)]
 mod tests;

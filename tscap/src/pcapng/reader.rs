@@ -171,7 +171,7 @@ fn json<'a>(option: &'a CommonOption<'_>) -> Option<&'a str> {
     }
 }
 
-fn packet(packet: &EnhancedPacketBlock<'_>, endianness: Endianness) -> Packet {
+pub(super) fn packet(packet: &EnhancedPacketBlock<'_>, endianness: Endianness) -> Packet {
     let raw = packet.options.iter().find_map(|option| match option {
         EnhancedPacketOption::Common(CommonOption::CustomBinaryCopiable(custom))
             if custom.pen == PEN =>

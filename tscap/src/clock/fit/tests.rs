@@ -83,7 +83,7 @@ fn it_is_never_worse_than_live() {
         (&slewed(), MS / 2),
     ] {
         let [live, refined] = errors(host, gap);
-            assert!(refined.p50 <= live.p50 && refined.p99 <= live.p99);
+        assert!(refined.p50 <= live.p50 && refined.p99 <= live.p99);
     }
 }
 

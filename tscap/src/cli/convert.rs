@@ -1,0 +1,49 @@
+//! `tscap convert`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Plan;
+
+/// Stamp a capture again, by all that is known of its clock at its end
+///
+/// For captures made with --keep-raw: each raw stamp is turned into wall-clock time
+/// by a fit over the whole history of the clock that the file carries, from both
+/// sides, where the capture itself could only look back. Times change, by some tens
+/// of nanoseconds; packets and everything else are copied byte for byte.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    /// A capture made with --keep-raw
+    #[arg(value_name = "IN.pcapng")]
+    input: PathBuf,
+
+    /// Where the copy goes
+    #[arg(short, long = "write", value_name = "OUT.pcapng")]
+    write: PathBuf,
+
+    /// Say what was done as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to convert, as asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConvertPlan {
+    /// The capture.
+    pub input: PathBuf,
+    /// The copy.
+    pub output: PathBuf,
+    /// Whether to say so in JSON.
+    pub json: bool,
+}
+
+impl ConvertArgs {
+    pub(super) fn into_plan(self) -> Plan {
+        Plan::Convert(ConvertPlan {
+            input: self.input,
+            output: self.write,
+            json: self.json,
+        })
+    }
+}

@@ -1,0 +1,204 @@
+//! `tscap convert`: a capture stamped again.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::print::print;
+use super::whole_file::write_whole_by;
+use super::{Exit, Failure, Hint};
+use crate::cli::ConvertPlan;
+use crate::clock::{Fit, History, StampSource};
+use crate::measure::{Distribution, Summary};
+use crate::numbers::{grouped, span};
+use crate::pcapng::{Gatherer, Packet, Record, RewriteError, records, rewrite};
+
+/// Version of the JSON object.
+const VERSION: u32 = 1;
+
+/// What was done.
+#[derive(Debug, PartialEq, Serialize)]
+struct Converted {
+    event: &'static str,
+    v: u32,
+    /// Which clock stamped.
+    source: StampSource,
+    /// Packets in the copy.
+    packets: u64,
+    /// Of these, left as they were: not told by the history, as when the clock was
+    /// being set, or without a raw stamp.
+    left: u64,
+    /// How far the others moved, later being positive, ns; null if there were none.
+    moved_ns: Option<Summary>,
+    /// Samples of the clock in the file.
+    samples: usize,
+    /// Segments of the clock.
+    segments: usize,
+    /// Whether the capture was read to its end.
+    is_whole: bool,
+}
+
+/// Converts.
+pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
+    let input = plan.input.display();
+    let trying = || format!("cannot read {input}");
+    let file = File::open(&plan.input).trying(format!("cannot open {input}"))?;
+    let about = file.metadata().trying(trying())?;
+    if !about.is_file() {
+        return Err(Failure::new(format!("cannot convert {input}"))
+            .hint("give a regular file, not a pipe: it is read twice"));
+    }
+    if fs::metadata(&plan.output)
+        .is_ok_and(|out| (out.dev(), out.ino()) == (about.dev(), about.ino()))
+    {
+        return Err(Failure::new(format!(
+            "cannot convert {input} into itself: its live stamps would be lost"
+        ))
+        .hint("give -w another file"));
+    }
+    let history = gather(&file, &plan.input)?;
+    let output = plan.output.display();
+    let converted =
+        write_whole_by(&plan.output, |to| copy(plan, &history, to)).map_err(|error| {
+            match error {
+                CopyError::Read(error) => Err::<(), _>(error).trying(trying()),
+                CopyError::Output(error) => Err(error).trying(format!("cannot write {output}")),
+            }
+            .expect_err("it is one")
+        })?;
+    print(&if plan.json {
+        let json = serde_json::to_string(&converted).expect("plain structs always serialise");
+        json + "\n"
+    } else {
+        text(&converted, plan)
+    })?;
+    Ok(match converted.is_whole {
+        true => Exit::Success,
+        false => Exit::Fault,
+    })
+}
+
+#[derive(Debug)]
+enum CopyError {
+    Read(RewriteError),
+    Output(io::Error),
+}
+
+impl From<io::Error> for CopyError {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// Looks at everything: the clock, and whether raw stamps were kept.
+fn gather(file: &File, path: &Path) -> Result<History, Failure> {
+    let input = path.display();
+    let records = records(BufReader::new(file)).trying(format!("cannot read {input}"));
+    let records = records.map_err(|failure| failure.hint("tscap converts its own captures"))?;
+    let mut gatherer = Gatherer::default();
+    let (mut packets, mut raw, mut is_ours) = (0u64, 0u64, false);
+    for record in records {
+        match record {
+            Ok(Record::Packet(packet)) => {
+                packets += 1;
+                raw += u64::from(packet.raw.is_some());
+            }
+            Ok(Record::Interface(interface)) => is_ours |= interface.tscap.is_some(),
+            Ok(Record::Statistics(_, statistics)) => gatherer.take(&statistics.clock),
+            Err(error) if error.is_torn_end() => break,
+            Err(error) => return Err(error).trying(format!("cannot read {input}")),
+        }
+    }
+    if !is_ours {
+        return Err(
+            Failure::new(format!("cannot convert {input}: not a file of tscap"))
+                .hint("only tscap's captures carry raw stamps and the history of their clock"),
+        );
+    }
+    if packets > 0 && raw == 0 {
+        return Err(Failure::new(format!(
+            "cannot convert {input}: none of its {} packets kept its raw stamp",
+            grouped(packets)
+        ))
+        .hint("capture with --keep-raw"));
+    }
+    gatherer.history().ok_or_else(|| {
+        Failure::new(format!(
+            "cannot convert {input}: it has no statistics with the clock"
+        ))
+        .hint("a capture that is killed in its first 10 s has none")
+    })
+}
+
+fn copy(plan: &ConvertPlan, history: &History, to: &mut File) -> Result<Converted, CopyError> {
+    let open = || File::open(&plan.input).map(BufReader::new);
+    let (parsed, copied) = (open()?, open()?);
+    let fit = Fit::new(history);
+    let (mut packets, mut left) = (0, 0);
+    let mut moves = Distribution::new();
+    let mut to = BufWriter::new(to);
+    let done = rewrite(parsed, copied, &mut to, |packet: &Packet| {
+        packets += 1;
+        let time = packet.raw.and_then(|raw| fit.refine(raw, packet.time));
+        match time {
+            Some(time) => moves.add(time.0.wrapping_sub(packet.time.0).cast_signed()),
+            None => left += 1,
+        }
+        time
+    });
+    let is_whole = match done {
+        Ok(()) => true,
+        Err(RewriteError::Read(error)) if error.is_torn_end() => false,
+        Err(RewriteError::Copy(error)) => return Err(CopyError::Output(error)),
+        Err(error) => return Err(CopyError::Read(error)),
+    };
+    to.flush()?;
+    Ok(Converted {
+        event: "convert",
+        v: VERSION,
+        source: history.source,
+        packets,
+        left,
+        moved_ns: moves.summary(),
+        samples: history.samples.len(),
+        segments: history.segments.len(),
+        is_whole,
+    })
+}
+
+fn text(converted: &Converted, plan: &ConvertPlan) -> String {
+    let mut text = format!(
+        "{}: {} packets stamped again by {} samples of the clock in {} segments\n",
+        plan.output.display(),
+        grouped(converted.packets - converted.left),
+        grouped(converted.samples as u64),
+        converted.segments
+    );
+    if let Some(moved) = &converted.moved_ns {
+        let quantile = |value: Option<i64>| value.map_or("–".into(), |ns| format!("{ns} ns"));
+        let farthest = moved.min.unsigned_abs().max(moved.max.unsigned_abs());
+        let _ = writeln!(
+            text,
+            "  moved by p50 {}, p90 {}, p99 {}, at most {}",
+            quantile(moved.p50),
+            quantile(moved.p90),
+            quantile(moved.p99),
+            span(farthest)
+        );
+    }
+    if converted.left > 0 {
+        let _ = writeln!(
+            text,
+            "  {} left as they were: the history does not tell their time better",
+            grouped(converted.left)
+        );
+    }
+    if !converted.is_whole {
+        text += "  the capture ends within a block: what comes before it was converted\n";
+    }
+    text
+}

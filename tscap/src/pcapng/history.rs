@@ -1,0 +1,46 @@
+//! The clock of a whole capture, gathered from all of its statistics.
+
+use super::custom::ClockOption;
+use crate::clock::{History, Segment, StampSource};
+
+/// Gathers what statistics blocks say, in the file's order.
+#[derive(Debug, Default)]
+pub struct Gatherer {
+    history: Option<History>,
+}
+
+impl Gatherer {
+    /// Takes in the clock of one block. Those of several interfaces are of one clock.
+    pub fn take(&mut self, clock: &ClockOption) {
+        let history = self.history.get_or_insert_with(|| History {
+            source: clock.stamp.source,
+            rate: None,
+            segments: Vec::new(),
+            samples: Vec::new(),
+        });
+        if clock.stamp.source == StampSource::Tsc {
+            let rate = clock.counter.map(|counter| counter.ns_per_cycle_2_58);
+            history.rate = rate.or(history.rate);
+        }
+        for segment in &clock.segments {
+            put(&mut history.segments, segment);
+        }
+        // Another interface's block of the same moment has the same ones.
+        if !clock.samples.is_empty() && !history.samples.ends_with(&clock.samples) {
+            history.samples.extend(&clock.samples);
+        }
+    }
+
+    /// All of it; `None` if there was none.
+    pub fn history(self) -> Option<History> {
+        self.history
+    }
+}
+
+/// The latest segment is written again when it has grown.
+fn put(segments: &mut Vec<Segment>, segment: &Segment) {
+    match segments.iter_mut().find(|known| known.from == segment.from) {
+        Some(known) => *known = *segment,
+        None => segments.push(*segment),
+    }
+}

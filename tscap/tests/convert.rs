@@ -1,0 +1,239 @@
+//! `tscap convert`, which anybody may run: captures written from a script, whose true
+//! time is known.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tscap::clock::scripted::{Host, Random};
+use tscap::clock::{MonoNs, RawStamp, StampSource, Tracker};
+use tscap::engine::{Observed, StampOrder, Written};
+use tscap::measure::Summary;
+use tscap::pcapng::{
+    FileWriter, InterfaceInfo, InterfaceOption, Packet, Record, SectionInfo, records,
+};
+use tscap_common::block::{EPB_TYPE, OPT_RAW, PEN};
+
+const MS: u64 = 1_000_000;
+/// Of a capture, ns.
+const LENGTH: u64 = 60_000 * MS;
+/// Between two drains of an idle capture, ns.
+const DRAIN: u64 = 10 * MS;
+
+/// A time daemon at work: the clock's rate changes every few hundred milliseconds.
+fn slewed() -> Host {
+    let ppm = [500, -40, 8, -500, 0];
+    let slews = (0..80).map(|turn| (turn * 733 * MS, ppm[turn as usize % ppm.len()]));
+    Host {
+        hertz: 2_596_130_000,
+        slews: slews.collect(),
+    }
+}
+
+fn headers() -> FileWriter {
+    let section = SectionInfo {
+        hardware: "a script".into(),
+        os: "Linux".into(),
+        application: "tscap".into(),
+    };
+    let interface = InterfaceInfo {
+        name: "test0".into(),
+        description: None,
+        mac: None,
+        speed: None,
+        snaplen: 96,
+        os: "Linux".into(),
+        tscap: InterfaceOption::new("native", StampSource::Tsc, Default::default()),
+    };
+    FileWriter::new(&section, &[interface], tscap::clock::RealNs(0)).unwrap()
+}
+
+fn packet(stamp: RawStamp, time: u64, keep_raw: bool) -> Vec<u8> {
+    let data = [0xa5u8; 61];
+    let mut body = Vec::new();
+    let mut word = |word: u32| body.extend(word.to_ne_bytes());
+    word(0);
+    word((time >> 32) as u32);
+    word(time as u32);
+    word(data.len() as u32);
+    word(data.len() as u32);
+    body.extend(data);
+    body.extend([0; 3]);
+    if keep_raw {
+        body.extend(OPT_RAW.to_ne_bytes());
+        body.extend(PEN.to_ne_bytes());
+        body.extend(stamp.0.to_ne_bytes());
+        body.extend([0; 4]);
+    }
+    let length = (body.len() as u32 + 12).to_ne_bytes();
+    [&EPB_TYPE.to_ne_bytes()[..], &length, &body, &length].concat()
+}
+
+/// A capture of `host`, and the true times of its packets.
+fn capture(host: &Host, keep_raw: bool) -> (Vec<u8>, Vec<u64>) {
+    let mut random = Random(3);
+    let mut gaps = move || [15, 35, 15].map(|least| least + random.exponential(6.0) as u64);
+    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(0, gaps())).unwrap();
+    tracker.observe(&host.cross(100 * MS, gaps()));
+    let mut file = headers();
+    let mut bytes = file.take();
+    let mut truths = Vec::new();
+    for t in (110 * MS..LENGTH).step_by(DRAIN as usize) {
+        tracker.observe(&host.cross(t, gaps()));
+        let conversion = tracker.conversion();
+        for part in [7, 4, 1] {
+            let at = t - DRAIN * part / 10;
+            let stamp = RawStamp(host.cycles(at).0);
+            bytes.extend(packet(stamp, conversion.to_real(stamp).0, keep_raw));
+            truths.push(host.real(at));
+        }
+        if t % (10_000 * MS) < DRAIN {
+            bytes.extend(statistics(&mut file, &mut tracker));
+        }
+    }
+    bytes.extend(statistics(&mut file, &mut tracker));
+    (bytes, truths)
+}
+
+fn statistics(file: &mut FileWriter, tracker: &mut Tracker) -> Vec<u8> {
+    let (order, observed) = (StampOrder::default(), Observed::default());
+    let written = [Written::default()];
+    file.statistics(tracker, MonoNs(LENGTH), &written, order, &observed, None)
+        .unwrap()
+}
+
+fn convert(input: &Path, output: &Path, more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    command.arg("convert").arg(input).arg("-w").arg(output);
+    command.args(more).output().expect("start tscap")
+}
+
+fn file(folder: &TempDir, content: &[u8]) -> PathBuf {
+    let path = folder.path().join("in.pcapng");
+    fs::write(&path, content).unwrap();
+    path
+}
+
+fn packets(bytes: &[u8]) -> Vec<Packet> {
+    let records = records(bytes).unwrap().map(Result::unwrap);
+    let packets = records.filter_map(|record| match record {
+        Record::Packet(packet) => Some(packet),
+        _ => None,
+    });
+    packets.collect()
+}
+
+/// How far the times are from the truth.
+fn errors(bytes: &[u8], truths: &[u64]) -> Summary {
+    let packets = packets(bytes);
+    assert_eq!(packets.len(), truths.len());
+    let errors = packets.iter().zip(truths);
+    let errors = errors.map(|(packet, truth)| packet.time.0.abs_diff(*truth));
+    Summary::of(errors.map(|error| i64::try_from(error).unwrap())).unwrap()
+}
+
+#[test]
+fn it_halves_the_error_of_a_slewed_clock_and_changes_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, truths) = capture(&slewed(), true);
+    let input = file(&folder, &bytes);
+    let path = folder.path().join("out.pcapng");
+    let output = convert(&input, &path, &["--json"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&json["event"], &json["v"]), (&"convert".into(), &1.into()));
+    assert_eq!(json["packets"], truths.len());
+    let moved = json["moved_ns"]["n"].as_u64().unwrap() + json["left"].as_u64().unwrap();
+    assert_eq!(moved, truths.len() as u64);
+
+    let converted = fs::read(&path).unwrap();
+    let (live, refined) = (errors(&bytes, &truths), errors(&converted, &truths));
+    assert!(refined.p50 <= live.p50, "{live:?} {refined:?}");
+    assert!(
+        refined.p99.unwrap() * 2 <= live.p99.unwrap(),
+        "{live:?} {refined:?}"
+    );
+
+    // Every byte is the same, but for the stamps.
+    let without_times = |bytes: &[u8]| {
+        let mut bytes = bytes.to_vec();
+        let mut at = 0;
+        while at < bytes.len() {
+            let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
+            let (kind, length) = (word(at), word(at + 4) as usize);
+            if kind == EPB_TYPE {
+                bytes[at + 12..at + 20].fill(0);
+            }
+            at += length;
+        }
+        bytes
+    };
+    assert!(without_times(&bytes) == without_times(&converted));
+    // And again, nothing moves.
+    let twice = folder.path().join("twice.pcapng");
+    assert_eq!(convert(&path, &twice, &[]).status.code(), Some(0));
+    assert!(fs::read(twice).unwrap() == converted);
+}
+
+#[test]
+fn a_torn_capture_is_converted_as_far_as_it_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, _) = capture(&slewed(), true);
+    let torn = &bytes[..bytes.len() - 7];
+    let path = folder.path().join("out.pcapng");
+    let output = convert(&file(&folder, torn), &path, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("ends within a block"), "{text}");
+    let all = packets(&bytes).len();
+    assert_eq!(packets(&fs::read(&path).unwrap()).len(), all);
+}
+
+/// Says why and what to do, and writes nothing.
+#[track_caller]
+fn refuses(content: &[u8], parts: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.pcapng");
+    let output = convert(&file(&folder, content), &path, &[]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_cannot_be_converted_is_refused() {
+    refuses(
+        b"hello",
+        &["cannot read", "hint: tscap converts its own captures"],
+    );
+    let (bytes, _) = capture(&slewed(), false);
+    refuses(
+        &bytes,
+        &["kept its raw stamp", "hint: capture with --keep-raw"],
+    );
+    let mut killed = headers().take();
+    killed.extend(packet(RawStamp(1), 1, true));
+    refuses(
+        &killed,
+        &["no statistics with the clock", "killed in its first 10 s"],
+    );
+}
+
+#[test]
+fn a_capture_is_not_converted_into_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, _) = capture(&slewed(), true);
+    let input = file(&folder, &bytes);
+    let link = folder.path().join("link.pcapng");
+    std::os::unix::fs::symlink(&input, &link).unwrap();
+    let output = convert(&input, &link, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("into itself"), "{text}");
+    assert!(fs::read(&input).unwrap() == bytes);
+}
