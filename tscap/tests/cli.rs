@@ -227,3 +227,33 @@ fn a_file_that_cannot_be_read_is_a_failure_with_a_hint() {
     assert!(stderr.contains("hint: tscap reads pcapng"), "{stderr}");
     assert!(output.stdout.is_empty());
 }
+
+/// The host's own clock, which is only read.
+#[test]
+fn the_clock_is_watched() {
+    if tscap::sys::tsc::check().is_err() {
+        let output = tscap(&["clock"]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("no clock to watch"), "{stderr}");
+        return;
+    }
+    let json = prints(&["clock", "--interval", "200ms", "--duration", "1", "--json"]);
+    let lines: Vec<serde_json::Value> = json
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("one object a line"))
+        .collect();
+    assert!(lines.len() >= 4, "{json}");
+    for line in &lines {
+        assert_eq!((&line["event"], &line["v"]), (&"clock".into(), &1.into()));
+        assert!(line["host_bound_ns"].as_u64() > Some(0), "{line}");
+        assert!(line["readings"]["used"].as_u64() > Some(1_000), "{line}");
+    }
+    let real = |line: &serde_json::Value| line["real"].as_u64().expect("ns");
+    assert!(lines.windows(2).all(|pair| real(&pair[0]) < real(&pair[1])));
+    let table = prints(&["clock", "--duration", "1"]);
+    assert!(
+        table.contains("TSC, Hz") && table.lines().count() == 2,
+        "{table}"
+    );
+    refuses(&["clock", "--interval", "1ms"], &["100ms"]);
+}

@@ -2,6 +2,7 @@
 //! system.
 
 mod capture;
+mod clock;
 mod compare;
 mod convert;
 mod doctor;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub use capture::{CaptureArgs, CapturePlan, Offloads, Target, Verbosity};
+pub use clock::{ClockArgs, ClockPlan};
 pub use compare::{CompareArgs, ComparePlan};
 pub use convert::{ConvertArgs, ConvertPlan};
 pub use doctor::{DoctorArgs, DoctorPlan};
@@ -30,6 +32,8 @@ pub enum Plan {
     ListInterfaces,
     /// Capture.
     Capture(Box<CapturePlan>),
+    /// Watch the clock.
+    Clock(ClockPlan),
     /// Examine the machine.
     Doctor(DoctorPlan),
     /// Compare what stamps cost.
@@ -72,6 +76,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Capture(Box<CaptureArgs>),
+    Clock(ClockArgs),
     Doctor(DoctorArgs),
     Compare(CompareArgs),
     Convert(ConvertArgs),
@@ -94,6 +99,7 @@ impl Cli {
     pub fn into_plan(self) -> Result<Plan, clap::Error> {
         match self.command {
             Command::Capture(args) => args.into_plan(),
+            Command::Clock(args) => Ok(args.into_plan()),
             Command::Doctor(args) => Ok(args.into_plan()),
             Command::Compare(args) => Ok(args.into_plan()),
             Command::Convert(args) => Ok(args.into_plan()),

@@ -87,6 +87,8 @@ pub struct CounterClock {
     last_bound_ns: u64,
     /// The greatest such distance.
     bound_ns: u64,
+    /// Cross-timestamps passed over because they were interrupted.
+    wide: u64,
 }
 
 /// What a cross-timestamp was to the clock.
@@ -139,6 +141,7 @@ impl CounterClock {
             model,
             last_bound_ns: bound_ns,
             bound_ns,
+            wide: 0,
         };
         let near = Reading::new(second, clock.model.rate())?;
         clock.join(&near);
@@ -162,7 +165,8 @@ impl CounterClock {
         let gap = reading.at.0.saturating_sub(last.from.0);
         let gap = self.model.rate().duration_ns(gap);
         if reading.at > last.from && gap < LONGEST_GAP_NS && self.is_too_wide(&reading) {
-            // Stamps go by p̂ alone until the next one.
+            // Stamps go by the last line until the next one.
+            self.wide += 1;
             let drift = u128::from(gap) * u128::from(self.rate_bound_ppb()) / 1_000_000_000;
             let drift = u64::try_from(drift).unwrap_or(u64::MAX);
             self.bound_ns = self
@@ -255,6 +259,11 @@ impl CounterClock {
             ns_per_cycle_2_58: self.rate(),
             rate_bound_ppb: self.rate_bound_ppb(),
         }
+    }
+
+    /// How many cross-timestamps were passed over because they were interrupted.
+    pub fn wide(&self) -> u64 {
+        self.wide
     }
 
     /// The model with all that it knows.

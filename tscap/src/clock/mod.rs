@@ -17,6 +17,7 @@ mod rate;
 mod reading;
 pub mod scripted;
 mod segment;
+mod status;
 mod tracker;
 mod types;
 
@@ -28,5 +29,6 @@ pub use ns_per_cycle::NsPerCycle;
 pub use rate::measure_tsc_rate;
 pub use reading::Bracket;
 pub use segment::{Bounds, Sample, Segment};
+pub use status::Status;
 pub use tracker::{Conversion, Observation, OffsetConversion, Tracker};
 pub use types::{MonoNs, OffsetNs, RawStamp, RealNs, StampSource, TaiNs, TscCycles};

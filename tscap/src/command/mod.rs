@@ -1,6 +1,7 @@
 //! One runner a command.
 
 pub mod capture;
+mod clock;
 mod compare;
 mod console;
 mod convert;
@@ -28,6 +29,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
     match plan {
         Plan::ListInterfaces => interfaces::list(),
         Plan::Capture(plan) => capture::run(&plan),
+        Plan::Clock(plan) => clock::run(&plan),
         Plan::Compare(plan) => compare::run(&plan),
         Plan::Convert(plan) => convert::run(&plan),
         Plan::Doctor(plan) => doctor::run(&plan),

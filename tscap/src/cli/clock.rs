@@ -1,0 +1,58 @@
+//! `tscap clock`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{Plan, units};
+
+/// Watch the clock that TSC stamps are converted by
+///
+/// Reads this host's clocks and its TSC a hundred times a second, as a capture does,
+/// and says what the feed-forward clock makes of them. Changes nothing and needs no
+/// privilege.
+#[derive(Debug, Args)]
+pub struct ClockArgs {
+    /// Say it this often: seconds, or with units (500ms), 100ms at least
+    #[arg(long, value_name = "TIME", default_value = "1", value_parser = interval)]
+    interval: Duration,
+
+    /// Stop after this time
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    duration: Option<Duration>,
+
+    /// Print JSON objects, one a line, instead of the table
+    #[arg(long)]
+    json: bool,
+}
+
+const SHORTEST: Duration = Duration::from_millis(100);
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = units::duration(text)?;
+    if interval < SHORTEST {
+        return Err("the shortest is 100ms".into());
+    }
+    Ok(interval)
+}
+
+/// What to watch, as asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClockPlan {
+    /// Between two lines.
+    pub interval: Duration,
+    /// Longest time to watch.
+    pub duration: Option<Duration>,
+    /// Whether to say it in JSON.
+    pub json: bool,
+}
+
+impl ClockArgs {
+    pub(super) fn into_plan(self) -> Plan {
+        Plan::Clock(ClockPlan {
+            interval: self.interval,
+            duration: self.duration,
+            json: self.json,
+        })
+    }
+}
