@@ -9,10 +9,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tscap::clock::scripted::{Host, Random};
 use tscap::clock::{MonoNs, RawStamp, StampSource, Tracker};
-use tscap::engine::{Observed, StampOrder, Written};
+use tscap::engine::{StampOrder, Written};
 use tscap::measure::Summary;
 use tscap::pcapng::{
-    FileWriter, InterfaceInfo, InterfaceOption, Packet, Record, SectionInfo, records,
+    Counts, FileWriter, InterfaceInfo, InterfaceOption, Packet, Record, SectionInfo, records,
 };
 use tscap_common::block::{EPB_TYPE, OPT_RAW, PEN};
 
@@ -98,10 +98,18 @@ fn capture(host: &Host, keep_raw: bool) -> (Vec<u8>, Vec<u64>) {
 }
 
 fn statistics(file: &mut FileWriter, tracker: &mut Tracker) -> Vec<u8> {
-    let (order, observed) = (StampOrder::default(), Observed::default());
-    let written = [Written::default()];
-    file.statistics(tracker, MonoNs(LENGTH), &written, order, &observed, None)
-        .unwrap()
+    let counts = Counts {
+        written: vec![Written::default()],
+        ..Counts::default()
+    };
+    file.statistics(
+        tracker,
+        MonoNs(LENGTH),
+        &counts,
+        StampOrder::default(),
+        None,
+    )
+    .unwrap()
 }
 
 fn convert(input: &Path, output: &Path, more: &[&str]) -> Output {

@@ -38,8 +38,8 @@ pub struct Tracker {
     samples: Vec<Sample>,
     /// The sample before this one.
     previous: Option<Sample>,
-    /// Samples of this second that are kept because the clock bent.
-    bent: usize,
+    /// How often in this second the samples on either side of something were kept.
+    kept: usize,
     /// For TSC stamps: the counter's clock, once there are two cross-timestamps
     /// far enough apart.
     counter: Option<CounterClock>,
@@ -85,9 +85,10 @@ pub struct OffsetConversion {
 
 const NS_PER_S: i64 = 1_000_000_000;
 const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
-/// Bends of which the samples are kept, at most: in 10 s, after which they go into
-/// the file, they fill a third of an option.
-const BENT_EVERY_SECOND: usize = 8;
+/// Of at most so many bends and steps a second the samples are kept...
+const KEPT_EVERY_SECOND: usize = 8;
+/// ...and no more at once: with 200 bytes each they and the segments fit an option.
+const MOST_KEPT: usize = 180;
 
 impl Tracker {
     /// Begins with one good cross-timestamp; `None` if it is torn.
@@ -110,7 +111,7 @@ impl Tracker {
             sample_until: MonoNs(sample.mono.0 + SAMPLE_EVERY_NS),
             samples: Vec::new(),
             previous: Some(sample),
-            bent: 0,
+            kept: 0,
             counter: None,
             first: *first,
             latest_tsc: first.tsc.map_or(TscCycles(0), |[_, after]| after),
@@ -146,13 +147,11 @@ impl Tracker {
         let Some(both) = both.filter(|_| segment.tai_offset_s == sample.tai_offset_s) else {
             let step_ns = seen.middle().0 - segment.mono_to_real.middle().0;
             self.begin_segment(cross, &sample, seen, step_ns, None);
-            self.keep_edge(sample);
             self.observe_counter(cross, sample, true);
             return Observation::Stepped { step_ns };
         };
         let observation = self.observe_counter(cross, sample, false);
         if let Observation::CounterJumped { jump_ns } = observation {
-            self.samples.push(sample);
             self.begin_segment(cross, &sample, both, 0, Some(jump_ns));
         } else {
             let segment = self.segments.last_mut().expect("there is always one");
@@ -207,10 +206,12 @@ impl Tracker {
                     }
                 }
                 if counter.model().counts().bends > bends {
-                    self.keep_bend(previous, sample);
+                    let bend = true;
+                    self.keep_both_sides(previous, Sample { bend, ..sample });
                 }
                 if stepped || observation != Observation::Agrees {
                     self.tsc_step = Some((self.latest_tsc, bracket.tsc[0]));
+                    self.keep_both_sides(previous, sample);
                 }
             }
             (None, Some(_)) if stepped => self.first = *cross,
@@ -254,34 +255,25 @@ impl Tracker {
         if sample.mono >= self.sample_until {
             self.samples.extend(self.best.take());
             self.sample_until = MonoNs(sample.mono.0 + SAMPLE_EVERY_NS);
-            self.bent = 0;
+            self.kept = 0;
         }
         if self.best.is_none_or(|best| sample.width_ns < best.width_ns) {
             self.best = Some(sample);
         }
     }
 
-    /// Keeps the samples on either side of a step.
-    fn keep_edge(&mut self, sample: Sample) {
-        self.samples.extend(self.previous);
-        self.samples.push(sample);
-    }
-
-    /// Keeps the samples on either side of a bend for the file too: there the clock
-    /// is no straight line from one second to the next.
-    fn keep_bend(&mut self, before: Option<Sample>, sample: Sample) {
-        if self.bent < BENT_EVERY_SECOND {
-            self.bent += 1;
+    /// Keeps the samples on either side of a bend, a step or a jump of a counter for
+    /// the file too: there its clock is no straight line from one second to the next.
+    fn keep_both_sides(&mut self, before: Option<Sample>, sample: Sample) {
+        if self.kept < KEPT_EVERY_SECOND && self.samples.len() < MOST_KEPT {
+            self.kept += 1;
             self.samples.extend(before);
-            self.samples.push(Sample {
-                bend: true,
-                ..sample
-            });
+            self.samples.push(sample);
         }
     }
 
     /// The samples kept since the last call: the narrowest of each second, and those
-    /// on either side of a bend.
+    /// on either side of a bend, a step or a jump.
     pub fn take_samples(&mut self) -> Vec<Sample> {
         let mut samples = std::mem::take(&mut self.samples);
         samples.extend(self.best.take());
