@@ -5,6 +5,7 @@ mod support;
 
 use std::fs::File;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use support::bench::Bench;
@@ -228,6 +229,15 @@ fn raw_stamps_are_kept_and_give_the_intervals() {
             );
         }
         peers::agree_on(&path, 500);
+        let converted = folder.path().join("converted.pcapng");
+        let mut convert = Command::new(env!("CARGO_BIN_EXE_tscap"));
+        convert.arg("convert").arg(&path).arg("-w").arg(&converted);
+        let status = convert.status().expect("start tscap");
+        assert!(status.success(), "{source}");
+        for (live, again) in packets.iter().zip(self::packets(&converted)) {
+            let moved = again.time.0.abs_diff(live.time.0);
+            assert!(moved <= 2 * clock.host_bound_ns, "{source}: {moved} ns");
+        }
     }
 }
 
