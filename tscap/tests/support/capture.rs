@@ -186,6 +186,14 @@ impl Capture {
         parse(&line).expect("parsed once already")
     }
 
+    /// Waits for JSON line `number` on standard output, from 0; `None` behind the
+    /// last one.
+    pub fn event(&self, number: usize, limit: Duration) -> Option<serde_json::Value> {
+        let stdout = self.stdout.as_ref().expect("stdout is ours");
+        let line = stdout.line(number, limit)?;
+        Some(serde_json::from_str(&line).unwrap_or_else(|e| panic!("{line:?}: {e}")))
+    }
+
     /// Process id.
     pub fn pid(&self) -> u32 {
         self.child.id()

@@ -54,6 +54,16 @@ impl Lines {
         }
     }
 
+    /// Waits for line `number`, from 0. `None` when the output ends before it, or
+    /// after `limit`.
+    pub fn line(&self, number: usize, limit: Duration) -> Option<String> {
+        let (state, changed) = &*self.state;
+        let is_to_come = |state: &mut State| state.lines.len() <= number && !state.ended;
+        let state = state.lock().expect("lines");
+        let waited = changed.wait_timeout_while(state, limit, is_to_come);
+        waited.expect("lines").0.lines.get(number).cloned()
+    }
+
     /// What has come so far.
     pub fn so_far(&self) -> String {
         self.state.0.lock().expect("lines").lines.join("\n")

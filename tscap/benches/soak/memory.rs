@@ -1,0 +1,62 @@
+//! Whether a process grows.
+
+use serde::Serialize;
+
+use crate::support::process;
+
+/// What a process takes, looked at from time to time.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// Seconds since the start, and resident bytes.
+    samples: Vec<(f64, f64)>,
+}
+
+/// How it changed.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Growth {
+    /// Looks.
+    pub samples: usize,
+    /// Resident at the end, bytes.
+    pub resident: f64,
+    /// By how much the straight line through the samples (least squares), without
+    /// the first quarter, in which everything is touched for the first time, rises
+    /// over them, bytes.
+    pub growth: f64,
+}
+
+impl Memory {
+    /// Looks at process `pid`.
+    pub fn look(&mut self, seconds: f64, pid: u32) {
+        let resident = process::resident_bytes(pid);
+        self.samples.push((seconds, resident as f64));
+    }
+
+    /// What was seen.
+    pub fn growth(&self) -> Growth {
+        let later = &self.samples[self.samples.len() / 4..];
+        let (Some(first), Some(last)) = (later.first(), later.last()) else {
+            return Growth::default();
+        };
+        Growth {
+            samples: self.samples.len(),
+            resident: last.1,
+            growth: slope(later) * (last.0 - first.0),
+        }
+    }
+}
+
+/// Of the least-squares line; 0 of samples at one time only.
+fn slope(samples: &[(f64, f64)]) -> f64 {
+    let count = samples.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| samples.iter().map(of).sum::<f64>() / count;
+    let (x, y) = (mean(|sample| sample.0), mean(|sample| sample.1));
+    let along = |of: fn(f64, f64) -> f64| {
+        let terms = samples.iter().map(|sample| of(sample.0 - x, sample.1 - y));
+        terms.sum::<f64>()
+    };
+    let spread = along(|x, _| x * x);
+    if spread == 0.0 {
+        return 0.0;
+    }
+    along(|x, y| x * y) / spread
+}

@@ -1,0 +1,155 @@
+//! What the bench found, as `--json` prints it and as the table is made from.
+
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::common::header::Header;
+use crate::common::target::{self, Bound, Target};
+use crate::files::Read;
+use crate::memory::Growth;
+use crate::support::finished::Finished;
+
+/// Version of the schema.
+pub const VERSION: u32 = 1;
+/// Most that the capture may grow, bytes: a leak of a kilobyte a file is more.
+const MOST_GROWTH: f64 = 1e6;
+/// Most that a stamp may be off the host's clock, ns.
+const MOST_BOUND_NS: f64 = 1_000.0;
+
+/// Everything.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Which bench, how and where; of schema [`VERSION`].
+    #[serde(flatten)]
+    pub header: Header,
+    /// What is wanted of the parts, and what came out.
+    pub targets: Vec<Target>,
+    /// Highest rate found without loss, frames a second.
+    pub highest: Option<f64>,
+    /// The parts.
+    pub soaks: Vec<Soak>,
+}
+
+/// A long capture.
+#[derive(Debug, Serialize)]
+pub struct Soak {
+    /// Which part.
+    pub name: &'static str,
+    /// From the first frame to the last, s.
+    pub seconds: f64,
+    /// Frames a second that really were sent.
+    pub rate: f64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Of them those that are in none of the files.
+    pub lost: u64,
+    /// Of these, refused before the program: the receiving end had no room.
+    pub refused: u64,
+    /// Frames found in the files: each number once, and in order.
+    pub read: u64,
+    /// Files.
+    pub files: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+    /// Fullest that a ring was, 0 to 1.
+    pub ring_fill: f64,
+    /// Stamps less than the one before.
+    pub steps_back: u64,
+    /// The farthest of these, ns.
+    pub farthest_back_ns: u64,
+    /// Least time from a frame's send stamp to its stamp in the file, ns: the error
+    /// of the latter if it is less than nothing.
+    pub least_delay_ns: i64,
+    /// Greatest bound of stamps against the host's clock that was told, ns.
+    pub host_bound_ns: u64,
+    /// Resident memory of the capture.
+    pub memory: Growth,
+}
+
+impl Soak {
+    /// Of what was found in the files, what the generator says it sent, and what
+    /// the capture says.
+    pub fn new(
+        name: &'static str,
+        read: &Read,
+        sent: &Value,
+        captured: &Finished,
+        memory: Growth,
+    ) -> Result<Self> {
+        let summary = captured.accounted();
+        let count = |name: &str| sent[name].as_u64().with_context(|| format!("no {name}"));
+        let (taken, refused) = (count("sent")?, count("refused")?);
+        let flow = &read.flow;
+        ensure!(
+            (summary.seen, summary.written) == (taken, flow.came),
+            "{taken} frames sent, {} seen, {} written, {} read",
+            summary.seen,
+            summary.written,
+            flow.came
+        );
+        ensure!(
+            summary.bytes_written == read.bytes,
+            "{} bytes written, {} read",
+            summary.bytes_written,
+            read.bytes
+        );
+        let progress = captured.events("progress");
+        let most = |name: &str| {
+            let told = progress.iter().filter_map(|event| event[name].as_f64());
+            told.fold(0.0, f64::max)
+        };
+        let bound = (most("host_bound_ns") as u64).max(summary.clock.host_bound_ns);
+        Ok(Self {
+            name,
+            seconds: sent["seconds"].as_f64().context("no seconds")?,
+            rate: sent["rate"].as_f64().context("no rate")?,
+            sent: taken + refused,
+            lost: taken + refused - flow.came,
+            refused,
+            read: flow.came,
+            files: read.files,
+            bytes: read.bytes,
+            ring_fill: most("ring_fill"),
+            steps_back: read.steps_back,
+            farthest_back_ns: read.farthest_back_ns,
+            least_delay_ns: read.least_delay_ns.context("no frame came")?,
+            host_bound_ns: bound,
+            memory,
+        })
+    }
+
+    /// What is wanted of it.
+    pub fn targets(&self) -> Vec<Target> {
+        let at_most = |what: &str, value: f64, most: f64| Target {
+            name: format!("{}: {what}", self.name),
+            value,
+            bound: Bound::AtMost(most),
+            asserted: true,
+        };
+        let bound = self.host_bound_ns as f64;
+        vec![
+            at_most("frames lost", self.lost as f64, 0.0),
+            // The kernel's fast clock may step back a little (DESIGN 4).
+            at_most("stamps back by, ns", self.farthest_back_ns as f64, bound),
+            at_most(
+                "stamped before sent by, ns",
+                -self.least_delay_ns as f64,
+                bound,
+            ),
+            at_most("bound of the stamps, ns", bound, MOST_BOUND_NS),
+            at_most(
+                "memory grown by, MB",
+                self.memory.growth / 1e6,
+                MOST_GROWTH / 1e6,
+            ),
+        ]
+    }
+}
+
+impl Report {
+    /// The targets that were missed and must not be, with what was measured.
+    pub fn missed(&self) -> Vec<String> {
+        target::missed(&self.targets)
+    }
+}

@@ -1,0 +1,108 @@
+//! One long capture.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use serde_json::Value;
+use tscap::sys::timex::KernelClock;
+
+use crate::files::{self, Read};
+use crate::memory::{Growth, Memory};
+use crate::report::Soak;
+use crate::support::bench::Bench;
+use crate::support::capture::{Capture, capture_on, generate_on};
+use crate::support::files::SmallDisk;
+use crate::support::process::cpus;
+
+/// A new file after so many million bytes.
+const FILE_MB: &str = "64";
+/// Room for files that have not been read yet, bytes.
+const DISK_BYTES: u64 = 2 << 30;
+/// Between two looks at the memory.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// The generator ends at most so long after its time.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Length of the frames, bytes.
+const SIZE: &str = "64";
+
+/// What is sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Frames a second; as fast as can be if `None`.
+    pub rate: Option<f64>,
+    /// For how long.
+    pub seconds: f64,
+}
+
+/// Where it is sent.
+pub struct Rig {
+    /// CPU of the converter, and of all that is not the generator.
+    pub converter_cpu: usize,
+    generator_cpu: usize,
+    bench: Bench,
+    disk: SmallDisk,
+}
+
+impl Rig {
+    /// Makes the pair, and a place in memory for the files.
+    pub fn new() -> Result<Self> {
+        let cpus = cpus();
+        Ok(Self {
+            converter_cpu: *cpus.last().context("no CPU")?,
+            generator_cpu: *cpus.first().context("no CPU")?,
+            bench: Bench::new("soak"),
+            disk: SmallDisk::new(DISK_BYTES),
+        })
+    }
+
+    /// Captures while frames are sent, and reads the files meanwhile.
+    pub fn run(&self, name: &'static str, load: Load) -> Result<Soak> {
+        let tai_offset_s = KernelClock::read()?.tai_offset_s;
+        let capture = capture_on(&self.bench.rx, &self.disk.file("soak.pcapng"))
+            .with(["-C", FILE_MB])
+            .with(["--converter-cpu", &self.converter_cpu.to_string()])
+            .ready();
+        let (read, sent, memory) = thread::scope(|scope| {
+            let reader = scope.spawn(|| files::read_all(&capture, tai_offset_s));
+            let sent = self.send(load, &capture, || reader.is_finished());
+            // Also after a failure: the reader waits for the end.
+            capture.signal(nix::sys::signal::Signal::SIGINT);
+            let read = reader.join().map_err(|_| anyhow!("the reader panicked"))?;
+            let (sent, memory) = sent?;
+            Ok::<(Read, Value, Growth), anyhow::Error>((read?, sent, memory))
+        })?;
+        let captured = capture.wait();
+        ensure!(captured.code == Some(0), "{}", captured.stderr);
+        Soak::new(name, &read, &sent, &captured, memory)
+    }
+
+    /// Sends, and looks at the capture's memory meanwhile; ends when `is_over`.
+    fn send(
+        &self,
+        load: Load,
+        capture: &Capture,
+        is_over: impl Fn() -> bool,
+    ) -> Result<(Value, Growth)> {
+        let plan = generate_on(&self.bench.tx)
+            .with(["--size", SIZE, "--duration", &load.seconds.to_string()])
+            .with(["--cpu", &self.generator_cpu.to_string()]);
+        let mut generator = match load.rate {
+            Some(rate) => plan.with(["--rate", &format!("{rate:.0}")]).ready(),
+            None => plan.with(["--flat-out"]).ready(),
+        };
+        let mut memory = Memory::default();
+        let start = Instant::now();
+        let most = Duration::from_secs_f64(load.seconds) + PATIENCE;
+        while !generator.has_ended() {
+            ensure!(!is_over(), "the capture has ended");
+            ensure!(start.elapsed() < most, "the generator does not end");
+            memory.look(start.elapsed().as_secs_f64(), capture.pid());
+            thread::sleep(LOOK_EVERY);
+        }
+        let generated = generator.wait();
+        ensure!(generated.code == Some(0), "{}", generated.stderr);
+        let sent = generated.events("sent").pop();
+        Ok((sent.context("nothing was sent")?, memory.growth()))
+    }
+}
