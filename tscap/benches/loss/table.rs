@@ -4,7 +4,6 @@ use tscap::loss::schema::Point;
 
 use crate::common::table::{self, heading, machine, row};
 use crate::common::target::Target;
-use crate::parts::Measured;
 use crate::report::Report;
 
 /// The whole report as text.

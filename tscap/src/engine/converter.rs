@@ -219,12 +219,11 @@ impl<R: Reference> Converter<R> {
             Observation::Agrees | Observation::Torn => {}
         }
         let now = cross.mono[1];
-        if now >= self.next_statistics {
-            if self.pieces.batch.is_writing()
-                && let Err(error) = self.write_statistics(now)
-            {
-                self.pieces.write_failed(&[], error);
-            }
+        if now >= self.next_statistics
+            && self.pieces.batch.is_writing()
+            && let Err(error) = self.write_statistics(now)
+        {
+            self.pieces.write_failed(&[], error);
         }
         now
     }

@@ -76,7 +76,7 @@ impl Probes {
     pub fn costs(&self) -> Option<Costs> {
         let all = [&self.short, &self.long, &self.held, &self.small];
         let is_good = |probe: &&Probe| probe.run.seen > 0 && probe.run.seconds > 0.0;
-        if !all.iter().all(|probe| is_good(probe)) {
+        if !all.iter().all(is_good) {
             return None;
         }
         let convert = Cost::through(self.convert(&self.short)?, self.convert(&self.long)?);

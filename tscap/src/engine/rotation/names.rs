@@ -87,7 +87,7 @@ impl Names {
                 ring,
             } => {
                 let mut name = match has_time {
-                    true => self.formatted(start)?.into(),
+                    true => self.formatted(start)?,
                     false => self.template.clone().into_os_string(),
                 };
                 // As `getWflagChars` and `MakeFilename` of tcpdump.c.

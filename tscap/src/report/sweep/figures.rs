@@ -76,7 +76,6 @@ fn chart(index: usize, setting: &Setting, points: Vec<&Point>, over_rate: bool) 
             );
         }
     }
-    let mut series = series;
     for series in &mut series {
         series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
