@@ -1,4 +1,4 @@
-//! What issue 6 wants.
+//! What is wanted of tscap (issue 6).
 
 use tscap::load::Tool;
 
