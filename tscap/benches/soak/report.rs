@@ -38,6 +38,8 @@ pub struct Soak {
     pub name: &'static str,
     /// From the first frame to the last, s.
     pub seconds: f64,
+    /// Frames a second that were to be sent; none flat out.
+    pub asked: Option<f64>,
     /// Frames a second that really were sent.
     pub rate: f64,
     /// Frames sent.
@@ -72,6 +74,7 @@ impl Soak {
     /// the capture says.
     pub fn new(
         name: &'static str,
+        asked: Option<f64>,
         read: &Read,
         sent: &Value,
         captured: &Finished,
@@ -102,6 +105,7 @@ impl Soak {
         let bound = (most("host_bound_ns") as u64).max(summary.clock.host_bound_ns);
         Ok(Self {
             name,
+            asked,
             seconds: sent["seconds"].as_f64().context("no seconds")?,
             rate: sent["rate"].as_f64().context("no rate")?,
             sent: taken + refused,
@@ -128,7 +132,15 @@ impl Soak {
             asserted: true,
         };
         let bound = self.host_bound_ns as f64;
+        let reached = Target {
+            name: format!("{}: rate over that asked for", self.name),
+            value: self.rate / self.asked.unwrap_or(self.rate),
+            bound: Bound::AtLeast(0.99),
+            // A busy machine slows the generator.
+            asserted: false,
+        };
         vec![
+            reached,
             at_most("frames lost", self.lost as f64, 0.0),
             // The kernel's fast clock may step back a little (DESIGN 4).
             at_most("stamps back by, ns", self.farthest_back_ns as f64, bound),

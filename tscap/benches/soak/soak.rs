@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use tscap::sys::timex::KernelClock;
 
@@ -16,7 +17,7 @@ use crate::support::files::SmallDisk;
 use crate::support::process::cpus;
 
 /// A new file after so many million bytes.
-const FILE_MB: &str = "64";
+const FILE_MB: &str = "32";
 /// Room for files that have not been read yet, bytes.
 const DISK_BYTES: u64 = 2 << 30;
 /// Between two looks at the memory.
@@ -67,14 +68,14 @@ impl Rig {
             let reader = scope.spawn(|| files::read_all(&capture, tai_offset_s));
             let sent = self.send(load, &capture, || reader.is_finished());
             // Also after a failure: the reader waits for the end.
-            capture.signal(nix::sys::signal::Signal::SIGINT);
+            capture.signal(Signal::SIGINT);
             let read = reader.join().map_err(|_| anyhow!("the reader panicked"))?;
             let (sent, memory) = sent?;
             Ok::<(Read, Value, Growth), anyhow::Error>((read?, sent, memory))
         })?;
         let captured = capture.wait();
         ensure!(captured.code == Some(0), "{}", captured.stderr);
-        Soak::new(name, &read, &sent, &captured, memory)
+        Soak::new(name, load.rate, &read, &sent, &captured, memory)
     }
 
     /// Sends, and looks at the capture's memory meanwhile; ends when `is_over`.
