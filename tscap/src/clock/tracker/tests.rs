@@ -182,3 +182,41 @@ fn samples_for_the_file_are_one_a_second_and_the_narrowest() {
     assert!(samples[..3].iter().all(|sample| sample.width_ns == 40));
     assert!(tracker.take_samples().is_empty());
 }
+
+/// As when a virtual machine moves: the clock goes on, the counter does not.
+#[test]
+fn a_counter_that_jumps_begins_a_segment() {
+    let truth = Truth {
+        mono_to_real: 1_700_000_000_000_000_000,
+        tai_offset_s: 37,
+    };
+    let mut tracker = Tracker::new(StampSource::Tsc, &truth.cross(0, [20; 4])).unwrap();
+    for ms in 1..2_000u64 {
+        tracker.observe(&truth.cross(ms * 1_000_000, [20; 4]));
+    }
+    tracker.take_samples();
+    let moved = |ms: u64| {
+        let mut cross = truth.cross(ms * 1_000_000, [20; 4]);
+        cross.tsc = cross
+            .tsc
+            .map(|tsc| tsc.map(|tsc| TscCycles(tsc.0 + 30_000_000_000)));
+        cross
+    };
+    let seen = tracker.observe(&moved(2_000));
+    let Observation::CounterJumped { jump_ns } = seen else {
+        panic!("{seen:?}");
+    };
+    assert!((jump_ns + 10_000_000_000).abs() < 1_000, "{jump_ns}");
+    assert_eq!(tracker.observe(&moved(2_001)), Observation::Agrees);
+    let [before, after] = tracker.segments() else {
+        panic!("{:?}", tracker.segments());
+    };
+    assert!(before.until < after.from && after.after == Some(before.until));
+    assert_eq!((after.step_ns, after.counter_jump_ns), (0, Some(jump_ns)));
+    assert_eq!(tracker.steps(), 0);
+    // The file has what is on either side.
+    let kept = tracker.take_samples();
+    let tsc = kept.iter().filter_map(|sample| sample.tsc);
+    let (old, new): (Vec<_>, Vec<_>) = tsc.partition(|tsc| tsc[0].0 < 30_000_000_000);
+    assert!(!old.is_empty() && !new.is_empty());
+}
