@@ -26,7 +26,12 @@ pub enum Event {
     /// The other end of the pipe is gone.
     ReaderGone,
     /// The output can't be written any more.
-    WriteFailed(std::io::Error),
+    WriteFailed {
+        /// Its name, if it is one of several files.
+        path: Option<PathBuf>,
+        /// Why not.
+        error: std::io::Error,
+    },
     /// A ring holds something that is no block.
     Corrupt(CorruptBlock),
     /// The next file can't be written.

@@ -14,6 +14,7 @@ impl<R: Reference> Converter<R> {
         rotation.begin(start, |mono| self.tracker.real_at(mono));
         self.pieces.batch.begin_file(rotation.limits.frames);
         self.pieces.file.bytes = rotation.limits.bytes.unwrap_or(u64::MAX);
+        self.pieces.path = Some(rotation.current_path().into());
         self.rotation = Some(rotation);
     }
 
@@ -100,6 +101,7 @@ impl<R: Reference> Converter<R> {
         match rotation.open_next(next.start(), begins_period, frames, &headers) {
             Ok(opened) => {
                 rotation.switch(&mut self.pieces.output, opened);
+                self.pieces.path = Some(rotation.current_path().into());
                 self.pieces.batch.begin_file(rotation.limits.frames);
                 self.file = next;
             }

@@ -1,6 +1,8 @@
 //! Final blocks on their way to the output: straight from a ring, or by way of
 //! a buffer where those of several rings come in one order.
 
+use std::path::PathBuf;
+
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::batch::{Batch, Taken};
@@ -22,6 +24,8 @@ pub(super) struct Pieces {
     copied: Vec<u8>,
     /// What the current file may hold.
     pub file: FileLimits,
+    /// Its name, if it is one of several.
+    pub path: Option<PathBuf>,
     events: UnboundedSender<Event>,
 }
 
@@ -66,6 +70,7 @@ impl Pieces {
             output,
             copied: Vec::new(),
             file: FileLimits::NONE,
+            path: None,
             events,
         }
     }
@@ -153,7 +158,10 @@ impl Pieces {
         self.tell(if reader_gone {
             Event::ReaderGone
         } else {
-            Event::WriteFailed(cut.err().unwrap_or(error.source))
+            Event::WriteFailed {
+                path: self.path.clone(),
+                error: cut.err().unwrap_or(error.source),
+            }
         });
     }
 

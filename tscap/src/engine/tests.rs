@@ -362,7 +362,7 @@ proptest! {
             }
         }
         bench.converter.drain();
-        let failed = bench.events().iter().filter(|event| matches!(event, Event::WriteFailed(_))).count();
+        let failed = bench.events().iter().filter(|event| matches!(event, Event::WriteFailed { .. })).count();
         let file = bench.file();
         let headers = bench.headers;
         let finished = bench.finish();

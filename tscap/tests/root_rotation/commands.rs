@@ -13,7 +13,7 @@ use crate::support::frame::Frame;
 use crate::support::packet_socket::PacketSocket;
 use crate::support::peers;
 use crate::support::root::{root, root_with};
-use crate::together::{check, names};
+use crate::together::{check, check_frames, names};
 
 fn script(folder: &Path, text: &str) -> PathBuf {
     let path = folder.join("command");
@@ -65,29 +65,25 @@ fn a_failing_command_is_told_and_the_capture_goes_on() {
     let command = script(programs.path(), "echo said; case $1 in *1) exit 7;; esac");
     let path = folder.path().join("out");
     let frame = Frame::new(&bench.tx, &bench.rx, 1000);
-    let plan = capture_on(&bench.rx, &path).with(["-C", "10k", "-W", "2", "-z"]);
+    let plan = capture_on(&bench.rx, &path).with(["-C", "10k", "-z"]);
     let capture = plan.with([&command]).ready();
+    // The command for the second file fails before the last frames come.
     let socket = PacketSocket::open(&bench.tx);
-    for number in 0..4u64 {
-        let from = number * 10;
-        socket.send(&frame, from..from + 10, 0);
-        capture.wait_line("said");
-    }
+    socket.send(&frame, 0..35, 0);
+    capture.wait_event("command_failed");
+    socket.send(&frame, 35..60, 0);
     let finished = capture.stop();
-    let summary = finished.success();
-    assert_eq!(summary.written, 40);
-    check(&finished);
+    let (summary, recordings) = check(&finished);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    check_frames(&recordings, &frame, 0..60);
     let failed = finished.events("command_failed");
-    let commands = summary.files.and_then(|files| files.commands);
-    let commands = commands.expect("commands are counted");
-    assert!(
-        commands.failed > 0 && commands.succeeded > 0,
-        "{commands:?}"
-    );
-    assert_eq!(
-        (failed.len() as u64, commands.unfinished),
-        (commands.failed, 0)
-    );
+    let told = summary.files.expect("several files");
+    let expected = Commands {
+        succeeded: told.written - 1,
+        failed: 1,
+        unfinished: 0,
+    };
+    assert_eq!((told.commands, failed.len()), (Some(expected), 1));
     assert_eq!(failed[0]["failure"], "exit status: 7");
     assert!(
         failed[0]["file"]
@@ -137,8 +133,9 @@ fn a_command_outlives_the_capture_only_after_a_second_signal() {
     let bench = Bench::new("outlives");
     let (folder, programs) = (files::folder(), files::folder());
     let go_on = programs.path().join("go-on");
+    // For half a minute at most, should the test fail.
     let text = format!(
-        "echo begun; until [ -e {} ]; do sleep 0.01; done",
+        "echo begun; for i in $(seq 3000); do [ -e {} ] && exit; sleep 0.01; done",
         go_on.display()
     );
     let command = script(programs.path(), &text);
@@ -152,19 +149,18 @@ fn a_command_outlives_the_capture_only_after_a_second_signal() {
         capture.wait_line("begun");
         capture.signal(Signal::SIGINT);
         capture.wait_event_with("file", |file| file["frames"] == 3);
-        let finished = if is_second {
-            capture.stop()
-        } else {
-            std::fs::write(&go_on, "").expect("let it go on");
-            capture.wait()
-        };
-        std::fs::write(&go_on, "").expect("let it go on");
+        if is_second {
+            capture.signal(Signal::SIGINT);
+            capture.wait_line("warning: 2 commands have not ended");
+        }
+        // They hold standard error open, which is read to its end.
+        std::fs::write(&go_on, "").expect("let them go on");
+        let finished = capture.wait();
         let (summary, _) = check(&finished);
         let commands = summary.files.and_then(|files| files.commands);
         let commands = commands.expect("commands are counted");
         if is_second {
             assert_eq!((finished.code, commands.unfinished), (Some(130), 2));
-            assert!(finished.stderr.contains("2 commands have not ended"));
         } else {
             assert_eq!((finished.code, commands.succeeded), (Some(0), 2));
         }

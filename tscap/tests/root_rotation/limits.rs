@@ -119,6 +119,7 @@ fn seconds_without_a_format_replace_and_with_sizes_number() {
     let socket = PacketSocket::open(&bench.tx);
     let plan = capture_on(&bench.rx, &path).with(["-G", "1"]);
     let capture = plan.ready();
+    capture.wait_line("note: all files have the same name");
     socket.send(&frame, 0..10, 0);
     capture.wait_event("file");
     socket.send(&frame, 10..25, 0);

@@ -10,7 +10,7 @@ use super::session::{heed, observe};
 use super::start::Running;
 use super::summary::{ClockSummary, FilesSummary, InterfaceSummary, Stop, Summary};
 use super::{Exit, Failure};
-use crate::cli::CapturePlan;
+use crate::cli::{CapturePlan, Target};
 use crate::clock::{CounterClock, HostClocks, Reference};
 use crate::command::Hint;
 use crate::command::console::Console;
@@ -66,13 +66,16 @@ pub(super) async fn finish(
 
     let totals = finished.totals(seen, &observed, other);
     let at = HostClocks::new(plan.clock).read().mono[1];
+    let last_file = match &finished.rotation {
+        Some(rotation) => Target::Path(rotation.current_path().into()),
+        None => plan.target.clone(),
+    };
     let mut is_complete = finished
         .write_last_statistics(at, &observed, &totals)
         .inspect_err(|error| {
             let cause = std::error::Error::source(error).unwrap_or(error);
             console.error(&format!(
-                "cannot write the last statistics to {}: {cause}",
-                plan.target
+                "cannot write the last statistics to {last_file}: {cause}"
             ));
         })
         .is_ok();

@@ -47,9 +47,12 @@ pub(super) async fn run(
     pinning::check(plan, &machine, &mut console)?;
     let mut clocks = HostClocks::new(plan.clock);
     let opened = match (&plan.rotation, &plan.target) {
-        (Some(rotation), Target::Path(path)) => {
-            Some(open_first(rotation, path, clocks.read().real[0])?)
-        }
+        (Some(rotation), Target::Path(path)) => Some(open_first(
+            rotation,
+            path,
+            clocks.read().real[0],
+            &mut console,
+        )?),
         _ => open(plan, &mut signals, &mut console).await?,
     };
     let Some(opened) = opened else {
@@ -89,11 +92,19 @@ pub(super) async fn run(
 }
 
 /// Opens the first of several files, before the capture's own start is known.
-fn open_first(plan: &RotationPlan, template: &Path, now: RealNs) -> Result<Opened, Failure> {
+fn open_first(
+    plan: &RotationPlan,
+    template: &Path,
+    now: RealNs,
+    console: &mut Console,
+) -> Result<Opened, Failure> {
     if let Some(program) = &plan.command {
         commands::check(program)?;
     }
     let mut names = Names::new(template, plan.naming, TimeZone::system());
+    if names.are_all_one() {
+        console.note("all files have the same name: each takes the place of the one before");
+    }
     Ok(Opened::First(prepare::open_first(&mut names, now)?, names))
 }
 
@@ -278,11 +289,11 @@ pub(super) fn heed(
             Some(Stop::WriteError)
         }
         Event::ReaderGone => Some(Stop::ReaderGone),
-        Event::WriteFailed(error) => {
+        Event::WriteFailed { path, error } => {
+            let target = path.map_or_else(|| plan.target.clone(), Target::Path);
             console.error(&format!(
-                "cannot write to {}: {error}\n\
-                 hint: make room, or give -w another place; the file ends with its last whole frame",
-                plan.target
+                "cannot write to {target}: {error}\n\
+                 hint: make room, or give -w another place; the file ends with its last whole frame"
             ));
             Some(Stop::WriteError)
         }

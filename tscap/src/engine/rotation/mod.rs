@@ -9,7 +9,7 @@ mod schedule;
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -108,6 +108,11 @@ impl Rotation {
     pub(super) fn begin(&mut self, start: MonoNs, to_real: impl Fn(MonoNs) -> RealNs) {
         let period = self.limits.period;
         self.schedule = period.map(|period| Schedule::new(period, start, to_real));
+    }
+
+    /// Name of the current file.
+    pub fn current_path(&self) -> &Path {
+        &self.current.path
     }
 
     /// Bytes in the files before the current one.

@@ -55,6 +55,21 @@ impl Names {
         &self.template
     }
 
+    /// Whether every file has the same name.
+    pub fn are_all_one(&self) -> bool {
+        match self.naming {
+            Naming::Tcpdump {
+                has_time,
+                has_number,
+                ring,
+            } => {
+                let is_format = self.template.as_os_str().as_encoded_bytes().contains(&b'%');
+                !(has_time && is_format || has_number && ring != Some(1))
+            }
+            Naming::Dumpcap { .. } => false,
+        }
+    }
+
     /// Whether every name can be made.
     pub fn check(&self) -> Result<(), NameError> {
         self.name(RealNs(0)).map(drop)

@@ -458,7 +458,7 @@ fn a_file_that_does_not_take_its_statistics_ends_with_its_last_frame() {
     rotating.bench.converter.cut(MonoNs(1_600_000), false);
     assert!(matches!(
         rotating.bench.events()[..],
-        [Event::WriteFailed(_)]
+        [Event::WriteFailed { path: Some(_), .. }]
     ));
     assert!(!rotating.folder.path().join("out1").exists());
 }

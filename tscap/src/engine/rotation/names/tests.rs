@@ -111,6 +111,24 @@ fn dumpcap_puts_number_and_time_before_the_suffix() {
 }
 
 #[test]
+fn names_that_never_change_are_known() {
+    for (template, naming, expected) in [
+        ("f", tcpdump(true, false, None), true),
+        ("f%S", tcpdump(true, false, None), false),
+        ("f", tcpdump(true, true, None), false),
+        ("f%S", tcpdump(false, true, Some(1)), true),
+        ("f", tcpdump(false, true, Some(2)), false),
+        ("f", Naming::Dumpcap { ring: Some(1) }, false),
+    ] {
+        assert_eq!(
+            names(template, naming).are_all_one(),
+            expected,
+            "{template} {naming:?}"
+        );
+    }
+}
+
+#[test]
 fn a_name_that_is_no_format_is_refused() {
     let check = |template: &str| {
         let names = names(template, tcpdump(true, false, None));
