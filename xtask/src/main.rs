@@ -18,6 +18,7 @@ mod summary;
 mod tally;
 mod test;
 mod toolchain;
+mod vm;
 
 use std::process::ExitCode;
 

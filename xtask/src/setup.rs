@@ -35,6 +35,9 @@ const EBPF: [&str; 5] = [
     "rustc-web",
 ];
 
+/// What boots virtual machines, and readies what runs in them.
+const VM: [&str; 3] = ["binutils", "libc-bin", "qemu-system-x86"];
+
 const LLVM_PREFIX: &str = "/usr/lib/llvm-22";
 const BPF_LINKER: &str = "0.13.0";
 
@@ -45,17 +48,29 @@ pub struct Args {
     /// objects
     #[arg(long)]
     no_ebpf: bool,
+    /// Also install what the checks in virtual machines need
+    #[arg(long)]
+    vm: bool,
 }
 
 /// Runs the task.
 pub fn main(args: &Args) -> Result<()> {
     tests()?;
+    if args.vm {
+        vm()?;
+    }
     if args.no_ebpf { Ok(()) } else { ebpf() }
 }
 
 /// Installs what the tests need.
 pub fn tests() -> Result<()> {
     packages(&[&DEMO[..], &TESTS[..]].concat())
+}
+
+/// Installs what the checks in virtual machines need besides. Their kernels are
+/// not installed: see [`crate::vm`].
+pub fn vm() -> Result<()> {
+    packages(&VM)
 }
 
 /// Installs what the demo needs, unless its programs are there already.

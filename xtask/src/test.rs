@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use crate::cargo::{Metadata, cargo};
 use crate::leftovers::Leftovers;
 use crate::tally::Tally;
-use crate::{build_ebpf, setup};
+use crate::{build_ebpf, setup, vm};
 
 /// Integration tests that need root begin with this; they share network
 /// devices and CPUs, and run one at a time.
@@ -28,6 +28,15 @@ pub struct Args {
     /// the committed ones
     #[arg(long)]
     rebuilt_ebpf: bool,
+    /// Run the checks in virtual machines alone, with kernels of Debian's
+    #[arg(long, conflicts_with = "rebuilt_ebpf")]
+    vm: bool,
+    /// In virtual machines: with this kernel only (6.1)
+    #[arg(long, requires = "vm", value_name = "VERSION")]
+    kernel: Option<String>,
+    /// In virtual machines: only checks with this in their names
+    #[arg(long, requires = "vm", value_name = "PART")]
+    check: Option<String>,
 }
 
 /// Runs the task.
@@ -37,37 +46,55 @@ pub fn main(args: &Args) -> Result<()> {
         if args.rebuilt_ebpf {
             setup::ebpf()?;
         }
+        if args.vm {
+            setup::vm()?;
+        }
     }
     let no_skip = args.no_skip || std::env::var("CI").is_ok_and(|ci| ci == "true");
+    let mut tally = Tally::default();
+    let left = if args.vm {
+        // Nothing of what they do happens on this machine.
+        let (kernel, check) = (args.kernel.as_deref(), args.check.as_deref());
+        vm::run(&mut tally, kernel, check, no_skip)?;
+        Vec::new()
+    } else {
+        let before = Leftovers::now()?;
+        here(&mut tally, args.rebuilt_ebpf, no_skip)?;
+        Leftovers::since(&before)?
+    };
+    conclude(tally, &left, no_skip)
+}
+
+/// Runs the tests on this machine.
+fn here(tally: &mut Tally, rebuilt_ebpf: bool, no_skip: bool) -> Result<()> {
     let (root_tests, tests): (Vec<_>, Vec<_>) = Metadata::of_workspace()?
         .targets("tscap", "test")
         .into_iter()
+        .filter(|name| name != vm::TARGET)
         .partition(|name| name.starts_with(ROOT_PREFIX));
     if root_tests.is_empty() {
         bail!("there is no integration test whose name begins with {ROOT_PREFIX}");
     }
-    let before = Leftovers::now()?;
-
-    let mut tally = Tally::default();
     let mut run = |cargo_test: &mut Command| {
         if no_skip {
             cargo_test.env("TSCAP_NO_SKIP", "1");
         }
         tally.run(cargo_test)
     };
-    if args.rebuilt_ebpf {
+    if rebuilt_ebpf {
         let objects = build_ebpf::rebuild_aside()?;
-        run(&mut root_with(&root_tests, &objects))?;
-    } else {
-        run(cargo_test()
-            .args(["--workspace", "--lib", "--bins"])
-            .args(select(&tests)))?;
-        run(cargo_test().args(["--workspace", "--doc"]))?;
-        run(&mut root(&root_tests))?;
+        return run(&mut root_with(&root_tests, &objects));
     }
+    run(cargo_test()
+        .args(["--workspace", "--lib", "--bins"])
+        .args(select(&tests)))?;
+    run(cargo_test().args(["--workspace", "--doc"]))?;
+    run(&mut root(&root_tests))
+}
 
-    let left = Leftovers::since(&before)?;
-    for thing in &left {
+/// Says what came of it all, and fails unless that is good.
+fn conclude(tally: Tally, left: &[String], no_skip: bool) -> Result<()> {
+    for thing in left {
         println!("left behind: {thing}");
     }
     let Tally {

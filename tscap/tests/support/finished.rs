@@ -146,7 +146,8 @@ pub struct Finished {
 }
 
 impl Finished {
-    pub(super) fn new(status: ExitStatus, stdout: Option<String>, stderr: String) -> Self {
+    /// What a tscap left; `stdout` if it was ours.
+    pub fn new(status: ExitStatus, stdout: Option<String>, stderr: String) -> Self {
         let lines = stdout.as_deref().unwrap_or(&stderr);
         let end = lines.lines().find_map(|line| {
             let value: Value = serde_json::from_str(line).ok()?;

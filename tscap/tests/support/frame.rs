@@ -27,10 +27,15 @@ pub struct Frame {
 impl Frame {
     /// Frames of `size` bytes (header included) from one end of a pair to the other.
     pub fn new(from: &Port, to: &Port, size: usize) -> Self {
+        Self::between(from.mac, to.mac, size)
+    }
+
+    /// The same between two hardware addresses.
+    pub fn between(source: [u8; 6], destination: [u8; 6], size: usize) -> Self {
         assert!(size >= HEADER);
         Self {
-            destination: to.mac,
-            source: from.mac,
+            destination,
+            source,
             tags: Vec::new(),
             size,
         }

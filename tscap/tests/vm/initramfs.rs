@@ -1,0 +1,148 @@
+//! What the guest boots into: busybox, tscap, the agent, what these two link to,
+//! and the drivers of its devices.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::agent;
+use crate::kernel::Kernel;
+use crate::support::capture::TSCAP;
+use crate::support::command::must;
+use crate::support::files;
+use crate::support::probes;
+
+/// Names a busybox that links to nothing.
+const BUSYBOX: &str = "TSCAP_VM_BUSYBOX";
+/// The drivers that [`agent::INIT`] loads.
+const DRIVERS: [&str; 4] = ["virtio_pci", "virtio_console", "virtio_net", "vmxnet3"];
+
+/// The image, and what goes into it, until it is dropped.
+pub struct Initramfs {
+    folder: TempDir,
+}
+
+impl Initramfs {
+    /// Makes the image for a kernel.
+    pub fn build(kernel: &Kernel) -> Self {
+        let this = Self {
+            folder: files::folder(),
+        };
+        let busybox = std::env::var_os(BUSYBOX);
+        let busybox = PathBuf::from(busybox.unwrap_or_else(|| panic!("{BUSYBOX} is not set")));
+        this.copy(&busybox, "/bin/busybox");
+        for (program, to) in [
+            (PathBuf::from(TSCAP), agent::TSCAP),
+            (
+                std::env::current_exe().expect("this program"),
+                agent::PROGRAM,
+            ),
+        ] {
+            // Their debugging information is most of them.
+            let stripped = this.place(to);
+            must(Command::new("strip").arg("-o").arg(stripped).arg(&program));
+            for library in libraries(&program) {
+                this.copy(Path::new(&library), &library);
+            }
+        }
+        this.copy(Path::new(probes::OBJECT), agent::PROBES);
+        this.drivers(kernel);
+        let init = this.place("/init");
+        fs::write(&init, agent::INIT).expect("write init");
+        fs::set_permissions(init, Permissions::from_mode(0o755)).expect("make init executable");
+        for mount_point in ["proc", "sys", "dev", "run", "tmp"] {
+            fs::create_dir(this.root().join(mount_point)).expect("a mount point");
+        }
+        this.pack(&busybox);
+        this
+    }
+
+    /// The image.
+    pub fn image(&self) -> PathBuf {
+        self.folder.path().join("image")
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("root")
+    }
+
+    /// Where the guest's `path` lies now, in a folder that is there.
+    fn place(&self, path: &str) -> PathBuf {
+        let place = self.root().join(path.trim_start_matches('/'));
+        let parent = place.parent().expect("a file has a folder");
+        fs::create_dir_all(parent).unwrap_or_else(|e| panic!("make {}: {e}", parent.display()));
+        place
+    }
+
+    fn copy(&self, from: &Path, to: &str) {
+        let to = self.place(to);
+        let copied = fs::copy(from, &to);
+        copied.unwrap_or_else(|e| panic!("copy {} to {}: {e}", from.display(), to.display()));
+    }
+
+    /// Copies the drivers and what they need.
+    fn drivers(&self, kernel: &Kernel) {
+        let folder = format!("lib/modules/{}", kernel.release);
+        let list = kernel.folder.join(&folder).join("modules.dep");
+        let list = fs::read_to_string(&list).unwrap_or_else(|e| panic!("{}: {e}", list.display()));
+        let mut wanted = BTreeSet::new();
+        for driver in DRIVERS {
+            add_with_dependencies(&list, driver, &mut wanted);
+        }
+        let lists = ["modules.dep", "modules.builtin"].map(str::to_owned);
+        for file in wanted.into_iter().chain(lists) {
+            let file = format!("{folder}/{file}");
+            self.copy(&kernel.folder.join(&file), &file);
+        }
+    }
+
+    fn pack(&self, busybox: &Path) {
+        let image = File::create(self.image()).expect("create the image");
+        let script = format!("{0} find . | {0} cpio -o -H newc", busybox.display());
+        let status = Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(self.root())
+            .stdout(image)
+            .stderr(Stdio::null())
+            .status();
+        assert!(status.expect("run sh").success(), "cannot pack the image");
+    }
+}
+
+/// Adds a module and what it needs, as `modules.dep` lists it:
+/// `kernel/net/a.ko: kernel/net/b.ko kernel/net/c.ko`.
+fn add_with_dependencies(list: &str, name: &str, wanted: &mut BTreeSet<String>) {
+    let found = list.lines().find_map(|line| {
+        let (module, needs) = line.split_once(':')?;
+        (module_name(module) == name).then_some((module, needs))
+    });
+    // What is not in the list is built in.
+    let Some((module, needs)) = found else {
+        return;
+    };
+    if wanted.insert(module.to_owned()) {
+        for need in needs.split_whitespace() {
+            add_with_dependencies(list, module_name(need), wanted);
+        }
+    }
+}
+
+fn module_name(path: &str) -> &str {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    file.split('.').next().unwrap_or(file)
+}
+
+/// The shared libraries of a program, its loader among them: those lines of
+/// `ldd` that have a path.
+fn libraries(program: &Path) -> Vec<String> {
+    let list = must(Command::new("ldd").arg(program));
+    let words = list.split_whitespace();
+    words
+        .filter(|word| word.starts_with('/'))
+        .map(str::to_owned)
+        .collect()
+}

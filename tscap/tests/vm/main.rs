@@ -1,0 +1,61 @@
+//! Checks in virtual machines with kernels that people run, on drivers that they
+//! use: `cargo xtask test --vm`. Needs no privilege.
+//!
+//! This program is both the host's side, which boots the machines, and, copied
+//! into the guest, the agent there.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod agent;
+mod checks;
+mod guest;
+mod initramfs;
+mod kernel;
+mod machine;
+mod nic;
+mod protocol;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Trial};
+
+use crate::initramfs::Initramfs;
+use crate::kernel::Kernel;
+use crate::machine::Rig;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args();
+    let called = arguments.next();
+    if called.as_deref() == Some(agent::PROGRAM) {
+        match arguments.next().as_deref() {
+            Some(agent::PROBE) => agent::probe(arguments),
+            _ => agent::serve(),
+        }
+        return ExitCode::SUCCESS;
+    }
+    let mut arguments = Arguments::from_args();
+    // QEMU uses all CPUs, and dies with the thread that started it.
+    arguments.test_threads = Some(1);
+    let kernel = match Kernel::from_environment() {
+        Ok(kernel) => kernel,
+        Err(reason) => {
+            eprintln!("{reason}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let rig = Arc::new(Rig {
+        initramfs: Initramfs::build(&kernel),
+        kernel,
+    });
+    let trials = checks::ALL.iter().map(|(name, check)| {
+        let rig = Arc::clone(&rig);
+        Trial::test(*name, move || {
+            check(&rig);
+            Ok(())
+        })
+    });
+    let conclusion = libtest_mimic::run(&arguments, trials.collect());
+    conclusion.exit_code()
+}

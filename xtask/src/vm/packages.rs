@@ -1,0 +1,128 @@
+//! Debian packages, unpacked under the target folder: nothing is installed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::Running;
+use crate::sh;
+
+/// Longest that fetching or unpacking a package may take.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// A package in a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Package {
+    name: String,
+    version: String,
+}
+
+impl Package {
+    /// The version of `name` that apt would install.
+    pub fn candidate(name: &str) -> Result<Self> {
+        let version = field(&show(name)?, "Version").map(str::to_owned);
+        Ok(Self {
+            name: name.into(),
+            version: version.with_context(|| format!("apt knows no version of {name}"))?,
+        })
+    }
+
+    /// The one that the package `name`, which is empty, stands for.
+    pub fn behind(name: &str) -> Result<Self> {
+        let shown = show(name)?;
+        let depends = field(&shown, "Depends").and_then(exact);
+        depends.with_context(|| format!("{name} stands for no other package"))
+    }
+
+    /// Fetches it and unpacks it in a folder of its own under `folder`, unless it
+    /// is there; `prepare` completes that folder.
+    pub fn unpacked(
+        &self,
+        folder: &Path,
+        prepare: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<PathBuf> {
+        let Self { name, version } = self;
+        let file_name = format!("{name}_{}", version.replace(':', "-"));
+        let done = folder.join(&file_name);
+        if done.exists() {
+            return Ok(done);
+        }
+        let work = folder.join(format!("{file_name}.partial"));
+        if work.exists() {
+            fs::remove_dir_all(&work)
+                .with_context(|| format!("cannot remove {}", work.display()))?;
+        }
+        let download = work.join("download");
+        fs::create_dir_all(&download)
+            .with_context(|| format!("cannot make {}", download.display()))?;
+        let mut fetch = Command::new("apt-get");
+        fetch.args(["--quiet", "download", &format!("{name}={version}")]);
+        // As root, apt would fetch as another user, who can't write here.
+        fetch.args(["-o", "APT::Sandbox::User="]);
+        run("apt-get", fetch.current_dir(&download))?;
+        let mut files = fs::read_dir(&download)?;
+        let file = files.next().context("apt-get downloaded nothing")??.path();
+        run("dpkg", Command::new("dpkg").arg("-x").arg(&file).arg(&work))?;
+        fs::remove_dir_all(&download)?;
+        prepare(&work)?;
+        fs::rename(&work, &done).with_context(|| format!("cannot make {}", done.display()))?;
+        Ok(done)
+    }
+}
+
+/// Runs a command to its end under the deadline; its errors are shown.
+pub fn run(name: &'static str, command: &mut Command) -> Result<()> {
+    eprintln!("+ {}", sh::line(command));
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let child = command.spawn().map_err(|e| sh::not_started(command, &e))?;
+    let status = Running::new(name, child).wait(LIMIT)?;
+    if !status.success() {
+        bail!("`{}` failed: {status}", sh::line(command));
+    }
+    Ok(())
+}
+
+fn show(name: &str) -> Result<String> {
+    let shown = sh::output(Command::new("apt-cache").args(["--no-all-versions", "show", name]));
+    shown.with_context(|| format!("apt knows no package {name}: `apt-get update` may help"))
+}
+
+fn field<'a>(shown: &'a str, name: &str) -> Option<&'a str> {
+    let mut values = shown
+        .lines()
+        .filter_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    values.next()
+}
+
+/// `a-package (= 1.2-3)`, the first of a list.
+fn exact(depends: &str) -> Option<Package> {
+    let first = depends.split(',').next()?;
+    let (name, version) = first.split_once(" (= ")?;
+    Some(Package {
+        name: name.trim().into(),
+        version: version.trim().strip_suffix(')')?.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHOWN: &str = "Package: linux-image-cloud-amd64\n\
+        Version: 6.1.192-2\n\
+        Depends: linux-image-6.1.0-56-cloud-amd64 (= 6.1.192-2)\n";
+
+    #[test]
+    fn an_empty_package_stands_for_another() {
+        assert_eq!(field(SHOWN, "Version"), Some("6.1.192-2"));
+        let behind = Package {
+            name: "linux-image-6.1.0-56-cloud-amd64".into(),
+            version: "6.1.192-2".into(),
+        };
+        assert_eq!(field(SHOWN, "Depends").and_then(exact), Some(behind));
+        assert_eq!(exact("libc6 (>= 2.36), libgcc-s1"), None);
+    }
+}
