@@ -50,10 +50,7 @@ impl Changes {
         if changes.is_empty() {
             return Ok(Vec::new());
         }
-        let mut journal = match &self.journal {
-            Some(journal) => journal.clone(),
-            None => self.folder.journal_of(std::process::id())?,
-        };
+        let mut journal = self.journal()?;
         let first = journal.changes.len();
         journal.changes.extend(changes);
         self.folder.write(&journal)?;
@@ -80,6 +77,29 @@ impl Changes {
             _ => {}
         }
         Ok(refused)
+    }
+
+    /// Journals `changes` that somebody else may be about to make on our account.
+    ///
+    /// # Errors
+    /// If they can't be journalled; then they are not given back.
+    pub fn foresee(&mut self, changes: Vec<Change>) -> Result<(), JournalError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let mut journal = self.journal()?;
+        journal.changes.extend(changes);
+        self.folder.write(&journal)?;
+        self.journal = Some(journal);
+        Ok(())
+    }
+
+    /// What is in force, or an empty journal.
+    fn journal(&self) -> Result<Journal, JournalError> {
+        match &self.journal {
+            Some(journal) => Ok(journal.clone()),
+            None => self.folder.journal_of(std::process::id()),
+        }
     }
 
     /// Gives everything back and says what went wrong.

@@ -157,6 +157,23 @@ fn nothing_is_changed_without_a_journal() {
 }
 
 #[test]
+fn what_others_do_on_our_account_is_given_back() {
+    for is_done in [true, false] {
+        let machine = Machine::new();
+        let mut changes = machine.changes();
+        changes.foresee(vec![machine.irq(38, 0, "1")]).unwrap();
+        assert_eq!(machine.get(AFFINITY), "0-1", "nothing is done yet");
+        assert_eq!(machine.journals()[0].changes.len(), 1);
+        if is_done {
+            machine.put(AFFINITY, "1");
+        }
+        drop(changes);
+        assert_eq!(machine.get(AFFINITY), "0-1");
+        assert!(machine.journals().is_empty());
+    }
+}
+
+#[test]
 fn what_the_kernel_refuses_leaves_no_trace() {
     let machine = Machine::new();
     let mut changes = machine.changes();

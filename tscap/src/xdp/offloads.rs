@@ -30,6 +30,16 @@ const HIDING_GENERIC: (&str, &str) = (
     "the stack merges frames before generic XDP sees them",
 );
 
+/// What is turned off for an XDP program and not on again when it goes: for one
+/// in generic mode by the kernel (`generic_xdp_install`, net/core/dev.c), for a
+/// native one by some drivers (`vmxnet3_xdp_set`).
+const LASTING: [&str; 2] = ["rx-lro", "rx-gro-hw"];
+
+/// Whether attaching may turn it off for longer than the program is attached.
+pub fn is_lasting(name: &str) -> bool {
+    LASTING.contains(&name)
+}
+
 /// Features as the kernel lists them; empty where there are none to be had.
 pub fn read(interface: &str) -> BTreeMap<String, Feature> {
     ethtool::features(interface).unwrap_or_default()

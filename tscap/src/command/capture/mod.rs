@@ -10,6 +10,7 @@ mod first_brackets;
 mod header;
 mod live_links;
 mod load;
+mod offloading;
 mod pinning;
 pub(super) mod prepare;
 mod probe;

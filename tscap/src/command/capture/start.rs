@@ -10,9 +10,10 @@ use super::counter::Counter;
 use super::files::Files;
 use super::header;
 use super::live_links::{LiveLink, LiveLinks};
-use super::pinning::{self, Pinning};
+use super::offloading;
+use super::pinning::Pinning;
 use super::prepare::{Machine, Opened};
-use crate::changes::{Change, Changes, InterfaceId, JournalFolder, Setting};
+use crate::changes::{Changes, JournalFolder};
 use crate::cli::{CapturePlan, Offloads};
 use crate::clock::{HostClocks, StampSource, Tracker};
 use crate::command::console::Console;
@@ -79,9 +80,10 @@ pub(super) fn start(
         }
         let generic = plan.xdp_mode == ModeChoice::Generic;
         if plan.offloads == Offloads::Off {
-            turn_off(link, generic, &mut changes, console)?;
+            offloading::turn_off(link, generic, &mut changes, console)?;
         }
         let before = offloads::read(&link.name);
+        let foreseen = offloading::foresee(link, &before, &mut changes);
         let attachment = attach(&mut loaded, link, plan.xdp_mode).map_err(attach_failure)?;
         if let Some(refusal) = &attachment.fallback {
             console.warning(&format!(
@@ -89,13 +91,8 @@ pub(super) fn start(
                 link.name
             ));
         }
-        let after = offloads::read(&link.name);
-        say_changes(
-            link,
-            attachment.mode,
-            &offloads::changes(&before, &after),
-            console,
-        );
+        let changed = offloads::changes(&before, &offloads::read(&link.name));
+        offloading::say_changes(link, attachment.mode, &changed, foreseen, console);
         let generic = attachment.mode == XdpMode::Generic;
         if generic {
             console.warning(&format!(
@@ -103,7 +100,7 @@ pub(super) fn start(
                 link.name
             ));
             if plan.offloads == Offloads::Off {
-                turn_off(link, true, &mut changes, console)?;
+                offloading::turn_off(link, true, &mut changes, console)?;
             }
         }
         // After attaching: a driver may make its queues anew for it, with
@@ -203,49 +200,6 @@ fn make_promiscuous(link: &Link, console: &mut Console) -> Option<Promiscuous> {
     }
 }
 
-fn turn_off(
-    link: &Link,
-    generic: bool,
-    changes: &mut Changes,
-    console: &mut Console,
-) -> Result<(), Failure> {
-    let features = offloads::read(&link.name);
-    let names: Vec<_> = offloads::hiding(&features, generic)
-        .into_iter()
-        .map(|(name, _)| name)
-        .filter(|name| features.get(*name).is_some_and(|feature| !feature.fixed))
-        .collect();
-    if names.is_empty() {
-        return Ok(());
-    }
-    let turned_off = turn_off_journalled(link, &names, changes);
-    turned_off.map_err(|failure| failure.hint("--offloads keep leaves them as they are"))?;
-    console.note(&format!(
-        "{}: turned off for the capture: {}",
-        link.name,
-        names.join(", ")
-    ));
-    Ok(())
-}
-
-fn turn_off_journalled(link: &Link, names: &[&str], changes: &mut Changes) -> Result<(), Failure> {
-    let what = || format!("cannot turn off offloads of {}", link.name);
-    let interface = InterfaceId::here(&link.name, link.index).trying(what())?;
-    let mut planned = Vec::new();
-    for name in names {
-        let setting = Setting::Offload {
-            name: (*name).to_owned(),
-        };
-        let change = Change::plan(changes.files(), &interface, setting, "off".into());
-        planned.extend(change.trying(what())?.change());
-    }
-    let refused = changes.make(planned).map_err(pinning::journal_failure)?;
-    match refused.into_iter().next() {
-        Some(refused) => Err(refused.error).trying(what()),
-        None => Ok(()),
-    }
-}
-
 fn attach_failure(error: AttachError) -> Failure {
     let hint = match &error {
         AttachError::Busy {
@@ -265,27 +219,6 @@ fn attach_failure(error: AttachError) -> Failure {
         .trying("cannot attach the XDP program")
         .expect_err("it is one")
         .hint(hint)
-}
-
-fn say_changes(link: &Link, mode: XdpMode, changes: &[(String, bool)], console: &mut Console) {
-    if !changes.is_empty() {
-        let changes: Vec<_> = changes
-            .iter()
-            .map(|(name, on)| format!("{name} {}", if *on { "on" } else { "off" }))
-            .collect();
-        console.note(&format!(
-            "{}: attaching changed offloads: {}",
-            link.name,
-            changes.join(", ")
-        ));
-    }
-    // `veth_xdp_set`, drivers/net/veth.c.
-    if mode == XdpMode::Native && link.kind.as_deref() == Some("veth") {
-        console.note(&format!(
-            "{}: native XDP on veth turns segmentation offload (TSO) of its peer off",
-            link.name
-        ));
-    }
 }
 
 fn spawn(converter: Converter<HostClocks>, cpu: u32) -> Result<JoinHandle<Finished>, Failure> {

@@ -1,0 +1,121 @@
+//! Receive offloads: turned off where the user wants it, and given back where
+//! attaching a program turned them off.
+
+use std::collections::BTreeMap;
+
+use super::pinning;
+use crate::changes::{Change, ChangeError, Changes, InterfaceId, Setting};
+use crate::command::console::Console;
+use crate::command::{Failure, Hint};
+use crate::sys::ethtool::Feature;
+use crate::sys::netdev::Link;
+use crate::xdp::{XdpMode, offloads};
+
+/// Turns those off that hide frames as they arrived.
+pub(super) fn turn_off(
+    link: &Link,
+    generic: bool,
+    changes: &mut Changes,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let features = offloads::read(&link.name);
+    let names: Vec<_> = offloads::hiding(&features, generic)
+        .into_iter()
+        .map(|(name, _)| name)
+        .filter(|name| features.get(*name).is_some_and(|feature| !feature.fixed))
+        .collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let turned_off = turn_off_journalled(link, &names, changes);
+    turned_off.map_err(|failure| failure.hint("--offloads keep leaves them as they are"))?;
+    console.note(&format!(
+        "{}: turned off for the capture: {}",
+        link.name,
+        names.join(", ")
+    ));
+    Ok(())
+}
+
+fn turn_off_journalled(link: &Link, names: &[&str], changes: &mut Changes) -> Result<(), Failure> {
+    let what = || format!("cannot turn off offloads of {}", link.name);
+    let interface = InterfaceId::here(&link.name, link.index).trying(what())?;
+    let planned = plan_off(&interface, names, changes).trying(what())?;
+    let refused = changes.make(planned).map_err(pinning::journal_failure)?;
+    match refused.into_iter().next() {
+        Some(refused) => Err(refused.error).trying(what()),
+        None => Ok(()),
+    }
+}
+
+/// Journals what attaching may turn off for good, before it does.
+pub(super) fn foresee(
+    link: &Link,
+    features: &BTreeMap<String, Feature>,
+    changes: &mut Changes,
+) -> Result<(), Failure> {
+    let lasting = features
+        .iter()
+        .filter(|(name, feature)| feature.on && !feature.fixed && offloads::is_lasting(name));
+    let names: Vec<_> = lasting.map(|(name, _)| name.as_str()).collect();
+    let what = || format!("cannot give back offloads of {}", link.name);
+    let interface = InterfaceId::here(&link.name, link.index).trying(what())?;
+    let planned = plan_off(&interface, &names, changes).trying(what())?;
+    let switches: String = names.iter().map(|name| format!(" {name} on")).collect();
+    let foreseen = changes.foresee(planned).map_err(pinning::journal_failure);
+    foreseen.map_err(|failure| {
+        let command = format!("after the capture: ethtool -K {}{switches}", link.name);
+        failure.hint(command)
+    })
+}
+
+fn plan_off(
+    interface: &InterfaceId,
+    names: &[&str],
+    changes: &Changes,
+) -> Result<Vec<Change>, ChangeError> {
+    let mut planned = Vec::new();
+    for name in names {
+        let setting = Setting::Offload {
+            name: (*name).to_owned(),
+        };
+        let change = Change::plan(changes.files(), interface, setting, "off".into())?;
+        planned.extend(change.change());
+    }
+    Ok(planned)
+}
+
+/// Says what attaching changed, and what of that nobody will give back.
+pub(super) fn say_changes(
+    link: &Link,
+    mode: XdpMode,
+    changes: &[(String, bool)],
+    foreseen: Result<(), Failure>,
+    console: &mut Console,
+) {
+    let lasting = changes.iter().find(|(name, _)| offloads::is_lasting(name));
+    if let (Some((name, _)), Err(failure)) = (lasting, foreseen) {
+        console.warning(&format!(
+            "{}: attaching turned {name} off, and it stays off: {failure}",
+            link.name
+        ));
+    }
+    if !changes.is_empty() {
+        let changes: Vec<_> = changes
+            .iter()
+            .map(|(name, on)| format!("{name} {}", if *on { "on" } else { "off" }))
+            .collect();
+        console.note(&format!(
+            "{}: attaching changed offloads: {}",
+            link.name,
+            changes.join(", ")
+        ));
+    }
+    // `veth_xdp_set`, drivers/net/veth.c.
+    if mode == XdpMode::Native && link.kind.as_deref() == Some("veth") {
+        console.note(&format!(
+            "{}: native XDP on veth turns segmentation offload (TSO) of its peer off",
+            link.name
+        ));
+    }
+}
