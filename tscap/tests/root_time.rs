@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use aya::programs::XdpMode;
 use support::bench::Bench;
+use support::brackets;
 use support::capture::capture_on;
 use support::files;
 use support::frame::Frame;
@@ -16,7 +17,7 @@ use support::live::LiveSender;
 use support::netns::Netns;
 use support::packet_socket::PacketSocket;
 use support::process;
-use support::recording::{Packet, Recording};
+use support::recording::Recording;
 use support::root::{root, two_cpus};
 use support::tun::Tun;
 use tscap::clock::StampSource;
@@ -24,33 +25,16 @@ use tscap::command::Exit;
 use tscap::sys::perf::Standing;
 use tscap::xdp::{LoadOptions, Loaded, PROGRAMS, program_name};
 
-/// The TAI readings that `probe_bracket_*` leaves in a frame, ns.
-fn bracket(packet: &Packet) -> (u64, u64) {
-    let reading = |at: usize| {
-        let bytes = packet.data[at..at + 8].try_into().expect("eight bytes");
-        u64::from_ne_bytes(bytes)
-    };
-    (reading(14), reading(22))
-}
-
 /// Checks every stamp of a file against the TAI readings around it. Returns the
 /// greatest distance by which a stamp was outside, ns (within the bound).
 fn check_brackets(path: &Path, tai_offset_s: i64, bound_ns: u64) -> u64 {
     let mut worst = 0;
     let mut latest = 0;
     for (number, packet) in Recording::read(path).packets.iter().enumerate() {
-        let (before, after) = bracket(packet);
-        assert!(before <= after, "frame {number}");
-        let stamp = packet
-            .nanos
-            .checked_add_signed(tai_offset_s * 1_000_000_000);
-        let stamp = stamp.expect("a time after 1970");
-        let outside = before
-            .saturating_sub(stamp)
-            .max(stamp.saturating_sub(after));
+        let outside = brackets::outside(packet, tai_offset_s);
         assert!(
             outside <= bound_ns,
-            "frame {number}: {stamp} is {outside} ns outside {before}..{after}, bound {bound_ns}"
+            "frame {number}: {outside} ns outside its bracket, bound {bound_ns}"
         );
         worst = worst.max(outside);
         assert!(

@@ -8,6 +8,7 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod bench;
+pub mod brackets;
 pub mod capture;
 pub mod command;
 pub mod cpu_state;

@@ -128,7 +128,6 @@ impl Agent {
                 let bytes = fs::read(&path).map_err(|error| format!("read {path}: {error}"))?;
                 Ok(Answer::Bytes(bytes))
             }
-            Request::Write { path, text } => done(fs::write(&path, text), &format!("write {path}")),
             Request::Step(ns) => {
                 let clock = ClockId::CLOCK_REALTIME;
                 let now = clock_gettime(clock).map_err(|error| error.to_string())?;

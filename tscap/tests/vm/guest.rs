@@ -85,7 +85,7 @@ impl Guest {
         self.start(line).end()
     }
 
-    /// Runs one that must succeed; returns its output.
+    /// Runs one that must succeed; returns its output, without the last line's end.
     #[track_caller]
     pub fn must(&self, line: &[&str]) -> String {
         let done = self.run(line);
@@ -122,13 +122,6 @@ impl Guest {
             Answer::Bytes(bytes) => bytes,
             other => panic!("{other:?}"),
         }
-    }
-
-    /// Writes an existing file.
-    #[track_caller]
-    pub fn write(&self, path: &str, text: &str) {
-        let (path, text) = (path.into(), text.into());
-        self.tell(&Request::Write { path, text });
     }
 
     /// Sets the system clock by `ns`.

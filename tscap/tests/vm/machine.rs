@@ -121,20 +121,8 @@ pub struct Machine {
     pub guest: Guest,
     /// Its network interfaces.
     pub nics: Vec<Nic>,
-    qemu: Qemu,
-}
-
-impl Machine {
-    /// Pulls a network interface out.
-    pub fn unplug(&mut self, nic: usize) {
-        let id = self.nics[nic].id();
-        self.qemu
-            .command(json!({ "execute": "device_del", "arguments": { "id": id } }));
-        let event = self.qemu.events.wait_for(ANSWER, |line| {
-            event(line, "DEVICE_DELETED").is_some_and(|event| event["data"]["device"] == id)
-        });
-        assert!(event.is_some(), "{id} stays plugged in");
-    }
+    /// What it runs in.
+    pub qemu: Qemu,
 }
 
 fn event(line: &str, name: &str) -> Option<Value> {
@@ -143,7 +131,7 @@ fn event(line: &str, name: &str) -> Option<Value> {
 }
 
 /// The process, and its monitor.
-struct Qemu {
+pub struct Qemu {
     child: Child,
     monitor: ChildStdin,
     events: Lines,
@@ -151,6 +139,16 @@ struct Qemu {
 }
 
 impl Qemu {
+    /// Pulls a network interface out.
+    pub fn unplug(&mut self, nic: &Nic) {
+        let id = nic.id();
+        self.command(json!({ "execute": "device_del", "arguments": { "id": id } }));
+        let gone = self.events.wait_for(ANSWER, |line| {
+            event(line, "DEVICE_DELETED").is_some_and(|event| event["data"]["device"] == id)
+        });
+        assert!(gone.is_some(), "{id} stays plugged in");
+    }
+
     /// Gives the monitor a command; the first that fails ends the test.
     fn command(&mut self, command: Value) {
         protocol::send(&mut self.monitor, &command).expect("tell QEMU");

@@ -30,8 +30,6 @@ pub enum Request {
     Wait { pid: u32, limit_ms: u64 },
     /// Read a file: [`Answer::Bytes`].
     Read(String),
-    /// Write an existing file: [`Answer::Done`].
-    Write { path: String, text: String },
     /// Set the system clock by this many nanoseconds: [`Answer::Done`].
     Step(i64),
     /// Frames that the running capture has recorded by CPU: [`Answer::Counts`].

@@ -1,20 +1,49 @@
 //! What is checked, each on a machine of its own.
 
+mod clock;
+mod doctor;
+mod merge;
+mod modes;
+mod offloads;
+mod pinning;
 mod stamps;
+mod unplugged;
+mod vlan;
 
 use crate::machine::Rig;
 
-/// A check, by name.
-pub type Check = (&'static str, fn(&Rig));
+/// A check.
+pub type Check = fn(&Rig);
 
-/// Lists checks under the name of their module and their own.
+/// Lists checks with their names.
 macro_rules! checks {
-    ($($module:ident :: $name:ident),* $(,)?) => {
-        /// All of them.
-        pub const ALL: &[Check] = &[
-            $((concat!(stringify!($module), "::", stringify!($name)), $module::$name)),*
+    ($($module:ident :: $name:ident,)*) => {
+        /// All of them, by name.
+        pub const ALL: &[(&str, Check)] = &[
+            $((concat!(stringify!($module), "::", stringify!($name)), $module::$name),)*
         ];
     };
 }
 
-checks![stamps::ktime,];
+checks![
+    clock::set_forward,
+    clock::set_back,
+    clock::slewed,
+    doctor::says_what_works,
+    merge::two_queues_in_order_of_time,
+    modes::virtio_natively,
+    modes::virtio_generically,
+    modes::vmxnet3,
+    offloads::given_back,
+    pinning::two_interrupts_on_two_cpus,
+    pinning::one_interrupt_to_either_cpu,
+    pinning::killed_and_restored,
+    stamps::by_default,
+    stamps::ktime,
+    stamps::tai,
+    stamps::tsc,
+    unplugged::the_only_interface,
+    unplugged::one_of_two,
+    vlan::tags_in_line,
+    vlan::tags_taken_off,
+];

@@ -1,7 +1,8 @@
-//! Which clocks stamp here, and whether they tell the time.
+//! Which clocks stamp on this kernel, and whether they tell the time.
 
 use crate::machine::Rig;
 use crate::nic::Kind;
+use crate::support::brackets;
 use crate::support::files;
 use crate::support::peers;
 use crate::support::recording::Recording;
@@ -9,20 +10,72 @@ use crate::support::recording::Recording;
 /// Frames of a capture.
 const FRAMES: u64 = 300;
 
-pub fn ktime(rig: &Rig) {
+/// Every stamp of `source` lies between readings of CLOCK_TAI around it.
+fn works(rig: &Rig, source: &str, path: &str) {
     let machine = rig.boot(&[Kind::Virtio]);
     let (guest, nic) = (&machine.guest, &machine.nics[0]);
-    let capture = guest.capture(&["-i", &nic.name, "-c", &FRAMES.to_string()]);
-    let capture = capture.ready();
-    let frame = nic.frame(100);
-    nic.send(&frame, 0..FRAMES);
+    let program = format!("probe_bracket_{source}");
+    let count = FRAMES.to_string();
+    let arguments = ["-i", &nic.name, "--clock", source, "-c", &count];
+    let capture = guest.capture_by(&program, &arguments).ready();
+    nic.send(&nic.frame(100), 0..FRAMES);
     let summary = capture.wait().success();
     assert_eq!((summary.seen, summary.written), (FRAMES, FRAMES));
-    assert_eq!(summary.interfaces[0].xdp_mode, "native");
+    let clock = &summary.clock;
+    assert_eq!((clock.source.as_str(), clock.steps), (source, 0));
+    assert!(clock.path.contains(path), "{}", clock.path);
     let folder = files::folder();
-    let path = guest.bring(folder.path());
-    peers::agree_on(&path, FRAMES);
-    for (number, packet) in Recording::read(&path).packets.iter().enumerate() {
-        frame.check(&packet.data, number as u64);
+    let file = guest.bring(folder.path());
+    peers::agree_on(&file, FRAMES);
+    let tai_offset_s = clock.segments[0]["tai_offset_s"].as_i64();
+    let tai_offset_s = tai_offset_s.expect("an offset");
+    for (number, packet) in Recording::read(&file).packets.iter().enumerate() {
+        let outside = brackets::outside(packet, tai_offset_s);
+        let bound = clock.host_bound_ns;
+        assert!(
+            outside <= bound,
+            "frame {number}: {outside} ns outside its bracket, bound {bound} ns"
+        );
     }
+}
+
+pub fn by_default(rig: &Rig) {
+    let machine = rig.boot(&[Kind::Virtio]);
+    let (guest, nic) = (&machine.guest, &machine.nics[0]);
+    let capture = guest.capture(&["-i", &nic.name, "-c", "10"]).ready();
+    nic.send(&nic.frame(60), 0..10);
+    let summary = capture.wait().success();
+    assert_eq!(
+        (summary.written, summary.clock.source.as_str()),
+        (10, "ktime")
+    );
+}
+
+pub fn ktime(rig: &Rig) {
+    works(rig, "ktime", "bpf_ktime_get_ns");
+}
+
+pub fn tai(rig: &Rig) {
+    works(rig, "tai", "bpf_ktime_get_tai_ns");
+}
+
+/// By a perf event where XDP programs may read one, else refused.
+pub fn tsc(rig: &Rig) {
+    if rig.kernel.reads_perf_events_in_xdp() {
+        return works(rig, "tsc", "bpf_perf_event_read");
+    }
+    let machine = rig.boot(&[Kind::Virtio]);
+    let (guest, nic) = (&machine.guest, &machine.nics[0]);
+    // QEMU promises no constant rate.
+    let arguments = ["-i", &nic.name, "--clock", "tsc"];
+    let refused = guest.capture(&arguments).wait();
+    refused.failure(1, &["not invariant", "--clock ktime", "--force"]);
+    let refused = guest.capture(&[&arguments[..], &["--force"]].concat());
+    let parts = ["tscap_tsc_perf", "no XDP program read the TSC", "6.16"];
+    refused.wait().failure(1, &parts);
+    // Nothing is left attached, and no file.
+    guest.must(&["sh", "-c", "! test -e /tmp/out.pcapng"]);
+    let capture = guest.capture(&["-i", &nic.name, "-c", "10"]).ready();
+    nic.send(&nic.frame(60), 0..10);
+    assert_eq!(capture.wait().success().written, 10);
 }

@@ -1,0 +1,95 @@
+//! The system clock is set and slewed for real, under traffic.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::guest::{Guest, Program};
+use crate::machine::{Machine, Rig};
+use crate::nic::Kind;
+use crate::support::brackets;
+use crate::support::files;
+use crate::support::finished::Summary;
+use crate::support::peers;
+use crate::support::recording::Recording;
+
+/// Frames of a capture, some 2 ms apart.
+const FRAMES: u64 = 600;
+const PERIOD: Duration = Duration::from_millis(2);
+/// The clock changes when so many have been recorded.
+const BEFORE: u64 = 200;
+const SECOND: i64 = 1_000_000_000;
+
+/// Captures with a test program that reads CLOCK_TAI around each stamp, and
+/// calls `change` under way. Returns the summary, and how many frames have a
+/// time that is off by more than the bound.
+fn capture(
+    machine: &Machine,
+    source: &str,
+    change: impl Fn(&Guest, &Program<'_>),
+) -> (Summary, u64) {
+    let (guest, nic) = (&machine.guest, &machine.nics[0]);
+    let program = format!("probe_bracket_{source}");
+    let count = FRAMES.to_string();
+    let arguments = ["-i", &nic.name, "--clock", source, "-c", &count];
+    let capture = guest.capture_by(&program, &arguments).ready();
+    thread::scope(|scope| {
+        scope.spawn(|| nic.send_paced(&nic.frame(100), 0..FRAMES, PERIOD));
+        guest.wait_recorded(BEFORE);
+        change(guest, &capture);
+    });
+    let summary = capture.wait().success();
+    assert_eq!(summary.written, FRAMES);
+    let folder = files::folder();
+    let path = guest.bring(folder.path());
+    peers::agree_on(&path, FRAMES);
+    let bound = summary.clock.host_bound_ns;
+    let recording = Recording::read(&path);
+    // The guest has never heard of leap seconds: its TAI is its UTC.
+    let off = |packet| brackets::outside(packet, 0) > bound;
+    let packets = &recording.packets;
+    assert!(!packets[..BEFORE as usize].iter().any(off));
+    let off = packets.iter().filter(|packet| off(packet)).count() as u64;
+    (summary, off)
+}
+
+fn set(rig: &Rig, by: i64) {
+    let machine = rig.boot(&[Kind::Virtio]);
+    for source in ["ktime", "tai"] {
+        let (summary, off) = capture(&machine, source, |guest, capture| {
+            guest.step_clock(by);
+            capture.wait_line("warning: the system clock was set by ");
+        });
+        let clock = &summary.clock;
+        assert_eq!((clock.steps, clock.segments.len()), (1, 2), "{source}");
+        // Some time passes between the agent's reading and its setting.
+        let step = clock.segments[1]["step_ns"].as_i64().expect("a step");
+        assert!((by - SECOND / 4..=by).contains(&step), "{source}: {step}");
+        // Only stamps from the moment of the step itself may be off, and those
+        // are counted.
+        assert!(off <= clock.ambiguous, "{source}: {off} off: {clock:?}");
+        assert!(clock.ambiguous < FRAMES / 2, "{source}: {clock:?}");
+    }
+}
+
+pub fn set_forward(rig: &Rig) {
+    set(rig, SECOND);
+}
+
+pub fn set_back(rig: &Rig) {
+    set(rig, -SECOND);
+}
+
+/// By a twentieth: `ktime` and `tai` are slewed alike.
+pub fn slewed(rig: &Rig) {
+    let machine = rig.boot(&[Kind::Virtio]);
+    for (source, tick) in [("ktime", "10500"), ("tai", "9500")] {
+        let (summary, off) = capture(&machine, source, |guest, _| {
+            guest.must(&["adjtimex", "-q", "-t", tick]);
+            let shown = guest.must(&["adjtimex"]);
+            assert!(shown.contains(tick), "{shown}");
+        });
+        let clock = &summary.clock;
+        assert_eq!((clock.steps, clock.segments.len()), (0, 1), "{source}");
+        assert_eq!((off, clock.ambiguous), (0, 0), "{source}: {clock:?}");
+    }
+}

@@ -1,0 +1,59 @@
+//! Native and generic mode on drivers that people have.
+
+use crate::machine::Rig;
+use crate::nic::Kind;
+use crate::support::files;
+use crate::support::finished::Finished;
+use crate::support::peers;
+use crate::support::recording::Recording;
+
+/// Frames of a capture.
+const FRAMES: u64 = 500;
+
+/// Captures frames of several sizes and holds every byte against what was sent.
+fn captures(rig: &Rig, kind: Kind, arguments: &[&str], mode: &str) -> Finished {
+    let machine = rig.boot(&[kind]);
+    let (guest, nic) = (&machine.guest, &machine.nics[0]);
+    let count = (3 * FRAMES).to_string();
+    let arguments = [&["-i", &nic.name, "-c", &count], arguments].concat();
+    let capture = guest.capture(&arguments).ready();
+    let frames = [60, 333, 1514].map(|size| nic.frame(size));
+    for frame in &frames {
+        nic.send(frame, 0..FRAMES);
+    }
+    let finished = capture.wait();
+    let summary = finished.success();
+    assert_eq!((summary.seen, summary.written), (3 * FRAMES, 3 * FRAMES));
+    assert_eq!(summary.interfaces[0].xdp_mode, mode);
+    let folder = files::folder();
+    let path = guest.bring(folder.path());
+    peers::agree_on(&path, 3 * FRAMES);
+    let recording = Recording::read(&path);
+    let mut packets = recording.packets.iter();
+    for frame in &frames {
+        for number in 0..FRAMES {
+            let packet = packets.next().expect("as many as were written");
+            assert_eq!(packet.data.len(), frame.size());
+            frame.check(&packet.data, number);
+        }
+    }
+    finished
+}
+
+pub fn virtio_natively(rig: &Rig) {
+    let finished = captures(rig, Kind::Virtio, &[], "native");
+    assert!(!finished.stderr.contains("warning"), "{}", finished.stderr);
+}
+
+pub fn virtio_generically(rig: &Rig) {
+    captures(rig, Kind::Virtio, &["--xdp-mode", "generic"], "generic");
+}
+
+/// Its driver has native XDP since 6.6; before, the generic mode must do.
+pub fn vmxnet3(rig: &Rig) {
+    let native = rig.kernel.has_native_vmxnet3();
+    let mode = if native { "native" } else { "generic" };
+    let finished = captures(rig, Kind::Vmxnet3, &[], mode);
+    let told = finished.stderr.contains("refused native XDP");
+    assert_eq!(told, !native, "{}", finished.stderr);
+}
