@@ -55,5 +55,4 @@ pub fn two_queues_in_order_of_time(rig: &Rig) {
     if order.stamp_decreases == 0 && order.steps == 0 {
         assert_eq!(behind, order.late);
     }
-    println!("{turns} turns; {behind} behind a younger one");
 }
