@@ -7,13 +7,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use tempfile::TempDir;
-
 use crate::agent;
 use crate::kernel::Kernel;
 use crate::support::capture::TSCAP;
 use crate::support::command::must;
-use crate::support::files;
 use crate::support::probes;
 
 /// Names a busybox that links to nothing.
@@ -23,15 +20,19 @@ const DRIVERS: [&str; 4] = ["virtio_pci", "virtio_console", "virtio_net", "vmxne
 
 /// The image, and what goes into it, until it is dropped.
 pub struct Initramfs {
-    folder: TempDir,
+    folder: PathBuf,
 }
 
 impl Initramfs {
     /// Makes the image for a kernel.
     pub fn build(kernel: &Kernel) -> Self {
-        let this = Self {
-            folder: files::folder(),
-        };
+        let name = format!("vm-{}", kernel.release);
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        if folder.exists() {
+            // A run that was killed left it.
+            fs::remove_dir_all(&folder).expect("remove the image of an earlier run");
+        }
+        let this = Self { folder };
         let busybox = std::env::var_os(BUSYBOX);
         let busybox = PathBuf::from(busybox.unwrap_or_else(|| panic!("{BUSYBOX} is not set")));
         this.copy(&busybox, "/bin/busybox");
@@ -63,11 +64,11 @@ impl Initramfs {
 
     /// The image.
     pub fn image(&self) -> PathBuf {
-        self.folder.path().join("image")
+        self.folder.join("image")
     }
 
     fn root(&self) -> PathBuf {
-        self.folder.path().join("root")
+        self.folder.join("root")
     }
 
     /// Where the guest's `path` lies now, in a folder that is there.
@@ -110,6 +111,13 @@ impl Initramfs {
             .stderr(Stdio::null())
             .status();
         assert!(status.expect("run sh").success(), "cannot pack the image");
+    }
+}
+
+impl Drop for Initramfs {
+    fn drop(&mut self) {
+        // The next run removes what is left.
+        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 

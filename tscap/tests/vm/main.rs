@@ -20,6 +20,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Trial};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
 
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
@@ -35,8 +37,10 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
+    // Killed, and the machine with it, when whoever started this ends.
+    set_pdeathsig(Signal::SIGKILL).expect("ask for a signal");
     let mut arguments = Arguments::from_args();
-    // QEMU uses all CPUs, and dies with the thread that started it.
+    // One machine at a time, and from this thread: it dies with its starter.
     arguments.test_threads = Some(1);
     let kernel = match Kernel::from_environment() {
         Ok(kernel) => kernel,

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use self::packages::Package;
 use crate::cargo::{cargo, target_dir};
 use crate::tally::Tally;
-use crate::{interrupt, sh};
+use crate::{paths, sh};
 
 /// The test target with the checks; it is no part of a plain `cargo test`.
 pub const TARGET: &str = "vm";
@@ -47,20 +47,23 @@ pub fn run(
         let known: Vec<_> = KERNELS.iter().map(|(version, _)| *version).collect();
         bail!("no such kernel here, only {}", known.join(", "));
     }
-    interrupt::watch()?;
     for (version, package) in kernels {
-        interrupt::check()?;
         println!("\nLinux {version}");
         let (kernel, busybox) = match have(version, package) {
             Ok(folders) => folders,
             Err(reason) => {
-                interrupt::check()?;
                 println!("SKIPPED Linux {version}: {reason:#}");
                 tally.skipped += 1;
                 continue;
             }
         };
-        let mut checks = cargo();
+        // It ends with this task, and with it the checks and their machine.
+        let cargo = cargo();
+        let mut checks = Command::new("setpriv");
+        checks
+            .args(["--pdeathsig", "KILL"])
+            .arg(cargo.get_program());
+        checks.current_dir(paths::root());
         checks.args(["test", "--package", "tscap", "--test", TARGET, "--"]);
         checks.args(filter);
         checks.env("TSCAP_VM_KERNEL", kernel);
