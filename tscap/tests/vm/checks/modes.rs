@@ -7,7 +7,8 @@ use crate::support::finished::Finished;
 use crate::support::peers;
 use crate::support::recording::Recording;
 
-/// Frames of a capture.
+/// Frames of each size: fewer than vmxnet3 has buffers (1024), which QEMU does
+/// not wait for.
 const FRAMES: u64 = 500;
 
 /// Captures frames of several sizes and holds every byte against what was sent.
@@ -18,7 +19,8 @@ fn captures(rig: &Rig, kind: Kind, arguments: &[&str], mode: &str) -> Finished {
     let arguments = [&["-i", &nic.name, "-c", &count], arguments].concat();
     let capture = guest.capture(&arguments).ready();
     let frames = [60, 333, 1514].map(|size| nic.frame(size));
-    for frame in &frames {
+    for (sent, frame) in (0..).step_by(FRAMES as usize).zip(&frames) {
+        guest.wait_recorded(sent);
         nic.send(frame, 0..FRAMES);
     }
     let finished = capture.wait();
