@@ -5,8 +5,9 @@
 //! `doctor` (checks of the machine), `ring` (shared memory), `engine` (the converter
 //! thread), `clock` (raw stamps to wall clock), `pcapng` (the file), `measure`
 //! (loss, order and delay of streams, from a file), `generator` (sends frames),
-//! `load` (captures under load, also by others), `compare` (what stamps cost), `report` (a comparison as text and HTML), `sys` (the
-//! operating system).
+//! `load` (captures under load, also by others), `compare` (what stamps cost), `loss`
+//! (where frames are lost, and a model of it), `report` (both as text and HTML), `sys`
+//! (the operating system).
 //! Unsafe code lives in `ring` and `sys` only.
 
 mod causes;

@@ -13,12 +13,18 @@ use tscap::loss::model::{Costs, record_bytes};
 use tscap::loss::schema::{Calibration, Point};
 use tscap::loss::{Experiment, Grid, Pace, Place, Spot};
 
-/// Most bytes a second that the file takes where it is slow.
+/// Most bytes a second that the file takes where it alone is slow.
 const SLOW: u64 = 40_000_000;
+/// Where frames are lost in both stages it takes this part of what can be received.
+const SLOWER: f64 = 0.75;
+/// Frames of the size by which that is told, bytes.
+const MIDDLE: u32 = 256;
 /// Rates, as multiples of what the stage that is to lose frames can take.
 const MULTIPLES: [f64; 4] = [0.7, 1.15, 1.5, 2.2];
 /// A multiple each of a quick run.
 const QUICK: [f64; 2] = [0.7, 1.5];
+/// How long frames are sent at each point.
+const LASTING: Duration = Duration::from_millis(600);
 const CLOCK: StampSource = StampSource::Ktime;
 
 /// Where frames are lost.
@@ -52,21 +58,27 @@ impl Part {
             sender_cpu,
             receive_cpu: (self != Self::Writer).then_some(receive_cpu),
             folder: "/dev/shm".into(),
-            file_bytes_per_s: (self != Self::Receive).then_some(SLOW),
+            file_bytes_per_s: (self == Self::Writer).then_some(SLOW),
         };
-        // The experiment keeps its thread.
-        let thread = std::thread::spawn(move || self.in_thread(place, quick));
-        let measured = thread.join();
-        measured.map_err(|_| anyhow::anyhow!("the measuring thread panicked"))?
+        let place = match self {
+            Self::Receive | Self::Writer => place,
+            Self::Both => {
+                let costs = in_thread(place.clone(), |it| Ok(it.calibrate(CLOCK, || {})?.costs))?;
+                let received = record_bytes(MIDDLE) / costs.receive.of(MIDDLE) * 1e9;
+                Place {
+                    file_bytes_per_s: Some((SLOWER * received) as u64),
+                    ..place
+                }
+            }
+        };
+        in_thread(place, move |experiment| self.points(experiment, quick))
     }
 
-    fn in_thread(self, place: Place, quick: bool) -> Result<Measured> {
-        let pair = Pair::new().context("cannot make a veth pair")?;
-        let mut experiment = Experiment::new(pair, place, &[], Arc::new(Stop::default()))?;
+    fn points(self, experiment: &mut Experiment, quick: bool) -> Result<Measured> {
         let calibration = experiment.calibrate(CLOCK, || {})?.clone();
         let mut points = Vec::new();
         for spot in self.spots(&calibration.costs, quick) {
-            let point = experiment.point(&spot, Duration::from_millis(600))?;
+            let point = experiment.point(&spot, LASTING)?;
             let run = &point.run;
             ensure!(
                 run.sent == run.written + run.lost.total(),
@@ -86,7 +98,7 @@ impl Part {
             (Self::Receive, false) => (&[64, 512, 1500], &[96, 0], &[16 << 20]),
             (Self::Writer | Self::Both, false) => (&[64, 256, 1024], &[0], &[256 << 10, 2 << 20]),
             (Self::Receive, true) => (&[128, 1024], &[0], &[16 << 20]),
-            (Self::Writer | Self::Both, true) => (&[256], &[0], &[256 << 10, 2 << 20]),
+            (Self::Writer | Self::Both, true) => (&[MIDDLE], &[0], &[256 << 10, 2 << 20]),
         };
         let multiples: &[f64] = if quick { &QUICK } else { &MULTIPLES };
         let mut spots = Vec::new();
@@ -123,4 +135,18 @@ impl Part {
             Self::Writer => written,
         }
     }
+}
+
+/// Works with an experiment, which keeps its thread.
+fn in_thread<T: Send + 'static>(
+    place: Place,
+    work: impl FnOnce(&mut Experiment) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let thread = std::thread::spawn(move || {
+        let pair = Pair::new().context("cannot make a veth pair")?;
+        let mut experiment = Experiment::new(pair, place, &[], Arc::new(Stop::default()))?;
+        work(&mut experiment)
+    });
+    let worked = thread.join();
+    worked.map_err(|_| anyhow::anyhow!("the measuring thread panicked"))?
 }

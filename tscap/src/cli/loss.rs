@@ -17,6 +17,8 @@ use crate::loss::{Grid, LONGEST_FRAME, Pace};
 const MOST_POINTS: usize = 100_000;
 /// Shortest time for which frames are sent: a hundred turns of the converter.
 const SHORTEST: Duration = Duration::from_millis(20);
+/// Longest: a capture must be over before it ends by itself.
+const LONGEST: Duration = Duration::from_secs(60);
 /// Ring that a plan asks about unless one is given: that of a capture.
 const USUAL_RING: usize = 64 << 20;
 
@@ -329,9 +331,9 @@ fn check(grid: &Grid) -> Result<(), String> {
             "{points} points are more than {MOST_POINTS}: shorten a list"
         ));
     }
-    if grid.duration < SHORTEST {
+    if !(SHORTEST..=LONGEST).contains(&grid.duration) {
         return Err(format!(
-            "--duration is at least {SHORTEST:?}: in less no buffer tells anything"
+            "--duration is {SHORTEST:?} to {LONGEST:?}: in less no buffer tells anything"
         ));
     }
     let twice = [

@@ -1,13 +1,12 @@
 //! What a sweep is run with: a stand, a file for the captures, the CPUs.
 
-use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::statvfs::statvfs;
+use tempfile::NamedTempFile;
 
 use super::error::LossError;
 use super::grid::Spot;
@@ -17,8 +16,10 @@ use crate::load::{Burst, LoadError, Pair, Point, Program, Setup, Stand, Stop, To
 use crate::sys::kernel_files::{KernelFiles, read};
 use crate::sys::{affinity, system};
 
-/// A capture ends by itself after so long, should we be killed.
-const LONGEST: Duration = Duration::from_secs(300);
+/// A capture ends by itself after so long, should we be killed; no point lasts longer.
+const LONGEST: Duration = Duration::from_secs(120);
+/// The file's name begins so.
+const PREFIX: &str = "tscap-loss-";
 /// A capture's file takes at most this share of the room that there is, and of the
 /// memory: it may be one and the same.
 const SHARE_OF_ROOM: u64 = 4;
@@ -45,8 +46,8 @@ pub struct Place {
 /// The rig.
 pub(super) struct Rig {
     stand: Stand,
-    /// Without a name: gone however we end.
-    file: File,
+    /// What every capture writes, one after the other.
+    file: NamedTempFile,
     place: Place,
     stop: Arc<Stop>,
     capture_cpus: Vec<u32>,
@@ -64,7 +65,7 @@ impl Rig {
     pub fn new(pair: Pair, place: Place, stop: Arc<Stop>) -> io::Result<Self> {
         let allowed = affinity::allowed_cpus()?;
         affinity::pin_to(place.sender_cpu)?;
-        let file = tempfile::tempfile_in(&place.folder)?;
+        let file = NamedTempFile::with_prefix_in(PREFIX, &place.folder)?;
         let room = room(&place.folder)?;
         let mut stand = Stand::new(pair, Arc::clone(&stop))?;
         if place.receive_cpu.is_some() {
@@ -158,7 +159,8 @@ impl Rig {
         spot: &Spot,
         burst: Burst,
     ) -> Result<Point, LoadError> {
-        let slow = SlowFile::new(self.place.file_bytes_per_s.unwrap_or(u64::MAX))?;
+        let rate = self.place.file_bytes_per_s.unwrap_or(u64::MAX);
+        let slow = SlowFile::new(rate, &self.capture_cpus)?;
         self.slow_buffer_bytes = slow.holds;
         let setup = Setup {
             output: slow.path(),
@@ -194,12 +196,11 @@ impl Rig {
     }
 
     fn setup(&self, spot: &Spot) -> Setup {
-        let (pid, file) = (std::process::id(), self.file.as_raw_fd());
         Setup {
             snaplen: spot.snaplen,
             buffer_bytes: (spot.ring * self.rings) as u64,
             clock: spot.clock,
-            output: format!("/proc/{pid}/fd/{file}").into(),
+            output: self.file.path().to_owned(),
             cpus: self.capture_cpus.clone(),
             longest: LONGEST,
         }
@@ -211,8 +212,7 @@ impl Rig {
         for _ in 0..bytes.min(self.room) / CHUNK as u64 {
             self.file.write_all(&chunk)?;
         }
-        self.file.set_len(0)?;
-        io::Seek::rewind(&mut self.file)
+        self.file.as_file().set_len(0)
     }
 }
 

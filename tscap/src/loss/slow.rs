@@ -14,6 +14,8 @@ use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use tempfile::TempDir;
 
+use crate::sys::affinity;
+
 /// How often it reads.
 const READS_EACH: Duration = Duration::from_millis(1);
 /// What it may take at once, in times of reading: so long it may be kept waiting.
@@ -32,8 +34,8 @@ pub struct SlowFile {
 }
 
 impl SlowFile {
-    /// One that takes `bytes_per_s`.
-    pub fn new(bytes_per_s: u64) -> io::Result<Self> {
+    /// One that takes `bytes_per_s`, by a reader on these CPUs.
+    pub fn new(bytes_per_s: u64, cpus: &[u32]) -> io::Result<Self> {
         let folder = TempDir::with_prefix("tscap-loss-")?;
         let path = folder.path().join("slow.pcapng");
         mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR)?;
@@ -49,8 +51,12 @@ impl SlowFile {
         let ended = Arc::new(AtomicBool::new(false));
         let reader = std::thread::Builder::new().name("tscap-slow".into());
         let reader = reader.spawn({
-            let ended = Arc::clone(&ended);
-            move || read_slowly(pipe, bytes_per_s, &ended)
+            let (ended, cpus) = (Arc::clone(&ended), cpus.to_owned());
+            move || {
+                // Where else it would be is where the sender is: no worse than before.
+                let _ = affinity::allow(&cpus);
+                read_slowly(pipe, bytes_per_s, &ended);
+            }
         })?;
         Ok(Self {
             folder,
@@ -105,7 +111,7 @@ mod tests {
 
     #[test]
     fn it_takes_no_more_than_it_should() {
-        let slow = SlowFile::new(10_000_000).unwrap();
+        let slow = SlowFile::new(10_000_000, &affinity::allowed_cpus().unwrap()).unwrap();
         let mut file = OpenOptions::new().write(true).open(slow.path()).unwrap();
         assert!(slow.holds >= LEAST_PIPE);
         let start = Instant::now();

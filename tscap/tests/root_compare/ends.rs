@@ -1,12 +1,9 @@
 //! How it ends before all is measured: signals, stops, a reader that is late.
 
-use std::io::{BufRead as _, BufReader};
-use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Stdio};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tscap::compare::Comparison;
 
@@ -14,41 +11,13 @@ use crate::support::bench::Bench;
 use crate::support::capture::{TSCAP, generate_on};
 use crate::support::command::finish;
 use crate::support::root::root;
+use crate::support::terminal::{self, child_of, ctrl_c, told};
 use crate::support::wait;
 use crate::{LIMIT, compare, comparison, links};
 
-/// `tscap compare` in a process group of its own, as a terminal starts it.
+/// `tscap compare` as a terminal starts it.
 fn in_a_group(arguments: &[&str]) -> Child {
-    let mut command = compare(arguments);
-    command.process_group(0).stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().expect("start tscap")
-}
-
-/// Ctrl-C goes to all of a group.
-fn ctrl_c(child: &Child) {
-    killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("send SIGINT");
-}
-
-/// Waits for a line on standard error; returns the lines after it, still to come.
-fn told(child: &mut Child, part: &str) -> JoinHandle<String> {
-    let stderr = child.stderr.take().expect("a pipe");
-    let (tell, is_told) = std::sync::mpsc::channel();
-    let wanted = part.to_owned();
-    let reader = std::thread::spawn(move || {
-        let mut all = String::new();
-        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-            if line.contains(&wanted) {
-                // Nobody waits for the second one.
-                let _ = tell.send(());
-            }
-            all += &(line + "\n");
-        }
-        all
-    });
-    let is_told = is_told.recv_timeout(LIMIT);
-    is_told.unwrap_or_else(|_| panic!("tscap does not say {part}"));
-    reader
+    terminal::in_a_group(&mut compare(arguments))
 }
 
 #[test]
@@ -58,7 +27,7 @@ fn ctrl_c_leaves_partial_results() {
     };
     let before = links();
     let mut child = in_a_group(&["--json"]);
-    let stderr = told(&mut child, "\"event\":\"progress\"");
+    let stderr = told(&mut child, "\"event\":\"progress\"", LIMIT);
     ctrl_c(&child);
     let done = finish(child, "tscap compare", LIMIT);
     let stderr = stderr.join().expect("reader");
@@ -96,7 +65,7 @@ fn a_second_ctrl_c_ends_at_once() {
     let stop = |signal| kill(Pid::from_raw(capture), signal).expect("signal the capture");
     stop(Signal::SIGSTOP);
     ctrl_c(&child);
-    let stderr = told(&mut child, "ending: ");
+    let stderr = told(&mut child, "ending: ", LIMIT);
     ctrl_c(&child);
     let done = finish(child, "tscap compare", LIMIT);
     let stderr = stderr.join().expect("reader");
@@ -110,18 +79,6 @@ fn a_second_ctrl_c_ends_at_once() {
     assert_eq!(links(), before);
 }
 
-/// The first child of any of a process's threads.
-fn child_of(pid: u32) -> Option<i32> {
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    let children = threads
-        .flatten()
-        .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    let children: Vec<_> = children.collect();
-    children
-        .iter()
-        .find_map(|list| list.split_whitespace().next()?.parse().ok())
-}
-
 /// A stop and its continuation interrupt what runs in the kernel.
 #[test]
 fn a_stopped_comparison_goes_on() {
@@ -129,7 +86,7 @@ fn a_stopped_comparison_goes_on() {
         return;
     };
     let mut child = in_a_group(&["--quick", "--json"]);
-    let stderr = told(&mut child, "ready: ");
+    let stderr = told(&mut child, "ready: ", LIMIT);
     let pid = Pid::from_raw(child.id().cast_signed());
     while child.try_wait().expect("wait for tscap").is_none() {
         for signal in [Signal::SIGSTOP, Signal::SIGCONT] {
@@ -221,7 +178,7 @@ fn what_ends_it_after_a_round_leaves_that_round() {
     wait::until("tscap to attach", LIMIT, || bench.rx.xdp_program());
     let arguments = ["--rate", "50k", "--cpu", "0", "-q"];
     let sending = generate_on(&bench.tx).with(arguments).ready();
-    let stderr = told(&mut child, "\"event\":\"progress\"");
+    let stderr = told(&mut child, "\"event\":\"progress\"", LIMIT);
     sending.stop();
     let done = finish(child, "tscap compare", LIMIT);
     let stderr = stderr.join().expect("reader");

@@ -16,7 +16,7 @@ fn the_readmes_commands_work() {
     let readme = include_str!("../../../README.md");
     let lines = readme
         .lines()
-        .filter(|line| line.starts_with("tscap compare ") || line.starts_with("tscap report "));
+        .filter(|line| line.starts_with("tscap ") && line.contains(" compare"));
     let mut count = 0;
     for line in lines {
         let mut shell = std::process::Command::new("sh");

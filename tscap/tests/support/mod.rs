@@ -30,5 +30,6 @@ pub mod process;
 pub mod recording;
 pub mod root;
 pub mod tcpdump;
+pub mod terminal;
 pub mod tun;
 pub mod wait;

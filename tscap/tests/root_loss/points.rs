@@ -1,0 +1,170 @@
+//! What is measured: every frame accounted for, at each point.
+
+use tscap::load::Tool;
+use tscap::loss::Sweep;
+use tscap::loss::model::Receiving;
+
+use crate::support::command::run;
+use crate::support::root::{root, root_with, two_cpus};
+use crate::{LIMIT, left, loss, sweep};
+
+/// Sums, and figures that can be.
+#[track_caller]
+fn adds_up(sweep: &Sweep) {
+    for point in &sweep.points {
+        let run = &point.run;
+        assert_eq!(run.sent, run.written + run.lost.total(), "{point:?}");
+        assert_eq!(run.seen, run.sent - run.lost.before, "{point:?}");
+        assert!(run.sent > 0 && run.seconds > 0.0, "{point:?}");
+        assert!(run.busy.iter().all(|share| (0.0..=1.0).contains(share)));
+        let foretold = point.foretold.map(|it| it.lost());
+        assert_eq!(foretold.is_some(), point.tool == Tool::Tscap);
+        assert!(foretold.is_none_or(|lost| (0.0..=1.0).contains(&lost)));
+    }
+}
+
+#[test]
+fn a_quick_sweep_accounts_for_every_frame() {
+    let Some(_turn) = root("a_quick_sweep_accounts_for_every_frame") else {
+        return;
+    };
+    let before = left();
+    let done = run(&mut loss(&["--quick", "--json"]), LIMIT);
+    assert!(done.status.success(), "{}", done.stderr);
+    assert_eq!(left(), before);
+    let sweep = sweep(&done);
+    assert!(!sweep.partial);
+    let sizes: Vec<_> = sweep.points.iter().map(|point| point.size).collect();
+    assert_eq!(sizes, [64, 256, 1024]);
+    adds_up(&sweep);
+    for point in &sweep.points {
+        // Received on the sender's CPU: nothing can be lost between them.
+        assert_eq!(point.run.lost.before, 0, "{point:?}");
+        assert_eq!((point.snaplen, point.ring_bytes), (96, 1 << 20));
+    }
+    let costs = &sweep.calibrations[0].costs;
+    assert_eq!(costs.receiving, Receiving::OnSender);
+    for ns in [
+        costs.receive.of(64),
+        costs.convert.of(64),
+        costs.turned_away_ns,
+    ] {
+        assert!((1.0..100_000.0).contains(&ns), "{costs:?}");
+    }
+    let accuracy = sweep.accuracy.expect("points that were foretold");
+    assert_eq!(accuracy.points, 3);
+}
+
+/// More than a CPU can receive, into more than a ring can hold.
+#[test]
+fn losses_before_the_program_and_in_the_ring_are_told_apart() {
+    const NAME: &str = "losses_before_the_program_and_in_the_ring_are_told_apart";
+    let (Some(_turn), Some((_, second))) = (root(NAME), two_cpus(NAME)) else {
+        return;
+    };
+    let receiver = second.to_string();
+    let arguments = [
+        "--quick",
+        "--json",
+        "--size",
+        "64,1500",
+        "--snaplen",
+        "whole",
+    ];
+    let mut command = loss(&arguments);
+    command.args(["--ring-size", "128K", "--receive-cpu", &receiver]);
+    let done = run(&mut command, LIMIT);
+    assert!(done.status.success(), "{}", done.stderr);
+    let sweep = sweep(&done);
+    adds_up(&sweep);
+    assert_eq!(sweep.calibrations[0].costs.receiving, Receiving::Apart);
+    assert_eq!(u32::try_from(second), Ok(sweep.method.receive_cpu));
+    // A sender that only sends is always faster than one that receives.
+    for point in &sweep.points {
+        assert!(point.run.lost.before > 0, "{point:?}");
+    }
+}
+
+#[test]
+fn a_capture_that_is_held_loses_what_its_ring_cannot_hold() {
+    let Some(_turn) = root("a_capture_that_is_held_loses_what_its_ring_cannot_hold") else {
+        return;
+    };
+    let done = run(&mut loss(&["--quick", "--json", "--size", "64"]), LIMIT);
+    let held = sweep(&done).calibrations.remove(0).probes.held;
+    // 128 KiB of blocks of 96 bytes; some may go before it is held.
+    let fit = (128 << 10) / 96;
+    assert!((fit..2 * fit).contains(&held.run.written), "{held:?}");
+    assert_eq!(held.run.sent, held.run.written + held.run.lost.ring);
+}
+
+#[test]
+fn other_programs_are_measured_beside_it() {
+    let programs = ["ip", "ethtool", "tcpdump", "dumpcap"];
+    let Some(_turn) = root_with("other_programs_are_measured_beside_it", &programs) else {
+        return;
+    };
+    let arguments = [
+        "--quick",
+        "--json",
+        "--size",
+        "64,512",
+        "--peer",
+        "tcpdump,dumpcap",
+    ];
+    let done = run(&mut loss(&arguments), LIMIT);
+    assert!(done.status.success(), "{}", done.stderr);
+    let sweep = sweep(&done);
+    adds_up(&sweep);
+    let tools: Vec<_> = sweep.points.iter().map(|point| point.tool).collect();
+    let each = [Tool::Tscap, Tool::Tcpdump, Tool::Dumpcap];
+    assert_eq!(tools, [each, each].concat(), "{:?}", sweep.warnings);
+    assert_eq!(sweep.method.peers.len(), 2);
+    assert!(
+        sweep.method.peers[0].contains("tcpdump"),
+        "{:?}",
+        sweep.method
+    );
+    // tcpdump had as much memory as all of tscap's rings, and its own word is right.
+    for point in &sweep.points {
+        assert_eq!(point.clock.is_some(), point.tool == Tool::Tscap);
+        assert_eq!(point.run.written, point.run.said_written, "{point:?}");
+    }
+}
+
+#[test]
+fn every_stamp_and_pace_is_a_point() {
+    let Some(_turn) = root("every_stamp_and_pace_is_a_point") else {
+        return;
+    };
+    let mut command = loss(&[
+        "--json",
+        "--size",
+        "128",
+        "--snaplen",
+        "96",
+        "--duration",
+        "0.05",
+    ]);
+    command.args([
+        "--flat-out",
+        "--gap",
+        "12",
+        "--rate",
+        "100k",
+        "--ring-size",
+        "256K,1M",
+    ]);
+    let done = run(command.args(["--clock", "ktime,tai"]), LIMIT);
+    assert!(done.status.success(), "{}", done.stderr);
+    let sweep = sweep(&done);
+    adds_up(&sweep);
+    assert_eq!((sweep.calibrations.len(), sweep.points.len()), (2, 12));
+    let gap = &sweep.points[2];
+    assert_eq!((gap.gap, gap.line), (Some(12), Some(1_000_000_000)));
+    // 140 byte times of 8 ns.
+    assert_eq!(gap.rate_asked.map(f64::round), Some(892_857.0));
+    let slow = &sweep.points[4];
+    assert_eq!(slow.rate_asked, Some(100_000.0));
+    assert_eq!(slow.run.sent, 5_000);
+}
