@@ -61,7 +61,7 @@ pub struct Amount {
     pub buffer_bytes: u64,
     /// Rounds.
     pub rounds: u32,
-    /// Frames flat out, by kind: of each at least 20 times the buffer. Whole bulks of
+    /// The kinds and their frames flat out: of each at least 20 times the buffer. Whole bulks of
     /// xdpdump's 128, or it would leave the last ones lying.
     pub flat_out: [(Kind, u64); 4],
     /// Rates that are also sent at, frames a second.
@@ -109,12 +109,13 @@ impl Amount {
         (rate * self.paced_s / 128.0) as u64 * 128
     }
 
-    /// More than the largest file takes, bytes.
-    pub fn largest_file(&self) -> u64 {
+    /// More than the largest file of these kinds takes, bytes.
+    pub fn largest_file(&self, kinds: &[(Kind, u64)]) -> u64 {
         let fastest = self.rates.iter().copied().fold(0.0, f64::max);
         let paced = self.paced_frames(fastest);
-        let files = self.flat_out.iter();
-        let files = files.map(|(kind, frames)| kind.file_bytes(*frames.max(&paced)));
+        let files = kinds
+            .iter()
+            .map(|(kind, frames)| kind.file_bytes(*frames.max(&paced)));
         files.max().unwrap_or(0)
     }
 }

@@ -24,11 +24,11 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use nix::sys::signal::{SigSet, Signal};
 use tscap::load::{Program, Stop, Tool, tool_cpus};
 
-use common::cli::{self, Options};
+use common::cli::{self, Options, Parts};
 use common::header::Header;
 use report::{Report, ToolReport, VERSION};
 use runs::Runs;
@@ -41,6 +41,8 @@ use support::process::{cpus, on_cpu};
 struct Args {
     #[command(flatten)]
     options: Options,
+    #[command(flatten)]
+    parts: Parts<Part>,
     /// Write the JSON object to this file too
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -48,6 +50,21 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// 64 bytes
+    Short,
+    /// 256 bytes
+    Middling,
+    /// 1500 bytes, snaplen 128
+    Beginnings,
+    /// 1500 bytes, whole
+    Long,
+}
+
+/// In the order of their kinds.
+const PARTS: [Part; 4] = [Part::Short, Part::Middling, Part::Beginnings, Part::Long];
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -86,8 +103,11 @@ fn measure(args: &Args) -> Result<Report> {
     let tools = tools.collect::<Result<Vec<_>>>()?;
     let allowed: Vec<u32> = cpus.iter().map(|cpu| *cpu as u32).collect();
     let captures = tool_cpus(cpu as u32, &allowed);
+    let kinds = amount.flat_out.into_iter().zip(PARTS);
+    let kinds = kinds.filter(|(_, part)| args.parts.want(*part));
+    let kinds: Vec<_> = kinds.map(|(kind, _)| kind).collect();
     let kinds = on_cpu(cpu, || {
-        let mut runs = Runs::open(amount, &programs, &captures, stop)?;
+        let mut runs = Runs::open(amount, kinds, &programs, &captures, stop)?;
         for round in 1..=rounds {
             eprintln!("round {round} of {rounds}");
             runs.round(round)?;

@@ -28,6 +28,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// What is needed for a run, and what the runs gave.
 pub struct Runs<'a> {
     amount: &'a Amount,
+    kinds: Vec<(Kind, u64)>,
     programs: &'a [Program],
     cpus: &'a [u32],
     stand: Stand,
@@ -38,25 +39,29 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// For this thread, pinned to the sender's CPU.
+    /// For this thread, pinned to the sender's CPU; each kind with its frames flat out.
     pub fn open(
         amount: &'a Amount,
+        kinds: Vec<(Kind, u64)>,
         programs: &'a [Program],
         cpus: &'a [u32],
         stop: Arc<Stop>,
     ) -> Result<Self> {
-        let folder = tmpfs::own_warm_folder(amount.largest_file())?;
+        let folder = tmpfs::own_warm_folder(amount.largest_file(&kinds))?;
         let taken = || programs.iter().map(|it| Taken::new(it.tool, amount.rates));
-        let kinds = amount.flat_out.iter();
-        let taken = kinds.map(|(kind, _)| (*kind, Vec::new(), taken().collect()));
+        let taken = kinds
+            .iter()
+            .map(|(kind, _)| (*kind, Vec::new(), taken().collect()))
+            .collect();
         Ok(Self {
             amount,
+            kinds,
             programs,
             cpus,
             stand: Stand::new(Pair::new()?, Arc::clone(&stop))?,
             stop,
             folder,
-            taken: taken.collect(),
+            taken,
         })
     }
 
@@ -66,7 +71,7 @@ impl<'a> Runs<'a> {
         if round.is_multiple_of(2) {
             order.reverse();
         }
-        for (index, (kind, frames)) in self.amount.flat_out.into_iter().enumerate() {
+        for (index, (kind, frames)) in self.kinds.clone().into_iter().enumerate() {
             eprintln!("  {}", kind.name());
             for program in &order {
                 match program {
@@ -181,7 +186,7 @@ impl<'a> Runs<'a> {
 
     /// What all rounds gave.
     pub fn finish(self) -> Vec<KindReport> {
-        let frames = self.amount.flat_out.iter().map(|(_, frames)| *frames);
+        let frames = self.kinds.iter().map(|(_, frames)| *frames);
         let kinds = self.taken.into_iter().zip(frames);
         let kinds =
             kinds.map(|((kind, bare, taken), frames)| KindReport::new(kind, frames, bare, taken));
