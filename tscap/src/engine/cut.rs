@@ -65,20 +65,22 @@ impl<R: Reference> Converter<R> {
         let Some(rotation) = &mut self.rotation else {
             return;
         };
-        let is_over = begins_period && rotation.was_last_period();
-        if is_over {
-            self.pieces.batch.stop();
-            self.pieces.tell(Event::PeriodsOver);
-        }
         if !self.pieces.batch.is_writing() {
             // There is nothing to write into another one.
             rotation.schedule = None;
             return;
         }
+        if begins_period && rotation.was_last_period() {
+            rotation.schedule = None;
+            self.pieces.batch.stop();
+            self.pieces.tell(Event::PeriodsOver);
+            return;
+        }
         let to_real = |mono| self.tracker.real_at(mono);
         let start = match &mut rotation.schedule {
             Some(schedule) if begins_period => schedule.move_on(at, to_real),
-            _ => to_real(at),
+            // A late frame may be older than the file that it ends.
+            _ => to_real(at).max(self.file.start()),
         };
         // The old file is complete before the next one is tried.
         let counts = self.write_statistics(self.tracker.mono_at(start));

@@ -117,15 +117,17 @@ impl std::ops::AddAssign for Outcomes {
 
 impl std::ops::SubAssign for Outcomes {
     fn sub_assign(&mut self, other: Self) {
-        self.ring_full -= other.ring_full;
-        self.copy_failed -= other.copy_failed;
-        self.too_long -= other.too_long;
-        self.too_short -= other.too_short;
-        self.no_ring -= other.no_ring;
-        self.no_stamp -= other.no_stamp;
-        self.after_stop -= other.after_stop;
-        self.write_failed -= other.write_failed;
-        self.unknown_interface -= other.unknown_interface;
+        self.ring_full = self.ring_full.saturating_sub(other.ring_full);
+        self.copy_failed = self.copy_failed.saturating_sub(other.copy_failed);
+        self.too_long = self.too_long.saturating_sub(other.too_long);
+        self.too_short = self.too_short.saturating_sub(other.too_short);
+        self.no_ring = self.no_ring.saturating_sub(other.no_ring);
+        self.no_stamp = self.no_stamp.saturating_sub(other.no_stamp);
+        self.after_stop = self.after_stop.saturating_sub(other.after_stop);
+        self.write_failed = self.write_failed.saturating_sub(other.write_failed);
+        self.unknown_interface = self
+            .unknown_interface
+            .saturating_sub(other.unknown_interface);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt as _, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -185,11 +185,17 @@ impl Output {
     /// Ends the output. On a network file system this may be where an error of
     /// an earlier write shows.
     pub fn close(self) -> io::Result<()> {
+        // The first descriptor to close hears of it, and `writer` is another one of
+        // the same file.
+        let closed = self.regular.map_or(Ok(()), nix::unistd::close);
         drop(self.writer);
-        match self.regular {
-            Some(file) => Ok(nix::unistd::close(file)?),
-            None => Ok(()),
-        }
+        Ok(closed?)
+    }
+
+    /// Device and inode of a regular file.
+    pub fn id(&self) -> Option<(u64, u64)> {
+        let data = self.regular.as_ref()?.metadata().ok()?;
+        Some((data.dev(), data.ino()))
     }
 
     /// After a failed write: keeps `whole` bytes of what it wrote, which end

@@ -103,7 +103,6 @@ fn seconds_as_tcpdump_has_them() {
     for file in &files[..2] {
         let length = file.end_ns - file.start_ns;
         assert!(length.abs_diff(1_000_000_000) <= 2 * bound, "{file:?}");
-        assert!((900..=1000).contains(&file.frames) || file.path == files[0].path);
     }
 }
 
@@ -137,6 +136,8 @@ fn seconds_without_a_format_replace_and_with_sizes_number() {
     finished.success();
     check(&finished);
     let names = names(folder.path());
+    // "out", and a ring of two in the one period that there was.
+    assert_eq!(names.len(), 3, "{names:?}");
     assert!(
         names[0].ends_with("-0") && names[1].ends_with("-1"),
         "{names:?}"

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,14 +16,33 @@ use super::summary::CommandsSummary;
 use crate::command::{Failure, Hint};
 use crate::sys::priority;
 
+/// Why the program is not run on a file.
+pub(super) const REPLACED: &str = "not run: another file has that name by now";
+
 /// Runs the program at the lowest priority, on as many files at a time as there
 /// are CPUs; the other files wait.
 #[derive(Debug)]
 pub(super) struct Commands {
     /// None once there will be no more files.
-    files: Option<Sender<PathBuf>>,
+    files: Option<Sender<File>>,
     ended: UnboundedReceiver<Ended>,
     summary: CommandsSummary,
+}
+
+/// A file to run it on.
+#[derive(Debug)]
+struct File {
+    path: PathBuf,
+    /// Device and inode, if they are known.
+    id: Option<(u64, u64)>,
+}
+
+impl File {
+    /// Whether its name now belongs to another file.
+    fn is_replaced(&self) -> bool {
+        let now = std::fs::symlink_metadata(&self.path).map(|data| (data.dev(), data.ino()));
+        self.id.is_some_and(|id| now.is_ok_and(|now| now != id))
+    }
 }
 
 /// A run that is over.
@@ -73,11 +93,12 @@ impl Commands {
         })
     }
 
-    /// Has the program run on `file`.
-    pub fn run(&mut self, file: PathBuf) {
+    /// Has the program run on the file at `path`, unless another one has that name
+    /// when its turn comes: a ring of files that is quicker than the program.
+    pub fn run(&mut self, path: PathBuf, id: Option<(u64, u64)>) {
         self.summary.unfinished += 1;
         let files = self.files.as_ref();
-        let _ = files.map(|files| files.send(file));
+        let _ = files.map(|files| files.send(File { path, id }));
     }
 
     /// Counts `file` as failed without a run.
@@ -108,7 +129,7 @@ impl Commands {
     }
 }
 
-fn work(program: &Path, files: &Mutex<Receiver<PathBuf>>, tell: &UnboundedSender<Ended>) {
+fn work(program: &Path, files: &Mutex<Receiver<File>>, tell: &UnboundedSender<Ended>) {
     let lowered = priority::lower_to_lowest();
     loop {
         let Ok(file) = files.lock().map(|files| files.recv()) else {
@@ -119,9 +140,13 @@ fn work(program: &Path, files: &Mutex<Receiver<PathBuf>>, tell: &UnboundedSender
         };
         let failure = match &lowered {
             Err(error) => Some(format!("no low priority for it: {error}")),
-            Ok(()) => run(program, &file),
+            Ok(()) if file.is_replaced() => Some(REPLACED.into()),
+            Ok(()) => run(program, &file.path),
         };
-        let _ = tell.send(Ended { file, failure });
+        let _ = tell.send(Ended {
+            file: file.path,
+            failure,
+        });
     }
 }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::commands::{Commands, Ended};
+use super::commands::{Commands, Ended, REPLACED};
 use super::console;
 use super::summary::FilesSummary;
 use crate::cli::CapturePlan;
@@ -16,6 +16,17 @@ use crate::engine::ClosedFile;
 /// Commands that work on complete files are waited for at most so long at the
 /// end.
 const COMMANDS_WITHIN: Duration = Duration::from_secs(600);
+
+/// How the wait for the commands ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waited {
+    /// All of them have ended.
+    All,
+    /// It took too long.
+    TooLong,
+    /// A signal came.
+    Aborted,
+}
 
 /// What is known of the files so far.
 #[derive(Debug)]
@@ -43,11 +54,11 @@ impl Files {
                 commands.leave_out();
                 let ended = Ended {
                     file: file.path,
-                    failure: Some("not run: the next file has that name by now".into()),
+                    failure: Some(REPLACED.into()),
                 };
                 console::command_ended(console, &ended);
             }
-            Some(commands) => commands.run(file.path),
+            Some(commands) => commands.run(file.path, file.id),
         }
     }
 
@@ -70,36 +81,36 @@ impl Files {
         }
     }
 
-    /// Waits for all commands, unless it takes too long or a signal comes. Says
-    /// whether a signal did.
+    /// Waits for all commands, unless it takes too long or a signal comes.
     pub async fn wait_for_commands(
         &mut self,
         signals: &mut Signals,
         console: &mut Console,
-    ) -> bool {
+    ) -> Waited {
         let Some(commands) = &mut self.commands else {
-            return false;
+            return Waited::All;
         };
         commands.no_more();
         let limit = tokio::time::sleep(COMMANDS_WITHIN);
         tokio::pin!(limit);
         loop {
-            let is_signal = tokio::select! {
+            let waited = tokio::select! {
                 ended = commands.next() => match ended {
                     Some(ended) => {
                         console::command_ended(console, &ended);
                         continue;
                     }
-                    None => return false,
+                    None => return Waited::All,
                 },
-                () = signals.next() => true,
-                () = &mut limit => false,
+                () = signals.next() => Waited::Aborted,
+                () = &mut limit => Waited::TooLong,
             };
             console.warning(&format!(
-                "{} commands have not ended: those that run are left to run",
+                "{} commands have not ended: those that run are left to run, those that wait \
+                 are not begun",
                 commands.summary().unfinished
             ));
-            return is_signal;
+            return waited;
         }
     }
 

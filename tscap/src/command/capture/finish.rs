@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::console;
+use super::files::Waited;
 use super::live_links::LiveLinks;
 use super::session::{heed, observe};
 use super::start::Running;
@@ -54,6 +55,8 @@ pub(super) async fn finish(
             "the converter thread panicked: please report this",
         ));
     };
+    // Before the files' commands are waited for, which may take minutes.
+    drop(running._in_force);
     // What it said last may be an error that nobody has heard yet.
     while let Ok(event) = running.events.try_recv() {
         if let Some(late) = heed(plan, event, &mut running.files, console)
@@ -97,11 +100,20 @@ pub(super) async fn finish(
         while let Ok(event) = running.events.try_recv() {
             is_complete &= heed(plan, event, &mut running.files, console).is_none();
         }
-        is_aborted |= !is_aborted && running.files.wait_for_commands(signals, console).await;
+        if !is_aborted {
+            match running.files.wait_for_commands(signals, console).await {
+                Waited::All => {}
+                Waited::TooLong => is_complete = false,
+                Waited::Aborted => is_aborted = true,
+            }
+        }
         summary.files = Some(FilesSummary {
             longest_cut_ns: u64::try_from(longest_cut).unwrap_or(u64::MAX),
             ..running.files.summary()
         });
+    } else if let Err(error) = finished.output.close() {
+        console.error(&format!("cannot close {last_file}: {error}"));
+        is_complete = false;
     }
     console::summary(console, &summary);
     let exit = match (totals.add_up(), stop.is_wanted() && is_complete) {

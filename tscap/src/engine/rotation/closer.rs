@@ -27,6 +27,9 @@ pub struct ClosedFile {
     pub end: RealNs,
     /// The next file has taken its name, so it is gone already.
     pub is_replaced: bool,
+    /// Its device and inode, by which it can be told from one that has taken its
+    /// name; `None` if the kernel does not say.
+    pub id: Option<(u64, u64)>,
 }
 
 /// What the thread is to do.

@@ -24,6 +24,10 @@ pub(super) use schedule::Schedule;
 use super::{Event, Output};
 use crate::clock::{MonoNs, RealNs};
 
+/// Files that are remembered where a name may come again at any time: a day of
+/// one a second. Their names are a few MB.
+const MOST_REMEMBERED: usize = 86_400;
+
 /// The files of a capture.
 #[derive(Debug)]
 pub struct Rotation {
@@ -95,8 +99,8 @@ impl Rotation {
                 Naming::Tcpdump {
                     ring: Some(ring), ..
                 } => Keep::ReuseWithin(count(ring)),
-                // The name given may be no format, or too coarse a one.
-                _ => Keep::ReuseWithin(1),
+                // The name given may be no format, or one that comes again.
+                _ => Keep::ReuseWithin(MOST_REMEMBERED),
             },
             earlier_bytes: 0,
             longest_cut: Duration::ZERO,
@@ -141,7 +145,7 @@ impl Rotation {
     }
 
     /// Opens the next file and writes `headers` into it. What fails leaves no
-    /// half of it behind.
+    /// half of it behind, and what had its name until now as it was.
     pub(super) fn open_next(
         &mut self,
         start: RealNs,
@@ -153,19 +157,10 @@ impl Rotation {
             .names
             .next(start, begins_period)
             .map_err(|error| (self.names.template().into(), io::Error::other(error)))?;
-        let next = match next_file::create(&path) {
-            Ok(next) => next,
+        let (output, replaced) = match begin(&path, headers) {
+            Ok(begun) => begun,
             Err(error) => return Err((path, error)),
         };
-        let mut output = match Output::regular(next.file) {
-            Ok(output) => output,
-            Err(error) => return Err((path, error)),
-        };
-        if let Err(error) = output.write(headers) {
-            // Best effort: half a header is no capture.
-            let _ = std::fs::remove_file(&path);
-            return Err((path, error.source));
-        }
         Ok(Opened {
             output,
             current: Current {
@@ -173,7 +168,7 @@ impl Rotation {
                 start,
                 frames_before,
             },
-            replaced: next.replaced,
+            replaced,
         })
     }
 
@@ -195,6 +190,7 @@ impl Rotation {
             start: old.start,
             end: next.start,
             is_replaced: old.path == next.path,
+            id: old_output.id(),
             path: old.path,
         };
         self.complete
@@ -238,9 +234,18 @@ impl Rotation {
             start: self.current.start,
             end,
             is_replaced: false,
+            id: output.id(),
             path: self.current.path,
         };
         self.closer.give(Job::Close(output, closed));
         self.closer.end()
     }
+}
+
+/// A file with `headers` at `path`, and what had that name until now.
+fn begin(path: &Path, headers: &[u8]) -> io::Result<(Output, Option<std::fs::File>)> {
+    let (next, file) = next_file::create(path)?;
+    let mut output = Output::regular(file)?;
+    output.write(headers).map_err(|error| error.source)?;
+    Ok((output, next.take_name()?))
 }

@@ -37,6 +37,8 @@ pub struct Names {
     zone: TimeZone,
     /// Of the latest file: in its period with tcpdump's names, else of all.
     number: u64,
+    /// Start of the period that the latest file is in.
+    period: RealNs,
 }
 
 impl Names {
@@ -47,6 +49,7 @@ impl Names {
             naming,
             zone,
             number: 0,
+            period: RealNs(0),
         }
     }
 
@@ -78,6 +81,7 @@ impl Names {
     /// The first name, of a file that starts at `start`.
     pub fn first(&mut self, start: RealNs) -> Result<PathBuf, NameError> {
         self.number = 0;
+        self.period = start;
         self.name(start)
     }
 
@@ -91,6 +95,9 @@ impl Names {
             } => (self.number + 1) % ring,
             _ => self.number + 1,
         };
+        if begins_period {
+            self.period = start;
+        }
         self.name(start)
     }
 
@@ -102,7 +109,8 @@ impl Names {
                 ring,
             } => {
                 let mut name = match has_time {
-                    true => self.formatted(start)?,
+                    // Once a period, as `Gflag_time` of tcpdump.c.
+                    true => self.formatted(self.period)?,
                     false => self.template.clone().into_os_string(),
                 };
                 // As `getWflagChars` and `MakeFilename` of tcpdump.c.

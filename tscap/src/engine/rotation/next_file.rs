@@ -1,44 +1,66 @@
-//! The next file under its name, whatever had that name before.
+//! The next file, which takes its name once it has its headers.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// A new, empty file.
+/// Appended to the name of a file that has no headers yet.
+const PART: &str = ".part";
+
+/// A new, empty file under a name of its own; removed again unless it
+/// [takes its name](Self::take_name).
 #[derive(Debug)]
 pub(super) struct NextFile {
-    pub file: File,
-    /// What had its name until now. Its bytes are freed when this is dropped,
-    /// which takes long if they are many.
-    pub replaced: Option<File>,
+    path: PathBuf,
+    part: PathBuf,
 }
 
-/// Makes the file. One that is there already loses its name, not its bytes.
-pub(super) fn create(path: &Path) -> io::Result<NextFile> {
-    let new = || OpenOptions::new().write(true).create_new(true).open(path);
-    match new() {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        created => {
-            return created.map(|file| NextFile {
-                file,
-                replaced: None,
-            });
-        }
+/// Makes the file.
+pub(super) fn create(path: &Path) -> io::Result<(NextFile, File)> {
+    let mut part = OsString::from(path);
+    part.push(PART);
+    let next = NextFile {
+        path: path.to_owned(),
+        part: part.into(),
+    };
+    // What a run that was killed left has the same name.
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(&next.part)?;
+    Ok((next, file))
+}
+
+impl NextFile {
+    /// Gives the file its name. What had that name until now is returned: its bytes
+    /// are freed when that is dropped, which takes long if they are many.
+    pub(super) fn take_name(self) -> io::Result<Option<File>> {
+        let replaced = match fs::symlink_metadata(&self.path).map(|data| data.file_type()) {
+            Ok(kind) if kind.is_file() || kind.is_symlink() => Some(
+                OpenOptions::new()
+                    .read(true)
+                    .custom_flags(libc::O_PATH | libc::O_NOFOLLOW)
+                    .open(&self.path)?,
+            ),
+            Ok(_) => return Err(io::Error::other("something has that name that is no file")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        fs::rename(&self.part, &self.path)?;
+        Ok(replaced)
     }
-    let kind = fs::symlink_metadata(path)?.file_type();
-    if !kind.is_file() && !kind.is_symlink() {
-        return Err(io::Error::other("something has that name that is no file"));
+}
+
+impl Drop for NextFile {
+    fn drop(&mut self) {
+        // Best effort: half a header is no capture. Not there any more if it has
+        // taken its name.
+        let _ = fs::remove_file(&self.part);
     }
-    let replaced = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_PATH | libc::O_NOFOLLOW)
-        .open(path)?;
-    fs::remove_file(path)?;
-    Ok(NextFile {
-        file: new()?,
-        replaced: Some(replaced),
-    })
 }
 
 #[cfg(test)]
@@ -47,19 +69,33 @@ mod tests {
 
     use super::*;
 
+    fn made(path: &Path) -> Option<File> {
+        create(path).unwrap().0.take_name().unwrap()
+    }
+
     #[test]
     fn a_name_in_use_changes_hands() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
-        assert!(create(&path).unwrap().replaced.is_none());
+        assert!(made(&path).is_none());
         fs::write(&path, b"before").unwrap();
         let number = fs::metadata(&path).unwrap().ino();
-        let next = create(&path).unwrap();
+        let replaced = made(&path).unwrap().metadata().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"");
         // It lives on without a name.
-        let replaced = next.replaced.unwrap().metadata().unwrap();
         assert_eq!((replaced.ino(), replaced.len()), (number, 6));
         assert_eq!(replaced.nlink(), 0);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_fails_before_it_has_a_name_leaves_nothing_and_takes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        fs::write(&path, b"before").unwrap();
+        drop(create(&path).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"before");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]
@@ -68,7 +104,7 @@ mod tests {
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         fs::write(&file, b"before").unwrap();
         std::os::unix::fs::symlink("file", &link).unwrap();
-        create(&link).unwrap();
+        made(&link);
         assert!(!link.is_symlink());
         assert_eq!(fs::read(&file).unwrap(), b"before");
     }
@@ -78,9 +114,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         fs::create_dir(&path).unwrap();
-        let error = create(&path).unwrap_err();
+        let error = create(&path).unwrap().0.take_name().unwrap_err();
         assert!(error.to_string().contains("no file"), "{error}");
         assert!(path.is_dir());
         assert!(create(&folder.path().join("none/out")).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

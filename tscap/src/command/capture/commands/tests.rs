@@ -16,7 +16,7 @@ fn program(script: &str) -> (tempfile::TempDir, PathBuf) {
 fn run_on(program: &Path, files: &[&str]) -> (Vec<(String, Option<String>)>, CommandsSummary) {
     let mut commands = Commands::start(program).unwrap();
     for file in files {
-        commands.run(file.into());
+        commands.run(file.into(), None);
     }
     commands.no_more();
     let mut all = Vec::new();
@@ -84,4 +84,32 @@ fn a_program_is_looked_for_before_the_capture() {
         assert!(failure.contains("no such program"), "{failure}");
         assert!(failure.contains("hint: "), "{failure}");
     }
+}
+
+#[test]
+fn a_file_whose_name_has_been_taken_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out0");
+    fs::write(&path, "complete").unwrap();
+    let id = |path: &Path| {
+        let data = fs::metadata(path).unwrap();
+        Some((data.dev(), data.ino()))
+    };
+    let (own, kept) = (id(&path), folder.path().join("kept"));
+    fs::rename(&path, &kept).unwrap();
+    fs::write(&path, "being written").unwrap();
+    let mut commands = Commands::start(Path::new("rm")).unwrap();
+    commands.run(path.clone(), own);
+    commands.run(kept.clone(), own);
+    commands.no_more();
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let failures = runtime.unwrap().block_on(async {
+        let mut failures = Vec::new();
+        while let Some(ended) = commands.next().await {
+            failures.extend(ended.failure.map(|why| (ended.file, why)));
+        }
+        failures
+    });
+    assert_eq!(failures, [(path.clone(), REPLACED.to_owned())]);
+    assert!(path.exists() && !kept.exists());
 }

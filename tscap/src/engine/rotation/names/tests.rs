@@ -72,21 +72,21 @@ fn periods_are_named_by_their_start() {
 #[test]
 fn sizes_in_periods_are_numbered_in_each() {
     let mut names = names("%S-", tcpdump(true, true, None));
-    assert_eq!(names.first(TIME).unwrap(), Path::new("58-"));
-    assert_eq!(names.next(TIME, false).unwrap(), Path::new("58-1"));
-    assert_eq!(names.next(TIME, false).unwrap(), Path::new("58-2"));
-    let next = RealNs(TIME.0 + SECOND);
-    assert_eq!(names.next(next, true).unwrap(), Path::new("59-"));
-    assert_eq!(names.next(next, false).unwrap(), Path::new("59-1"));
+    let at = |second: u64| RealNs(TIME.0 + second * SECOND);
+    assert_eq!(names.first(at(0)).unwrap(), Path::new("58-"));
+    assert_eq!(names.next(at(1), false).unwrap(), Path::new("58-1"));
+    assert_eq!(names.next(at(2), false).unwrap(), Path::new("58-2"));
+    assert_eq!(names.next(at(3), true).unwrap(), Path::new("01-"));
+    assert_eq!(names.next(at(4), false).unwrap(), Path::new("01-1"));
 }
 
 #[test]
 fn a_ring_in_periods_is_one_in_each() {
     let mut names = names("%S-", tcpdump(true, true, Some(2)));
-    assert_eq!(names.first(TIME).unwrap(), Path::new("58-0"));
-    assert_eq!(names.next(TIME, false).unwrap(), Path::new("58-1"));
-    assert_eq!(names.next(TIME, false).unwrap(), Path::new("58-0"));
     let next = RealNs(TIME.0 + SECOND);
+    assert_eq!(names.first(TIME).unwrap(), Path::new("58-0"));
+    assert_eq!(names.next(next, false).unwrap(), Path::new("58-1"));
+    assert_eq!(names.next(next, false).unwrap(), Path::new("58-0"));
     assert_eq!(names.next(next, true).unwrap(), Path::new("59-0"));
 }
 
