@@ -6,7 +6,7 @@ use crate::support::files;
 use crate::support::peers;
 use crate::support::recording::Recording;
 use crate::support::root::root_with;
-use crate::together::check;
+use crate::together::{check, names};
 
 const FRAMES: u64 = 400_000;
 /// Where `tscap gen` puts the sequence number in a frame without a tag.
@@ -48,11 +48,6 @@ fn no_frame_is_lost_or_doubled_flat_out() {
         for file in finished.files().iter().step_by(10) {
             assert_eq!(peers::capinfos_count(&file.path), file.frames);
         }
-        eprintln!(
-            "{options:?}: {} files, longest cut {} µs",
-            told.written,
-            told.longest_cut_ns / 1000
-        );
     }
 }
 
@@ -67,9 +62,8 @@ fn check_sequence(recordings: &[Recording], options: &[&str]) {
     assert_eq!(u64::from(next), FRAMES);
 }
 
-/// A ring whose files take hundreds of times longer to free than to name.
 #[test]
-fn a_ring_of_large_files_holds_nothing_up() {
+fn a_ring_of_large_files_keeps_as_many_as_asked_for() {
     let Some(_turn) = root_with("a_ring_of_large_files", &["ip", "ethtool"]) else {
         return;
     };
@@ -81,19 +75,15 @@ fn a_ring_of_large_files_holds_nothing_up() {
         let folder = files::folder();
         let path = folder.path().join("out");
         let capture = capture_on(&bench.rx, &path).with(options).ready();
-        let gen_options = ["--flat-out", "--size", "1400", "--count", "150000"];
-        let sent = generate_on(&bench.tx).with(gen_options).run();
+        let paced = ["--rate", "100k", "--size", "1400", "--count", "200000"];
+        let sent = generate_on(&bench.tx).with(paced).run();
         assert_eq!(sent.code, Some(0), "{}", sent.stderr);
         let finished = capture.stop();
-        let (summary, _) = check(&finished);
-        let told = summary.files.expect("several files");
-        assert!(told.removed >= 3, "{told:?}");
-        assert_eq!(crate::together::names(folder.path()).len(), 2);
-        eprintln!(
-            "{options:?}: {} of {} lost, longest cut {} µs",
-            summary.seen - summary.written,
-            summary.seen,
-            told.longest_cut_ns / 1000
-        );
+        let summary = finished.success();
+        assert!(summary.written > 100_000, "{:?}", summary.outcomes);
+        let told = check(&finished).0.files.expect("several files");
+        assert_eq!(told.removed, told.written - 2);
+        assert!(told.written >= 4, "{told:?}");
+        assert_eq!(names(folder.path()).len(), 2);
     }
 }
