@@ -6,6 +6,15 @@ use tscap::load::{Point, Tool};
 use crate::amount::Kind;
 use crate::common::spread::Spread;
 
+/// Flat out without a capture, by round.
+#[derive(Debug, Default)]
+pub struct Bare {
+    /// Rate, Mpps.
+    pub mpps: Vec<f64>,
+    /// CPU time that a frame took to be sent and received, ns.
+    pub ns: Vec<f64>,
+}
+
 /// The runs of one program.
 #[derive(Debug)]
 pub struct Taken {
@@ -13,6 +22,8 @@ pub struct Taken {
     rates: &'static [f64],
     /// By round; none is a run that failed.
     pub flat_out: Vec<Option<Point>>,
+    /// By round: CPU time that a frame of these took to be sent and received, ns.
+    pub ns: Vec<Option<f64>>,
     /// By round: slower ones, where that lost something.
     pub slower: Vec<Vec<Point>>,
     /// By rate, by round.
@@ -28,6 +39,7 @@ impl Taken {
             tool,
             rates,
             flat_out: Vec::new(),
+            ns: Vec::new(),
             slower: Vec::new(),
             paced: vec![Vec::new(); rates.len()],
             failed: Vec::new(),
@@ -55,7 +67,10 @@ pub struct KindReport {
     pub kind: Kind,
     /// Frames in a run flat out.
     pub frames: u64,
-    /// Flat out without a capture, ns a frame.
+    /// Rate flat out without a capture, Mpps.
+    pub bare_mpps: Spread,
+    /// CPU time on the sender's CPU, where frames are received too, for a frame flat
+    /// out without a capture, ns.
     pub bare_ns: Spread,
     /// By program.
     pub tools: Vec<ToolCells>,
@@ -68,8 +83,8 @@ pub struct ToolCells {
     pub tool: Tool,
     /// As fast as frames could be sent.
     pub flat_out: Cell,
-    /// Flat out, what a frame took more than without a capture, ns: the cost of the
-    /// receiving side, which runs on the sender's CPU.
+    /// Flat out, what a frame took of the sender's CPU more than without a capture, ns:
+    /// the cost of the receiving side.
     pub receive_ns: Spread,
     /// Highest rate without loss that was found, Mpps; 0 in a round without one.
     pub lossless_mpps: Spread,
@@ -110,15 +125,16 @@ impl Cell {
 
 impl KindReport {
     /// Sums up the rounds.
-    pub fn new(kind: Kind, frames: u64, bare_ns: Vec<f64>, taken: Vec<Taken>) -> Self {
+    pub fn new(kind: Kind, frames: u64, bare: Bare, taken: Vec<Taken>) -> Self {
         let tools = taken
             .into_iter()
-            .map(|taken| ToolCells::new(taken, &bare_ns));
+            .map(|taken| ToolCells::new(taken, &bare.ns));
         Self {
             kind,
             frames,
             tools: tools.collect(),
-            bare_ns: Spread::of(bare_ns),
+            bare_mpps: Spread::of(bare.mpps),
+            bare_ns: Spread::of(bare.ns),
         }
     }
 
@@ -131,8 +147,8 @@ impl KindReport {
 impl ToolCells {
     fn new(taken: Taken, bare_ns: &[f64]) -> Self {
         let lossless_mpps = Spread::of(taken.lossless_mpps());
-        let more = taken.flat_out.iter().zip(bare_ns);
-        let more = more.filter_map(|(point, bare)| Some(point.as_ref()?.ns_per_frame() - bare));
+        let more = taken.ns.iter().zip(bare_ns);
+        let more = more.filter_map(|(ns, bare)| Some((*ns)? - bare));
         let paced = taken.paced.into_iter().zip(taken.rates);
         Self {
             tool: taken.tool,

@@ -116,7 +116,7 @@ fn flat_out(kind: &KindReport) -> Table {
             show(&flat.cpu_s, 3),
         ]
     });
-    let bare = show(&kind.bare_ns, 0);
+    let (mpps, ns) = (show(&kind.bare_mpps, 2), show(&kind.bare_ns, 0));
     Table {
         title: format!("Flat out, {} frames: median (least–greatest)", kind.frames),
         head: vec![
@@ -131,7 +131,8 @@ fn flat_out(kind: &KindReport) -> Table {
         words: &[0],
         notes: vec![format!(
             "lossless: the highest rate found at which nothing was lost; receive side: what a \
-             frame takes more than the {bare} ns without a capture"
+             frame takes of the sender's CPU more than the {ns} ns without a capture, which makes \
+             {mpps} Mpps"
         )],
     }
 }

@@ -12,7 +12,7 @@ use tscap::clock::StampSource;
 use tscap::load::{Burst, Pair, Point, Program, Setup, Stand, Stop};
 
 use crate::amount::{Amount, Kind};
-use crate::cells::{KindReport, Taken};
+use crate::cells::{Bare, KindReport, Taken};
 use crate::common::tmpfs;
 
 /// After loss the next rate is this part of what was written a second…
@@ -34,8 +34,8 @@ pub struct Runs<'a> {
     stand: Stand,
     stop: Arc<Stop>,
     folder: TempDir,
-    /// By kind: without a capture flat out by round, ns a frame; and by program.
-    taken: Vec<(Kind, Vec<f64>, Vec<Taken>)>,
+    /// By kind: without a capture, flat out; and by program.
+    taken: Vec<(Kind, Bare, Vec<Taken>)>,
 }
 
 impl<'a> Runs<'a> {
@@ -51,7 +51,7 @@ impl<'a> Runs<'a> {
         let taken = || programs.iter().map(|it| Taken::new(it.tool, amount.rates));
         let taken = kinds
             .iter()
-            .map(|(kind, _)| (*kind, Vec::new(), taken().collect()))
+            .map(|(kind, _)| (*kind, Bare::default(), taken().collect()))
             .collect();
         Ok(Self {
             amount,
@@ -94,7 +94,10 @@ impl<'a> Runs<'a> {
         let burst = Burst::flat_out(kind.size, frames);
         let sent = self.stand.send(burst)?;
         let rate = sent.rate(burst.pacing).context("no rate")?;
-        self.taken[index].1.push(1e9 / rate);
+        let ns = self.ns_per_frame(frames);
+        let bare = &mut self.taken[index].1;
+        bare.mpps.push(rate / 1e6);
+        bare.ns.push(ns);
         Ok(())
     }
 
@@ -102,6 +105,7 @@ impl<'a> Runs<'a> {
     fn flat_out(&mut self, index: usize, program: usize, frames: u64) -> Result<()> {
         let kind = self.taken[index].0;
         let flat = self.capture(index, program, Burst::flat_out(kind.size, frames))?;
+        let ns = flat.as_ref().map(|_| self.ns_per_frame(frames));
         let mut slower = Vec::new();
         let mut last = flat.clone();
         for _ in 0..self.amount.attempts {
@@ -118,6 +122,7 @@ impl<'a> Runs<'a> {
         }
         let taken = &mut self.taken[index].2[program];
         taken.flat_out.push(flat);
+        taken.ns.push(ns);
         taken.slower.push(slower);
         Ok(())
     }
@@ -171,6 +176,11 @@ impl<'a> Runs<'a> {
                 Ok(None)
             }
         }
+    }
+
+    /// CPU time that a frame of the last burst took to be sent and received.
+    fn ns_per_frame(&self, frames: u64) -> f64 {
+        self.stand.burst_cpu().as_nanos() as f64 / frames as f64
     }
 
     fn file(&self) -> PathBuf {

@@ -18,9 +18,10 @@ pub fn render(report: &Report) -> String {
 
 fn kind(report: &KindReport) -> Vec<String> {
     let title = format!(
-        "{}, {} frames flat out; without a capture {} ns a frame",
+        "{}, {} frames flat out; without a capture {} Mpps, {} ns of CPU a frame",
         report.kind.name(),
         report.frames,
+        show(&report.bare_mpps, 2),
         show(&report.bare_ns, 0)
     );
     let columns = [

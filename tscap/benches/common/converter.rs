@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use nix::time::{ClockId, clock_gettime};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tscap::clock::{HostClocks, RawStamp, Reference as _, StampSource, Tracker};
 use tscap::engine::{Converter, Event, Frames, Output, Shared};
 use tscap::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
 use tscap::ring::synthetic::{self, Producer};
+use tscap::sys::process::thread_cpu_time;
 
 /// Interface number of the frames.
 pub const IFINDEX: u32 = 7;
@@ -91,8 +91,7 @@ impl Filled {
 /// CPU time of this thread, ns. Without system calls in between there are only
 /// faults and interrupts in it besides user time.
 pub fn cpu_time_ns() -> Result<f64> {
-    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
-    Ok(time.tv_sec() as f64 * 1e9 + time.tv_nsec() as f64)
+    Ok(thread_cpu_time()?.as_nanos() as f64)
 }
 
 /// Takes everything and does nothing.

@@ -119,11 +119,6 @@ impl Point {
         }
     }
 
-    /// From one frame to the next, ns; infinite without frames.
-    pub fn ns_per_frame(&self) -> f64 {
-        1e9 / self.rate
-    }
-
     /// CPU time of the program for a million of the frames sent, s.
     pub fn cpu_s_per_million(&self) -> f64 {
         self.cpu_s * 1e6 / self.sent as f64

@@ -4,6 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::sched::sched_getcpu;
+use nix::unistd::Pid;
+
 use super::apart::poll_on;
 use super::arguments::Setup;
 use super::busy::Ticks;
@@ -14,8 +17,8 @@ use super::stop::Stop;
 use super::tool::Program;
 use super::traffic::{Burst, Traffic};
 use crate::generator::Sent;
-use crate::sys::ethtool;
 use crate::sys::kernel_files::KernelFiles;
+use crate::sys::{ethtool, process};
 
 /// Without an XDP program, redirected frames are taken by a veth that has GRO.
 const GRO: &str = "rx-gro";
@@ -28,6 +31,9 @@ pub struct Stand {
     pair: Pair,
     traffic: Traffic,
     stop: Arc<Stop>,
+    /// Receives too what does not fit behind the sender's system calls.
+    ksoftirqd: Option<Pid>,
+    burst_cpu: Duration,
 }
 
 impl Stand {
@@ -40,10 +46,15 @@ impl Stand {
         pair.tx_netns.enter()?;
         // Without a rate of the TSC it does not matter on which CPU.
         let traffic = Traffic::new(&pair, 0, None)?;
+        let name = format!("ksoftirqd/{}", sched_getcpu()?);
+        let ksoftirqd = process::running(&KernelFiles::live(), &[&name]);
+        let ksoftirqd = ksoftirqd.map_err(io::Error::other)?;
         Ok(Self {
             pair,
             traffic,
             stop,
+            ksoftirqd: ksoftirqd.map(|(pid, _)| Pid::from_raw(pid.cast_signed())),
+            burst_cpu: Duration::ZERO,
         })
     }
 
@@ -57,8 +68,24 @@ impl Stand {
 
     /// Sends a burst that nothing captures.
     pub fn send(&mut self, burst: Burst) -> io::Result<Sent> {
+        let before = self.cpu_time()?;
         let (_, sent) = self.traffic.send(burst)?;
+        self.burst_cpu = self.cpu_time()?.saturating_sub(before);
         Ok(sent)
+    }
+
+    /// CPU time that sending the last burst took, set-up included, and receiving it
+    /// where that is done on the sender's CPU. Whatever else ran there is not in it.
+    pub fn burst_cpu(&self) -> Duration {
+        self.burst_cpu
+    }
+
+    /// Of this thread, to which the softirqs that it raises are counted (unless the
+    /// kernel has CONFIG_IRQ_TIME_ACCOUNTING), and of the one for those left over.
+    fn cpu_time(&self) -> io::Result<Duration> {
+        // Not seen in a PID namespace.
+        let left_over = self.ksoftirqd.map(process::cpu_time);
+        Ok(process::thread_cpu_time()? + left_over.transpose()?.unwrap_or_default())
     }
 
     /// Sends a burst into a capture, and accounts for each frame of it.

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use nix::time::{clock_getcpuclockid, clock_gettime};
+use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 
 use super::kernel_files::{KernelFileError, KernelFiles, numbered, read, read_if_there};
@@ -15,6 +15,11 @@ use super::kernel_files::{KernelFileError, KernelFiles, numbered, read, read_if_
 pub fn started(files: &KernelFiles, pid: u32) -> Result<Option<u64>, KernelFileError> {
     let stat = read_if_there(&files.proc(format!("{pid}/stat")))?;
     Ok(stat.as_deref().and_then(start_of))
+}
+
+/// CPU time, user and system, that the calling thread has taken.
+pub fn thread_cpu_time() -> io::Result<Duration> {
+    Ok(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?.into())
 }
 
 /// CPU time, user and system, that all threads of a process have taken, also those
@@ -109,6 +114,16 @@ mod tests {
         assert_eq!(running(&["tscap"]), None, "not the caller");
         machine.put("proc/1/comm", "systemd");
         assert!(has_systemd(&machine.files).unwrap());
+    }
+
+    #[test]
+    fn a_thread_has_its_own_cpu_time() {
+        let before = thread_cpu_time().unwrap();
+        while thread_cpu_time().unwrap() == before {}
+        let other = std::thread::spawn(|| thread_cpu_time().unwrap());
+        let other = other.join().unwrap();
+        let process = cpu_time(Pid::from_raw(std::process::id().cast_signed())).unwrap();
+        assert!(other < process && thread_cpu_time().unwrap() <= process);
     }
 
     #[test]
