@@ -1,7 +1,8 @@
 //! How a measuring thread is told to end.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -12,6 +13,8 @@ pub struct Stop {
     is_asked: AtomicBool,
     /// The capture under way, not waited for yet.
     child: Mutex<Option<Pid>>,
+    /// What captures write, if it is to go with us.
+    file: Mutex<Option<PathBuf>>,
 }
 
 impl Stop {
@@ -25,12 +28,26 @@ impl Stop {
         self.is_asked.load(Ordering::Relaxed)
     }
 
-    /// Kills the capture under way, if there is one: nobody else will any more.
+    /// Kills the capture under way and removes its file, if there are any: nobody else
+    /// will any more.
     pub fn kill_child(&self) {
         if let Some(pid) = *self.child.lock().unwrap_or_else(PoisonError::into_inner) {
             // It may have ended by itself.
             let _ = kill(pid, Signal::SIGKILL);
         }
+        if let Some(file) = self.file().take() {
+            // It may have been removed meanwhile.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+
+    /// Names the file to remove.
+    pub fn set_file(&self, file: PathBuf) {
+        *self.file() = Some(file);
+    }
+
+    fn file(&self) -> MutexGuard<'_, Option<PathBuf>> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Names the child to kill; none before it is waited for.
@@ -54,12 +71,15 @@ mod tests {
     }
 
     #[test]
-    fn the_child_is_killed() {
+    fn the_child_is_killed_and_its_file_removed() {
         let stop = Stop::default();
         stop.kill_child();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        stop.set_file(file.path().to_owned());
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         stop.set_child(Some(Pid::from_raw(child.id().cast_signed())));
         stop.kill_child();
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+        assert!(!file.path().exists());
     }
 }

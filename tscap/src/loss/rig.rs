@@ -66,6 +66,7 @@ impl Rig {
         let allowed = affinity::allowed_cpus()?;
         affinity::pin_to(place.sender_cpu)?;
         let file = NamedTempFile::with_prefix_in(PREFIX, &place.folder)?;
+        stop.set_file(file.path().to_owned());
         let room = room(&place.folder)?;
         let mut stand = Stand::new(pair, Arc::clone(&stop))?;
         if place.receive_cpu.is_some() {

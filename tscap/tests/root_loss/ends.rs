@@ -77,5 +77,5 @@ fn a_second_ctrl_c_ends_at_once() {
         let gone = kill(Pid::from_raw(capture), None).is_err();
         gone.then_some(())
     });
-    assert_eq!(left().0, before.0);
+    assert_eq!(left(), before);
 }
