@@ -41,7 +41,7 @@ pub enum LoadError {
         source: io::Error,
     },
     /// It ended too early.
-    #[error("{} ended before it was ready: {why}", tool.name())]
+    #[error("{} ended before it was told to: {why}", tool.name())]
     Early {
         /// Which.
         tool: Tool,
@@ -231,6 +231,13 @@ impl Capture {
 
     fn finish_within(mut self, limit: Duration) -> Result<Outcome, LoadError> {
         let tool = self.tool;
+        if self.status()? != WaitStatus::StillAlive {
+            // Frames may have come that it did not wait for.
+            let deadline = Instant::now() + limit;
+            while self.line(deadline, "end")?.is_some() {}
+            let why = self.complaints.join("; ");
+            return Err(LoadError::Early { tool, why });
+        }
         kill(self.pid(), Signal::SIGTERM).map_err(io::Error::from)?;
         let deadline = Instant::now() + limit;
         while self.line(deadline, "end")?.is_some() {}
@@ -254,12 +261,17 @@ impl Capture {
         })
     }
 
-    /// Waits for its end and leaves it to be waited for once more, by drop: until
-    /// then its CPU time can be asked.
-    fn wait(&self, deadline: Instant) -> Result<WaitStatus, LoadError> {
+    /// Whether it has ended, and how. It is left to be waited for once more, by drop:
+    /// until then its CPU time can be asked.
+    fn status(&self) -> io::Result<WaitStatus> {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG;
+        Ok(waitid(Id::Pid(self.pid()), flags)?)
+    }
+
+    /// Waits for its end.
+    fn wait(&self, deadline: Instant) -> Result<WaitStatus, LoadError> {
         loop {
-            match waitid(Id::Pid(self.pid()), flags).map_err(io::Error::from)? {
+            match self.status()? {
                 WaitStatus::StillAlive if Instant::now() < deadline => {
                     std::thread::sleep(LOOK_EACH);
                 }
@@ -331,7 +343,7 @@ mod tests {
         let mut capture = sh("echo '{\"event\": \"other\"}'; echo no memory >&2; exit 1");
         let error = capture.wait_until_ready(LIMIT).unwrap_err();
         let error = error.to_string();
-        assert_eq!(error, "tscap ended before it was ready: no memory");
+        assert_eq!(error, "tscap ended before it was told to: no memory");
     }
 
     #[test]
@@ -362,6 +374,16 @@ mod tests {
         assert_eq!((outcome.said.seen, outcome.said.written), (8, 7));
         assert_eq!((outcome.in_file, outcome.file_bytes), (None, 0));
         assert!(outcome.cpu > Duration::ZERO);
+    }
+
+    /// What came after its end was not lost by it.
+    #[test]
+    fn one_that_ends_by_itself_gives_nothing() {
+        let mut capture = sh("echo '{\"event\": \"ready\"}'; echo time is up >&2");
+        capture.wait_until_ready(LIMIT).unwrap();
+        capture.wait(Instant::now() + LIMIT).unwrap();
+        let error = capture.finish().unwrap_err().to_string();
+        assert_eq!(error, "tscap ended before it was told to: time is up");
     }
 
     #[test]

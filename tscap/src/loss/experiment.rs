@@ -15,8 +15,10 @@ use crate::causes::with_causes;
 use crate::clock::StampSource;
 use crate::load::{Absent, Burst, Pair, Point as Run, Program, Stop, Tool};
 
-/// Fewest frames of a point.
+/// Fewest frames of a point, if they don't take longer than…
 const FEWEST: f64 = 1_000.0;
+/// …this.
+const LONGEST: Duration = Duration::from_secs(10);
 /// Bytes a second that the files are likely to grow by, to warm so much of the folder.
 const LIKELY: f64 = 1e9;
 
@@ -180,7 +182,12 @@ impl Experiment {
 fn frames(costs: &Costs, spot: &Spot, lasting: Duration) -> u64 {
     let load = load_of(spot, 1e9);
     let rate = load.frames / foretell(costs, &load).seconds;
-    (rate * lasting.as_secs_f64()).max(FEWEST) as u64
+    frames_at(rate, lasting)
+}
+
+fn frames_at(rate: f64, lasting: Duration) -> u64 {
+    let fewest = FEWEST.min(rate * LONGEST.as_secs_f64());
+    (rate * lasting.as_secs_f64()).max(fewest).max(1.0) as u64
 }
 
 fn load_of(spot: &Spot, frames: f64) -> Load {
@@ -219,5 +226,20 @@ impl Point {
             run,
             foretold,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_frames_do_not_last_for_minutes() {
+        let second = Duration::from_secs(1);
+        assert_eq!(frames_at(1e6, second), 1_000_000);
+        assert_eq!(frames_at(500.0, second), 1_000);
+        assert_eq!(frames_at(5.0, second), 50);
+        assert_eq!(frames_at(5.0, 60 * second), 300);
+        assert_eq!(frames_at(0.01, second), 1);
     }
 }
