@@ -164,6 +164,8 @@ impl Experiment {
             tool: spot.tool,
             source,
         })?;
+        // Told to end, it is not waited until a capture has come to rest.
+        self.rig.go_on()?;
         Ok(Point::new(spot, costs, run))
     }
 
