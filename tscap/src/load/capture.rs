@@ -182,6 +182,11 @@ impl Capture {
         Ok(capture)
     }
 
+    /// Whose it is.
+    pub fn tool(&self) -> Tool {
+        self.tool
+    }
+
     fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed())
     }

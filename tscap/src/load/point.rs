@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::capture::Outcome;
 use super::said::{Loss, Stage};
+use super::tool::Tool;
 use crate::generator::{Pacing, Sent};
 
 /// A run: a burst sent into one capture.
@@ -72,8 +73,14 @@ impl Point {
     /// Accounts for each frame.
     ///
     /// # Errors
-    /// More was seen than sent, or more written than was left of that.
-    pub fn new(sent: &Sent, pacing: Pacing, outcome: &Outcome) -> Result<Self, Unaccounted> {
+    /// More was seen than sent, or more written than was left of that; or it is tscap,
+    /// and its own account differs from ours.
+    pub fn new(
+        tool: Tool,
+        sent: &Sent,
+        pacing: Pacing,
+        outcome: &Outcome,
+    ) -> Result<Self, Unaccounted> {
         let said = &outcome.said;
         let given = sent.sent + sent.refused;
         let written = outcome.in_file.unwrap_or(said.written);
@@ -88,6 +95,10 @@ impl Point {
         let before = given.checked_sub(said.seen).ok_or(unaccounted)?;
         let taken = said.seen.checked_sub(in_ring).ok_or(unaccounted)?;
         let writer = taken.checked_sub(written).ok_or(unaccounted)?;
+        let is_as_said = written == said.written && writer == said.lost(Stage::Writer);
+        if tool == Tool::Tscap && !is_as_said {
+            return Err(unaccounted);
+        }
         let seconds = sent
             .between
             .map_or(0.0, |[first, last]| (last.0 - first.0) as f64 / 1e9);
@@ -136,6 +147,16 @@ mod tests {
     use crate::clock::MonoNs;
 
     fn point(seen: u64, ring: u64, in_file: Option<u64>, said: u64) -> Result<Point, Unaccounted> {
+        point_of(Tool::Tcpdump, seen, ring, in_file, said)
+    }
+
+    fn point_of(
+        tool: Tool,
+        seen: u64,
+        ring: u64,
+        in_file: Option<u64>,
+        said: u64,
+    ) -> Result<Point, Unaccounted> {
         let sent = Sent {
             sent: 15,
             refused: 2,
@@ -158,7 +179,7 @@ mod tests {
             file_bytes: 1,
             cpu: Duration::from_micros(34),
         };
-        Point::new(&sent, Pacing::FlatOut, &outcome)
+        Point::new(tool, &sent, Pacing::FlatOut, &outcome)
     }
 
     #[test]
@@ -185,5 +206,15 @@ mod tests {
         assert!(point(17, 18, None, 0).is_err());
         let error = point(17, 3, Some(15), 14).unwrap_err().to_string();
         assert!(error.contains("15 written, but 14 by"), "{error}");
+    }
+
+    /// Of tscap the sum alone says nothing: what is missing would be the writer's.
+    #[test]
+    fn tscap_must_account_for_each_frame_itself() {
+        let of_tscap = |ring, in_file, said| point_of(Tool::Tscap, 17, ring, Some(in_file), said);
+        assert_eq!(of_tscap(3, 14, 14).unwrap().lost.total(), 3);
+        assert!(of_tscap(3, 13, 14).is_err(), "one is not in the file");
+        assert!(of_tscap(3, 13, 13).is_err(), "one has no reason");
+        assert!(of_tscap(2, 14, 14).is_err(), "one has no reason");
     }
 }

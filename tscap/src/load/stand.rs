@@ -119,8 +119,9 @@ impl Stand {
         let busy = Ticks::read(&files).busy_since(&before);
         capture.go_on()?;
         capture.settle(BACKLOG)?;
+        let tool = capture.tool();
         let outcome = capture.finish()?;
-        let point = Point::new(&sent, burst.pacing, &outcome).map_err(io::Error::other)?;
+        let point = Point::new(tool, &sent, burst.pacing, &outcome).map_err(io::Error::other)?;
         Ok(Point { busy, ..point })
     }
 }
