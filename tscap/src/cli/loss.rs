@@ -260,9 +260,12 @@ impl LossArgs {
     fn into_forecast(self) -> Result<Plan, String> {
         let sizes = self.size.map_or(Vec::new(), |sizes| sizes.0);
         let clocks: Vec<_> = self.clock.iter().map(|clock| clock.source()).collect();
+        let size = only("--size", &sizes)?.unwrap_or(LONGEST_FRAME);
+        let rate = only("--rate", &self.rate)?.ok_or("--plan needs a --rate")?;
+        check_pace(Pace::Rate(rate), size)?;
         Ok(Plan::Forecast(Box::new(ForecastPlan {
-            size: only("--size", &sizes)?.unwrap_or(LONGEST_FRAME),
-            rate: only("--rate", &self.rate)?.ok_or("--plan needs a --rate")?,
+            size,
+            rate,
             lasting: self.lasting.ok_or("--plan needs a time, --for")?,
             snaplen: only("--snaplen", &self.snaplen)?.unwrap_or(0),
             ring: only("--ring-size", &self.ring_size)?.unwrap_or(USUAL_RING),
@@ -314,15 +317,20 @@ fn check_sizes(sizes: &[u32]) -> Result<(), String> {
     }
 }
 
+fn check_pace(pace: Pace, size: u32) -> Result<(), String> {
+    match pace.pacing(size) {
+        Some(_) => Ok(()),
+        None => Err(format!(
+            "{pace:?} is no pace for frames of {size} bytes: more than one a nanosecond, or one \
+             in centuries"
+        )),
+    }
+}
+
 fn check(grid: &Grid) -> Result<(), String> {
     for &size in &grid.sizes {
         for pace in &grid.paces {
-            if pace.pacing(size).is_none() {
-                return Err(format!(
-                    "{pace:?} is no pace for frames of {size} bytes: more than one a nanosecond, \
-                     or one in centuries"
-                ));
-            }
+            check_pace(*pace, size)?;
         }
     }
     let points = grid.len();

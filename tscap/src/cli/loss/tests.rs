@@ -135,6 +135,10 @@ fn bad_arguments_are_named() {
             "--report",
         ),
         ("--plan --rate 1M --size 9000 --for 1s", "9000 bytes"),
+        (
+            "--plan --rate 2G --size 64 --for 1s --from x",
+            "no pace for frames of 64 bytes",
+        ),
         ("--for 10s", "--plan"),
         ("--from a.json", "--plan"),
     ] {
