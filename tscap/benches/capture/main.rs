@@ -20,16 +20,14 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
-use nix::sys::signal::{SigSet, Signal};
-use tscap::load::{Program, Stop, Tool, tool_cpus};
+use tscap::load::{Program, Tool, tool_cpus};
 
 use common::cli::{self, Options, Parts};
 use common::header::Header;
+use common::stop::stopped_by_signals;
 use report::{Report, ToolReport, VERSION};
 use runs::Runs;
 use support::capture::TSCAP;
@@ -141,26 +139,4 @@ fn programs() -> (Vec<Program>, Vec<String>) {
 fn write(path: Option<&Path>, text: impl FnOnce() -> Result<String>) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     std::fs::write(path, text()?).with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// Captures have process groups of their own, which a terminal's Ctrl-C does not
-/// reach: we end them.
-fn stopped_by_signals() -> Result<Arc<Stop>> {
-    let mut signals = SigSet::empty();
-    signals.add(Signal::SIGINT);
-    signals.add(Signal::SIGTERM);
-    // Threads inherit this, captures don't.
-    signals.thread_block()?;
-    let stop = Arc::new(Stop::default());
-    let asked = Arc::clone(&stop);
-    thread::spawn(move || {
-        while signals.wait().is_ok() {
-            let is_second = !asked.ask();
-            asked.kill_child();
-            if is_second {
-                std::process::exit(130);
-            }
-        }
-    });
-    Ok(stop)
 }

@@ -23,6 +23,7 @@ use clap::Parser;
 
 use common::cli::{self, Options, Parts};
 use common::header::Header;
+use common::stop::stopped_by_signals;
 use parts::Part;
 use report::{Report, VERSION};
 use support::process::cpus;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(args: &Args) -> Result<Report> {
+    let stop = stopped_by_signals()?;
     eprintln!("waiting until no root test is running");
     let _turn = support::root::root("bench loss").context("nothing can be measured")?;
     let options = &args.options;
@@ -62,7 +64,7 @@ fn measure(args: &Args) -> Result<Report> {
         for round in 1..=options.rounds(1, 3) {
             if args.parts.want(part) {
                 eprintln!("{part:?}: round {round}");
-                rounds.push(part.measure(sender, receiver, options.quick)?);
+                rounds.push(part.measure(sender, receiver, options.quick, &stop)?);
             }
         }
     }

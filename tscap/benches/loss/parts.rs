@@ -52,7 +52,13 @@ pub struct Measured {
 
 impl Part {
     /// Measures a round of it.
-    pub fn measure(self, sender_cpu: u32, receive_cpu: u32, quick: bool) -> Result<Measured> {
+    pub fn measure(
+        self,
+        sender_cpu: u32,
+        receive_cpu: u32,
+        quick: bool,
+        stop: &Arc<Stop>,
+    ) -> Result<Measured> {
         let place = Place {
             executable: env!("CARGO_BIN_EXE_tscap").into(),
             sender_cpu,
@@ -63,7 +69,9 @@ impl Part {
         let place = match self {
             Self::Receive | Self::Writer => place,
             Self::Both => {
-                let costs = in_thread(place.clone(), |it| Ok(it.calibrate(CLOCK, || {})?.costs))?;
+                let costs = in_thread(place.clone(), stop, |it| {
+                    Ok(it.calibrate(CLOCK, || {})?.costs)
+                })?;
                 let received = record_bytes(MIDDLE) / costs.receive.of(MIDDLE) * 1e9;
                 Place {
                     file_bytes_per_s: Some((SLOWER * received) as u64),
@@ -71,7 +79,9 @@ impl Part {
                 }
             }
         };
-        in_thread(place, move |experiment| self.points(experiment, quick))
+        in_thread(place, stop, move |experiment| {
+            self.points(experiment, quick)
+        })
     }
 
     fn points(self, experiment: &mut Experiment, quick: bool) -> Result<Measured> {
@@ -140,11 +150,13 @@ impl Part {
 /// Works with an experiment, which keeps its thread.
 fn in_thread<T: Send + 'static>(
     place: Place,
+    stop: &Arc<Stop>,
     work: impl FnOnce(&mut Experiment) -> Result<T> + Send + 'static,
 ) -> Result<T> {
+    let stop = Arc::clone(stop);
     let thread = std::thread::spawn(move || {
         let pair = Pair::new().context("cannot make a veth pair")?;
-        let mut experiment = Experiment::new(pair, place, &[], Arc::new(Stop::default()))?;
+        let mut experiment = Experiment::new(pair, place, &[], stop)?;
         work(&mut experiment)
     });
     let worked = thread.join();
