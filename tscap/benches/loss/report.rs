@@ -11,6 +11,8 @@ use crate::parts::Measured;
 
 /// Version of the schema.
 pub const VERSION: u32 = 1;
+/// Most points by which the model errs in a few points of a busy machine too.
+const SURELY_WITHIN: f64 = 20.0;
 
 /// Everything.
 #[derive(Debug, Serialize)]
@@ -32,13 +34,14 @@ impl Report {
         let points: Vec<Point> = rounds.iter().flat_map(|it| it.points.clone()).collect();
         let accuracy = accuracy(&points).context("no points")?;
         // A quick run has few points, and may have a busy machine.
-        let asserted = !header.quick;
-        let target = |name: &str, value, bound| Target {
+        let full = !header.quick;
+        let target = |name: &str, value, bound, asserted| Target {
             name: name.to_owned(),
             value,
             bound,
             asserted,
         };
+        let error = "mean |foretold − measured|, points of loss";
         let better = accuracy.error_of_constant / accuracy.error;
         Ok(Self {
             targets: vec![
@@ -46,16 +49,20 @@ impl Report {
                     "share of points that lose 5 to 60 %",
                     accuracy.between,
                     Bound::AtLeast(1.0 / 3.0),
+                    full,
                 ),
+                target(error, accuracy.error, Bound::AtMost(5.0), full),
                 target(
-                    "mean |foretold − measured|, points of loss",
+                    &format!("{error}, on any machine"),
                     accuracy.error,
-                    Bound::AtMost(5.0),
+                    Bound::AtMost(SURELY_WITHIN),
+                    true,
                 ),
                 target(
                     "best constant's error / the model's",
                     better,
                     Bound::AtLeast(3.0),
+                    full,
                 ),
             ],
             header,
