@@ -47,7 +47,11 @@ pub(super) fn calibrate(
             snaplen: 0,
             ring,
         };
-        let burst = Burst::flat_out(size, frames.min(rig.frames_in_room(size)));
+        let most = match how {
+            How::Held | How::Usual => rig.frames_in_file(size),
+            How::Slowly => u64::MAX,
+        };
+        let burst = Burst::flat_out(size, frames.min(most));
         let run = match how {
             How::Held => rig.capture_held(tscap, &spot, burst),
             How::Usual => rig.capture(tscap, &spot, burst),

@@ -152,7 +152,7 @@ impl Experiment {
         let calibration = self.calibrations.iter().rfind(|it| it.clock == spot.clock);
         let costs = &calibration.ok_or(LossError::NoCosts)?.costs;
         let pacing = spot.pace.pacing(spot.size);
-        let most = self.rig.frames_in_room(spot.caplen());
+        let most = self.rig.frames_in_room(spot);
         let burst = Burst {
             size: spot.size,
             pacing: pacing.ok_or_else(|| io::Error::other("no such pace"))?,

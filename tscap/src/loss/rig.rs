@@ -124,9 +124,22 @@ impl Rig {
         self.rings
     }
 
-    /// So many frames of which `caplen` bytes are kept may be written.
-    pub fn frames_in_room(&self, caplen: u32) -> u64 {
+    /// So many frames may be written at a point of the sweep; of those that go through
+    /// a slow pipe any number.
+    pub fn frames_in_room(&self, spot: &Spot) -> u64 {
+        match self.is_slowed(spot.tool) {
+            true => u64::MAX,
+            false => self.frames_in_file(spot.caplen()),
+        }
+    }
+
+    /// So many frames of which `caplen` bytes are kept may be written to the file.
+    pub fn frames_in_file(&self, caplen: u32) -> u64 {
         (self.room as f64 / record_bytes(caplen)) as u64
+    }
+
+    fn is_slowed(&self, tool: Tool) -> bool {
+        self.is_slow() && tool == Tool::Tscap
     }
 
     /// Captures what is sent, at a point of the sweep.
@@ -136,7 +149,7 @@ impl Rig {
         spot: &Spot,
         burst: Burst,
     ) -> Result<Point, LoadError> {
-        match self.is_slow() && program.tool == Tool::Tscap {
+        match self.is_slowed(program.tool) {
             true => self.capture_slowly(program, spot, burst),
             false => self.capture(program, spot, burst),
         }
