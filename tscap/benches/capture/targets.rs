@@ -1,9 +1,10 @@
-//! What is wanted of tscap (issue 6).
+//! What is wanted of tscap (issue 6). A run that failed gives no figure, and a target
+//! without one is left out: the target that none of ours fails is always there.
 
 use tscap::load::Tool;
 
 use crate::amount::{BEGINNINGS, LONG, MIDDLING, SHORT};
-use crate::cells::{KindReport, ToolCells};
+use crate::cells::{Cell, KindReport, ToolCells};
 use crate::common::spread::Spread;
 use crate::common::target::{Bound, Target};
 use crate::report::Report;
@@ -56,41 +57,38 @@ fn failed(report: &Report) -> Target {
 fn flat_out_loss(kind: &KindReport) -> Option<Target> {
     let ours = kind.of(Tool::Tscap)?;
     let name = format!("{} flat out: % lost, worst", kind.kind.name());
-    let worst = ours.flat_out.loss_percent.max;
+    let worst = measured(&ours.flat_out)?.loss_percent.max;
     Some(target(name, worst, Bound::AtMost(0.0), false))
 }
 
 /// Our lossless rate over the highest of the others', by round.
 fn over_best(kind: &KindReport, least: f64) -> Option<Target> {
-    let ours = &kind.of(Tool::Tscap)?.lossless_mpps;
+    let ours = &whole(kind, Tool::Tscap)?.lossless_mpps;
     let best = by_round(kind, |cells| &cells.lossless_mpps, f64::max)?;
     let name = format!("{}: lossless / best other", kind.kind.name());
-    let ratio = ours.with(&best, |ours, best| ours / best).median;
+    let ratio = finite(ours.with(&best, |ours, best| ours / best))?;
     Some(target(name, ratio, Bound::AtLeast(least), false))
 }
 
 fn receive(kind: &KindReport) -> Vec<Target> {
     let (Some(ours), Some(cheapest)) = (
-        kind.of(Tool::Tscap),
+        whole(kind, Tool::Tscap),
         by_round(kind, |cells| &cells.receive_ns, f64::min),
     ) else {
         return Vec::new();
     };
-    let ratio = cheapest.with(&ours.receive_ns, |other, ours| other / ours);
+    let ratio = finite(cheapest.with(&ours.receive_ns, |other, ours| other / ours));
     let name = |what: &str| format!("{}: {what}", kind.kind.name());
     let more = name("receive ns more");
     let others = name("receive, cheapest other / tscap");
-    let moderate = ours.paced.iter().find(|cell| cell.asked == Some(MODERATE));
-    let mut targets = vec![
-        target(
-            more,
-            ours.receive_ns.median,
-            Bound::AtMost(RECEIVE_NS),
-            false,
-        ),
-        target(others, ratio.median, Bound::AtLeast(OTHERS_RECEIVE), false),
-    ];
-    targets.extend(moderate.map(|cell| {
+    let mut targets = vec![target(
+        more,
+        ours.receive_ns.median,
+        Bound::AtMost(RECEIVE_NS),
+        false,
+    )];
+    targets.extend(ratio.map(|ratio| target(others, ratio, Bound::AtLeast(OTHERS_RECEIVE), false)));
+    targets.extend(moderate(ours).map(|cell| {
         let bound = Bound::AtMost(SURELY_LOST);
         target(
             name("% lost at 0.6 Mpps"),
@@ -103,12 +101,8 @@ fn receive(kind: &KindReport) -> Vec<Target> {
 }
 
 fn long(kind: &KindReport) -> Vec<Target> {
-    let ours = kind.of(Tool::Tscap);
-    let moderate = ours.and_then(|ours| {
-        let cell = ours
-            .paced
-            .iter()
-            .find(|cell| cell.asked == Some(MODERATE))?;
+    let moderate = kind.of(Tool::Tscap).and_then(|ours| {
+        let cell = moderate(ours)?;
         let name = format!("{} at 0.6 Mpps: % lost, worst", kind.kind.name());
         let bound = Bound::AtMost(0.0);
         Some(target(name, cell.loss_percent.max, bound, false))
@@ -123,9 +117,9 @@ fn long(kind: &KindReport) -> Vec<Target> {
 
 /// Our CPU time over tcpdump's, flat out.
 fn cpu(kind: &KindReport) -> Option<Target> {
-    let of = |tool| Some(&kind.of(tool)?.flat_out.cpu_s);
+    let of = |tool| Some(&whole(kind, tool)?.flat_out.cpu_s);
     let (ours, theirs) = (of(Tool::Tscap)?, of(Tool::Tcpdump)?);
-    let ratio = ours.with(theirs, |ours, theirs| ours / theirs).median;
+    let ratio = finite(ours.with(theirs, |ours, theirs| ours / theirs))?;
     let name = format!("{}: CPU time / tcpdump's", kind.kind.name());
     Some(target(name, ratio, Bound::AtMost(1.0), false))
 }
@@ -138,7 +132,33 @@ fn by_round(
     better: fn(f64, f64) -> f64,
 ) -> Option<Spread> {
     let others = kind.tools.iter().filter(|cells| cells.tool != Tool::Tscap);
-    let others = others.filter(|cells| cells.flat_out.points.len() == kind.bare_ns.rounds.len());
-    let spreads = others.map(figure).cloned();
-    spreads.reduce(|best, other| best.with(&other, better))
+    let spreads = others.map(|cells| Some(figure(whole(kind, cells.tool)?).clone()));
+    let spreads: Option<Vec<_>> = spreads.collect();
+    spreads?
+        .into_iter()
+        .reduce(|best, other| best.with(&other, better))
+}
+
+/// A program none of whose runs failed.
+fn whole(kind: &KindReport, tool: Tool) -> Option<&ToolCells> {
+    let cells = kind.of(tool)?;
+    let rounds = kind.bare_ns.rounds.len();
+    let is_whole = cells.failed.is_empty() && cells.flat_out.points.len() == rounds;
+    (is_whole && rounds > 0).then_some(cells)
+}
+
+/// At a moderate rate, if that was measured.
+fn moderate(cells: &ToolCells) -> Option<&Cell> {
+    let mut paced = cells.paced.iter();
+    measured(paced.find(|cell| cell.asked == Some(MODERATE))?)
+}
+
+fn measured(cell: &Cell) -> Option<&Cell> {
+    (!cell.points.is_empty()).then_some(cell)
+}
+
+/// The median of ratios that are all numbers.
+fn finite(ratios: Spread) -> Option<f64> {
+    let are_finite = ratios.rounds.iter().all(|ratio| ratio.is_finite());
+    (are_finite && !ratios.rounds.is_empty()).then_some(ratios.median)
 }
