@@ -32,8 +32,8 @@ pub struct Point {
     pub cpu_s: f64,
     /// Length of the file, bytes.
     pub file_bytes: u64,
-    /// Share of the time of sending that each CPU online was busy, whatever with,
-    /// 0 to 1; a sender that waits for a frame to be due is.
+    /// Share of the time of sending that each CPU was busy, whatever with, 0 to 1, by
+    /// its number (0 for one offline); a sender that waits for a frame to be due is.
     pub busy: Vec<f64>,
 }
 
