@@ -100,6 +100,9 @@ impl Probes {
         let turned_away_ns = {
             let (held, short) = (&self.held, each(&self.short));
             let recorded = held.recorded();
+            if recorded >= 1.0 {
+                return None;
+            }
             ((each(held) - recorded * short) / (1.0 - recorded)).max(LEAST_NS)
         };
         let receive = |probe: &Probe| {
@@ -229,6 +232,10 @@ mod tests {
         assert_eq!(probes.costs(), None);
         let mut probes = self::probes(&made::costs(Receiving::Apart));
         probes.long.run.written = 0;
+        assert_eq!(probes.costs(), None);
+        // A ring that was never full tells nothing of frames turned away.
+        let mut probes = self::probes(&made::costs(Receiving::Apart));
+        probes.held.run.lost.ring = 0;
         assert_eq!(probes.costs(), None);
     }
 
