@@ -49,8 +49,7 @@ pub(super) async fn measure<T: Send + 'static, P: Serialize>(
                 Some(step) => {
                     let share = f64::from(step) / f64::from(amount.of.max(1));
                     let spent = start.elapsed().as_secs_f64();
-                    // The first steps tell more than the estimate.
-                    let left = (spent / share - spent).max(amount.seconds * share - spent).max(0.0);
+                    let left = time_left(share, spent, amount.seconds);
                     console.progress(VERSION, progress(step), || bar(share, left));
                 }
                 None => break,
@@ -70,6 +69,12 @@ pub(super) async fn measure<T: Send + 'static, P: Serialize>(
     Ok(Some(measured))
 }
 
+/// The longer of what the steps so far promise and what is left of the estimate, s.
+fn time_left(share: f64, spent: f64, estimate: f64) -> f64 {
+    let promised = spent / share - spent;
+    promised.max((estimate - spent) * (1.0 - share))
+}
+
 /// A progress bar with the time left, s.
 fn bar(share: f64, left: f64) -> String {
     const WIDTH: usize = 40;
@@ -80,4 +85,18 @@ fn bar(share: f64, left: f64) -> String {
         "-".repeat(WIDTH - done),
         share * 100.0
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_comes_to_nothing() {
+        // Short steps first: the estimate counts.
+        assert_eq!(time_left(0.1, 1.0, 101.0), 90.0);
+        assert_eq!(time_left(0.5, 80.0, 100.0), 80.0);
+        assert_eq!(time_left(1.0, 80.0, 100.0), 0.0);
+        assert_eq!(time_left(1.0, 120.0, 100.0), 0.0);
+    }
 }
