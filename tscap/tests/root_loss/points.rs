@@ -3,6 +3,7 @@
 use tscap::load::Tool;
 use tscap::loss::Sweep;
 use tscap::loss::model::Receiving;
+use tscap::loss::schema::Point;
 
 use crate::support::command::run;
 use crate::support::root::{root, root_with, two_cpus};
@@ -82,7 +83,12 @@ fn losses_before_the_program_and_in_the_ring_are_told_apart() {
     // A sender that only sends is always faster than one that receives.
     for point in &sweep.points {
         assert!(point.run.lost.before > 0, "{point:?}");
+        let full = point.run.losses.iter().filter(|it| it.name == "ring_full");
+        let full: u64 = full.map(|it| it.frames).sum();
+        assert_eq!(point.run.lost.ring, full, "{point:?}");
     }
+    let in_ring = |point: &Point| point.run.lost.ring > 0;
+    assert!(sweep.points.iter().any(in_ring), "{:?}", sweep.points);
 }
 
 #[test]
