@@ -7,11 +7,12 @@ use crate::flood::Flood;
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
 use crate::support::files::SmallDisk;
-use crate::support::root::root_with;
+use crate::support::root::{root_with, two_cpus};
 
 #[test]
 fn the_least_ring_under_full_load_loses_only_what_it_counts() {
-    let Some(_turn) = root_with("the_least_ring_under_full_load", &PROGRAMS) else {
+    let name = "the_least_ring_under_full_load";
+    let (Some(_turn), Some((first, second))) = (root_with(name, &PROGRAMS), two_cpus(name)) else {
         return;
     };
     let bench = Bench::new("least");
@@ -19,9 +20,10 @@ fn the_least_ring_under_full_load_loses_only_what_it_counts() {
     let path = disk.file("out.pcapng");
     for size in [64, 1514] {
         let capture = capture_on(&bench.rx, &path)
-            .with(["--ring-size", "128K", "--converter-cpu", "1"])
+            .with(["--ring-size", "128K"])
+            .with(["--converter-cpu", &second.to_string()])
             .ready();
-        let sent = Flood::begin(&bench.tx, size, 0, Duration::from_secs(1)).end();
+        let sent = Flood::begin(&bench.tx, size, first, Duration::from_secs(1)).end();
         let summary = capture.stop().success();
         account::only_rings_were_full(&summary);
         account::of_all(&path, &summary, &[sent]);

@@ -11,7 +11,7 @@ use crate::support::bench::Bench;
 use crate::support::capture::capture;
 use crate::support::files::SmallDisk;
 use crate::support::finished::Summary;
-use crate::support::root::root_with;
+use crate::support::root::{root_with, two_cpus};
 
 /// How long frames come.
 const FLOOD: Duration = Duration::from_secs(4);
@@ -21,6 +21,7 @@ const PIPE: usize = 64 << 10;
 /// Floods a capture whose file goes through a pipe to `reader`, which copies it.
 fn flood_through(
     tag: &str,
+    (first, second): (usize, usize),
     path: &Path,
     reader: impl FnOnce(PipeReader, File) + Send,
 ) -> (Summary, Sent) {
@@ -30,24 +31,26 @@ fn flood_through(
     std::thread::scope(|scope| {
         let capture = capture(&bench.rx.netns)
             .on(&bench.rx)
-            .with(["-w", "-", "--ring-size", "4M", "--converter-cpu", "1"])
+            .with(["-w", "-", "--ring-size", "4M"])
+            .with(["--converter-cpu", &second.to_string()])
             .stdout(writer)
             .start();
         scope.spawn(|| reader(pipe, copy));
         capture.wait_ready();
-        let sent = Flood::begin(&bench.tx, 256, 0, FLOOD).end();
+        let sent = Flood::begin(&bench.tx, 256, first, FLOOD).end();
         (capture.stop().success(), sent)
     })
 }
 
 #[test]
 fn a_reader_that_stops_for_two_seconds_costs_what_the_ring_can_not_hold() {
-    let Some(_turn) = root_with("a_reader_that_stops_for_two_seconds", &PROGRAMS) else {
+    let name = "a_reader_that_stops_for_two_seconds";
+    let (Some(_turn), Some(cpus)) = (root_with(name, &PROGRAMS), two_cpus(name)) else {
         return;
     };
     let disk = SmallDisk::new(4 << 30);
     let path = disk.file("out.pcapng");
-    let (summary, sent) = flood_through("stalled", &path, |mut pipe, mut copy| {
+    let (summary, sent) = flood_through("stalled", cpus, &path, |mut pipe, mut copy| {
         // Into the flood.
         let begun = std::io::copy(&mut (&mut pipe).take(16 << 20), &mut copy);
         assert_eq!(begun.expect("copy"), 16 << 20);
@@ -63,13 +66,14 @@ fn a_reader_that_stops_for_two_seconds_costs_what_the_ring_can_not_hold() {
 
 #[test]
 fn a_slow_disk_costs_frames_all_the_time_but_never_the_account() {
-    let Some(_turn) = root_with("a_slow_disk_costs_frames", &PROGRAMS) else {
+    let name = "a_slow_disk_costs_frames";
+    let (Some(_turn), Some(cpus)) = (root_with(name, &PROGRAMS), two_cpus(name)) else {
         return;
     };
     let disk = SmallDisk::new(4 << 30);
     let path = disk.file("out.pcapng");
     // Some 30 MB/s, and every write of the converter waits.
-    let (summary, sent) = flood_through("slow", &path, |mut pipe, mut copy| {
+    let (summary, sent) = flood_through("slow", cpus, &path, |mut pipe, mut copy| {
         let mut bytes = vec![0; PIPE];
         while let length @ 1.. = pipe.read(&mut bytes).expect("read the pipe") {
             copy.write_all(&bytes[..length]).expect("copy");
