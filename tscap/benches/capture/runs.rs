@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use tempfile::TempDir;
 use tscap::clock::StampSource;
 use tscap::load::{Burst, Pair, Point, Program, Setup, Stand, Stop};
 
 use crate::amount::{Amount, Kind};
 use crate::cells::{Bare, KindReport, Taken};
-use crate::common::tmpfs;
+use crate::common::tmpfs::{OwnFolder, own_warm_folder};
 
 /// After loss the next rate is this part of what was written a second…
 const OF_WRITTEN: f64 = 0.95;
@@ -33,7 +32,7 @@ pub struct Runs<'a> {
     cpus: &'a [u32],
     stand: Stand,
     stop: Arc<Stop>,
-    folder: TempDir,
+    folder: OwnFolder,
     /// By kind: without a capture, flat out; and by program.
     taken: Vec<(Kind, Bare, Vec<Taken>)>,
 }
@@ -47,7 +46,7 @@ impl<'a> Runs<'a> {
         cpus: &'a [u32],
         stop: Arc<Stop>,
     ) -> Result<Self> {
-        let folder = tmpfs::own_warm_folder(amount.largest_file(&kinds))?;
+        let folder = own_warm_folder(amount.largest_file(&kinds))?;
         let taken = || programs.iter().map(|it| Taken::new(it.tool, amount.rates));
         let taken = kinds
             .iter()

@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::statvfs::statvfs;
 use tempfile::TempDir;
@@ -31,8 +31,8 @@ pub fn warm_folder(bytes: u64) -> Result<TempDir> {
 }
 
 /// The same on a tmpfs of its own with room for one such file, which only this
-/// thread and what it starts can see, and which is gone with them. Needs root.
-pub fn own_warm_folder(bytes: u64) -> Result<TempDir> {
+/// thread and what it starts can see; for this thread to drop. Needs root.
+pub fn own_warm_folder(bytes: u64) -> Result<OwnFolder> {
     let (room, free) = (bytes + bytes / 16, system::memory_available_bytes()?);
     ensure!(
         free > room + bytes / 4,
@@ -51,8 +51,26 @@ pub fn own_warm_folder(bytes: u64) -> Result<TempDir> {
     let flags = MsFlags::empty();
     mount_here(name, folder.path(), Some("tmpfs"), flags, Some(&size))
         .context("cannot mount a tmpfs")?;
+    let folder = OwnFolder(folder);
     warm(folder.path(), bytes)?;
     Ok(folder)
+}
+
+/// A folder on which a tmpfs is mounted.
+pub struct OwnFolder(TempDir);
+
+impl OwnFolder {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for OwnFolder {
+    fn drop(&mut self) {
+        // What is mounted on can't be removed; a file may still be open.
+        let _ = umount2(self.path(), MntFlags::MNT_DETACH);
+    }
 }
 
 /// Fresh memory is several times slower than recycled pages.
