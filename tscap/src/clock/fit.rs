@@ -40,12 +40,16 @@ enum Part {
         until: MonoNs,
         offset: Bounds,
     },
-    /// Of a raw counter.
-    Straight(Vec<Piece>),
+    /// Of a raw counter, in a segment that lasted at least from and until these.
+    Straight {
+        known: [RealNs; 2],
+        pieces: Vec<Piece>,
+    },
 }
 
-/// Stamps so far outside of a segment's readings are still on their lines: a second
-/// has a reading, and a bend would have been written down.
+/// Stamps so far outside of a segment's readings are still on their lines, as far as
+/// the segment is known: a second has a reading, and a bend would have been written
+/// down.
 const BEYOND_NS: u64 = 1_000_000_000;
 /// Steepest line: what the host's clock may be slewed by (see [`super::Scale`]),
 /// ns in a second.
@@ -137,7 +141,14 @@ fn straight(segment: &Segment, readings: &[(Sample, Reading)], rate: NsPerCycle)
             pieces.push(Piece::new(&reading, rate));
         }
     }
-    Part::Straight(pieces)
+    let real = |mono: MonoNs, offset: i64| RealNs(mono.0.saturating_add_signed(offset));
+    Part::Straight {
+        known: [
+            real(segment.from, segment.mono_to_real.high),
+            real(segment.until, segment.mono_to_real.low),
+        ],
+        pieces,
+    }
 }
 
 impl Part {
@@ -152,15 +163,21 @@ impl Part {
                 let at = |ns: i64| RealNs(stamp.0.wrapping_add_signed(ns));
                 is_within.then(|| [at(offset.low), at(offset.high)])
             }
-            Self::Straight(pieces) => {
+            Self::Straight { known, pieces } => {
                 let after = pieces.partition_point(|piece| piece.from <= stamp.0);
                 let before = after.checked_sub(1).map(|index| &pieces[index]);
                 let next = pieces.get(after);
                 match (before, next) {
                     (Some(piece), _) if stamp.0 <= piece.until => piece.at(stamp),
                     (Some(piece), Some(next)) => piece.between(next, stamp),
-                    (Some(piece), None) => piece.at_most_beyond(stamp.0 - piece.until, stamp),
-                    (None, Some(next)) => next.at_most_beyond(next.from - stamp.0, stamp),
+                    (Some(piece), None) => {
+                        let beyond = piece.at_most_beyond(stamp.0 - piece.until, stamp);
+                        beyond.filter(|[_, high]| *high <= known[1])
+                    }
+                    (None, Some(next)) => {
+                        let beyond = next.at_most_beyond(next.from - stamp.0, stamp);
+                        beyond.filter(|[low, _]| *low >= known[0])
+                    }
                     (None, None) => None,
                 }
             }
