@@ -74,6 +74,16 @@ impl Piece {
     }
 }
 
+/// The clock before its counter went back: stamps from then are still to be converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Before {
+    /// Stamps from here on are of then: a quarter of the way back below the jump.
+    from: TscCycles,
+    /// It is forgotten when the counter gets here: half of the way.
+    until: TscCycles,
+    piece: Piece,
+}
+
 /// Pieces that a conversion keeps: stamps are converted within a few drains of
 /// being taken, and each drain adds one.
 const PIECES: usize = 16;
@@ -83,6 +93,8 @@ const PIECES: usize = 16;
 pub struct CounterClock {
     model: FeedForward,
     pieces: VecDeque<Piece>,
+    /// Until the counter comes near there again after it began anew.
+    before: Option<Before>,
     /// Distance of the clock from the farther bound at the latest piece, ns.
     last_bound_ns: u64,
     /// The greatest such distance.
@@ -138,6 +150,7 @@ impl CounterClock {
                 real: RealNs(far.middle()),
                 rate: model.rate(),
             }]),
+            before: None,
             model,
             last_bound_ns: bound_ns,
             bound_ns,
@@ -181,6 +194,7 @@ impl CounterClock {
                 Seen::Jumped { by_ns }
             }
             Verdict::Used => {
+                self.before = self.before.filter(|before| reading.at < before.until);
                 if gap >= SHORTEST_GAP_NS {
                     self.join(&reading);
                 }
@@ -214,8 +228,17 @@ impl CounterClock {
     }
 
     /// A piece of its own from the first reading after a step or a jump on: stamps
-    /// from there on are on this side of it.
+    /// from there on are on this side of it; unless the counter went back.
     fn begin_anew(&mut self, bracket: &Bracket, reading: &Reading) {
+        let last = *self.latest();
+        if let Some(back) = last.from.0.checked_sub(reading.at.0) {
+            self.before = Some(Before {
+                from: TscCycles(last.from.0 - back / 4),
+                until: TscCycles(last.from.0 - back / 2),
+                piece: last,
+            });
+            self.pieces.clear();
+        }
         let value = reading.middle();
         let piece = Piece {
             from: reading.at,
@@ -297,7 +320,10 @@ impl CounterClock {
         for (copy, piece) in pieces.iter_mut().zip(self.pieces.iter().rev()) {
             *copy = *piece;
         }
-        CounterConversion { pieces }
+        CounterConversion {
+            pieces,
+            before: self.before,
+        }
     }
 }
 
@@ -305,6 +331,7 @@ impl CounterClock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterConversion {
     pieces: [Piece; PIECES],
+    before: Option<Before>,
 }
 
 impl CounterConversion {
@@ -312,6 +339,9 @@ impl CounterConversion {
     /// carried on backwards.
     #[inline]
     pub fn to_real(&self, at: TscCycles) -> RealNs {
+        if let Some(before) = self.before.filter(|before| at >= before.from) {
+            return before.piece.real_at(at);
+        }
         let piece = self.pieces.iter().find(|piece| at >= piece.from);
         piece.unwrap_or(&self.pieces[PIECES - 1]).real_at(at)
     }

@@ -192,6 +192,10 @@ impl Tracker {
         let Some(bracket) = cross.bracket() else {
             return observation;
         };
+        // A counter that went back has come as far as it was: its values are new ones.
+        self.tsc_step = self
+            .tsc_step
+            .filter(|(after, from)| after < from || bracket.tsc[1] < *after);
         let previous = self.previous.replace(sample);
         match (&mut self.counter, self.first.bracket()) {
             (Some(counter), _) => {
@@ -420,7 +424,15 @@ impl Conversion {
                 stamp < offset.from && stamp > offset.after && offset.earlier != offset.current
             }
             Self::Counter { step, .. } => {
-                step.is_some_and(|(after, from)| stamp.0 > after.0 && stamp.0 < from.0)
+                step.is_some_and(|(after, from)| {
+                    let (is_later, is_earlier) = (stamp.0 > after.0, stamp.0 < from.0);
+                    if after < from {
+                        is_later && is_earlier
+                    } else {
+                        // The counter went back.
+                        is_later || is_earlier
+                    }
+                })
             }
         }
     }

@@ -137,15 +137,23 @@ fn a_counter_that_jumps_is_noticed_and_followed() {
         let Seen::Jumped { by_ns } = seen else {
             panic!("{seen:?}");
         };
+        // What was stamped before it.
+        for t in [90_000_000, 99_000_000, 105_000_000] {
+            let at = clock.conversion().to_real(host.cycles(t));
+            let error = at.0.abs_diff(host.real(t));
+            assert!(error <= clock.bound_ns() + 10, "{error} at {t}, {jump}");
+        }
         let expected = -jump * 1_000_000_000 / 2_596_130_000;
         assert!(by_ns.abs_diff(expected) < 2_000, "{by_ns} {expected}");
         for t in (111_000_000u64..2_000_000_000).step_by(1_000_000) {
             assert_eq!(clock.observe(&moved(t), false), Seen::Used);
         }
-        let at = TscCycles(host.cycles(1_998_500_000).0.wrapping_add_signed(jump));
-        let error = clock.conversion().to_real(at).0;
-        let error = error.abs_diff(host.real(1_998_500_000));
-        assert!(error <= clock.bound_ns(), "{error}");
+        for t in (1_998_500_000u64..4_000_000_000).step_by(1_000_000) {
+            let at = TscCycles(host.cycles(t).0.wrapping_add_signed(jump));
+            let error = clock.conversion().to_real(at).0.abs_diff(host.real(t));
+            assert!(error <= clock.bound_ns(), "{error} at {t}");
+            clock.observe(&moved(t + 500_000), false);
+        }
     }
 }
 

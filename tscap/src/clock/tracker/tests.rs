@@ -220,3 +220,49 @@ fn a_counter_that_jumps_begins_a_segment() {
     let (old, new): (Vec<_>, Vec<_>) = tsc.partition(|tsc| tsc[0].0 < 30_000_000_000);
     assert!(!old.is_empty() && !new.is_empty());
 }
+
+/// As when a machine slept and its counter begins at zero again.
+#[test]
+fn stamps_around_a_counter_that_goes_back_are_told_apart() {
+    let truth = Truth {
+        mono_to_real: 1_700_000_000_000_000_000,
+        tai_offset_s: 37,
+    };
+    const START: u64 = 100_000;
+    let mut tracker =
+        Tracker::new(StampSource::Tsc, &truth.cross(START * 1_000_000, [20; 4])).unwrap();
+    for ms in START..START + 1_000 {
+        tracker.observe(&truth.cross(ms * 1_000_000, [20; 4]));
+    }
+    // Since the restart.
+    let restarted = (START + 1_000) * 1_000_000;
+    let back = 3 * (restarted - 5_000_000);
+    let stamp = |ns: u64| RawStamp(3 * ns - back);
+    let moved = |ns: u64| {
+        let mut cross = truth.cross(ns, [20; 4]);
+        cross.tsc = cross.tsc.map(|tsc| tsc.map(|tsc| TscCycles(tsc.0 - back)));
+        cross
+    };
+    let seen = tracker.observe(&moved(restarted));
+    assert!(matches!(seen, Observation::CounterJumped { .. }), "{seen:?}");
+    let conversion = tracker.conversion();
+    let off = |stamp: RawStamp, ns: u64| conversion.to_real(stamp).0.abs_diff(truth.real(ns));
+    for (ago, is_ambiguous) in [(5_000_000, false), (1_500_000, false), (900_000, true)] {
+        let ns = restarted - ago;
+        let old = truth.stamp(StampSource::Tsc, ns);
+        assert!(off(old, ns) <= tracker.host_bound_ns(), "{ago}");
+        assert_eq!(conversion.is_ambiguous(old), is_ambiguous, "{ago}");
+    }
+    assert!(conversion.is_ambiguous(stamp(restarted - 1_000_000)));
+    assert!(!conversion.is_ambiguous(stamp(restarted + 1_000)));
+    assert!(off(stamp(restarted + 1_000), restarted + 1_000) <= tracker.host_bound_ns());
+    // When it has come as far again, its stamps are as any others.
+    for ms in 1..102_000u64 {
+        tracker.observe(&moved(restarted + ms * 1_000_000));
+    }
+    let conversion = tracker.conversion();
+    let ns = restarted + 101_999_000_000 + 500_000;
+    assert!(!conversion.is_ambiguous(stamp(ns)));
+    let off = conversion.to_real(stamp(ns)).0.abs_diff(truth.real(ns));
+    assert!(off <= tracker.host_bound_ns(), "{off}");
+}
