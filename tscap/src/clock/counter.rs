@@ -180,11 +180,7 @@ impl CounterClock {
         if reading.at > last.from && gap < LONGEST_GAP_NS && self.is_too_wide(&reading) {
             // Stamps go by the last line until the next one.
             self.wide += 1;
-            let drift = u128::from(gap) * u128::from(self.rate_bound_ppb()) / 1_000_000_000;
-            let drift = u64::try_from(drift).unwrap_or(u64::MAX);
-            self.bound_ns = self
-                .bound_ns
-                .max(self.last_bound_ns.saturating_add(drift + 1));
+            self.bound_ns = self.bound_ns.max(self.line_bound_ns(reading.at));
             return Seen::PassedOver;
         }
         match self.model.observe(bracket) {
@@ -205,6 +201,15 @@ impl CounterClock {
 
     fn latest(&self) -> &Piece {
         self.pieces.back().expect("there is always one")
+    }
+
+    /// Greatest error of the latest line at a counter value beyond it, ns, while the
+    /// host's clock runs as it did.
+    fn line_bound_ns(&self, at: TscCycles) -> u64 {
+        let expected = self.model.estimate(at);
+        let off = expected.real.0.abs_diff(self.latest().real_at(at).0);
+        // Both are rounded.
+        expected.bound_ns.saturating_add(off + 1)
     }
 
     /// Joins the latest piece to the clock at `reading`, and begins one there.

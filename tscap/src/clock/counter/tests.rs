@@ -117,6 +117,30 @@ fn wide_readings_are_passed_over() {
     assert_eq!(clock.observe(&bracket, false), Seen::Used);
 }
 
+/// While the clock is slewed its rate is known by the last few readings only.
+#[test]
+fn the_bound_of_a_wide_reading_is_that_of_the_local_rate() {
+    let host = Host {
+        hertz: 3_000_000_000,
+        slews: vec![(0, 0), (200_000_000, 500)],
+    };
+    for slewed_ms in 1..20 {
+        let mut clock = clock_of(&host);
+        let until = 200 + slewed_ms;
+        for ms in 101..=until {
+            // The readings' middles are off by all that they can be.
+            let gaps = if ms == until { [60, 40, 0] } else { [0, 40, 60] };
+            clock.observe(&host.bracket(ms * 1_000_000, gaps), false);
+        }
+        let t = (until + 99) * 1_000_000;
+        let seen = clock.observe(&host.bracket(t, [9_000, 40, 20]), false);
+        assert_eq!(seen, Seen::PassedOver);
+        let error = clock.conversion().to_real(host.cycles(t)).0;
+        let error = error.abs_diff(host.real(t));
+        assert!(error <= clock.bound_ns(), "{error} > {}", clock.bound_ns());
+    }
+}
+
 /// A virtual machine that moves to another host, or a counter that starts again.
 #[test]
 fn a_counter_that_jumps_is_noticed_and_followed() {
