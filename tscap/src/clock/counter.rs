@@ -157,7 +157,8 @@ impl CounterClock {
             wide: 0,
         };
         let near = Reading::new(second, clock.model.rate())?;
-        clock.join(&near);
+        let line_bound_ns = clock.line_bound_ns(near.at);
+        clock.join(&near, line_bound_ns);
         Some(clock)
     }
 
@@ -183,6 +184,7 @@ impl CounterClock {
             self.bound_ns = self.bound_ns.max(self.line_bound_ns(reading.at));
             return Seen::PassedOver;
         }
+        let line_bound_ns = self.line_bound_ns(reading.at);
         match self.model.observe(bracket) {
             Verdict::Torn | Verdict::Implausible => Seen::PassedOver,
             Verdict::Jumped { by_ns } => {
@@ -192,7 +194,7 @@ impl CounterClock {
             Verdict::Used => {
                 self.before = self.before.filter(|before| reading.at < before.until);
                 if gap >= SHORTEST_GAP_NS {
-                    self.join(&reading);
+                    self.join(&reading, line_bound_ns);
                 }
                 Seen::Used
             }
@@ -212,15 +214,15 @@ impl CounterClock {
         expected.bound_ns.saturating_add(off + 1)
     }
 
-    /// Joins the latest piece to the clock at `reading`, and begins one there.
-    fn join(&mut self, reading: &Reading) {
+    /// Joins the latest piece to the clock at `reading`, and begins one there. The line
+    /// until now is good to `line_bound_ns` there, if the host's clock did not bend: if
+    /// it did, then it left this line somewhere, and the one that joins the two is off
+    /// by as much more as both differ.
+    fn join(&mut self, reading: &Reading, line_bound_ns: u64) {
         let value = self.model.estimate(reading.at).real.0;
         let rate = self.model.local_rate();
         let last = self.pieces.back_mut().expect("there is always one");
-        // How far the clock bent meanwhile from the line that it was on.
-        let predicted = last.real_at(reading.at).0;
-        let bend = reading.low.saturating_sub(predicted);
-        let bend = bend.max(predicted.saturating_sub(reading.high));
+        let bend = last.real_at(reading.at).0.abs_diff(value);
         let cycles = reading.at.0 - last.from.0;
         let exact = NsPerCycle::of(value.saturating_sub(last.real.0), cycles);
         last.rate = exact.unwrap_or(last.rate);
@@ -229,7 +231,8 @@ impl CounterClock {
             real: RealNs(value),
             rate,
         });
-        self.bounded(reading, value, bend);
+        self.bound_ns = self.bound_ns.max(line_bound_ns.saturating_add(bend));
+        self.bounded(reading, value);
     }
 
     /// A piece of its own from the first reading after a step or a jump on: stamps
@@ -255,7 +258,7 @@ impl CounterClock {
             real: piece.real_at(bracket.tsc[0]),
             ..piece
         });
-        self.bounded(reading, value, 0);
+        self.bounded(reading, value);
     }
 
     fn add(&mut self, piece: Piece) {
@@ -265,10 +268,10 @@ impl CounterClock {
         self.pieces.push_back(piece);
     }
 
-    fn bounded(&mut self, reading: &Reading, value: u64, bend: u64) {
+    fn bounded(&mut self, reading: &Reading, value: u64) {
         let above = reading.high.saturating_sub(value);
         self.last_bound_ns = above.max(value.saturating_sub(reading.low));
-        self.bound_ns = self.bound_ns.max(self.last_bound_ns + bend);
+        self.bound_ns = self.bound_ns.max(self.last_bound_ns);
     }
 
     fn is_too_wide(&self, reading: &Reading) -> bool {

@@ -82,6 +82,31 @@ fn a_slew_is_followed_within_the_bound_and_the_bend() {
     assert!(clock.bound_ns() < 300, "{}", clock.bound_ns());
 }
 
+/// Of bends that the width of the readings hides.
+#[test]
+fn the_bound_covers_bends_within_a_bracket() {
+    for (ppm, part) in (1..30).flat_map(|ppm| (1..10).map(move |part| (ppm, part))) {
+        let bend = 1_000_000_000 + part * 1_000_000;
+        let host = Host {
+            hertz: 2_596_130_000,
+            slews: vec![(0, 0), (bend, ppm)],
+        };
+        let mut clock = clock_of(&host);
+        for t in (110_000_000u64..1_100_000_000).step_by(10_000_000) {
+            let gaps = if t > bend { [20, 10, 60] } else { [60, 10, 20] };
+            clock.observe(&host.bracket(t, gaps), false);
+            if t < bend {
+                continue;
+            }
+            for at in (t - 10_000_000..t).step_by(1_000_000) {
+                let error = clock.conversion().to_real(host.cycles(at)).0;
+                let error = error.abs_diff(host.real(at));
+                assert!(error <= clock.bound_ns(), "{error} at {at}, {ppm} ppm");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_rate_becomes_exact_and_stays_so() {
     let host = Host {
