@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::print::print;
+use super::print::print_if_read;
 use super::signals::Signals;
 use super::{Exit, Failure, Hint, capture};
 use crate::cli::ClockPlan;
@@ -30,7 +30,7 @@ struct Line<'a> {
     status: &'a Status,
 }
 
-/// Watches until it is told to stop, or the time is over.
+/// Watches until it is told to stop, the time is over, or nobody reads any more.
 pub(super) fn run(plan: &ClockPlan) -> Result<Exit, Failure> {
     tsc::check()
         .trying("there is no clock to watch")
@@ -62,7 +62,9 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
         let utc_bound_ns = utc_bound_ns.map(|clock| clock.max_error_ns);
         let status = Status::of(&tracker, tsc::read(), utc_bound_ns, before.as_ref());
         let status = status.expect("it has settled");
-        say(plan, line, started.elapsed().as_secs_f64(), &status)?;
+        if !say(plan, line, started.elapsed().as_secs_f64(), &status)? {
+            break;
+        }
         before = Some(status);
         if plan.duration.is_some_and(|time| started.elapsed() >= time) {
             break;
@@ -78,7 +80,8 @@ fn read(tracker: &mut Tracker, clocks: &mut HostClocks) {
     tracker.take_samples();
 }
 
-fn say(plan: &ClockPlan, line: u64, seconds: f64, status: &Status) -> Result<(), Failure> {
+/// Prints a line; says whether there may still be somebody to read it.
+fn say(plan: &ClockPlan, line: u64, seconds: f64, status: &Status) -> Result<bool, Failure> {
     if plan.json {
         let line = Line {
             event: "clock",
@@ -87,7 +90,7 @@ fn say(plan: &ClockPlan, line: u64, seconds: f64, status: &Status) -> Result<(),
             status,
         };
         let json = serde_json::to_string(&line).expect("plain structs always serialise");
-        return print(&(json + "\n")).map(drop);
+        return print_if_read(&(json + "\n"));
     }
     let heading = if line.is_multiple_of(PAGE) {
         format!("{}\n", row(&HEADING.map(String::from)))
@@ -95,7 +98,7 @@ fn say(plan: &ClockPlan, line: u64, seconds: f64, status: &Status) -> Result<(),
         String::new()
     };
     let text = format!("{heading}{}\n", row(&cells(seconds, status)));
-    print(&text).map(drop)
+    print_if_read(&text)
 }
 
 const HEADING: [&str; 9] = [

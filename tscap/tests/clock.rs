@@ -1,0 +1,37 @@
+//! `tscap clock`, which anybody may run.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn clock(arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    command.arg("clock").args(arguments).stdout(Stdio::piped());
+    command.spawn().expect("start tscap")
+}
+
+/// Whether it ended well within `limit`; it has ended in any case.
+fn ends_within(child: &mut Child, limit: Duration) -> bool {
+    let deadline = Instant::now() + limit;
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.success();
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    false
+}
+
+#[test]
+fn it_ends_when_nobody_reads() {
+    for format in [&[][..], &["--json"]] {
+        let mut child = clock(&[&["--interval", "100ms"], format].concat());
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(!lines.next().unwrap().unwrap().is_empty());
+        drop(lines);
+        assert!(ends_within(&mut child, Duration::from_secs(10)), "{format:?}");
+    }
+}
