@@ -35,3 +35,13 @@ fn it_ends_when_nobody_reads() {
         assert!(ends_within(&mut child, Duration::from_secs(10)), "{format:?}");
     }
 }
+
+#[test]
+fn it_ends_in_time_whatever_the_interval() {
+    let started = Instant::now();
+    let mut child = clock(&["--interval", "1h", "--duration", "500ms", "--json"]);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(ends_within(&mut child, Duration::from_secs(10)));
+    assert!(started.elapsed() >= Duration::from_millis(500));
+    assert_eq!(lines.count(), 1);
+}

@@ -48,15 +48,18 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     };
     let mut before = None;
-    let mut due = started + plan.interval;
+    let end = plan.duration.map(|time| started + time);
+    let mut next = started;
     for line in 0.. {
+        // After a pause, as of a stopped process, lines are not made up for.
+        next = (next + plan.interval).max(Instant::now());
+        let due = end.map_or(next, |end| next.min(end));
         while Instant::now() < due {
             tokio::select! {
                 () = tokio::time::sleep(READ_EVERY) => read(&mut tracker, &mut clocks),
                 () = signals.next() => return Ok(Exit::Success),
             }
         }
-        due += plan.interval;
         let utc_bound_ns = KernelClock::read().ok();
         let utc_bound_ns = utc_bound_ns.filter(|clock| clock.synchronised);
         let utc_bound_ns = utc_bound_ns.map(|clock| clock.max_error_ns);
@@ -66,7 +69,7 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
             break;
         }
         before = Some(status);
-        if plan.duration.is_some_and(|time| started.elapsed() >= time) {
+        if end.is_some_and(|end| Instant::now() >= end) {
             break;
         }
     }
