@@ -160,7 +160,7 @@ impl Part {
                 offset,
             } => {
                 let is_within = (from.0..=until.0).contains(&stamp.0);
-                let at = |ns: i64| RealNs(stamp.0.wrapping_add_signed(ns));
+                let at = |ns: i64| RealNs(stamp.0.saturating_add_signed(ns));
                 is_within.then(|| [at(offset.low), at(offset.high)])
             }
             Self::Straight { known, pieces } => {

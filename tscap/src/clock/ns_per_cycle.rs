@@ -56,11 +56,13 @@ impl NsPerCycle {
     /// `ns` in `cycles`; `None` if that is no rate that a counter can have.
     pub(super) fn of(ns: u64, cycles: u64) -> Option<Self> {
         let rate = (u128::from(ns) << FRACTION).checked_div(u128::from(cycles))?;
+        u64::try_from(rate).ok().map(Self).filter(Self::is_possible)
+    }
+
+    /// Whether a counter can have this rate: 63 MHz or more.
+    pub(crate) fn is_possible(&self) -> bool {
         // Two bits are left so that products fit.
-        u64::try_from(rate)
-            .ok()
-            .filter(|rate| (1..1 << 62).contains(rate))
-            .map(Self)
+        (1..1 << 62).contains(&self.0)
     }
 
     /// Cycles in a span of `ns`, rounded towards zero.
@@ -123,5 +125,6 @@ mod tests {
         assert_eq!(NsPerCycle::of(0, 5), None);
         assert_eq!(NsPerCycle::of(5, 0), None);
         assert_eq!(NsPerCycle::of(u64::MAX, 1), None);
+        assert!(!NsPerCycle(1 << 62).is_possible() && NsPerCycle((1 << 62) - 1).is_possible());
     }
 }

@@ -108,7 +108,9 @@ fn gather(file: &File, path: &Path) -> Result<History, Failure> {
                 raw += u64::from(packet.raw.is_some());
             }
             Ok(Record::Interface(interface)) => is_ours |= interface.tscap.is_some(),
-            Ok(Record::Statistics(_, statistics)) => gatherer.take(&statistics.clock),
+            Ok(Record::Statistics(_, statistics)) => gatherer
+                .take(&statistics.clock)
+                .trying(format!("cannot read {input}"))?,
             Err(error) if error.is_torn_end() => break,
             Err(error) => return Err(error).trying(format!("cannot read {input}")),
         }

@@ -1,6 +1,7 @@
 //! The clock of a whole capture, gathered from all of its statistics.
 
 use super::custom::ClockOption;
+use super::reader::ReadError;
 use crate::clock::{History, Segment, StampSource};
 
 /// Gathers what statistics blocks say, in the file's order.
@@ -11,7 +12,18 @@ pub struct Gatherer {
 
 impl Gatherer {
     /// Takes in the clock of one block. Those of several interfaces are of one clock.
-    pub fn take(&mut self, clock: &ClockOption) {
+    ///
+    /// # Errors
+    /// What no clock can have been.
+    pub fn take(&mut self, clock: &ClockOption) -> Result<(), ReadError> {
+        let rate = clock.counter.map(|counter| counter.ns_per_cycle_2_58);
+        if rate.is_some_and(|rate| !rate.is_possible()) {
+            return Err(ReadError::Clock("a counter of an impossible rate"));
+        }
+        let mut bounds = clock.segments.iter().map(|segment| segment.mono_to_real);
+        if bounds.any(|bounds| bounds.low > bounds.high) {
+            return Err(ReadError::Clock("an offset above its upper bound"));
+        }
         let history = self.history.get_or_insert_with(|| History {
             source: clock.stamp.source,
             rate: None,
@@ -19,7 +31,6 @@ impl Gatherer {
             samples: Vec::new(),
         });
         if clock.stamp.source == StampSource::Tsc {
-            let rate = clock.counter.map(|counter| counter.ns_per_cycle_2_58);
             history.rate = rate.or(history.rate);
         }
         for segment in &clock.segments {
@@ -29,6 +40,7 @@ impl Gatherer {
         if !clock.samples.is_empty() && !history.samples.ends_with(&clock.samples) {
             history.samples.extend(&clock.samples);
         }
+        Ok(())
     }
 
     /// All of it; `None` if there was none.

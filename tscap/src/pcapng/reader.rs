@@ -24,6 +24,9 @@ pub enum ReadError {
     /// An option under our number that is not ours.
     #[error("a custom option of tscap's number is not as tscap writes it")]
     Option(#[from] serde_json::Error),
+    /// The history of the clock can't be one.
+    #[error("the history of its clock is damaged: it has {0}")]
+    Clock(&'static str),
 }
 
 impl ReadError {
