@@ -185,6 +185,26 @@ fn it_halves_the_error_of_a_slewed_clock_and_changes_nothing_else() {
     assert!(fs::read(twice).unwrap() == converted);
 }
 
+/// An interface that another program added, with a stamp option like ours.
+#[test]
+fn packets_of_other_interfaces_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ours, _) = capture(&slewed(), true);
+    // Ethernet, in microseconds.
+    let interface = [1u32, 20, 1, 96, 20].map(u32::to_ne_bytes).concat();
+    let mut foreign = packet(RawStamp(slewed().cycles(30_000 * MS).0), 5_000_000, true);
+    foreign[8..12].copy_from_slice(&1u32.to_ne_bytes());
+    let header = headers().take().len();
+    let (head, rest) = ours.split_at(header);
+    let bytes = [head, &interface, rest, &foreign].concat();
+    let path = folder.path().join("out.pcapng");
+    let output = convert(&file(&folder, &bytes), &path, &["--json"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(json["left"].as_u64() >= Some(1), "{json}");
+    assert!(fs::read(&path).unwrap().ends_with(&foreign));
+}
+
 #[test]
 fn a_torn_capture_is_converted_as_far_as_it_goes() {
     let folder = tempfile::tempdir().unwrap();

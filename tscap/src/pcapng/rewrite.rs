@@ -5,9 +5,10 @@ use std::io::{self, Read, Write};
 use pcap_file::Endianness;
 use pcap_file::pcapng::PcapNgReader;
 use pcap_file::pcapng::blocks::Block;
+use pcap_file::pcapng::blocks::interface_description::InterfaceTsResolution;
 use tscap_common::block::{STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET};
 
-use super::reader::{Packet, ReadError, packet};
+use super::reader::{Packet, ReadError, interface, packet};
 use crate::clock::RealNs;
 
 /// Why a copy could not be made.
@@ -23,8 +24,9 @@ pub enum RewriteError {
 
 /// Copies every block of a capture, which is read twice: `parsed` and `copied` are
 /// both at its start. `time` gives what time a packet is to have, ns, or `None` to
-/// leave it; its interface must have a resolution of nanoseconds. Nothing else
-/// changes. What was copied before an error is whole.
+/// leave it. Raw stamps are those of tscap's own interfaces, whose times are in
+/// nanoseconds: packets of others show none, and are left. Nothing else changes. What
+/// was copied before an error is whole.
 pub fn rewrite(
     parsed: impl Read,
     mut copied: impl Read,
@@ -35,6 +37,7 @@ pub fn rewrite(
     let mut bytes = Vec::new();
     let mut end = 0;
     let mut new = None;
+    let mut is_ours = Vec::new();
     loop {
         let length = reader.bytes_parsed() - end;
         end += length;
@@ -48,9 +51,20 @@ pub fn rewrite(
         match reader.next_block() {
             None => return Ok(()),
             Some(Err(error)) => return Err(ReadError::from(error).into()),
+            Some(Ok((Block::SectionHeader(_), _))) => is_ours.clear(),
+            Some(Ok((Block::InterfaceDescription(description), _))) => {
+                let is_nano = description.ts_resolution() == InterfaceTsResolution::NANO;
+                is_ours.push(is_nano && interface(&description)?.tscap.is_some());
+            }
             Some(Ok((Block::EnhancedPacket(block), state))) => {
                 let endianness = state.endianness();
-                new = time(&packet(&block, endianness)).map(|time| (time, endianness));
+                let mut packet = packet(&block, endianness);
+                if is_ours.get(packet.interface as usize) != Some(&true) {
+                    packet.raw = None;
+                }
+                new = time(&packet)
+                    .filter(|_| packet.raw.is_some())
+                    .map(|time| (time, endianness));
             }
             Some(Ok(_)) => {}
         }
