@@ -182,6 +182,11 @@ impl CounterClock {
             // Stamps go by the last line until the next one.
             self.wide += 1;
             self.bound_ns = self.bound_ns.max(self.line_bound_ns(reading.at));
+            let line = last.real_at(reading.at).0;
+            if !(reading.low..=reading.high).contains(&line) {
+                // The clock has left the line since.
+                self.bound_ns = self.bound_ns.max(reading.farther_ns(line));
+            }
             return Seen::PassedOver;
         }
         let line_bound_ns = self.line_bound_ns(reading.at);
@@ -269,8 +274,7 @@ impl CounterClock {
     }
 
     fn bounded(&mut self, reading: &Reading, value: u64) {
-        let above = reading.high.saturating_sub(value);
-        self.last_bound_ns = above.max(value.saturating_sub(reading.low));
+        self.last_bound_ns = reading.farther_ns(value);
         self.bound_ns = self.bound_ns.max(self.last_bound_ns);
     }
 

@@ -51,6 +51,12 @@ impl Reading {
         self.high - self.low
     }
 
+    /// From a time to the farther end, ns.
+    pub fn farther_ns(&self, time: u64) -> u64 {
+        let above = self.high.saturating_sub(time);
+        above.max(time.saturating_sub(self.low))
+    }
+
     /// What it allows.
     pub fn interval(&self) -> Interval {
         Interval {
