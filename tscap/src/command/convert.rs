@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use crate::cli::ConvertPlan;
 use crate::clock::{Fit, History, StampSource};
 use crate::measure::{Distribution, Summary};
 use crate::numbers::{grouped, span};
-use crate::pcapng::{Gatherer, Packet, Record, RewriteError, records, rewrite};
+use crate::pcapng::{Gatherer, Packet, ReadError, Record, RewriteError, records, rewrite};
 
 /// Version of the JSON object.
 const VERSION: u32 = 1;
@@ -61,14 +62,26 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         .hint("give -w another file"));
     }
     let history = gather(&file, &plan.input)?;
+    let again = || File::open(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    // Two more looks at this very file, whatever its path leads to by now.
+    let inputs = [again().trying(trying())?, again().trying(trying())?];
     let output = plan.output.display();
     let converted =
-        write_whole_by(&plan.output, |to| copy(plan, &history, to)).map_err(|error| {
-            match error {
-                CopyError::Read(error) => Err::<(), _>(error).trying(trying()),
-                CopyError::Output(error) => Err(error).trying(format!("cannot write {output}")),
+        write_whole_by(&plan.output, |to| {
+            let converted = copy(inputs, &history, to)?;
+            match file.metadata() {
+                Ok(now) if now.len() == about.len() => Ok(converted),
+                Ok(_) => Err(CopyError::Grown),
+                Err(error) => Err(CopyError::Read(ReadError::from(error).into())),
             }
-            .expect_err("it is one")
+        })
+        .map_err(|error| match error {
+            CopyError::Read(error) => failure(error, trying()),
+            CopyError::Output(error) => failure(error, format!("cannot write {output}")),
+            CopyError::Grown => Failure::new(format!(
+                "cannot convert {input}: its length has changed meanwhile"
+            ))
+            .hint("wait until the capture has ended"),
         })?;
     print(&if plan.json {
         let json = serde_json::to_string(&converted).expect("plain structs always serialise");
@@ -86,6 +99,15 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
 enum CopyError {
     Read(RewriteError),
     Output(io::Error),
+    /// The input is longer or shorter than it was.
+    Grown,
+}
+
+fn failure<E>(error: E, trying: String) -> Failure
+where
+    Result<(), E>: Hint<()>,
+{
+    Err::<(), _>(error).trying(trying).expect_err("it is one")
 }
 
 impl From<io::Error> for CopyError {
@@ -136,9 +158,8 @@ fn gather(file: &File, path: &Path) -> Result<History, Failure> {
     })
 }
 
-fn copy(plan: &ConvertPlan, history: &History, to: &mut File) -> Result<Converted, CopyError> {
-    let open = || File::open(&plan.input).map(BufReader::new);
-    let (parsed, copied) = (open()?, open()?);
+fn copy(inputs: [File; 2], history: &History, to: &mut File) -> Result<Converted, CopyError> {
+    let [parsed, copied] = inputs.map(BufReader::new);
     let fit = Fit::new(history);
     let (mut packets, mut left) = (0, 0);
     let mut moves = Distribution::new();

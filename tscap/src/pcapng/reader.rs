@@ -1,6 +1,6 @@
 //! Reads a capture back with what tscap put into it: raw stamps and clock.
 
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 
 use pcap_file::pcapng::blocks::Block;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -27,6 +27,12 @@ pub enum ReadError {
     /// The history of the clock can't be one.
     #[error("the history of its clock is damaged: it has {0}")]
     Clock(&'static str),
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        PcapNgReadError::Io(error).into()
+    }
 }
 
 impl ReadError {

@@ -1,6 +1,6 @@
 //! Copies a capture byte for byte but for the times of its packets.
 
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 
 use pcap_file::Endianness;
 use pcap_file::pcapng::PcapNgReader;
@@ -17,8 +17,8 @@ pub enum RewriteError {
     /// The capture can't be read any further.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Nor copied.
-    #[error("cannot copy a block")]
+    /// Nor its copy written.
+    #[error("cannot write a block")]
     Copy(#[source] io::Error),
 }
 
@@ -43,7 +43,9 @@ pub fn rewrite(
         end += length;
         bytes.clear();
         let read = copied.by_ref().take(length).read_to_end(&mut bytes);
-        read.map_err(RewriteError::Copy)?;
+        if read.map_err(ReadError::from)? as u64 != length {
+            return Err(ReadError::from(io::Error::from(ErrorKind::UnexpectedEof)).into());
+        }
         if let Some((time, endianness)) = new.take() {
             put(&mut bytes, time, endianness);
         }
