@@ -175,7 +175,7 @@ impl CounterClock {
             self.begin_anew(bracket, &reading);
             return Seen::Used;
         }
-        let last = self.latest();
+        let last = *self.latest();
         let gap = reading.at.0.saturating_sub(last.from.0);
         let gap = self.model.rate().duration_ns(gap);
         if reading.at > last.from && gap < LONGEST_GAP_NS && self.is_too_wide(&reading) {
