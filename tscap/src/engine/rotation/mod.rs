@@ -249,3 +249,75 @@ fn begin(path: &Path, headers: &[u8]) -> io::Result<(Output, Option<std::fs::Fil
     output.write(headers).map_err(|error| error.source)?;
     Ok((output, next.take_name()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::mpsc::{Receiver, channel};
+
+    use jiff::tz::TimeZone;
+    use tokio::sync::mpsc::unbounded_channel;
+
+    use super::*;
+
+    /// What takes long to close: until the test ends it.
+    struct Slow(Receiver<()>);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            let _ = self.0.recv();
+        }
+    }
+
+    #[test]
+    fn what_takes_long_to_close_or_free_holds_nothing_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let template = folder.path().join("out");
+        let naming = Naming::Tcpdump {
+            has_time: false,
+            has_number: true,
+            ring: Some(2),
+        };
+        let plan = RotationPlan {
+            limits: Limits::default(),
+            naming,
+            periods: None,
+            command: None,
+        };
+        let mut names = Names::new(&template, naming, TimeZone::UTC);
+        let first = names.first(RealNs(0)).unwrap();
+        std::fs::write(&first, b"first").unwrap();
+        let (tell, mut told) = unbounded_channel();
+        let mut rotation = Rotation::new(&plan, names, first, RealNs(0), tell).unwrap();
+        let (end, ended) = channel();
+        let mut output = Output::stream(Slow(ended));
+        // The second of these takes over the name of the first file.
+        for at in 1..=2 {
+            let next = rotation.open_next(RealNs(at), false, at, b"headers");
+            rotation.switch(&mut output, next.unwrap());
+        }
+        assert!(told.try_recv().is_err(), "the first one is not closed yet");
+        assert_eq!(std::fs::read(rotation.current_path()).unwrap(), b"headers");
+        end.send(()).unwrap();
+        rotation.close_last(output, 2, RealNs(3)).join().unwrap();
+        let mut events = Vec::new();
+        while let Ok(event) = told.try_recv() {
+            events.push(match event {
+                Event::FileClosed { file, error: None } => format!("closed {}", file.frames),
+                Event::FileRemoved { frames, .. } => format!("removed {frames:?}"),
+                event => format!("{event:?}"),
+            });
+        }
+        assert_eq!(events, ["closed 1", "closed 1", "removed Some(1)", "closed 0"]);
+    }
+}
