@@ -5,7 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn recorded() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/comparison.json")
+    data("comparison.json")
+}
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(name)
 }
 
 fn report(file: &Path, output: Option<&Path>) -> Output {
@@ -41,8 +47,22 @@ fn prints_tables_and_writes_a_page() {
     assert_eq!(report(&recorded(), None).stdout, text.as_bytes());
 }
 
+/// It tells a sweep of loss from a comparison by itself.
 #[test]
-fn what_is_no_comparison_is_refused() {
+fn draws_a_sweep_of_loss_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("out.html");
+    let output = report(&data("sweep.json"), Some(&page));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("tscap ktime") && text.contains("points of loss in the mean of"));
+    assert!(text.contains("tcpdump version "), "{text}");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("Where a capture loses frames") && page.contains("<svg"));
+}
+
+#[test]
+fn what_is_neither_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("out.html");
     let file = folder.path().join("in.json");
@@ -50,13 +70,11 @@ fn what_is_no_comparison_is_refused() {
     let unknown = known.replacen("\"v\": 1", "\"v\": 7", 1);
     let cut = &known[..known.len() / 2];
     for (content, why) in [
-        ("", "not a comparison in JSON: EOF"),
-        (
-            "<html>",
-            "not a comparison in JSON: expected value at line 1",
-        ),
+        ("", "not a comparison or sweep of loss in JSON: EOF"),
+        ("<html>", "in JSON: expected value at line 1"),
         ("{}", "missing field `v`"),
-        (cut, "not a comparison in JSON: EOF"),
+        (r#"{"kind": "song", "v": 1}"#, "a song; this tscap reads"),
+        (cut, "in JSON: EOF"),
         (
             &unknown,
             "a comparison of version 7; this tscap reads version 1",
@@ -66,7 +84,7 @@ fn what_is_no_comparison_is_refused() {
         let said = failure(&file, Some(&page));
         let start = format!("tscap: cannot read {}: ", file.display());
         assert!(said.starts_with(&start) && said.contains(why), "{said}");
-        assert!(said.contains("hint: give a file that `tscap compare --json` wrote"));
+        assert!(said.contains("hint: give a file that `tscap compare --json` or"));
         assert!(!page.exists());
     }
     fs::write(&file, b"\xff\xfe").unwrap();

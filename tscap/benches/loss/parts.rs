@@ -11,7 +11,7 @@ use tscap::generator::Rate;
 use tscap::load::{Pair, Stop};
 use tscap::loss::model::{Costs, record_bytes};
 use tscap::loss::schema::{Calibration, Point};
-use tscap::loss::{Experiment, Grid, Pace, Place, Spot};
+use tscap::loss::{Arrival, Experiment, Grid, Pace, Place, Spot};
 
 /// Most bytes a second that the file takes where it alone is slow.
 const SLOW: u64 = 40_000_000;
@@ -25,7 +25,8 @@ const MULTIPLES: [f64; 4] = [0.7, 1.15, 1.5, 2.2];
 const QUICK: [f64; 2] = [0.7, 1.5];
 /// How long frames are sent at each point.
 const LASTING: Duration = Duration::from_millis(600);
-const CLOCK: StampSource = StampSource::Ktime;
+/// Of ktime, with frames that come one by one, as they do at a rate.
+const COSTS: (StampSource, Arrival) = (StampSource::Ktime, Arrival::Singly);
 
 /// Where frames are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -70,7 +71,7 @@ impl Part {
             Self::Receive | Self::Writer => place,
             Self::Both => {
                 let costs = in_thread(place.clone(), stop, |it| {
-                    Ok(it.calibrate(CLOCK, || {})?.costs)
+                    Ok(it.calibrate(COSTS, 1, || {})?.costs)
                 })?;
                 let received = record_bytes(MIDDLE) / costs.receive.of(MIDDLE) * 1e9;
                 Place {
@@ -85,7 +86,8 @@ impl Part {
     }
 
     fn points(self, experiment: &mut Experiment, quick: bool) -> Result<Measured> {
-        let calibration = experiment.calibrate(CLOCK, || {})?.clone();
+        let rounds = if quick { 1 } else { 3 };
+        let calibration = experiment.calibrate(COSTS, rounds, || {})?.clone();
         let mut points = Vec::new();
         for spot in self.spots(&calibration.costs, quick) {
             let point = experiment.point(&spot, LASTING)?;

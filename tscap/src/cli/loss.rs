@@ -244,6 +244,7 @@ impl LossArgs {
             },
             peers: self.peer.iter().map(|peer| peer.tool()).collect(),
             duration: self.duration.unwrap_or(usual.duration),
+            rounds: usual.rounds,
         };
         check(&grid)?;
         Ok(grid)

@@ -11,6 +11,9 @@ const FRACTION_BITS: u32 = 32;
 pub struct Period(u128);
 
 impl Period {
+    /// A nanosecond: no sender keeps it.
+    pub const LEAST: Self = Self(1 << FRACTION_BITS);
+
     /// `numerator / denominator` ns, rounded to the nearest; `None` if that is
     /// less than 1 ns or 2^63 ns and more.
     fn ratio(numerator: u128, denominator: u128) -> Option<Self> {

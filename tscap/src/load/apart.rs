@@ -42,7 +42,8 @@ pub(super) fn poll_on(pair: &Pair, cpu: Option<u32>) -> io::Result<()> {
         }
         for thread in threads {
             affinity::set_of_thread(thread.pid, &[cpu])?;
-            process::set_nice(thread.pid, FIRST)?;
+            // Without CAP_SYS_NICE others may come before it.
+            let _ = process::set_nice(thread.pid, FIRST);
         }
         Ok(())
     })

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::calibrate::{calibrate, runs};
 use super::error::LossError;
-use super::grid::{Grid, Pace, Spot};
+use super::grid::{Arrival, Grid, Pace, Spot};
 use super::model::{Costs, Load, foretell};
 use super::rig::{Place, Rig};
 use super::schema::{Calibration, Foretold, Point};
@@ -56,8 +56,8 @@ pub struct Experiment {
 
 /// How many captures a sweep takes.
 pub fn captures(grid: &Grid, place: &Place) -> u32 {
-    let calibration = runs(place.file_bytes_per_s.is_some());
-    (calibration as usize * grid.clocks.len() + grid.len()) as u32
+    let calibration = grid.rounds * runs(place.file_bytes_per_s.is_some());
+    (calibration as usize * grid.costs().len() + grid.len()) as u32
 }
 
 /// Does it all, in this thread, which it pins and moves into another namespace; says
@@ -77,8 +77,8 @@ pub fn run(
     };
     let mut experiment = Experiment::new(pair, place, &grid.peers, stop)?;
     experiment.warm(grid.duration)?;
-    for clock in &grid.clocks {
-        experiment.calibrate(*clock, &mut tell)?;
+    for (clock, arrival) in grid.costs() {
+        experiment.calibrate((clock, arrival), grid.rounds, &mut tell)?;
     }
     let (mut points, mut ended_by, mut warnings) = (Vec::new(), None, Vec::new());
     for spot in grid.spots() {
@@ -127,29 +127,34 @@ impl Experiment {
         self.rig.warm((LIKELY * lasting.as_secs_f64()) as u64)
     }
 
-    /// Finds out what the stages cost with a stamp; says after each capture that it
-    /// is over.
+    /// Finds out what the stages cost with a stamp when frames come so, in so many
+    /// rounds; says after each capture that it is over.
     pub fn calibrate(
         &mut self,
-        clock: StampSource,
+        (clock, arrival): (StampSource, Arrival),
+        rounds: u32,
         tell: impl FnMut(),
     ) -> Result<&Calibration, LossError> {
-        let probes = calibrate(&mut self.rig, &self.programs[0], clock, tell)?;
+        let tscap = &self.programs[0];
+        let probes = calibrate(&mut self.rig, tscap, (clock, arrival), rounds, tell)?;
         let costs = probes.costs().ok_or(LossError::NoCosts)?;
         self.calibrations.push(Calibration {
             clock,
+            arrival,
             costs,
             probes,
         });
         self.calibrations.last().ok_or(LossError::NoCosts)
     }
 
-    /// Measures and foretells one point, for whose stamp the costs are known.
+    /// Measures and foretells one point, for whose stamp and arrival the costs are known.
     pub fn point(&mut self, spot: &Spot, lasting: Duration) -> Result<Point, LossError> {
         self.rig.go_on()?;
         let program = self.programs.iter().find(|it| it.tool == spot.tool);
         let program = program.ok_or(Absent(spot.tool))?;
-        let calibration = self.calibrations.iter().rfind(|it| it.clock == spot.clock);
+        let arrival = spot.pace.arrival();
+        let mut calibrations = self.calibrations.iter();
+        let calibration = calibrations.rfind(|it| (it.clock, it.arrival) == (spot.clock, arrival));
         let costs = &calibration.ok_or(LossError::NoCosts)?.costs;
         let pacing = spot.pace.pacing(spot.size);
         let most = self.rig.frames_in_room(spot);
@@ -205,7 +210,16 @@ impl Point {
     pub(super) fn new(spot: &Spot, costs: &Costs, run: Run) -> Self {
         let is_ours = spot.tool == Tool::Tscap;
         let foretold = is_ours.then(|| {
-            let forecast = foretell(costs, &load_of(spot, run.sent as f64));
+            let load = load_of(spot, run.sent as f64);
+            let load = Load {
+                // What came, not what was asked for: a sender may be late.
+                rate: match load.rate.is_finite() {
+                    true => load.rate.min(run.sent as f64 / run.seconds),
+                    false => load.rate,
+                },
+                ..load
+            };
+            let forecast = foretell(costs, &load);
             Foretold {
                 before: forecast.before,
                 ring: forecast.ring,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::schema::kept;
 use crate::clock::StampSource;
 use crate::generator::{LineRate, Pacing, Rate};
@@ -46,6 +48,26 @@ impl Pace {
     }
 }
 
+/// How frames come to the receiver: one costs more by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrival {
+    /// Several at once, as flat out, or from a card that is polled.
+    InBursts,
+    /// One by one, as from a sender that keeps a pace.
+    Singly,
+}
+
+impl Pace {
+    /// How frames come that follow each other so.
+    pub fn arrival(self) -> Arrival {
+        match self {
+            Self::FlatOut => Arrival::InBursts,
+            Self::Gap { .. } | Self::Rate(_) => Arrival::Singly,
+        }
+    }
+}
+
 /// Every combination of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
@@ -64,6 +86,8 @@ pub struct Grid {
     pub peers: Vec<Tool>,
     /// How long frames are sent at each point.
     pub duration: Duration,
+    /// How often the runs are made by which costs are found out.
+    pub rounds: u32,
 }
 
 /// One of them.
@@ -98,6 +122,7 @@ impl Grid {
             snaplens: vec![96],
             rings: vec![1 << 20],
             duration: Duration::from_millis(100),
+            rounds: 1,
             ..Self::usual()
         }
     }
@@ -112,6 +137,7 @@ impl Grid {
             clocks: vec![StampSource::Ktime],
             peers: Vec::new(),
             duration: Duration::from_millis(500),
+            rounds: 3,
         }
     }
 
@@ -129,6 +155,19 @@ impl Grid {
             duration: Duration::from_secs(5),
             ..Self::usual()
         }
+    }
+
+    /// What costs have to be found out for: every stamp, with frames that come in
+    /// every way that there is.
+    pub fn costs(&self) -> Vec<(StampSource, Arrival)> {
+        let mut arrivals: Vec<_> = self.paces.iter().map(|pace| pace.arrival()).collect();
+        arrivals.sort_by_key(|arrival| *arrival as u8);
+        arrivals.dedup();
+        let each = self.clocks.iter().flat_map(|clock| {
+            let arrivals = arrivals.iter();
+            arrivals.map(|arrival| (*clock, *arrival))
+        });
+        each.collect()
     }
 
     /// How many there are.
@@ -176,12 +215,12 @@ impl Grid {
     pub fn seconds(&self) -> f64 {
         const OURS: f64 = 0.5;
         const PEERS: f64 = 2.0;
-        const CALIBRATION: f64 = 6.0;
+        const CALIBRATION: f64 = 4.0;
         let settings = self.len() / (self.clocks.len() + self.peers.len()).max(1);
         let ours = (settings * self.clocks.len()) as f64 * OURS;
         let peers = (settings * self.peers.len()) as f64 * PEERS;
         let sending = self.len() as f64 * self.duration.as_secs_f64();
-        ours + peers + sending + CALIBRATION * self.clocks.len() as f64
+        ours + peers + sending + CALIBRATION * (self.costs().len() * self.rounds as usize) as f64
     }
 }
 
@@ -223,6 +262,26 @@ mod tests {
         assert!(turns.eq(expected), "{spots:?}");
         let caplens: Vec<_> = spots.iter().map(Spot::caplen).collect();
         assert_eq!(caplens[3..9], [96, 96, 96, 64, 64, 64]);
+    }
+
+    #[test]
+    fn costs_are_those_of_every_stamp_and_arrival() {
+        let (ktime, tai) = (StampSource::Ktime, StampSource::Tai);
+        assert_eq!(Grid::quick().costs(), [(ktime, Arrival::InBursts)]);
+        let gap = Grid::paper().paces[0];
+        let both = Grid {
+            paces: vec![gap, Pace::FlatOut, gap],
+            clocks: vec![ktime, tai],
+            ..Grid::quick()
+        };
+        let (bursts, singly) = (Arrival::InBursts, Arrival::Singly);
+        let expected = [
+            (ktime, bursts),
+            (ktime, singly),
+            (tai, bursts),
+            (tai, singly),
+        ];
+        assert_eq!(both.costs(), expected);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::accuracy::accuracy;
 use super::fit::{Probe, Probes};
-use super::grid::{Grid, Pace, Spot};
+use super::grid::{Arrival, Grid, Pace, Spot};
 use super::model::{Costs, Load, Receiving, foretell, made::costs};
 use super::schema::{Calibration, Kind, Method, Point, Sweep, VERSION};
 use crate::clock::StampSource;
@@ -120,6 +120,7 @@ pub(crate) fn sweep() -> Sweep {
         },
         calibrations: vec![Calibration {
             clock: StampSource::Ktime,
+            arrival: Arrival::InBursts,
             costs,
             probes: probes(&costs),
         }],

@@ -27,6 +27,6 @@ pub use assemble::{Circumstances, assemble};
 pub use error::LossError;
 pub use experiment::{Experiment, Results, Setting, captures, run};
 pub use fit::{Probe, Probes};
-pub use grid::{Grid, LONGEST_FRAME, Pace, Spot};
+pub use grid::{Arrival, Grid, LONGEST_FRAME, Pace, Spot};
 pub use rig::Place;
 pub use schema::Sweep;

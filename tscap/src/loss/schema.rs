@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::fit::Probes;
+use super::grid::Arrival;
 use super::model::Costs;
 use crate::clock::StampSource;
 use crate::compare::schema::Machine;
@@ -42,7 +43,7 @@ pub struct Sweep {
     pub machine: Machine,
     /// How it was done.
     pub method: Method,
-    /// What the stages cost, for each stamp.
+    /// What the stages cost, for each stamp and arrival.
     pub calibrations: Vec<Calibration>,
     /// The points, in the order in which they were measured.
     pub points: Vec<Point>,
@@ -75,11 +76,13 @@ pub struct Method {
     pub peers: Vec<String>,
 }
 
-/// What the stages cost with one stamp.
+/// What the stages cost with one stamp, and frames that come in one way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// The stamp.
     pub clock: StampSource,
+    /// How frames came.
+    pub arrival: Arrival,
     /// The costs.
     pub costs: Costs,
     /// The runs that they were found out by; none of them is a point.
@@ -109,7 +112,8 @@ pub struct Point {
     /// What became of the frames.
     #[serde(flatten)]
     pub run: Run,
-    /// What the model says would; null for other programs.
+    /// What the model says would, at the rate that was really sent unless flat out;
+    /// null for other programs.
     pub foretold: Option<Foretold>,
 }
 

@@ -20,8 +20,9 @@ use crate::sys::affinity;
 const READS_EACH: Duration = Duration::from_millis(1);
 /// What it may take at once, in times of reading: so long it may be kept waiting.
 const TIMES: u32 = 4;
-/// Least length of the pipe, bytes: the kernel's default (pipe(7)).
-const LEAST_PIPE: u64 = 64 << 10;
+/// Least length of the pipe, bytes, the kernel's default, and the greatest that it
+/// gives to everybody (pipe(7)).
+const PIPES: [u64; 2] = [64 << 10, 1 << 20];
 
 /// The pipe; its reader ends when it is dropped.
 #[derive(Debug)]
@@ -44,7 +45,8 @@ impl SlowFile {
         let options = options.read(true).write(true);
         let pipe = options.custom_flags(libc::O_NONBLOCK).open(&path)?;
         let in_time = bytes_per_s * u64::from(TIMES) * READS_EACH.as_millis() as u64 / 1000;
-        let wanted = i32::try_from(in_time.max(LEAST_PIPE)).unwrap_or(i32::MAX);
+        let [least, most] = PIPES;
+        let wanted = in_time.clamp(least, most) as i32;
         // Less will do if the system has a limit.
         let _ = fcntl(&pipe, FcntlArg::F_SETPIPE_SZ(wanted));
         let holds = fcntl(&pipe, FcntlArg::F_GETPIPE_SZ)? as u64;
@@ -113,7 +115,7 @@ mod tests {
     fn it_takes_no_more_than_it_should() {
         let slow = SlowFile::new(10_000_000, &affinity::allowed_cpus().unwrap()).unwrap();
         let mut file = OpenOptions::new().write(true).open(slow.path()).unwrap();
-        assert!(slow.holds >= LEAST_PIPE);
+        assert!(slow.holds >= PIPES[0]);
         let start = Instant::now();
         let bytes = 1_000_000;
         file.write_all(&vec![7; bytes + slow.holds as usize])

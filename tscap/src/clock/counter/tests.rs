@@ -154,7 +154,11 @@ fn the_bound_of_a_wide_reading_is_that_of_the_local_rate() {
         let until = 200 + slewed_ms;
         for ms in 101..=until {
             // The readings' middles are off by all that they can be.
-            let gaps = if ms == until { [60, 40, 0] } else { [0, 40, 60] };
+            let gaps = if ms == until {
+                [60, 40, 0]
+            } else {
+                [0, 40, 60]
+            };
             clock.observe(&host.bracket(ms * 1_000_000, gaps), false);
         }
         let t = (until + 99) * 1_000_000;

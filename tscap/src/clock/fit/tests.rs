@@ -45,13 +45,15 @@ fn capture(host: &Host, gap: u64) -> (Vec<(u64, RawStamp, RealNs)>, History) {
 fn errors(host: &Host, gap: u64) -> [Summary; 2] {
     let (stamps, history) = capture(host, gap);
     let fit = Fit::new(&history);
-    let told = stamps.iter().filter(|(_, stamp, _)| fit.allowed(*stamp).is_some());
+    let told = stamps
+        .iter()
+        .filter(|(_, stamp, _)| fit.allowed(*stamp).is_some());
     assert!(told.count() * 100 >= stamps.len() * 99);
     let error = |real: RealNs, truth: u64| i64::try_from(real.0.abs_diff(truth)).unwrap();
     let live = stamps.iter().map(|(truth, _, live)| error(*live, *truth));
-    let refined = stamps.iter().map(|(truth, stamp, live)| {
-        error(fit.refine(*stamp, *live).unwrap_or(*live), *truth)
-    });
+    let refined = stamps
+        .iter()
+        .map(|(truth, stamp, live)| error(fit.refine(*stamp, *live).unwrap_or(*live), *truth));
     [Summary::of(live).unwrap(), Summary::of(refined).unwrap()]
 }
 
@@ -126,7 +128,9 @@ fn a_line_ends_with_what_is_known_of_its_segment() {
         let mut history = whole.clone();
         let segment = &mut history.segments[0];
         (segment.from, segment.until) = (MonoNs(from), MonoNs(until));
-        history.samples.retain(|sample| (from..=until).contains(&sample.mono.0));
+        history
+            .samples
+            .retain(|sample| (from..=until).contains(&sample.mono.0));
         Fit::new(&history)
     };
     for ms in [0, 300] {

@@ -244,7 +244,10 @@ fn stamps_around_a_counter_that_goes_back_are_told_apart() {
         cross
     };
     let seen = tracker.observe(&moved(restarted));
-    assert!(matches!(seen, Observation::CounterJumped { .. }), "{seen:?}");
+    assert!(
+        matches!(seen, Observation::CounterJumped { .. }),
+        "{seen:?}"
+    );
     let conversion = tracker.conversion();
     let off = |stamp: RawStamp, ns: u64| conversion.to_real(stamp).0.abs_diff(truth.real(ns));
     for (ago, is_ambiguous) in [(5_000_000, false), (1_500_000, false), (900_000, true)] {

@@ -13,7 +13,9 @@ use crate::command::report::read;
 use crate::command::signals::Signals;
 use crate::command::{Exit, Failure, Hint, measuring};
 use crate::loss::model::Costs;
-use crate::loss::{Answer, Experiment, Grid, Pace, Question, Spot, answer as foretell, captures};
+use crate::loss::{
+    Answer, Arrival, Experiment, Grid, Pace, Question, Spot, answer as foretell, captures,
+};
 use crate::numbers::{grouped, size};
 use crate::saved::Saved;
 
@@ -77,8 +79,13 @@ fn saved(path: &Path, plan: &ForecastPlan) -> Result<Costs, Failure> {
         ))
         .hint("give a file that `tscap loss --json` wrote"));
     };
-    let of_clock = sweep.calibrations.iter().find(|it| it.clock == plan.clock);
-    of_clock.map(|it| it.costs).ok_or_else(|| {
+    let of_clock = sweep
+        .calibrations
+        .iter()
+        .filter(|it| it.clock == plan.clock);
+    // A card that is polled hands over several frames at once.
+    let nearest = of_clock.min_by_key(|it| it.arrival != Arrival::InBursts);
+    nearest.map(|it| it.costs).ok_or_else(|| {
         let clock = plan.clock.name();
         Failure::new(format!(
             "cannot take costs from {name}: it has none with {clock}"
@@ -97,9 +104,9 @@ async fn measured(plan: &ForecastPlan) -> Result<Option<Costs>, Failure> {
     let grid = Grid {
         sizes: Vec::new(),
         clocks: vec![clock],
-        ..Grid::quick()
+        ..Grid::usual()
     };
-    let of = captures(&grid, &place);
+    let (of, rounds) = (captures(&grid, &place), grid.rounds);
     let amount = measuring::Amount {
         of,
         seconds: grid.seconds(),
@@ -116,7 +123,7 @@ async fn measured(plan: &ForecastPlan) -> Result<Option<Costs>, Failure> {
             let mut experiment = Experiment::new(pair, place, &[], stop)?;
             experiment.warm(Duration::from_secs(1))?;
             let mut captures = 0;
-            let calibration = experiment.calibrate(clock, || {
+            let calibration = experiment.calibrate((clock, Arrival::InBursts), rounds, || {
                 captures += 1;
                 // Nobody may be listening any more.
                 let _ = done.send(captures);

@@ -1,5 +1,6 @@
 //! Which figures of a sweep are told in which table.
 
+use crate::loss::Arrival;
 use crate::loss::model::Receiving;
 use crate::loss::schema::{Calibration, Point, Sweep};
 use crate::numbers::grouped;
@@ -47,6 +48,10 @@ pub(super) fn costs(sweep: &Sweep) -> Table {
         let costs = &calibration.costs;
         vec![
             calibration.clock.name().to_owned(),
+            match calibration.arrival {
+                Arrival::InBursts => "in bursts".to_owned(),
+                Arrival::Singly => "singly".to_owned(),
+            },
             number(costs.send_ns),
             number(costs.receive.frame_ns),
             number(costs.receive.byte_ns),
@@ -61,6 +66,7 @@ pub(super) fn costs(sweep: &Sweep) -> Table {
         title: "What the stages cost, ns a frame and a byte captured".to_owned(),
         head: vec![
             "stamp",
+            "frames come",
             "send",
             "receive",
             "a byte",
@@ -71,7 +77,7 @@ pub(super) fn costs(sweep: &Sweep) -> Table {
             "file, MB/s",
         ],
         rows: sweep.calibrations.iter().map(row).collect(),
-        words: &[0],
+        words: &[0, 1],
         notes: vec![
             "receive: with the capture's program, up the stack; turned away: received without \
              room in the ring; convert: and write; turn: from one drain of the ring to the next"

@@ -1,0 +1,70 @@
+//! `tscap loss --plan` by an earlier sweep, which anybody may ask.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// On the machine on which tests/data/sweep.json was recorded.
+fn plan(arguments: &[&str]) -> Output {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sweep.json");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    command.args(["loss", "--plan"]).args(arguments);
+    command
+        .arg("--from")
+        .arg(file)
+        .output()
+        .expect("start tscap")
+}
+
+#[test]
+fn the_exit_code_tells_whether_it_fits() {
+    let fits = plan(&["--rate", "100k", "--size", "512", "--for", "10s"]);
+    assert_eq!(fits.status.code(), Some(0), "{fits:?}");
+    let text = String::from_utf8(fits.stdout).unwrap();
+    assert!(text.starts_with("100,000 frames of 512 bytes a second for 10 s, 512 bytes"));
+    assert!(text.contains("it fits: nothing is lost\n") && text.contains("a ring of "));
+
+    let too_many = plan(&["--rate", "50Mpps", "--size", "64", "--for", "1m"]);
+    assert_eq!(too_many.status.code(), Some(1));
+    let text = String::from_utf8(too_many.stdout).unwrap();
+    assert!(text.contains("it does not fit: 9"), "{text}");
+    assert!(text.contains("no ring suffices"), "{text}");
+    assert!(too_many.stderr.is_empty());
+}
+
+#[test]
+fn machines_are_told_the_same() {
+    let load = ["--rate", "1Gbit", "--size", "1250", "--for", "2s", "--json"];
+    let done = plan(&[&load[..], &["--snaplen", "96", "--ring-size", "1M"]].concat());
+    let answer: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(
+        (&answer["kind"], &answer["v"]),
+        (&"loss_plan".into(), &1.into())
+    );
+    let question = &answer["question"];
+    assert_eq!(question["rate"], 100_000.0);
+    assert_eq!(
+        (&question["caplen"], &question["ring_bytes"]),
+        (&96.into(), &(1 << 20).into())
+    );
+    assert_eq!(answer["file_bytes"], 200_000.0 * 128.0);
+    assert!(answer["ring_needed"].as_u64() >= Some(128 << 10));
+}
+
+#[test]
+fn what_tells_no_costs_is_refused() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/comparison.json");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    command.args([
+        "loss", "--plan", "--rate", "1M", "--size", "64", "--for", "1s", "--from",
+    ]);
+    let output = command.arg(data).output().expect("start tscap");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("it is a comparison, not a sweep of loss"),
+        "{said}"
+    );
+    assert!(said.contains("hint: "), "{said}");
+}
