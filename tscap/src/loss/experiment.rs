@@ -76,6 +76,7 @@ pub fn run(
         tell(done);
     };
     let mut experiment = Experiment::new(pair, place, &grid.peers, stop)?;
+    let setting = experiment.setting()?;
     experiment.warm(grid.duration)?;
     for (clock, arrival) in grid.costs() {
         experiment.calibrate((clock, arrival), grid.rounds, &mut tell)?;
@@ -97,7 +98,7 @@ pub fn run(
         tell();
     }
     Ok(Results {
-        setting: experiment.setting()?,
+        setting,
         calibrations: experiment.calibrations,
         points,
         ended_by,

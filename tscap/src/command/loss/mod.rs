@@ -84,9 +84,6 @@ fn refusal(error: LossError) -> Failure {
             return Failure::new(error.to_string())
                 .hint(format!("apt-get install {package}, or leave --peer out"));
         }
-        LossError::Step(step) if step.kind() == io::ErrorKind::NotFound => {
-            "--receive-cpu takes Linux 5.12, whose poll functions can run in threads"
-        }
         _ => "tscap doctor says what this machine lacks",
     };
     let failed = Err::<(), _>(error).trying("cannot measure");
