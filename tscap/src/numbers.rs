@@ -25,6 +25,14 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
+/// Length of a ring: a power of two, 128 KiB or more.
+pub(crate) fn ring(bytes: u64) -> String {
+    match bytes >> 20 {
+        0 => format!("{} KiB", bytes >> 10),
+        mib => format!("{mib} MiB"),
+    }
+}
+
 pub(crate) fn span(ns: u64) -> String {
     match ns {
         0..1_000 => format!("{ns} ns"),
@@ -45,6 +53,8 @@ mod tests {
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(signed(-1_000_000_000), "−1,000,000,000");
         assert_eq!(size(1_500), "1.5 kB");
+        assert_eq!(ring(512 << 10), "512 KiB");
+        assert_eq!(ring(64 << 20), "64 MiB");
         assert_eq!(span(16_000_000_000), "16.0 s");
         assert_eq!(span(512), "512 ns");
     }

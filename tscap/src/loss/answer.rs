@@ -6,8 +6,6 @@ use super::model::{Cost, Costs, Load, Needed, Receiving, foretell, least_ring, r
 
 /// Version of the object.
 pub const VERSION: u32 = 1;
-/// Less than this share of the frames is none: a model has no single frames.
-const NONE: f64 = 1e-9;
 /// A good ring also holds what comes in while the converter does not run, for so long:
 /// a few slices of the scheduler.
 const PAUSE_S: f64 = 0.005;
@@ -78,7 +76,7 @@ pub fn answer(costs: &Costs, question: Question, room_bytes: Option<u64>) -> Ans
     Answer {
         kind: "loss_plan",
         v: VERSION,
-        fits: forecast.lost() < NONE && has_room,
+        fits: forecast.loses_nothing() && has_room,
         question,
         lost_before: forecast.before,
         lost_in_ring: forecast.ring,

@@ -13,7 +13,6 @@ use super::grid::Spot;
 use super::model::record_bytes;
 use super::slow::SlowFile;
 use crate::load::{Burst, LoadError, Pair, Point, Program, Setup, Stand, Stop, Tool, tool_cpus};
-use crate::sys::kernel_files::{KernelFiles, read};
 use crate::sys::{affinity, system};
 
 /// A capture ends by itself after so long, should we be killed; no point lasts longer.
@@ -243,24 +242,13 @@ fn capture_cpus(place: &Place, allowed: &[u32]) -> Vec<u32> {
 fn room(folder: &Path) -> io::Result<u64> {
     let disk = statvfs(folder)?;
     let disk = disk.blocks_available() * disk.fragment_size();
-    let memory = available_memory(&KernelFiles::live()).unwrap_or(u64::MAX);
+    let memory = system::memory_available_bytes().unwrap_or(u64::MAX);
     Ok((disk.min(memory) / SHARE_OF_ROOM).min(LONGEST_FILE))
-}
-
-/// MemAvailable (proc_meminfo(5)), bytes.
-fn available_memory(files: &KernelFiles) -> Option<u64> {
-    let text = read(&files.proc("meminfo")).ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::recorded::Recorded;
 
     #[test]
     fn captures_share_a_cpu_only_if_they_must() {
@@ -275,17 +263,5 @@ mod tests {
         assert_eq!(capture_cpus(&place(0, Some(1)), &[0, 1, 2]), [2]);
         assert_eq!(capture_cpus(&place(0, Some(1)), &[0, 1]), [0]);
         assert_eq!(capture_cpus(&place(0, None), &[0]), [0]);
-    }
-
-    #[test]
-    fn memory_that_is_available() {
-        let machine = Recorded::veth();
-        machine.put(
-            "proc/meminfo",
-            "MemTotal:  100 kB\nMemAvailable:    12 kB\n",
-        );
-        assert_eq!(available_memory(&machine.files), Some(12_288));
-        machine.put("proc/meminfo", "MemTotal:  100 kB\n");
-        assert_eq!(available_memory(&machine.files), None);
     }
 }

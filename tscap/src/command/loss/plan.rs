@@ -16,7 +16,7 @@ use crate::loss::model::Costs;
 use crate::loss::{
     Answer, Arrival, Experiment, Grid, Pace, Question, Spot, answer as foretell, captures,
 };
-use crate::numbers::{grouped, size};
+use crate::numbers::{grouped, ring as length, size};
 use crate::saved::Saved;
 
 /// How far it is.
@@ -143,10 +143,6 @@ fn free(folder: &Path) -> Result<u64, Failure> {
 fn text(answer: &Answer) -> String {
     let question = &answer.question;
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-    let mib = |ring: u64| match ring >> 20 {
-        0 => format!("{} KiB", ring >> 10),
-        mib => format!("{mib} MiB"),
-    };
     let lost = answer.lost_before + answer.lost_in_ring;
     let verdict = match (answer.fits, lost > 0.0) {
         (true, _) => "it fits: nothing is lost".to_owned(),
@@ -161,12 +157,12 @@ fn text(answer: &Answer) -> String {
     let ring = match (answer.ring_needed, answer.ring_advised) {
         (Some(needed), Some(advised)) => format!(
             "a ring of {} is needed; one of {} also bears 5 ms without the converter",
-            mib(needed),
-            mib(advised)
+            length(needed),
+            length(advised)
         ),
         (Some(needed), None) => format!(
             "a ring of {} is needed; none bears 5 ms without the converter",
-            mib(needed)
+            length(needed)
         ),
         (None, _) => "no ring suffices: a stage takes less than comes".to_owned(),
     };
@@ -182,7 +178,7 @@ fn text(answer: &Answer) -> String {
         question.size,
         question.seconds,
         question.caplen,
-        mib(question.ring_bytes),
+        length(question.ring_bytes),
         percent(answer.receive_load),
         percent(answer.convert_load),
         size(answer.file_bytes as u64),

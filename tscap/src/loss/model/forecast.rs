@@ -3,6 +3,9 @@
 use super::costs::{Costs, record_bytes};
 use super::flow::Flow;
 
+/// Less than this share of the frames is none: a model has no single frames.
+const NONE: f64 = 1e-9;
+
 /// What comes, and what it comes to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
@@ -33,6 +36,11 @@ impl Forecast {
     /// Share of the frames sent that is lost.
     pub fn lost(&self) -> f64 {
         self.before + self.ring
+    }
+
+    /// Whether that is none.
+    pub fn loses_nothing(&self) -> bool {
+        self.lost() < NONE
     }
 }
 

@@ -5,9 +5,6 @@ use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES};
 use super::costs::Costs;
 use super::forecast::{Load, foretell};
 
-/// Less than this share of the frames is none: a model has no single frames.
-const NONE: f64 = 1e-9;
-
 /// The ring that a load needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needed {
@@ -30,7 +27,7 @@ pub fn least_ring(costs: &Costs, load: &Load, pause_s: f64) -> Needed {
         let forecast = foretell(costs, &with_it);
         let rate = load.frames / forecast.seconds;
         let paused = rate * pause_s * super::costs::record_bytes(load.caplen);
-        if forecast.lost() < NONE && paused <= ring_bytes {
+        if forecast.loses_nothing() && paused <= ring_bytes {
             return Needed::Bytes(ring);
         }
         ring *= 2;

@@ -1,7 +1,8 @@
 //! Loss curves: measured, foretold, and of other programs.
 
-use super::tables::{name, pace, ring, snaplen};
+use super::tables::{name, pace, snaplen};
 use crate::loss::schema::{Point, Sweep};
+use crate::numbers::ring;
 use crate::report::chart::{Axis, Chart, Scale, Series, Shape};
 use crate::report::figures::Figure;
 

@@ -3,7 +3,7 @@
 use crate::loss::Arrival;
 use crate::loss::model::Receiving;
 use crate::loss::schema::{Calibration, Point, Sweep};
-use crate::numbers::grouped;
+use crate::numbers::{grouped, ring};
 use crate::report::table::Table;
 use crate::report::tables::Facts;
 use crate::report::words::{NOTHING, loss_percent, maybe, number};
@@ -180,13 +180,5 @@ pub(super) fn snaplen(snaplen: u32) -> String {
     match snaplen {
         0 => "whole".to_owned(),
         snaplen => grouped(snaplen.into()),
-    }
-}
-
-/// Length of a ring.
-pub(super) fn ring(bytes: u64) -> String {
-    match bytes >> 20 {
-        0 => format!("{} KiB", bytes >> 10),
-        mib => format!("{mib} MiB"),
     }
 }
