@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::prepare::{Machine, Opened};
+use super::opened::Opened;
+use super::prepare::Machine;
 use crate::cli::CapturePlan;
 use crate::clock::OffsetBracket;
 use crate::command::{Failure, Hint};

@@ -11,6 +11,7 @@ mod header;
 mod live_links;
 mod load;
 mod offloading;
+mod opened;
 mod pinning;
 pub(super) mod prepare;
 mod probe;

@@ -12,7 +12,8 @@ use super::files::Files;
 use super::finish::finish;
 use super::first_brackets::first_brackets;
 use super::load;
-use super::prepare::{self, Machine, Opened};
+use super::opened::{self, Opened};
+use super::prepare::{self, Machine};
 use super::start::{self, Running};
 use super::summary::{Stop, Summary};
 use super::{Exit, Failure, Programs};
@@ -105,7 +106,7 @@ fn open_first(
     if names.are_all_one() {
         console.note("all files have the same name: each takes the place of the one before");
     }
-    Ok(Opened::First(prepare::open_first(&mut names, now)?, names))
+    Ok(Opened::First(opened::open_first(&mut names, now)?, names))
 }
 
 /// Opens the output; waits for the reader of a named pipe. `None` if a signal
@@ -117,7 +118,7 @@ async fn open(
 ) -> Result<Option<Opened>, Failure> {
     let mut is_told = false;
     loop {
-        if let Some(opened) = prepare::open(&plan.target)? {
+        if let Some(opened) = opened::open(&plan.target)? {
             return Ok(Some(opened));
         }
         if !is_told {
