@@ -24,8 +24,8 @@ const DRAIN: u64 = 10 * MS;
 
 /// A time daemon at work: the clock's rate changes every few hundred milliseconds.
 fn slewed() -> Host {
-    let ppm = [500, -40, 8, -500, 0];
-    let slews = (0..80).map(|turn| (turn * 733 * MS, ppm[turn as usize % ppm.len()]));
+    let ppb = [500_000, -40_000, 8_000, -500_000, 0];
+    let slews = (0..80).map(|turn| (turn * 733 * MS, ppb[turn as usize % ppb.len()]));
     Host {
         hertz: 2_596_130_000,
         slews: slews.collect(),

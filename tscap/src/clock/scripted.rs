@@ -103,7 +103,7 @@ impl Path {
 pub struct Host {
     /// Rate of the counter, Hz.
     pub hertz: u64,
-    /// (from, ppm): time, ns after the start, and rate of the clock from then.
+    /// (from, ppb): time, ns after the start, and rate of the clock from then.
     pub slews: Vec<(u64, i64)>,
 }
 
@@ -117,10 +117,10 @@ impl Host {
     /// The host's clock then, ns since the epoch.
     pub fn real(&self, t: u64) -> u64 {
         let mut real = i128::from(EPOCH + t);
-        for (index, (from, ppm)) in self.slews.iter().enumerate() {
+        for (index, (from, ppb)) in self.slews.iter().enumerate() {
             let to = self.slews.get(index + 1).map_or(u64::MAX, |next| next.0);
             let span = t.min(to).saturating_sub(*from);
-            real += i128::from(span) * i128::from(*ppm) / 1_000_000;
+            real += i128::from(span) * i128::from(*ppb) / 1_000_000_000;
         }
         u64::try_from(real).unwrap_or(0)
     }

@@ -84,7 +84,7 @@ mod tests {
     fn a_slew_shows_as_skew_and_not_in_the_difference_clock() {
         let host = Host {
             hertz: 2_596_130_000,
-            slews: vec![(0, 0), (3_000 * MS, 100)],
+            slews: vec![(0, 0), (3_000 * MS, 100_000)],
         };
         let gaps = [20, 40, 20];
         let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(0, gaps)).unwrap();

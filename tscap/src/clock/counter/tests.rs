@@ -24,7 +24,7 @@ proptest! {
         ppm in -400i64..400,
         reads in prop::collection::vec((100_000u64..10_000_000, gaps(), 0.0..1.0), 1..200),
     ) {
-        let host = Host { hertz, slews: vec![(0, ppm)] };
+        let host = Host { hertz, slews: vec![(0, 1000 * ppm)] };
         let mut clock = clock_of(&host);
         let mut t = 100_001_000;
         for (gap, gaps, part) in reads {
@@ -45,7 +45,7 @@ proptest! {
         reads in prop::collection::vec((200_000u64..10_000_000, gaps()), 1..200),
     ) {
         let mut from = 100_000_000;
-        let slews = slews.into_iter().map(|(after, ppm)| { from += after; (from, ppm) }).collect();
+        let slews = slews.into_iter().map(|(after, ppm)| { from += after; (from, 1000 * ppm) }).collect();
         let host = Host { hertz: 2_596_130_000, slews };
         let mut clock = clock_of(&host);
         let (mut t, mut latest) = (100_001_000, RealNs(0));
@@ -67,7 +67,7 @@ proptest! {
 fn a_slew_is_followed_within_the_bound_and_the_bend() {
     let host = Host {
         hertz: 2_596_130_000,
-        slews: vec![(0, 0), (500_000_000, 500), (900_000_000, -500)],
+        slews: vec![(0, 0), (500_000_000, 500_000), (900_000_000, -500_000)],
     };
     let mut clock = clock_of(&host);
     let step = 200_000;
@@ -89,7 +89,7 @@ fn the_bound_covers_bends_within_a_bracket() {
         let bend = 1_000_000_000 + part * 1_000_000;
         let host = Host {
             hertz: 2_596_130_000,
-            slews: vec![(0, 0), (bend, ppm)],
+            slews: vec![(0, 0), (bend, 1000 * ppm)],
         };
         let mut clock = clock_of(&host);
         for t in (110_000_000u64..1_100_000_000).step_by(10_000_000) {
@@ -111,7 +111,7 @@ fn the_bound_covers_bends_within_a_bracket() {
 fn the_rate_becomes_exact_and_stays_so() {
     let host = Host {
         hertz: 2_596_130_000,
-        slews: vec![(0, 12)],
+        slews: vec![(0, 12_000)],
     };
     let mut clock = clock_of(&host);
     assert!(clock.rate_bound_ppb() < 1_000);
@@ -147,7 +147,7 @@ fn wide_readings_are_passed_over() {
 fn the_bound_of_a_wide_reading_is_that_of_the_local_rate() {
     let host = Host {
         hertz: 3_000_000_000,
-        slews: vec![(0, 0), (200_000_000, 500)],
+        slews: vec![(0, 0), (200_000_000, 500_000)],
     };
     for slewed_ms in 1..20 {
         let mut clock = clock_of(&host);

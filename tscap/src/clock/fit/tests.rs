@@ -59,8 +59,8 @@ fn errors(host: &Host, gap: u64) -> [Summary; 2] {
 
 /// A time daemon at work: the clock's rate changes twice in three seconds.
 fn slewed() -> Host {
-    let ppm = [500, -40, 8, -500, 0];
-    let slews = (0..160).map(|turn| (turn * 733 * MS, ppm[turn as usize % ppm.len()]));
+    let ppb = [500_000, -40_000, 8_000, -500_000, 0];
+    let slews = (0..160).map(|turn| (turn * 733 * MS, ppb[turn as usize % ppb.len()]));
     Host {
         hertz: 2_596_130_000,
         slews: slews.collect(),
@@ -78,7 +78,7 @@ fn slews_are_drawn_from_both_sides() {
 fn it_is_never_worse_than_live() {
     let undisturbed = Host {
         hertz: 2_596_130_000,
-        slews: vec![(0, 12)],
+        slews: vec![(0, 12_000)],
     };
     for (host, gap) in [
         (&undisturbed, 10 * MS),
@@ -120,7 +120,7 @@ fn a_constant_offset_is_narrowed_within_its_segment_only() {
 fn a_line_ends_with_what_is_known_of_its_segment() {
     let host = Host {
         hertz: 2_596_130_000,
-        slews: vec![(0, 12)],
+        slews: vec![(0, 12_000)],
     };
     let (stamps, whole) = capture(&host, 10 * MS);
     let end = whole.samples.last().unwrap().mono.0;
