@@ -279,6 +279,32 @@ fn a_damaged_history_is_refused() {
     );
 }
 
+/// As by cat, and by programs that merge.
+#[test]
+fn several_captures_in_one_file_are_refused() {
+    let parts = &["clocks of several captures", "hint: convert each"];
+    let (first, _) = capture(&slewed(), true);
+    refuses(&[&first[..], &first].concat(), parts);
+    // One section with the interfaces of both.
+    let other = Host {
+        hertz: 2_000_000_000,
+        slews: vec![],
+    };
+    let (mut second, _) = capture(&other, true);
+    let section = u32::from_ne_bytes(second[4..8].try_into().unwrap()) as usize;
+    let headers = headers().take().len();
+    let mut at = headers;
+    while at < second.len() {
+        let word = |at: usize| u32::from_ne_bytes(second[at..at + 4].try_into().unwrap());
+        let length = word(at + 4) as usize;
+        second[at + 8..at + 12].copy_from_slice(&1u32.to_ne_bytes());
+        at += length;
+    }
+    let (head, body) = first.split_at(headers);
+    let (interface, more) = (&second[section..headers], &second[headers..]);
+    refuses(&[head, interface, body, more].concat(), parts);
+}
+
 #[test]
 fn a_capture_is_not_converted_into_itself() {
     let folder = tempfile::tempdir().unwrap();

@@ -122,17 +122,27 @@ fn gather(file: &File, path: &Path) -> Result<History, Failure> {
     let records = records(BufReader::new(file)).trying(format!("cannot read {input}"));
     let records = records.map_err(|failure| failure.hint("tscap converts its own captures"))?;
     let mut gatherer = Gatherer::default();
-    let (mut packets, mut raw, mut is_ours) = (0u64, 0u64, false);
+    let (mut packets, mut raw) = (0u64, 0u64);
+    let (mut is_ours, mut has_statistics) = (false, false);
     for record in records {
         match record {
             Ok(Record::Packet(packet)) => {
                 packets += 1;
                 raw += u64::from(packet.raw.is_some());
             }
+            // A capture describes its interfaces before anything else.
+            Ok(Record::Interface(_)) if packets > 0 || has_statistics => {
+                return Err(several(ReadError::OtherClock, path));
+            }
             Ok(Record::Interface(interface)) => is_ours |= interface.tscap.is_some(),
-            Ok(Record::Statistics(_, statistics)) => gatherer
-                .take(&statistics.clock)
-                .trying(format!("cannot read {input}"))?,
+            Ok(Record::Statistics(interface, statistics)) => {
+                has_statistics = true;
+                let taken = gatherer.take(interface, &statistics.clock);
+                taken.map_err(|error| match error {
+                    ReadError::OtherClock => several(error, path),
+                    error => failure(error, format!("cannot read {input}")),
+                })?;
+            }
             Err(error) if error.is_torn_end() => break,
             Err(error) => return Err(error).trying(format!("cannot read {input}")),
         }
@@ -156,6 +166,11 @@ fn gather(file: &File, path: &Path) -> Result<History, Failure> {
         ))
         .hint("a capture that is killed in its first 10 s has none")
     })
+}
+
+fn several(error: ReadError, path: &Path) -> Failure {
+    failure(error, format!("cannot convert {}", path.display()))
+        .hint("convert each capture on its own, before they are joined")
 }
 
 fn copy(inputs: [File; 2], history: &History, to: &mut File) -> Result<Converted, CopyError> {

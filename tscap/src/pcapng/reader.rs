@@ -27,6 +27,9 @@ pub enum ReadError {
     /// The history of the clock can't be one.
     #[error("the history of its clock is damaged: it has {0}")]
     Clock(&'static str),
+    /// Of another capture.
+    #[error("it holds the clocks of several captures")]
+    OtherClock,
 }
 
 impl From<io::Error> for ReadError {
