@@ -26,9 +26,11 @@ pub struct History {
 #[derive(Clone, Debug)]
 pub struct Fit {
     parts: Vec<Part>,
-    /// Live stamps this near to where the clock can have been are left alone, ns: a
-    /// quarter of a raw counter's narrowest reading. They rest on far more readings
-    /// than the history keeps.
+    /// Half of a raw counter's narrowest reading, ns. Live stamps this near to where
+    /// the clock can have been are left alone: they rest on far more readings than the
+    /// history keeps. And a line that leaves less room than this hides a bend: a
+    /// clock under NTP has one in each second, too small to show in one reading. As
+    /// no bend hidden is greater than this, no stamp that was right is moved.
     tolerance_ns: u64,
 }
 
@@ -65,8 +67,8 @@ impl Fit {
             (StampSource::Tsc, Some(rate)) => {
                 let readings: Vec<_> = readings(&history.samples, rate);
                 let widths = readings.iter().map(|(_, reading)| reading.width());
-                tolerance_ns = widths.min().unwrap_or(0) / 4;
-                let of = |segment| straight(segment, &readings, rate);
+                tolerance_ns = widths.min().unwrap_or(0) / 2;
+                let of = |segment| straight(segment, &readings, rate, tolerance_ns);
                 parts.extend(history.segments.iter().map(of));
             }
             _ => {}
@@ -120,7 +122,12 @@ fn readings(samples: &[Sample], rate: NsPerCycle) -> Vec<(Sample, Reading)> {
     readings
 }
 
-fn straight(segment: &Segment, readings: &[(Sample, Reading)], rate: NsPerCycle) -> Part {
+fn straight(
+    segment: &Segment,
+    readings: &[(Sample, Reading)],
+    rate: NsPerCycle,
+    least_room_ns: u64,
+) -> Part {
     let span = segment.from..=segment.until;
     let within = readings.iter();
     let within: Vec<_> = within
@@ -137,7 +144,7 @@ fn straight(segment: &Segment, readings: &[(Sample, Reading)], rate: NsPerCycle)
             reading.high = reading.high.saturating_add(width);
         }
         let last = pieces.last_mut().filter(|_| !sample.bend);
-        if !last.is_some_and(|piece| piece.take(&reading)) {
+        if !last.is_some_and(|piece| piece.take(&reading, least_room_ns)) {
             pieces.push(Piece::new(&reading, rate));
         }
     }
@@ -244,15 +251,19 @@ impl Piece {
         }
     }
 
-    /// Takes in the next reading, if there is a line through it too.
-    fn take(&mut self, reading: &Reading) -> bool {
+    /// Takes in the next reading, if the lines through it too leave this much room.
+    fn take(&mut self, reading: &Reading, least_room_ns: u64) -> bool {
         let seconds = self.seconds(reading.at.0);
         let base = self.base(reading.at.0);
         let low = (i128::from(reading.low) - base) as f64;
         let high = (i128::from(reading.high) - base) as f64;
         let below = cut(&self.lines, |line| high - line.at(seconds));
         let both = cut(&below, |line| line.at(seconds) - low);
-        if both.is_empty() {
+        let is_narrow = |part| {
+            let [low, high] = extent(&both, seconds * part);
+            high - low < least_room_ns as f64
+        };
+        if both.is_empty() || [0.0, 0.5, 1.0].into_iter().any(is_narrow) {
             return false;
         }
         self.lines = both;
@@ -262,9 +273,7 @@ impl Piece {
 
     fn at(&self, stamp: RawStamp) -> Option<[RealNs; 2]> {
         let seconds = self.seconds(stamp.0);
-        let values = self.lines.iter().map(|line| line.at(seconds));
-        let low = values.clone().fold(f64::INFINITY, f64::min);
-        let high = values.fold(f64::NEG_INFINITY, f64::max);
+        let [low, high] = extent(&self.lines, seconds);
         let base = self.base(stamp.0);
         let real = |ns: f64| u64::try_from(base + ns as i128).ok().map(RealNs);
         Some([real(low.floor())?, real(high.ceil())?])
@@ -306,6 +315,15 @@ impl Piece {
         let is_near = self.rate.duration_ns(cycles) <= BEYOND_NS;
         is_near.then(|| self.at(stamp)).flatten()
     }
+}
+
+/// The least and the greatest value of lines.
+fn extent(lines: &[Line], seconds: f64) -> [f64; 2] {
+    let values = lines.iter().map(|line| line.at(seconds));
+    [
+        values.clone().fold(f64::INFINITY, f64::min),
+        values.fold(f64::NEG_INFINITY, f64::max),
+    ]
 }
 
 /// The part of a convex polygon where `inside` is not negative (Sutherland, Hodgman:

@@ -90,6 +90,28 @@ fn it_is_never_worse_than_live() {
     }
 }
 
+/// A clock under NTP: each second its rate is another, by so many ppb at most.
+fn disciplined(most_ppb: u64) -> Host {
+    let mut random = Random(most_ppb);
+    let mut rate = move || ((random.uniform() - 0.5) * 2.0 * most_ppb as f64) as i64;
+    Host {
+        hertz: 2_596_130_000,
+        slews: (0..130).map(|second| (second * 1_000 * MS, rate())).collect(),
+    }
+}
+
+#[test]
+fn small_changes_of_the_rate_make_it_no_worse() {
+    let cases = [(20, 10), (50, 10), (100, 10), (300, 10), (2_000, 10), (100, 3)];
+    for (most_ppb, gap) in cases {
+        let [live, refined] = errors(&disciplined(most_ppb), gap * MS);
+        assert!(
+            refined.p50 <= live.p50 && refined.p99 <= live.p99,
+            "{most_ppb} ppb: {live:?} {refined:?}"
+        );
+    }
+}
+
 #[test]
 fn a_constant_offset_is_narrowed_within_its_segment_only() {
     let segment = |from, until, low, high| Segment {
