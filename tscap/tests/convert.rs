@@ -206,6 +206,31 @@ fn packets_of_other_interfaces_are_left_alone() {
 }
 
 #[test]
+fn standard_output_gets_the_copy_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, _) = capture(&slewed(), true);
+    let input = file(&folder, &bytes);
+    let path = folder.path().join("out.pcapng");
+    assert_eq!(convert(&input, &path, &[]).status.code(), Some(0));
+    let expected = fs::read(&path).unwrap();
+    for target in ["-", "/dev/stdout"] {
+        let output = convert(&input, Path::new(target), &[]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(output.stdout == expected, "{target}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains("packets stamped again"), "{text}");
+        // And where that is a file.
+        let redirected = folder.path().join("redirected");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+        command.arg("convert").arg(&input).args(["-w", target]);
+        let file = fs::File::create(&redirected).unwrap();
+        assert!(command.stdout(file).status().unwrap().success());
+        assert!(fs::read(&redirected).unwrap() == expected, "{target}");
+    }
+    assert!(!Path::new("-").exists());
+}
+
+#[test]
 fn a_torn_capture_is_converted_as_far_as_it_goes() {
     let folder = tempfile::tempdir().unwrap();
     let (bytes, _) = capture(&slewed(), true);

@@ -18,7 +18,8 @@ pub struct ConvertArgs {
     #[arg(value_name = "IN.pcapng")]
     input: PathBuf,
 
-    /// Where the copy goes
+    /// Where the copy goes, - being standard output: the summary then goes to
+    /// standard error
     #[arg(short, long = "write", value_name = "OUT.pcapng")]
     write: PathBuf,
 
@@ -32,7 +33,7 @@ pub struct ConvertArgs {
 pub struct ConvertPlan {
     /// The capture.
     pub input: PathBuf,
-    /// The copy.
+    /// The copy; - is standard output.
     pub output: PathBuf,
     /// Whether to say so in JSON.
     pub json: bool,

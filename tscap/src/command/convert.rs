@@ -1,9 +1,9 @@
 //! `tscap convert`: a capture stamped again.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader, BufWriter, Write as _};
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -53,9 +53,18 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         return Err(Failure::new(format!("cannot convert {input}"))
             .hint("give a regular file, not a pipe: it is read twice"));
     }
-    if fs::metadata(&plan.output)
-        .is_ok_and(|out| (out.dev(), out.ino()) == (about.dev(), about.ino()))
-    {
+    let mut stdout = io::stdout()
+        .as_fd()
+        .try_clone_to_owned()
+        .map(File::from)
+        .trying("cannot use standard output")?;
+    let same = |a: &Metadata, b: &Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+    let is_dash = plan.output.as_os_str() == "-";
+    let target = match is_dash {
+        true => stdout.metadata(),
+        false => fs::metadata(&plan.output),
+    };
+    if target.as_ref().is_ok_and(|target| same(target, &about)) {
         return Err(Failure::new(format!(
             "cannot convert {input} into itself: its live stamps would be lost"
         ))
@@ -66,15 +75,24 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     // Two more looks at this very file, whatever its path leads to by now.
     let inputs = [again().trying(trying())?, again().trying(trying())?];
     let output = plan.output.display();
-    let converted =
-        write_whole_by(&plan.output, |to| {
-            let converted = copy(inputs, &history, to)?;
-            match file.metadata() {
-                Ok(now) if now.len() == about.len() => Ok(converted),
-                Ok(_) => Err(CopyError::Grown),
-                Err(error) => Err(CopyError::Read(ReadError::from(error).into())),
-            }
-        })
+    let write = |to: &mut File| {
+        let converted = copy(inputs, &history, to)?;
+        match file.metadata() {
+            Ok(now) if now.len() == about.len() => Ok(converted),
+            Ok(_) => Err(CopyError::Grown),
+            Err(error) => Err(CopyError::Read(ReadError::from(error).into())),
+        }
+    };
+    // /dev/stdout that leads to a file would be another file than standard output.
+    let is_stdout = is_dash
+        || target
+            .as_ref()
+            .is_ok_and(|target| stdout.metadata().is_ok_and(|out| same(target, &out)));
+    let converted = match is_stdout {
+        true => write(&mut stdout),
+        false => write_whole_by(&plan.output, write),
+    };
+    let converted = converted
         .map_err(|error| match error {
             CopyError::Read(error) => failure(error, trying()),
             CopyError::Output(error) => failure(error, format!("cannot write {output}")),
@@ -83,12 +101,18 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
             ))
             .hint("wait until the capture has ended"),
         })?;
-    print(&if plan.json {
+    let said = if plan.json {
         let json = serde_json::to_string(&converted).expect("plain structs always serialise");
         json + "\n"
     } else {
         text(&converted, plan)
-    })?;
+    };
+    if is_stdout || target.is_ok_and(|target| !target.is_file()) {
+        // The copy may be where the summary would be.
+        eprint!("{said}");
+    } else {
+        print(&said)?;
+    }
     Ok(match converted.is_whole {
         true => Exit::Success,
         false => Exit::Fault,
