@@ -144,15 +144,22 @@ impl Tracker {
         let seen = Bounds { low, high };
         let segment = *self.current();
         let both = segment.mono_to_real.intersect(seen);
-        let Some(both) = both.filter(|_| segment.tai_offset_s == sample.tai_offset_s) else {
+        // Another offset to TAI sets no clock but TAI.
+        let other_tai = segment.tai_offset_s != sample.tai_offset_s;
+        let sets_the_clock = other_tai && self.source == StampSource::Tai;
+        let Some(both) = both.filter(|_| !sets_the_clock) else {
             let step_ns = seen.middle().0 - segment.mono_to_real.middle().0;
             self.begin_segment(cross, &sample, seen, step_ns, None);
             self.observe_counter(cross, sample, true);
             return Observation::Stepped { step_ns };
         };
         let observation = self.observe_counter(cross, sample, false);
-        if let Observation::CounterJumped { jump_ns } = observation {
-            self.begin_segment(cross, &sample, both, 0, Some(jump_ns));
+        let jump_ns = match observation {
+            Observation::CounterJumped { jump_ns } => Some(jump_ns),
+            _ => None,
+        };
+        if other_tai || jump_ns.is_some() {
+            self.begin_segment(cross, &sample, both, 0, jump_ns);
         } else {
             let segment = self.segments.last_mut().expect("there is always one");
             segment.mono_to_real = both;
@@ -292,8 +299,14 @@ impl Tracker {
     /// How often the clock was set.
     pub fn steps(&self) -> u64 {
         let begun = self.segments.iter().skip(1);
-        let steps = begun.filter(|segment| segment.counter_jump_ns.is_none());
-        steps.count() as u64
+        begun.filter(|segment| self.is_step(segment)).count() as u64
+    }
+
+    /// Whether the stamps' clock was set at the start of a segment: not if only a
+    /// counter jumped, or the offset to TAI changed.
+    fn is_step(&self, segment: &Segment) -> bool {
+        let was_set = segment.step_ns != 0 || self.source == StampSource::Tai;
+        was_set && segment.counter_jump_ns.is_none()
     }
 
     /// The current segment.
@@ -386,7 +399,10 @@ impl Tracker {
                 Some(_) => stamp(current, current.from),
                 None => RawStamp(0),
             },
-            after: stamp(earlier, earlier.until),
+            after: match self.is_step(current) {
+                true => stamp(earlier, earlier.until),
+                false => stamp(current, current.from),
+            },
             earlier: offset(self.source, earlier),
             current: offset(self.source, current),
         })

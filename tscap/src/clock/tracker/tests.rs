@@ -153,6 +153,37 @@ fn a_leap_second_keeps_tai_stamps_apart() {
     assert_eq!(tracker.current().step_ns, -NS_PER_S);
 }
 
+/// As when a daemon tells the kernel of TAI at last.
+#[test]
+fn another_offset_to_tai_is_no_step() {
+    let before = Truth {
+        mono_to_real: 1_700_000_000_000_000_000,
+        tai_offset_s: 0,
+    };
+    let after = Truth {
+        tai_offset_s: 37,
+        ..before
+    };
+    for source in [StampSource::Ktime, StampSource::Tsc] {
+        let mut tracker = Tracker::new(source, &before.cross(0, [20; 4])).unwrap();
+        for ms in 1..100u64 {
+            tracker.observe(&before.cross(ms * 1_000_000, [20; 4]));
+        }
+        for ms in 100..110u64 {
+            let seen = tracker.observe(&after.cross(ms * 1_000_000, [20, 3, 4, 20]));
+            assert_eq!(seen, Observation::Agrees);
+            let stamp = after.stamp(source, 99_500_000);
+            assert!(!tracker.conversion().is_ambiguous(stamp));
+        }
+        assert_eq!(tracker.steps(), 0);
+        let counter = tracker.counter().map(|counter| counter.model().counts());
+        assert_eq!(counter.map_or(0, |counts| counts.jumps), 0);
+        // Whoever reads the file has to know.
+        let offsets = tracker.segments().iter().map(|segment| segment.tai_offset_s);
+        assert_eq!(offsets.collect::<Vec<_>>(), [0, 37]);
+    }
+}
+
 #[test]
 fn a_torn_reading_changes_nothing() {
     let truth = Truth {
