@@ -48,8 +48,8 @@ pub struct Tracker {
     latest_tsc: TscCycles,
     /// Counter values between which the clock was set last.
     tsc_step: Option<(TscCycles, TscCycles)>,
-    /// The counter's clock has not been told of the latest step yet.
-    step_is_due: bool,
+    /// Counter before a step that the counter's clock could not be told of yet.
+    step_after: Option<TscCycles>,
     /// Greatest error of the stamps themselves, ns.
     stamp_error_ns: u64,
 }
@@ -116,7 +116,7 @@ impl Tracker {
             first: *first,
             latest_tsc: first.tsc.map_or(TscCycles(0), |[_, after]| after),
             tsc_step: None,
-            step_is_due: false,
+            step_after: None,
             stamp_error_ns: 0,
         })
     }
@@ -207,12 +207,23 @@ impl Tracker {
         match (&mut self.counter, self.first.bracket()) {
             (Some(counter), _) => {
                 let bends = counter.model().counts().bends;
-                self.step_is_due |= stepped;
-                // A reading that is of no use leaves the step to the next one.
-                match counter.observe(&bracket, self.step_is_due) {
-                    Seen::Used => self.step_is_due = false,
-                    Seen::PassedOver => {}
+                if stepped {
+                    self.step_after.get_or_insert(self.latest_tsc);
+                }
+                match counter.observe(&bracket, self.step_after.is_some()) {
+                    Seen::Used => {
+                        if let Some(after) = self.step_after.take() {
+                            self.tsc_step = Some((after, bracket.tsc[0]));
+                        }
+                    }
+                    // A reading that is of no use leaves the step to the next one: until
+                    // then either side may be any stamp's own.
+                    Seen::PassedOver => {
+                        let step = self.step_after.map(|after| (after, TscCycles(u64::MAX)));
+                        self.tsc_step = step.or(self.tsc_step);
+                    }
                     Seen::Jumped { by_ns } => {
+                        self.tsc_step = Some((self.latest_tsc, bracket.tsc[0]));
                         observation = Observation::CounterJumped { jump_ns: by_ns };
                     }
                 }
@@ -221,7 +232,6 @@ impl Tracker {
                     self.keep_both_sides(previous, Sample { bend, ..sample });
                 }
                 if stepped || observation != Observation::Agrees {
-                    self.tsc_step = Some((self.latest_tsc, bracket.tsc[0]));
                     self.keep_both_sides(previous, sample);
                 }
             }

@@ -252,6 +252,40 @@ fn a_counter_that_jumps_begins_a_segment() {
     assert!(!old.is_empty() && !new.is_empty());
 }
 
+/// The first reading after a step tells nothing of the counter.
+#[test]
+fn stamps_are_ambiguous_until_a_reading_after_a_step_is_of_use() {
+    let before = Truth {
+        mono_to_real: 1_700_000_000_000_000_000,
+        tai_offset_s: 37,
+    };
+    let after = Truth {
+        mono_to_real: before.mono_to_real + 5_000_000,
+        ..before
+    };
+    let mut tracker = Tracker::new(StampSource::Tsc, &before.cross(0, [20; 4])).unwrap();
+    for ms in 1..100u64 {
+        tracker.observe(&before.cross(ms * 1_000_000, [20; 4]));
+    }
+    let mut useless = after.cross(100_000_000, [20; 4]);
+    useless.tsc = useless.tsc.map(|[first, last]| [last, first]);
+    let is_ambiguous = |tracker: &Tracker, ns| {
+        let conversion = tracker.conversion();
+        conversion.is_ambiguous(before.stamp(StampSource::Tsc, ns))
+    };
+    for ms in [100, 101] {
+        let seen = tracker.observe(&useless);
+        assert_eq!(matches!(seen, Observation::Stepped { .. }), ms == 100);
+        assert!(is_ambiguous(&tracker, 99_500_000));
+        assert!(is_ambiguous(&tracker, 100_500_000));
+    }
+    tracker.observe(&after.cross(102_000_000, [20; 4]));
+    for (ns, expected) in [(98_500_000, false), (99_500_000, true), (101_500_000, true)] {
+        assert_eq!(is_ambiguous(&tracker, ns), expected, "{ns}");
+    }
+    assert!(!is_ambiguous(&tracker, 102_500_000));
+}
+
 /// As when a machine slept and its counter begins at zero again.
 #[test]
 fn stamps_around_a_counter_that_goes_back_are_told_apart() {
