@@ -28,11 +28,12 @@ impl Reading {
         let Bracket { tsc, real } = bracket;
         let span = tsc[1].0.checked_sub(tsc[0].0)?;
         let at = tsc[0].0 + span / 2;
-        // Readings are truncated to nanoseconds: the clock was up to 1 ns further.
-        let low = real[1].0.checked_sub(rate.duration_ns(tsc[1].0 - at))?;
+        // Outwards; and readings are truncated to nanoseconds: the clock was up to 1 ns
+        // further.
+        let low = real[1].0.checked_sub(rate.span(tsc[1].0 - at).ns_up())?;
         let high = real[0]
             .0
-            .checked_add(rate.duration_ns(at - tsc[0].0))?
+            .checked_add(rate.span(at - tsc[0].0).ns_up())?
             .checked_add(1)?;
         (low <= high).then_some(Self {
             at: TscCycles(at),
@@ -107,5 +108,22 @@ impl Interval {
     /// From `time` to the farther end, ns, rounded up.
     pub fn farther_ns(self, time: Fine) -> u64 {
         self.high.minus(time).max(time.minus(self.low)).ns_up()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A third of a nanosecond is a nanosecond more on either side.
+    #[test]
+    fn what_it_allows_is_rounded_outwards() {
+        let rate = NsPerCycle::of(1, 3).unwrap();
+        let bracket = Bracket {
+            tsc: [TscCycles(0), TscCycles(8)],
+            real: [RealNs(100); 2],
+        };
+        let reading = Reading::new(&bracket, rate).unwrap();
+        assert_eq!((reading.low, reading.high), (98, 103));
     }
 }
