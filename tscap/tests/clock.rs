@@ -25,8 +25,19 @@ fn ends_within(child: &mut Child, limit: Duration) -> bool {
     false
 }
 
+fn has_no_counter() -> bool {
+    let found = tscap::sys::tsc::check();
+    found.is_err_and(|error| {
+        println!("SKIPPED: {error}");
+        true
+    })
+}
+
 #[test]
 fn it_ends_when_nobody_reads() {
+    if has_no_counter() {
+        return;
+    }
     for format in [&[][..], &["--json"]] {
         let mut child = clock(&[&["--interval", "100ms"], format].concat());
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -38,6 +49,9 @@ fn it_ends_when_nobody_reads() {
 
 #[test]
 fn it_ends_in_time_whatever_the_interval() {
+    if has_no_counter() {
+        return;
+    }
     let started = Instant::now();
     let mut child = clock(&["--interval", "1h", "--duration", "500ms", "--json"]);
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
