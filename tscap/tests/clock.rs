@@ -59,3 +59,18 @@ fn it_ends_in_time_whatever_the_interval() {
     assert!(started.elapsed() >= Duration::from_millis(500));
     assert_eq!(lines.count(), 1);
 }
+
+#[test]
+fn the_readmes_command_works() {
+    if has_no_counter() {
+        return;
+    }
+    let readme = include_str!("../../README.md");
+    let mut lines = readme.lines();
+    let line = lines.find_map(|line| line.strip_prefix("tscap clock "));
+    let arguments: Vec<_> = line.expect("it is there").split(' ').collect();
+    let mut child = clock(&arguments);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(ends_within(&mut child, Duration::from_secs(20)));
+    assert_eq!(lines.count(), 3);
+}

@@ -343,3 +343,19 @@ fn a_capture_is_not_converted_into_itself() {
     assert!(text.contains("into itself"), "{text}");
     assert!(fs::read(&input).unwrap() == bytes);
 }
+
+#[test]
+fn the_readmes_command_works() {
+    let readme = include_str!("../../README.md");
+    let mut lines = readme.lines();
+    let line = lines.find_map(|line| line.strip_prefix("tscap convert "));
+    let arguments = line.expect("it is there").split(' ');
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, _) = capture(&slewed(), true);
+    fs::write(folder.path().join("out.pcapng"), bytes).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    command.arg("convert").args(arguments);
+    let status = command.current_dir(folder.path()).status().unwrap();
+    assert!(status.success());
+    assert!(folder.path().join("better.pcapng").exists());
+}
