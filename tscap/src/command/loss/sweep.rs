@@ -15,10 +15,12 @@ use crate::command::{Exit, Failure, Hint, measuring};
 use crate::compare::{Ticks, describe};
 use crate::load::Tool;
 use crate::loss::{
-    Circumstances, LossError, Place, Results, Sweep, assemble, captures, run as measure,
+    Circumstances, Grid, LossError, Place, Results, Sweep, assemble, captures, run as measure,
 };
+use crate::numbers::ring as length;
 use crate::report::{sweep_page, sweep_text};
 use crate::sys::kernel_files::KernelFiles;
+use crate::sys::system;
 
 /// How far it is.
 #[derive(Serialize)]
@@ -57,6 +59,13 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
     check_programs(&grid.peers, &place)?;
     let pair = pair()?;
     let interface = pair.rx.name.clone();
+    let rings = system::online_cpus()
+        .trying("cannot tell the CPUs online")?
+        .len();
+    let uneven = uneven_memory(grid, rings);
+    for text in &uneven {
+        console.warning(text);
+    }
     let files = KernelFiles::live();
     console.say(&format!(
         "ready: {} points on {interface}, sent from CPU {}, about {}",
@@ -92,7 +101,8 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
         console.error("aborted: nothing is reported");
         return Ok(None);
     };
-    let results = results.map_err(refusal)?;
+    let mut results = results.map_err(refusal)?;
+    results.warnings.extend(uneven);
     let exit = exit(&results);
     let stolen = before.zip(Ticks::read(&files));
     let stolen = stolen.map_or(0.0, |(before, after)| after.steal_percent(before));
@@ -119,9 +129,52 @@ fn check_programs(peers: &[Tool], place: &Place) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What to know where a program can't have as much memory as tscap's `rings` together.
+fn uneven_memory(grid: &Grid, rings: usize) -> Vec<String> {
+    const MIB: usize = 1 << 20;
+    if !grid.peers.contains(&Tool::Dumpcap) {
+        return Vec::new();
+    }
+    let totals = grid.rings.iter().map(|ring| ring * rings);
+    let uneven = totals.filter(|total| !total.is_multiple_of(MIB));
+    let told = uneven.map(|total| {
+        let whole = (total / MIB).max(1) * MIB;
+        format!(
+            "dumpcap takes whole MiB of memory: it had {} where tscap's rings had {} KiB together",
+            length(whole as u64),
+            total >> 10
+        )
+    });
+    told.collect()
+}
+
 fn exit(results: &Results) -> Exit {
     match results.ended_by {
         None | Some(LossError::Stopped) => Exit::Success,
         Some(_) => Exit::Fault,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_dumpcap_cannot_have_is_told() {
+        let mut grid = Grid {
+            rings: vec![128 << 10, 512 << 10, 1 << 20],
+            peers: vec![Tool::Tcpdump],
+            ..Grid::quick()
+        };
+        assert!(uneven_memory(&grid, 2).is_empty());
+        grid.peers.push(Tool::Dumpcap);
+        let [least] = &uneven_memory(&grid, 2)[..] else {
+            panic!("two rings of 512 KiB are a whole MiB");
+        };
+        assert!(
+            least.contains("1 MiB where") && least.contains("256 KiB"),
+            "{least}"
+        );
+        assert_eq!(uneven_memory(&grid, 3).len(), 2);
     }
 }
