@@ -75,8 +75,8 @@ fn tai_stamp_tai(source: &str, program: &str) {
         "{source}: bound {} ns, at most {worst} ns outside",
         clock.host_bound_ns
     );
-    // A bound that means something: well under what a wrong offset would need.
-    assert!(clock.host_bound_ns < 10_000, "{} ns", clock.host_bound_ns);
+    // Under 100 ns on an idle machine, which this one need not be.
+    assert!(clock.host_bound_ns < 1_000, "{} ns", clock.host_bound_ns);
     assert!(clock.order.largest_decrease_ns <= clock.host_bound_ns);
 }
 
