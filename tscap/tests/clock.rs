@@ -43,7 +43,10 @@ fn it_ends_when_nobody_reads() {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(!lines.next().unwrap().unwrap().is_empty());
         drop(lines);
-        assert!(ends_within(&mut child, Duration::from_secs(10)), "{format:?}");
+        assert!(
+            ends_within(&mut child, Duration::from_secs(10)),
+            "{format:?}"
+        );
     }
 }
 

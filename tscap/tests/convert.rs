@@ -281,9 +281,13 @@ fn what_cannot_be_converted_is_refused() {
 fn damaged(bytes: &[u8], key: &str, value: impl Fn(usize) -> String) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let key = format!("\"{key}\":");
-    let found = bytes.windows(key.len()).position(|part| part == key.as_bytes());
+    let found = bytes
+        .windows(key.len())
+        .position(|part| part == key.as_bytes());
     let from = found.expect("it is there") + key.len();
-    let digits = bytes[from..].iter().take_while(|byte| byte.is_ascii_digit());
+    let digits = bytes[from..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit());
     let length = digits.count();
     let value = value(length);
     assert_eq!(value.len(), length);
@@ -296,10 +300,15 @@ fn a_damaged_history_is_refused() {
     let (bytes, _) = capture(&slewed(), true);
     refuses(
         &damaged(&bytes, "low", |digits| format!("{:0<digits$}", 9)),
-        &["the history of its clock is damaged", "above its upper bound"],
+        &[
+            "the history of its clock is damaged",
+            "above its upper bound",
+        ],
     );
     refuses(
-        &damaged(&bytes, "ns_per_cycle_2_58", |digits| format!("{:<digits$}", 0)),
+        &damaged(&bytes, "ns_per_cycle_2_58", |digits| {
+            format!("{:<digits$}", 0)
+        }),
         &["the history of its clock is damaged", "an impossible rate"],
     );
 }

@@ -92,15 +92,14 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         true => write(&mut stdout),
         false => write_whole_by(&plan.output, write),
     };
-    let converted = converted
-        .map_err(|error| match error {
-            CopyError::Read(error) => failure(error, trying()),
-            CopyError::Output(error) => failure(error, format!("cannot write {output}")),
-            CopyError::Grown => Failure::new(format!(
-                "cannot convert {input}: its length has changed meanwhile"
-            ))
-            .hint("wait until the capture has ended"),
-        })?;
+    let converted = converted.map_err(|error| match error {
+        CopyError::Read(error) => failure(error, trying()),
+        CopyError::Output(error) => failure(error, format!("cannot write {output}")),
+        CopyError::Grown => Failure::new(format!(
+            "cannot convert {input}: its length has changed meanwhile"
+        ))
+        .hint("wait until the capture has ended"),
+    })?;
     let said = if plan.json {
         let json = serde_json::to_string(&converted).expect("plain structs always serialise");
         json + "\n"

@@ -157,7 +157,9 @@ fn record(
     })
 }
 
-pub(super) fn interface(description: &InterfaceDescriptionBlock<'_>) -> Result<Interface, ReadError> {
+pub(super) fn interface(
+    description: &InterfaceDescriptionBlock<'_>,
+) -> Result<Interface, ReadError> {
     let mut name = None;
     let mut tscap = None;
     for option in &description.options {

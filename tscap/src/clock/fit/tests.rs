@@ -96,13 +96,22 @@ fn disciplined(most_ppb: u64) -> Host {
     let mut rate = move || ((random.uniform() - 0.5) * 2.0 * most_ppb as f64) as i64;
     Host {
         hertz: 2_596_130_000,
-        slews: (0..130).map(|second| (second * 1_000 * MS, rate())).collect(),
+        slews: (0..130)
+            .map(|second| (second * 1_000 * MS, rate()))
+            .collect(),
     }
 }
 
 #[test]
 fn small_changes_of_the_rate_make_it_no_worse() {
-    let cases = [(20, 10), (50, 10), (100, 10), (300, 10), (2_000, 10), (100, 3)];
+    let cases = [
+        (20, 10),
+        (50, 10),
+        (100, 10),
+        (300, 10),
+        (2_000, 10),
+        (100, 3),
+    ];
     for (most_ppb, gap) in cases {
         let [live, refined] = errors(&disciplined(most_ppb), gap * MS);
         assert!(

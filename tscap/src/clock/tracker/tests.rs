@@ -179,7 +179,10 @@ fn another_offset_to_tai_is_no_step() {
         let counter = tracker.counter().map(|counter| counter.model().counts());
         assert_eq!(counter.map_or(0, |counts| counts.jumps), 0);
         // Whoever reads the file has to know.
-        let offsets = tracker.segments().iter().map(|segment| segment.tai_offset_s);
+        let offsets = tracker
+            .segments()
+            .iter()
+            .map(|segment| segment.tai_offset_s);
         assert_eq!(offsets.collect::<Vec<_>>(), [0, 37]);
     }
 }

@@ -318,6 +318,9 @@ mod tests {
                 event => format!("{event:?}"),
             });
         }
-        assert_eq!(events, ["closed 1", "closed 1", "removed Some(1)", "closed 0"]);
+        assert_eq!(
+            events,
+            ["closed 1", "closed 1", "removed Some(1)", "closed 0"]
+        );
     }
 }
