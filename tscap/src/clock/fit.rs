@@ -26,11 +26,10 @@ pub struct History {
 #[derive(Clone, Debug)]
 pub struct Fit {
     parts: Vec<Part>,
-    /// Half of a raw counter's narrowest reading, ns. Live stamps this near to where
-    /// the clock can have been are left alone: they rest on far more readings than the
-    /// history keeps. And a line that leaves less room than this hides a bend: a
-    /// clock under NTP has one in each second, too small to show in one reading. As
-    /// no bend hidden is greater than this, no stamp that was right is moved.
+    /// Live stamps this near to where the clock can have been are left alone, ns: they
+    /// rest on far more readings than the history keeps. 3/8 of a raw counter's
+    /// narrowest reading: beyond it is the error of few live stamps, and what a
+    /// line with [little room](room) leaves of small bends is below it.
     tolerance_ns: u64,
 }
 
@@ -67,8 +66,9 @@ impl Fit {
             (StampSource::Tsc, Some(rate)) => {
                 let readings: Vec<_> = readings(&history.samples, rate);
                 let widths = readings.iter().map(|(_, reading)| reading.width());
-                tolerance_ns = widths.min().unwrap_or(0) / 2;
-                let of = |segment| straight(segment, &readings, rate, tolerance_ns);
+                let least = widths.min().unwrap_or(0);
+                tolerance_ns = least * 3 / 8;
+                let of = |segment| straight(segment, &readings, rate, room(least));
                 parts.extend(history.segments.iter().map(of));
             }
             _ => {}
@@ -122,6 +122,13 @@ fn readings(samples: &[Sample], rate: NsPerCycle) -> Vec<(Sample, Reading)> {
     readings
 }
 
+/// How much room a line must have, ns, of the narrowest reading's width: with less it
+/// hides a bend. A clock under NTP has one in each second, too small to show in one
+/// reading, and is soon beside a line that just fits.
+fn room(least_width_ns: u64) -> u64 {
+    least_width_ns / 2
+}
+
 fn straight(
     segment: &Segment,
     readings: &[(Sample, Reading)],
@@ -136,7 +143,8 @@ fn straight(
     let mut pieces: Vec<Piece> = Vec::new();
     for (index, (sample, reading)) in within.iter().enumerate() {
         let mut reading = *reading;
-        if within.get(index + 1).is_some_and(|(next, _)| next.bend) {
+        let is_before_bend = within.get(index + 1).is_some_and(|(next, _)| next.bend);
+        if is_before_bend {
             // The clock may have left the line before this: by no more than what
             // would have shown.
             let width = reading.width();
@@ -144,7 +152,14 @@ fn straight(
             reading.high = reading.high.saturating_add(width);
         }
         let last = pieces.last_mut().filter(|_| !sample.bend);
-        if !last.is_some_and(|piece| piece.take(&reading, least_room_ns)) {
+        let is_on_its_line = last.is_some_and(|piece| {
+            let is_taken = piece.take(&reading, least_room_ns);
+            if is_taken && !is_before_bend {
+                piece.until = reading.at.0;
+            }
+            is_taken
+        });
+        if !is_on_its_line {
             pieces.push(Piece::new(&reading, rate));
         }
     }
@@ -198,6 +213,7 @@ impl Part {
 #[derive(Clone, Debug)]
 struct Piece {
     from: u64,
+    /// Latest reading that is on the line for certain.
     until: u64,
     origin: Interval,
     rate: NsPerCycle,
@@ -267,7 +283,6 @@ impl Piece {
             return false;
         }
         self.lines = both;
-        self.until = reading.at.0;
         true
     }
 
