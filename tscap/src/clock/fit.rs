@@ -28,8 +28,9 @@ pub struct Fit {
     parts: Vec<Part>,
     /// Live stamps this near to where the clock can have been are left alone, ns: they
     /// rest on far more readings than the history keeps. 3/8 of a raw counter's
-    /// narrowest reading: beyond it is the error of few live stamps, and what a
-    /// line with [little room](room) leaves of small bends is below it.
+    /// narrowest reading: beyond it is the error of few live stamps. A line that leaves so much
+    /// less room than that reading is given up: it hides a bend, too small to show in
+    /// one reading. A clock under NTP has one in each second.
     tolerance_ns: u64,
 }
 
@@ -68,7 +69,7 @@ impl Fit {
                 let widths = readings.iter().map(|(_, reading)| reading.width());
                 let least = widths.min().unwrap_or(0);
                 tolerance_ns = least * 3 / 8;
-                let of = |segment| straight(segment, &readings, rate, room(least));
+                let of = |segment| straight(segment, &readings, rate, least - tolerance_ns);
                 parts.extend(history.segments.iter().map(of));
             }
             _ => {}
@@ -120,13 +121,6 @@ fn readings(samples: &[Sample], rate: NsPerCycle) -> Vec<(Sample, Reading)> {
     readings.sort_by_key(|(sample, reading)| (reading.at, !sample.bend));
     readings.dedup_by_key(|(_, reading)| reading.at);
     readings
-}
-
-/// How much room a line must have, ns, of the narrowest reading's width: with less it
-/// hides a bend. A clock under NTP has one in each second, too small to show in one
-/// reading, and is soon beside a line that just fits.
-fn room(least_width_ns: u64) -> u64 {
-    least_width_ns / 2
 }
 
 fn straight(

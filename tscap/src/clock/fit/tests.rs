@@ -104,14 +104,7 @@ fn disciplined(most_ppb: u64) -> Host {
 
 #[test]
 fn small_changes_of_the_rate_make_it_no_worse() {
-    let cases = [
-        (20, 10),
-        (50, 10),
-        (100, 10),
-        (300, 10),
-        (2_000, 10),
-        (100, 3),
-    ];
+    let cases = [(100, 3), (20, 10), (50, 10), (100, 10), (300, 10)];
     for (most_ppb, gap) in cases {
         let [live, refined] = errors(&disciplined(most_ppb), gap * MS);
         assert!(
