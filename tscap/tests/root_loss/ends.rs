@@ -15,7 +15,8 @@ fn ctrl_c_leaves_the_points_that_were_whole() {
         return;
     };
     let before = left();
-    let mut child = in_a_group(&mut loss(&["--json", "--duration", "0.1"]));
+    let arguments = ["--quick", "--json", "--size", "64-512/8"];
+    let mut child = in_a_group(&mut loss(&arguments));
     // Five captures are for the costs.
     let stderr = told(&mut child, "\"captures\":6", LIMIT);
     ctrl_c(&child);
@@ -26,7 +27,7 @@ fn ctrl_c_leaves_the_points_that_were_whole() {
     let sweep = sweep(&done);
     assert!(sweep.partial);
     assert!(
-        (1..36).contains(&sweep.points.len()),
+        (1..57).contains(&sweep.points.len()),
         "{}",
         sweep.points.len()
     );

@@ -144,6 +144,7 @@ fn every_stamp_and_pace_is_a_point() {
         return;
     };
     let mut command = loss(&[
+        "--quick",
         "--json",
         "--size",
         "128",
