@@ -45,7 +45,7 @@ fn the_interface_is_set_down() {
         let bench = Bench::new("setdown");
         let _peer = Attached::dropping(&bench.rx);
         let before = bench.rx.received();
-        let arguments = ["--rate", "20k", "--duration", "3", "--sender", sender];
+        let arguments = ["--rate", "20k", "--duration", "8", "--sender", sender];
         let running = generate_on(&bench.tx).with(arguments).ready();
         running.wait_event("progress");
         bench.tx.set(&["down"]);
@@ -57,7 +57,7 @@ fn the_interface_is_set_down() {
             // The kernel drops what cannot go, and the rest of the run with it.
             assert_eq!(
                 sent.zip(refused).map(|(a, b)| a + b),
-                Some(60_000),
+                Some(160_000),
                 "{step}"
             );
             assert!(refused > Some(100), "{step}");
