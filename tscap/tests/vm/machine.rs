@@ -107,7 +107,7 @@ impl Rig {
         command.arg("-initrd").arg(self.initramfs.image());
         command.args([
             "-append",
-            "console=ttyS0 quiet tsc=reliable panic=-1 ipv6.disable=1",
+            "console=ttyS0 quiet tsc=reliable no_timer_check panic=-1 ipv6.disable=1",
         ]);
         command
     }
