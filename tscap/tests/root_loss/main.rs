@@ -18,7 +18,7 @@ pub use support::capture::TSCAP;
 use support::command::Done;
 
 /// A quick sweep may take longer on a busy machine.
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_secs(180);
 
 fn loss(arguments: &[&str]) -> Command {
     let mut command = Command::new(TSCAP);
