@@ -3,6 +3,7 @@
 #![no_std]
 #![no_main]
 
+mod copy;
 mod maps;
 mod object;
 mod record;

@@ -4,6 +4,7 @@
 #![no_std]
 #![no_main]
 
+mod copy;
 mod maps;
 mod object;
 mod record;

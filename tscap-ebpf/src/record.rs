@@ -3,9 +3,7 @@
 
 use aya_ebpf::bindings::xdp_action::XDP_PASS;
 use aya_ebpf::check_bounds_signed;
-use aya_ebpf::helpers::generated::{
-    bpf_get_smp_processor_id, bpf_xdp_get_buff_len, bpf_xdp_load_bytes,
-};
+use aya_ebpf::helpers::generated::{bpf_get_smp_processor_id, bpf_xdp_get_buff_len};
 use aya_ebpf::programs::XdpContext;
 use tscap_common::block::{
     self, CAPLEN_OFFSET, DATA_OFFSET, DROPCOUNT_BYTES, EPB_TYPE, FLAGS_INBOUND, INTERFACE_OFFSET,
@@ -16,6 +14,7 @@ use tscap_common::block::{
 use tscap_common::ring;
 use tscap_common::state::{CpuState, Losses, NO_RING, OTHER_INTERFACE};
 
+use crate::copy::copy;
 use crate::maps::{CPUS, KEEP_RAW, LOSSES, PACKET_META, RING_MASK, RINGS, SNAPLEN};
 use crate::ring::{has_room, publish};
 
@@ -116,11 +115,11 @@ fn append(
         put(block.add(data_len), DATA_OFFSET - 4, 0);
         let data = block.add(DATA_OFFSET);
         let wanted = if fault == Fault::CopiesTooMuch {
-            MAX_CAPLEN as u32
+            MAX_CAPLEN as u64
         } else {
-            caplen as u32
+            caplen
         };
-        if bpf_xdp_load_bytes(ctx.ctx, 0, data.cast(), wanted) != 0 {
+        if !copy(ctx.ctx, data, wanted) {
             return Err(Reason::CopyFailed);
         }
         put(block, TYPE_OFFSET, EPB_TYPE);

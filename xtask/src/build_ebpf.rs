@@ -185,6 +185,9 @@ fn rustflags(root: &Path, package: &Path) -> Result<Vec<String>> {
     let mut flags = vec![
         "--cfg=bpf_target_arch=\"x86_64\"".to_owned(),
         "-Cdebuginfo=2".to_owned(),
+        // The kernel takes such accesses on every 64-bit machine; without it a copied
+        // word is put together from bytes.
+        "-Clink-arg=--cpu-features=+allows-misaligned-mem-access".to_owned(),
         "-Clink-arg=--btf".to_owned(),
         format!("--remap-path-prefix={}=.", root.display()),
     ];

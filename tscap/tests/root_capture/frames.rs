@@ -1,5 +1,12 @@
 //! Short, tagged, long and too long frames.
 
+use std::fs;
+use std::path::Path;
+
+use tscap_common::block::{
+    CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, LENGTH_OFFSET, TYPE_OFFSET, padded,
+};
+
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
 use crate::support::files;
@@ -53,6 +60,54 @@ fn frames_of_every_short_length() {
     for size in 14..=18 {
         check(&bench, &Frame::new(&bench.tx, &bench.rx, size));
     }
+}
+
+#[test]
+fn frames_of_every_length_are_whole_and_cut_where_asked() {
+    let Some(_turn) = root("frames_of_every_length") else {
+        return;
+    };
+    // Beyond what the program copies itself, word by word.
+    let sizes = 14..=1600;
+    let bench = Bench::with_mtu("lengths", 1600);
+    let frames = sizes.map(|size| Frame::new(&bench.tx, &bench.rx, size));
+    let frames: Vec<_> = frames.collect();
+    let bytes: Vec<_> = (0..).zip(&frames).map(|(n, f)| f.bytes(n)).collect();
+    for snaplen in [77, 1001, 262_144] {
+        let folder = files::folder();
+        let path = folder.path().join("out.pcapng");
+        let argument = snaplen.to_string();
+        let capture = capture_on(&bench.rx, &path).with(["-s", &argument]).ready();
+        PacketSocket::open(&bench.tx).send_all(&bytes);
+        let finished = capture.stop();
+        assert_eq!(finished.success().written, frames.len() as u64);
+        let packets = Recording::read(&path).packets;
+        for (number, (packet, frame)) in packets.iter().zip(&frames).enumerate() {
+            let caplen = frame.size().min(snaplen);
+            assert_eq!(
+                (packet.origlen as usize, packet.data.len()),
+                (frame.size(), caplen)
+            );
+            frame.check(&packet.data, number as u64);
+        }
+        assert_eq!(pads(&path), 0, "bytes of something else after a packet");
+    }
+}
+
+/// The sum of all bytes between the packets of a file and the words that follow them.
+fn pads(path: &Path) -> u64 {
+    let bytes = fs::read(path).expect("reads");
+    let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("4")) as usize;
+    let (mut at, mut sum) = (0, 0);
+    while at < bytes.len() {
+        if word(at + TYPE_OFFSET) == EPB_TYPE as usize {
+            let (caplen, data) = (word(at + CAPLEN_OFFSET), at + DATA_OFFSET);
+            let pad = &bytes[data + caplen..data + padded(caplen)];
+            sum += pad.iter().map(|byte| u64::from(*byte)).sum::<u64>();
+        }
+        at += word(at + LENGTH_OFFSET);
+    }
+    sum
 }
 
 #[test]
