@@ -1,14 +1,24 @@
 //! `tscap clock`, which anybody may run.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::fs::OpenOptions;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 fn clock(arguments: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
     command.arg("clock").args(arguments).stdout(Stdio::piped());
     command.spawn().expect("start tscap")
+}
+
+fn clock_says(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let command = command.arg("clock").args(arguments);
+    command.output().expect("start tscap")
 }
 
 /// Whether it ended well within `limit`; it has ended in any case.
@@ -76,4 +86,72 @@ fn the_readmes_command_works() {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(ends_within(&mut child, Duration::from_secs(20)));
     assert_eq!(lines.count(), 3);
+}
+
+fn log_lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let lines = whole
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
+}
+
+#[test]
+fn a_log_is_valid_after_a_kill_and_is_continued() {
+    if has_no_counter() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("clock.log");
+    let log = path.to_str().unwrap();
+    let mut child = clock(&["--log", log, "--json"]);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while log_lines(&path).len() < 2 {
+        assert!(Instant::now() < deadline, "no entry comes");
+        thread::sleep(Duration::from_millis(5));
+    }
+    // Only one process may write it.
+    let second = clock_says(&["--log", log]);
+    assert_eq!(second.status.code(), Some(1));
+    let text = String::from_utf8(second.stderr).unwrap();
+    assert!(text.contains("another process writes it"), "{text}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = log_lines(&path).len();
+    // As a kill within a write leaves it.
+    let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(b"{\"status\":").unwrap();
+
+    let output = clock_says(&["--log", log, "--duration", "500ms"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        text.contains("cut off 10 bytes of a torn last line"),
+        "{text}"
+    );
+    let lines = log_lines(&path);
+    assert_eq!(lines[before]["kind"], "clock");
+    assert_eq!(lines[before]["boot_id"], lines[0]["boot_id"]);
+    let last = lines.last().unwrap();
+    assert!(!last["samples"].as_array().unwrap().is_empty(), "{last}");
+    assert!(last["status"]["host_bound_ns"].as_u64().unwrap() > 0);
+    assert_eq!(last["segments"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_log_of_another_boot_is_refused() {
+    if has_no_counter() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("clock.log");
+    let content = "{\"kind\":\"clock\",\"v\":1,\"boot_id\":\"boot-1\",\"tscap\":\"0.1.0\"}\n";
+    std::fs::write(&path, content).unwrap();
+    let output = clock_says(&["--log", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("of another boot of the machine"), "{text}");
+    assert!(text.contains("hint: give another file"), "{text}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
 }

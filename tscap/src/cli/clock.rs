@@ -1,5 +1,6 @@
 //! `tscap clock`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -24,6 +25,12 @@ pub struct ClockArgs {
     /// Print JSON objects, one a line, instead of the table
     #[arg(long)]
     json: bool,
+
+    /// Keep the clock's history in this file, by which `tscap convert --clock-log`
+    /// stamps captures of this boot again; a log of the same boot is continued.
+    /// About 1.2 MB an hour
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
 }
 
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -45,6 +52,8 @@ pub struct ClockPlan {
     pub duration: Option<Duration>,
     /// Whether to say it in JSON.
     pub json: bool,
+    /// Where the history is kept.
+    pub log: Option<PathBuf>,
 }
 
 impl ClockArgs {
@@ -53,6 +62,7 @@ impl ClockArgs {
             interval: self.interval,
             duration: self.duration,
             json: self.json,
+            log: self.log,
         })
     }
 }

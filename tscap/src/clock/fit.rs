@@ -7,20 +7,9 @@
 //! by what was known then, is moved to there.
 
 use super::reading::{Interval, Reading};
-use super::{Bounds, Bracket, MonoNs, NsPerCycle, RawStamp, RealNs, Sample, Segment, StampSource};
-
-/// A clock's history, gathered from a file or a log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct History {
-    /// The stamps' source.
-    pub source: StampSource,
-    /// p̂ of a raw counter.
-    pub rate: Option<NsPerCycle>,
-    /// Every segment, in order, each as it was known last.
-    pub segments: Vec<Segment>,
-    /// Samples, in any order.
-    pub samples: Vec<Sample>,
-}
+use super::{
+    Bounds, Bracket, History, MonoNs, NsPerCycle, RawStamp, RealNs, Sample, Segment, StampSource,
+};
 
 /// What the history allows, by segment.
 #[derive(Clone, Debug)]

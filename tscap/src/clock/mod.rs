@@ -11,6 +11,8 @@
 mod counter;
 mod cross;
 mod fit;
+mod history;
+pub mod log;
 mod model;
 mod ns_per_cycle;
 mod rate;
@@ -23,7 +25,8 @@ mod types;
 
 pub use counter::{CounterClock, CounterConversion, CounterReport, OffsetBracket, Piece};
 pub use cross::{CrossTimestamp, HostClocks, Reference};
-pub use fit::{Fit, History};
+pub use fit::Fit;
+pub use history::{History, Impossible};
 pub use model::{Counts, Estimate, FeedForward, Scale, Verdict};
 pub use ns_per_cycle::NsPerCycle;
 pub use rate::measure_tsc_rate;

@@ -2,7 +2,7 @@
 
 use super::custom::ClockOption;
 use super::reader::ReadError;
-use crate::clock::{History, Segment, StampSource};
+use crate::clock::History;
 
 /// Gathers what statistics blocks say, in the file's order.
 #[derive(Debug, Default)]
@@ -19,22 +19,9 @@ impl Gatherer {
     /// # Errors
     /// What no clock can have been, and another clock.
     pub fn take(&mut self, interface: u32, clock: &ClockOption) -> Result<(), ReadError> {
-        let rate = clock.counter.map(|counter| counter.ns_per_cycle_2_58);
-        if rate.is_some_and(|rate| !rate.is_possible()) {
-            return Err(ReadError::Clock("a counter of an impossible rate"));
-        }
-        let mut bounds = clock.segments.iter().map(|segment| segment.mono_to_real);
-        if bounds.any(|bounds| bounds.low > bounds.high) {
-            return Err(ReadError::Clock("an offset above its upper bound"));
-        }
         let history = self.history.get_or_insert_with(|| {
             self.interface = interface;
-            History {
-                source: clock.stamp.source,
-                rate: None,
-                segments: Vec::new(),
-                samples: Vec::new(),
-            }
+            History::new(clock.stamp.source)
         });
         // Another interface's block of the same moment has the same samples.
         let is_first = interface == self.interface;
@@ -42,29 +29,18 @@ impl Gatherer {
         if clock.stamp.source != history.source || !is_same {
             return Err(ReadError::OtherClock);
         }
-        if clock.stamp.source == StampSource::Tsc {
-            history.rate = rate.or(history.rate);
-        }
-        for segment in &clock.segments {
-            put(&mut history.segments, segment);
-        }
+        let rate = clock.counter.map(|counter| counter.ns_per_cycle_2_58);
         // Where no sample was taken since, the latest is there again.
-        if !history.samples.ends_with(&clock.samples) {
-            history.samples.extend(&clock.samples);
-        }
+        let samples = match history.samples.ends_with(&clock.samples) {
+            true => &[],
+            false => &clock.samples[..],
+        };
+        history.take(rate, &clock.segments, samples.iter().copied())?;
         Ok(())
     }
 
     /// All of it; `None` if there was none.
     pub fn history(self) -> Option<History> {
         self.history
-    }
-}
-
-/// The latest segment is written again when it has grown.
-fn put(segments: &mut Vec<Segment>, segment: &Segment) {
-    match segments.iter_mut().find(|known| known.from == segment.from) {
-        Some(known) => *known = *segment,
-        None => segments.push(*segment),
     }
 }

@@ -13,7 +13,7 @@ use pcap_file::pcapng::{PcapNgReadError, PcapNgReader};
 use pcap_file::{DataLink, Endianness};
 
 use super::custom::{InterfaceOption, PEN, StatisticsOption};
-use crate::clock::{CounterReport, RawStamp, RealNs};
+use crate::clock::{CounterReport, Impossible, RawStamp, RealNs};
 
 /// Why a capture can't be read any further.
 #[derive(Debug, thiserror::Error)]
@@ -25,8 +25,8 @@ pub enum ReadError {
     #[error("a custom option of tscap's number is not as tscap writes it")]
     Option(#[from] serde_json::Error),
     /// The history of the clock can't be one.
-    #[error("the history of its clock is damaged: it has {0}")]
-    Clock(&'static str),
+    #[error(transparent)]
+    Clock(#[from] Impossible),
     /// Of another capture.
     #[error("it holds the clocks of several captures")]
     OtherClock,

@@ -1,15 +1,19 @@
 //! `tscap clock`: the feed-forward clock, live.
 
+mod keep;
+mod table;
+
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+
+use keep::Keeper;
 
 use super::print::print_if_read;
 use super::signals::Signals;
 use super::{Exit, Failure, Hint, capture};
 use crate::cli::ClockPlan;
 use crate::clock::{HostClocks, StampSource, Status, Tracker};
-use crate::numbers::{grouped, signed, span};
 use crate::sys::timex::KernelClock;
 use crate::sys::tsc;
 
@@ -17,8 +21,6 @@ use crate::sys::tsc;
 const VERSION: u32 = 1;
 /// Between two readings: as often as an idle capture takes them.
 const READ_EVERY: Duration = Duration::from_millis(10);
-/// Lines under one heading.
-const PAGE: u64 = 20;
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -40,6 +42,7 @@ pub(super) fn run(plan: &ClockPlan) -> Result<Exit, Failure> {
 
 async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
     let mut signals = Signals::new().trying("cannot catch signals")?;
+    let mut keeper = Keeper::new(plan)?;
     let started = Instant::now();
     let mut clocks = HostClocks::new(StampSource::Tsc);
     let stop = signals.next();
@@ -47,6 +50,20 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
     let Some(mut tracker) = tracker else {
         return Ok(Exit::Success);
     };
+    watch(plan, started, &mut tracker, &mut signals, &mut keeper).await?;
+    keeper.write(&mut tracker)?;
+    Ok(Exit::Success)
+}
+
+/// Watches until the time is over, a signal comes, or nobody reads any more.
+async fn watch(
+    plan: &ClockPlan,
+    started: Instant,
+    tracker: &mut Tracker,
+    signals: &mut Signals,
+    keeper: &mut Keeper<'_>,
+) -> Result<(), Failure> {
+    let mut clocks = HostClocks::new(StampSource::Tsc);
     let mut before = None;
     let end = plan.duration.map(|time| started + time);
     let mut next = started;
@@ -56,14 +73,15 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
         let due = end.map_or(next, |end| next.min(end));
         while Instant::now() < due {
             tokio::select! {
-                () = tokio::time::sleep(READ_EVERY) => read(&mut tracker, &mut clocks),
-                () = signals.next() => return Ok(Exit::Success),
+                () = tokio::time::sleep(READ_EVERY) => {
+                    let cross = tracker.read(&mut clocks);
+                    let seen = tracker.observe(&cross);
+                    keeper.observe(&cross, seen, tracker)?;
+                }
+                () = signals.next() => return Ok(()),
             }
         }
-        let utc_bound_ns = KernelClock::read().ok();
-        let utc_bound_ns = utc_bound_ns.filter(|clock| clock.synchronised);
-        let utc_bound_ns = utc_bound_ns.map(|clock| clock.max_error_ns);
-        let status = Status::of(&tracker, tsc::read(), utc_bound_ns, before.as_ref());
+        let status = Status::of(tracker, tsc::read(), utc_bound_ns(), before.as_ref());
         let status = status.expect("it has settled");
         if !say(plan, line, started.elapsed().as_secs_f64(), &status)? {
             break;
@@ -73,14 +91,13 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
             break;
         }
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
-fn read(tracker: &mut Tracker, clocks: &mut HostClocks) {
-    let cross = tracker.read(clocks);
-    tracker.observe(&cross);
-    // For a file, which there is none of.
-    tracker.take_samples();
+/// The kernel's own bound on its clock against UTC, while it is synchronised.
+fn utc_bound_ns() -> Option<u64> {
+    let clock = KernelClock::read().ok()?;
+    clock.synchronised.then_some(clock.max_error_ns)
 }
 
 /// Prints a line; says whether there may still be somebody to read it.
@@ -95,51 +112,5 @@ fn say(plan: &ClockPlan, line: u64, seconds: f64, status: &Status) -> Result<boo
         let json = serde_json::to_string(&line).expect("plain structs always serialise");
         return print_if_read(&(json + "\n"));
     }
-    let heading = if line.is_multiple_of(PAGE) {
-        format!("{}\n", row(&HEADING.map(String::from)))
-    } else {
-        String::new()
-    };
-    let text = format!("{heading}{}\n", row(&cells(seconds, status)));
-    print_if_read(&text)
-}
-
-const HEADING: [&str; 9] = [
-    "s",
-    "TSC, Hz",
-    "± ppm",
-    "skew, ppm",
-    "offset, ns",
-    "± host",
-    "± UTC",
-    "used",
-    "rejected",
-];
-
-fn cells(seconds: f64, status: &Status) -> [String; 9] {
-    let second = status.counter.ns_per_cycle_2_58.cycles_in(1_000_000_000);
-    let ppm = |ppb: f64| format!("{:.3}", ppb / 1e3);
-    let readings = &status.readings;
-    let rejected = status.wide + readings.torn + readings.implausible;
-    [
-        format!("{seconds:.1}"),
-        grouped(second.unsigned_abs()),
-        ppm(status.counter.rate_bound_ppb as f64),
-        ppm(status.skew_ppb as f64),
-        signed(status.offset_ns),
-        span(status.host_bound_ns),
-        status.utc_bound_ns.map_or("unknown".into(), span),
-        grouped(readings.used),
-        grouped(rejected),
-    ]
-}
-
-fn row(cells: &[String; 9]) -> String {
-    const WIDTHS: [usize; 9] = [7, 14, 8, 10, 12, 9, 10, 9, 9];
-    let cells = cells.iter().zip(WIDTHS);
-    cells
-        .map(|(cell, width)| format!("{cell:>width$} "))
-        .collect::<String>()
-        .trim_end()
-        .to_owned()
+    print_if_read(&table::line(line, seconds, status))
 }
