@@ -26,6 +26,13 @@ pub struct ConvertArgs {
     /// Say what was done as one JSON object
     #[arg(long)]
     json: bool,
+
+    /// Go by what `tscap clock --log` kept in this file, of the same boot, rather
+    /// than by the capture's own history: one such process serves many captures.
+    /// Packets from when nothing was logged are left as they are; refused if that is
+    /// more than half of the capture's time
+    #[arg(long, value_name = "LOG")]
+    clock_log: Option<PathBuf>,
 }
 
 /// What to convert, as asked for.
@@ -37,6 +44,8 @@ pub struct ConvertPlan {
     pub output: PathBuf,
     /// Whether to say so in JSON.
     pub json: bool,
+    /// A log of the clock to go by.
+    pub clock_log: Option<PathBuf>,
 }
 
 impl ConvertArgs {
@@ -45,6 +54,7 @@ impl ConvertArgs {
             input: self.input,
             output: self.write,
             json: self.json,
+            clock_log: self.clock_log,
         })
     }
 }

@@ -69,6 +69,23 @@ impl Fit {
         }
     }
 
+    /// How much of the time between two stamps it tells of, from 0 to 1.
+    pub fn coverage(&self, from: RawStamp, until: RawStamp) -> f64 {
+        let Some(span) = until.0.checked_sub(from.0).filter(|span| *span > 0) else {
+            return if self.allowed(from).is_some() {
+                1.0
+            } else {
+                0.0
+            };
+        };
+        let covered = self.parts.iter().filter_map(Part::ends);
+        let covered = covered.map(|[first, last]| {
+            let (first, last) = (first.max(from.0), last.min(until.0));
+            last.saturating_sub(first) as f64
+        });
+        covered.sum::<f64>() / span as f64
+    }
+
     /// Where CLOCK_REALTIME can have been at a stamp, ns; `None` if the history does
     /// not tell: the clock may have been set just then.
     pub fn allowed(&self, stamp: RawStamp) -> Option<[RealNs; 2]> {
@@ -157,6 +174,14 @@ fn straight(
 }
 
 impl Part {
+    /// Its first and its last reading, in the stamps' clock.
+    fn ends(&self) -> Option<[u64; 2]> {
+        match self {
+            Self::Constant { from, until, .. } => Some([from.0, until.0]),
+            Self::Straight { pieces, .. } => Some([pieces.first()?.from, pieces.last()?.until]),
+        }
+    }
+
     fn allowed(&self, stamp: RawStamp) -> Option<[RealNs; 2]> {
         match self {
             Self::Constant {

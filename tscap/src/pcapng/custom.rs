@@ -65,6 +65,10 @@ pub struct InterfaceOption {
     pub stamp: StampOption,
     /// Offloads in force that change what a frame looks like, by kernel name.
     pub offloads: BTreeMap<String, bool>,
+    /// The machine's boot, as in `/proc/sys/kernel/random/boot_id`: raw stamps are of
+    /// this boot. Not in captures of early versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
 }
 
 impl InterfaceOption {
@@ -75,6 +79,7 @@ impl InterfaceOption {
             xdp_mode: xdp_mode.into(),
             stamp: StampOption::new(source),
             offloads,
+            boot_id: None,
         }
     }
 }

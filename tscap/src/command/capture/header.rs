@@ -12,8 +12,9 @@ use crate::clock::OffsetBracket;
 use crate::command::{Failure, Hint};
 use crate::engine::{Event, Names, Output};
 use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
+use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::Link;
-use crate::sys::{ethtool, system};
+use crate::sys::{ethtool, process, system};
 use crate::xdp::XdpMode;
 
 pub(super) fn describe(
@@ -25,6 +26,7 @@ pub(super) fn describe(
     bracket: Option<OffsetBracket>,
 ) -> InterfaceInfo {
     let mut tscap = InterfaceOption::new(mode.name(), plan.clock, offloads);
+    tscap.boot_id = process::boot_id(&KernelFiles::live()).ok();
     tscap.stamp.bracket = bracket;
     tscap.stamp.forced = machine.untrusted_tsc.map(|why| why.to_string());
     let driver = || ethtool::driver(&link.name).map(|driver| driver.name);

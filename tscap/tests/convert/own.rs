@@ -1,146 +1,17 @@
-//! `tscap convert`, which anybody may run: captures written from a script, whose true
-//! time is known.
+//! By the history that the capture itself carries.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
-use tempfile::TempDir;
-use tscap::clock::scripted::{Host, Random};
-use tscap::clock::{MonoNs, RawStamp, StampSource, Tracker};
-use tscap::engine::{StampOrder, Written};
-use tscap::measure::Summary;
-use tscap::pcapng::{
-    Counts, FileWriter, InterfaceInfo, InterfaceOption, Packet, Record, SectionInfo, records,
+use tscap::clock::RawStamp;
+use tscap::clock::scripted::Host;
+
+use super::script::{
+    LENGTH, MS, capture, convert, errors, file, headers, log, packet, packets, refuses, slewed,
+    without_times,
 };
-use tscap_common::block::{EPB_TYPE, OPT_RAW, PEN};
-
-const MS: u64 = 1_000_000;
-/// Of a capture, ns.
-const LENGTH: u64 = 60_000 * MS;
-/// Between two drains of an idle capture, ns.
-const DRAIN: u64 = 10 * MS;
-
-/// A time daemon at work: the clock's rate changes every few hundred milliseconds.
-fn slewed() -> Host {
-    let ppb = [500_000, -40_000, 8_000, -500_000, 0];
-    let slews = (0..80).map(|turn| (turn * 733 * MS, ppb[turn as usize % ppb.len()]));
-    Host {
-        hertz: 2_596_130_000,
-        slews: slews.collect(),
-    }
-}
-
-fn headers() -> FileWriter {
-    let section = SectionInfo {
-        hardware: "a script".into(),
-        os: "Linux".into(),
-        application: "tscap".into(),
-    };
-    let interface = InterfaceInfo {
-        name: "test0".into(),
-        description: None,
-        mac: None,
-        speed: None,
-        snaplen: 96,
-        os: "Linux".into(),
-        tscap: InterfaceOption::new("native", StampSource::Tsc, Default::default()),
-    };
-    FileWriter::new(&section, &[interface], tscap::clock::RealNs(0)).unwrap()
-}
-
-fn packet(stamp: RawStamp, time: u64, keep_raw: bool) -> Vec<u8> {
-    let data = [0xa5u8; 61];
-    let mut body = Vec::new();
-    let mut word = |word: u32| body.extend(word.to_ne_bytes());
-    word(0);
-    word((time >> 32) as u32);
-    word(time as u32);
-    word(data.len() as u32);
-    word(data.len() as u32);
-    body.extend(data);
-    body.extend([0; 3]);
-    if keep_raw {
-        body.extend(OPT_RAW.to_ne_bytes());
-        body.extend(PEN.to_ne_bytes());
-        body.extend(stamp.0.to_ne_bytes());
-        body.extend([0; 4]);
-    }
-    let length = (body.len() as u32 + 12).to_ne_bytes();
-    [&EPB_TYPE.to_ne_bytes()[..], &length, &body, &length].concat()
-}
-
-/// A capture of `host`, and the true times of its packets.
-fn capture(host: &Host, keep_raw: bool) -> (Vec<u8>, Vec<u64>) {
-    let mut random = Random(3);
-    let mut gaps = move || [15, 35, 15].map(|least| least + random.exponential(6.0) as u64);
-    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(0, gaps())).unwrap();
-    tracker.observe(&host.cross(100 * MS, gaps()));
-    let mut file = headers();
-    let mut bytes = file.take();
-    let mut truths = Vec::new();
-    for t in (110 * MS..LENGTH).step_by(DRAIN as usize) {
-        tracker.observe(&host.cross(t, gaps()));
-        let conversion = tracker.conversion();
-        for part in [7, 4, 1] {
-            let at = t - DRAIN * part / 10;
-            let stamp = RawStamp(host.cycles(at).0);
-            bytes.extend(packet(stamp, conversion.to_real(stamp).0, keep_raw));
-            truths.push(host.real(at));
-        }
-        if t % (10_000 * MS) < DRAIN {
-            bytes.extend(statistics(&mut file, &mut tracker));
-        }
-    }
-    bytes.extend(statistics(&mut file, &mut tracker));
-    (bytes, truths)
-}
-
-fn statistics(file: &mut FileWriter, tracker: &mut Tracker) -> Vec<u8> {
-    let counts = Counts {
-        written: vec![Written::default()],
-        ..Counts::default()
-    };
-    file.statistics(
-        tracker,
-        MonoNs(LENGTH),
-        &counts,
-        StampOrder::default(),
-        None,
-    )
-    .unwrap()
-}
-
-fn convert(input: &Path, output: &Path, more: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
-    command.arg("convert").arg(input).arg("-w").arg(output);
-    command.args(more).output().expect("start tscap")
-}
-
-fn file(folder: &TempDir, content: &[u8]) -> PathBuf {
-    let path = folder.path().join("in.pcapng");
-    fs::write(&path, content).unwrap();
-    path
-}
-
-fn packets(bytes: &[u8]) -> Vec<Packet> {
-    let records = records(bytes).unwrap().map(Result::unwrap);
-    let packets = records.filter_map(|record| match record {
-        Record::Packet(packet) => Some(packet),
-        _ => None,
-    });
-    packets.collect()
-}
-
-/// How far the times are from the truth.
-fn errors(bytes: &[u8], truths: &[u64]) -> Summary {
-    let packets = packets(bytes);
-    assert_eq!(packets.len(), truths.len());
-    let errors = packets.iter().zip(truths);
-    let errors = errors.map(|(packet, truth)| packet.time.0.abs_diff(*truth));
-    Summary::of(errors.map(|error| i64::try_from(error).unwrap())).unwrap()
-}
 
 #[test]
 fn it_halves_the_error_of_a_slewed_clock_and_changes_nothing_else() {
@@ -165,19 +36,6 @@ fn it_halves_the_error_of_a_slewed_clock_and_changes_nothing_else() {
     );
 
     // Every byte is the same, but for the stamps.
-    let without_times = |bytes: &[u8]| {
-        let mut bytes = bytes.to_vec();
-        let mut at = 0;
-        while at < bytes.len() {
-            let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
-            let (kind, length) = (word(at), word(at + 4) as usize);
-            if kind == EPB_TYPE {
-                bytes[at + 12..at + 20].fill(0);
-            }
-            at += length;
-        }
-        bytes
-    };
     assert!(without_times(&bytes) == without_times(&converted));
     // And again, nothing moves.
     let twice = folder.path().join("twice.pcapng");
@@ -242,20 +100,6 @@ fn a_torn_capture_is_converted_as_far_as_it_goes() {
     assert!(text.contains("ends within a block"), "{text}");
     let all = packets(&bytes).len();
     assert_eq!(packets(&fs::read(&path).unwrap()).len(), all);
-}
-
-/// Says why and what to do, and writes nothing.
-#[track_caller]
-fn refuses(content: &[u8], parts: &[&str]) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.pcapng");
-    let output = convert(&file(&folder, content), &path, &[]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let text = String::from_utf8(output.stderr).unwrap();
-    for part in parts {
-        assert!(text.contains(part), "{part:?} is not in\n{text}");
-    }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
@@ -354,17 +198,22 @@ fn a_capture_is_not_converted_into_itself() {
 }
 
 #[test]
-fn the_readmes_command_works() {
-    let readme = include_str!("../../README.md");
-    let mut lines = readme.lines();
-    let line = lines.find_map(|line| line.strip_prefix("tscap convert "));
-    let arguments = line.expect("it is there").split(' ');
+fn the_readmes_commands_work() {
     let folder = tempfile::tempdir().unwrap();
     let (bytes, _) = capture(&slewed(), true);
     fs::write(folder.path().join("out.pcapng"), bytes).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
-    command.arg("convert").args(arguments);
-    let status = command.current_dir(folder.path()).status().unwrap();
-    assert!(status.success());
+    log(&folder, &slewed(), 0, LENGTH);
+    let readme = include_str!("../../../README.md");
+    let lines = readme.lines();
+    let commands: Vec<_> = lines
+        .filter_map(|line| line.strip_prefix("tscap convert "))
+        .collect();
+    assert_eq!(commands.len(), 2);
+    for arguments in commands {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+        command.arg("convert").args(arguments.split(' '));
+        let status = command.current_dir(folder.path()).status().unwrap();
+        assert!(status.success(), "{arguments}");
+    }
     assert!(folder.path().join("better.pcapng").exists());
 }

@@ -1,0 +1,91 @@
+//! A first look at all of a capture: its clock, and whether raw stamps were kept.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use super::failure;
+use crate::clock::{History, RawStamp, StampSource};
+use crate::command::{Failure, Hint};
+use crate::numbers::grouped;
+use crate::pcapng::{Gatherer, InterfaceOption, ReadError, Record, records};
+
+/// What a capture says of itself.
+#[derive(Debug)]
+pub(super) struct Gathered {
+    /// Of its first interface of ours.
+    pub source: StampSource,
+    /// Of the machine that captured, if it says so.
+    pub boot_id: Option<String>,
+    /// The clock by its statistics, if it has any.
+    pub history: Option<History>,
+    /// First and last raw stamp.
+    pub stamps: Option<[RawStamp; 2]>,
+}
+
+/// Looks at everything.
+pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
+    let input = path.display();
+    let records = records(BufReader::new(file)).trying(format!("cannot read {input}"));
+    let records = records.map_err(|failure| failure.hint("tscap converts its own captures"))?;
+    let mut gatherer = Gatherer::default();
+    let (mut packets, mut stamps) = (0u64, None);
+    let (mut ours, mut has_statistics): (Option<InterfaceOption>, _) = (None, false);
+    for record in records {
+        match record {
+            Ok(Record::Packet(packet)) => {
+                packets += 1;
+                if let Some(raw) = packet.raw {
+                    let [first, last] = stamps.get_or_insert([raw; 2]);
+                    (*first, *last) = (raw.min(*first), raw.max(*last));
+                }
+            }
+            // A capture describes its interfaces before anything else.
+            Ok(Record::Interface(_)) if packets > 0 || has_statistics => {
+                return Err(several(ReadError::OtherClock, path));
+            }
+            Ok(Record::Interface(interface)) => {
+                let Some(described) = interface.tscap else {
+                    continue;
+                };
+                let other = |known: &InterfaceOption| known.boot_id != described.boot_id;
+                if ours.as_ref().is_some_and(other) {
+                    return Err(several(ReadError::OtherClock, path));
+                }
+                ours.get_or_insert(described);
+            }
+            Ok(Record::Statistics(interface, statistics)) => {
+                has_statistics = true;
+                let taken = gatherer.take(interface, &statistics.clock);
+                taken.map_err(|error| match error {
+                    ReadError::OtherClock => several(error, path),
+                    error => failure(error, format!("cannot read {input}")),
+                })?;
+            }
+            Err(error) if error.is_torn_end() => break,
+            Err(error) => return Err(error).trying(format!("cannot read {input}")),
+        }
+    }
+    let ours = ours.ok_or_else(|| {
+        Failure::new(format!("cannot convert {input}: not a file of tscap"))
+            .hint("only tscap's captures carry raw stamps and the history of their clock")
+    })?;
+    if packets > 0 && stamps.is_none() {
+        return Err(Failure::new(format!(
+            "cannot convert {input}: none of its {} packets kept its raw stamp",
+            grouped(packets)
+        ))
+        .hint("capture with --keep-raw"));
+    }
+    Ok(Gathered {
+        source: ours.stamp.source,
+        boot_id: ours.boot_id,
+        history: gatherer.history(),
+        stamps,
+    })
+}
+
+fn several(error: ReadError, path: &Path) -> Failure {
+    failure(error, format!("cannot convert {}", path.display()))
+        .hint("convert each capture on its own, before they are joined")
+}

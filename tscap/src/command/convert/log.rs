@@ -1,0 +1,107 @@
+//! The clock by a log, as far as a capture needs it.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use super::gather::Gathered;
+use crate::clock::log::{Entry, Line, LogReader, ReadLogError};
+use crate::clock::{Fit, History, Impossible, RawStamp, Sample, StampSource};
+use crate::command::{Failure, Hint};
+
+/// Samples are kept of this long before and after the capture, for lines that reach
+/// into it.
+const AROUND_NS: i64 = 60_000_000_000;
+/// A log must tell of this share of a capture's time.
+const LEAST_COVERAGE: f64 = 0.5;
+
+/// What a log says.
+#[derive(Debug)]
+pub(super) struct Logged {
+    pub history: History,
+    /// Its last line was torn, and passed over.
+    pub is_torn: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum LogError {
+    #[error(transparent)]
+    Read(#[from] ReadLogError),
+    #[error(transparent)]
+    Impossible(#[from] Impossible),
+}
+
+/// Reads of a log what a capture needs, in memory bounded by the capture's length.
+///
+/// # Errors
+/// If it is no log, of another boot, or does not tell of the capture's time.
+pub(super) fn history(path: &Path, capture: &Gathered, input: &Path) -> Result<Logged, Failure> {
+    let (name, input) = (path.display(), input.display());
+    let what = || format!("cannot convert {input} by {name}");
+    let file = File::open(path).trying(format!("cannot open {name}"))?;
+    let reader = LogReader::new(BufReader::new(file)).trying(format!("cannot read {name}"));
+    let mut reader =
+        reader.map_err(|failure| failure.hint("give what `tscap clock --log` wrote"))?;
+    let Some(boot_id) = &capture.boot_id else {
+        return Err(Failure::new(format!(
+            "{}: the capture does not say of which boot of the machine it is",
+            what()
+        ))
+        .hint("convert it by its own history, without --clock-log"));
+    };
+    let of = &reader.header().boot_id;
+    if of != boot_id {
+        return Err(Failure::new(format!(
+            "{}: the log is of another boot of the machine ({of}) than the capture ({boot_id})",
+            what()
+        ))
+        .hint("give a log that was kept while the capture ran"));
+    }
+    let logged = gather(&mut reader, capture).trying(format!("cannot read {name}"))?;
+    let told = match (capture.source, capture.stamps) {
+        // Off CLOCK_REALTIME by whole seconds: nothing is to be told.
+        (StampSource::Tai, _) | (_, None) => 1.0,
+        (_, Some([from, until])) => Fit::new(&logged.history).coverage(from, until),
+    };
+    if told < LEAST_COVERAGE {
+        return Err(Failure::new(format!(
+            "{}: the log tells of {:.0} % of the capture's time",
+            what(),
+            100.0 * told
+        ))
+        .hint("give a log that was kept while the capture ran, or convert without --clock-log"));
+    }
+    Ok(logged)
+}
+
+fn gather(reader: &mut LogReader<BufReader<File>>, capture: &Gathered) -> Result<Logged, LogError> {
+    let mut history = History::new(capture.source);
+    while let Some(line) = reader.next_line()? {
+        let Line::Entry(entry) = line else { continue };
+        let Entry {
+            status,
+            segments,
+            samples,
+            ..
+        } = *entry;
+        let rate = status.counter.ns_per_cycle_2_58;
+        history.take(Some(rate), &segments, [])?;
+        let around = rate.cycles_in(AROUND_NS).unsigned_abs();
+        let near = samples.into_iter().filter(|sample| {
+            let is_near = |stamps| is_near(sample, stamps, around);
+            capture.source == StampSource::Tsc && capture.stamps.is_some_and(is_near)
+        });
+        history.take(None, &[], near)?;
+    }
+    Ok(Logged {
+        history,
+        is_torn: reader.is_torn(),
+    })
+}
+
+fn is_near(sample: &Sample, [first, last]: [RawStamp; 2], around: u64) -> bool {
+    let range = first.0.saturating_sub(around)..=last.0.saturating_add(around);
+    sample
+        .tsc
+        .is_some_and(|[before, _]| range.contains(&before.0))
+}

@@ -1,0 +1,73 @@
+//! What was done, for people.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+
+use super::Converted;
+use super::left::Span;
+use crate::cli::ConvertPlan;
+use crate::clock::RealNs;
+use crate::numbers::{grouped, span};
+
+/// Spans that are told.
+const SPANS: usize = 8;
+
+pub(super) fn text(converted: &Converted, plan: &ConvertPlan) -> String {
+    let mut text = format!(
+        "{}: {} packets stamped again by {} samples of the clock in {} segments\n",
+        plan.output.display(),
+        grouped(converted.packets - converted.left),
+        grouped(converted.samples as u64),
+        converted.segments
+    );
+    if let Some(moved) = &converted.moved_ns {
+        let quantile = |value: Option<i64>| value.map_or("–".into(), |ns| format!("{ns} ns"));
+        let farthest = moved.min.unsigned_abs().max(moved.max.unsigned_abs());
+        let _ = writeln!(
+            text,
+            "  moved by p50 {}, p90 {}, p99 {}, at most {}",
+            quantile(moved.p50),
+            quantile(moved.p90),
+            quantile(moved.p99),
+            span(farthest)
+        );
+    }
+    if converted.left > 0 {
+        let by = match &plan.clock_log {
+            None => "the history".into(),
+            Some(log) => log.display().to_string(),
+        };
+        let _ = writeln!(
+            text,
+            "  {} left as they were: {by} does not tell their time better",
+            grouped(converted.left)
+        );
+        for left in converted.left_spans.iter().take(SPANS) {
+            let _ = writeln!(text, "    {}", told(left));
+        }
+        if converted.left_spans.len() > SPANS {
+            text += "    and more: --json lists them\n";
+        }
+    }
+    if converted.is_log_torn {
+        text += "  the last line of the log is torn: what comes before it was used\n";
+    }
+    if !converted.is_whole {
+        text += "  the capture ends within a block: what comes before it was converted\n";
+    }
+    text
+}
+
+fn told(left: &Span) -> String {
+    let time = |time: RealNs| {
+        let time = Timestamp::from_nanosecond(time.0.into());
+        time.map_or_else(|_| "?".into(), |time| format!("{time:.3}"))
+    };
+    format!(
+        "{} to {}: {} packets",
+        time(left.from),
+        time(left.until),
+        grouped(left.packets)
+    )
+}

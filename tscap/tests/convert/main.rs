@@ -1,0 +1,5 @@
+//! `tscap convert`, which anybody may run.
+
+mod log;
+mod own;
+mod script;

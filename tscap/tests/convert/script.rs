@@ -1,0 +1,206 @@
+//! Captures written from a script, whose true time is known.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+use tscap::clock::log::{LogWriter, Recorder};
+use tscap::clock::scripted::{Host, Random};
+use tscap::clock::{MonoNs, RawStamp, StampSource, Tracker};
+use tscap::engine::{StampOrder, Written};
+use tscap::measure::Summary;
+use tscap::pcapng::{
+    Counts, FileWriter, InterfaceInfo, InterfaceOption, Packet, Record, SectionInfo, records,
+};
+use tscap_common::block::{EPB_TYPE, OPT_RAW, PEN};
+
+pub const MS: u64 = 1_000_000;
+/// Of a capture, ns.
+pub const LENGTH: u64 = 60_000 * MS;
+/// Between two drains of an idle capture, ns.
+pub const DRAIN: u64 = 10 * MS;
+
+/// A time daemon at work: the clock's rate changes every few hundred milliseconds.
+pub fn slewed() -> Host {
+    let ppb = [500_000, -40_000, 8_000, -500_000, 0];
+    let slews = (0..80).map(|turn| (turn * 733 * MS, ppb[turn as usize % ppb.len()]));
+    Host {
+        hertz: 2_596_130_000,
+        slews: slews.collect(),
+    }
+}
+
+/// Of the captures, and of the logs.
+pub const BOOT: &str = "boot-1";
+
+pub fn headers() -> FileWriter {
+    let section = SectionInfo {
+        hardware: "a script".into(),
+        os: "Linux".into(),
+        application: "tscap".into(),
+    };
+    let mut tscap = InterfaceOption::new("native", StampSource::Tsc, Default::default());
+    tscap.boot_id = Some(BOOT.into());
+    let interface = InterfaceInfo {
+        name: "test0".into(),
+        description: None,
+        mac: None,
+        speed: None,
+        snaplen: 96,
+        os: "Linux".into(),
+        tscap,
+    };
+    FileWriter::new(&section, &[interface], tscap::clock::RealNs(0)).unwrap()
+}
+
+pub fn packet(stamp: RawStamp, time: u64, keep_raw: bool) -> Vec<u8> {
+    let data = [0xa5u8; 61];
+    let mut body = Vec::new();
+    let mut word = |word: u32| body.extend(word.to_ne_bytes());
+    word(0);
+    word((time >> 32) as u32);
+    word(time as u32);
+    word(data.len() as u32);
+    word(data.len() as u32);
+    body.extend(data);
+    body.extend([0; 3]);
+    if keep_raw {
+        body.extend(OPT_RAW.to_ne_bytes());
+        body.extend(PEN.to_ne_bytes());
+        body.extend(stamp.0.to_ne_bytes());
+        body.extend([0; 4]);
+    }
+    let length = (body.len() as u32 + 12).to_ne_bytes();
+    [&EPB_TYPE.to_ne_bytes()[..], &length, &body, &length].concat()
+}
+
+/// A capture of `host`, and the true times of its packets.
+pub fn capture(host: &Host, keep_raw: bool) -> (Vec<u8>, Vec<u64>) {
+    let mut random = Random(3);
+    let mut gaps = move || [15, 35, 15].map(|least| least + random.exponential(6.0) as u64);
+    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(0, gaps())).unwrap();
+    tracker.observe(&host.cross(100 * MS, gaps()));
+    let mut file = headers();
+    let mut bytes = file.take();
+    let mut truths = Vec::new();
+    for t in (110 * MS..LENGTH).step_by(DRAIN as usize) {
+        tracker.observe(&host.cross(t, gaps()));
+        let conversion = tracker.conversion();
+        for part in [7, 4, 1] {
+            let at = t - DRAIN * part / 10;
+            let stamp = RawStamp(host.cycles(at).0);
+            bytes.extend(packet(stamp, conversion.to_real(stamp).0, keep_raw));
+            truths.push(host.real(at));
+        }
+        if t % (10_000 * MS) < DRAIN {
+            bytes.extend(statistics(&mut file, &mut tracker));
+        }
+    }
+    bytes.extend(statistics(&mut file, &mut tracker));
+    (bytes, truths)
+}
+
+pub fn statistics(file: &mut FileWriter, tracker: &mut Tracker) -> Vec<u8> {
+    let counts = Counts {
+        written: vec![Written::default()],
+        ..Counts::default()
+    };
+    file.statistics(
+        tracker,
+        MonoNs(LENGTH),
+        &counts,
+        StampOrder::default(),
+        None,
+    )
+    .unwrap()
+}
+
+pub fn convert(input: &Path, output: &Path, more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    command.arg("convert").arg(input).arg("-w").arg(output);
+    command.args(more).output().expect("start tscap")
+}
+
+pub fn file(folder: &TempDir, content: &[u8]) -> PathBuf {
+    let path = folder.path().join("in.pcapng");
+    fs::write(&path, content).unwrap();
+    path
+}
+
+pub fn packets(bytes: &[u8]) -> Vec<Packet> {
+    let records = records(bytes).unwrap().map(Result::unwrap);
+    let packets = records.filter_map(|record| match record {
+        Record::Packet(packet) => Some(packet),
+        _ => None,
+    });
+    packets.collect()
+}
+
+/// A log of the clock of `host` between two true times, by a process with brackets of
+/// its own.
+pub fn log(folder: &TempDir, host: &Host, from: u64, until: u64) -> PathBuf {
+    let path = folder.path().join("clock.log");
+    let mut log = LogWriter::open(&path, BOOT).unwrap();
+    let mut random = Random(from ^ 5);
+    let mut gaps = move || [15, 35, 15].map(|least| least + random.exponential(6.0) as u64);
+    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(from, gaps())).unwrap();
+    let mut recorder = Recorder::default();
+    for t in (from + DRAIN..until).step_by(DRAIN as usize) {
+        let cross = host.cross(t, gaps());
+        let seen = tracker.observe(&cross);
+        recorder.observe(&cross, seen, &tracker);
+        if (t - from) % (10_000 * MS) < DRAIN || t + DRAIN >= until {
+            let entry = recorder.entry(&mut tracker, host.cycles(t), None);
+            if let Some(entry) = entry {
+                log.write(&entry).unwrap();
+            }
+        }
+    }
+    path
+}
+
+/// How far the times are from the truth.
+pub fn errors(bytes: &[u8], truths: &[u64]) -> Summary {
+    let packets = packets(bytes);
+    assert_eq!(packets.len(), truths.len());
+    let errors = packets.iter().zip(truths);
+    let errors = errors.map(|(packet, truth)| packet.time.0.abs_diff(*truth));
+    Summary::of(errors.map(|error| i64::try_from(error).unwrap())).unwrap()
+}
+
+/// A capture with all times of packets at 0.
+pub fn without_times(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    let mut at = 0;
+    while at < bytes.len() {
+        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
+        let (kind, length) = (word(at), word(at + 4) as usize);
+        if kind == EPB_TYPE {
+            bytes[at + 12..at + 20].fill(0);
+        }
+        at += length;
+    }
+    bytes
+}
+
+/// Says why and what to do, and writes nothing.
+#[track_caller]
+pub fn refuses(content: &[u8], parts: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    refuses_with(&folder, content, &[], parts);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// The same with these arguments.
+#[track_caller]
+pub fn refuses_with(folder: &TempDir, content: &[u8], more: &[&str], parts: &[&str]) {
+    let path = folder.path().join("out.pcapng");
+    let output = convert(&file(folder, content), &path, more);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    assert!(!path.exists());
+}
