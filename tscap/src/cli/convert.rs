@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Plan;
+use crate::clock::TimeBase;
 
 /// Stamp a capture again, by all that is known of its clock at its end
 ///
@@ -33,6 +34,19 @@ pub struct ConvertArgs {
     /// more than half of the capture's time
     #[arg(long, value_name = "LOG")]
     clock_log: Option<PathBuf>,
+
+    /// Times of this clock in the copy, which says so in its interface descriptions;
+    /// by default of that of the capture, realtime. Other programs take any for UTC:
+    /// tai shows some 37 s ahead, monotonic just after 1970. Needs no raw stamps if
+    /// the clock was not set meanwhile. Converting back gives the same file
+    #[arg(long, value_name = "CLOCK", value_parser = time_base)]
+    time_base: Option<TimeBase>,
+}
+
+fn time_base(text: &str) -> Result<TimeBase, String> {
+    let all = [TimeBase::Realtime, TimeBase::Tai, TimeBase::Monotonic];
+    let found = all.into_iter().find(|base| base.name() == text);
+    found.ok_or_else(|| "give realtime, tai or monotonic".into())
 }
 
 /// What to convert, as asked for.
@@ -46,6 +60,8 @@ pub struct ConvertPlan {
     pub json: bool,
     /// A log of the clock to go by.
     pub clock_log: Option<PathBuf>,
+    /// Which clock the copy's times are to be of, if not that of the capture's.
+    pub time_base: Option<TimeBase>,
 }
 
 impl ConvertArgs {
@@ -55,6 +71,7 @@ impl ConvertArgs {
             output: self.write,
             json: self.json,
             clock_log: self.clock_log,
+            time_base: self.time_base,
         })
     }
 }

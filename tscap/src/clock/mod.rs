@@ -8,6 +8,7 @@
 //! A raw counter needs a clock of its own: [`FeedForward`], of which [`CounterClock`]
 //! makes lines that stamps are converted by.
 
+mod base;
 mod counter;
 mod cross;
 mod fit;
@@ -23,6 +24,7 @@ mod status;
 mod tracker;
 mod types;
 
+pub use base::{BaseClock, FileNs, TimeBase, Untold};
 pub use counter::{CounterClock, CounterConversion, CounterReport, OffsetBracket, Piece};
 pub use cross::{CrossTimestamp, HostClocks, Reference};
 pub use fit::Fit;

@@ -204,6 +204,7 @@ impl Tracker {
             .tsc_step
             .filter(|(after, from)| after < from || bracket.tsc[1] < *after);
         let previous = self.previous.replace(sample);
+        let other_tai = self.current().tai_offset_s != sample.tai_offset_s;
         match (&mut self.counter, self.first.bracket()) {
             (Some(counter), _) => {
                 let bends = counter.model().counts().bends;
@@ -231,7 +232,7 @@ impl Tracker {
                     let bend = true;
                     self.keep_both_sides(previous, Sample { bend, ..sample });
                 }
-                if stepped || observation != Observation::Agrees {
+                if stepped || other_tai || observation != Observation::Agrees {
                     self.keep_both_sides(previous, sample);
                 }
             }

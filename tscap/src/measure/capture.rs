@@ -78,12 +78,13 @@ fn each<R: Read + Seek>(
 }
 
 fn source(interface: Interface) -> Source {
+    let base = interface.tscap.as_ref().map(|ours| ours.time_base);
     Source {
         name: interface.name,
         is_ethernet: interface.linktype == DataLink::ETHERNET,
         is_ours: interface.tscap.is_some(),
         resolution_ns: interface.resolution_ns,
-        clock: ReceiveClock::default(),
+        clock: ReceiveClock::of(base.unwrap_or_default()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{CounterReport, RawStamp, RealNs, Segment, StampSource, TaiNs};
+use crate::clock::{CounterReport, RawStamp, RealNs, Segment, StampSource, TaiNs, TimeBase};
 use crate::pcapng::{ClockOption, StatisticsOption};
 
 const NS_PER_S: i64 = 1_000_000_000;
@@ -10,6 +10,8 @@ const NS_PER_S: i64 = 1_000_000_000;
 /// The clock of an interface, gathered from all of its statistics blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveClock {
+    /// Which clock the times are of.
+    time_base: TimeBase,
     /// TAI − REALTIME, s, and from which CLOCK_REALTIME on; only changes.
     tai_offsets: Vec<(RealNs, i64)>,
     /// The raw counter, where one stamps; the last report is the best.
@@ -45,6 +47,14 @@ pub enum DelayBasis {
 }
 
 impl ReceiveClock {
+    /// With times of this clock.
+    pub(super) fn of(time_base: TimeBase) -> Self {
+        Self {
+            time_base,
+            ..Self::default()
+        }
+    }
+
     /// Takes in a statistics block; they must come in the file's order.
     pub(super) fn take(&mut self, statistics: &StatisticsOption) {
         let clock: &ClockOption = &statistics.clock;
@@ -72,6 +82,9 @@ impl ReceiveClock {
     /// CLOCK_TAI at a CLOCK_REALTIME stamp, exact but within a second of a change
     /// of the offset; `None` if the file doesn't say it.
     pub(super) fn to_tai(&self, real: RealNs) -> Option<TaiNs> {
+        if !self.time_base.is_realtime() {
+            return None;
+        }
         let mut latest_first = self.tai_offsets.iter().rev();
         let in_force = latest_first.find(|(from, _)| *from <= real);
         let (_, offset_s) = in_force.or(self.tai_offsets.first())?;
@@ -81,6 +94,14 @@ impl ReceiveClock {
 
     /// How far path delays can be trusted; `is_ours` if tscap wrote the file.
     pub(super) fn delay_basis(&self, is_ours: bool) -> DelayBasis {
+        if !self.time_base.is_realtime() {
+            let why = format!(
+                "its times are of the clock {}: `tscap convert --time-base realtime` makes a copy \
+                 that delays can be told from",
+                self.time_base.name()
+            );
+            return DelayBasis::Unavailable { why };
+        }
         if self.tai_offsets.is_empty() {
             let why = if is_ours {
                 "the file has no statistics block with the clock (the capture was killed in its \
@@ -115,6 +136,20 @@ mod tests {
     use crate::clock::{Bounds, MonoNs};
     use crate::engine::{Outcomes, StampOrder};
     use crate::pcapng::StampOption;
+
+    /// As `tscap convert --time-base monotonic` makes them.
+    #[test]
+    fn times_of_another_clock_tell_no_delays() {
+        let clock = ReceiveClock {
+            tai_offsets: vec![(RealNs(0), 37)],
+            ..ReceiveClock::of(TimeBase::Monotonic)
+        };
+        assert_eq!(clock.to_tai(RealNs(5)), None);
+        let DelayBasis::Unavailable { why } = clock.delay_basis(true) else {
+            panic!("delays by another clock");
+        };
+        assert!(why.contains("of the clock monotonic"), "{why}");
+    }
 
     fn segment(from_ns: u64, offset_s: i64) -> Segment {
         Segment {

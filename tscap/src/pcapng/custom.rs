@@ -9,7 +9,7 @@ use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use serde::{Deserialize, Serialize};
 pub use tscap_common::block::PEN;
 
-use crate::clock::{CounterReport, OffsetBracket, Sample, Segment, StampSource};
+use crate::clock::{CounterReport, OffsetBracket, Sample, Segment, StampSource, TimeBase};
 use crate::engine::{Outcomes, StampOrder, Totals};
 
 /// Version of the options' schema.
@@ -69,6 +69,10 @@ pub struct InterfaceOption {
     /// this boot. Not in captures of early versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
+    /// Which clock the times of its packets and statistics are of, where `tscap
+    /// convert` changed that. The clock's history in the statistics names its clocks.
+    #[serde(default, skip_serializing_if = "TimeBase::is_realtime")]
+    pub time_base: TimeBase,
 }
 
 impl InterfaceOption {
@@ -80,6 +84,7 @@ impl InterfaceOption {
             stamp: StampOption::new(source),
             offloads,
             boot_id: None,
+            time_base: TimeBase::Realtime,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! written by the XDP program and made final by the engine.
 
 mod custom;
+mod describe;
 mod file;
 mod history;
 mod reader;

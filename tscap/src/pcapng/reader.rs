@@ -7,7 +7,9 @@ use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPa
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
-use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption;
+use pcap_file::pcapng::blocks::interface_statistics::{
+    InterfaceStatisticsBlock, InterfaceStatisticsOption,
+};
 use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use pcap_file::pcapng::{PcapNgReadError, PcapNgReader};
 use pcap_file::{DataLink, Endianness};
@@ -64,7 +66,8 @@ pub struct Interface {
 pub struct Packet {
     /// Index of its interface in the file.
     pub interface: u32,
-    /// Its time in the file.
+    /// Its time in the file: of CLOCK_REALTIME, unless the interface's `time_base` says
+    /// otherwise.
     pub time: RealNs,
     /// The stamp as it was taken, if the capture kept it: for the TSC already
     /// with its CPU's offset, so that stamps of all CPUs compare.
@@ -140,21 +143,23 @@ fn record(
             packet.interface += first_interface;
             Some(Record::Packet(packet))
         }
-        Block::InterfaceStatistics(statistics) => {
-            let ours = statistics.options.iter().find_map(|option| match option {
-                InterfaceStatisticsOption::Common(common) => json(common),
-                _ => None,
-            });
-            match ours {
-                Some(ours) => Some(Record::Statistics(
-                    first_interface.saturating_add(statistics.interface_id),
-                    Box::new(serde_json::from_str(ours)?),
-                )),
-                None => None,
-            }
-        }
+        Block::InterfaceStatistics(block) => statistics(block)?.map(|ours| {
+            let interface = first_interface.saturating_add(block.interface_id);
+            Record::Statistics(interface, Box::new(ours))
+        }),
         _ => None,
     })
+}
+
+/// What we put into a statistics block.
+pub(super) fn statistics(
+    block: &InterfaceStatisticsBlock<'_>,
+) -> Result<Option<StatisticsOption>, ReadError> {
+    let ours = block.options.iter().find_map(|option| match option {
+        InterfaceStatisticsOption::Common(common) => json(common),
+        _ => None,
+    });
+    Ok(ours.map(serde_json::from_str).transpose()?)
 }
 
 pub(super) fn interface(

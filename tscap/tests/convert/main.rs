@@ -1,5 +1,6 @@
 //! `tscap convert`, which anybody may run.
 
+mod base;
 mod log;
 mod own;
 mod script;

@@ -208,7 +208,7 @@ fn the_readmes_commands_work() {
     let commands: Vec<_> = lines
         .filter_map(|line| line.strip_prefix("tscap convert "))
         .collect();
-    assert_eq!(commands.len(), 2);
+    assert_eq!(commands.len(), 3);
     for arguments in commands {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
         command.arg("convert").args(arguments.split(' '));

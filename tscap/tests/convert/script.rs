@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use tscap::clock::log::{LogWriter, Recorder};
 use tscap::clock::scripted::{Host, Random};
-use tscap::clock::{MonoNs, RawStamp, StampSource, Tracker};
+use tscap::clock::{MonoNs, RawStamp, RealNs, StampSource, TaiNs, Tracker};
 use tscap::engine::{StampOrder, Written};
 use tscap::measure::Summary;
 use tscap::pcapng::{
@@ -51,7 +51,7 @@ pub fn headers() -> FileWriter {
         os: "Linux".into(),
         tscap,
     };
-    FileWriter::new(&section, &[interface], tscap::clock::RealNs(0)).unwrap()
+    FileWriter::new(&section, &[interface], RealNs(0)).unwrap()
 }
 
 pub fn packet(stamp: RawStamp, time: u64, keep_raw: bool) -> Vec<u8> {
@@ -77,21 +77,41 @@ pub fn packet(stamp: RawStamp, time: u64, keep_raw: bool) -> Vec<u8> {
 
 /// A capture of `host`, and the true times of its packets.
 pub fn capture(host: &Host, keep_raw: bool) -> (Vec<u8>, Vec<u64>) {
+    capture_with(host, keep_raw, |_| (0, 37))
+}
+
+/// The same on a host whose clock is set: by how much it is ahead in all, ns, and the
+/// offset of TAI, s, at a true time.
+pub fn capture_with(
+    host: &Host,
+    keep_raw: bool,
+    set: impl Fn(u64) -> (i64, u64),
+) -> (Vec<u8>, Vec<u64>) {
+    let cross = |t: u64, gaps: [u64; 3]| {
+        let mut cross = host.cross(t, gaps);
+        let (ahead, tai_offset_s) = set(t);
+        cross.real = cross
+            .real
+            .map(|real| RealNs(real.0.wrapping_add_signed(ahead)));
+        cross.tai = TaiNs(cross.real[0].0 + tai_offset_s * 1_000_000_000);
+        cross
+    };
+    let real = |t: u64| host.real(t).wrapping_add_signed(set(t).0);
     let mut random = Random(3);
     let mut gaps = move || [15, 35, 15].map(|least| least + random.exponential(6.0) as u64);
-    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(0, gaps())).unwrap();
-    tracker.observe(&host.cross(100 * MS, gaps()));
+    let mut tracker = Tracker::new(StampSource::Tsc, &cross(0, gaps())).unwrap();
+    tracker.observe(&cross(100 * MS, gaps()));
     let mut file = headers();
     let mut bytes = file.take();
     let mut truths = Vec::new();
     for t in (110 * MS..LENGTH).step_by(DRAIN as usize) {
-        tracker.observe(&host.cross(t, gaps()));
+        tracker.observe(&cross(t, gaps()));
         let conversion = tracker.conversion();
         for part in [7, 4, 1] {
             let at = t - DRAIN * part / 10;
             let stamp = RawStamp(host.cycles(at).0);
             bytes.extend(packet(stamp, conversion.to_real(stamp).0, keep_raw));
-            truths.push(host.real(at));
+            truths.push(real(at));
         }
         if t % (10_000 * MS) < DRAIN {
             bytes.extend(statistics(&mut file, &mut tracker));

@@ -5,9 +5,8 @@ use std::io::BufReader;
 use std::path::Path;
 
 use super::failure;
-use crate::clock::{History, RawStamp, StampSource};
+use crate::clock::{History, RawStamp, StampSource, TimeBase};
 use crate::command::{Failure, Hint};
-use crate::numbers::grouped;
 use crate::pcapng::{Gatherer, InterfaceOption, ReadError, Record, records};
 
 /// What a capture says of itself.
@@ -17,8 +16,14 @@ pub(super) struct Gathered {
     pub source: StampSource,
     /// Of the machine that captured, if it says so.
     pub boot_id: Option<String>,
+    /// Which clock its times are of.
+    pub time_base: TimeBase,
+    /// Whether every packet of ours has a raw stamp.
+    pub all_have_stamps: bool,
     /// The clock by its statistics, if it has any.
     pub history: Option<History>,
+    /// Packets of any interface.
+    pub packets: u64,
     /// First and last raw stamp.
     pub stamps: Option<[RawStamp; 2]>,
 }
@@ -30,14 +35,21 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
     let records = records.map_err(|failure| failure.hint("tscap converts its own captures"))?;
     let mut gatherer = Gatherer::default();
     let (mut packets, mut stamps) = (0u64, None);
+    let (mut from_ours, mut raw) = (0u64, 0u64);
+    let mut is_ours = Vec::new();
     let (mut ours, mut has_statistics): (Option<InterfaceOption>, _) = (None, false);
     for record in records {
         match record {
             Ok(Record::Packet(packet)) => {
                 packets += 1;
-                if let Some(raw) = packet.raw {
-                    let [first, last] = stamps.get_or_insert([raw; 2]);
-                    (*first, *last) = (raw.min(*first), raw.max(*last));
+                if is_ours.get(packet.interface as usize) != Some(&true) {
+                    continue;
+                }
+                from_ours += 1;
+                if let Some(stamp) = packet.raw {
+                    raw += 1;
+                    let [first, last] = stamps.get_or_insert([stamp; 2]);
+                    (*first, *last) = (stamp.min(*first), stamp.max(*last));
                 }
             }
             // A capture describes its interfaces before anything else.
@@ -45,10 +57,13 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
                 return Err(several(ReadError::OtherClock, path));
             }
             Ok(Record::Interface(interface)) => {
+                is_ours.push(interface.tscap.is_some() && interface.resolution_ns == 1);
                 let Some(described) = interface.tscap else {
                     continue;
                 };
-                let other = |known: &InterfaceOption| known.boot_id != described.boot_id;
+                let other = |known: &InterfaceOption| {
+                    known.boot_id != described.boot_id || known.time_base != described.time_base
+                };
                 if ours.as_ref().is_some_and(other) {
                     return Err(several(ReadError::OtherClock, path));
                 }
@@ -70,17 +85,13 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
         Failure::new(format!("cannot convert {input}: not a file of tscap"))
             .hint("only tscap's captures carry raw stamps and the history of their clock")
     })?;
-    if packets > 0 && stamps.is_none() {
-        return Err(Failure::new(format!(
-            "cannot convert {input}: none of its {} packets kept its raw stamp",
-            grouped(packets)
-        ))
-        .hint("capture with --keep-raw"));
-    }
     Ok(Gathered {
         source: ours.stamp.source,
         boot_id: ours.boot_id,
+        time_base: ours.time_base,
+        all_have_stamps: raw == from_ours,
         history: gatherer.history(),
+        packets,
         stamps,
     })
 }

@@ -1,5 +1,6 @@
 //! `tscap convert`: a capture stamped again.
 
+mod base;
 mod gather;
 mod left;
 mod log;
@@ -13,6 +14,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use base::Bases;
 use gather::{Gathered, gather};
 use left::{Left, Span};
 use log::Logged;
@@ -21,9 +23,10 @@ use super::print::print;
 use super::whole_file::write_whole_by;
 use super::{Exit, Failure, Hint};
 use crate::cli::ConvertPlan;
-use crate::clock::{Fit, StampSource};
+use crate::clock::{FileNs, Fit, StampSource, TimeBase};
 use crate::measure::{Distribution, Summary};
-use crate::pcapng::{Packet, ReadError, RewriteError, rewrite};
+use crate::numbers::grouped;
+use crate::pcapng::{InterfaceOption, Packet, ReadError, RewriteError, StatisticsOption, rewrite};
 
 /// Version of the JSON object.
 const VERSION: u32 = 1;
@@ -37,7 +40,9 @@ struct Converted {
     source: StampSource,
     /// Packets in the copy.
     packets: u64,
-    /// Of these, left as they were: not told by the history, as when the clock was
+    /// Which clock the copy's times are of.
+    time_base: TimeBase,
+    /// Of these, not stamped again: not told by the history, as when the clock was
     /// being set, or without a raw stamp.
     left: u64,
     /// When these were taken: those in a row, at most 100 rows.
@@ -81,17 +86,36 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         ))
         .hint("give -w another file"));
     }
-    let capture = gather(&file, &plan.input)?;
+    let log = plan.clock_log.as_deref().map(fs::metadata);
+    if let (Ok(target), Some(Ok(log))) = (&target, &log)
+        && same(target, log)
+    {
+        return Err(Failure::new(format!(
+            "cannot write the copy of {input} over the log of the clock"
+        ))
+        .hint("give -w another file"));
+    }
+    let mut capture = gather(&file, &plan.input)?;
+    let is_rebased = plan.time_base.is_some_and(|base| base != capture.time_base);
+    let needs_stamps = plan.clock_log.is_some() || !is_rebased;
+    if capture.packets > 0 && capture.stamps.is_none() && needs_stamps {
+        return Err(Failure::new(format!(
+            "cannot convert {input}: none of its {} packets kept its raw stamp",
+            grouped(capture.packets)
+        ))
+        .hint("capture with --keep-raw"));
+    }
     let clock = match &plan.clock_log {
         Some(log) => log::history(log, &capture, &plan.input)?,
-        None => own(capture, &plan.input)?,
+        None => own(&mut capture, &plan.input)?,
     };
+    let mut bases = Bases::new(&clock.history, &capture, plan.time_base, &plan.input)?;
     let again = || File::open(format!("/proc/self/fd/{}", file.as_raw_fd()));
     // Two more looks at this very file, whatever its path leads to by now.
     let inputs = [again().trying(trying())?, again().trying(trying())?];
     let output = plan.output.display();
     let write = |to: &mut File| {
-        let converted = copy(inputs, &clock, to)?;
+        let converted = copy(inputs, &clock, &mut bases, to)?;
         match file.metadata() {
             Ok(now) if now.len() == about.len() => Ok(converted),
             Ok(_) => Err(CopyError::Grown),
@@ -119,7 +143,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         let json = serde_json::to_string(&converted).expect("plain structs always serialise");
         json + "\n"
     } else {
-        said::text(&converted, plan)
+        said::text(&converted, plan, is_rebased)
     };
     if is_stdout || target.is_ok_and(|target| !target.is_file()) {
         // The copy may be where the summary would be.
@@ -155,8 +179,8 @@ impl From<io::Error> for CopyError {
 }
 
 /// The clock by what the capture itself says of it.
-fn own(capture: Gathered, path: &Path) -> Result<Logged, Failure> {
-    let history = capture.history.ok_or_else(|| {
+fn own(capture: &mut Gathered, path: &Path) -> Result<Logged, Failure> {
+    let history = capture.history.take().ok_or_else(|| {
         Failure::new(format!(
             "cannot convert {}: it has no statistics with the clock",
             path.display()
@@ -169,25 +193,38 @@ fn own(capture: Gathered, path: &Path) -> Result<Logged, Failure> {
     })
 }
 
-fn copy(inputs: [File; 2], clock: &Logged, to: &mut File) -> Result<Converted, CopyError> {
+fn copy(
+    inputs: [File; 2],
+    clock: &Logged,
+    bases: &mut Bases,
+    to: &mut File,
+) -> Result<Converted, CopyError> {
     let [parsed, copied] = inputs.map(BufReader::new);
     let history = &clock.history;
     let fit = Fit::new(history);
     let (mut packets, mut left) = (0, Left::default());
     let mut moves = Distribution::new();
     let mut to = BufWriter::new(to);
-    let done = rewrite(parsed, copied, &mut to, |packet: &Packet| {
+    let base = bases.base;
+    let clocks = bases.clone();
+    let time = |packet: &Packet, of: Option<&InterfaceOption>| {
         packets += 1;
-        let time = packet.raw.and_then(|raw| fit.refine(raw, packet.time));
-        match time {
-            Some(time) => {
+        let before = FileNs(packet.time.0);
+        let live = clocks.real(before, packet.raw);
+        let again = packet.raw.and_then(|raw| fit.refine(raw, live));
+        match again {
+            Some(again) => {
                 left.end_span();
-                moves.add(time.0.wrapping_sub(packet.time.0).cast_signed());
+                moves.add(again.0.wrapping_sub(live.0).cast_signed());
             }
-            None => left.add(packet.time),
+            None => left.add(live),
         }
-        time
-    });
+        of?;
+        let time = clocks.time(again.unwrap_or(live), packet.raw);
+        (time != before).then_some(time)
+    };
+    let moved = |statistics: &StatisticsOption| bases.moved(statistics);
+    let done = rewrite(parsed, copied, &mut to, base, time, moved);
     let is_whole = match done {
         Ok(()) => true,
         Err(RewriteError::Read(error)) if error.is_torn_end() => false,
@@ -200,6 +237,7 @@ fn copy(inputs: [File; 2], clock: &Logged, to: &mut File) -> Result<Converted, C
         v: VERSION,
         source: history.source,
         packets,
+        time_base: base,
         left: left.packets,
         left_spans: left.spans,
         moved_ns: moves.summary(),

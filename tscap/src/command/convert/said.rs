@@ -13,7 +13,7 @@ use crate::numbers::{grouped, span};
 /// Spans that are told.
 const SPANS: usize = 8;
 
-pub(super) fn text(converted: &Converted, plan: &ConvertPlan) -> String {
+pub(super) fn text(converted: &Converted, plan: &ConvertPlan, is_rebased: bool) -> String {
     let mut text = format!(
         "{}: {} packets stamped again by {} samples of the clock in {} segments\n",
         plan.output.display(),
@@ -33,14 +33,22 @@ pub(super) fn text(converted: &Converted, plan: &ConvertPlan) -> String {
             span(farthest)
         );
     }
+    if is_rebased {
+        let base = converted.time_base.name();
+        let _ = writeln!(text, "  all times are of {base} now");
+    }
     if converted.left > 0 {
+        let how = match is_rebased {
+            false => "left as they were",
+            true => "not stamped again",
+        };
         let by = match &plan.clock_log {
             None => "the history".into(),
             Some(log) => log.display().to_string(),
         };
         let _ = writeln!(
             text,
-            "  {} left as they were: {by} does not tell their time better",
+            "  {} {how}: {by} does not tell their time better",
             grouped(converted.left)
         );
         for left in converted.left_spans.iter().take(SPANS) {

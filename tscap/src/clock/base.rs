@@ -1,0 +1,289 @@
+//! Other clocks than CLOCK_REALTIME that the times of a file may be of.
+
+use serde::{Deserialize, Serialize};
+
+use super::{History, MonoNs, RawStamp, RealNs, Segment, StampSource, TscCycles};
+
+/// Which clock the times of a file are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimeBase {
+    /// CLOCK_REALTIME, UTC since 1970: as captures have it.
+    #[default]
+    Realtime,
+    /// CLOCK_TAI, since 1970: ahead of UTC by a whole number of seconds, as far as the
+    /// kernel has been told which.
+    Tai,
+    /// CLOCK_MONOTONIC, since boot (suspend not counted).
+    Monotonic,
+}
+
+/// A time as it stands in a file, ns of the clock that its [`TimeBase`] names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileNs(pub u64);
+
+impl TimeBase {
+    /// Name as on the command line and in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Realtime => "realtime",
+            Self::Tai => "tai",
+            Self::Monotonic => "monotonic",
+        }
+    }
+
+    /// Whether it is that of captures.
+    pub fn is_realtime(&self) -> bool {
+        *self == Self::Realtime
+    }
+}
+
+/// How far a clock is ahead of CLOCK_REALTIME in each segment, by one offset a segment:
+/// so that what was converted to it can be converted back exactly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseClock {
+    /// Offset, and from which reading on; only changes.
+    changes: Vec<(Change, i64)>,
+}
+
+/// The first reading of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Change {
+    mono: MonoNs,
+    /// In the stamps' clock; none if the history has left it out.
+    stamp: Option<RawStamp>,
+}
+
+/// Why nobody can tell how far a clock was ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Untold {
+    /// There is no segment.
+    #[error("there is no word of its clock")]
+    NoSegment,
+    /// A packet could belong to either of two.
+    #[error(
+        "the clock was set meanwhile, and not all packets kept their raw stamps: nobody knows \
+         which of them came before"
+    )]
+    NoStamp,
+    /// The stamp at which a segment begins is not known.
+    #[error("the clock was set meanwhile, and the history does not tell at which stamp")]
+    NoStart,
+}
+
+const NS_PER_S: i64 = 1_000_000_000;
+
+impl BaseClock {
+    /// By a history; `all_have_stamps` if every packet of interest kept its raw stamp.
+    ///
+    /// # Errors
+    /// [`Untold`]
+    pub fn new(history: &History, base: TimeBase, all_have_stamps: bool) -> Result<Self, Untold> {
+        let mut changes: Vec<(Change, i64)> = Vec::new();
+        let mut latest = None;
+        let mut goes_back = false;
+        let samples = history.samples.iter().map(|sample| sample.mono);
+        let known = samples.clone().min().zip(samples.max());
+        for segment in &history.segments {
+            // Of a log only the samples around the capture were kept.
+            let is_elsewhere = |(first, last)| segment.until < first || segment.from > last;
+            if history.source == StampSource::Tsc && known.is_some_and(is_elsewhere) {
+                continue;
+            }
+            let ahead_ns = ahead_ns(segment, base);
+            let stamp = first_stamp(history, segment);
+            // A counter that went back passes the same values twice.
+            goes_back |= stamp.is_some() && stamp < latest;
+            latest = stamp.or(latest);
+            if changes.last().is_none_or(|(_, last)| *last != ahead_ns) {
+                let mono = segment.from;
+                changes.push((Change { mono, stamp }, ahead_ns));
+            }
+        }
+        match base {
+            TimeBase::Realtime => changes.truncate(1),
+            _ if changes.is_empty() => return Err(Untold::NoSegment),
+            _ => {}
+        }
+        if changes.len() > 1 {
+            if !all_have_stamps {
+                return Err(Untold::NoStamp);
+            }
+            // Whatever comes before the second is of the first.
+            let is_untold = changes[1..]
+                .iter()
+                .any(|(change, _)| change.stamp.is_none());
+            if goes_back || is_untold {
+                return Err(Untold::NoStart);
+            }
+        }
+        Ok(Self { changes })
+    }
+
+    /// The time of a stamp in this clock; exact.
+    pub fn from_real(&self, real: RealNs, stamp: Option<RawStamp>) -> FileNs {
+        FileNs(real.0.wrapping_add_signed(self.ahead_ns(stamp)))
+    }
+
+    /// And back.
+    pub fn to_real(&self, time: FileNs, stamp: Option<RawStamp>) -> RealNs {
+        RealNs(time.0.wrapping_sub_signed(self.ahead_ns(stamp)))
+    }
+
+    /// How far it was ahead of CLOCK_REALTIME at a stamp, ns. Between two segments, where
+    /// the clock was being set, a stamp is of the earlier, as in a capture.
+    fn ahead_ns(&self, stamp: Option<RawStamp>) -> i64 {
+        self.in_force(|change| change.stamp <= stamp)
+    }
+
+    /// The same at a reading of CLOCK_MONOTONIC.
+    pub fn ahead_ns_at(&self, mono: MonoNs) -> i64 {
+        self.in_force(|change| change.mono <= mono)
+    }
+
+    fn in_force(&self, has_begun: impl Fn(&Change) -> bool) -> i64 {
+        let after = self
+            .changes
+            .partition_point(|(change, _)| has_begun(change));
+        let index = after.saturating_sub(1);
+        self.changes.get(index).map_or(0, |(_, ahead_ns)| *ahead_ns)
+    }
+}
+
+fn ahead_ns(segment: &Segment, base: TimeBase) -> i64 {
+    match base {
+        TimeBase::Realtime => 0,
+        TimeBase::Tai => segment.tai_offset_s.saturating_mul(NS_PER_S),
+        TimeBase::Monotonic => segment.mono_to_real.middle().0.saturating_neg(),
+    }
+}
+
+/// What the first reading of a segment was in the stamps' clock.
+fn first_stamp(history: &History, segment: &Segment) -> Option<RawStamp> {
+    let mono = segment.from;
+    match history.source {
+        StampSource::Ktime => Some(RawStamp(mono.0)),
+        StampSource::Tai => {
+            let ahead_ns = ahead_ns(segment, TimeBase::Tai);
+            let real = RawStamp(mono.0).to_real(segment.mono_to_real.middle());
+            Some(RawStamp(real.0.wrapping_add_signed(ahead_ns)))
+        }
+        StampSource::Tsc => {
+            // Where it does not follow on another, its first sample will do.
+            let last = match segment.after {
+                Some(_) => mono,
+                None => segment.until,
+            };
+            let samples = history.samples.iter();
+            let within = samples.filter(|sample| (mono..=last).contains(&sample.mono));
+            let first = within.min_by_key(|sample| sample.mono)?;
+            first.tsc.map(|[TscCycles(before), _]| RawStamp(before))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{Bounds, Sample};
+
+    fn segment(from: u64, offset: i64, tai_offset_s: i64) -> Segment {
+        Segment {
+            after: None,
+            from: MonoNs(from),
+            until: MonoNs(from + 90),
+            mono_to_real: Bounds {
+                low: offset - 4,
+                high: offset + 4,
+            },
+            tai_offset_s,
+            step_ns: 0,
+            counter_jump_ns: None,
+            samples: 1,
+        }
+    }
+
+    fn history(source: StampSource, segments: &[Segment]) -> History {
+        let mut history = History::new(source);
+        history.take(None, segments, []).unwrap();
+        history
+    }
+
+    /// A second was inserted: CLOCK_REALTIME went back, TAI did not.
+    fn leap(source: StampSource) -> History {
+        let offset = 5_000_000_000;
+        let segments = [
+            segment(100, offset, 37),
+            segment(200, offset - NS_PER_S, 38),
+        ];
+        history(source, &segments)
+    }
+
+    #[test]
+    fn each_segment_has_its_offset() {
+        let leap = leap(StampSource::Ktime);
+        let tai = BaseClock::new(&leap, TimeBase::Tai, true).unwrap();
+        let mono = BaseClock::new(&leap, TimeBase::Monotonic, true).unwrap();
+        for (stamp, tai_s, offset) in [
+            (0, 37, 5_000_000_000),
+            (199, 37, 5_000_000_000),
+            (200, 38, 4_000_000_000),
+            (900, 38, 4_000_000_000),
+        ] {
+            assert_eq!(tai.ahead_ns(Some(RawStamp(stamp))), tai_s * NS_PER_S);
+            assert_eq!(mono.ahead_ns(Some(RawStamp(stamp))), -offset);
+            assert_eq!(mono.ahead_ns_at(MonoNs(stamp)), -offset);
+        }
+        let real = BaseClock::new(&leap, TimeBase::Realtime, false).unwrap();
+        assert_eq!(real.ahead_ns(None), 0);
+    }
+
+    #[test]
+    fn a_tai_stamp_is_in_its_segment_too() {
+        let leap = leap(StampSource::Tai);
+        let tai = BaseClock::new(&leap, TimeBase::Tai, true).unwrap();
+        let change = 200 + 4_000_000_000 + 38_000_000_000;
+        assert_eq!(tai.ahead_ns(Some(RawStamp(change - 1))), 37 * NS_PER_S);
+        assert_eq!(tai.ahead_ns(Some(RawStamp(change))), 38 * NS_PER_S);
+    }
+
+    #[test]
+    fn a_counter_needs_the_reading_where_a_segment_begins() {
+        let mut leap = leap(StampSource::Tsc);
+        let new = |leap: &History| BaseClock::new(leap, TimeBase::Tai, true);
+        assert_eq!(new(&leap), Err(Untold::NoStart));
+        let mut sample = |mono, tsc| {
+            leap.samples.push(Sample {
+                mono: MonoNs(mono),
+                real: RealNs(0),
+                real_after: None,
+                width_ns: 40,
+                tai_offset_s: 37,
+                bend: false,
+                tsc: Some([TscCycles(tsc), TscCycles(tsc + 9)]),
+            });
+        };
+        sample(100, 3_000);
+        sample(200, 6_000);
+        let tai = new(&leap).unwrap();
+        assert_eq!(tai.ahead_ns(Some(RawStamp(5_999))), 37 * NS_PER_S);
+        assert_eq!(tai.ahead_ns(Some(RawStamp(6_000))), 38 * NS_PER_S);
+        // It went back.
+        leap.samples[1].tsc = Some([TscCycles(1_000), TscCycles(1_009)]);
+        assert_eq!(new(&leap), Err(Untold::NoStart));
+    }
+
+    #[test]
+    fn one_offset_needs_no_stamps() {
+        let new = |history, base| BaseClock::new(history, base, false);
+        let whole = history(
+            StampSource::Tsc,
+            &[segment(100, 50, 37), segment(200, 90, 37)],
+        );
+        let tai = new(&whole, TimeBase::Tai).unwrap();
+        assert_eq!(tai.ahead_ns(None), 37 * NS_PER_S);
+        assert_eq!(new(&whole, TimeBase::Monotonic), Err(Untold::NoStamp));
+        let none = history(StampSource::Ktime, &[]);
+        assert_eq!(new(&none, TimeBase::Tai), Err(Untold::NoSegment));
+    }
+}

@@ -1,0 +1,226 @@
+//! Changes what blocks say of their times, byte by byte, so that it can be undone
+//! without a trace.
+
+use std::ops::Range;
+
+use pcap_file::Endianness;
+use tscap_common::block::PEN;
+
+use crate::clock::TimeBase;
+
+/// Where an interface description's options begin, bytes.
+const DESCRIPTION_OPTIONS: usize = 16;
+/// Where an interface statistics block's time stands, and its options begin, bytes.
+const STATISTICS_TIME: usize = 12;
+const STATISTICS_OPTIONS: usize = 20;
+/// Codes of options (draft-ietf-opsawg-pcapng, sections 3.5, 4.4 and 4.6).
+const COMMENT: u16 = 1;
+const CUSTOM_TEXT: u16 = 2988;
+const START_TIME: u16 = 2;
+const END_TIME: u16 = 3;
+
+/// What other programs show of an interface whose times are not of CLOCK_REALTIME.
+fn comment(base: TimeBase) -> Option<&'static str> {
+    match base {
+        TimeBase::Realtime => None,
+        TimeBase::Tai => Some("times are of CLOCK_TAI, ahead of UTC by leap seconds"),
+        TimeBase::Monotonic => Some("times are of CLOCK_MONOTONIC, since the machine's boot"),
+    }
+}
+
+/// As our option says it: its last field, left out for CLOCK_REALTIME.
+fn field(base: TimeBase) -> String {
+    match base {
+        TimeBase::Realtime => String::new(),
+        _ => format!(",\"time_base\":\"{}\"", base.name()),
+    }
+}
+
+/// An interface description of ours, with the base `to` instead of `from`.
+pub(super) fn describe(
+    block: &[u8],
+    from: TimeBase,
+    to: TimeBase,
+    endianness: Endianness,
+) -> Vec<u8> {
+    let mut options = Vec::new();
+    for (code, range) in all_options(block, DESCRIPTION_OPTIONS, endianness) {
+        let value = &block[range];
+        if code == COMMENT && comment(from).is_some_and(|text| text.as_bytes() == value) {
+            continue;
+        }
+        let ours = (code == CUSTOM_TEXT).then(|| of_ours(value, endianness));
+        match ours.flatten() {
+            Some(json) => {
+                if let Some(text) = comment(to) {
+                    put_option(&mut options, COMMENT, text.as_bytes(), endianness);
+                }
+                let mut json = json.replace(&field(from), "");
+                let end = json.rfind('}').unwrap_or(json.len());
+                json.insert_str(end, &field(to));
+                let value = [&value[..4], json.as_bytes()].concat();
+                put_option(&mut options, code, &value, endianness);
+            }
+            None => put_option(&mut options, code, value, endianness),
+        }
+    }
+    put_option(&mut options, 0, &[], endianness);
+    let length = DESCRIPTION_OPTIONS + options.len() + 4;
+    let length = u32::try_from(length).expect("options hold 64 KiB each");
+    let mut changed = block[..DESCRIPTION_OPTIONS].to_vec();
+    changed[4..8].copy_from_slice(&word(length, endianness));
+    changed.extend(options);
+    changed.extend(word(length, endianness));
+    changed
+}
+
+/// Moves the times of a statistics block: that of the start, and those of its making.
+pub(super) fn move_statistics(block: &mut [u8], [start, made]: [i64; 2], endianness: Endianness) {
+    let mut moves = vec![(STATISTICS_TIME, made)];
+    for (code, range) in all_options(block, STATISTICS_OPTIONS, endianness) {
+        match code {
+            START_TIME if range.len() == 8 => moves.push((range.start, start)),
+            END_TIME if range.len() == 8 => moves.push((range.start, made)),
+            _ => {}
+        }
+    }
+    for (at, by_ns) in moves {
+        let high = u64::from(read(&block[at..], endianness));
+        let low = u64::from(read(&block[at + 4..], endianness));
+        let time = (high << 32 | low).wrapping_add_signed(by_ns);
+        put_time(&mut block[at..], time, endianness);
+    }
+}
+
+/// Writes a time as pcapng has it: its high word, then its low one.
+pub(super) fn put_time(bytes: &mut [u8], time: u64, endianness: Endianness) {
+    let [high, low] = [time >> 32, time & 0xffff_ffff].map(|half| half as u32);
+    bytes[..4].copy_from_slice(&word(high, endianness));
+    bytes[4..8].copy_from_slice(&word(low, endianness));
+}
+
+/// The JSON of our option.
+fn of_ours(value: &[u8], endianness: Endianness) -> Option<&str> {
+    let (pen, json) = value.split_at_checked(4)?;
+    (read(pen, endianness) == PEN).then_some(())?;
+    std::str::from_utf8(json).ok()
+}
+
+/// Code and value of each option of a block that can be read.
+fn all_options(block: &[u8], mut at: usize, endianness: Endianness) -> Vec<(u16, Range<usize>)> {
+    let mut options = Vec::new();
+    let end = block.len() - 4;
+    while at + 4 <= end {
+        let half = |at: usize| {
+            let bytes = [block[at], block[at + 1]];
+            match endianness {
+                Endianness::Big => u16::from_be_bytes(bytes),
+                Endianness::Little => u16::from_le_bytes(bytes),
+            }
+        };
+        let (code, length) = (half(at), usize::from(half(at + 2)));
+        let value = at + 4..at + 4 + length;
+        if code == 0 || value.end > end {
+            break;
+        }
+        at = value.end.next_multiple_of(4);
+        options.push((code, value));
+    }
+    options
+}
+
+fn put_option(options: &mut Vec<u8>, code: u16, value: &[u8], endianness: Endianness) {
+    let length = u16::try_from(value.len()).expect("it was an option's, and some bytes");
+    for half in [code, length] {
+        options.extend(match endianness {
+            Endianness::Big => half.to_be_bytes(),
+            Endianness::Little => half.to_le_bytes(),
+        });
+    }
+    options.extend(value);
+    options.resize(options.len().next_multiple_of(4), 0);
+}
+
+fn read(bytes: &[u8], endianness: Endianness) -> u32 {
+    let bytes = *bytes.first_chunk().expect("a block is long enough");
+    match endianness {
+        Endianness::Big => u32::from_be_bytes(bytes),
+        Endianness::Little => u32::from_le_bytes(bytes),
+    }
+}
+
+fn word(word: u32, endianness: Endianness) -> [u8; 4] {
+    match endianness {
+        Endianness::Big => word.to_be_bytes(),
+        Endianness::Little => word.to_le_bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn description(endianness: Endianness) -> Vec<u8> {
+        let mut options = Vec::new();
+        put_option(&mut options, 2, b"eth0", endianness);
+        put_option(&mut options, COMMENT, b"of somebody else", endianness);
+        let ours = [&word(PEN, endianness)[..], br#"{"v":1,"boot_id":"b"}"#].concat();
+        put_option(&mut options, CUSTOM_TEXT, &ours, endianness);
+        put_option(&mut options, 9, &[9], endianness);
+        put_option(&mut options, 0, &[], endianness);
+        let length = word(
+            DESCRIPTION_OPTIONS as u32 + options.len() as u32 + 4,
+            endianness,
+        );
+        let head = [
+            &word(1, endianness)[..],
+            &length,
+            &[0, 1, 0, 0, 0, 0, 0, 96],
+        ];
+        [&head.concat()[..], &options, &length].concat()
+    }
+
+    #[test]
+    fn a_description_is_changed_and_changed_back() {
+        for endianness in [Endianness::Little, Endianness::Big] {
+            let real = description(endianness);
+            let to_tai = describe(&real, TimeBase::Realtime, TimeBase::Tai, endianness);
+            let all = all_options(&to_tai, DESCRIPTION_OPTIONS, endianness);
+            let codes: Vec<_> = all.iter().map(|(code, _)| *code).collect();
+            assert_eq!(codes, [2, COMMENT, COMMENT, CUSTOM_TEXT, 9]);
+            let text = String::from_utf8_lossy(&to_tai);
+            assert!(text.contains("times are of CLOCK_TAI"));
+            assert!(text.contains(r#"{"v":1,"boot_id":"b","time_base":"tai"}"#));
+            assert_eq!(read(&to_tai[4..], endianness) as usize, to_tai.len());
+            let mono = describe(&to_tai, TimeBase::Tai, TimeBase::Monotonic, endianness);
+            assert!(!String::from_utf8_lossy(&mono).contains("TAI"));
+            let back = describe(&mono, TimeBase::Monotonic, TimeBase::Realtime, endianness);
+            assert_eq!(back, real);
+        }
+    }
+
+    #[test]
+    fn times_of_statistics_move() {
+        for endianness in [Endianness::Little, Endianness::Big] {
+            let mut block = vec![0; STATISTICS_OPTIONS];
+            put_time(&mut block[STATISTICS_TIME..], 0x1_ffff_ffff, endianness);
+            for (code, time) in [(START_TIME, 1000), (END_TIME, 0x1_ffff_ffff), (4, 77)] {
+                let mut value = [0; 8];
+                put_time(&mut value, time, endianness);
+                put_option(&mut block, code, &value, endianness);
+            }
+            put_option(&mut block, 0, &[], endianness);
+            block.extend([0; 4]);
+            let before = block.clone();
+            move_statistics(&mut block, [-100, 5], endianness);
+            let time = |at: usize| {
+                let words = [at, at + 4].map(|at| u64::from(read(&block[at..], endianness)));
+                words[0] << 32 | words[1]
+            };
+            let times = [12, 24, 36, 48].map(time);
+            assert_eq!(times, [0x2_0000_0004, 900, 0x2_0000_0004, 77]);
+            move_statistics(&mut block, [100, -5], endianness);
+            assert_eq!(block, before);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! To other clocks than CLOCK_REALTIME.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+use tscap::clock::{RawStamp, TimeBase};
+use tscap::pcapng::{Packet, Record, records};
+
+use super::script::{
+    LENGTH, MS, capture, capture_with, convert, file, headers, log, packet, packets, refuses_with,
+    slewed,
+};
+
+const S: u64 = 1_000_000_000;
+
+/// A copy by these arguments.
+fn converted(folder: &TempDir, bytes: &[u8], more: &[&str]) -> Vec<u8> {
+    let path = folder.path().join("out.pcapng");
+    let output = convert(&file(folder, bytes), &path, more);
+    assert_eq!(output.status.code(), Some(0), "{more:?}: {output:?}");
+    fs::read(&path).unwrap()
+}
+
+/// What its interface says.
+fn time_base(bytes: &[u8]) -> TimeBase {
+    let mut records = records(bytes).unwrap().map(Result::unwrap);
+    let first = records.next().expect("an interface");
+    let Record::Interface(interface) = first else {
+        panic!("{first:?}");
+    };
+    interface.tscap.expect("it is ours").time_base
+}
+
+/// Packets but for their times.
+fn contents(bytes: &[u8]) -> Vec<(Option<RawStamp>, Vec<u8>)> {
+    let packets = packets(bytes).into_iter();
+    let contents = packets.map(|Packet { raw, data, .. }| (raw, data));
+    contents.collect()
+}
+
+#[test]
+fn there_and_back_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    for keep_raw in [true, false] {
+        let (bytes, _) = capture(&slewed(), keep_raw);
+        let real = match keep_raw {
+            true => converted(&folder, &bytes, &[]),
+            false => bytes.clone(),
+        };
+        for (base, name) in [(TimeBase::Tai, "tai"), (TimeBase::Monotonic, "monotonic")] {
+            let there = converted(&folder, &bytes, &["--time-base", name]);
+            assert_eq!(
+                (time_base(&real), time_base(&there)),
+                (TimeBase::Realtime, base)
+            );
+            assert!(contents(&there) == contents(&bytes), "{base:?}");
+            let pairs = packets(&real).into_iter().zip(packets(&there));
+            let mut apart: Vec<_> = pairs
+                .map(|(real, there)| i128::from(real.time.0) - i128::from(there.time.0))
+                .collect();
+            apart.dedup();
+            match base {
+                TimeBase::Tai => assert_eq!(apart, [-37 * i128::from(S)]),
+                // CLOCK_MONOTONIC is 0 at the start of the script.
+                _ => assert!(
+                    apart.len() == 1 && apart[0].abs_diff(i128::from(slewed().real(0))) < 100
+                ),
+            }
+            let text = String::from_utf8_lossy(&there).into_owned();
+            assert!(text.contains("times are of CLOCK_"), "no comment");
+            // Without --time-base it stays what it is.
+            if keep_raw {
+                assert!(converted(&folder, &there, &[]) == there, "{base:?}");
+            }
+            let back = converted(&folder, &there, &["--time-base", "realtime"]);
+            assert!(back == real, "{base:?}");
+        }
+    }
+}
+
+/// CLOCK_REALTIME is set back by a second 30 s after the start, and the offset of TAI
+/// grows by one, as when a leap second is inserted.
+fn leap(t: u64) -> (i64, u64) {
+    match t < 30 * S {
+        true => (0, 37),
+        false => (-1_000_000_000, 38),
+    }
+}
+
+#[test]
+fn a_leap_second_is_none_in_tai() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, truths) = capture_with(&slewed(), true, leap);
+    let real = packets(&bytes);
+    assert!(real.windows(2).any(|pair| pair[1].time < pair[0].time));
+    for name in ["tai", "monotonic"] {
+        let there = converted(&folder, &bytes, &["--time-base", name]);
+        let times: Vec<u64> = packets(&there).iter().map(|packet| packet.time.0).collect();
+        // But for those taken while the clock was being set.
+        let backwards = times.windows(2).filter(|pair| pair[1] < pair[0]).count();
+        assert!(backwards <= 1, "{name}: {backwards}");
+        let back = converted(&folder, &there, &["--time-base", "realtime"]);
+        assert!(back == converted(&folder, &bytes, &[]), "{name}");
+        if name == "tai" {
+            let ahead = times
+                .iter()
+                .zip(&truths)
+                .map(|(tai, real)| (tai - real + S / 2) / S);
+            let ahead: Vec<u64> = ahead.collect();
+            assert_eq!(ahead.iter().filter(|s| **s == 37).count(), 3 * 2990);
+            assert!(ahead.is_sorted() && ahead.iter().all(|s| [37, 38].contains(s)));
+        }
+    }
+}
+
+#[test]
+fn what_nobody_can_tell_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let refuses = |bytes: &[u8], name: &str, parts: &[&str]| {
+        refuses_with(&folder, bytes, &["--time-base", name], parts);
+    };
+    let (bytes, _) = capture_with(&slewed(), false, leap);
+    for name in ["tai", "monotonic"] {
+        let parts = [
+            "cannot tell the times",
+            "the clock was set meanwhile",
+            "hint: capture with --keep-raw",
+        ];
+        refuses(&bytes, name, &parts);
+    }
+    let mut killed = headers().take();
+    killed.extend(packet(RawStamp(1), 1, true));
+    refuses(&killed, "tai", &["no statistics with the clock"]);
+    let output = convert(Path::new("in"), Path::new("out"), &["--time-base", "moon"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("give realtime, tai or monotonic"), "{text}");
+}
+
+#[test]
+fn a_log_tells_of_other_clocks_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, _) = capture(&slewed(), true);
+    log(&folder, &slewed(), 0, 35_000 * MS);
+    let log = log(&folder, &slewed(), 36_000 * MS, LENGTH);
+    let log = log.to_str().unwrap();
+    let real = converted(&folder, &bytes, &["--clock-log", log]);
+    for name in ["tai", "monotonic"] {
+        let there = converted(&folder, &bytes, &["--clock-log", log, "--time-base", name]);
+        let back = ["--clock-log", log, "--time-base", "realtime"];
+        assert!(converted(&folder, &there, &back) == real, "{name}");
+    }
+}
