@@ -31,6 +31,11 @@ pub struct ClockArgs {
     /// About 1.2 MB an hour
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+
+    /// At the end, write a page for a browser: offset, skew and Allan deviation from
+    /// 0.1 s on; with --log, of all of the log
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
 }
 
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -54,6 +59,8 @@ pub struct ClockPlan {
     pub json: bool,
     /// Where the history is kept.
     pub log: Option<PathBuf>,
+    /// Where the page goes.
+    pub report: Option<PathBuf>,
 }
 
 impl ClockArgs {
@@ -63,6 +70,7 @@ impl ClockArgs {
             duration: self.duration,
             json: self.json,
             log: self.log,
+            report: self.report,
         })
     }
 }

@@ -6,14 +6,15 @@ use clap::Args;
 
 use super::Plan;
 
-/// Draw a comparison again
+/// Draw a comparison, a sweep of loss or a log of the clock again
 ///
-/// Reads what `tscap compare --json` wrote and prints its tables; with -o it also
-/// writes a page for a browser, one file that needs nothing from elsewhere.
+/// Reads what `tscap compare --json`, `tscap loss --json` or `tscap clock --log` wrote
+/// and prints its tables; with -o it also writes a page for a browser, one file that
+/// needs nothing from elsewhere.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// What `tscap compare --json` wrote
-    #[arg(value_name = "FILE.json")]
+    /// What `tscap compare --json`, `tscap loss --json` or `tscap clock --log` wrote
+    #[arg(value_name = "FILE")]
     file: PathBuf,
 
     /// Write a page with tables and charts
@@ -24,7 +25,7 @@ pub struct ReportArgs {
 /// What to draw, as asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportPlan {
-    /// The comparison.
+    /// What was saved.
     pub file: PathBuf,
     /// Where the page goes.
     pub output: Option<PathBuf>,

@@ -2,9 +2,11 @@
 //! nothing here touches the system.
 //!
 //! `tables` and `figures` choose what is shown, `table` and `chart` draw it; these,
-//! and [`document`], draw other reports too: `sweep` those of loss.
+//! and [`document`], draw other reports too: `sweep` those of loss,
+//! `clock` those of a clock's log.
 
 mod chart;
+mod clock;
 mod density;
 mod figures;
 mod html;
@@ -16,6 +18,7 @@ mod text;
 mod words;
 
 pub use chart::{Axis, Chart, Scale, Series, Shape};
+pub use clock::{clock_page, clock_text};
 pub use figures::Figure;
 pub use html::{document, page};
 pub use sweep::{sweep_page, sweep_text};

@@ -24,6 +24,7 @@
 //! About 1.2 MB an hour, 200 MB in 7 days; where the clock's rate changes more than 9
 //! times a second, 13 MB an hour, which is the most.
 
+mod digest;
 mod phases;
 mod reader;
 mod recorder;
@@ -31,6 +32,7 @@ mod writer;
 
 use serde::{Deserialize, Serialize};
 
+pub use digest::{Digest, Point, Totals};
 pub use phases::Phases;
 pub use reader::{LogReader, ReadLogError, is_header};
 pub use recorder::Recorder;

@@ -1,78 +1,123 @@
-//! What is kept of the clock: a log.
+//! What is kept of the clock: a log, and what a report is drawn of.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::cli::ClockPlan;
-use crate::clock::log::{LogWriter, Recorder, WriteLogError};
+use crate::clock::log::{Digest, Header, Line, LogWriter, Recorder, WriteLogError};
 use crate::clock::{CrossTimestamp, Observation, Tracker};
+use crate::command::report::{check_writable, digest, write_page};
 use crate::command::{Failure, Hint};
+use crate::report::clock_page;
 use crate::sys::kernel_files::KernelFiles;
 use crate::sys::{process, tsc};
 
-/// Between two entries: as often as a capture writes its statistics.
-const EVERY: Duration = Duration::from_secs(10);
+/// Between two entries: at most this, as between a capture's statistics...
+const LONGEST: Duration = Duration::from_secs(10);
+/// ...at first this, and a tenth of the time since the start between.
+const SHORTEST: Duration = Duration::from_secs(1);
 
-/// A log, if one was asked for.
+/// A log and a report, as far as they were asked for.
 pub(super) struct Keeper<'a> {
     log: Option<(LogWriter, &'a Path)>,
+    /// Without a log, what the report is drawn of.
+    digest: Option<Digest>,
+    report: Option<&'a Path>,
     recorder: Recorder,
+    started: Instant,
     next: Instant,
 }
 
 impl<'a> Keeper<'a> {
     /// Opens the log.
     pub fn new(plan: &'a ClockPlan) -> Result<Self, Failure> {
-        let log = plan.log.as_deref().map(|path| Ok((open(path)?, path)));
+        let report = plan.report.as_deref();
+        report.map_or(Ok(()), check_writable)?;
+        let needs_boot = plan.log.is_some() || report.is_some();
+        let boot_id = needs_boot.then(|| process::boot_id(&KernelFiles::live()));
+        let boot_id = boot_id.transpose();
+        let boot_id = boot_id.trying("cannot tell which boot of the machine this is")?;
+        let boot_id = boot_id.as_deref().unwrap_or_default();
+        let log = plan
+            .log
+            .as_deref()
+            .map(|path| Ok((open(path, boot_id)?, path)));
+        let log = log.transpose()?;
+        let digest = (report.is_some() && log.is_none()).then(|| {
+            let mut digest = Digest::default();
+            digest.take(Line::Header(Header::new(boot_id)));
+            digest
+        });
+        let started = Instant::now();
         Ok(Self {
-            log: log.transpose()?,
+            log,
+            digest,
+            report,
             recorder: Recorder::default(),
-            next: Instant::now(),
+            started,
+            next: started,
         })
     }
 
-    /// Takes in what the tracker made of a reading; writes an entry when it is due.
+    /// Takes in what the tracker made of a reading; makes an entry when it is due.
     pub fn observe(
         &mut self,
         cross: &CrossTimestamp,
         seen: Observation,
         tracker: &mut Tracker,
     ) -> Result<(), Failure> {
-        if self.log.is_none() {
+        if self.log.is_none() && self.digest.is_none() {
             tracker.take_samples();
             return Ok(());
         }
         self.recorder.observe(cross, seen, tracker);
         match Instant::now() >= self.next {
-            true => self.write(tracker),
+            true => self.enter(tracker),
             false => Ok(()),
         }
     }
 
-    /// Writes an entry.
-    pub fn write(&mut self, tracker: &mut Tracker) -> Result<(), Failure> {
-        let Some((log, path)) = &mut self.log else {
-            return Ok(());
-        };
-        self.next = Instant::now() + EVERY;
+    fn enter(&mut self, tracker: &mut Tracker) -> Result<(), Failure> {
+        let every = (self.started.elapsed() / 10).clamp(SHORTEST, LONGEST);
+        self.next = Instant::now() + every;
         let utc_bound_ns = super::utc_bound_ns();
         let Some(entry) = self.recorder.entry(tracker, tsc::read(), utc_bound_ns) else {
             return Ok(());
         };
-        let written = log.write(&entry);
-        written
-            .trying(format!("cannot write to {}", path.display()))
-            .map_err(|failure| {
-                failure.hint("make room, and start again: the log will be continued")
-            })
+        if let Some((log, path)) = &mut self.log {
+            let written = log.write(&entry);
+            written
+                .trying(format!("cannot write to {}", path.display()))
+                .map_err(|failure| {
+                    failure.hint("make room, and start again: the log will be continued")
+                })?;
+        }
+        if let Some(digest) = &mut self.digest {
+            digest.take(Line::Entry(Box::new(entry)));
+        }
+        Ok(())
+    }
+
+    /// Makes the last entry, and the report.
+    pub fn finish(mut self, tracker: &mut Tracker) -> Result<(), Failure> {
+        if self.log.is_none() && self.digest.is_none() {
+            return Ok(());
+        }
+        self.enter(tracker)?;
+        let Some(report) = self.report else {
+            return Ok(());
+        };
+        let whole = match (&self.log, self.digest) {
+            (Some((_, path)), _) => digest(path)?,
+            (None, digest) => digest.unwrap_or_default(),
+        };
+        write_page(&clock_page(&whole), report)
     }
 }
 
-fn open(path: &Path) -> Result<LogWriter, Failure> {
+fn open(path: &Path, boot_id: &str) -> Result<LogWriter, Failure> {
     let name = path.display();
-    let boot_id = process::boot_id(&KernelFiles::live());
-    let boot_id = boot_id.trying("cannot tell which boot of the machine this is")?;
-    let log = LogWriter::open(path, &boot_id).map_err(|error| {
+    let log = LogWriter::open(path, boot_id).map_err(|error| {
         let hint = match error {
             WriteLogError::OtherBoot(_) => "give another file: counters begin anew with each boot",
             WriteLogError::InUse => "one process is enough for many captures",

@@ -51,7 +51,7 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     };
     watch(plan, started, &mut tracker, &mut signals, &mut keeper).await?;
-    keeper.write(&mut tracker)?;
+    keeper.finish(&mut tracker)?;
     Ok(Exit::Success)
 }
 

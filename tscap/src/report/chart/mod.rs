@@ -56,6 +56,10 @@ pub enum Shape {
     Steps,
     /// A line with a marker at each point.
     Marked,
+    /// A line.
+    Line,
+    /// Shaded, with the points around it; without a name it is not in the legend.
+    Area,
 }
 
 impl Chart {
@@ -82,8 +86,9 @@ impl Chart {
     }
 
     fn legend(&self, plot: &Plot) -> Markup {
+        let named = self.series.iter().filter(|series| !series.name.is_empty());
         html! {
-            @for (index, series) in self.series.iter().enumerate() {
+            @for (index, series) in named.enumerate() {
                 @let (x, y) = plot.legend(index);
                 g class={ "s" (series.style % STYLES) } {
                     path.line d=(format!("M{x:.1} {y:.1}h34")) {}
@@ -104,7 +109,10 @@ impl Series {
         let places = self.points.iter().map(|&(x, y)| plot.place(x, y));
         let line = match self.shape {
             Shape::Steps => plot::steps(places.clone()),
-            Shape::Marked => plot::line(places.clone()),
+            Shape::Marked | Shape::Line => plot::line(places.clone()),
+            Shape::Area => {
+                return html! { path.band d=(plot::line(places) + "z") {} };
+            }
         };
         html! {
             g class={ "series s" (self.style % STYLES) } {
