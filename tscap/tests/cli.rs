@@ -107,7 +107,7 @@ fn what_is_missing_is_named() {
     refuses(&["capture", "-i"], &["--interface"]);
     refuses(&["record"], &["record"]);
     refuses(&["restore", "eth0"], &["eth0"]);
-    refuses(&["report"], &["FILE.json"]);
+    refuses(&["report"], &["<FILE>"]);
     refuses(&["report", "a.json", "b.json"], &["b.json"]);
     refuses(&["compare", "--quick", "--paper"], &["--paper"]);
     refuses(&["compare", "--timeout", "0"], &["in no time"]);

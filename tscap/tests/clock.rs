@@ -91,7 +91,9 @@ fn the_readmes_commands_work() {
     });
     // A heading, and a line each second.
     assert_eq!(lines_of_each.collect::<Vec<_>>(), [3, 4]);
-    assert_eq!(log_lines(&folder.path().join("clock.log")).len(), 3);
+    assert!(log_lines(&folder.path().join("clock.log")).len() >= 4);
+    let page = std::fs::read_to_string(folder.path().join("clock.html")).unwrap();
+    assert!(page.contains("Allan deviation"));
 }
 
 fn log_lines(path: &Path) -> Vec<Value> {
@@ -118,7 +120,7 @@ fn a_log_is_valid_after_a_kill_and_is_continued() {
         thread::sleep(Duration::from_millis(5));
     }
     // Only one process may write it.
-    let second = clock_says(&["--log", log]);
+    let second = clock_says(&["--log", log, "--duration", "1s"]);
     assert_eq!(second.status.code(), Some(1));
     let text = String::from_utf8(second.stderr).unwrap();
     assert!(text.contains("another process writes it"), "{text}");
@@ -154,10 +156,68 @@ fn a_log_of_another_boot_is_refused() {
     let path = folder.path().join("clock.log");
     let content = "{\"kind\":\"clock\",\"v\":1,\"boot_id\":\"boot-1\",\"tscap\":\"0.1.0\"}\n";
     std::fs::write(&path, content).unwrap();
-    let output = clock_says(&["--log", path.to_str().unwrap()]);
+    let output = clock_says(&["--log", path.to_str().unwrap(), "--duration", "1s"]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("of another boot of the machine"), "{text}");
     assert!(text.contains("hint: give another file"), "{text}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+}
+
+fn report(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let command = command.arg("report").args(arguments);
+    command.output().expect("start tscap")
+}
+
+#[test]
+fn a_report_is_drawn_at_the_end_and_again_from_the_log() {
+    if has_no_counter() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (log, page, again) = (path("clock.log"), path("clock.html"), path("again.html"));
+    let output = clock_says(&["--duration", "1500ms", "--log", &log, "--report", &page]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let output = report(&[&log, "-o", &again]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("readings "), "{text}");
+    assert!(text.contains(" 0.2  "), "{text}");
+    let pages = [&page, &again].map(|page| std::fs::read_to_string(page).unwrap());
+    assert_eq!(pages[0], pages[1]);
+    assert_eq!(pages[0].matches("<svg").count(), 4);
+    // As of a killed process.
+    let mut file = OpenOptions::new().append(true).open(&log).unwrap();
+    file.write_all(b"{\"status\":").unwrap();
+    let output = report(&[&log, "-o", &again]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("the last line is torn"), "{text}");
+    assert_eq!(std::fs::read_to_string(&again).unwrap(), pages[0]);
+    file.write_all(b"\n").unwrap();
+    let output = report(&[&log]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("of the clock log is damaged"), "{text}");
+}
+
+#[test]
+fn a_report_needs_no_log() {
+    if has_no_counter() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("clock.html");
+    let page = page.to_str().unwrap();
+    let output = clock_says(&["--duration", "1500ms", "--report", page]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let drawn = std::fs::read_to_string(page).unwrap();
+    assert_eq!(drawn.matches("<svg").count(), 4);
+    let nowhere = format!("{page}/none.html");
+    let output = clock_says(&["--report", &nowhere, "--duration", "1s"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("hint: give --report a file"), "{text}");
 }

@@ -84,7 +84,7 @@ fn what_is_neither_is_refused() {
         let said = failure(&file, Some(&page));
         let start = format!("tscap: cannot read {}: ", file.display());
         assert!(said.starts_with(&start) && said.contains(why), "{said}");
-        assert!(said.contains("hint: give a file that `tscap compare --json` or"));
+        assert!(said.contains("hint: give a file that `tscap compare --json`, "));
         assert!(!page.exists());
     }
     fs::write(&file, b"\xff\xfe").unwrap();

@@ -85,7 +85,9 @@ pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
     let writable = if path.is_dir() {
         Err(io::ErrorKind::IsADirectory.into())
     } else {
-        nix::unistd::access(folder, nix::unistd::AccessFlags::W_OK).map_err(io::Error::from)
+        // A file is no folder, whoever may write to it.
+        nix::unistd::access(&folder.join("."), nix::unistd::AccessFlags::W_OK)
+            .map_err(io::Error::from)
     };
     writable
         .trying(format!("cannot write {}", path.display()))

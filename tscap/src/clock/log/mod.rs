@@ -8,7 +8,7 @@
 //! log; it alone begins with `{"kind":"clock"`. A process that continues a log cuts
 //! off a torn last line, and refuses a log of another boot: counters and
 //! CLOCK_MONOTONIC begin anew there. Every other line is an [`Entry`], written when
-//! the clock has settled, every 10 s and at the end:
+//! the clock has settled, every second at first and every 10 s after 100 s, and at the end:
 //!
 //! | field | |
 //! |---|---|

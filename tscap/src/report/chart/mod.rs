@@ -75,9 +75,13 @@ impl Chart {
                 @if let Some(path) = band {
                     path.band d=(path) {}
                 }
+                // Shaded areas would hide the grid.
+                @for area in self.series.iter().filter(|it| it.shape == Shape::Area) {
+                    (area.markup(&plot))
+                }
                 (plot.horizontal(&self.x))
                 (plot.vertical(&self.y))
-                @for series in &self.series {
+                @for series in self.series.iter().filter(|it| it.shape != Shape::Area) {
                     (series.markup(&plot))
                 }
                 (self.legend(&plot))

@@ -1,6 +1,5 @@
 //! Curves of a clock.
 
-use super::tables;
 use crate::clock::Allan;
 use crate::clock::log::{Digest, Point};
 use crate::report::chart::{Axis, Chart, Scale, Series, Shape};
@@ -80,7 +79,11 @@ pub(super) fn difference(digest: &Digest) -> Option<Figure> {
         description: "How far the absolute clock has gone from the difference clock over time."
             .to_owned(),
         x: curves.axis.clone(),
-        y: Axis::over(format!("gone, {unit}"), Scale::Linear, ys(&series)),
+        y: Axis::over(
+            format!("absolute − difference, {unit}"),
+            Scale::Linear,
+            ys(&series),
+        ),
         series,
         band: None,
     };
@@ -92,11 +95,13 @@ pub(super) fn difference(digest: &Digest) -> Option<Figure> {
 
 /// The Allan deviation on each scale.
 pub(super) fn stability(scales: &[Allan]) -> Option<Figure> {
-    let table = tables::stability(scales)?;
     let points: Vec<_> = scales
         .iter()
         .map(|scale| (scale.tau_s, scale.deviation))
         .collect();
+    if points.is_empty() {
+        return None;
+    }
     let series = vec![Series {
         name: "Allan deviation".to_owned(),
         style: 1,
@@ -117,7 +122,7 @@ pub(super) fn stability(scales: &[Allan]) -> Option<Figure> {
     };
     let note = "overlapping Allan deviation of readings every 100 ms: on short scales, where it falls \
                 as 1/τ, it is the noise of the readings rather than that of the clock";
-    Some(Figure::new(&chart, vec![note.to_owned()], Some(table)))
+    Some(Figure::new(&chart, vec![note.to_owned()], None))
 }
 
 /// What all curves over time have in common.

@@ -40,6 +40,9 @@ pub fn clock_page(digest: &Digest) -> String {
                 (figure.markup())
             }
         }
+        @if let Some(scales) = tables::stability(&stability) {
+            (scales.markup())
+        }
         @if let Some(changes) = tables::changes(digest) {
             h2 { "Steps and jumps" }
             (changes.markup())
