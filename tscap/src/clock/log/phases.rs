@@ -62,10 +62,8 @@ impl PhaseBins {
     /// Takes in what a tracker made of a reading.
     pub fn observe(&mut self, cross: &CrossTimestamp, seen: Observation, tracker: &Tracker) {
         match (seen, cross.bracket(), tracker.counter()) {
-            (Observation::Agrees, Some(bracket), Some(counter)) => {
-                if !counter.is_wide(&bracket) {
-                    self.take(&bracket, counter.model());
-                }
+            (Observation::Agrees, Some(bracket), Some(counter)) if !counter.is_wide(&bracket) => {
+                self.take(&bracket, counter.model());
             }
             (Observation::Stepped { .. } | Observation::CounterJumped { .. }, ..) => self.restart(),
             _ => {}
