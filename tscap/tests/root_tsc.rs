@@ -5,11 +5,14 @@ mod support;
 
 use std::fs::File;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use support::bench::Bench;
 use support::capture::capture_on;
+use support::command::{SHORT, run, wait_for};
 use support::files;
 use support::frame::Frame;
 use support::in_process::capture_with;
@@ -17,6 +20,7 @@ use support::live::LiveSender;
 use support::packet_socket::PacketSocket;
 use support::peers;
 use support::root::{root, two_cpus};
+use support::wait::until;
 use tscap::clock::{OffsetBracket, RawStamp, RealNs, Segment};
 use tscap::command::Exit;
 use tscap::pcapng::{Packet, Record, StatisticsOption, interval_ns, records};
@@ -238,6 +242,76 @@ fn raw_stamps_are_kept_and_give_the_intervals() {
             let moved = again.time.0.abs_diff(live.time.0);
             assert!(moved <= 2 * clock.host_bound_ns, "{source}: {moved} ns");
         }
+    }
+}
+
+/// One process logs the clock; captures of it are stamped by the log, and in other
+/// clocks' times, as other programs see.
+#[test]
+fn one_log_serves_many_captures() {
+    let Some(_turn) = root("one_log_serves_many_captures") else {
+        return;
+    };
+    let folder = files::folder();
+    let log = folder.path().join("clock.log");
+    let mut clock = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    clock.args(["clock", "--json", "--duration", "120", "--log"]);
+    clock.arg(&log).stdout(Stdio::null());
+    let mut clock = clock.spawn().expect("start tscap");
+    until("the first entry of the log", SHORT, || {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        (text.lines().count() >= 2).then_some(())
+    });
+    let sources = ["ktime", "tai", "tsc"];
+    let path = |source: &str, what: &str| folder.path().join(format!("{source}-{what}.pcapng"));
+    for source in sources {
+        let bench = Bench::new("log");
+        let frame = Frame::new(&bench.tx, &bench.rx, 61);
+        let capture = capture_on(&bench.rx, &path(source, "live"));
+        let capture = capture.with(["--clock", source, "--keep-raw", "-c", "500"]);
+        let capture = capture.ready();
+        PacketSocket::open(&bench.tx).send(&frame, 0..500, 0);
+        assert_eq!(capture.wait().success().written, 500);
+    }
+    // Its last entry comes at its end.
+    let pid = Pid::from_raw(clock.id().cast_signed());
+    kill(pid, Signal::SIGTERM).expect("end the log");
+    assert!(wait_for(&mut clock, SHORT).is_some_and(|status| status.success()));
+
+    let convert = |from: &Path, to: &Path, more: &[&str]| {
+        let mut convert = Command::new(env!("CARGO_BIN_EXE_tscap"));
+        convert.arg("convert").arg(from).arg("-w").arg(to);
+        let done = run(convert.args(more), SHORT);
+        assert!(done.status.success(), "{more:?}: {}", done.stderr);
+    };
+    for source in sources {
+        let [live, by_log, mono] = ["live", "log", "mono"].map(|what| path(source, what));
+        convert(&live, &by_log, &["--clock-log", log.to_str().unwrap()]);
+        let statistics = statistics(&live);
+        let clock = &statistics.last().expect("statistics at the end").clock;
+        let pairs = packets(&live).zip(packets(&by_log));
+        for (live, again) in pairs {
+            let moved = again.time.0.abs_diff(live.time.0);
+            // The log's own bound is no more.
+            assert!(
+                moved <= 2 * clock.host_bound_ns + 200,
+                "{source}: {moved} ns"
+            );
+        }
+        convert(&live, &mono, &["--time-base", "monotonic"]);
+        let segment = clock.segments.last().expect("a segment");
+        let span = segment.from.0..=segment.until.0 + 1_000_000_000;
+        assert!(
+            packets(&mono).all(|packet| span.contains(&packet.time.0)),
+            "{source}"
+        );
+        peers::agree_on(&mono, 500);
+        let back = path(source, "back");
+        convert(&mono, &back, &["--time-base", "realtime"]);
+        let again = path(source, "again");
+        convert(&live, &again, &[]);
+        let read = |path: &Path| std::fs::read(path).expect("a copy");
+        assert!(read(&back) == read(&again), "{source}");
     }
 }
 
