@@ -21,8 +21,9 @@
 //! one over a capture's own history. Fields may be added; a change of their meaning
 //! changes `v`.
 //!
-//! About 1.2 MB an hour, 200 MB in 7 days; where the clock's rate changes more than 9
-//! times a second, 13 MB an hour, which is the most.
+//! About 1.2 MB an hour, 200 MB in 7 days; where the clock's rate changes 8 times a
+//! second or more often, 13 MB an hour at most, and 300 bytes each time that the clock is
+//! set or the counter jumps.
 
 mod digest;
 mod phases;

@@ -21,7 +21,15 @@ fn host() -> Host {
 
 /// Entries of so many seconds, each of 10 s, of a process that begins at `start`.
 fn entries(start: u64, seconds: u64, recorder: &mut Recorder) -> (Vec<Entry>, Tracker) {
-    let host = host();
+    entries_of(&host(), start, seconds, recorder)
+}
+
+fn entries_of(
+    host: &Host,
+    start: u64,
+    seconds: u64,
+    recorder: &mut Recorder,
+) -> (Vec<Entry>, Tracker) {
     let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(start, GAPS)).unwrap();
     let mut entries = Vec::new();
     for turn in 1..=seconds * 100 {
@@ -165,6 +173,18 @@ fn its_size_is_as_stated() {
     let path = log(folder.path(), "boot-1", &entries);
     let an_hour = fs::metadata(&path).unwrap().len() * 30;
     assert!((1_000_000..1_300_000).contains(&an_hour), "{an_hour}");
+    // The rate changes 20 times a second.
+    let restless = Host {
+        hertz: 2_596_130_000,
+        slews: (0..2400)
+            .map(|turn| (turn * 50 * MS, if turn % 2 == 0 { 90_000 } else { -90_000 }))
+            .collect(),
+    };
+    let (entries, _) = entries_of(&restless, 0, 120, &mut Recorder::default());
+    let folder = tempfile::tempdir().unwrap();
+    let path = log(folder.path(), "boot-1", &entries);
+    let an_hour = fs::metadata(&path).unwrap().len() * 30;
+    assert!((8_000_000..13_000_000).contains(&an_hour), "{an_hour}");
 }
 
 /// The phase of each bin, against what the host's clock really did.
