@@ -8,7 +8,8 @@
 
 use super::reading::{Interval, Reading};
 use super::{
-    Bounds, Bracket, History, MonoNs, NsPerCycle, RawStamp, RealNs, Sample, Segment, StampSource,
+    Bounds, Bracket, Estimate, History, MonoNs, NsPerCycle, RawStamp, RealNs, Sample, Segment,
+    StampSource,
 };
 
 /// What the history allows, by segment.
@@ -89,12 +90,19 @@ impl Fit {
     }
 
     /// The time of a stamp that was converted to `live`: moved to where the clock can
-    /// have been, if it is not there.
-    pub fn refine(&self, stamp: RawStamp, live: RealNs) -> Option<RealNs> {
-        let [low, high] = self.allowed(stamp)?;
-        let low = RealNs(low.0.saturating_sub(self.tolerance_ns));
-        let high = RealNs(high.0.saturating_add(self.tolerance_ns));
-        Some(live.clamp(low, high))
+    /// have been, if it is not there; with its greatest error against the host's clock,
+    /// that of the stamp itself apart, as long as no bend hides that is greater than the
+    /// tolerance.
+    pub fn refine(&self, stamp: RawStamp, live: RealNs) -> Option<Estimate> {
+        let [first, last] = self.allowed(stamp)?;
+        let low = RealNs(first.0.saturating_sub(self.tolerance_ns));
+        let high = RealNs(last.0.saturating_add(self.tolerance_ns));
+        let real = live.clamp(low, high);
+        let farther = real.0.abs_diff(first.0).max(real.0.abs_diff(last.0));
+        Some(Estimate {
+            real,
+            bound_ns: farther + self.tolerance_ns,
+        })
     }
 }
 

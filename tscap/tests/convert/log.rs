@@ -39,6 +39,11 @@ fn a_log_does_what_the_own_history_does() {
         by_log.p99.unwrap() * 2 <= live.p99.unwrap(),
         "{live:?} {by_log:?}"
     );
+    let bound = json["bound_ns"]["p99"].as_i64().unwrap();
+    assert!(
+        by_log.p99.unwrap() <= bound && bound < 1_000,
+        "{bound} {by_log:?}"
+    );
     // Both are within some tens of ns of the truth, and so of each other.
     let own = folder.path().join("own.pcapng");
     assert!(convert(&file(&folder, &bytes), &own, &[]).status.success());

@@ -49,6 +49,9 @@ struct Converted {
     left_spans: Vec<Span>,
     /// How far the others moved, later being positive, ns; null if there were none.
     moved_ns: Option<Summary>,
+    /// Greatest error of each of these against the host's clock, with that of the offsets
+    /// of the CPUs' counters, ns: wide before the first reading and after the last one.
+    bound_ns: Option<Summary>,
     /// Samples of the clock, in the file or around it in the log.
     samples: usize,
     /// Segments of the clock.
@@ -203,7 +206,7 @@ fn copy(
     let history = &clock.history;
     let fit = Fit::new(history);
     let (mut packets, mut left) = (0, Left::default());
-    let mut moves = Distribution::new();
+    let (mut moves, mut bounds) = (Distribution::new(), Distribution::new());
     let mut to = BufWriter::new(to);
     let base = bases.base;
     let clocks = bases.clone();
@@ -215,12 +218,16 @@ fn copy(
         match again {
             Some(again) => {
                 left.end_span();
-                moves.add(again.0.wrapping_sub(live.0).cast_signed());
+                moves.add(again.real.0.wrapping_sub(live.0).cast_signed());
+                let of_stamp = of.and_then(|of| of.stamp.bracket);
+                let of_stamp = of_stamp.map_or(0, |bracket| bracket.whole_ns.div_ceil(2));
+                let bound_ns = again.bound_ns.saturating_add(of_stamp);
+                bounds.add(i64::try_from(bound_ns).unwrap_or(i64::MAX));
             }
             None => left.add(live),
         }
         of?;
-        let time = clocks.time(again.unwrap_or(live), packet.raw);
+        let time = clocks.time(again.map_or(live, |again| again.real), packet.raw);
         (time != before).then_some(time)
     };
     let moved = |statistics: &StatisticsOption| bases.moved(statistics);
@@ -241,6 +248,7 @@ fn copy(
         left: left.packets,
         left_spans: left.spans,
         moved_ns: moves.summary(),
+        bound_ns: bounds.summary(),
         samples: history.samples.len(),
         segments: history.segments.len(),
         is_log_torn: clock.is_torn,

@@ -21,8 +21,8 @@ pub(super) fn text(converted: &Converted, plan: &ConvertPlan, is_rebased: bool) 
         grouped(converted.samples as u64),
         converted.segments
     );
+    let quantile = |value: Option<i64>| value.map_or("–".into(), |ns| format!("{ns} ns"));
     if let Some(moved) = &converted.moved_ns {
-        let quantile = |value: Option<i64>| value.map_or("–".into(), |ns| format!("{ns} ns"));
         let farthest = moved.min.unsigned_abs().max(moved.max.unsigned_abs());
         let _ = writeln!(
             text,
@@ -31,6 +31,15 @@ pub(super) fn text(converted: &Converted, plan: &ConvertPlan, is_rebased: bool) 
             quantile(moved.p90),
             quantile(moved.p99),
             span(farthest)
+        );
+    }
+    if let Some(bound) = &converted.bound_ns {
+        let _ = writeln!(
+            text,
+            "  off the host's clock by at most {} (p50), {} (p99), {} (all)",
+            quantile(bound.p50),
+            quantile(bound.p99),
+            span(bound.max.unsigned_abs())
         );
     }
     if is_rebased {
