@@ -35,8 +35,17 @@ const EBPF: [&str; 5] = [
     "rustc-web",
 ];
 
-/// What boots virtual machines, and readies what runs in them.
-const VM: [&str; 3] = ["binutils", "libc-bin", "qemu-system-x86"];
+/// What boots virtual machines, and readies what runs in them, the kernel module
+/// among it.
+const VM: [&str; 7] = [
+    "binutils",
+    "gcc-12",
+    "libc-bin",
+    "lz4",
+    "make",
+    "pahole",
+    "qemu-system-x86",
+];
 
 const LLVM_PREFIX: &str = "/usr/lib/llvm-22";
 const BPF_LINKER: &str = "0.13.0";

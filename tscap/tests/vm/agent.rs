@@ -29,6 +29,8 @@ pub const PROGRAM: &str = "/agent";
 pub const TSCAP: &str = "/bin/tscap";
 /// Where the test-only XDP programs lie.
 pub const PROBES: &str = "/probes.bpf.o";
+/// Where our kernel module lies.
+pub const MODULE: &str = "/tscap.ko";
 /// The first argument of this program as a capture with a test-only XDP program.
 pub const PROBE: &str = "probe";
 

@@ -15,6 +15,8 @@ use crate::support::probes;
 
 /// Names a busybox that links to nothing.
 const BUSYBOX: &str = "TSCAP_VM_BUSYBOX";
+/// Names our kernel module, built for the kernel.
+const MODULE: &str = "TSCAP_VM_MODULE";
 /// The drivers that [`agent::INIT`] loads.
 const DRIVERS: [&str; 4] = ["virtio_pci", "virtio_console", "virtio_net", "vmxnet3"];
 
@@ -33,9 +35,9 @@ impl Initramfs {
             fs::remove_dir_all(&folder).expect("remove the image of an earlier run");
         }
         let this = Self { folder };
-        let busybox = std::env::var_os(BUSYBOX);
-        let busybox = PathBuf::from(busybox.unwrap_or_else(|| panic!("{BUSYBOX} is not set")));
+        let busybox = named_by(BUSYBOX);
         this.copy(&busybox, "/bin/busybox");
+        this.copy(&named_by(MODULE), agent::MODULE);
         for (program, to) in [
             (PathBuf::from(TSCAP), agent::TSCAP),
             (
@@ -119,6 +121,12 @@ impl Drop for Initramfs {
         // The next run removes what is left.
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// The file that the environment variable `name` names.
+fn named_by(name: &str) -> PathBuf {
+    let path = std::env::var_os(name);
+    path.unwrap_or_else(|| panic!("{name} is not set")).into()
 }
 
 /// Adds a module and what it needs, as `modules.dep` lists it:

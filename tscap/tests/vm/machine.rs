@@ -40,9 +40,14 @@ impl Rig {
     /// Boots a machine with two CPUs and network interfaces of these kinds:
     /// `eth0`, `eth1`, …
     pub fn boot(&self, kinds: &[Kind]) -> Machine {
+        self.boot_on(Processor::VaryingTsc, kinds)
+    }
+
+    /// The same with a processor of this kind.
+    pub fn boot_on(&self, processor: Processor, kinds: &[Kind]) -> Machine {
         let folder = files::folder();
         let agent = folder.path().join("agent");
-        let mut command = self.qemu();
+        let mut command = self.qemu(processor);
         command.arg("-serial");
         command.arg(format!("file:{}", console(folder.path()).display()));
         command.args(["-device", "virtio-serial-pci", "-chardev"]);
@@ -94,12 +99,19 @@ impl Rig {
     /// that ends. One thread runs both CPUs in turn: with one each (`thread=multi`)
     /// QEMU 7.2 sometimes runs a breakpoint that the kernel has already taken out
     /// again when it patches its code, which ends the guest by "Oops: int3".
-    fn qemu(&self) -> Command {
+    fn qemu(&self, processor: Processor) -> Command {
         let boot = self.kernel.folder.join("boot");
         let image = boot.join(format!("vmlinuz-{}", self.kernel.release));
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "qemu-system-x86_64"]);
-        command.args(["-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2"]);
+        command.args([
+            "-accel",
+            "tcg,thread=single",
+            "-cpu",
+            processor.name(),
+            "-smp",
+            "2",
+        ]);
         command.args(["-m", "512", "-nodefaults", "-no-user-config", "-no-reboot"]);
         command
             .args(["-display", "none", "-qmp", "stdio", "-kernel"])
@@ -110,6 +122,25 @@ impl Rig {
             "console=ttyS0 quiet tsc=reliable no_timer_check panic=-1 ipv6.disable=1",
         ]);
         command
+    }
+}
+
+/// What processor a machine has.
+#[derive(Clone, Copy, Debug)]
+pub enum Processor {
+    /// One whose TSC may change its rate, as far as it says.
+    VaryingTsc,
+    /// One of a model whose TSC does not (`early_init_intel`,
+    /// arch/x86/kernel/cpu/intel.c); it still does not say so.
+    ConstantTsc,
+}
+
+impl Processor {
+    fn name(self) -> &'static str {
+        match self {
+            Self::VaryingTsc => "max",
+            Self::ConstantTsc => "max,vendor=GenuineIntel,family=6,model=94,stepping=3",
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `test --vm`: the checks in virtual machines, with Debian's kernels.
 
+mod module;
 mod packages;
 
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use self::packages::Package;
+use self::packages::{Package, unpacked};
 use crate::cargo::{cargo, target_dir};
 use crate::tally::Tally;
 use crate::{paths, sh};
@@ -21,16 +22,27 @@ const KERNELS: [(&str, &str); 2] = [
     ("6.12", "linux-image-6.12-cloud-amd64"),
 ];
 
-/// What boots the machines, and what reads the captures.
-const PROGRAMS: [&str; 7] = [
+/// What boots the machines, what builds the module, and what reads the captures.
+const PROGRAMS: [&str; 11] = [
     "qemu-system-x86_64",
     "setpriv",
     "strip",
     "ldd",
+    "gcc-12",
+    "make",
+    "pahole",
+    "lz4",
     "tshark",
     "capinfos",
     "tcpdump",
 ];
+
+/// What is needed for one kernel.
+struct Needed {
+    kernel: PathBuf,
+    module: PathBuf,
+    busybox: PathBuf,
+}
 
 /// Runs the checks, those with `filter` in their names, on each kernel or one.
 pub fn run(
@@ -49,8 +61,8 @@ pub fn run(
     }
     for (version, package) in kernels {
         println!("\nLinux {version}");
-        let (kernel, busybox) = match have(version, package) {
-            Ok(folders) => folders,
+        let needed = match have(version, package) {
+            Ok(needed) => needed,
             Err(reason) => {
                 println!("SKIPPED Linux {version}: {reason:#}");
                 tally.skipped += 1;
@@ -66,8 +78,9 @@ pub fn run(
         checks.current_dir(paths::root());
         checks.args(["test", "--package", "tscap", "--test", TARGET, "--"]);
         checks.args(filter);
-        checks.env("TSCAP_VM_KERNEL", kernel);
-        checks.env("TSCAP_VM_BUSYBOX", busybox);
+        checks.env("TSCAP_VM_KERNEL", needed.kernel);
+        checks.env("TSCAP_VM_MODULE", needed.module);
+        checks.env("TSCAP_VM_BUSYBOX", needed.busybox);
         if no_skip {
             checks.env("TSCAP_NO_SKIP", "1");
         }
@@ -76,8 +89,8 @@ pub fn run(
     Ok(())
 }
 
-/// The folder of a kernel and the busybox, fetched if need be.
-fn have(version: &str, package: &str) -> Result<(PathBuf, PathBuf)> {
+/// Fetches and builds what is not there yet.
+fn have(version: &str, stand_in: &str) -> Result<Needed> {
     let lacking: Vec<_> = PROGRAMS
         .into_iter()
         .filter(|program| sh::find(program).is_none())
@@ -89,13 +102,22 @@ fn have(version: &str, package: &str) -> Result<(PathBuf, PathBuf)> {
         );
     }
     let folder = target_dir()?.join("vm");
-    let busybox = Package::candidate("busybox-static")?;
-    let busybox = busybox.unpacked(&folder, |_| Ok(()))?.join("bin/busybox");
-    let kernel = Package::behind(package)?.unpacked(&folder, |kernel| depmod(&busybox, kernel))?;
-    match release(&kernel)? {
-        release if release.starts_with(&format!("{version}.")) => Ok((kernel, busybox)),
-        release => bail!("{package} is Linux {release} by now"),
+    let package = Package::candidate("busybox-static")?;
+    let busybox = unpacked(&folder, &package.folder_name(), &[package], |_| Ok(()))?;
+    let busybox = busybox.join("bin/busybox");
+    let package = Package::behind(stand_in)?;
+    let kernel = unpacked(&folder, &package.folder_name(), &[package], |kernel| {
+        depmod(&busybox, kernel)
+    })?;
+    let release = release(&kernel)?;
+    if !release.starts_with(&format!("{version}.")) {
+        bail!("{stand_in} is Linux {release} by now");
     }
+    Ok(Needed {
+        module: module::build(&folder, &kernel, &release)?,
+        kernel,
+        busybox,
+    })
 }
 
 /// Lists which modules need which: the package leaves it to its installation.

@@ -37,25 +37,27 @@ impl Package {
         depends.with_context(|| format!("{name} stands for no other package"))
     }
 
-    /// Fetches it and unpacks it in a folder of its own under `folder`, unless it
-    /// is there; `prepare` completes that folder.
-    pub fn unpacked(
-        &self,
-        folder: &Path,
-        prepare: impl FnOnce(&Path) -> Result<()>,
-    ) -> Result<PathBuf> {
+    /// The name of a folder for it.
+    pub fn folder_name(&self) -> String {
+        format!("{}_{}", self.name, self.version.replace(':', "-"))
+    }
+
+    /// The packages that it depends on, those whose names begin with one of
+    /// `prefixes`.
+    pub fn depends(&self, prefixes: &[&str]) -> Result<Vec<Self>> {
+        let shown = show(&self.name)?;
+        let depends = field(&shown, "Depends").unwrap_or_default().split(", ");
+        let names = depends.filter_map(|depend| depend.split(' ').next());
+        names
+            .filter(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)))
+            .map(Self::candidate)
+            .collect()
+    }
+
+    /// Fetches it and unpacks it over what is in `folder`.
+    fn unpack(&self, folder: &Path) -> Result<()> {
         let Self { name, version } = self;
-        let file_name = format!("{name}_{}", version.replace(':', "-"));
-        let done = folder.join(&file_name);
-        if done.exists() {
-            return Ok(done);
-        }
-        let work = folder.join(format!("{file_name}.partial"));
-        if work.exists() {
-            fs::remove_dir_all(&work)
-                .with_context(|| format!("cannot remove {}", work.display()))?;
-        }
-        let download = work.join("download");
+        let download = folder.join("download");
         fs::create_dir_all(&download)
             .with_context(|| format!("cannot make {}", download.display()))?;
         let mut fetch = Command::new("apt-get");
@@ -65,12 +67,37 @@ impl Package {
         run("apt-get", fetch.current_dir(&download))?;
         let mut files = fs::read_dir(&download)?;
         let file = files.next().context("apt-get downloaded nothing")??.path();
-        run("dpkg", Command::new("dpkg").arg("-x").arg(&file).arg(&work))?;
+        run(
+            "dpkg",
+            Command::new("dpkg").arg("-x").arg(&file).arg(folder),
+        )?;
         fs::remove_dir_all(&download)?;
-        prepare(&work)?;
-        fs::rename(&work, &done).with_context(|| format!("cannot make {}", done.display()))?;
-        Ok(done)
+        Ok(())
     }
+}
+
+/// Makes the folder `name` with these packages unpacked in it, unless it is there;
+/// `prepare` completes it.
+pub fn unpacked(
+    folder: &Path,
+    name: &str,
+    packages: &[Package],
+    prepare: impl FnOnce(&Path) -> Result<()>,
+) -> Result<PathBuf> {
+    let done = folder.join(name);
+    if done.exists() {
+        return Ok(done);
+    }
+    let work = folder.join(format!("{name}.partial"));
+    if work.exists() {
+        fs::remove_dir_all(&work).with_context(|| format!("cannot remove {}", work.display()))?;
+    }
+    for package in packages {
+        package.unpack(&work)?;
+    }
+    prepare(&work)?;
+    fs::rename(&work, &done).with_context(|| format!("cannot make {}", done.display()))?;
+    Ok(done)
 }
 
 /// Runs a command to its end under the deadline; its errors are shown.

@@ -2,6 +2,7 @@
 
 mod clock;
 mod doctor;
+mod kmod;
 mod merge;
 mod modes;
 mod offloads;
@@ -30,6 +31,8 @@ checks![
     clock::set_back,
     clock::slewed,
     doctor::says_what_works,
+    kmod::loads_and_has_its_kfuncs,
+    kmod::refuses_a_tsc_of_varying_rate,
     merge::two_queues_in_order_of_time,
     modes::virtio_natively,
     modes::virtio_generically,

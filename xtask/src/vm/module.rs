@@ -1,0 +1,109 @@
+//! The kernel module, built for a kernel of Debian's against its headers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::packages::{Package, run, unpacked};
+use crate::paths;
+
+/// Whose `linux-kbuild` has resolve_btfids, which that of 6.1 lacks.
+const RESOLVES_BTFIDS: &str = "linux-headers-6.12-cloud-amd64";
+
+/// Where the kernel's types are kept, if its headers have none.
+const TYPES: &str = "types";
+
+/// Builds `tscap.ko` for the unpacked kernel `kernel`; its headers are unpacked
+/// under `folder`.
+pub fn build(folder: &Path, kernel: &Path, release: &str) -> Result<PathBuf> {
+    let headers = Package::candidate(&format!("linux-headers-{release}"))?;
+    let kbuild = ["linux-headers-", "linux-kbuild-"];
+    let mut packages = headers.depends(&kbuild)?;
+    packages.extend(Package::behind(RESOLVES_BTFIDS)?.depends(&kbuild[1..])?);
+    packages.dedup();
+    let name = headers.folder_name();
+    packages.push(headers);
+    let in_root = format!("usr/src/linux-headers-{release}");
+    let root = unpacked(folder, &name, &packages, |root| {
+        if root.join(&in_root).join("vmlinux").exists() {
+            return Ok(());
+        }
+        extract_types(kernel, release, &root.join(TYPES))
+    })?;
+
+    let headers = root.join(in_root);
+    // It names the common headers where an installation would put them.
+    let makefile = headers.join("Makefile");
+    let common = format!("include {}/usr/src", root.display());
+    let text = fs::read_to_string(&makefile)
+        .with_context(|| format!("cannot read {}", makefile.display()))?;
+    fs::write(&makefile, text.replace("include /usr/src", &common))?;
+
+    let work = folder.join(format!("module-{release}"));
+    fs::create_dir_all(&work).with_context(|| format!("cannot make {}", work.display()))?;
+    let kmod = paths::root().join("tscap-ebpf/kmod");
+    for file in ["Kbuild", "Makefile", "tscap.c"] {
+        let from = kmod.join(file);
+        fs::copy(&from, work.join(file))
+            .with_context(|| format!("cannot copy {}", from.display()))?;
+    }
+    let mut make = Command::new("make");
+    make.current_dir(&work).arg(format!("KVERSION={release}"));
+    make.arg(format!("KDIR={}", headers.display()));
+    make.arg(format!("BTF_BASE={}", root.join(TYPES).display()));
+    make.arg(format!(
+        "RESOLVE_BTFIDS={}",
+        resolve_btfids(&root)?.display()
+    ));
+    run("make", &mut make)?;
+    Ok(work.join("tscap.ko"))
+}
+
+fn resolve_btfids(root: &Path) -> Result<PathBuf> {
+    for kbuild in fs::read_dir(root.join("usr/lib"))? {
+        let tool = kbuild?
+            .path()
+            .join("tools/bpf/resolve_btfids/resolve_btfids");
+        if tool.exists() {
+            return Ok(tool);
+        }
+    }
+    bail!("no resolve_btfids in {RESOLVES_BTFIDS}")
+}
+
+/// Writes the kernel's own types (its section .BTF), as a running one shows them
+/// in /sys/kernel/btf/vmlinux.
+fn extract_types(kernel: &Path, release: &str, types: &Path) -> Result<()> {
+    let image = kernel.join(format!("boot/vmlinuz-{release}"));
+    let image = fs::read(&image).with_context(|| format!("cannot read {}", image.display()))?;
+    let payload = payload(&image).context("the kernel's image has no payload")?;
+    let [packed, vmlinux, rest] = ["lz4", "vmlinux", "rest"].map(|it| types.with_extension(it));
+    fs::write(&packed, payload).with_context(|| format!("cannot write {}", packed.display()))?;
+    let mut unpack = Command::new("lz4");
+    run(
+        "lz4",
+        unpack.args(["-d", "-q", "-f"]).arg(&packed).arg(&vmlinux),
+    )?;
+    let mut dump = Command::new("objcopy");
+    dump.arg(format!("--dump-section=.BTF={}", types.display()));
+    run("objcopy", dump.arg(&vmlinux).arg(&rest))?;
+    for file in [packed, vmlinux, rest] {
+        fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// The compressed kernel in a bzImage: `setup_sects`, `payload_offset` and
+/// `payload_length` of its header (Documentation/arch/x86/boot.rst), without the
+/// length at its end.
+fn payload(image: &[u8]) -> Option<&[u8]> {
+    let word = |at: usize| {
+        let bytes = image.get(at..at + 4)?.try_into().ok()?;
+        usize::try_from(u32::from_le_bytes(bytes)).ok()
+    };
+    let setup_sectors = usize::from(*image.get(0x1f1)?);
+    let start = (setup_sectors + 1) * 512 + word(0x248)?;
+    image.get(start..start + word(0x24c)?.checked_sub(4)?)
+}
