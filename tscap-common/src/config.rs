@@ -20,3 +20,8 @@ pub const SNAPLEN: &str = "SNAPLEN";
 pub const KEEP_RAW: &str = "KEEP_RAW";
 /// u32: 1 to add direction and queue to each block, else 0.
 pub const PACKET_META: &str = "PACKET_META";
+
+/// Number of a helper that no kernel has: what a program calls in the place of a
+/// kfunc, until user space has put the kfunc's BTF id there. A program that nobody
+/// has patched is refused.
+pub const KFUNC_CALL: u32 = 0x7473_6370;

@@ -14,6 +14,15 @@ pub const GAPS: &str = "GAPS";
 pub const TARGET: &str = "TARGET";
 /// u32: where the payload begins, bytes; one of [`PAYLOADS_AT`].
 pub const PAYLOAD_AT: &str = "PAYLOAD_AT";
+/// u32: how the TSC is read; one of those below. A program is refused for what it
+/// never does, unless a value that can't change says that it does not.
+pub const TSC_BY: &str = "TSC_BY";
+/// Not at all.
+pub const TSC_BY_NOTHING: u32 = 0;
+/// By a perf event.
+pub const TSC_BY_PERF: u32 = 1;
+/// By a kfunc.
+pub const TSC_BY_KFUNC: u32 = 2;
 
 /// Where the payload can begin: behind Ethernet, IPv4 and UDP, the same with a
 /// VLAN tag, with IPv6, with both.

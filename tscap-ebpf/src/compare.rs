@@ -4,6 +4,7 @@
 #![no_main]
 
 mod copy;
+mod kfunc;
 mod maps;
 mod object;
 mod record;
@@ -146,6 +147,11 @@ pub fn cost_tsc(ctx: XdpContext) -> u32 {
     cost(&ctx, tsc::read)
 }
 
+#[xdp(frags)]
+pub fn cost_kfunc(ctx: XdpContext) -> u32 {
+    cost(&ctx, kfunc::read)
+}
+
 /// The whole program of a capture, but for the stamp: the floor of what one costs.
 #[xdp(frags)]
 pub fn program_none(ctx: XdpContext) -> u32 {
@@ -189,4 +195,9 @@ pub fn read_tai(_ctx: XdpContext) -> u32 {
 #[xdp(frags)]
 pub fn read_tsc(_ctx: XdpContext) -> u32 {
     unrolled!(tsc::read())
+}
+
+#[xdp(frags)]
+pub fn read_kfunc(_ctx: XdpContext) -> u32 {
+    unrolled!(kfunc::read())
 }

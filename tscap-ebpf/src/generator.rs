@@ -7,6 +7,7 @@
 #![no_std]
 #![no_main]
 
+mod kfunc;
 mod object;
 mod tsc;
 
@@ -19,7 +20,9 @@ use aya_ebpf::macros::{map, xdp};
 use aya_ebpf::maps::{Array, DevMap};
 use aya_ebpf::programs::XdpContext;
 use tscap_common::gaps::{BUCKETS, bucket_of};
-use tscap_common::generator::{BULK, Gaps, Orders, Sending};
+use tscap_common::generator::{
+    BULK, Gaps, Orders, Sending, TSC_BY_KFUNC, TSC_BY_NOTHING, TSC_BY_PERF,
+};
 use tscap_common::stream::{FIRST_PORT, LENGTH, STAMP_MASK, StreamHeader, udp_checksum};
 
 #[map]
@@ -41,6 +44,9 @@ static GAPS: Array<Gaps> = Array::with_max_entries(1, 0);
 
 #[unsafe(no_mangle)]
 static PAYLOAD_AT: Global<u32> = Global::new(42);
+
+#[unsafe(no_mangle)]
+static TSC_BY: Global<u32> = Global::new(TSC_BY_NOTHING);
 
 /// Readings of the clock that a wait takes at most: 10 ms and more.
 const LONGEST_SPIN: u32 = 1 << 20;
@@ -128,7 +134,14 @@ extern "C" fn look_at_clock(_turn: u32, spin: *mut Spin) -> c_long {
 #[inline(always)]
 fn read_stamps(orders: &Orders, sending: &mut Sending) {
     if orders.reads_tsc != 0 {
-        let count = tsc::read();
+        let by = TSC_BY.load();
+        let count = if by == TSC_BY_PERF {
+            tsc::read()
+        } else if by == TSC_BY_KFUNC {
+            kfunc::read()
+        } else {
+            0
+        };
         sending.tsc = if tsc::is_good(count) {
             count.wrapping_add(orders.tsc_offset)
         } else {

@@ -4,6 +4,7 @@
 #![no_main]
 
 mod copy;
+mod kfunc;
 mod maps;
 mod object;
 mod record;
@@ -32,4 +33,11 @@ pub fn tscap_tai(ctx: XdpContext) -> u32 {
 pub fn tscap_tsc_perf(ctx: XdpContext) -> u32 {
     let stamp = tsc::read();
     record::record_if(&ctx, stamp, tsc::is_good(stamp), record::Fault::None)
+}
+
+/// The TSC by a kfunc.
+#[xdp(frags)]
+pub fn tscap_tsc_kfunc(ctx: XdpContext) -> u32 {
+    let stamp = kfunc::read();
+    record::record(&ctx, stamp, record::Fault::None)
 }

@@ -5,6 +5,7 @@
 #![no_main]
 
 mod copy;
+mod kfunc;
 mod maps;
 mod object;
 mod record;
@@ -79,6 +80,16 @@ pub fn probe_bracket_tsc(ctx: XdpContext) -> u32 {
     let after = unsafe { bpf_ktime_get_tai_ns() };
     write_bracket(&ctx, before, after);
     record_if(&ctx, stamp, tsc::is_good(stamp), Fault::None)
+}
+
+/// The same for a TSC stamp by a kfunc.
+#[xdp(frags)]
+pub fn probe_bracket_kfunc(ctx: XdpContext) -> u32 {
+    let before = unsafe { bpf_ktime_get_tai_ns() };
+    let stamp = kfunc::read();
+    let after = unsafe { bpf_ktime_get_tai_ns() };
+    write_bracket(&ctx, before, after);
+    record(&ctx, stamp, Fault::None)
 }
 
 /// Three clocks on one frame: TAI, CLOCK_MONOTONIC, the TSC as the stamp,

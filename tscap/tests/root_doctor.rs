@@ -18,7 +18,7 @@ use support::probes::Attached;
 use support::root::{root, root_with, two_cpus};
 
 /// Every check of the machine, in order.
-const MACHINE: [&str; 17] = [
+const MACHINE: [&str; 18] = [
     "kernel",
     "preemption",
     "privilege_capture",
@@ -27,6 +27,7 @@ const MACHINE: [&str; 17] = [
     "stamp_ktime",
     "stamp_tai",
     "stamp_tsc",
+    "stamp_kfunc",
     "tsc",
     "clocksource",
     "clock_sync",

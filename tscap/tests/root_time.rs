@@ -3,10 +3,10 @@
 
 mod support;
 
+use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use aya::programs::XdpMode;
 use support::bench::Bench;
 use support::brackets;
 use support::capture::capture_on;
@@ -20,8 +20,9 @@ use support::process;
 use support::recording::Recording;
 use support::root::{root, two_cpus};
 use support::tun::Tun;
-use tscap::clock::StampSource;
+use tscap::clock::{StampPath, TscPath};
 use tscap::command::Exit;
+use tscap::sys::bpf::{XDP_FLAGS_SKB_MODE, XdpLink};
 use tscap::sys::perf::Standing;
 use tscap::xdp::{LoadOptions, Loaded, PROGRAMS, program_name};
 
@@ -198,7 +199,7 @@ fn frames_without_an_ethernet_header_are_counted() {
     // No Ethernet device delivers such a frame, and the command refuses others:
     // so the program alone, on a TUN device.
     let mut tun = Tun::new(&Arc::new(Netns::new("too-short")), "tun0");
-    let loaded = attached(StampSource::Ktime, &tun);
+    let (loaded, _link) = attached(StampPath::Ktime, &tun);
     for length in [1, 10, 13, 14, 60] {
         tun.receive(&vec![0x45; length]);
     }
@@ -214,7 +215,7 @@ fn frames_without_a_stamp_are_counted() {
         return;
     };
     let mut tun = Tun::new(&Arc::new(Netns::new("no-stamp")), "tun0");
-    let mut loaded = attached(StampSource::Tsc, &tun);
+    let (mut loaded, _link) = attached(StampPath::Tsc(TscPath::Perf), &tun);
     let frame = [0x45; 60];
     for _ in 0..5 {
         tun.receive(&frame);
@@ -236,11 +237,12 @@ fn all_cpus() -> Vec<u32> {
 }
 
 /// The program alone, on a device that the command would refuse.
-fn attached(source: StampSource, tun: &Tun) -> Loaded {
+fn attached(path: StampPath, tun: &Tun) -> (Loaded, XdpLink) {
     let ring_cpus = all_cpus();
     let options = LoadOptions {
         object: PROGRAMS,
-        program: program_name(source),
+        program: program_name(path),
+        kfunc: None,
         ring_bytes: 128 * 1024,
         ring_cpus: &ring_cpus,
         possible_cpus: ring_cpus.iter().max().expect("a CPU") + 1,
@@ -250,12 +252,11 @@ fn attached(source: StampSource, tun: &Tun) -> Loaded {
     };
     let mut loaded = Loaded::load(&options).expect("load the program");
     loaded.counters.announce(tun.port.index).expect("counters");
-    let program = loaded.program().expect("the program");
-    tun.port
-        .netns
-        .enter(|| program.attach_to_if_index(tun.port.index, XdpMode::Skb))
-        .expect("attach");
-    loaded
+    let program = loaded.program.as_fd();
+    let netns = &tun.port.netns;
+    let link = netns.enter(|| XdpLink::attach(program, tun.port.index, XDP_FLAGS_SKB_MODE));
+    let link = link.expect("attach");
+    (loaded, link)
 }
 
 #[test]

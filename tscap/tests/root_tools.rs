@@ -30,6 +30,7 @@ fn setup(output: &Path, snaplen: u32, sender: u32) -> Setup {
         snaplen,
         buffer_bytes: 8 << 20,
         clock: StampSource::Ktime,
+        tsc_path: None,
         output: output.to_owned(),
         cpus: tool_cpus(sender, &allowed),
         longest: Duration::from_secs(60),

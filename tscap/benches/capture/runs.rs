@@ -150,6 +150,7 @@ impl<'a> Runs<'a> {
             snaplen: kind.snaplen,
             buffer_bytes: self.amount.buffer_bytes,
             clock: StampSource::Ktime,
+            tsc_path: None,
             output: self.file(),
             cpus: self.cpus.to_vec(),
             longest: LONGEST,

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tscap::clock::{HostClocks, RawStamp, Reference as _, StampSource, Tracker};
+use tscap::clock::{HostClocks, RawStamp, Reference as _, StampPath, Tracker};
 use tscap::engine::{Converter, Event, Frames, Output, Shared};
-use tscap::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
+use tscap::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo, StampOption};
 use tscap::ring::synthetic::{self, Producer};
 use tscap::sys::process::thread_cpu_time;
 
@@ -28,16 +28,11 @@ pub struct Filled {
 }
 
 impl Filled {
-    /// Empty rings for stamps of `source`, and headers in `output`.
-    pub fn new(
-        source: StampSource,
-        rings: u32,
-        ring_bytes: usize,
-        mut output: Output,
-    ) -> Result<Self> {
+    /// Empty rings for stamps by `path`, and headers in `output`.
+    pub fn new(path: StampPath, rings: u32, ring_bytes: usize, mut output: Output) -> Result<Self> {
         let (producers, consumers) = synthetic::rings(rings, ring_bytes)?;
-        let mut clocks = HostClocks::new(source);
-        let mut tracker = Tracker::new(source, &clocks.read()).context("torn clock")?;
+        let mut clocks = HostClocks::new(path.source());
+        let mut tracker = Tracker::new(path.source(), &clocks.read()).context("torn clock")?;
         for _ in 0..100 {
             if tracker.is_settled() {
                 break;
@@ -48,7 +43,7 @@ impl Filled {
         ensure!(tracker.is_settled(), "no rate of the TSC in 200 ms");
         let now = tracker.stamp_before(&clocks.read(), 0);
         let start = tracker.real_at(tracker.current().from);
-        let mut file = FileWriter::new(&section(), &[interface(source)], start)?;
+        let mut file = FileWriter::new(&section(), &[interface(path)], start)?;
         output.write(&file.take())?;
         let shared = Arc::new(Shared::default());
         let (tell, events) = unbounded_channel();
@@ -115,7 +110,7 @@ fn section() -> SectionInfo {
     }
 }
 
-fn interface(source: StampSource) -> InterfaceInfo {
+fn interface(path: StampPath) -> InterfaceInfo {
     let offloads = std::collections::BTreeMap::new();
     InterfaceInfo {
         name: "synthetic0".into(),
@@ -124,6 +119,6 @@ fn interface(source: StampSource) -> InterfaceInfo {
         speed: None,
         snaplen: 262_144,
         os: "Linux".into(),
-        tscap: InterfaceOption::new("native", source, offloads),
+        tscap: InterfaceOption::new("native", StampOption::new(path), offloads),
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::clock::StampSource;
+use tscap::clock::{StampPath, StampSource, TscPath};
 use tscap::compare::Amount;
 
 use crate::common::rounds::{self, Subject};
@@ -56,7 +56,11 @@ pub fn measure(rig: &Rig, amount: &Amount) -> Result<LinearityReport> {
         absent: Vec::new(),
         lines: Vec::new(),
     };
-    for source in [StampSource::Ktime, StampSource::Tai, StampSource::Tsc] {
+    for source in [
+        StampPath::Ktime,
+        StampPath::Tai,
+        StampPath::Tsc(TscPath::Perf),
+    ] {
         match subjects(rig, source, amount.frames) {
             Ok(subjects) => report.lines.push(line(source, subjects, amount.rounds)?),
             Err(error) => report.absent.push(format!("{}: {error:#}", source.name())),
@@ -66,12 +70,12 @@ pub fn measure(rig: &Rig, amount: &Amount) -> Result<LinearityReport> {
 }
 
 /// The unrolled reads, the floor, one read, and more reads.
-fn subjects(rig: &Rig, source: StampSource, frames: u32) -> Result<Vec<Subject<'_, f64>>> {
+fn subjects(rig: &Rig, source: StampPath, frames: u32) -> Result<Vec<Subject<'_, f64>>> {
     let read = Between {
         stamp: Some(source),
         ..Between::default()
     };
-    let mut unrolled = rig.load(read)?;
+    let unrolled = rig.load(read)?;
     let unrolled = move || Ok(unrolled.read_ns(source)?);
     let mut subjects = vec![
         Subject::new("unrolled", unrolled),
@@ -85,8 +89,8 @@ fn subjects(rig: &Rig, source: StampSource, frames: u32) -> Result<Vec<Subject<'
     Ok(subjects)
 }
 
-fn line(source: StampSource, mut subjects: Vec<Subject<'_, f64>>, rounds: u32) -> Result<Line> {
-    let name = format!("reads of {}", source.name());
+fn line(path: StampPath, mut subjects: Vec<Subject<'_, f64>>, rounds: u32) -> Result<Line> {
+    let name = format!("reads of {}", path.name());
     rounds::run(&name, rounds, &mut subjects)?;
     let mut results = subjects.into_iter().map(|it| Spread::of(it.results));
     let mut next = || results.next().context("three subjects and more");
@@ -108,7 +112,7 @@ fn line(source: StampSource, mut subjects: Vec<Subject<'_, f64>>, rounds: u32) -
     let off = medians.iter();
     let off = off.map(|(reads, cost)| (cost - at_none - slope * reads).abs() / slope);
     Ok(Line {
-        source,
+        source: path.source(),
         frame_ns: less_floor(&frame),
         slope_ns: Spread::of((0..read_ns.rounds.len()).map(of_round).collect()),
         bend: off.fold(0.0, f64::max),

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
-use tscap::clock::StampSource;
+use tscap::clock::StampPath;
 use tscap::compare::Amount;
 use tscap::compare::schema::{Metric, Outcome, Verdict};
 use tscap::compare::statistics::verdict;
@@ -32,7 +32,7 @@ const TOLD_APART: f64 = 0.0;
 const TOLD_APART_QUICK: f64 = 0.2;
 /// To which that is added.
 const STAMP: Between = Between {
-    stamp: Some(StampSource::Ktime),
+    stamp: Some(StampPath::Ktime),
     more_reads: 0,
     more_work: 0,
 };

@@ -37,6 +37,8 @@ pub struct Verdicts {
     pub metric: Metric,
     /// The stamp; `None` for the floor.
     pub source: Option<StampSource>,
+    /// The function that read the clock.
+    pub path: String,
     /// In the order of the repeats.
     pub outcomes: Vec<Outcome>,
     /// Cost over that of `ktime`, where there was one.
@@ -59,11 +61,12 @@ pub fn measure(repeats: u32) -> Result<RepeatsReport> {
         let comparison = comparison.context("tscap compare --json")?;
         seconds.push(comparison.seconds);
         for verdict in comparison.verdicts {
-            let (metric, source) = (verdict.metric, verdict.source);
-            let of_all = verdicts.entry(format!("{source:?} {metric:?}"));
+            let (metric, source, path) = (verdict.metric, verdict.source, verdict.path);
+            let of_all = verdicts.entry(format!("{source:?} {path} {metric:?}"));
             let of_all = of_all.or_insert_with(|| Verdicts {
                 metric,
                 source,
+                path,
                 outcomes: Vec::new(),
                 ratios: Vec::new(),
             });

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use anyhow::{Context, Result, ensure};
-use tscap::clock::{NsPerCycle, StampSource, measure_tsc_rate};
+use tscap::clock::{NsPerCycle, StampPath, TscPath, measure_tsc_rate};
 use tscap::compare::{Programs, Settings, Stamp, trimmed_mean};
 use tscap::load::{Burst, Pair, Traffic};
 use tscap::sys::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
@@ -88,15 +88,16 @@ impl Rig {
 }
 
 fn load(cpu: u32, between: Between, rate: Option<NsPerCycle>) -> Result<Programs> {
-    let mut programs = Programs::load(Settings {
+    let settings = Settings {
         cpu,
         action: XDP_DROP,
         more_reads: between.more_reads,
         more_work: between.more_work,
-    })?;
+    };
+    let mut programs = Programs::load(settings, &[])?;
     match between.stamp {
-        Some(StampSource::Tai) => programs.load_tai()?,
-        Some(StampSource::Tsc) => {
+        Some(StampPath::Tai) => programs.load_tai()?,
+        Some(StampPath::Tsc(TscPath::Perf)) => {
             programs.load_tsc(rate.context("the TSC is no clock here")?)?;
         }
         _ => {}

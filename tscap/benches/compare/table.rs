@@ -1,6 +1,6 @@
 //! The report for people.
 
-use tscap::clock::StampSource;
+use tscap::clock::StampPath;
 use tscap::compare::schema::{Outcome, Verdict};
 
 use crate::common::spread::Spread;
@@ -101,7 +101,8 @@ fn repeats(report: &RepeatsReport) -> Vec<String> {
 }
 
 fn verdicts(verdicts: &Verdicts) -> String {
-    let name = verdicts.source.map_or("none", StampSource::name);
+    let path = StampPath::by_function(&verdicts.path);
+    let name = path.map_or("none", StampPath::name);
     let ratio = show(&Spread::of(verdicts.ratios.clone()), 2);
     let counts = OUTCOMES.map(|(outcome, _)| verdicts.count(outcome).to_string());
     let metric = format!("{:?}", verdicts.metric).to_lowercase();

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
-use tscap::clock::{RawStamp, StampSource};
+use tscap::clock::{RawStamp, StampPath};
 use tscap::engine::Output;
 use tscap_common::block::block_len;
 use tscap_common::ring::MIN_RING_BYTES;
@@ -90,12 +90,7 @@ fn round(rings: u32, frames: usize, drains: u32, burst: usize) -> Result<f64> {
     // Twice as much as an even share: the shares are random.
     let share = 2 * (frames / rings as usize).max(burst) * block_len(SIZE, 0);
     let ring_bytes = share.next_power_of_two().max(MIN_RING_BYTES);
-    let mut filled = Filled::new(
-        StampSource::Ktime,
-        rings,
-        ring_bytes,
-        Output::stream(Discard),
-    )?;
+    let mut filled = Filled::new(StampPath::Ktime, rings, ring_bytes, Output::stream(Discard))?;
     let mut stamp = filled.now.0 - AGO_NS;
     // The same traffic in each round.
     let mut random = 42;

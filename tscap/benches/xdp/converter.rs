@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
-use tscap::clock::{RawStamp, StampSource};
+use tscap::clock::{RawStamp, StampPath, TscPath};
 use tscap::engine::{Output, PreparedFile};
 use tscap::ring::synthetic::Producer;
 use tscap_common::block::block_len;
@@ -113,18 +113,18 @@ pub fn measure(rounds: u32) -> Result<ConverterReport> {
         eprintln!("converter: round {round} of {rounds}");
         let (mut tsc, mut ktime) = (f64::MAX, f64::MAX);
         for _ in 0..TURNS {
-            tsc = tsc.min(drain(StampSource::Tsc, SIZES[0], Target::Nowhere.open()?)?);
-            ktime = ktime.min(drain(
-                StampSource::Ktime,
+            tsc = tsc.min(drain(
+                StampPath::Tsc(TscPath::Perf),
                 SIZES[0],
                 Target::Nowhere.open()?,
             )?);
+            ktime = ktime.min(drain(StampPath::Ktime, SIZES[0], Target::Nowhere.open()?)?);
         }
         tsc_more.push(tsc - ktime);
         for (size, target, results) in &mut results {
             let ns = target
                 .open()
-                .and_then(|output| drain(StampSource::Ktime, *size, output));
+                .and_then(|output| drain(StampPath::Ktime, *size, output));
             results.push(ns.with_context(|| format!("{size} bytes, {}", target.name()))?);
         }
     }
@@ -151,8 +151,8 @@ fn frames(size: usize) -> usize {
 }
 
 /// Fills a ring, drains it once into `output`; CPU time in ns a frame.
-fn drain(source: StampSource, size: usize, output: Output) -> Result<f64> {
-    let mut filled = Filled::new(source, 1, RING_BYTES, output)?;
+fn drain(path: StampPath, size: usize, output: Output) -> Result<f64> {
+    let mut filled = Filled::new(path, 1, RING_BYTES, output)?;
     let frames = frames(size);
     let from = filled.now.0;
     fill(&mut filled.producers[0], from, size, frames)?;

@@ -4,7 +4,7 @@ use std::future::pending;
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
-use tscap::clock::{HostClocks, NsPerCycle, OffsetBracket, StampSource};
+use tscap::clock::{HostClocks, NsPerCycle, OffsetBracket, StampPath, StampSource, TscPath};
 use tscap::command::capture::first_brackets;
 use tscap::sys::perf::Standing;
 use tscap::sys::system::{online_cpus, possible_cpus};
@@ -90,7 +90,8 @@ fn load() -> Result<(Loaded, TscEvents, Vec<u32>)> {
     let cpus = online_cpus()?;
     let mut loaded = Loaded::load(&LoadOptions {
         object: PROGRAMS,
-        program: program_name(StampSource::Tsc),
+        program: program_name(StampPath::Tsc(TscPath::Perf)),
+        kfunc: None,
         ring_bytes: MIN_RING_BYTES,
         ring_cpus: &cpus,
         possible_cpus: possible_cpus()?,

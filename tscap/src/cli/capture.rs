@@ -9,7 +9,7 @@ use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES, is_valid_ring_bytes};
 
 use super::rotation::RotationArgs;
 use super::{Cli, Plan, units};
-use crate::clock::StampSource;
+use crate::clock::{StampSource, TscPath};
 use crate::engine::RotationPlan;
 use crate::xdp::ModeChoice;
 
@@ -81,6 +81,13 @@ pub struct CaptureArgs {
     #[arg(long, value_enum, default_value_t, value_name = "CLOCK")]
     clock: ClockChoice,
 
+    /// With --clock tsc: by this path only [default: the first of these that works]
+    ///
+    /// The module's plain read is not ordered: it may come some tens of nanoseconds
+    /// before the program's first instruction.
+    #[arg(long, value_enum, value_name = "PATH")]
+    tsc_path: Option<TscPath>,
+
     /// Where the XDP program runs
     #[arg(long, value_enum, default_value_t, value_name = "MODE")]
     xdp_mode: ModeChoice,
@@ -129,21 +136,23 @@ pub struct CaptureArgs {
 
 /// `--clock`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum ClockChoice {
-    /// The cheapest that works here: ktime
+pub enum ClockChoice {
+    /// The cheapest that works here: tsc by a kfunc, where the TSC is invariant,
+    /// else ktime
     #[default]
     Auto,
     /// CLOCK_MONOTONIC, by bpf_ktime_get_ns
     Ktime,
     /// CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)
     Tai,
-    /// The CPU's time-stamp counter, by a perf event (kernel 6.16); dearer than
-    /// ktime, but a raw counter
+    /// The CPU's time-stamp counter: by a kfunc, of the kernel or of our module
+    /// (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is dearer than
+    /// ktime
     Tsc,
 }
 
 impl ClockChoice {
-    /// The clock that it stands for.
+    /// The clock that it stands for, where kfuncs are not looked for.
     pub(super) fn source(self) -> StampSource {
         match self {
             Self::Auto | Self::Ktime => StampSource::Ktime,
@@ -224,7 +233,9 @@ pub struct CapturePlan {
     /// Say it in JSON.
     pub json: bool,
     /// Clock to stamp frames with.
-    pub clock: StampSource,
+    pub clock: ClockChoice,
+    /// By this path to the TSC only.
+    pub tsc_path: Option<TscPath>,
     /// Where the XDP program is to run.
     pub xdp_mode: ModeChoice,
     /// What to do with receive offloads.
@@ -256,6 +267,10 @@ impl CaptureArgs {
                 return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
             }
         }
+        if self.tsc_path.is_some() && self.clock != ClockChoice::Tsc {
+            let message = "--tsc-path is for --clock tsc";
+            return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
+        }
         let path = self.write.unwrap_or_default();
         let rotation = self.rotation.into_plan(&path)?;
         let target = match path.as_os_str() == "-" {
@@ -274,7 +289,8 @@ impl CaptureArgs {
             promiscuous: !self.no_promiscuous_mode,
             verbosity: Verbosity::of(self.quiet, self.verbose),
             json: self.json,
-            clock: self.clock.source(),
+            clock: self.clock,
+            tsc_path: self.tsc_path,
             xdp_mode: self.xdp_mode,
             offloads: self.offloads,
             keep_raw: self.keep_raw,

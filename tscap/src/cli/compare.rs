@@ -46,6 +46,10 @@ pub struct CompareArgs {
     #[arg(long, value_name = "TIME", default_value = TIMEOUT, value_parser = units::duration)]
     timeout: Duration,
 
+    /// Measure the TSC even where it is not known to be constant
+    #[arg(long)]
+    force: bool,
+
     /// Write everything as one JSON object on standard output
     #[arg(long)]
     json: bool,
@@ -66,6 +70,8 @@ pub struct ComparePlan {
     pub cpu: Option<u32>,
     /// Longest wait for live frames.
     pub timeout: Duration,
+    /// Take the TSC as it is.
+    pub force: bool,
     /// Say it in JSON.
     pub json: bool,
     /// Page to write.
@@ -83,6 +89,7 @@ impl CompareArgs {
             },
             cpu: self.cpu,
             timeout: self.timeout,
+            force: self.force,
             json: self.json,
             report: self.report,
         })

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-pub use capture::{CaptureArgs, CapturePlan, Offloads, Target, Verbosity};
+pub use capture::{CaptureArgs, CapturePlan, ClockChoice, Offloads, Target, Verbosity};
 pub use clock::{ClockArgs, ClockPlan};
 pub use compare::{CompareArgs, ComparePlan};
 pub use convert::{ConvertArgs, ConvertPlan};

@@ -1,7 +1,7 @@
 use clap::Parser;
 
 use super::*;
-use crate::clock::StampSource;
+use crate::clock::TscPath;
 use crate::xdp::ModeChoice;
 
 fn plan(args: &str) -> Result<CapturePlan, String> {
@@ -23,7 +23,7 @@ fn defaults_are_tcpdumps() {
     assert_eq!(plan.snaplen, 262_144);
     assert!(plan.promiscuous);
     assert_eq!(plan.count, None);
-    assert_eq!(plan.clock, StampSource::Ktime);
+    assert_eq!((plan.clock, plan.tsc_path), (ClockChoice::Auto, None));
     assert_eq!(plan.xdp_mode, ModeChoice::Auto);
     assert_eq!(plan.verbosity, Verbosity::Normal);
     assert_eq!(plan.rx_cpus, None);
@@ -42,12 +42,29 @@ fn every_option_reaches_the_plan() {
     assert_eq!(plan.duration, Some(std::time::Duration::from_secs(90)));
     assert!(!plan.promiscuous && plan.json && plan.packet_meta);
     assert_eq!(plan.verbosity, Verbosity::Quiet);
-    assert_eq!(plan.clock, StampSource::Tai);
+    assert_eq!(plan.clock, ClockChoice::Tai);
     assert_eq!(plan.xdp_mode, ModeChoice::Generic);
     assert_eq!(plan.offloads, Offloads::Off);
     assert_eq!(plan.ring_bytes, Some(16 << 20));
     assert_eq!(plan.converter_cpu, Some(1));
     assert_eq!(plan.rx_cpus, Some(vec![0, 2, 3]));
+}
+
+#[test]
+fn a_path_to_the_tsc_is_for_the_tsc() {
+    for (word, path) in [
+        ("kernel", TscPath::Kernel),
+        ("module", TscPath::Module),
+        ("module-ordered", TscPath::ModuleOrdered),
+        ("perf", TscPath::Perf),
+    ] {
+        let asked = format!("-i a -w f --clock tsc --tsc-path {word}");
+        assert_eq!(plan(&asked).unwrap().tsc_path, Some(path));
+    }
+    for clock in ["", "--clock tai"] {
+        let error = plan(&format!("-i a -w f {clock} --tsc-path perf")).unwrap_err();
+        assert!(error.to_string().contains("for --clock tsc"), "{error}");
+    }
 }
 
 #[test]

@@ -50,11 +50,11 @@ impl RawStamp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StampSource {
-    /// CLOCK_MONOTONIC by `bpf_ktime_get_ns`.
+    /// CLOCK_MONOTONIC.
     Ktime,
-    /// CLOCK_TAI by `bpf_ktime_get_tai_ns`.
+    /// CLOCK_TAI.
     Tai,
-    /// The CPU's time-stamp counter by a perf event.
+    /// The CPU's time-stamp counter, by one [`TscPath`](super::TscPath) or another.
     Tsc,
 }
 
@@ -65,25 +65,6 @@ impl StampSource {
             Self::Ktime => "ktime",
             Self::Tai => "tai",
             Self::Tsc => "tsc",
-        }
-    }
-
-    /// The helper that reads the clock: the path that really runs.
-    pub fn path(self) -> &'static str {
-        match self {
-            Self::Ktime => "bpf_ktime_get_ns",
-            Self::Tai => "bpf_ktime_get_tai_ns",
-            Self::Tsc => "bpf_perf_event_read of msr/tsc/",
-        }
-    }
-
-    /// Whether the counter read inside is ordered (fenced) against the
-    /// instructions around it: the kernel reads its clock source and its `msr`
-    /// PMU with `rdtsc_ordered()` (`read_tsc` in arch/x86/kernel/tsc.c,
-    /// `msr_read_counter` in arch/x86/events/msr.c).
-    pub fn is_ordered(self) -> bool {
-        match self {
-            Self::Ktime | Self::Tai | Self::Tsc => true,
         }
     }
 }

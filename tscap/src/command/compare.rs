@@ -16,7 +16,7 @@ use super::{Exit, Failure, Hint, interfaces};
 use crate::cli::{ComparePlan, Verbosity};
 use crate::clock::{HostClocks, Reference as _, StampSource};
 use crate::compare::{
-    Amount, Circumstances, Comparison, ExperimentError, Place, Results, Ticks, assemble, describe,
+    Circumstances, Comparison, ExperimentError, Place, Results, Ticks, assemble, describe,
     run as measure,
 };
 use crate::load::{FAST_BYTES, Pair};
@@ -85,7 +85,7 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
     let before = Ticks::read(&files);
     let start = Instant::now();
     let cpus = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
-    let measured = rounds(place, &plan.amount, cpu, &mut signals, &mut console).await?;
+    let measured = rounds(place, plan, cpu, &mut signals, &mut console).await?;
     let Some(results) = measured else {
         console.error("aborted: nothing is reported");
         return Ok(None);
@@ -141,17 +141,17 @@ fn place(plan: &ComparePlan) -> Result<Place, Failure> {
 /// `None` if a second signal came.
 async fn rounds(
     place: Place,
-    amount: &Amount,
+    plan: &ComparePlan,
     cpu: u32,
     signals: &mut Signals,
     console: &mut Console,
 ) -> Result<Option<Results>, Failure> {
+    let (amount, force) = (plan.amount, plan.force);
     let of = amount.rounds;
     let steps = measuring::Amount {
         of,
         seconds: amount.seconds(matches!(place, Place::Own { .. })) as f64,
     };
-    let amount = *amount;
     let measured = measuring::measure(
         "tscap-compare",
         steps,
@@ -160,7 +160,7 @@ async fn rounds(
         console,
         |rounds| Progress { rounds, of },
         move |stop, done| {
-            measure(place, &amount, cpu, stop, |round| {
+            measure(place, &amount, cpu, force, stop, |round| {
                 // Nobody may be listening any more.
                 let _ = done.send(round);
             })

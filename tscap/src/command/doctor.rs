@@ -7,8 +7,8 @@ use super::print::print;
 use super::{Exit, Failure, Hint, interfaces};
 use crate::causes::with_causes;
 use crate::changes::JournalFolder;
-use crate::cli::DoctorPlan;
-use crate::clock::StampSource;
+use crate::cli::{ClockChoice, DoctorPlan};
+use crate::clock::{StampSource, TscPath};
 use crate::doctor::{
     self, Interface, InterfaceFacts, Machine, MachineFacts, Privileges, Probe, Report,
 };
@@ -17,7 +17,7 @@ use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::Link;
 use crate::sys::timex::KernelClock;
 use crate::sys::{ethtool, napi, netns, process, system, xdp_features};
-use crate::xdp::{Occupant, is_generating, offloads};
+use crate::xdp::{Kfunc, Occupant, is_generating, offloads};
 
 /// Examines the machine, and an interface if one is given.
 pub(super) fn run(plan: &DoctorPlan) -> Result<Exit, Failure> {
@@ -56,19 +56,26 @@ pub(super) fn run(plan: &DoctorPlan) -> Result<Exit, Failure> {
 fn machine(plan: &DoctorPlan) -> Result<Machine, Failure> {
     let program = env::current_exe().map_or("tscap".into(), |path| path.display().to_string());
     let privileges = privileges(&program)?;
-    let sources = [StampSource::Ktime, StampSource::Tai, StampSource::Tsc];
-    let probes = sources.map(|source| {
-        let probe = match privileges.may_load() {
-            true => try_out(source),
-            false => Probe::NotTried,
-        };
-        (source, probe)
-    });
+    let may_load = privileges.may_load();
+    let try_out = |clock, path| match may_load {
+        true => try_out(clock, path),
+        false => Probe::NotTried,
+    };
+    let probes = [
+        (StampSource::Ktime, try_out(ClockChoice::Ktime, None)),
+        (StampSource::Tai, try_out(ClockChoice::Tai, None)),
+        (StampSource::Tsc, try_out(ClockChoice::Tsc, None)),
+    ];
+    let kfuncs = [TscPath::Kernel, TscPath::Module, TscPath::ModuleOrdered];
+    let kfuncs = kfuncs.into_iter();
+    let kfuncs = kfuncs.filter(|path| Kfunc::find(*path, &KernelFiles::live()).is_ok());
+    let kfuncs = kfuncs.map(|path| (path, try_out(ClockChoice::Tsc, Some(path))));
     let interface = plan.interface.as_ref().map(|name| format!(" -i {name}"));
     Ok(Machine {
         clock: KernelClock::read().map_err(chain),
         privileges,
         probes: probes.into(),
+        kfuncs: kfuncs.collect(),
         journals: JournalFolder::live(),
         again: format!("sudo {program} doctor{}", interface.unwrap_or_default()),
     })
@@ -87,12 +94,16 @@ fn privileges(program: &str) -> Result<Privileges, Failure> {
     })
 }
 
-fn try_out(source: StampSource) -> Probe {
-    if source == StampSource::Tsc && is_generator_running() {
+fn try_out(clock: ClockChoice, path: Option<TscPath>) -> Probe {
+    let is_kfunc = path.is_some_and(|path| path != TscPath::Perf);
+    if clock == ClockChoice::Tsc && !is_kfunc && is_generator_running() {
         return Probe::InUse;
     }
-    match probe(source) {
-        Ok(host_bound_ns) => Probe::Works { host_bound_ns },
+    match probe(clock, path) {
+        Ok((path, host_bound_ns)) => Probe::Works {
+            path,
+            host_bound_ns,
+        },
         Err(failure) => Probe::Refused {
             why: failure.chain(),
             what_next: failure.what_next().unwrap_or("dmesg may say more").into(),

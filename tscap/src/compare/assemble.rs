@@ -7,7 +7,7 @@ use super::schema::{
 };
 use super::statistics::{Density, autocorrelation, correlation, verdict};
 use super::taken::{PatternTaken, Taken};
-use crate::clock::StampSource;
+use crate::clock::{StampPath, StampSource};
 use crate::measure::Summary;
 
 /// The checkpoints are readings of CLOCK_MONOTONIC.
@@ -108,11 +108,12 @@ fn resolution(costs: &[i64]) -> f64 {
 }
 
 fn subject(taken: &Taken, own: &Summary, own_means: &[f64]) -> Subject {
-    let source = taken.stamp;
+    let stamp = taken.stamp;
+    let source = stamp.map(StampPath::source);
     Subject {
         source,
-        path: source.map_or("", StampSource::path).into(),
-        ordered: source.is_some_and(StampSource::is_ordered),
+        path: stamp.map_or("", StampPath::function).into(),
+        ordered: stamp.is_some_and(StampPath::is_ordered),
         read_ns: source.map(|_| taken.read_ns.clone()),
         frame: source.and_then(|_| frame_cost(taken, own, own_means)),
         program_ns: taken.program_ns.clone(),
@@ -211,9 +212,10 @@ fn verdicts(subjects: &[Subject]) -> Vec<Verdict> {
     };
     let others = subjects.iter().filter(|it| it.source != ktime.source);
     let of_all = others.flat_map(|subject| {
+        let stamp = StampPath::by_function(&subject.path);
         [Metric::Read, Metric::Frame, Metric::Program].map(|metric| {
             let both = costs(subject, metric).zip(costs(ktime, metric));
-            both.map(|(costs, ktime)| verdict(metric, subject.source, &costs, &ktime))
+            both.map(|(costs, ktime)| verdict(metric, stamp, &costs, &ktime))
         })
     });
     of_all.flatten().collect()
@@ -254,7 +256,7 @@ fn noise(about: &Circumstances, verdicts: &[Verdict]) -> Vec<String> {
 
 /// A round with loss where none belongs is shown.
 fn losses(taken: &[Taken]) -> Vec<String> {
-    let name = |taken: &Taken| taken.stamp.map_or("none", StampSource::name);
+    let name = |taken: &Taken| taken.stamp.map_or("none", StampPath::name);
     let mut losses = Vec::new();
     for taken in taken {
         let counts = taken.patterns.iter().map(|pattern| pattern.counts);
@@ -313,18 +315,19 @@ fn disagreement(subject: &Subject) -> Option<String> {
     Some(format!(
         "{}: {on_frames:.1} ns on frames and {unrolled:.1} ns unrolled: on frames code and data \
          are colder, and the clock's reads on either side are ordered against it",
-        subject.source?.name()
+        StampPath::by_function(&subject.path)?.name()
     ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::TscPath;
     use crate::compare::taken::FrameCounts;
 
     #[test]
     fn what_is_missing_is_said() {
-        let mut taken = Taken::new(Some(StampSource::Tsc));
+        let mut taken = Taken::new(Some(StampPath::Tsc(TscPath::Module)));
         assert_eq!(losses(std::slice::from_ref(&taken)), Vec::<String>::new());
         taken.fast = FrameCounts {
             sent: 10,
@@ -336,7 +339,7 @@ mod tests {
         taken.patterns[0].moved = 2;
         let said = losses(&[taken]).join("\n");
         for part in [
-            "tsc: 3 frames were not",
+            "tsc-module: 3 frames were not",
             "2 frames came in on other",
             "on 1 frames",
             "in 4 rounds",

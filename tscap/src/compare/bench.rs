@@ -10,7 +10,7 @@ use super::experiment::{ExperimentError, Place};
 use super::programs::{Measured, Programs};
 use super::taken::FrameCounts;
 use super::whole::Whole;
-use crate::clock::{NsPerCycle, StampSource};
+use crate::clock::{NsPerCycle, StampPath, TscPath};
 use crate::load::{Burst, Capture, Setup, Stop, Tool, Traffic};
 use crate::sys::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
 use crate::sys::system;
@@ -57,7 +57,9 @@ impl Bench {
     /// The clocks as they are now; `None` if somebody sets them.
     pub fn clocks(&mut self, stamp: Stamp) -> io::Result<Option<Clocks>> {
         let offset = match (stamp, self.rate) {
-            (Some(StampSource::Tsc), Some(rate)) => self.programs.tsc_offset(rate)?.middle().0,
+            (Some(StampPath::Tsc(TscPath::Perf)), Some(rate)) => {
+                self.programs.tsc_offset(rate)?.middle().0
+            }
             _ => 0,
         };
         Ok(Clocks::read(self.rate, offset))
@@ -120,12 +122,16 @@ impl Bench {
     }
 
     /// Into nothing: what comes before the file is measured.
-    fn setup(&self, clock: StampSource) -> io::Result<Setup> {
+    fn setup(&self, path: StampPath) -> io::Result<Setup> {
         let rings = system::online_cpus().map_err(io::Error::other)?;
         Ok(Setup {
             snaplen: 96,
             buffer_bytes: RING_BYTES * rings.len() as u64,
-            clock,
+            clock: path.source(),
+            tsc_path: match path {
+                StampPath::Tsc(path) => Some(path),
+                StampPath::Ktime | StampPath::Tai => None,
+            },
             output: "/dev/null".into(),
             cpus: self.tool_cpus.clone(),
             longest: LONGEST,
@@ -133,8 +139,8 @@ impl Bench {
     }
 
     /// Captures a burst; returns frames sent and written, and the rate.
-    pub fn capture(&mut self, source: StampSource, burst: Burst) -> io::Result<(u64, u64, f64)> {
-        let setup = self.setup(source)?;
+    pub fn capture(&mut self, path: StampPath, burst: Burst) -> io::Result<(u64, u64, f64)> {
+        let setup = self.setup(path)?;
         let (Some(traffic), Place::Own { pair, executable }) = (&mut self.traffic, &self.place)
         else {
             return Ok((0, 0, 0.0));

@@ -14,12 +14,14 @@ use super::programs::{Programs, ProgramsError, Settings};
 use super::taken::Taken;
 use super::whole::{Whole, WholeError};
 use super::{Stamp, schema};
-use crate::clock::{StampSource, measure_tsc_rate};
+use crate::clock::{NsPerCycle, StampPath, StampSource, TscPath, measure_tsc_rate};
 use crate::generator::Pattern;
 use crate::load::{Burst, Pair, Stop, Traffic, tool_cpus};
 use crate::sys::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
+use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::Link;
 use crate::sys::{affinity, system, tsc};
+use crate::xdp::{Kfunc, NoKfunc};
 
 /// The paper's patterns, by the name of each.
 pub const PATTERNS: [(&str, Pattern); 2] = [("voip", Pattern::Voip), ("hd", Pattern::Hd)];
@@ -112,13 +114,14 @@ pub fn run(
     place: Place,
     amount: &Amount,
     cpu: u32,
+    force: bool,
     stop: Arc<Stop>,
     mut tell: impl FnMut(u32),
 ) -> Result<Results, ExperimentError> {
     let tool_cpus = tool_cpus(cpu, &affinity::allowed_cpus()?);
     affinity::pin_to(cpu)?;
     let mut warnings = Vec::new();
-    let (mut bench, stamps) = prepare(place, cpu, tool_cpus, stop, &mut warnings)?;
+    let (mut bench, stamps) = prepare(place, cpu, force, tool_cpus, stop, &mut warnings)?;
     let mut results = Results {
         taken: stamps.into_iter().map(Taken::new).collect(),
         rounds: 0,
@@ -156,11 +159,12 @@ fn append(taken: &mut [Taken], later: Vec<Taken>) {
 fn prepare(
     place: Place,
     cpu: u32,
+    force: bool,
     tool_cpus: Vec<u32>,
     stop: Arc<Stop>,
     warnings: &mut Vec<String>,
 ) -> Result<(Bench, Vec<Stamp>), ExperimentError> {
-    let mut programs = Programs::load(Settings {
+    let settings = Settings {
         cpu,
         action: match place {
             Place::Own { .. } => XDP_DROP,
@@ -168,25 +172,36 @@ fn prepare(
         },
         more_reads: 0,
         more_work: 0,
-    })?;
-    let mut stamps = vec![None, Some(StampSource::Ktime)];
+    };
+    let kfuncs = kfuncs(warnings);
+    let mut programs = Programs::load(settings, &kfuncs)?;
+    let mut stamps = vec![None, Some(StampPath::Ktime)];
     match programs.load_tai() {
-        Ok(()) => stamps.push(Some(StampSource::Tai)),
+        Ok(()) => stamps.push(Some(StampPath::Tai)),
         Err(error) => warnings.push(format!("no tai here: {}", causes(&error))),
     }
-    let rate = tsc::check().ok().and_then(|()| measure_tsc_rate());
-    let with_tsc = rate.map(|rate| programs.load_tsc(rate));
-    match with_tsc {
-        Some(Ok(_)) => stamps.push(Some(StampSource::Tsc)),
-        Some(Err(error)) => warnings.push(format!("no tsc here: {}", causes(&error))),
-        None => warnings.push("no tsc here: the counter is not constant".into()),
+    let rate = match tsc::check() {
+        Err(untrusted) if !force => Err(untrusted.to_string()),
+        untrusted => {
+            let forced = untrusted.err();
+            warnings.extend(forced.map(|why| format!("measured all the same: {why}")));
+            measure_tsc_rate().ok_or_else(|| "its rate could not be measured".into())
+        }
+    };
+    if let Err(why) = &rate {
+        warnings.push(format!("no tsc here: {why}"));
+    }
+    let rate = rate.ok();
+    if let Some(rate) = rate {
+        stamps.extend(tsc_stamps(&mut programs, &kfuncs, rate, warnings));
     }
     let possible = system::possible_cpus().map_err(io::Error::other)?;
     // Without a program that reads the TSC nobody needs it.
-    let rate = rate.filter(|_| stamps.contains(&Some(StampSource::Tsc)));
+    let is_tsc = |stamp: &Stamp| stamp.is_some_and(|path| path.source() == StampSource::Tsc);
+    let rate = rate.filter(|_| stamps.iter().any(is_tsc));
     let whole = stamps
         .iter()
-        .map(|stamp| Whole::load(*stamp, cpu, possible));
+        .map(|stamp| Whole::load(*stamp, &kfuncs, cpu, possible));
     let whole = whole.collect::<Result<_, _>>()?;
     let attach =
         |ifindex| XdpLink::attach(programs.cost_program(None)?, ifindex, XDP_FLAGS_DRV_MODE);
@@ -217,6 +232,46 @@ fn prepare(
         stop,
     };
     Ok((bench, stamps))
+}
+
+/// The kfuncs that are there; of the others the reason, unless it is that nobody
+/// has loaded any.
+fn kfuncs(warnings: &mut Vec<String>) -> Vec<Kfunc> {
+    let files = KernelFiles::live();
+    let mut found = Vec::new();
+    for path in [TscPath::Kernel, TscPath::Module, TscPath::ModuleOrdered] {
+        match Kfunc::find(path, &files) {
+            Ok(kfunc) => found.push(kfunc),
+            Err(NoKfunc::NotInKernel { .. } | NoKfunc::NotLoaded { .. }) => {}
+            Err(error) => {
+                let name = StampPath::Tsc(path).name();
+                warnings.push(format!("no {name} here: {}", causes(&error)));
+            }
+        }
+    }
+    found
+}
+
+/// Those of the TSC that work.
+fn tsc_stamps(
+    programs: &mut Programs,
+    kfuncs: &[Kfunc],
+    rate: NsPerCycle,
+    warnings: &mut Vec<String>,
+) -> Vec<Stamp> {
+    let mut stamps = Vec::new();
+    for path in kfuncs.iter().map(|kfunc| kfunc.path).chain([TscPath::Perf]) {
+        let loaded = match path {
+            TscPath::Perf => programs.load_tsc(rate).map(drop),
+            kfunc => programs.load_kfunc(kfunc),
+        };
+        let path = StampPath::Tsc(path);
+        match loaded {
+            Ok(()) => stamps.push(Some(path)),
+            Err(error) => warnings.push(format!("no {} here: {}", path.name(), causes(&error))),
+        }
+    }
+    stamps
 }
 
 pub(super) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
@@ -281,8 +336,8 @@ impl Bench {
         self.go_on()?;
         self.programs.load_anew(taken.stamp)?;
         self.whole[index].load_anew()?;
-        if let Some(source) = taken.stamp {
-            taken.read_ns.push(self.programs.read_ns(source)?);
+        if let Some(path) = taken.stamp {
+            taken.read_ns.push(self.programs.read_ns(path)?);
         }
         let program_ns = self.whole[index].ns_per_frame();
         taken.program_ns.push(program_ns.map_err(io::Error::other)?);
@@ -312,7 +367,8 @@ impl Bench {
                 let pattern = &mut taken.patterns[index];
                 let measured = self.measure(burst, &mut pattern.counts)?;
                 let mut clocks = self.clocks(taken.stamp)?;
-                if taken.stamp == Some(StampSource::Tsc) && measured.tsc_moved_ns > 0 {
+                let by_tsc = taken.stamp.map(StampPath::source) == Some(StampSource::Tsc);
+                if by_tsc && measured.tsc_moved_ns > 0 {
                     pattern.moved += 1;
                     clocks = None;
                 }
@@ -329,14 +385,14 @@ impl Bench {
 
     /// The highest rate that loses nothing: flat out, or as much below as it takes.
     fn find_rate(&mut self, taken: &mut Taken) -> Result<(), ExperimentError> {
-        let Some(source) = taken.stamp.filter(|_| self.traffic.is_some()) else {
+        let Some(path) = taken.stamp.filter(|_| self.traffic.is_some()) else {
             return Ok(());
         };
         let mut burst = Burst::flat_out(64, RATE_FRAMES);
         let mut tried = f64::INFINITY;
         for _ in 0..RATE_STEPS {
             self.go_on()?;
-            let (sent, written, rate) = self.capture(source, burst)?;
+            let (sent, written, rate) = self.capture(path, burst)?;
             if written >= sent {
                 taken.lossless_rate.push(rate.min(tried));
                 return Ok(());
@@ -358,7 +414,7 @@ impl Bench {
         size: u32,
         gap: Option<u64>,
     ) -> Result<(), ExperimentError> {
-        let Some(source) = taken.stamp.filter(|_| self.traffic.is_some()) else {
+        let Some(path) = taken.stamp.filter(|_| self.traffic.is_some()) else {
             return Ok(());
         };
         self.go_on()?;
@@ -369,7 +425,7 @@ impl Bench {
                 &mut taken.loss_by_gap,
             ),
         };
-        let (sent, written, _) = self.capture(source, burst)?;
+        let (sent, written, _) = self.capture(path, burst)?;
         points.push(schema::LossPoint {
             size,
             gap,

@@ -1,19 +1,21 @@
 //! A made-up comparison for tests.
 
+use super::Stamp;
 use super::schema::{Checkpoint, Comparison, FrameCost, Machine, Method, Metric, Subject, VERSION};
 use super::statistics::{Density, autocorrelation, verdict};
-use crate::clock::StampSource;
+use crate::clock::{StampPath, TscPath};
 use crate::measure::Summary;
 
 const ROUNDS: u32 = 3;
 
 pub(crate) fn comparison() -> Comparison {
     let floor = subject(None, 22.0);
-    let ktime = subject(Some(StampSource::Ktime), 54.0);
-    let tsc = subject(Some(StampSource::Tsc), 68.0);
+    let ktime = subject(Some(StampPath::Ktime), 54.0);
+    let tsc = subject(Some(StampPath::Tsc(TscPath::Perf)), 68.0);
     let verdicts = [&floor, &tsc].map(|subject| {
         let costs = &subject.program_ns;
-        verdict(Metric::Program, subject.source, costs, &ktime.program_ns)
+        let stamp = StampPath::by_function(&subject.path);
+        verdict(Metric::Program, stamp, costs, &ktime.program_ns)
     });
     Comparison {
         v: VERSION,
@@ -29,7 +31,7 @@ pub(crate) fn comparison() -> Comparison {
             frame_bytes: Some(140),
             cpu: 0,
             checkpoint: Checkpoint {
-                path: StampSource::Ktime.path().into(),
+                path: StampPath::Ktime.function().into(),
                 own: Summary::of(costs(32)).expect("there are values"),
                 resolution_ns: 1.0,
             },
@@ -56,11 +58,12 @@ pub(crate) fn machine() -> Machine {
     }
 }
 
-fn subject(source: Option<StampSource>, program_ns: f64) -> Subject {
+fn subject(stamp: Stamp, program_ns: f64) -> Subject {
+    let source = stamp.map(StampPath::source);
     Subject {
         source,
-        path: source.map_or("", StampSource::path).into(),
-        ordered: source.is_some_and(StampSource::is_ordered),
+        path: stamp.map_or("", StampPath::function).into(),
+        ordered: stamp.is_some_and(StampPath::is_ordered),
         read_ns: source.map(|_| vec![program_ns - 22.0; ROUNDS as usize]),
         frame: source.map(|_| frame_cost()),
         program_ns: vec![program_ns; ROUNDS as usize],

@@ -19,7 +19,7 @@ pub mod statistics;
 mod taken;
 mod whole;
 
-use crate::clock::StampSource;
+use crate::clock::StampPath;
 
 pub use assemble::{Circumstances, assemble};
 pub use experiment::{ExperimentError, Place, Results, run};
@@ -30,4 +30,4 @@ pub use schema::Comparison;
 pub use taken::trimmed_mean;
 
 /// A way to stamp; `None` is the floor, no stamp at all.
-pub type Stamp = Option<StampSource>;
+pub type Stamp = Option<StampPath>;

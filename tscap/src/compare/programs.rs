@@ -1,20 +1,23 @@
 //! The measuring programs, loaded, and what they leave.
 
+use std::collections::HashMap;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
 use aya::maps::{Array, MapData, MapError};
-use aya::programs::{ProgramError, TestRun as _, TestRunOptions, Xdp};
+use aya::programs::ProgramError;
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use tscap_common::compare::{
     ACTION, COUNTS, Counts, MORE_READS, MORE_WORK, MOST_SAMPLES, ON_CPU, SAMPLES, Sample, UNROLLED,
 };
 
 use super::Stamp;
-use crate::clock::{Bounds, NsPerCycle, StampSource};
+use crate::clock::{Bounds, NsPerCycle, StampPath, TscPath};
 use crate::load::{Burst, Traffic};
 use crate::sys::perf::Standing;
-use crate::xdp::{LoadError, TscError, TscEvents, calibrate, load_program, retried, take};
+use crate::xdp::{
+    Code, Kfunc, LoadError, Program, TscError, TscEvents, calibrate, load_by, retried, take,
+};
 
 /// The committed object, or the one that `TSCAP_COMPARE_OBJECT` named at build
 /// time.
@@ -80,6 +83,10 @@ pub struct Measured {
 /// The programs.
 pub struct Programs {
     ebpf: Ebpf,
+    /// Those that are loaded, by name and stamp.
+    loaded: HashMap<(Kind, &'static str), Program>,
+    /// For each kfunc the code that calls it.
+    calling: HashMap<&'static str, (Code, Kfunc)>,
     samples: Array<MapData, SampleWords>,
     counts: Array<MapData, CountsWords>,
     /// Held open as long as they run.
@@ -88,8 +95,9 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Loads what every kernel has: the floor and `ktime`.
-    pub fn load(settings: Settings) -> Result<Self, ProgramsError> {
+    /// Loads what every kernel has: the floor and `ktime`. Of the kfuncs only those of
+    /// `kfuncs` can be loaded later.
+    pub fn load(settings: Settings, kfuncs: &[Kfunc]) -> Result<Self, ProgramsError> {
         let mut ebpf = EbpfLoader::new()
             .override_global(ON_CPU, &settings.cpu, true)
             .override_global(ACTION, &settings.action, true)
@@ -97,25 +105,32 @@ impl Programs {
             .override_global(MORE_WORK, &settings.more_work, true)
             .load(OBJECT)?;
         let mut programs = Self {
+            calling: calling(kfuncs, &ebpf)?,
+            loaded: HashMap::new(),
             samples: take(&mut ebpf, SAMPLES)?,
             counts: take(&mut ebpf, COUNTS)?,
             ebpf,
             events: None,
             cpu: settings.cpu,
         };
-        programs.load_stamp(None)?;
-        programs.load_stamp(Some(StampSource::Ktime))?;
+        programs.load_anew(None)?;
+        programs.load_anew(Some(StampPath::Ktime))?;
         Ok(programs)
     }
 
     /// Loads those of TAI.
     pub fn load_tai(&mut self) -> Result<(), ProgramsError> {
-        self.load_stamp(Some(StampSource::Tai))
+        self.load_anew(Some(StampPath::Tai))
     }
 
-    /// Loads those of the TSC; returns TSC less the event's count.
+    /// Loads those of a kfunc.
+    pub fn load_kfunc(&mut self, path: TscPath) -> Result<(), ProgramsError> {
+        self.load_anew(Some(StampPath::Tsc(path)))
+    }
+
+    /// Loads those of the TSC by a perf event; returns TSC less the event's count.
     pub fn load_tsc(&mut self, rate: NsPerCycle) -> Result<Bounds, ProgramsError> {
-        self.load_stamp(Some(StampSource::Tsc))?;
+        self.load_anew(Some(StampPath::Tsc(TscPath::Perf)))?;
         let events = TscEvents::open(&mut self.ebpf, &[self.cpu], Standing::Flexible)?;
         self.events = Some(events);
         self.tsc_offset(rate)
@@ -126,51 +141,39 @@ impl Programs {
         Ok(calibrate(&mut self.ebpf, self.cpu, rate)?.cycles)
     }
 
-    /// Loads those of `stamp` once more, to another place in memory: where a program
+    /// Loads those of `stamp`, or loads them once more, to another place in memory: where a program
     /// lies makes it up to 2 ns cheaper or dearer, which is to be noise and not a
     /// difference. What is attached stays so until it is replaced.
     pub fn load_anew(&mut self, stamp: Stamp) -> Result<(), ProgramsError> {
-        for kind in ["cost", "read"] {
-            program(&mut self.ebpf, &name(kind, stamp))?.unload()?;
-        }
-        self.load_stamp(stamp)
-    }
-
-    fn load_stamp(&mut self, stamp: Stamp) -> Result<(), ProgramsError> {
-        for kind in ["cost", "read"] {
-            let name = name(kind, stamp);
-            load_program(program(&mut self.ebpf, &name)?, &name)?;
+        for kind in [Kind::Cost, Kind::Read] {
+            let calling = self.calling.get(key(stamp));
+            let program = load_by(&mut self.ebpf, &name(kind, stamp), calling)?;
+            self.loaded.insert((kind, key(stamp)), program);
         }
         Ok(())
     }
 
+    fn program(&self, kind: Kind, stamp: Stamp) -> Result<&Program, LoadError> {
+        let program = self.loaded.get(&(kind, key(stamp)));
+        program.ok_or(LoadError::Missing("measuring program"))
+    }
+
     /// The program that measures `stamp` on frames.
     pub fn cost_program(&self, stamp: Stamp) -> Result<BorrowedFd<'_>, ProgramsError> {
-        let name = name("cost", stamp);
-        let program = self.ebpf.program(&name);
-        let program: Option<&Xdp> = program.and_then(|program| program.try_into().ok());
-        let program = program.ok_or(LoadError::Missing("measuring program"))?;
-        Ok(std::os::fd::AsFd::as_fd(program.fd()?))
+        Ok(self.program(Kind::Cost, stamp)?.as_fd())
     }
 
     /// One read of the clock by unrolled calls, the empty run subtracted, ns. To be
     /// called on the CPU that is measured.
-    pub fn read_ns(&mut self, source: StampSource) -> Result<f64, ProgramsError> {
-        let reads = self.run_ns(Some(source))?;
+    pub fn read_ns(&self, path: StampPath) -> Result<f64, ProgramsError> {
+        let reads = self.run_ns(Some(path))?;
         let empty = self.run_ns(None)?;
         Ok((reads - empty) / f64::from(UNROLLED))
     }
 
-    fn run_ns(&mut self, stamp: Stamp) -> Result<f64, ProgramsError> {
-        let program = program(&mut self.ebpf, &name("read", stamp))?;
-        let run = retried(|| {
-            program.test_run(TestRunOptions {
-                data_in: Some(&FRAME),
-                repeat: READ_RUNS,
-                ..TestRunOptions::new()
-            })
-        })?;
-        Ok(run.duration.as_nanos() as f64)
+    fn run_ns(&self, stamp: Stamp) -> Result<f64, ProgramsError> {
+        let program = self.program(Kind::Read, stamp)?;
+        Ok(f64::from(retried(|| program.run(&FRAME, READ_RUNS))?))
     }
 
     /// Lets the attached one see a burst, and takes what it left of these frames.
@@ -221,14 +224,44 @@ impl Programs {
     }
 }
 
-fn name(kind: &str, stamp: Stamp) -> String {
-    format!("{kind}_{}", stamp.map_or("none", StampSource::name))
+/// What a program measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    /// One read on a frame.
+    Cost,
+    /// Unrolled reads.
+    Read,
 }
 
-fn program<'a>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut Xdp, LoadError> {
-    ebpf.program_mut(name)
-        .and_then(|program| program.try_into().ok())
-        .ok_or(LoadError::Missing("measuring program"))
+/// What tells stamps apart.
+fn key(stamp: Stamp) -> &'static str {
+    stamp.map_or("none", StampPath::name)
+}
+
+fn name(kind: Kind, stamp: Stamp) -> String {
+    let kind = match kind {
+        Kind::Cost => "cost",
+        Kind::Read => "read",
+    };
+    let clock = match stamp {
+        None => "none",
+        Some(StampPath::Ktime) => "ktime",
+        Some(StampPath::Tai) => "tai",
+        Some(StampPath::Tsc(TscPath::Perf)) => "tsc",
+        Some(StampPath::Tsc(_)) => "kfunc",
+    };
+    format!("{kind}_{clock}")
+}
+
+fn calling(
+    kfuncs: &[Kfunc],
+    ebpf: &Ebpf,
+) -> Result<HashMap<&'static str, (Code, Kfunc)>, LoadError> {
+    let each = kfuncs.iter().map(|kfunc| {
+        let key = StampPath::Tsc(kfunc.path).name();
+        Ok((key, (Code::of(OBJECT, ebpf)?, kfunc.clone())))
+    });
+    each.collect()
 }
 
 /// As an [`io::Error`], for what runs in another namespace.

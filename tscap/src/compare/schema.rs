@@ -101,7 +101,8 @@ pub struct Checkpoint {
 pub struct Subject {
     /// `None` for the floor: no stamp at all.
     pub source: Option<StampSource>,
-    /// The helper that read the clock; "" for the floor.
+    /// The function that read the clock, which tells two stamps of one source apart;
+    /// "" for the floor.
     pub path: String,
     /// Whether the read was ordered (fenced).
     pub ordered: bool,
@@ -209,6 +210,9 @@ pub struct Verdict {
     pub metric: Metric,
     /// The stamp; `None` for the floor.
     pub source: Option<StampSource>,
+    /// The function that read the clock, as [`Subject::path`].
+    #[serde(default)]
+    pub path: String,
     /// Its cost over that of `ktime`: geometric mean over the rounds; absent if a
     /// round's cost was 0 or less.
     pub ratio: Option<f64>,

@@ -168,9 +168,10 @@ impl PatternTaken {
         );
         let cost = |sample: &Sample| i64::try_from(sample.cost_ns).unwrap_or(i64::MAX);
         self.costs.extend(samples.iter().map(cost));
-        let (Some(source), Some(clocks)) = (stamp, clocks) else {
+        let (Some(path), Some(clocks)) = (stamp, clocks) else {
             return;
         };
+        let source = path.source();
         self.delays
             .extend(samples.iter().map(|sample| clocks.delay_ns(source, sample)));
         for pair in samples.windows(2) {

@@ -1,14 +1,14 @@
 //! The whole capture program on one frame, by `BPF_PROG_TEST_RUN`.
 
-use aya::programs::{ProgramError, TestRun as _, TestRunOptions};
+use aya::programs::ProgramError;
 
 use super::Stamp;
 use super::programs::OBJECT;
-use crate::clock::{RawStamp, StampSource};
+use crate::clock::{RawStamp, StampPath, TscPath};
 use crate::ring::Consumer;
 use crate::sys::perf::Standing;
 use crate::xdp::{
-    LoadError, LoadOptions, Loaded, PROGRAMS, TscError, TscEvents, program_name, retried,
+    Kfunc, LoadError, LoadOptions, Loaded, PROGRAMS, TscError, TscEvents, program_name, retried,
 };
 
 /// Ring of one program: it takes all frames of a turn.
@@ -49,11 +49,19 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// Loads the program that stamps so, with a ring for `cpu`.
-    pub fn load(stamp: Stamp, cpu: u32, possible_cpus: u32) -> Result<Self, WholeError> {
+    /// Loads the program that stamps so, by one of `kfuncs` if by a kfunc, with a
+    /// ring for `cpu`.
+    pub fn load(
+        stamp: Stamp,
+        kfuncs: &[Kfunc],
+        cpu: u32,
+        possible_cpus: u32,
+    ) -> Result<Self, WholeError> {
+        let mut kfuncs = kfuncs.iter();
         let mut loaded = Loaded::load(&LoadOptions {
             object: if stamp.is_some() { PROGRAMS } else { OBJECT },
             program: stamp.map_or("program_none", program_name),
+            kfunc: kfuncs.find(|kfunc| stamp == Some(StampPath::Tsc(kfunc.path))),
             ring_bytes: RING_BYTES,
             ring_cpus: &[cpu],
             possible_cpus,
@@ -64,7 +72,9 @@ impl Whole {
         let rings = loaded.rings.take().ok_or(LoadError::Missing("ring"))?;
         let consumer = Consumer::all(rings).pop();
         let events = match stamp {
-            Some(StampSource::Tsc) => Some(loaded.open_tsc_events(&[cpu], Standing::Flexible)?),
+            Some(StampPath::Tsc(TscPath::Perf)) => {
+                Some(loaded.open_tsc_events(&[cpu], Standing::Flexible)?)
+            }
             _ => None,
         };
         Ok(Self {
@@ -81,22 +91,17 @@ impl Whole {
 
     /// The whole program per frame, ns. To be called on its CPU.
     pub fn ns_per_frame(&mut self) -> Result<f64, WholeError> {
-        let program = self.loaded.program()?;
-        let run = retried(|| {
+        let duration_ns = retried(|| {
             // What an interrupted run left.
             drain(&mut self.consumer);
-            program.test_run(TestRunOptions {
-                data_in: Some(&FRAME),
-                repeat: FRAMES,
-                ..TestRunOptions::new()
-            })
+            self.loaded.program.run(&FRAME, FRAMES)
         })?;
         let recorded = drain(&mut self.consumer);
         if recorded != FRAMES {
             let shown = FRAMES;
             return Err(WholeError::Lost { recorded, shown });
         }
-        Ok(run.duration.as_nanos() as f64)
+        Ok(f64::from(duration_ns))
     }
 }
 

@@ -12,6 +12,7 @@ mod cpus;
 mod driver;
 mod journals;
 mod kernel;
+mod kfunc;
 mod link;
 mod offloads;
 mod privileges;
@@ -29,7 +30,7 @@ pub use stamps::Probe;
 pub use virtualisation::hypervisor;
 
 use crate::changes::JournalFolder;
-use crate::clock::StampSource;
+use crate::clock::{StampSource, TscPath};
 use crate::sys::ethtool::{Coalescing, Feature};
 use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::Link;
@@ -46,6 +47,8 @@ pub struct Machine {
     pub privileges: Privileges,
     /// What came of trying each stamp source.
     pub probes: Vec<(StampSource, Probe)>,
+    /// The same for each kfunc that reads the TSC and is there.
+    pub kfuncs: Vec<(TscPath, Probe)>,
     /// The journals of captures.
     pub journals: JournalFolder,
     /// The command that examines the same with all privileges.
@@ -97,6 +100,7 @@ pub fn machine(files: &KernelFiles, facts: &Machine) -> Vec<Check> {
     let stamps = facts.probes.iter();
     checks.extend(stamps.map(|(source, probe)| stamps::stamp(*source, probe, &facts.again)));
     checks.extend([
+        kfunc::kfunc(files, &facts.kfuncs, &facts.again),
         clock::tsc(files),
         clock::source(files),
         clock::sync(files, &facts.clock),

@@ -1,11 +1,11 @@
 //! Which stamp sources work, found out by getting ready to stamp with each.
 
 use super::check::{Check, Topic, advice, fix};
-use crate::clock::StampSource;
+use crate::clock::{StampPath, StampSource};
 
 const KTIME: Topic = Topic {
     id: "stamp_ktime",
-    why: "CLOCK_MONOTONIC is the default stamp, the cheapest on stock kernels.",
+    why: "CLOCK_MONOTONIC is the default stamp where there is no kfunc, the cheapest then.",
 };
 const TAI: Topic = Topic {
     id: "stamp_tai",
@@ -21,6 +21,8 @@ const TSC: Topic = Topic {
 pub enum Probe {
     /// The program was loaded and its stamps could be turned into wall-clock time.
     Works {
+        /// By this path.
+        path: StampPath,
         /// Bound of the stamps to this host's clock, ns.
         host_bound_ns: u64,
     },
@@ -47,9 +49,12 @@ pub(super) fn stamp(source: StampSource, probe: &Probe, again: &str) -> Check {
         StampSource::Tsc => &TSC,
     };
     match probe {
-        Probe::Works { host_bound_ns } => topic.good(format!(
+        Probe::Works {
+            path,
+            host_bound_ns,
+        } => topic.good(format!(
             "works, by {}: within ±{host_bound_ns} ns of this host's clock",
-            source.path()
+            path.function()
         )),
         Probe::InUse => {
             topic.good("tscap gen stamps with it now; not tried, which would disturb it")
@@ -77,7 +82,10 @@ mod tests {
     #[test]
     fn what_works_and_what_does_not() {
         let check = |source, probe: &Probe| stamp(source, probe, "sudo tscap doctor");
-        let works = Probe::Works { host_bound_ns: 20 };
+        let works = Probe::Works {
+            path: StampPath::Tai,
+            host_bound_ns: 20,
+        };
         let refused = Probe::Refused {
             why: "the kernel refused\n0: R1=ctx".into(),
             what_next: "boot a younger kernel".into(),
@@ -88,7 +96,7 @@ mod tests {
             (StampSource::Tsc, "stamp_tsc", Warning),
         ] {
             let good = check(source, &works);
-            good.is(Good, "±20 ns").is(Good, source.path());
+            good.is(Good, "±20 ns").is(Good, "bpf_ktime_get_tai_ns");
             assert_eq!(good.id, id);
             let bad = check(source, &refused);
             bad.is(without, "the kernel refused").advises("younger");

@@ -12,9 +12,9 @@ use tscap_common::ring::MIN_RING_BYTES;
 
 use super::*;
 use crate::clock::{
-    CrossTimestamp, MonoNs, RawStamp, RealNs, Reference, StampSource, TaiNs, Tracker,
+    CrossTimestamp, MonoNs, RawStamp, RealNs, Reference, StampPath, StampSource, TaiNs, Tracker,
 };
-use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
+use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo, StampOption};
 use crate::ring::synthetic::{self, Producer};
 
 mod merge;
@@ -92,7 +92,7 @@ fn interface() -> InterfaceInfo {
         os: "Linux".into(),
         tscap: InterfaceOption::new(
             "native",
-            StampSource::Ktime,
+            StampOption::new(StampPath::Ktime),
             std::collections::BTreeMap::new(),
         ),
     }

@@ -116,7 +116,7 @@ impl NativeSender {
         payload_at: usize,
         longest: usize,
     ) -> Result<Self, NativeError> {
-        let (mut generator, mut state) = Generator::load(ifindex, payload_at)?;
+        let (generator, mut state) = Generator::load(ifindex, payload_at)?;
         // Told to stop, the program drops what it is given.
         state.set_stopped(true)?;
         generator

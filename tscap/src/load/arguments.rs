@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use super::tool::Tool;
-use crate::clock::StampSource;
+use crate::clock::{StampSource, TscPath};
 
 /// Events after which xdpdump is woken, and a count of frames of which it leaves
 /// none lying.
@@ -25,6 +27,9 @@ pub struct Setup {
     pub buffer_bytes: u64,
     /// What tscap stamps with; the others have one clock only.
     pub clock: StampSource,
+    /// By which path, if that is the TSC, whose constancy the caller answers for;
+    /// `None` for the best.
+    pub tsc_path: Option<TscPath>,
     /// The file.
     pub output: PathBuf,
     /// The CPUs that it may run on.
@@ -48,9 +53,15 @@ impl Setup {
         let (text, output) = match tool {
             Tool::Tscap => {
                 let (ring, clock) = (self.ring_bytes(rings), self.clock.name());
+                let path = self
+                    .tsc_path
+                    .as_ref()
+                    .and_then(ValueEnum::to_possible_value);
+                let path = path.map(|path| format!("--force --tsc-path {}", path.get_name()));
                 let text = format!(
                     "capture --json --snapshot-length {snaplen} --ring-size {ring} \
-                     --clock {clock} --duration {seconds} -i {interface}"
+                     --clock {clock} {} --duration {seconds} -i {interface}",
+                    path.unwrap_or_default()
                 );
                 (text, "-w")
             }
@@ -114,6 +125,7 @@ mod tests {
             snaplen,
             buffer_bytes,
             clock: StampSource::Ktime,
+            tsc_path: None,
             output: "/dev/shm/with space".into(),
             cpus: vec![1],
             longest: Duration::from_secs(60),
@@ -140,6 +152,19 @@ mod tests {
         assert!(dumpcap.contains("-B 64 "), "{dumpcap}");
         assert!(netsniff.contains("--ring-size 65536KiB "), "{netsniff}");
         assert!(xdpdump.contains("--perf-wakeup 128 -s 128 "), "{xdpdump}");
+    }
+
+    #[test]
+    fn the_path_to_the_tsc_reaches_tscap() {
+        let mut setup = setup(128, 64 << 20);
+        assert!(!told(Tool::Tscap, &setup).contains("--tsc-path"));
+        setup.clock = StampSource::Tsc;
+        setup.tsc_path = Some(TscPath::ModuleOrdered);
+        let told = told(Tool::Tscap, &setup);
+        assert!(
+            told.contains("--clock tsc --force --tsc-path module-ordered "),
+            "{told}"
+        );
     }
 
     #[test]

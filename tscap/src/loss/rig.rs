@@ -213,6 +213,7 @@ impl Rig {
             snaplen: spot.snaplen,
             buffer_bytes: (spot.ring * self.rings) as u64,
             clock: spot.clock,
+            tsc_path: None,
             output: self.file.path().to_owned(),
             cpus: self.capture_cpus.clone(),
             longest: LONGEST,

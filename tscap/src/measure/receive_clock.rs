@@ -133,6 +133,7 @@ impl ReceiveClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::StampPath;
     use crate::clock::{Bounds, MonoNs};
     use crate::engine::{Outcomes, StampOrder};
     use crate::pcapng::StampOption;
@@ -169,7 +170,7 @@ mod tests {
 
     fn statistics(segments: Vec<Segment>, utc_bound_ns: Option<u64>) -> StatisticsOption {
         let clock = ClockOption {
-            stamp: StampOption::new(StampSource::Ktime),
+            stamp: StampOption::new(StampPath::Ktime),
             counter: None,
             host_bound_ns: 20,
             utc_bound_ns,

@@ -9,7 +9,9 @@ use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use serde::{Deserialize, Serialize};
 pub use tscap_common::block::PEN;
 
-use crate::clock::{CounterReport, OffsetBracket, Sample, Segment, StampSource, TimeBase};
+use crate::clock::{
+    CounterReport, OffsetBracket, Sample, Segment, StampPath, StampSource, TimeBase,
+};
 use crate::engine::{Outcomes, StampOrder, Totals};
 
 /// Version of the options' schema.
@@ -41,12 +43,12 @@ pub struct StampOption {
 }
 
 impl StampOption {
-    /// For stamps of `source`.
-    pub fn new(source: StampSource) -> Self {
+    /// For stamps by `path`.
+    pub fn new(path: StampPath) -> Self {
         Self {
-            source,
-            path: source.path().into(),
-            ordered: source.is_ordered(),
+            source: path.source(),
+            path: path.function().into(),
+            ordered: path.is_ordered(),
             point: "xdp".into(),
             bracket: None,
             forced: None,
@@ -77,11 +79,11 @@ pub struct InterfaceOption {
 
 impl InterfaceOption {
     /// With the current version.
-    pub fn new(xdp_mode: &str, source: StampSource, offloads: BTreeMap<String, bool>) -> Self {
+    pub fn new(xdp_mode: &str, stamp: StampOption, offloads: BTreeMap<String, bool>) -> Self {
         Self {
             v: VERSION,
             xdp_mode: xdp_mode.into(),
-            stamp: StampOption::new(source),
+            stamp,
             offloads,
             boot_id: None,
             time_base: TimeBase::Realtime,

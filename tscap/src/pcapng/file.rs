@@ -190,7 +190,7 @@ impl FileWriter {
         }
         self.latest_sample = samples.last().copied();
         let clock = ClockOption {
-            stamp: StampOption::new(tracker.source()),
+            stamp: self.stamp(),
             counter: tracker.counter().map(CounterClock::report),
             host_bound_ns: tracker.host_bound_ns(),
             utc_bound_ns: observed.utc_bound_ns,
@@ -206,6 +206,16 @@ impl FileWriter {
             self.blocks.write_pcapng_block(block)?;
         }
         Ok(self.take())
+    }
+
+    /// How stamps are taken, which is the same on all interfaces.
+    fn stamp(&self) -> StampOption {
+        let described = self.interfaces.first().expect("a capture has interfaces");
+        StampOption {
+            bracket: None,
+            forced: None,
+            ..described.tscap.stamp.clone()
+        }
     }
 
     fn statistics_block(

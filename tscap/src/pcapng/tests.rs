@@ -14,7 +14,7 @@ use pcap_file::pcapng::{PcapNgReader, PcapNgWriter};
 use pcap_file::{DataLink, Endianness};
 
 use super::*;
-use crate::clock::{CrossTimestamp, MonoNs, RealNs, StampSource, TaiNs, Tracker};
+use crate::clock::{CrossTimestamp, MonoNs, RealNs, StampPath, StampSource, TaiNs, Tracker};
 use crate::engine::{InterfaceCounts, Observed, Outcomes, StampOrder, Totals, Written};
 
 const EPOCH: u64 = 1_700_000_000_000_000_000;
@@ -37,7 +37,7 @@ fn interface(name: &str) -> InterfaceInfo {
         speed: None,
         snaplen: 96,
         os: "Linux 6.18".into(),
-        tscap: InterfaceOption::new("generic", StampSource::Tai, offloads),
+        tscap: InterfaceOption::new("generic", StampOption::new(StampPath::Tai), offloads),
     }
 }
 

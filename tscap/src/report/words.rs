@@ -1,6 +1,6 @@
 //! Figures and names as people read them.
 
-use crate::clock::StampSource;
+use crate::clock::{StampPath, StampSource};
 use crate::compare::schema::{Comparison, Metric};
 use crate::compare::statistics::advice;
 use crate::numbers::grouped;
@@ -8,9 +8,12 @@ use crate::numbers::grouped;
 /// Stands where there is no figure.
 pub(super) const NOTHING: &str = "–";
 
-/// A stamp; the floor is none.
-pub(super) fn stamp(source: Option<StampSource>) -> &'static str {
-    source.map_or("none", StampSource::name)
+/// A stamp by the function that read its clock; the floor is none.
+pub(super) fn stamp(source: Option<StampSource>, path: &str) -> &'static str {
+    match StampPath::by_function(path) {
+        Some(path) => path.name(),
+        None => source.map_or("none", StampSource::name),
+    }
 }
 
 /// What is compared, where there is little room.

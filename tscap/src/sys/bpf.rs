@@ -1,6 +1,9 @@
 //! XDP links by the `bpf` system call: aya's own attach falls back to netlink
 //! without a word, and such an attachment would outlive the process.
 
+pub mod btf;
+pub mod program;
+
 use std::ffi::{c_int, c_long};
 use std::io;
 use std::mem::size_of;
@@ -90,10 +93,7 @@ impl XdpLink {
             flags,
             rest: [0; 4],
         };
-        let fd = bpf(BPF_LINK_CREATE, &mut attr)?;
-        let fd = c_int::try_from(fd).map_err(io::Error::other)?;
-        // SAFETY: a new descriptor that the kernel has just given us.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        Ok(Self(owned(bpf(BPF_LINK_CREATE, &mut attr)?)?))
     }
 
     /// Number of the interface now: it changes when the interface moves to
@@ -150,13 +150,22 @@ pub fn put_fd(map: BorrowedFd<'_>, key: u32, fd: BorrowedFd<'_>) -> io::Result<(
     bpf(BPF_MAP_UPDATE_ELEM, &mut attr).map(drop)
 }
 
+/// The new descriptor that a command has returned.
+fn owned(fd: c_long) -> io::Result<OwnedFd> {
+    let fd = c_int::try_from(fd).map_err(io::Error::other)?;
+    // SAFETY: private to these files; called on what the kernel has just given us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 /// The system call. `attr` must be the member of `union bpf_attr` that `command`
 /// reads, with every pointer in it valid for what the command writes.
 fn bpf<A>(command: c_int, attr: &mut A) -> io::Result<c_long> {
-    // SAFETY: private to this file; each caller passes the structure of its
+    // SAFETY: private to these files; each caller passes the structure of its
     // command with its own length. The key and value of `MapElement` point to
     // live words as long as the map's; `GetInfo::info` points to a live structure of
-    // `info_len` bytes.
+    // `info_len` bytes, and the name in one for BTF to `name_len` bytes. The
+    // pointers of `Load` and `TestRun` are those of slices and strings that outlive
+    // the call, with their lengths; `fd_array` has the two that a program names.
     let result = unsafe {
         libc::syscall(
             libc::SYS_bpf,

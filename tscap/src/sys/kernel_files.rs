@@ -64,6 +64,11 @@ pub fn read(path: &Path) -> Result<String, KernelFileError> {
     Ok(text.trim().to_owned())
 }
 
+/// The bytes of a file.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, KernelFileError> {
+    fs::read(path).map_err(failed("read", path))
+}
+
 /// The text of a file that need not be there.
 pub fn read_if_there(path: &Path) -> Result<Option<String>, KernelFileError> {
     match read(path) {

@@ -151,9 +151,14 @@ impl Recorded {
 
     /// Writes a file with a line.
     pub fn put(&self, path: &str, text: &str) {
+        self.put_bytes(path, format!("{text}\n").as_bytes());
+    }
+
+    /// Writes these bytes into a file.
+    pub fn put_bytes(&self, path: &str, bytes: &[u8]) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("{text}\n")).unwrap();
+        fs::write(path, bytes).unwrap();
     }
 
     /// The line in a file.

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use serde::{Deserialize, Serialize};
 
-use super::load::{LoadError, Loaded};
+use super::load::Loaded;
 use crate::sys::bpf::{XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE, XdpLink};
 use crate::sys::netdev::Link;
 
@@ -69,9 +69,6 @@ pub enum AttachError {
         /// Why.
         source: io::Error,
     },
-    /// The program is gone.
-    #[error(transparent)]
-    Program(#[from] LoadError),
 }
 
 /// A program on an interface; detached on drop.
@@ -87,7 +84,7 @@ pub struct Attachment {
 
 /// Attaches the program to `interface`.
 pub fn attach(
-    loaded: &mut Loaded,
+    loaded: &Loaded,
     interface: &Link,
     choice: ModeChoice,
 ) -> Result<Attachment, AttachError> {
@@ -121,22 +118,12 @@ pub fn attach(
     }
 }
 
-fn try_attach(
-    loaded: &mut Loaded,
-    interface: &Link,
-    mode: XdpMode,
-) -> Result<XdpLink, AttachError> {
-    let program = loaded.program()?;
-    let fd = program.fd().map_err(|source| LoadError::Program {
-        program: "of this capture".into(),
+fn try_attach(loaded: &Loaded, interface: &Link, mode: XdpMode) -> Result<XdpLink, AttachError> {
+    let program = loaded.program.as_fd();
+    XdpLink::attach(program, interface.index, mode.flags()).map_err(|source| AttachError::Refused {
+        interface: interface.name.clone(),
+        mode,
         source,
-    })?;
-    XdpLink::attach(fd.as_fd(), interface.index, mode.flags()).map_err(|source| {
-        AttachError::Refused {
-            interface: interface.name.clone(),
-            mode,
-            source,
-        }
     })
 }
 

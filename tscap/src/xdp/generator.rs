@@ -5,17 +5,22 @@ use std::mem::offset_of;
 
 use aya::maps::xdp::XdpMapError;
 use aya::maps::{Array, DevMap, MapData, MapError};
-use aya::programs::{ProgramError, TestRun as _, TestRunAttrs, TestRunOptions, Xdp};
+use aya::programs::ProgramError;
 use aya::{Ebpf, EbpfLoader};
 use tscap_common::generator::{
-    GAPS, Gaps, ORDERS, Orders, PAYLOAD_AT, SENDING, STOP, Sending, TARGET,
+    GAPS, Gaps, ORDERS, Orders, PAYLOAD_AT, SENDING, STOP, Sending, TARGET, TSC_BY, TSC_BY_KFUNC,
+    TSC_BY_NOTHING, TSC_BY_PERF,
 };
 
 use super::calibration::calibrate;
-use super::load::{LoadError, load_program, take};
+use super::code::Code;
+use super::kfunc::Kfunc;
+use super::load::{LoadError, load_by, take};
 use super::occupant::is_loaded;
+use super::program::Program;
 use super::tsc::{TscError, TscEvents};
-use crate::clock::{Bounds, NsPerCycle};
+use crate::clock::{Bounds, NsPerCycle, TscPath};
+use crate::sys::kernel_files::KernelFiles;
 use crate::sys::perf::Standing;
 
 /// The committed object, or the one that `TSCAP_GENERATOR_OBJECT` named at build
@@ -32,8 +37,6 @@ pub enum GeneratorProgram {
 }
 
 impl GeneratorProgram {
-    const ALL: [Self; 2] = [Self::Paced, Self::FlatOut];
-
     fn name(self) -> &'static str {
         match self {
             Self::Paced => "tscap_send_paced",
@@ -55,11 +58,22 @@ pub struct Generator {
     ebpf: Ebpf,
     orders: Array<MapData, OrdersWords>,
     gaps: Array<MapData, Gaps>,
+    /// The paced one, and the other.
+    programs: [Program; 2],
+    /// Whether they have the TSC by a kfunc.
+    by_kfunc: bool,
     tsc: Option<Tsc>,
 }
 
-/// The event that the programs read.
-struct Tsc {
+/// What the programs read.
+enum Tsc {
+    /// The counter itself.
+    Counter,
+    /// An event.
+    Event(Event),
+}
+
+struct Event {
     _events: TscEvents,
     cpu: u32,
     rate: NsPerCycle,
@@ -75,12 +89,39 @@ pub struct GeneratorState {
 
 impl Generator {
     /// Loads the programs for frames out of the interface with number `ifindex`
-    /// in this thread's network namespace, payloads from byte `payload_at` on.
+    /// in this thread's network namespace, payloads from byte `payload_at` on: such as
+    /// read the TSC by the best way that the kernel takes.
     pub fn load(ifindex: u32, payload_at: usize) -> Result<(Self, GeneratorState), LoadError> {
+        let kfuncs = [TscPath::Kernel, TscPath::Module].into_iter();
+        let mut kfuncs = kfuncs.flat_map(|path| Kfunc::find(path, &KernelFiles::live()));
+        let load = |tsc_by, kfunc| Self::load_reading(ifindex, payload_at, tsc_by, kfunc);
+        let by_kfunc = kfuncs.find_map(|kfunc| load(TSC_BY_KFUNC, Some(kfunc)).ok());
+        match by_kfunc {
+            Some(generator) => Ok(generator),
+            None => load(TSC_BY_PERF, None).or_else(|_| load(TSC_BY_NOTHING, None)),
+        }
+    }
+
+    fn load_reading(
+        ifindex: u32,
+        payload_at: usize,
+        tsc_by: u32,
+        kfunc: Option<Kfunc>,
+    ) -> Result<(Self, GeneratorState), LoadError> {
         let payload_at = u32::try_from(payload_at).unwrap_or(u32::MAX);
         let mut ebpf = EbpfLoader::new()
             .override_global(PAYLOAD_AT, &payload_at, true)
+            .override_global(TSC_BY, &tsc_by, true)
             .load(OBJECT)?;
+        let by_kfunc = kfunc.is_some();
+        let calling = kfunc.map(|kfunc| Ok::<_, LoadError>((Code::of(OBJECT, &ebpf)?, kfunc)));
+        let calling = calling.transpose()?;
+        let mut load =
+            |program: GeneratorProgram| load_by(&mut ebpf, program.name(), calling.as_ref());
+        let programs = [
+            load(GeneratorProgram::Paced)?,
+            load(GeneratorProgram::FlatOut)?,
+        ];
         let mut target: DevMap<MapData> = take(&mut ebpf, TARGET)?;
         target
             .set(0, ifindex, None, 0)
@@ -97,30 +138,33 @@ impl Generator {
             sending: take(&mut ebpf, SENDING)?,
             stop: take(&mut ebpf, STOP)?,
         };
-        let mut generator = Self {
+        let generator = Self {
             orders: take(&mut ebpf, ORDERS)?,
             gaps: take(&mut ebpf, GAPS)?,
+            programs,
+            by_kfunc,
             ebpf,
             tsc: None,
         };
-        for program in GeneratorProgram::ALL {
-            load_program(generator.program(program)?, program.name())?;
-        }
         Ok((generator, state))
     }
 
     /// Makes the programs read the TSC, when they run on `cpu`; returns the
     /// offset's greatest error, ns.
     pub fn read_tsc(&mut self, cpu: u32, rate: NsPerCycle) -> Result<u64, TscError> {
+        if self.by_kfunc {
+            self.tsc = Some(Tsc::Counter);
+            return Ok(0);
+        }
         // A capture that stamps with the TSC on the same CPU must not pause for us.
         let events = TscEvents::open(&mut self.ebpf, &[cpu], Standing::Flexible)?;
         let offset = calibrate(&mut self.ebpf, cpu, rate)?.cycles;
-        self.tsc = Some(Tsc {
+        self.tsc = Some(Tsc::Event(Event {
             _events: events,
             cpu,
             rate,
             offset,
-        });
+        }));
         Ok(rate.duration_ns(offset.half_width()) + 1)
     }
 
@@ -128,17 +172,17 @@ impl Generator {
     /// pause for somebody else's, ns. The programs are told the new one with
     /// their next orders.
     pub fn tsc_moved_ns(&mut self) -> Result<u64, TscError> {
-        let Some(tsc) = &mut self.tsc else {
+        let Some(Tsc::Event(event)) = &mut self.tsc else {
             return Ok(0);
         };
-        let now = calibrate(&mut self.ebpf, tsc.cpu, tsc.rate)?.cycles;
-        if let Some(both) = tsc.offset.intersect(now) {
-            tsc.offset = both;
+        let now = calibrate(&mut self.ebpf, event.cpu, event.rate)?.cycles;
+        if let Some(both) = event.offset.intersect(now) {
+            event.offset = both;
             return Ok(0);
         }
-        let moved = now.middle().0.abs_diff(tsc.offset.middle().0);
-        tsc.offset = now;
-        Ok(tsc.rate.duration_ns(moved))
+        let moved = now.middle().0.abs_diff(event.offset.middle().0);
+        event.offset = now;
+        Ok(event.rate.duration_ns(moved))
     }
 
     /// Tells what to send, and forgets the gaps counted.
@@ -164,37 +208,27 @@ impl Generator {
     /// EINTR when a signal came, E2BIG or EINVAL where the kernel has no live
     /// frames or none so long.
     pub fn run(
-        &mut self,
+        &self,
         program: GeneratorProgram,
         frame: &[u8],
         times: u32,
         batch: u32,
     ) -> io::Result<()> {
-        let options = TestRunOptions {
-            data_in: Some(frame),
-            repeat: times,
-            attrs: TestRunAttrs::new().xdp_live_frames(batch),
-            ..TestRunOptions::new()
+        let [paced, flat_out] = &self.programs;
+        let program = match program {
+            GeneratorProgram::Paced => paced,
+            GeneratorProgram::FlatOut => flat_out,
         };
-        let program = self.program(program).map_err(io::Error::other)?;
-        match program.test_run(options) {
-            Ok(_) => Ok(()),
-            Err(ProgramError::SyscallError(error)) => Err(error.io_error),
-            Err(error) => Err(io::Error::other(error)),
-        }
-    }
-
-    fn program(&mut self, program: GeneratorProgram) -> Result<&mut Xdp, LoadError> {
-        let program = self.ebpf.program_mut(program.name());
-        program
-            .and_then(|program| program.try_into().ok())
-            .ok_or(LoadError::Missing("generator program"))
+        program.run_live(frame, times, batch)
     }
 }
 
 impl Tsc {
     fn offset(&self) -> u64 {
-        self.offset.middle().0.cast_unsigned()
+        match self {
+            Self::Counter => 0,
+            Self::Event(event) => event.offset.middle().0.cast_unsigned(),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Loads a program with its rings.
 
 use std::io;
+use std::os::fd::AsFd as _;
 
 use aya::maps::{Array, Map, MapData, MapError, PerCpuHashMap};
 use aya::programs::{ProgramError, Xdp};
@@ -10,8 +11,11 @@ use tscap_common::ring::value_size;
 use tscap_common::state::OTHER_INTERFACE;
 
 use super::calibration::{self, TscOffset};
+use super::code::Code;
 use super::counters::{Counters, CpuBytes, LossesBytes, cpu_state};
+use super::kfunc::Kfunc;
 use super::object::with_value_size;
+use super::program::Program;
 use super::retried::retried;
 use super::tsc::{TscError, TscEvents};
 use crate::clock::NsPerCycle;
@@ -25,6 +29,8 @@ pub struct LoadOptions<'a> {
     pub object: &'a [u8],
     /// Name of the program in it.
     pub program: &'a str,
+    /// The kfunc that it calls.
+    pub kfunc: Option<&'a Kfunc>,
     /// Length of each ring, bytes; a power of two.
     pub ring_bytes: usize,
     /// The CPUs that get a ring.
@@ -64,12 +70,21 @@ pub enum LoadError {
         /// Why, with the verifier's log.
         source: ProgramError,
     },
+    /// No descriptor was left for it.
+    #[error("cannot hold the XDP program")]
+    Descriptor(#[source] io::Error),
     /// The rings could not be mapped.
     #[error(transparent)]
     Rings(#[from] RingMapError),
 }
 
 impl LoadError {
+    /// Whether the verifier's log has this word.
+    pub fn says(&self, word: &str) -> bool {
+        matches!(self, Self::Program { source: ProgramError::LoadError { verifier_log, .. }, .. }
+            if verifier_log.to_string().contains(word))
+    }
+
     /// The operating system's error at the root, if there is one.
     pub fn os_error(&self) -> Option<i32> {
         let mut error: &(dyn std::error::Error + 'static) = self;
@@ -86,7 +101,10 @@ impl LoadError {
 #[derive(Debug)]
 pub struct Loaded {
     ebpf: Ebpf,
-    program: String,
+    name: String,
+    calling: Option<(Code, Kfunc)>,
+    /// The program.
+    pub program: Program,
     /// The counters.
     pub counters: Counters,
     /// The rings, mapped; taken by the consumers.
@@ -111,6 +129,11 @@ impl Loaded {
             .map_max_entries(RINGS, ring_count)
             .map_max_entries(CPUS, options.possible_cpus)
             .load(&object)?;
+        let calling = options.kfunc.map(|kfunc| {
+            let code = Code::of(&object, &ebpf)?;
+            Ok::<_, LoadError>((code, kfunc.clone()))
+        });
+        let calling = calling.transpose()?;
 
         let mut cpus: Array<MapData, CpuBytes> = take(&mut ebpf, CPUS)?;
         for cpu in 0..options.possible_cpus {
@@ -132,15 +155,14 @@ impl Loaded {
         };
         let rings = Memory::map(rings.fd(), ring_count, options.ring_bytes)?;
 
-        let mut loaded = Self {
+        Ok(Self {
+            program: load_by(&mut ebpf, options.program, calling.as_ref())?,
+            name: options.program.to_owned(),
             ebpf,
-            program: options.program.to_owned(),
+            calling,
             counters,
             rings: Some(rings),
-        };
-        let program = loaded.program()?;
-        load_program(program, options.program)?;
-        Ok(loaded)
+        })
     }
 
     /// Opens the TSC's events on `cpus` for the program.
@@ -160,22 +182,32 @@ impl Loaded {
     /// Loads the program once more, to another place in memory; what is attached
     /// stays so.
     pub(crate) fn load_anew(&mut self) -> Result<(), LoadError> {
-        let name = self.program.clone();
-        let program = self.program()?;
-        program.unload().map_err(|source| LoadError::Program {
-            program: name.clone(),
-            source,
-        })?;
-        load_program(program, &name)
+        self.program = load_by(&mut self.ebpf, &self.name, self.calling.as_ref())?;
+        Ok(())
     }
+}
 
-    /// The program.
-    pub fn program(&mut self) -> Result<&mut Xdp, LoadError> {
-        self.ebpf
-            .program_mut(&self.program)
-            .and_then(|program| program.try_into().ok())
-            .ok_or(LoadError::Missing("XDP program of that name"))
+/// Loads a program, once more if it is loaded.
+pub(crate) fn load_by(
+    ebpf: &mut Ebpf,
+    name: &str,
+    calling: Option<&(Code, Kfunc)>,
+) -> Result<Program, LoadError> {
+    if let Some((code, kfunc)) = calling {
+        return code.load(name, kfunc);
     }
+    let xdp: Option<&mut Xdp> = ebpf.program_mut(name).and_then(|it| it.try_into().ok());
+    let xdp = xdp.ok_or(LoadError::Missing("XDP program of that name"))?;
+    let refused = |source| LoadError::Program {
+        program: name.to_owned(),
+        source,
+    };
+    if xdp.fd().is_ok() {
+        xdp.unload().map_err(refused)?;
+    }
+    load_program(xdp, name)?;
+    let fd = xdp.fd().map_err(refused)?.as_fd().try_clone_to_owned();
+    fd.map(Program::from).map_err(LoadError::Descriptor)
 }
 
 /// Has the kernel verify and load `program`.

@@ -2,23 +2,29 @@
 
 mod attach;
 mod calibration;
+mod code;
 mod counters;
 mod generator;
+mod kfunc;
 mod load;
 mod object;
 mod occupant;
 pub mod offloads;
+mod program;
 mod retried;
 mod tsc;
 
 pub use attach::{AttachError, Attachment, ModeChoice, XdpMode, attach};
 pub use calibration::TscOffset;
 pub(crate) use calibration::calibrate;
+pub(crate) use code::Code;
 pub use counters::{CounterError, Counters};
 pub use generator::{Generator, GeneratorProgram, GeneratorState, is_generating};
+pub use kfunc::{BtfError, Kfunc, NoKfunc};
 pub use load::{LoadError, LoadOptions, Loaded};
-pub(crate) use load::{load_program, take};
+pub(crate) use load::{load_by, take};
 pub use object::{PROGRAMS, program_name};
 pub use occupant::Occupant;
+pub use program::Program;
 pub(crate) use retried::retried;
 pub use tsc::{TscError, TscEvents};

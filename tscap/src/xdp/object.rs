@@ -3,17 +3,18 @@
 use object::read::elf::ElfFile64;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
-use crate::clock::StampSource;
+use crate::clock::{StampPath, TscPath};
 
 /// The committed object, or the one that `TSCAP_EBPF_OBJECT` named at build time.
 pub static PROGRAMS: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_EBPF_OBJECT_PATH"));
 
-/// Name of the program that stamps with `source`.
-pub fn program_name(source: StampSource) -> &'static str {
-    match source {
-        StampSource::Ktime => "tscap_ktime",
-        StampSource::Tai => "tscap_tai",
-        StampSource::Tsc => "tscap_tsc_perf",
+/// Name of the program that stamps by `path`.
+pub fn program_name(path: StampPath) -> &'static str {
+    match path {
+        StampPath::Ktime => "tscap_ktime",
+        StampPath::Tai => "tscap_tai",
+        StampPath::Tsc(TscPath::Perf) => "tscap_tsc_perf",
+        StampPath::Tsc(_) => "tscap_tsc_kfunc",
     }
 }
 

@@ -7,11 +7,14 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use tscap::clock::log::{LogWriter, Recorder};
 use tscap::clock::scripted::{Host, Random};
-use tscap::clock::{MonoNs, RawStamp, RealNs, StampSource, TaiNs, Tracker};
+use tscap::clock::{
+    MonoNs, RawStamp, RealNs, StampPath, StampSource, TaiNs, Tracker, TscPath,
+};
 use tscap::engine::{StampOrder, Written};
 use tscap::measure::Summary;
 use tscap::pcapng::{
-    Counts, FileWriter, InterfaceInfo, InterfaceOption, Packet, Record, SectionInfo, records,
+    Counts, FileWriter, InterfaceInfo, InterfaceOption, Packet, Record, SectionInfo, StampOption,
+    records,
 };
 use tscap_common::block::{EPB_TYPE, OPT_RAW, PEN};
 
@@ -40,7 +43,8 @@ pub fn headers() -> FileWriter {
         os: "Linux".into(),
         application: "tscap".into(),
     };
-    let mut tscap = InterfaceOption::new("native", StampSource::Tsc, Default::default());
+    let stamp = StampOption::new(StampPath::Tsc(TscPath::Perf));
+    let mut tscap = InterfaceOption::new("native", stamp, Default::default());
     tscap.boot_id = Some(BOOT.into());
     let interface = InterfaceInfo {
         name: "test0".into(),

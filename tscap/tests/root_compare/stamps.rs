@@ -140,7 +140,7 @@ fn without_a_way_to_the_tsc_the_others_are_compared() {
     let told = comparison
         .warnings
         .iter()
-        .any(|it| it.starts_with("no tsc here: "));
+        .any(|it| it.starts_with("no tsc-perf here: "));
     assert!(told, "{:?}", comparison.warnings);
 }
 
@@ -150,13 +150,13 @@ fn a_turn_has_its_program_to_itself() {
     let Some(_turn) = root("a_turn_has_its_program_to_itself") else {
         return;
     };
-    let mut programs = Programs::load(Settings {
+    let settings = Settings {
         cpu: 0,
         action: 1,
         more_reads: 0,
         more_work: 0,
-    })
-    .unwrap();
+    };
+    let mut programs = Programs::load(settings, &[]).unwrap();
     let id = |programs: &Programs| {
         let fd = programs.cost_program(None).unwrap().as_raw_fd();
         let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap();

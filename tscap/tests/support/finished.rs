@@ -90,6 +90,8 @@ pub struct InterfaceSummary {
 /// The clock in the summary.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Clock {
+    /// Whether the read was ordered.
+    pub ordered: bool,
     /// `ktime` or `tai`.
     pub source: String,
     /// The helper that ran.

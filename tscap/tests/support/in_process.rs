@@ -31,7 +31,7 @@ pub fn capture_with(
     let object = std::fs::read(probes::OBJECT).expect("read the test programs");
     let programs = Programs {
         object: &object,
-        name: program,
+        name: Some(program),
         ring_cpus,
     };
     std::thread::scope(|scope| {

@@ -31,6 +31,12 @@ pub const TSCAP: &str = "/bin/tscap";
 pub const PROBES: &str = "/probes.bpf.o";
 /// Where our kernel module lies.
 pub const MODULE: &str = "/tscap.ko";
+/// The same without its types, as when it is built without pahole.
+pub const MODULE_WITHOUT_TYPES: &str = "/without-types/tscap.ko";
+/// The same built for another kernel.
+pub const MODULE_OF_OTHERS: &str = "/of-others/tscap.ko";
+/// util-linux's, which can take privileges away; busybox's can't.
+pub const SETPRIV: &str = "/setpriv";
 /// The first argument of this program as a capture with a test-only XDP program.
 pub const PROBE: &str = "probe";
 
@@ -42,7 +48,7 @@ mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
 mount -t tmpfs run /run
-modprobe -a virtio_pci virtio_console virtio_net vmxnet3
+modprobe -a virtio_pci virtio_console virtio_net vmxnet3 veth
 ip link set lo up
 exec /agent
 ";
@@ -83,7 +89,7 @@ pub fn probe(mut arguments: impl Iterator<Item = String>) {
     };
     let programs = Programs {
         object: &fs::read(PROBES).expect("read the test programs"),
-        name: &program,
+        name: Some(&program),
         ring_cpus: None,
     };
     let (exit, _) = run_with(&plan, &programs).unwrap_or_else(|failure| panic!("{failure}"));

@@ -18,7 +18,13 @@ const BUSYBOX: &str = "TSCAP_VM_BUSYBOX";
 /// Names our kernel module, built for the kernel.
 const MODULE: &str = "TSCAP_VM_MODULE";
 /// The drivers that [`agent::INIT`] loads.
-const DRIVERS: [&str; 4] = ["virtio_pci", "virtio_console", "virtio_net", "vmxnet3"];
+const DRIVERS: [&str; 5] = [
+    "virtio_pci",
+    "virtio_console",
+    "virtio_net",
+    "vmxnet3",
+    "veth",
+];
 
 /// The image, and what goes into it, until it is dropped.
 pub struct Initramfs {
@@ -37,13 +43,14 @@ impl Initramfs {
         let this = Self { folder };
         let busybox = named_by(BUSYBOX);
         this.copy(&busybox, "/bin/busybox");
-        this.copy(&named_by(MODULE), agent::MODULE);
+        this.module(&named_by(MODULE), &kernel.release);
         for (program, to) in [
             (PathBuf::from(TSCAP), agent::TSCAP),
             (
                 std::env::current_exe().expect("this program"),
                 agent::PROGRAM,
             ),
+            (found("setpriv"), agent::SETPRIV),
         ] {
             // Their debugging information is most of them.
             let stripped = this.place(to);
@@ -87,6 +94,24 @@ impl Initramfs {
         copied.unwrap_or_else(|e| panic!("copy {} to {}: {e}", from.display(), to.display()));
     }
 
+    /// Our module, and two that are not as they should be.
+    fn module(&self, module: &Path, release: &str) {
+        self.copy(module, agent::MODULE);
+        let mut objcopy = Command::new("objcopy");
+        objcopy.arg("--remove-section=.BTF").arg(module);
+        must(objcopy.arg(self.place(agent::MODULE_WITHOUT_TYPES)));
+        // What it is for is a string of its own: a release and options that there
+        // are not (with CRCs of all symbols the kernel overlooks the release).
+        let mut bytes = fs::read(module).expect("read the module");
+        let magic = format!("vermagic={release} SMP ");
+        let at = bytes
+            .windows(magic.len())
+            .position(|it| it == magic.as_bytes());
+        let end = at.expect("its kernel") + magic.len();
+        bytes[end - 2] = b'9';
+        fs::write(self.place(agent::MODULE_OF_OTHERS), bytes).expect("write a module");
+    }
+
     /// Copies the drivers and what they need.
     fn drivers(&self, kernel: &Kernel) {
         let folder = format!("lib/modules/{}", kernel.release);
@@ -127,6 +152,12 @@ impl Drop for Initramfs {
 fn named_by(name: &str) -> PathBuf {
     let path = std::env::var_os(name);
     path.unwrap_or_else(|| panic!("{name} is not set")).into()
+}
+
+/// Where a program lies.
+fn found(program: &str) -> PathBuf {
+    let path = must(Command::new("sh").args(["-c", &format!("command -v {program}")]));
+    path.trim().into()
 }
 
 /// Adds a module and what it needs, as `modules.dep` lists it:

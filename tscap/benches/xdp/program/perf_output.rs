@@ -5,12 +5,11 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use anyhow::{Context, Result, bail, ensure};
 use aya::maps::perf::{PerfEvent, PerfEventArrayBuffer};
 use aya::maps::{Map, MapData, PerfEventArray};
-use aya::programs::Xdp;
 use aya::{Ebpf, EbpfLoader};
 use nix::unistd::{SysconfVar, sysconf};
 use tscap_common::config::SNAPLEN;
 
-use super::subject::{Subject, find_program, load_program};
+use super::subject::{Subject, find_program, load_program, run};
 use super::{PROBES, perf_event};
 
 const NAME: &str = "probe_perf_output";
@@ -64,8 +63,8 @@ impl Subject for PerfOutput {
         NAME
     }
 
-    fn program(&mut self) -> Result<&mut Xdp> {
-        find_program(&mut self.ebpf, NAME)
+    fn run(&mut self, frame: &[u8], repeat: u32) -> Result<f64> {
+        run(find_program(&mut self.ebpf, NAME)?, frame, repeat)
     }
 
     fn drain(&mut self, frames: usize, caplen: usize) -> Result<()> {

@@ -1,7 +1,6 @@
 //! A program that writes into tscap's ring.
 
 use anyhow::{Context, Result, ensure};
-use aya::programs::Xdp;
 use tscap::clock::RawStamp;
 use tscap::ring::Consumer;
 use tscap::sys::perf::Standing;
@@ -34,6 +33,7 @@ impl RingOutput {
         let mut loaded = Loaded::load(&LoadOptions {
             object,
             program: name,
+            kfunc: None,
             ring_bytes,
             ring_cpus: &[cpu],
             possible_cpus: possible_cpus()?,
@@ -79,8 +79,8 @@ impl Subject for RingOutput {
         self.name
     }
 
-    fn program(&mut self) -> Result<&mut Xdp> {
-        Ok(self.loaded.program()?)
+    fn run(&mut self, frame: &[u8], repeat: u32) -> Result<f64> {
+        Ok(f64::from(self.loaded.program.run(frame, repeat)?))
     }
 
     fn drain(&mut self, frames: usize, caplen: usize) -> Result<()> {

@@ -11,8 +11,8 @@ pub trait Subject {
     /// Name of the program.
     fn name(&self) -> &'static str;
 
-    /// The program, loaded.
-    fn program(&mut self) -> Result<&mut Xdp>;
+    /// Runs the program `repeat` times on a frame; returns ns a run.
+    fn run(&mut self, frame: &[u8], repeat: u32) -> Result<f64>;
 
     /// Takes all records of `frames` frames, of which `caplen` bytes each should
     /// have been captured. An error unless it is exactly those and nothing was
@@ -30,21 +30,15 @@ pub fn repetition(
     caplen: usize,
 ) -> Result<f64> {
     let name = subject.name();
-    let options = TestRunOptions {
-        // Past one page the kernel makes a frame of several buffers of it, which
-        // only a frags-aware program gets.
-        data_in: Some(frame),
-        repeat: u32::try_from(frames)?,
-        ..TestRunOptions::new()
-    };
-    let result = subject
-        .program()?
-        .test_run(options)
+    // Past one page the kernel makes a frame of several buffers of it, which only a
+    // frags-aware program gets.
+    let ns = subject
+        .run(frame, u32::try_from(frames)?)
         .with_context(|| format!("cannot run {name} on {} bytes", frame.len()))?;
     subject
         .drain(frames, caplen)
         .with_context(|| format!("{name}, {frames} frames of {} bytes", frame.len()))?;
-    Ok(result.duration.as_nanos() as f64)
+    Ok(ns)
 }
 
 /// The XDP program `name` of an object, loaded.
@@ -62,6 +56,16 @@ pub fn find_program<'a>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut Xdp> {
         .program_mut(name)
         .with_context(|| format!("no program {name}"))?;
     Ok(program.try_into()?)
+}
+
+/// Runs a program `repeat` times on a frame; returns ns a run.
+pub fn run(program: &Xdp, frame: &[u8], repeat: u32) -> Result<f64> {
+    let result = program.test_run(TestRunOptions {
+        data_in: Some(frame),
+        repeat,
+        ..TestRunOptions::new()
+    })?;
+    Ok(result.duration.as_nanos() as f64)
 }
 
 /// A program that does nothing.
@@ -83,8 +87,8 @@ impl Subject for Harness {
         Self::NAME
     }
 
-    fn program(&mut self) -> Result<&mut Xdp> {
-        find_program(&mut self.0, Self::NAME)
+    fn run(&mut self, frame: &[u8], repeat: u32) -> Result<f64> {
+        run(find_program(&mut self.0, Self::NAME)?, frame, repeat)
     }
 
     fn drain(&mut self, _frames: usize, _caplen: usize) -> Result<()> {

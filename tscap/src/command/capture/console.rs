@@ -29,6 +29,10 @@ pub(super) struct ReadyInterface {
 pub(super) struct Ready {
     pub interfaces: Vec<ReadyInterface>,
     pub clock: StampSource,
+    /// The function that reads it.
+    pub path: &'static str,
+    /// Whether the read is ordered (fenced).
+    pub ordered: bool,
     pub host_bound_ns: u64,
     pub rings: usize,
     pub ring_bytes: usize,
@@ -47,9 +51,11 @@ impl fmt::Display for Ready {
         };
         write!(
             f,
-            "capturing on {}, clock {} ±{} ns, {} ring{} of {ring} {unit}",
+            "capturing on {}, clock {} by {}, {} read, ±{} ns, {} ring{} of {ring} {unit}",
             interfaces.join(", "),
             self.clock.name(),
+            self.path,
+            order(self.ordered),
             self.host_bound_ns,
             self.rings,
             if self.rings == 1 { "" } else { "s" },
@@ -290,6 +296,14 @@ fn several_files(text: &mut String, files: &FilesSummary) {
     }
 }
 
+/// Of a read of the clock.
+fn order(is_ordered: bool) -> &'static str {
+    match is_ordered {
+        true => "ordered",
+        false => "unordered",
+    }
+}
+
 fn clock(text: &mut String, summary: &Summary) {
     let clock = &summary.clock;
     let _ = writeln!(
@@ -298,11 +312,7 @@ fn clock(text: &mut String, summary: &Summary) {
          stamps within ±{} ns of this host's clock",
         clock.source,
         clock.path,
-        if clock.ordered {
-            "ordered"
-        } else {
-            "unordered"
-        },
+        order(clock.ordered),
         clock.host_bound_ns
     );
     let _ = match clock.utc_bound_ns {

@@ -12,7 +12,7 @@ use super::start::Running;
 use super::summary::{ClockSummary, FilesSummary, InterfaceSummary, Stop, Summary};
 use super::{Exit, Failure};
 use crate::cli::{CapturePlan, Target};
-use crate::clock::{CounterClock, HostClocks, Reference};
+use crate::clock::{CounterClock, HostClocks, Reference, StampPath, StampSource};
 use crate::command::Hint;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
@@ -68,7 +68,7 @@ pub(super) async fn finish(
     }
 
     let totals = finished.totals(seen, &observed, other);
-    let at = HostClocks::new(plan.clock).read().mono[1];
+    let at = HostClocks::new(StampSource::Ktime).read().mono[1];
     let last_file = match &finished.rotation {
         Some(rotation) => Target::Path(rotation.current_path().into()),
         None => plan.target.clone(),
@@ -84,12 +84,12 @@ pub(super) async fn finish(
         .is_ok();
     let mut summary = summarise(
         plan,
+        running.path,
         &running.links,
         &finished,
         &totals,
         &observed,
-        stop,
-        seconds,
+        (stop, seconds),
     );
     let mut is_aborted = false;
     if let Some(rotation) = finished.rotation {
@@ -154,12 +154,12 @@ async fn settle(running: &Running) -> Result<(), Failure> {
 
 fn summarise(
     plan: &CapturePlan,
+    path: StampPath,
     links: &LiveLinks,
     finished: &Finished,
     totals: &Totals,
     observed: &Observed,
-    stop: Stop,
-    seconds: f64,
+    (stop, seconds): (Stop, f64),
 ) -> Summary {
     let interfaces = links
         .0
@@ -181,7 +181,6 @@ fn summarise(
         })
         .collect();
     let tracker = &finished.tracker;
-    let source = tracker.source();
     Summary {
         file: plan.target.to_string(),
         files: None,
@@ -194,9 +193,9 @@ fn summarise(
         adds_up: totals.add_up(),
         interfaces,
         clock: ClockSummary {
-            source: source.name().into(),
-            path: source.path().into(),
-            ordered: source.is_ordered(),
+            source: path.source().name().into(),
+            path: path.function().into(),
+            ordered: path.is_ordered(),
             counter: tracker.counter().map(CounterClock::report),
             host_bound_ns: tracker.host_bound_ns(),
             synchronised: observed.utc_bound_ns.is_some(),

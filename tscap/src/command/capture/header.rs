@@ -8,27 +8,39 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::opened::Opened;
 use super::prepare::Machine;
 use crate::cli::CapturePlan;
-use crate::clock::OffsetBracket;
+use crate::clock::{OffsetBracket, StampPath, StampSource};
 use crate::command::{Failure, Hint};
 use crate::engine::{Event, Names, Output};
-use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo};
+use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo, StampOption};
 use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::Link;
 use crate::sys::{ethtool, process, system};
 use crate::xdp::XdpMode;
 
+/// How stamps are taken.
+pub(super) fn stamp(
+    path: StampPath,
+    bracket: Option<OffsetBracket>,
+    machine: &Machine,
+) -> StampOption {
+    let untrusted = machine.untrusted_tsc;
+    let untrusted = untrusted.filter(|_| path.source() == StampSource::Tsc);
+    StampOption {
+        bracket,
+        forced: untrusted.map(|why| why.to_string()),
+        ..StampOption::new(path)
+    }
+}
+
 pub(super) fn describe(
     plan: &CapturePlan,
-    machine: &Machine,
     link: &Link,
     mode: XdpMode,
+    stamp: StampOption,
     offloads: BTreeMap<String, bool>,
-    bracket: Option<OffsetBracket>,
 ) -> InterfaceInfo {
-    let mut tscap = InterfaceOption::new(mode.name(), plan.clock, offloads);
+    let mut tscap = InterfaceOption::new(mode.name(), stamp, offloads);
     tscap.boot_id = process::boot_id(&KernelFiles::live()).ok();
-    tscap.stamp.bracket = bracket;
-    tscap.stamp.forced = machine.untrusted_tsc.map(|why| why.to_string());
     let driver = || ethtool::driver(&link.name).map(|driver| driver.name);
     InterfaceInfo {
         name: link.name.clone(),

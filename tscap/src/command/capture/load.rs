@@ -1,21 +1,37 @@
-//! Loads the program of a capture, and says what would help where that fails.
+//! Loads the program of a capture by the best path to its clock, and says what
+//! would help where that fails.
 
-use super::Programs;
 use super::prepare::Machine;
-use crate::cli::CapturePlan;
-use crate::clock::StampSource;
+use super::{Console, Programs};
+use crate::cli::{CapturePlan, ClockChoice};
+use crate::clock::{StampPath, TscPath};
 use crate::command::{Failure, Hint};
-use crate::xdp::{LoadError, LoadOptions, Loaded};
+use crate::sys::kernel_files::KernelFiles;
+use crate::xdp::{Kfunc, LoadError, LoadOptions, Loaded, NoKfunc, program_name};
+
+/// The kfuncs, best first: the kernel's own needs neither a module nor
+/// CAP_SYS_ADMIN, and is ordered.
+const KFUNCS: [TscPath; 2] = [TscPath::Kernel, TscPath::Module];
+
+/// A loaded program, and what stamps in it.
+pub(super) struct Stamping {
+    pub loaded: Loaded,
+    pub path: StampPath,
+    /// The better paths, and why they are not taken.
+    pub refused: Refused,
+}
 
 /// Loads the program and maps its rings.
 pub(super) fn load(
     plan: &CapturePlan,
     programs: &Programs<'_>,
     machine: &Machine,
-) -> Result<Loaded, Failure> {
+    console: &mut Console,
+) -> Result<Stamping, Failure> {
     let options = LoadOptions {
         object: programs.object,
-        program: programs.name,
+        program: programs.name.unwrap_or_default(),
+        kfunc: None,
         ring_bytes: machine.ring_bytes,
         ring_cpus: &machine.ring_cpus,
         possible_cpus: machine.possible_cpus,
@@ -23,35 +39,144 @@ pub(super) fn load(
         keep_raw: plan.keep_raw,
         packet_meta: plan.packet_meta,
     };
-    let mut loaded = load_for(plan.clock, &options)?;
+    let paths = paths(plan.clock, plan.tsc_path, machine.takes_tsc);
+    let mut stamping = first_of(&paths, &options, &KernelFiles::live())?;
+    for (path, why) in &stamping.refused.0 {
+        let why = why.chain();
+        let why = why.lines().next().unwrap_or_default();
+        console.detail(&format!("no stamps by {}: {why}", path.function()));
+    }
     for link in &machine.interfaces {
-        loaded
+        stamping
+            .loaded
             .counters
             .announce(link.index)
             .trying("cannot set up the loss counters")?;
     }
-    Ok(loaded)
+    Ok(stamping)
 }
 
-/// Loads a program that stamps with `source`.
-pub(super) fn load_for(source: StampSource, options: &LoadOptions<'_>) -> Result<Loaded, Failure> {
-    Loaded::load(options).map_err(|error| {
-        let hint = load_hint(source, &error);
-        let what = format!("cannot load the XDP program {}", options.program);
+/// What to try, in this order. `takes_tsc`: whether the TSC is a clock.
+pub(super) fn paths(
+    clock: ClockChoice,
+    tsc_path: Option<TscPath>,
+    takes_tsc: bool,
+) -> Vec<StampPath> {
+    let kfuncs = KFUNCS.map(StampPath::Tsc).into_iter();
+    match (clock, tsc_path) {
+        (ClockChoice::Auto, _) if takes_tsc => kfuncs.chain([StampPath::Ktime]).collect(),
+        (ClockChoice::Auto | ClockChoice::Ktime, _) => vec![StampPath::Ktime],
+        (ClockChoice::Tai, _) => vec![StampPath::Tai],
+        (ClockChoice::Tsc, Some(path)) => vec![StampPath::Tsc(path)],
+        (ClockChoice::Tsc, None) => kfuncs.chain([StampPath::Tsc(TscPath::Perf)]).collect(),
+    }
+}
+
+/// Loads the program of the first path that works.
+pub(super) fn first_of(
+    paths: &[StampPath],
+    options: &LoadOptions<'_>,
+    files: &KernelFiles,
+) -> Result<Stamping, Failure> {
+    let mut refused = Refused(Vec::new());
+    let (last, others) = paths.split_last().expect("there is always one");
+    for path in others {
+        match load_by(*path, options, files) {
+            Ok(loaded) => {
+                let path = *path;
+                return Ok(Stamping {
+                    loaded,
+                    path,
+                    refused,
+                });
+            }
+            Err(failure) => refused.0.push((*path, failure)),
+        }
+    }
+    match load_by(*last, options, files) {
+        Ok(loaded) => Ok(Stamping {
+            loaded,
+            path: *last,
+            refused,
+        }),
+        Err(failure) => Err(refused.and(*last, failure)),
+    }
+}
+
+fn load_by(
+    path: StampPath,
+    options: &LoadOptions<'_>,
+    files: &KernelFiles,
+) -> Result<Loaded, Failure> {
+    let kfunc = match path {
+        StampPath::Ktime | StampPath::Tai | StampPath::Tsc(TscPath::Perf) => None,
+        StampPath::Tsc(kfunc) => Some(Kfunc::find(kfunc, files).map_err(|no| no_kfunc(&no))?),
+    };
+    let program = match options.program {
+        "" => program_name(path),
+        test => test,
+    };
+    let kfunc = kfunc.as_ref();
+    let loaded = Loaded::load(&LoadOptions {
+        program,
+        kfunc,
+        ..options.clone()
+    });
+    loaded.map_err(|error| {
+        let hint = load_hint(path, &error);
+        let what = format!("cannot load the XDP program {program}");
         let failure = Err::<(), _>(error).trying(what).expect_err("it is one");
         failure.hint(hint)
     })
 }
 
-fn load_hint(source: StampSource, error: &LoadError) -> &'static str {
-    match error.os_error() {
-        Some(libc::ENOMEM) => "give a smaller --ring-size",
-        Some(libc::EPERM | libc::EACCES) => {
+fn no_kfunc(no: &NoKfunc) -> Failure {
+    let cause = std::error::Error::source(no);
+    Failure::new(crate::causes::with_causes(no.to_string(), cause)).hint(no.advice())
+}
+
+/// Paths that were tried, and why they don't work.
+#[derive(Debug)]
+pub(super) struct Refused(Vec<(StampPath, Failure)>);
+
+impl Refused {
+    /// What to say when the last one, `path`, doesn't either.
+    pub fn and(self, path: StampPath, failure: Failure) -> Failure {
+        if self.0.is_empty() {
+            return failure;
+        }
+        let mut all = self.0;
+        all.push((path, failure));
+        let why = all.iter().map(|(path, failure)| {
+            let why = failure.chain();
+            format!("by {}: {why}", path.function())
+        });
+        let why: Vec<_> = why.collect();
+        let mut hints: Vec<_> = all.iter().filter_map(|(_, it)| it.what_next()).collect();
+        hints.dedup();
+        // Those of the kernel's own and of the module say the same.
+        let hint = hints[1..].join("; or: ");
+        let source = path.source().name();
+        Failure::new(format!("cannot stamp with {source} {}", why.join("; "))).hint(hint)
+    }
+}
+
+fn load_hint(path: StampPath, error: &LoadError) -> &'static str {
+    match (error.os_error(), path) {
+        (Some(libc::ENOMEM), _) => "give a smaller --ring-size",
+        (Some(libc::EPERM), _) | (Some(libc::EACCES), StampPath::Ktime | StampPath::Tai) => {
             "run as root; in a container the host must grant CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON"
         }
-        _ if source == StampSource::Tsc => {
-            "this kernel lets no XDP program read the TSC: stock kernels do since about 6.16 \
-             (bpf_perf_event_read); --clock ktime works everywhere"
+        (_, StampPath::Tsc(TscPath::Perf)) => {
+            "this kernel lets no XDP program read the TSC by perf events: stock kernels do since \
+             about 6.16 (bpf_perf_event_read); --clock ktime works everywhere"
+        }
+        (_, StampPath::Tsc(_)) if error.says("JIT") => {
+            "kfuncs need the compiler of BPF programs: sysctl net.core.bpf_jit_enable=1"
+        }
+        (_, StampPath::Tsc(_)) => {
+            "this kernel lets no XDP program call this function: it needs Linux 5.18 or later with \
+             CONFIG_DEBUG_INFO_BTF and CONFIG_DEBUG_INFO_BTF_MODULES; --clock ktime works everywhere"
         }
         _ => "tscap needs Linux 5.18 or later on x86-64 with BPF and XDP, and 6.1 for --clock tai",
     }

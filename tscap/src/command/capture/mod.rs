@@ -26,17 +26,18 @@ pub use summary::{ClockSummary, CommandsSummary, FilesSummary, InterfaceSummary,
 
 use tokio::runtime::Runtime;
 
+use super::console::Console;
 use super::{Exit, Failure, Hint as _};
 use crate::cli::CapturePlan;
-use crate::xdp::{PROGRAMS, program_name};
+use crate::xdp::PROGRAMS;
 
 /// Which programs to run: what tests replace.
 #[derive(Clone, Debug)]
 pub struct Programs<'a> {
     /// The eBPF object.
     pub object: &'a [u8],
-    /// Name of the program in it.
-    pub name: &'a str,
+    /// Name of the program in it; `None` for the one of the clock.
+    pub name: Option<&'a str>,
     /// The CPUs that get a ring; `None` for all that are online.
     pub ring_cpus: Option<Vec<u32>>,
 }
@@ -45,7 +46,7 @@ pub struct Programs<'a> {
 pub fn run(plan: &CapturePlan) -> Result<Exit, Failure> {
     let programs = Programs {
         object: PROGRAMS,
-        name: program_name(plan.clock),
+        name: None,
         ring_cpus: None,
     };
     run_with(plan, &programs).map(|(exit, _)| exit)

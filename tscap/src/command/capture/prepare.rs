@@ -2,8 +2,7 @@
 
 use tscap_common::ring::{MIN_RING_BYTES, value_size};
 
-use crate::cli::CapturePlan;
-use crate::clock::StampSource;
+use crate::cli::{CapturePlan, ClockChoice};
 use crate::command::{Failure, Hint, interfaces};
 use crate::sys::caps::{self, Capability};
 use crate::sys::kernel_files::KernelFiles;
@@ -74,22 +73,19 @@ pub(in crate::command) fn check_kernel() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a TSC that is no clock, unless told to take it as it is. Says whether
-/// that was needed.
-pub(super) fn check_tsc(
-    is_trusted: Result<(), tsc::Untrusted>,
-    force: bool,
-) -> Result<Option<tsc::Untrusted>, Failure> {
-    match is_trusted {
-        Ok(()) => Ok(None),
-        Err(untrusted) if force => Ok(Some(untrusted)),
-        Err(untrusted) => Err(untrusted)
-            .trying("cannot stamp with the TSC")
-            .map_err(|failure| {
-                failure.hint(
-                    "take --clock ktime; --force takes the TSC all the same and marks the file",
-                )
-            }),
+/// Refuses a TSC that is no clock, unless told to take it as it is.
+pub(super) fn check_tsc(untrusted: Option<tsc::Untrusted>, force: bool) -> Result<(), Failure> {
+    match untrusted {
+        Some(untrusted) if !force => {
+            Err(untrusted)
+                .trying("cannot stamp with the TSC")
+                .map_err(|failure| {
+                    failure.hint(
+                        "take --clock ktime; --force takes the TSC all the same and marks the file",
+                    )
+                })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -178,6 +174,8 @@ pub(super) struct Machine {
     pub possible_cpus: u32,
     pub ring_bytes: usize,
     pub converter_cpu: u32,
+    /// Whether stamps by the TSC may be taken.
+    pub takes_tsc: bool,
     /// Why the TSC would have been refused without --force.
     pub untrusted_tsc: Option<tsc::Untrusted>,
 }
@@ -186,10 +184,10 @@ pub(super) struct Machine {
 pub(super) fn check(plan: &CapturePlan, ring_cpus: Option<Vec<u32>>) -> Result<Machine, Failure> {
     check_privileges()?;
     check_kernel()?;
-    let untrusted_tsc = match plan.clock {
-        StampSource::Tsc => check_tsc(tsc::check(), plan.force)?,
-        StampSource::Ktime | StampSource::Tai => None,
-    };
+    let untrusted_tsc = tsc::check().err();
+    if plan.clock == ClockChoice::Tsc {
+        check_tsc(untrusted_tsc, plan.force)?;
+    }
     let interfaces = plan
         .interfaces
         .iter()
@@ -218,6 +216,7 @@ pub(super) fn check(plan: &CapturePlan, ring_cpus: Option<Vec<u32>>) -> Result<M
         ring_bytes: ring_bytes(plan.ring_bytes, ring_cpus.len())?,
         converter_cpu: converter_cpu(plan.converter_cpu, rx_cpus)?,
         ring_cpus,
+        takes_tsc: untrusted_tsc.is_none() || plan.force,
         untrusted_tsc,
     })
 }
@@ -282,10 +281,10 @@ mod tests {
     #[test]
     fn a_tsc_that_is_no_clock_is_refused_unless_forced() {
         use tsc::Untrusted::{NotInvariant, Unstable};
-        assert_eq!(check_tsc(Ok(()), false).unwrap(), None);
+        check_tsc(None, false).unwrap();
         for untrusted in [NotInvariant, Unstable] {
-            assert_eq!(check_tsc(Err(untrusted), true).unwrap(), Some(untrusted));
-            let failure = check_tsc(Err(untrusted), false).unwrap_err().to_string();
+            check_tsc(Some(untrusted), true).unwrap();
+            let failure = check_tsc(Some(untrusted), false).unwrap_err().to_string();
             assert!(failure.contains("cannot stamp with the TSC"), "{failure}");
             assert!(failure.contains(&untrusted.to_string()), "{failure}");
             assert!(failure.contains("hint: take --clock ktime"), "{failure}");

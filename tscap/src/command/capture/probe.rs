@@ -6,23 +6,29 @@ use tscap_common::ring::MIN_RING_BYTES;
 
 use super::counter::Counter;
 use super::{first_brackets, load, prepare, runtime};
-use crate::clock::{HostClocks, StampSource};
+use crate::cli::ClockChoice;
+use crate::clock::{HostClocks, StampPath, TscPath};
 use crate::command::{Failure, Hint as _};
+use crate::sys::kernel_files::KernelFiles;
 use crate::sys::perf::Standing;
 use crate::sys::{system, tsc};
-use crate::xdp::{LoadOptions, PROGRAMS, program_name};
+use crate::xdp::{LoadOptions, PROGRAMS};
 
-/// Gets ready to stamp with `source` as a capture does, with the smallest rings,
-/// and lets go of everything again. Returns the bound of its stamps to this
-/// host's clock, ns.
-pub(in crate::command) fn probe(source: StampSource) -> Result<u64, Failure> {
-    if source == StampSource::Tsc {
-        prepare::check_tsc(tsc::check(), false)?;
+/// Gets ready to stamp as a capture does with `--clock` and `--tsc-path`, with the
+/// smallest rings, and lets go of everything again. Returns the path that works, and
+/// the bound of its stamps to this host's clock, ns.
+pub(in crate::command) fn probe(
+    clock: ClockChoice,
+    tsc_path: Option<TscPath>,
+) -> Result<(StampPath, u64), Failure> {
+    if clock == ClockChoice::Tsc {
+        prepare::check_tsc(tsc::check().err(), false)?;
     }
     let ring_cpus = system::online_cpus().trying("cannot list the online CPUs")?;
     let options = LoadOptions {
         object: PROGRAMS,
-        program: program_name(source),
+        program: "",
+        kfunc: None,
         ring_bytes: MIN_RING_BYTES,
         ring_cpus: &ring_cpus,
         possible_cpus: system::possible_cpus().trying("cannot count the possible CPUs")?,
@@ -30,13 +36,17 @@ pub(in crate::command) fn probe(source: StampSource) -> Result<u64, Failure> {
         keep_raw: false,
         packet_meta: false,
     };
-    let mut loaded = load::load_for(source, &options)?;
+    let paths = load::paths(clock, tsc_path, true);
+    let stamping = load::first_of(&paths, &options, &KernelFiles::live())?;
+    let (mut loaded, path) = (stamping.loaded, stamping.path);
+    let source = path.source();
     let mut clocks = HostClocks::new(source);
     let brackets = first_brackets(source, &mut clocks, pending());
     let tracker = runtime()?.block_on(brackets)?;
     let mut tracker = tracker.expect("nothing stops it");
-    if source == StampSource::Tsc {
-        Counter::open(&ring_cpus, Standing::Flexible, &mut loaded, &mut tracker)?;
+    if path == StampPath::Tsc(TscPath::Perf) {
+        let opened = Counter::open(&ring_cpus, Standing::Flexible, &mut loaded, &mut tracker);
+        opened.map_err(|failure| stamping.refused.and(path, failure))?;
     }
-    Ok(tracker.host_bound_ns())
+    Ok((path, tracker.host_bound_ns()))
 }

@@ -19,7 +19,7 @@ use super::summary::{Stop, Summary};
 use super::{Exit, Failure, Programs};
 use super::{commands, earlier, pinning};
 use crate::cli::{CapturePlan, Target};
-use crate::clock::{HostClocks, RealNs, Reference as _};
+use crate::clock::{HostClocks, RealNs, Reference as _, StampSource};
 use crate::command::Hint;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
@@ -46,12 +46,11 @@ pub(super) async fn run(
     let mut signals = Signals::new().trying("cannot catch signals")?;
     let machine = prepare::check(plan, programs.ring_cpus.clone())?;
     pinning::check(plan, &machine, &mut console)?;
-    let mut clocks = HostClocks::new(plan.clock);
     let opened = match (&plan.rotation, &plan.target) {
         (Some(rotation), Target::Path(path)) => Some(open_first(
             rotation,
             path,
-            clocks.read().real[0],
+            HostClocks::new(StampSource::Ktime).read().real[0],
             &mut console,
         )?),
         _ => open(plan, &mut signals, &mut console).await?,
@@ -59,8 +58,10 @@ pub(super) async fn run(
     let Some(opened) = opened else {
         return Ok((Exit::Success, None));
     };
-    let loaded = load::load(plan, programs, &machine)?;
-    let tracker = first_brackets(plan.clock, &mut clocks, signals.next()).await?;
+    let stamping = load::load(plan, programs, &machine, &mut console)?;
+    let source = stamping.path.source();
+    let mut clocks = HostClocks::new(source);
+    let tracker = first_brackets(source, &mut clocks, signals.next()).await?;
     let Some(tracker) = tracker else {
         return Ok((Exit::Success, None));
     };
@@ -69,7 +70,7 @@ pub(super) async fn run(
         () = signals.next() => return Ok((Exit::Success, None)),
     };
     earlier::look_at_journals(plan, &machine.interfaces, &mut console)?;
-    let mut running = start::start(plan, &machine, loaded, opened, tracker, &mut console)?;
+    let mut running = start::start(plan, &machine, stamping, opened, tracker, &mut console)?;
     drop(turn);
 
     let is_up = tokio::select! {
@@ -140,7 +141,9 @@ fn readiness(plan: &CapturePlan, running: &Running, machine: &Machine) -> Ready 
     });
     Ready {
         interfaces: interfaces.collect(),
-        clock: plan.clock,
+        clock: running.path.source(),
+        path: running.path.function(),
+        ordered: running.path.is_ordered(),
         host_bound_ns: running.shared.host_bound_ns.load(Ordering::Relaxed),
         rings: machine.ring_cpus.len(),
         ring_bytes: machine.ring_bytes,

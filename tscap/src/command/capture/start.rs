@@ -10,13 +10,14 @@ use super::counter::Counter;
 use super::files::Files;
 use super::header;
 use super::live_links::{LiveLink, LiveLinks};
+use super::load::Stamping;
 use super::offloading;
 use super::opened::Opened;
 use super::pinning::Pinning;
 use super::prepare::Machine;
 use crate::changes::{Changes, JournalFolder};
 use crate::cli::{CapturePlan, Offloads};
-use crate::clock::{HostClocks, StampSource, Tracker};
+use crate::clock::{HostClocks, StampPath, Tracker, TscPath};
 use crate::command::console::Console;
 use crate::command::{Failure, Hint};
 use crate::engine::{Converter, Event, Finished, Frames, Rotation, Shared};
@@ -35,6 +36,8 @@ const LINK_UP_WITHIN: Duration = Duration::from_secs(10);
 /// A capture with its programs attached.
 pub(super) struct Running {
     pub loaded: Loaded,
+    /// What stamps.
+    pub path: StampPath,
     pub links: Arc<LiveLinks>,
     pub shared: Arc<Shared>,
     pub events: UnboundedReceiver<Event>,
@@ -51,21 +54,23 @@ pub(super) struct Running {
 pub(super) fn start(
     plan: &CapturePlan,
     machine: &Machine,
-    mut loaded: Loaded,
+    stamping: Stamping,
     opened: Opened,
     mut tracker: Tracker,
     console: &mut Console,
 ) -> Result<Running, Failure> {
-    let mut clocks = HostClocks::new(plan.clock);
-    let counter = match plan.clock {
-        StampSource::Tsc => Some(Counter::open(
-            &machine.ring_cpus,
-            Standing::Pinned,
-            &mut loaded,
-            &mut tracker,
-        )?),
-        StampSource::Ktime | StampSource::Tai => None,
-    };
+    let Stamping {
+        mut loaded,
+        path,
+        refused,
+    } = stamping;
+    let mut clocks = HostClocks::new(path.source());
+    let counter = (path == StampPath::Tsc(TscPath::Perf)).then(|| {
+        let standing = Standing::Pinned;
+        Counter::open(&machine.ring_cpus, standing, &mut loaded, &mut tracker)
+    });
+    let counter = counter.transpose();
+    let counter = counter.map_err(|failure| refused.and(path, failure))?;
     if let Some(counter) = &counter {
         counter.say(console);
     }
@@ -85,7 +90,7 @@ pub(super) fn start(
         }
         let before = offloads::read(&link.name);
         let foreseen = offloading::foresee(link, &before, &mut changes);
-        let attachment = attach(&mut loaded, link, plan.xdp_mode).map_err(attach_failure)?;
+        let attachment = attach(&loaded, link, plan.xdp_mode).map_err(attach_failure)?;
         if let Some(refusal) = &attachment.fallback {
             console.warning(&format!(
                 "{}: the driver refused native XDP ({refusal}); using generic mode",
@@ -117,13 +122,14 @@ pub(super) fn start(
             ));
         }
         let in_file = offloads::for_file(&in_force);
+        let bracket = counter.as_ref().and_then(Counter::bracket);
+        let stamp = header::stamp(path, bracket, machine);
         described.push(header::describe(
             plan,
-            machine,
             link,
             attachment.mode,
+            stamp,
             in_file,
-            counter.as_ref().and_then(Counter::bracket),
         ));
         live.push(LiveLink::new(link, attachment));
     }
@@ -177,6 +183,7 @@ pub(super) fn start(
     ));
     Ok(Running {
         loaded,
+        path,
         links,
         shared,
         events,

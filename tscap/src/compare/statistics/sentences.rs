@@ -2,22 +2,32 @@
 
 use std::fmt;
 
-use crate::clock::StampSource;
+use crate::clock::{StampPath, StampSource, TscPath};
 use crate::compare::schema::{Metric, Outcome, Verdict};
 
 /// What makes a TSC path that is dearer than `ktime` cheaper.
 const CHEAPER_TSC: &str = "tsc by perf costs more than ktime here: for each stamp the kernel goes through \
      its perf event code, which costs more than reading the counter. A function that only reads it \
-     would make it cheaper: a kernel module that offers one to BPF programs (a kfunc), or a kernel \
-     with bpf_get_cpu_time_counter(), proposed but in no release known. Until then ktime is the \
-     cheaper stamp";
+     makes it cheaper: tscap's kernel module offers one to BPF programs (a kfunc), which --clock tsc \
+     and auto then take; or a kernel with bpf_get_cpu_time_counter(), proposed but in no release \
+     known. Until then ktime is the cheaper stamp";
 
-/// What to do about a TSC path that is dearer than `ktime` by any metric.
+/// What to do about a TSC path that is dearer than `ktime` by any metric, if there
+/// is no better one.
 pub fn advice(verdicts: &[Verdict]) -> Option<&'static str> {
-    let dearer = |verdict: &Verdict| {
-        verdict.source == Some(StampSource::Tsc) && verdict.outcome == Outcome::Dearer
-    };
-    verdicts.iter().any(dearer).then_some(CHEAPER_TSC)
+    let mut of_tsc = verdicts
+        .iter()
+        .filter(|it| it.source == Some(StampSource::Tsc));
+    let has_kfunc = of_tsc.clone().any(|it| !is_by_perf(it));
+    let is_dearer = of_tsc.any(|it| it.outcome == Outcome::Dearer);
+    (is_dearer && !has_kfunc).then_some(CHEAPER_TSC)
+}
+
+/// Among verdicts on the TSC; one of an earlier tscap names no path, of which there
+/// was this one only.
+fn is_by_perf(verdict: &Verdict) -> bool {
+    let path = StampPath::by_function(&verdict.path);
+    path.is_none_or(|path| path == StampPath::Tsc(TscPath::Perf))
 }
 
 impl fmt::Display for Metric {
@@ -35,8 +45,13 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stamp = match self.source {
             None => "no stamp",
-            Some(StampSource::Tsc) => "tsc by perf",
-            Some(source) => source.name(),
+            Some(source) => match StampPath::by_function(&self.path) {
+                Some(StampPath::Tsc(TscPath::Kernel)) => "tsc by the kernel's kfunc",
+                Some(StampPath::Tsc(TscPath::Module)) => "tsc by the module's kfunc",
+                Some(StampPath::Tsc(TscPath::ModuleOrdered)) => "tsc by the module's ordered kfunc",
+                _ if source == StampSource::Tsc => "tsc by perf",
+                _ => source.name(),
+            },
         };
         let (Some(ratio), Some([low, high])) = (self.ratio, self.interval) else {
             return write!(
@@ -86,22 +101,36 @@ impl fmt::Display for Margin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::Stamp;
     use crate::compare::statistics::verdict;
 
     /// Three rounds whose ratios to a cost of 50 ns lie around one.
-    fn of(source: Option<StampSource>, ratio: f64, spread: f64) -> Verdict {
+    fn of(stamp: Stamp, ratio: f64, spread: f64) -> Verdict {
         let costs = [-spread, 0.0, spread].map(|off: f64| 50.0 * ratio * off.exp());
-        verdict(Metric::Read, source, &costs, &[50.0; 3])
+        verdict(Metric::Read, stamp, &costs, &[50.0; 3])
     }
 
     #[test]
     fn verdicts_in_words() {
-        let tsc = Some(StampSource::Tsc);
-        let tai = Some(StampSource::Tai);
+        let tsc = Some(StampPath::Tsc(TscPath::Perf));
+        let tai = Some(StampPath::Tai);
+        let ours = |path| Some(StampPath::Tsc(path));
         for (verdict, words) in [
             (
                 of(tsc, 1.33, 0.004),
                 "tsc by perf is dearer than ktime by 1.33× (1.30–1.36, 99 %)",
+            ),
+            (
+                of(ours(TscPath::Module), 0.33, 0.004),
+                "tsc by the module's kfunc is cheaper than ktime by 3.03× (2.96–3.10, 99 %)",
+            ),
+            (
+                of(ours(TscPath::ModuleOrdered), 1.0, 0.001),
+                "tsc by the module's ordered kfunc is within 3 % of ktime (0.99–1.01, 99 %)",
+            ),
+            (
+                of(ours(TscPath::Kernel), 1.0, 0.001),
+                "tsc by the kernel's kfunc is within 3 % of ktime (0.99–1.01, 99 %)",
             ),
             (
                 of(None, 0.4, 0.004),
@@ -131,14 +160,16 @@ mod tests {
 
     #[test]
     fn a_dearer_tsc_comes_with_what_makes_it_cheaper() {
-        let dearer = of(Some(StampSource::Tsc), 1.5, 0.0);
-        let others = [
-            of(Some(StampSource::Tai), 1.5, 0.0),
-            of(Some(StampSource::Tsc), 0.5, 0.0),
-        ];
+        let perf = Some(StampPath::Tsc(TscPath::Perf));
+        let dearer = of(perf, 1.5, 0.0);
+        let others = [of(Some(StampPath::Tai), 1.5, 0.0), of(perf, 0.5, 0.0)];
         assert_eq!(advice(&others), None);
         let [tai, cheaper] = others;
-        let advice = advice(&[tai, dearer, cheaper]).unwrap();
-        assert!(advice.contains("kfunc") && advice.contains("bpf_get_cpu_time_counter()"));
+        let mut all = vec![tai, dearer, cheaper];
+        let said = advice(&all).unwrap();
+        assert!(said.contains("module") && said.contains("bpf_get_cpu_time_counter()"));
+        // Not to one who has it.
+        all.push(of(Some(StampPath::Tsc(TscPath::Module)), 0.3, 0.0));
+        assert_eq!(advice(&all), None);
     }
 }

@@ -1,7 +1,8 @@
 //! A stamp against `ktime`.
 
 use super::interval::{mean, t_interval};
-use crate::clock::StampSource;
+use crate::clock::StampPath;
+use crate::compare::Stamp;
 use crate::compare::schema::{Metric, Outcome, Verdict};
 
 /// Ratios this near to 1 are equal for all purposes, …
@@ -16,12 +17,7 @@ const MARGIN_NS: f64 = 1.0;
 /// in that round drops out; the interval allows for noise that lasts for rounds.
 /// Undecided with fewer than three rounds, and if a round's cost is not above 0 or
 /// no number.
-pub fn verdict(
-    metric: Metric,
-    source: Option<StampSource>,
-    costs: &[f64],
-    ktime: &[f64],
-) -> Verdict {
+pub fn verdict(metric: Metric, stamp: Stamp, costs: &[f64], ktime: &[f64]) -> Verdict {
     let rounds = costs.len().min(ktime.len());
     let logs = logs(&costs[..rounds]).zip(logs(&ktime[..rounds]));
     let of_ratio = logs.as_ref().map(|(costs, ktime)| {
@@ -40,7 +36,8 @@ pub fn verdict(
         .filter(|ends| ends.iter().all(|end| end.is_normal()));
     Verdict {
         metric,
-        source,
+        source: stamp.map(StampPath::source),
+        path: stamp.map_or("", StampPath::function).into(),
         ratio: ratio.filter(|ratio| ratio.is_normal()),
         interval,
         margin,

@@ -17,7 +17,9 @@ use proptest::prelude::*;
 use tscap_common::stream::{STAMP_MASK, StreamHeader};
 
 use super::*;
-use crate::clock::{Bounds, CounterReport, MonoNs, NsPerCycle, RealNs, Segment, StampSource};
+use crate::clock::{
+    Bounds, CounterReport, MonoNs, NsPerCycle, RealNs, Segment, StampPath, TscPath,
+};
 use crate::engine::{Outcomes, StampOrder};
 use crate::measure::made::{Made, header};
 use crate::measure::{Counts, StreamId, StreamSummary};
@@ -43,7 +45,11 @@ impl Capture {
     }
 
     fn our_interface(&mut self, name: &str) {
-        let tscap = InterfaceOption::new("native", StampSource::Ktime, Default::default());
+        let tscap = InterfaceOption::new(
+            "native",
+            StampOption::new(StampPath::Ktime),
+            Default::default(),
+        );
         self.interface(
             DataLink::ETHERNET,
             vec![
@@ -91,7 +97,7 @@ impl Capture {
         self.packet(0, received, &frame, usize::MAX, None);
     }
 
-    fn statistics(&mut self, interface_id: u32, source: StampSource, tai_offsets_s: &[i64]) {
+    fn statistics(&mut self, interface_id: u32, path: StampPath, tai_offsets_s: &[i64]) {
         let segment = |(from, tai_offset_s): (usize, &i64)| Segment {
             after: None,
             from: MonoNs(from as u64 * S),
@@ -106,7 +112,7 @@ impl Capture {
             samples: 1,
         };
         let clock = ClockOption {
-            stamp: StampOption::new(source),
+            stamp: StampOption::new(path),
             counter: Some(CounterReport {
                 ns_per_cycle_2_58: NsPerCycle(1 << 57),
                 rate_bound_ppb: 1,
@@ -181,7 +187,7 @@ fn every_figure_of_a_stream() {
     }
     capture.packet(0, NOW, &[0; 60], 60, None);
     capture.packet(0, NOW, &Made::V4.frame(&stream(9, 0)), 50, None);
-    capture.statistics(0, StampSource::Ktime, &[TAI_OFFSET_S]);
+    capture.statistics(0, StampPath::Ktime, &[TAI_OFFSET_S]);
     let report = capture.read(&sent(&[(0, 10)]));
     let interface = &report.interfaces[0];
     assert_eq!(
@@ -232,7 +238,7 @@ fn a_whole_run_reads_well() {
         );
     }
     capture.stream(Made::V4, 1_001, 10_010_000, -5);
-    capture.statistics(0, StampSource::Ktime, &[TAI_OFFSET_S]);
+    capture.statistics(0, StampPath::Ktime, &[TAI_OFFSET_S]);
     let report = capture.read(&sent(&[(0, 1_002)]));
     assert_eq!(
         report.to_string(),
@@ -284,7 +290,7 @@ fn interfaces_are_kept_apart() {
     capture.stream(Made::V4, 1, 0, 100);
     capture.packet(1, NOW, &Made::V4.frame(&stream(0, 0)), usize::MAX, None);
     capture.packet(1, NOW, &Made::V4.frame(&header(3, 0)), usize::MAX, None);
-    capture.statistics(1, StampSource::Ktime, &[TAI_OFFSET_S]);
+    capture.statistics(1, StampPath::Ktime, &[TAI_OFFSET_S]);
     // Nothing came of flow 1; of another run, nothing anywhere.
     let mut sent = sent(&[(0, 2), (1, 2), (3, 1)]);
     sent.insert(StreamId { run: 1, flow: 0 }, 5);
@@ -385,7 +391,7 @@ fn a_changed_offset_of_tai_is_warned_of() {
     };
     capture.packet(0, NOW + 100, &Made::V4.frame(&before), usize::MAX, None);
     capture.stream(Made::V4, 1, 2 * S, 150);
-    capture.statistics(0, StampSource::Ktime, &[0, TAI_OFFSET_S]);
+    capture.statistics(0, StampPath::Ktime, &[0, TAI_OFFSET_S]);
     let report = capture.read(&Sent::new());
     let path = report.interfaces[0].streams[0]
         .delay
@@ -402,7 +408,7 @@ fn a_changed_offset_of_tai_is_warned_of() {
 
 #[test]
 fn raw_tsc_stamps_give_the_intervals() {
-    for (source, tsc_pairs) in [(StampSource::Tsc, 1), (StampSource::Ktime, 0)] {
+    for (path, tsc_pairs) in [(StampPath::Tsc(TscPath::Module), 1), (StampPath::Ktime, 0)] {
         let mut capture = Capture::ours();
         for (seq, cycles, delay) in [(0, 0, 400), (1, 20_000, 460)] {
             let sent = StreamHeader {
@@ -414,7 +420,7 @@ fn raw_tsc_stamps_give_the_intervals() {
             let time = NOW + cycles / 2 + delay / 2 + u64::from(seq) * 5;
             capture.packet(0, time, &Made::V4.frame(&sent), usize::MAX, Some(raw));
         }
-        capture.statistics(0, source, &[TAI_OFFSET_S]);
+        capture.statistics(0, path, &[TAI_OFFSET_S]);
         let delay = capture.only_stream().delay;
         assert_eq!(delay.intervals.tsc_pairs, tsc_pairs);
         let expected = if tsc_pairs == 1 { 30 } else { 35 };
@@ -450,7 +456,7 @@ proptest! {
             }
             capture.packet(*interface, NOW, &frame, *snaplen, None);
         }
-        capture.statistics(0, StampSource::Ktime, &[0]);
+        capture.statistics(0, StampPath::Ktime, &[0]);
         let report = capture.read(&Sent::new());
         let total: u64 = report.interfaces.iter().map(|interface| interface.counts.frames).sum();
         prop_assert_eq!(total, frames.len() as u64);
@@ -478,7 +484,7 @@ proptest! {
         for seq in 0..3 {
             capture.stream(Made::V4, seq, u64::from(seq), 100);
         }
-        capture.statistics(0, StampSource::Tsc, &[TAI_OFFSET_S]);
+        capture.statistics(0, StampPath::Tsc(TscPath::Perf), &[TAI_OFFSET_S]);
         let mut bytes = capture.0.into_inner();
         for (at, byte) in damage {
             let at = at.index(bytes.len());

@@ -68,7 +68,11 @@ fn density(
     let drawn: Vec<Series> = drawn.collect();
     let beyond = histograms.iter().map(|(subject, histogram)| {
         let outside = 100.0 * histogram.outside(low, high);
-        format!("{} {} %", stamp(subject.source), number(outside))
+        format!(
+            "{} {} %",
+            stamp(subject.source, &subject.path),
+            number(outside)
+        )
     });
     let beyond = beyond.collect::<Vec<_>>().join(", ");
     let note = format!("frames beyond the edges: {beyond}");

@@ -65,7 +65,7 @@ fn series(
 ) -> Series {
     let mut subjects = comparison.subjects.iter();
     Series {
-        name: stamp(subject.source).to_owned(),
+        name: stamp(subject.source, &subject.path).to_owned(),
         style: subjects
             .position(|other| std::ptr::eq(other, subject))
             .unwrap_or(0),

@@ -11,9 +11,15 @@ pub(in crate::report) fn verdicts(comparison: &Comparison) -> Option<Figure> {
     let rows = comparison.verdicts.iter().filter_map(|verdict| {
         let mut subjects = comparison.subjects.iter();
         Some(Interval {
-            name: format!("{}, {}", stamp(verdict.source), short(verdict.metric)),
+            name: format!(
+                "{}, {}",
+                stamp(verdict.source, &verdict.path),
+                short(verdict.metric)
+            ),
             style: subjects
-                .position(|subject| subject.source == verdict.source)
+                .position(|subject| {
+                    stamp(subject.source, &subject.path) == stamp(verdict.source, &verdict.path)
+                })
                 .unwrap_or(0),
             ratio: verdict.ratio?,
             interval: verdict.interval?,

@@ -14,7 +14,7 @@ pub(in crate::report) fn costs(comparison: &Comparison) -> Table {
             .map(|rate| rate / 1e6)
             .collect();
         vec![
-            stamp(subject.source).to_owned(),
+            stamp(subject.source, &subject.path).to_owned(),
             rounds(subject.read_ns.as_deref().unwrap_or_default()),
             rounds(&subject.program_ns),
             rounds(&rates),
@@ -30,7 +30,11 @@ pub(in crate::report) fn costs(comparison: &Comparison) -> Table {
         } else {
             "not ordered"
         };
-        format!("{} by {} ({order})", stamp(subject.source), subject.path)
+        format!(
+            "{} by {} ({order})",
+            stamp(subject.source, &subject.path),
+            subject.path
+        )
     });
     let paths: Vec<String> = paths.collect();
     Table {
@@ -57,7 +61,7 @@ pub(in crate::report) fn frame_costs(comparison: &Comparison) -> Table {
     let ours = comparison.subjects.iter().filter_map(|subject| {
         let frame = subject.frame.as_ref()?;
         let lag = frame.autocorrelation.first().copied();
-        let name = stamp(subject.source).to_owned();
+        let name = stamp(subject.source, &subject.path).to_owned();
         Some(row(name, Some(&frame.all), maybe(lag, number)))
     });
     let own = "checkpoint alone".to_owned();
@@ -84,7 +88,7 @@ pub(in crate::report) fn beside_paper(comparison: &Comparison) -> Table {
             let of = subject.precision.iter();
             let of = of.filter(|precision| precision.pattern == pattern.name);
             of.filter_map(|precision| {
-                let name = format!("{}, {}", pattern.name, stamp(subject.source));
+                let name = format!("{}, {}", pattern.name, stamp(subject.source, &subject.path));
                 Some(row(
                     name,
                     Some(precision.cost_ns.as_ref()?),
@@ -128,7 +132,10 @@ pub(in crate::report) fn autocorrelation(comparison: &Comparison) -> Table {
         .iter()
         .filter_map(|subject| {
             let frame = subject.frame.as_ref()?;
-            Some((stamp(subject.source), frame.autocorrelation.as_slice()))
+            Some((
+                stamp(subject.source, &subject.path),
+                frame.autocorrelation.as_slice(),
+            ))
         })
         .collect();
     let lags = series.iter().map(|(_, values)| values.len()).max();

@@ -12,7 +12,7 @@ pub(in crate::report) fn losses(comparison: &Comparison) -> Option<Table> {
             ("size", &subject.loss_by_size),
             ("gap", &subject.loss_by_gap),
         ]
-        .map(|(over, points)| (stamp(subject.source), over, points))
+        .map(|(over, points)| (stamp(subject.source, &subject.path), over, points))
     });
     let rows = sweeps.filter(|(.., points)| !points.is_empty());
     let rows: Vec<_> = rows
@@ -56,7 +56,7 @@ pub(in crate::report) fn loss_points(
     let rows = comparison.subjects.iter().flat_map(|subject| {
         points(subject).iter().map(|point| {
             vec![
-                stamp(subject.source).to_owned(),
+                stamp(subject.source, &subject.path).to_owned(),
                 grouped(point.size.into()),
                 gap(point.gap),
                 grouped(point.sent),

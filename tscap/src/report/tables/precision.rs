@@ -33,7 +33,13 @@ pub(in crate::report) fn interval_errors(comparison: &Comparison) -> Option<Tabl
     let mut from: Vec<String> = all
         .flat_map(|subject| {
             let each = subject.precision.iter();
-            each.map(|precision| format!("{} {}", stamp(subject.source), precision.intervals_from))
+            each.map(|precision| {
+                format!(
+                    "{} {}",
+                    stamp(subject.source, &subject.path),
+                    precision.intervals_from
+                )
+            })
         })
         .collect();
     from.dedup();
@@ -59,7 +65,12 @@ fn precision(
         comparison.subjects.iter().flat_map(move |subject| {
             let of = subject.precision.iter();
             let of = of.filter(move |precision| precision.pattern == pattern);
-            of.map(move |precision| row(format!("{pattern}, {}", stamp(subject.source)), precision))
+            of.map(move |precision| {
+                row(
+                    format!("{pattern}, {}", stamp(subject.source, &subject.path)),
+                    precision,
+                )
+            })
         })
     });
     Some(rows.collect()).filter(|rows: &Vec<_>| !rows.is_empty())

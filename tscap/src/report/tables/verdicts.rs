@@ -8,7 +8,7 @@ use crate::report::words::{maybe, stamp};
 pub(in crate::report) fn verdicts(comparison: &Comparison) -> Table {
     let rows = comparison.verdicts.iter().map(|of| {
         vec![
-            stamp(of.source).to_owned(),
+            stamp(of.source, &of.path).to_owned(),
             of.metric.to_string(),
             maybe(of.ratio, |ratio| format!("{ratio:.3}")),
             maybe(of.interval, |[low, high]| format!("{low:.3}–{high:.3}")),

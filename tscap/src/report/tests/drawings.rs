@@ -70,8 +70,8 @@ fn every_stamp_is_drawn_in_every_chart() {
     // Intervals; density, tail and autocorrelation of the cost; inter-arrival
     // times of two patterns; loss by size and by gap.
     assert_eq!(drawings.len(), 8);
-    let stamps = ["ktime", "tai", "tsc"];
-    let with_floor = ["none", "ktime", "tai", "tsc"];
+    let stamps = ["ktime", "tai", "tsc-perf"];
+    let with_floor = ["none", "ktime", "tai", "tsc-perf"];
     for (index, drawing) in drawings.iter().enumerate().skip(1) {
         let series = series(drawing);
         let names: Vec<_> = series.iter().map(|(name, _)| name.as_str()).collect();
@@ -85,7 +85,7 @@ fn every_stamp_is_drawn_in_every_chart() {
     }
     let intervals = series(drawings[0]);
     assert_eq!(intervals.len(), recorded().verdicts.len());
-    assert_eq!(intervals[1].0, "tsc, read");
+    assert_eq!(intervals[1].0, "tsc-perf, read");
     assert!(intervals.iter().all(|(_, path)| path.len() > 50));
 }
 

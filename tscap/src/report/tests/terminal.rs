@@ -36,7 +36,7 @@ fn the_table_tells_what_was_measured() {
     ktime.loss_by_size[0].lost = 500;
     let text = text(&comparison);
     assert_eq!(
-        line(&text, "ktime  3"),
+        line(&text, "ktime     3"),
         [
             "ktime",
             "32.0",
@@ -60,7 +60,7 @@ fn the_table_tells_what_was_measured() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("Core i7 2.93 GHz, e1000e, Linux 2.6.39"));
     assert_eq!(
-        line(&text, "ktime  size")[4..],
+        line(&text, "ktime     size")[4..],
         ["760", "2.50", "64", "B,", "flat", "out"]
     );
     for verdict in &comparison.verdicts {

@@ -2,6 +2,7 @@
 
 mod clock;
 mod doctor;
+mod kfunc;
 mod kmod;
 mod merge;
 mod modes;
@@ -31,6 +32,14 @@ checks![
     clock::set_back,
     clock::slewed,
     doctor::says_what_works,
+    kfunc::between_readings_of_the_clock,
+    kfunc::ordered_between_readings_of_the_clock,
+    kfunc::on_two_cpus,
+    kfunc::taken_by_auto,
+    kfunc::holds_its_module,
+    kfunc::names_what_is_missing,
+    kfunc::compared,
+    kfunc::sent,
     kmod::loads_and_has_its_kfuncs,
     kmod::refuses_a_tsc_of_varying_rate,
     merge::two_queues_in_order_of_time,

@@ -1,9 +1,10 @@
 //! Which clocks stamp on this kernel, and whether they tell the time.
 
-use crate::machine::Rig;
+use crate::machine::{Machine, Rig};
 use crate::nic::Kind;
 use crate::support::brackets;
 use crate::support::files;
+use crate::support::finished::Summary;
 use crate::support::peers;
 use crate::support::recording::Recording;
 
@@ -13,17 +14,24 @@ const FRAMES: u64 = 300;
 /// Every stamp of `source` lies between readings of CLOCK_TAI around it.
 fn works(rig: &Rig, source: &str, path: &str) {
     let machine = rig.boot(&[Kind::Virtio]);
-    let (guest, nic) = (&machine.guest, &machine.nics[0]);
     let program = format!("probe_bracket_{source}");
+    let summary = within_brackets(&machine, &program, &["--clock", source]);
+    let clock = &summary.clock;
+    assert_eq!((clock.source.as_str(), clock.steps), (source, 0));
+    assert!(clock.path.contains(path), "{}", clock.path);
+}
+
+/// Captures by a test program that reads CLOCK_TAI around each stamp, which must lie
+/// between.
+pub fn within_brackets(machine: &Machine, program: &str, arguments: &[&str]) -> Summary {
+    let (guest, nic) = (&machine.guest, &machine.nics[0]);
     let count = FRAMES.to_string();
-    let arguments = ["-i", &nic.name, "--clock", source, "-c", &count];
-    let capture = guest.capture_by(&program, &arguments).ready();
+    let arguments = [&["-i", &nic.name, "-c", &count][..], arguments].concat();
+    let capture = guest.capture_by(program, &arguments).ready();
     nic.send(&nic.frame(100), 0..FRAMES);
     let summary = capture.wait().success();
     assert_eq!((summary.seen, summary.written), (FRAMES, FRAMES));
     let clock = &summary.clock;
-    assert_eq!((clock.source.as_str(), clock.steps), (source, 0));
-    assert!(clock.path.contains(path), "{}", clock.path);
     let folder = files::folder();
     let file = guest.bring(folder.path());
     peers::agree_on(&file, FRAMES);
@@ -37,6 +45,7 @@ fn works(rig: &Rig, source: &str, path: &str) {
             "frame {number}: {outside} ns outside its bracket, bound {bound} ns"
         );
     }
+    summary
 }
 
 pub fn by_default(rig: &Rig) {

@@ -4,7 +4,7 @@ use super::*;
 use crate::compare::statistics::noise::Noise;
 
 fn of(costs: &[f64], ktime: &[f64]) -> Verdict {
-    verdict(Metric::Read, Some(StampSource::Tsc), costs, ktime)
+    verdict(Metric::Read, Some(StampPath::Ktime), costs, ktime)
 }
 
 /// Costs of two stamps, round by round.

@@ -1,0 +1,149 @@
+//! XDP programs by the `bpf` system call: aya passes no BTF of modules, which
+//! calls of their functions need.
+
+use std::ffi::{CStr, c_int};
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+
+use aya_obj::generated::bpf_insn;
+
+use super::{BPF_XDP, bpf, owned};
+
+/// `enum bpf_cmd` in include/uapi/linux/bpf.h.
+const BPF_PROG_LOAD: c_int = 5;
+const BPF_PROG_TEST_RUN: c_int = 10;
+/// `enum bpf_prog_type`.
+const BPF_PROG_TYPE_XDP: u32 = 6;
+/// The program takes frames in several fragments.
+const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
+/// Frames of a test run are real.
+const BPF_F_TEST_XDP_LIVE_FRAMES: u32 = 1 << 1;
+/// `BPF_OBJ_NAME_LEN`, with the zero at its end.
+const NAME_LEN: usize = 16;
+/// The verifier's log of a refused program.
+const LOG_BYTES: usize = 4 << 20;
+
+/// The `BPF_PROG_LOAD` member of `union bpf_attr`, up to `fd_array`.
+#[repr(C)]
+#[derive(Default)]
+struct Load {
+    prog_type: u32,
+    insn_cnt: u32,
+    insns: u64,
+    license: u64,
+    log_level: u32,
+    log_size: u32,
+    log_buf: u64,
+    kern_version: u32,
+    prog_flags: u32,
+    prog_name: [u8; NAME_LEN],
+    prog_ifindex: u32,
+    expected_attach_type: u32,
+    btf_of_program: [u32; 12],
+    fd_array: u64,
+}
+
+const _: () = assert!(std::mem::offset_of!(Load, fd_array) == 120);
+
+/// The `test` member of `union bpf_attr`.
+#[repr(C)]
+#[derive(Default)]
+struct TestRun {
+    prog_fd: u32,
+    retval: u32,
+    data_size_in: u32,
+    data_size_out: u32,
+    data_in: u64,
+    data_out: u64,
+    repeat: u32,
+    duration: u32,
+    context: [u64; 3],
+    flags: u32,
+    cpu: u32,
+    batch_size: u32,
+    padding: u32,
+}
+
+/// What to load.
+#[derive(Clone, Copy, Debug)]
+pub struct Program<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its licence.
+    pub license: &'a CStr,
+    /// Its code, relocated.
+    pub code: &'a [bpf_insn],
+    /// Whether it takes frames in several fragments.
+    pub frags: bool,
+    /// The BTF of the module whose functions it calls with `off` 1; those of the
+    /// kernel have 0.
+    pub module: Option<BorrowedFd<'a>>,
+}
+
+/// Has the kernel verify and load an XDP program; a refusal comes with the
+/// verifier's log.
+pub fn load(program: &Program<'_>) -> Result<OwnedFd, (io::Error, String)> {
+    // Most are taken; the log is for the others.
+    try_load(program, &mut []).or_else(|_| {
+        let mut log = vec![0; LOG_BYTES];
+        try_load(program, &mut log).map_err(|error| {
+            let length = log.iter().position(|byte| *byte == 0);
+            log.truncate(length.unwrap_or(LOG_BYTES));
+            (error, String::from_utf8_lossy(&log).into_owned())
+        })
+    })
+}
+
+fn try_load(program: &Program<'_>, log: &mut [u8]) -> io::Result<OwnedFd> {
+    let module = program.module.map(|fd| fd.as_raw_fd());
+    // The first one is that of the kernel, which is never looked up here.
+    let modules: [c_int; 2] = [0, module.unwrap_or(0)];
+    let mut attr = Load {
+        prog_type: BPF_PROG_TYPE_XDP,
+        insn_cnt: u32::try_from(program.code.len()).map_err(io::Error::other)?,
+        insns: program.code.as_ptr().expose_provenance() as u64,
+        license: program.license.as_ptr().expose_provenance() as u64,
+        prog_flags: if program.frags {
+            BPF_F_XDP_HAS_FRAGS
+        } else {
+            0
+        },
+        expected_attach_type: BPF_XDP,
+        fd_array: match module {
+            Some(_) => modules.as_ptr().expose_provenance() as u64,
+            None => 0,
+        },
+        ..Load::default()
+    };
+    let name = program.name.as_bytes();
+    let name = &name[..name.len().min(NAME_LEN - 1)];
+    attr.prog_name[..name.len()].copy_from_slice(name);
+    if !log.is_empty() {
+        attr.log_level = 1;
+        attr.log_size = u32::try_from(log.len()).map_err(io::Error::other)?;
+        attr.log_buf = log.as_mut_ptr().expose_provenance() as u64;
+    }
+    owned(bpf(BPF_PROG_LOAD, &mut attr)?)
+}
+
+/// Runs an XDP program `repeat` times on one frame; returns the mean duration, ns.
+/// With a `batch` on live frames, which go where it sends them; the kernel makes so
+/// many at a time, and tells no duration.
+pub fn run(
+    program: BorrowedFd<'_>,
+    frame: &[u8],
+    repeat: u32,
+    batch: Option<u32>,
+) -> io::Result<u32> {
+    let mut attr = TestRun {
+        flags: batch.map_or(0, |_| BPF_F_TEST_XDP_LIVE_FRAMES),
+        batch_size: batch.unwrap_or(0),
+        prog_fd: program.as_raw_fd().cast_unsigned(),
+        data_size_in: u32::try_from(frame.len()).map_err(io::Error::other)?,
+        data_in: frame.as_ptr().expose_provenance() as u64,
+        repeat,
+        ..TestRun::default()
+    };
+    bpf(BPF_PROG_TEST_RUN, &mut attr)?;
+    Ok(attr.duration)
+}
