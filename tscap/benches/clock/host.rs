@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::clock::{HostClocks, RawStamp, Reference as _, StampSource, Tracker, measure_tsc_rate};
+use tscap::clock::{
+    HostClocks, RawStamp, Reference as _, StampSource, Tracker, TscCycles, measure_tsc_rate,
+};
+use tscap::sys::tsc;
 
 use crate::common::converter::cpu_time_ns;
 use crate::common::spread::Spread;
@@ -52,6 +55,11 @@ pub struct Host {
     pub sample_ns: Spread,
     /// CPU time of converting one stamp, ns.
     pub conversion_ns: Spread,
+    /// CPU time of a call that reads the TSC, ns: what a kfunc costs, but for how a
+    /// program comes to it.
+    pub called_ns: Spread,
+    /// The same for an ordered read.
+    pub called_ordered_ns: Spread,
     /// Bound of stamps against the host's clock after these readings, ns.
     pub bound_ns: u64,
 }
@@ -92,8 +100,34 @@ pub fn measure(rounds: u32, quick: bool) -> Result<Host> {
         widths,
         sample_ns,
         conversion_ns: Spread::of(conversions?),
+        called_ns: calls(rounds, unordered)?,
+        called_ordered_ns: calls(rounds, ordered)?,
         bound_ns: tracker.host_bound_ns(),
     })
+}
+
+#[inline(never)]
+fn unordered() -> TscCycles {
+    tsc::read_unordered()
+}
+
+#[inline(never)]
+fn ordered() -> TscCycles {
+    tsc::read()
+}
+
+/// CPU time of one call.
+fn calls(rounds: u32, read: fn() -> TscCycles) -> Result<Spread> {
+    let of_rounds: Result<_> = (0..rounds)
+        .map(|_| {
+            let before = cpu_time_ns()?;
+            for _ in 0..STAMPS {
+                black_box(black_box(read)());
+            }
+            Ok((cpu_time_ns()? - before) / STAMPS as f64)
+        })
+        .collect();
+    Ok(Spread::of(of_rounds?))
 }
 
 fn in_a_row(tracker: &mut Tracker, clocks: &mut HostClocks) -> Result<f64> {

@@ -83,6 +83,12 @@ fn host(report: &Host) -> Vec<String> {
         "conversion of a stamp, CPU ns",
         &[show(&report.conversion_ns, 1)],
     ));
+    for (name, cost) in [
+        ("call and read of the TSC, CPU ns", &report.called_ns),
+        ("the same ordered", &report.called_ordered_ns),
+    ] {
+        lines.push(row(name, &[show(cost, 1)]));
+    }
     lines.push(row("bound, ns", &[report.bound_ns.to_string()]));
     lines
 }
