@@ -7,9 +7,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use tscap::clock::log::{LogWriter, Recorder};
 use tscap::clock::scripted::{Host, Random};
-use tscap::clock::{
-    MonoNs, RawStamp, RealNs, StampPath, StampSource, TaiNs, Tracker, TscPath,
-};
+use tscap::clock::{MonoNs, RawStamp, RealNs, StampPath, StampSource, TaiNs, Tracker, TscPath};
 use tscap::engine::{StampOrder, Written};
 use tscap::measure::Summary;
 use tscap::pcapng::{

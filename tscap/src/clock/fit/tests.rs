@@ -71,7 +71,7 @@ fn errors(host: &Host, gap: u64) -> [Summary; 2] {
     );
     [
         Summary::of(live).unwrap(),
-        Summary::of(refined.into_iter()).unwrap(),
+        Summary::of(refined).unwrap(),
     ]
 }
 
