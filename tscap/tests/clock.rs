@@ -226,3 +226,41 @@ fn a_report_needs_no_log() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("hint: give --report a file"), "{text}");
 }
+
+/// The slew lies on the kernel's own correction, where nobody slews an offset out.
+#[test]
+fn it_tells_how_the_host_is_slewed() {
+    if has_no_counter() {
+        return;
+    }
+    let mut child = clock(&["--duration", "1", "--json"]);
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let line = output.lines().last().unwrap().unwrap();
+    assert!(ends_within(&mut child, Duration::from_secs(20)));
+    let slew = &serde_json::from_str::<serde_json::Value>(&line).unwrap()["slew"];
+    let number = |name: &str| slew[name].as_i64().unwrap_or_else(|| panic!("{slew}"));
+    let off = (number("ppb") - number("kernel_ppb")).abs();
+    // MAXFREQ, the most that an offset is slewed out by, and the counter's own error.
+    assert!(off < 500_000 + number("bound_ppb"), "{slew}");
+    assert!(number("bound_ppb") < 10_000, "{slew}");
+    assert_eq!(number("breaks"), 0, "{slew}");
+}
+
+#[test]
+fn what_is_no_reference_is_refused() {
+    if has_no_counter() {
+        return;
+    }
+    for (path, says) in [
+        ("/nonexistent/ptp0", "cannot open /nonexistent/ptp0"),
+        ("/dev/null", "/dev/null is no PTP hardware clock"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+        let done = command.args(["clock", "--reference", path]).output();
+        let done = done.expect("start tscap");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{said}");
+        assert!(said.contains(says) && said.contains("\nhint: "), "{said}");
+        assert!(done.stdout.is_empty());
+    }
+}

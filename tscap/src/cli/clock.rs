@@ -22,6 +22,10 @@ pub struct ClockArgs {
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     duration: Option<Duration>,
 
+    /// A PTP hardware clock, such as /dev/ptp0, to hold the clock against as well
+    #[arg(long, value_name = "DEVICE")]
+    reference: Option<PathBuf>,
+
     /// Print JSON objects, one a line, instead of the table
     #[arg(long)]
     json: bool,
@@ -55,6 +59,8 @@ pub struct ClockPlan {
     pub interval: Duration,
     /// Longest time to watch.
     pub duration: Option<Duration>,
+    /// Device of another reference.
+    pub reference: Option<PathBuf>,
     /// Whether to say it in JSON.
     pub json: bool,
     /// Where the history is kept.
@@ -68,6 +74,7 @@ impl ClockArgs {
         Plan::Clock(ClockPlan {
             interval: self.interval,
             duration: self.duration,
+            reference: self.reference,
             json: self.json,
             log: self.log,
             report: self.report,

@@ -60,10 +60,10 @@ fn difference(a: u64, b: u64) -> i64 {
     a.wrapping_sub(b).cast_signed()
 }
 
-/// Where cross-timestamps come from: the host, or a script in a test.
-pub trait Reference {
+/// Where readings come from: the host, a device, or a script in a test.
+pub trait Reference<T = CrossTimestamp> {
     /// Takes one.
-    fn read(&mut self) -> CrossTimestamp;
+    fn read(&mut self) -> T;
 }
 
 /// The host's clocks, read through the vDSO: about five times 20 ns, and twice
@@ -121,8 +121,8 @@ impl TaiNs {
 }
 
 #[inline]
-fn now(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock).expect("every Linux has these three clocks");
+pub(super) fn now(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock).expect("every Linux has these clocks");
     u64::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000
         + u64::try_from(time.tv_nsec()).unwrap_or(0)
 }

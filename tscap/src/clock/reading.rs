@@ -9,7 +9,8 @@ use super::{NsPerCycle, RealNs, TscCycles};
 pub struct Bracket {
     /// The counter before and after.
     pub tsc: [TscCycles; 2],
-    /// The reference in between: the first and the last reading of it.
+    /// The reference in between, on its own time scale: the first and the last
+    /// reading of it.
     pub real: [RealNs; 2],
 }
 

@@ -186,6 +186,7 @@ mod tests {
                 est_error_ns: 0,
                 tai_offset_s: 37,
                 frequency_ppb: 0,
+                tick_ppb: 0,
                 leap: Leap::None,
             })
         };

@@ -21,6 +21,7 @@ pub mod perf;
 pub mod priority;
 pub mod process;
 pub mod promisc;
+pub mod ptp;
 #[cfg(test)]
 pub(crate) mod recorded;
 pub mod rps;

@@ -50,6 +50,10 @@ pub struct KernelClock {
     pub tai_offset_s: i32,
     /// Correction of the clock's rate in force, in parts per 10⁹, rounded.
     pub frequency_ppb: i64,
+    /// The same by the length of its ticks, which chrony uses for what is faster, in
+    /// parts per 10⁹: a tick of 10 ms is told in µs (`USER_TICK_USEC`,
+    /// linux/jiffies.h).
+    pub tick_ppb: i64,
     /// Leap second announced.
     pub leap: Leap,
 }
@@ -84,6 +88,7 @@ impl KernelClock {
             tai_offset_s: timex.tai,
             // Parts per million with 16 bits behind the point.
             frequency_ppb: (timex.freq * 1000 + (1 << 15)) >> 16,
+            tick_ppb: (timex.tick - 10_000) * 100_000,
             leap: match state {
                 libc::TIME_INS => Leap::InsertToday,
                 libc::TIME_DEL => Leap::DeleteToday,
@@ -176,6 +181,7 @@ mod tests {
         timex.maxerror = maxerror;
         timex.esterror = 7;
         timex.freq = freq;
+        timex.tick = 9_999;
         timex.tai = 37;
         timex
     }
@@ -189,6 +195,7 @@ mod tests {
             est_error_ns: 7_000,
             tai_offset_s: 37,
             frequency_ppb: -10_000,
+            tick_ppb: -100_000,
             leap: Leap::InsertToday,
         };
         assert_eq!(clock, expected);

@@ -153,7 +153,7 @@ impl FeedForward {
         if straight.is_none() || both.is_none() {
             let off = carried.gap_to(seen);
             let farthest = rate.span(cycles).ppb(self.scale.fastest_ppm * 1000);
-            if off.0.abs() > farthest.0 || self.suspects < self.scale.confirmations {
+            if off.0.abs() > farthest.0 || self.suspects < self.scale.slew_confirmations {
                 return self.unbelievable(reading);
             }
             self.window
@@ -286,6 +286,11 @@ impl FeedForward {
     /// The rate since the reference last changed its own: p̂ if that is possible.
     pub fn local_rate(&self) -> NsPerCycle {
         self.local.rate
+    }
+
+    /// The counter at the latest reading that was used.
+    pub fn latest(&self) -> TscCycles {
+        self.at
     }
 
     /// p̂.

@@ -1,6 +1,7 @@
 //! `tscap clock`: the feed-forward clock, live.
 
 mod keep;
+mod references;
 mod table;
 
 use std::time::{Duration, Instant};
@@ -30,6 +31,8 @@ struct Line<'a> {
     seconds: f64,
     #[serde(flatten)]
     status: &'a Status,
+    #[serde(flatten)]
+    said: &'a Said,
 }
 
 /// Watches until it is told to stop, the time is over, or nobody reads any more.
@@ -41,6 +44,7 @@ pub(super) fn run(plan: &ClockPlan) -> Result<Exit, Failure> {
 }
 
 async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
+    let references = References::open(plan.reference.as_deref())?;
     let mut signals = Signals::new().trying("cannot catch signals")?;
     let mut keeper = Keeper::new(plan)?;
     let started = Instant::now();
@@ -50,7 +54,8 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
     let Some(mut tracker) = tracker else {
         return Ok(Exit::Success);
     };
-    watch(plan, started, &mut tracker, &mut signals, &mut keeper).await?;
+    let watched = (&mut tracker, references);
+    watch(plan, started, watched, &mut signals, &mut keeper).await?;
     keeper.finish(&mut tracker)?;
     Ok(Exit::Success)
 }
@@ -59,7 +64,7 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
 async fn watch(
     plan: &ClockPlan,
     started: Instant,
-    tracker: &mut Tracker,
+    (tracker, mut references): (&mut Tracker, References),
     signals: &mut Signals,
     keeper: &mut Keeper<'_>,
 ) -> Result<(), Failure> {
@@ -77,13 +82,16 @@ async fn watch(
                     let cross = tracker.read(&mut clocks);
                     let seen = tracker.observe(&cross);
                     keeper.observe(&cross, seen, tracker)?;
+                    references.read(tracker);
                 }
                 () = signals.next() => return Ok(()),
             }
         }
         let status = Status::of(tracker, tsc::read(), utc_bound_ns(), before.as_ref());
         let status = status.expect("it has settled");
-        if !say(plan, line, started.elapsed().as_secs_f64(), &status)? {
+        let said = references.say(&status, KernelClock::read().ok().as_ref(), tracker);
+        let seconds = started.elapsed().as_secs_f64();
+        if !say(plan, line, seconds, &status, &references, &said)? {
             break;
         }
         before = Some(status);
@@ -101,16 +109,25 @@ fn utc_bound_ns() -> Option<u64> {
 }
 
 /// Prints a line; says whether there may still be somebody to read it.
-fn say(plan: &ClockPlan, line: u64, seconds: f64, status: &Status) -> Result<bool, Failure> {
+fn say(
+    plan: &ClockPlan,
+    line: u64,
+    seconds: f64,
+    status: &Status,
+    references: &References,
+    said: &Said,
+) -> Result<bool, Failure> {
     if plan.json {
         let line = Line {
             event: "clock",
             v: VERSION,
             seconds,
             status,
+            said,
         };
         let json = serde_json::to_string(&line).expect("plain structs always serialise");
         return print_if_read(&(json + "\n"));
     }
-    print_if_read(&table::line(line, seconds, status))
+    let columns = references.headings().into_iter().zip(said.cells());
+    print_if_read(&table::line(line, seconds, status, columns))
 }
