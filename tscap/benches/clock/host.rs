@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use tscap::clock::{
-    HostClocks, RawStamp, Reference as _, StampSource, Tracker, TscCycles, measure_tsc_rate,
+    CrossTimestamp, HostClocks, RawStamp, Reference as _, StampSource, Tracker, TscCycles,
+    measure_tsc_rate,
 };
 use tscap::sys::tsc;
 
@@ -86,7 +87,8 @@ pub fn measure(rounds: u32, quick: bool) -> Result<Host> {
         });
     }
     let conversion = tracker.conversion();
-    let latest = tracker.stamp_before(&clocks.read(), 0).0;
+    let cross: CrossTimestamp = clocks.read();
+    let latest = tracker.stamp_at(&cross, cross.mono[0]).0;
     let conversions: Result<_> = (0..rounds)
         .map(|_| {
             let before = cpu_time_ns()?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tscap::clock::{HostClocks, RawStamp, Reference as _, StampPath, Tracker};
+use tscap::clock::{CrossTimestamp, HostClocks, RawStamp, Reference as _, StampPath, Tracker};
 use tscap::engine::{Converter, Event, Frames, Output, Shared};
 use tscap::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo, StampOption};
 use tscap::ring::synthetic::{self, Producer};
@@ -41,7 +41,8 @@ impl Filled {
             tracker.observe(&clocks.read());
         }
         ensure!(tracker.is_settled(), "no rate of the TSC in 200 ms");
-        let now = tracker.stamp_before(&clocks.read(), 0);
+        let cross: CrossTimestamp = clocks.read();
+        let now = tracker.stamp_at(&cross, cross.mono[0]);
         let start = tracker.real_at(tracker.current().from);
         let mut file = FileWriter::new(&section(), &[interface(path)], start)?;
         output.write(&file.take())?;

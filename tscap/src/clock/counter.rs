@@ -166,6 +166,7 @@ impl CounterClock {
     /// system clock was set.
     pub(super) fn observe(&mut self, bracket: &Bracket, stepped: bool) -> Seen {
         let Some(reading) = Reading::new(bracket, self.model.rate()) else {
+            self.cover(bracket);
             return Seen::PassedOver;
         };
         if stepped {
@@ -191,7 +192,10 @@ impl CounterClock {
         }
         let line_bound_ns = self.line_bound_ns(reading.at);
         match self.model.observe(bracket) {
-            Verdict::Torn | Verdict::Implausible => Seen::PassedOver,
+            Verdict::Torn | Verdict::Implausible => {
+                self.cover(bracket);
+                Seen::PassedOver
+            }
             Verdict::Jumped { by_ns } => {
                 self.begin_anew(bracket, &reading);
                 Seen::Jumped { by_ns }
@@ -203,6 +207,16 @@ impl CounterClock {
                 }
                 Seen::Used
             }
+        }
+    }
+
+    /// A counter that stands tells no time: its stamps are off by as much as the
+    /// reference has gone on.
+    fn cover(&mut self, bracket: &Bracket) {
+        let Bracket { tsc, real } = bracket;
+        if tsc[0] == tsc[1] {
+            let line = self.latest().real_at(tsc[0]).0;
+            self.bound_ns = self.bound_ns.max(real[1].0.saturating_sub(line));
         }
     }
 

@@ -3,7 +3,7 @@
 
 use nix::time::{ClockId, clock_gettime};
 
-use super::{Bracket, MonoNs, RealNs, StampSource, TaiNs, TscCycles};
+use super::{Bracket, BootNs, MonoNs, RealNs, StampSource, TaiNs, TscCycles};
 use crate::sys::tsc;
 
 /// Readings of several clocks, taken in the order mono, TSC, real, tai, real, TSC,
@@ -18,6 +18,9 @@ pub struct CrossTimestamp {
     pub real: [RealNs; 2],
     /// CLOCK_TAI, in the middle.
     pub tai: TaiNs,
+    /// CLOCK_BOOTTIME after all others, where REALTIME − MONOTONIC is another than in
+    /// the reading before: it tells whether the machine was suspended.
+    pub boot: Option<BootNs>,
 }
 
 impl CrossTimestamp {
@@ -33,6 +36,13 @@ impl CrossTimestamp {
         let low = difference(self.real[1].0, self.mono[1].0);
         let high = difference(self.real[0].0, self.mono[0].0);
         (low <= high).then_some((low, high))
+    }
+
+    /// BOOTTIME − MONOTONIC: for how long the machine has been suspended since it
+    /// booted, ns, and no more than the two readings are apart; if that was read.
+    pub fn suspended_ns(&self) -> Option<u64> {
+        let boot = self.boot?;
+        Some(boot.0.saturating_sub(self.mono[1].0))
     }
 
     /// TAI − REALTIME: the one whole number of seconds that the readings allow,
@@ -71,14 +81,30 @@ pub trait Reference<T = CrossTimestamp> {
 #[derive(Clone, Copy, Debug)]
 pub struct HostClocks {
     reads_tsc: bool,
+    /// REALTIME − MONOTONIC in the latest reading, ns.
+    offset: Option<i64>,
 }
+
+/// REALTIME − MONOTONIC is another one if it has moved by so much, ns: readings that
+/// are interrupted seem to move it, but no suspend is shorter.
+const MOVED_NS: u64 = 1_000_000;
 
 impl HostClocks {
     /// The clocks that stamps of `source` are held against.
     pub fn new(source: StampSource) -> Self {
         Self {
             reads_tsc: source == StampSource::Tsc,
+            offset: None,
         }
+    }
+
+    /// Reads CLOCK_BOOTTIME if the other two have moved.
+    fn boot(&mut self, real: u64, mono: MonoNs) -> Option<BootNs> {
+        let offset = difference(real, mono.0);
+        let has_moved = |before: i64| before.abs_diff(offset) > MOVED_NS;
+        let is_due = self.offset.is_none_or(has_moved);
+        self.offset = Some(offset);
+        is_due.then(|| BootNs(now(ClockId::CLOCK_BOOTTIME)))
     }
 
     fn tsc(self) -> Option<TscCycles> {
@@ -100,7 +126,14 @@ impl Reference for HostClocks {
             tsc: tsc_before.zip(tsc_after).map(<[_; 2]>::from),
             real: [RealNs(real_before), RealNs(real_after)],
             tai: TaiNs(tai),
+            boot: self.boot(real_before, mono_before),
         }
+    }
+}
+
+impl Reference<MonoNs> for HostClocks {
+    fn read(&mut self) -> MonoNs {
+        MonoNs::now()
     }
 }
 
@@ -109,6 +142,13 @@ impl MonoNs {
     #[inline]
     pub fn now() -> Self {
         Self(now(ClockId::CLOCK_MONOTONIC))
+    }
+}
+
+impl RealNs {
+    /// Reads CLOCK_REALTIME through the vDSO.
+    pub fn now() -> Self {
+        Self(now(ClockId::CLOCK_REALTIME))
     }
 }
 
@@ -138,6 +178,7 @@ mod tests {
             tsc: None,
             real: [RealNs(1_110), RealNs(5_000)],
             tai: TaiNs(1_120),
+            boot: None,
         };
         assert_eq!(cross.mono_to_real(), None);
         assert_eq!(cross.tai_offset_s(), Some(0));
@@ -151,6 +192,7 @@ mod tests {
             tsc: None,
             real,
             tai: TaiNs(tai),
+            boot: None,
         };
         assert_eq!(cross(42_000_000_020).tai_offset_s(), Some(37));
         assert_eq!(cross(5_000_000_020).tai_offset_s(), Some(0));
@@ -163,7 +205,7 @@ mod tests {
         let mut clocks = HostClocks::new(StampSource::Tsc);
         let (mut low, mut high) = (i64::MIN, i64::MAX);
         for _ in 0..1000 {
-            let cross = clocks.read();
+            let cross: CrossTimestamp = clocks.read();
             assert!(cross.tai_offset_s().is_some());
             assert!(cross.tsc.is_some_and(|[before, after]| before < after));
             let (l, h) = cross.mono_to_real().expect("nobody sets the clock here");

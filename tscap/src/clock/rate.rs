@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::{Bracket, CounterClock, HostClocks, NsPerCycle, Reference, StampSource};
+use super::{Bracket, CounterClock, CrossTimestamp, HostClocks, NsPerCycle, Reference, StampSource};
 
 /// Between the two cross-timestamps: with brackets of 50 ns each the rate is then
 /// good to 1 ppm. Twice as long at each attempt, for machines whose brackets are
@@ -26,7 +26,10 @@ pub fn measure_tsc_rate() -> Option<NsPerCycle> {
 
 fn narrowest() -> Option<Bracket> {
     let mut clocks = HostClocks::new(StampSource::Tsc);
-    let readings = (0..READINGS).filter_map(|_| clocks.read().bracket());
+    let readings = (0..READINGS).filter_map(|_| {
+        let cross: CrossTimestamp = clocks.read();
+        cross.bracket()
+    });
     readings.min_by_key(|bracket| bracket.tsc[1].0.wrapping_sub(bracket.tsc[0].0))
 }
 

@@ -147,6 +147,7 @@ impl Host {
             tsc: Some(tsc),
             real,
             tai: TaiNs(real[0].0 + 37_000_000_000),
+            boot: None,
         }
     }
 }

@@ -76,6 +76,21 @@ impl Bounds {
     }
 }
 
+/// Why CLOCK_REALTIME and CLOCK_MONOTONIC, or TAI, parted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StepCause {
+    /// Somebody set the system clock.
+    Set,
+    /// A leap second: CLOCK_REALTIME was set by a second, and TAI is a second more
+    /// ahead of it or less (`second_overflow`, kernel/time/ntp.c).
+    Leap,
+    /// The machine was suspended, for which CLOCK_MONOTONIC stands.
+    Suspend,
+    /// Only the kernel's offset to TAI was set, which `tai` stamps feel.
+    Tai,
+}
+
 /// A stretch of time with one offset to CLOCK_REALTIME.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
@@ -93,6 +108,9 @@ pub struct Segment {
     pub tai_offset_s: i64,
     /// How far CLOCK_REALTIME was set at the start, ns (0 in the first).
     pub step_ns: i64,
+    /// Why, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<StepCause>,
     /// Where the segment begins because a raw counter jumped: how far the clock went
     /// ahead of it, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 use super::counter::Seen;
 use super::{
     Bounds, CounterClock, CounterConversion, CrossTimestamp, MonoNs, OffsetNs, RawStamp, RealNs,
-    Reference, Sample, Segment, StampSource, TscCycles,
+    Reference, Sample, Segment, StampSource, StepCause, TscCycles,
 };
 
 /// What a cross-timestamp said.
@@ -17,6 +17,8 @@ pub enum Observation {
     Stepped {
         /// By how much, ns.
         step_ns: i64,
+        /// Why.
+        cause: StepCause,
     },
     /// The counter has jumped since the one before, as when a virtual machine moves
     /// to another host: a new segment begins.
@@ -31,7 +33,12 @@ pub enum Observation {
 #[derive(Clone, Debug)]
 pub struct Tracker {
     source: StampSource,
+    /// The latest segments.
     segments: Vec<Segment>,
+    /// Of those that are forgotten.
+    forgotten: Forgotten,
+    /// For how long the machine had been suspended when that was last read, ns.
+    suspended_ns: Option<u64>,
     /// Best sample of the second that `sample_until` ends.
     best: Option<Sample>,
     sample_until: MonoNs,
@@ -52,6 +59,14 @@ pub struct Tracker {
     step_after: Option<TscCycles>,
     /// Greatest error of the stamps themselves, ns.
     stamp_error_ns: u64,
+}
+
+/// What is left of segments that are forgotten.
+#[derive(Clone, Copy, Debug, Default)]
+struct Forgotten {
+    segments: u64,
+    steps: u64,
+    bound_ns: u64,
 }
 
 /// Turns stamps into wall-clock time on both sides of the latest step.
@@ -89,6 +104,12 @@ const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
 const KEPT_EVERY_SECOND: usize = 8;
 /// ...and no more at once: with 200 bytes each they and the segments fit an option.
 const MOST_KEPT: usize = 180;
+/// Most segments that are kept, some 200 kB; half of them are forgotten then, the
+/// earliest. A host whose clock is set every second gets there in a quarter of an hour.
+const MOST_SEGMENTS: usize = 1_000;
+/// What CLOCK_BOOTTIME seems to gain on CLOCK_MONOTONIC between two readings that are
+/// interrupted, ns; no suspend is shorter.
+const SHORTEST_SUSPEND_NS: u64 = 10_000_000;
 
 impl Tracker {
     /// Begins with one good cross-timestamp; `None` if it is torn.
@@ -104,9 +125,12 @@ impl Tracker {
                 mono_to_real: Bounds { low, high },
                 tai_offset_s: sample.tai_offset_s,
                 step_ns: 0,
+                cause: None,
                 counter_jump_ns: None,
                 samples: 1,
             }],
+            forgotten: Forgotten::default(),
+            suspended_ns: first.suspended_ns(),
             best: Some(sample),
             sample_until: MonoNs(sample.mono.0 + SAMPLE_EVERY_NS),
             samples: Vec::new(),
@@ -130,7 +154,10 @@ impl Tracker {
             if !counter.is_some_and(|(counter, bracket)| counter.is_wide(&bracket)) {
                 break;
             }
+            let boot = cross.boot;
             cross = reference.read();
+            // It is read once, wherever the clocks moved first.
+            cross.boot = cross.boot.or(boot);
         }
         cross
     }
@@ -141,6 +168,7 @@ impl Tracker {
             return Observation::Torn;
         };
         self.keep_sample(sample);
+        let was_suspended = self.was_suspended(cross);
         let seen = Bounds { low, high };
         let segment = *self.current();
         let both = segment.mono_to_real.intersect(seen);
@@ -149,9 +177,16 @@ impl Tracker {
         let sets_the_clock = other_tai && self.source == StampSource::Tai;
         let Some(both) = both.filter(|_| !sets_the_clock) else {
             let step_ns = seen.middle().0 - segment.mono_to_real.middle().0;
-            self.begin_segment(cross, &sample, seen, step_ns, None);
+            let tai_s = sample.tai_offset_s - segment.tai_offset_s;
+            let cause = match () {
+                () if was_suspended => StepCause::Suspend,
+                () if both.is_some() => StepCause::Tai,
+                () if is_leap(step_ns, tai_s) => StepCause::Leap,
+                () => StepCause::Set,
+            };
+            self.begin_segment(cross, &sample, seen, Some((step_ns, cause)), None);
             self.observe_counter(cross, sample, true);
-            return Observation::Stepped { step_ns };
+            return Observation::Stepped { step_ns, cause };
         };
         let observation = self.observe_counter(cross, sample, false);
         let jump_ns = match observation {
@@ -159,7 +194,7 @@ impl Tracker {
             _ => None,
         };
         if other_tai || jump_ns.is_some() {
-            self.begin_segment(cross, &sample, both, 0, jump_ns);
+            self.begin_segment(cross, &sample, both, None, jump_ns);
         } else {
             let segment = self.segments.last_mut().expect("there is always one");
             segment.mono_to_real = both;
@@ -174,19 +209,48 @@ impl Tracker {
         cross: &CrossTimestamp,
         sample: &Sample,
         mono_to_real: Bounds,
-        step_ns: i64,
+        step: Option<(i64, StepCause)>,
         counter_jump_ns: Option<i64>,
     ) {
+        self.forget_segments();
         self.segments.push(Segment {
             after: Some(self.current().until),
             from: cross.mono[0],
             until: cross.mono[1],
             mono_to_real,
             tai_offset_s: sample.tai_offset_s,
-            step_ns,
+            step_ns: step.map_or(0, |(ns, _)| ns),
+            cause: step.map(|(_, cause)| cause),
             counter_jump_ns,
             samples: 1,
         });
+    }
+
+    /// Forgets the earlier half of the segments if there are too many; what they say
+    /// of all time is kept.
+    fn forget_segments(&mut self) {
+        if self.segments.len() < MOST_SEGMENTS {
+            return;
+        }
+        let earlier = &self.segments[..MOST_SEGMENTS / 2];
+        let bounds = earlier.iter().map(|segment| segment.mono_to_real);
+        let widest = bounds.map(Bounds::half_width).max().unwrap_or(0);
+        let steps = earlier.iter().filter(|segment| self.is_step(segment));
+        self.forgotten = Forgotten {
+            segments: self.forgotten.segments + earlier.len() as u64,
+            steps: self.forgotten.steps + steps.count() as u64,
+            bound_ns: self.forgotten.bound_ns.max(widest),
+        };
+        self.segments.drain(..MOST_SEGMENTS / 2);
+    }
+
+    /// Whether the machine was suspended since this was looked at last.
+    fn was_suspended(&mut self, cross: &CrossTimestamp) -> bool {
+        let Some(now) = cross.suspended_ns() else {
+            return false;
+        };
+        let before = self.suspended_ns.replace(now);
+        before.is_some_and(|before| now.saturating_sub(before) > SHORTEST_SUSPEND_NS)
     }
 
     fn observe_counter(
@@ -302,22 +366,27 @@ impl Tracker {
         samples
     }
 
-    /// Every segment so far, the current one last.
+    /// The latest segments, the current one last: all, unless there were more than
+    /// 1,000 of them.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
+    /// How many segments there were before the earliest of [`Self::segments`].
+    pub fn segments_forgotten(&self) -> u64 {
+        self.forgotten.segments
+    }
+
     /// How often the clock was set.
     pub fn steps(&self) -> u64 {
-        let begun = self.segments.iter().skip(1);
-        begun.filter(|segment| self.is_step(segment)).count() as u64
+        let begun = self.segments.iter().filter(|segment| self.is_step(segment));
+        self.forgotten.steps + begun.count() as u64
     }
 
     /// Whether the stamps' clock was set at the start of a segment: not if only a
     /// counter jumped, or the offset to TAI changed.
     fn is_step(&self, segment: &Segment) -> bool {
-        let was_set = segment.step_ns != 0 || self.source == StampSource::Tai;
-        was_set && segment.counter_jump_ns.is_none()
+        segment.cause.is_some()
     }
 
     /// The current segment.
@@ -342,7 +411,8 @@ impl Tracker {
             return counter.bound_ns() + self.stamp_error_ns + 1;
         }
         let bounds = self.segments.iter().map(|segment| segment.mono_to_real);
-        bounds.map(Bounds::half_width).max().unwrap_or(0)
+        let widest = bounds.map(Bounds::half_width).max().unwrap_or(0);
+        widest.max(self.forgotten.bound_ns)
     }
 
     /// CLOCK_REALTIME at a CLOCK_MONOTONIC reading of the current segment.
@@ -354,13 +424,6 @@ impl Tracker {
     pub fn mono_at(&self, real: RealNs) -> MonoNs {
         let offset = self.current().mono_to_real.middle();
         MonoNs(real.0.wrapping_sub_signed(offset.0))
-    }
-
-    /// What a frame would have been stamped with `ns` before `cross`, in the
-    /// stamps' own clock.
-    pub fn stamp_before(&self, cross: &CrossTimestamp, ns: u64) -> RawStamp {
-        let at = MonoNs(cross.mono[0].0.saturating_sub(ns));
-        self.stamp_at(cross, at)
     }
 
     /// What a frame would have been stamped with at `mono`, which is near
@@ -418,6 +481,11 @@ impl Tracker {
             current: offset(self.source, current),
         })
     }
+}
+
+/// Whether a step is that of a leap second, when TAI − REALTIME changed by so much.
+fn is_leap(step_ns: i64, tai_s: i64) -> bool {
+    tai_s.abs() == 1 && (step_ns + tai_s * NS_PER_S).abs() < NS_PER_S / 100
 }
 
 fn width([before, after]: [TscCycles; 2]) -> u64 {

@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MonoNs(pub u64);
 
+/// CLOCK_BOOTTIME, nanoseconds since boot, those of suspend too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BootNs(pub u64);
+
 /// CLOCK_TAI, nanoseconds since 1970-01-01 00:00:00 TAI (as far as the kernel
 /// has been told the offset to UTC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ use super::report::{check_writable, write_page};
 use super::signals::Signals;
 use super::{Exit, Failure, Hint, interfaces};
 use crate::cli::{ComparePlan, Verbosity};
-use crate::clock::{HostClocks, Reference as _, StampSource};
+use crate::clock::RealNs;
 use crate::compare::{
     Circumstances, Comparison, ExperimentError, Place, Results, Ticks, assemble, describe,
     run as measure,
@@ -81,7 +81,7 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
             plan.amount.seconds(frame_bytes.is_some())
         ))
     ));
-    let started_ns = HostClocks::new(StampSource::Ktime).read().real[0].0;
+    let started_ns = RealNs::now().0;
     let before = Ticks::read(&files);
     let start = Instant::now();
     let cpus = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;

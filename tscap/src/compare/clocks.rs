@@ -3,7 +3,7 @@
 use tscap_common::compare::Sample;
 use tscap_common::stream::STAMP_BITS;
 
-use crate::clock::{HostClocks, NsPerCycle, Reference as _, StampSource};
+use crate::clock::{CrossTimestamp, HostClocks, NsPerCycle, Reference as _, StampSource};
 
 /// Cross-timestamps that the offset of CLOCK_MONOTONIC is taken from.
 const READINGS: usize = 200;
@@ -25,7 +25,7 @@ impl Clocks {
         let mut clocks = HostClocks::new(StampSource::Tai);
         let (mut low, mut high, mut tai_offset_s) = (i64::MIN, i64::MAX, None);
         for _ in 0..READINGS {
-            let cross = clocks.read();
+            let cross: CrossTimestamp = clocks.read();
             let seen = cross.mono_to_real()?;
             (low, high) = (low.max(seen.0), high.min(seen.1));
             tai_offset_s = cross.tai_offset_s();

@@ -11,7 +11,9 @@ use super::finished::Finished;
 use super::pieces::{Cut, Pieces};
 use super::rings::Rings;
 use super::{ClosedFile, Idle, Output, OutputError, Recalibration, Rotation, Shared};
-use crate::clock::{Conversion, MonoNs, Observation, Reference, Tracker};
+use crate::clock::{
+    Conversion, CrossTimestamp, MonoNs, Observation, Reference, StepCause, Tracker,
+};
 use crate::pcapng::{Counts, FileWriter, WriteError};
 use crate::ring::{Consumer, CorruptBlock};
 
@@ -68,6 +70,8 @@ pub enum Event {
     Stepped {
         /// By how much, ns.
         step_ns: i64,
+        /// Why.
+        cause: StepCause,
     },
     /// The raw counter jumped.
     CounterJumped {
@@ -92,7 +96,7 @@ pub struct Converter<R> {
     next_statistics: MonoNs,
 }
 
-impl<R: Reference> Converter<R> {
+impl<R: Reference + Reference<MonoNs>> Converter<R> {
     /// Takes over the rings and the output, to which `file` has written its
     /// headers.
     #[allow(clippy::too_many_arguments, reason = "called once, by the command")]
@@ -172,21 +176,22 @@ impl<R: Reference> Converter<R> {
         // one blocks are held back: what was stamped a window earlier is there.
         // The second one is later than every stamp taken out now.
         self.take_recalibration();
-        let before = self.reference.read();
+        let before: MonoNs = self.reference.read();
         let peak = self.rings.look();
-        let after = self.read_clock();
-        self.rings.hold_back(&self.tracker, &before, after);
-        let now = self.tracker.stamp_before(&before, 0);
+        let cross = self.read_clock();
+        let after = cross.mono[1];
+        self.rings.hold_back(&self.tracker, &cross, before);
+        let now = self.tracker.stamp_at(&cross, before);
         self.pieces.batch.clock_is_at(now);
 
         let conversion = self.tracker.conversion();
-        self.end_file_in_time(&before, after);
+        self.end_file_in_time(&cross);
         while let Some(cut) = drain(&mut self.rings, &conversion, &mut self.pieces) {
             let real = conversion.to_real(cut.stamp);
             self.cut(self.tracker.mono_at(real).min(after), cut.is_timed);
-            self.end_file_in_time(&before, after);
+            self.end_file_in_time(&cross);
         }
-        self.cut_if_over(&before);
+        self.cut_if_over(before);
         self.shared.peak_fill.fetch_max(peak, Ordering::Relaxed);
         self.publish();
         peak
@@ -210,12 +215,12 @@ impl<R: Reference> Converter<R> {
         }
     }
 
-    /// Reads the clock and does what is due by it. Gives the time.
-    fn read_clock(&mut self) -> MonoNs {
+    /// Reads the clock and does what is due by it.
+    fn read_clock(&mut self) -> CrossTimestamp {
         let cross = self.tracker.read(&mut self.reference);
         match self.tracker.observe(&cross) {
-            Observation::Stepped { step_ns } => {
-                self.pieces.tell(Event::Stepped { step_ns });
+            Observation::Stepped { step_ns, cause } => {
+                self.pieces.tell(Event::Stepped { step_ns, cause });
                 self.clock_was_set(cross.mono[1]);
             }
             Observation::CounterJumped { jump_ns } => {
@@ -230,7 +235,7 @@ impl<R: Reference> Converter<R> {
         {
             self.pieces.write_failed(&[], error);
         }
-        now
+        cross
     }
 
     /// Writes the statistics of the current file up to now. Gives the counts.

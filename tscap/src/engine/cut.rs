@@ -8,7 +8,7 @@ use super::{Converter, Event, Rotation};
 use crate::clock::{CrossTimestamp, MonoNs, RawStamp, Reference};
 use crate::pcapng::{FileWriter, WriteError};
 
-impl<R: Reference> Converter<R> {
+impl<R: Reference + Reference<MonoNs>> Converter<R> {
     pub(super) fn begin_first_file(&mut self, mut rotation: Rotation) {
         let start = self.tracker.mono_at(self.file.start());
         rotation.begin(start, |mono| self.tracker.real_at(mono));
@@ -18,12 +18,12 @@ impl<R: Reference> Converter<R> {
         self.rotation = Some(rotation);
     }
 
-    /// The next period begins, for this drain between the clock readings `before`
-    /// and `after`, with the first block stamped after the deadline.
-    pub(super) fn end_file_in_time(&mut self, before: &CrossTimestamp, after: MonoNs) {
+    /// The next period begins, for this drain before the clock reading `cross`, with
+    /// the first block stamped after the deadline.
+    pub(super) fn end_file_in_time(&mut self, cross: &CrossTimestamp) {
         let deadline = self.deadline();
-        self.pieces.file.until = match deadline.filter(|deadline| *deadline <= after) {
-            Some(deadline) => RawStamp(self.tracker.stamp_at(before, deadline).0.saturating_sub(1)),
+        self.pieces.file.until = match deadline.filter(|deadline| *deadline <= cross.mono[1]) {
+            Some(deadline) => RawStamp(self.tracker.stamp_at(cross, deadline).0.saturating_sub(1)),
             // No block is as young. One with a stamp of the future was stamped
             // before the clock was set back.
             None => FileLimits::NONE.until,
@@ -31,9 +31,9 @@ impl<R: Reference> Converter<R> {
     }
 
     /// After everything stamped before the deadline is written, the next period
-    /// begins without waiting for a block.
-    pub(super) fn cut_if_over(&mut self, before: &CrossTimestamp) {
-        let drained = MonoNs(before.mono[0].0.saturating_sub(WINDOW_NS));
+    /// begins without waiting for a block. The rings were looked into after `before`.
+    pub(super) fn cut_if_over(&mut self, before: MonoNs) {
+        let drained = MonoNs(before.0.saturating_sub(WINDOW_NS));
         if self.deadline().is_some_and(|deadline| deadline <= drained) {
             self.cut(drained, true);
         }

@@ -54,11 +54,11 @@ impl Rings {
         peak
     }
 
-    /// Sets the limits of this drain by the clock readings before and after
-    /// [`Self::look`]. A single ring is in order as it is.
-    pub(super) fn hold_back(&mut self, tracker: &Tracker, before: &CrossTimestamp, after: MonoNs) {
+    /// Sets the limits of this drain by the time before [`Self::look`] and the clock
+    /// reading after it. A single ring is in order as it is.
+    pub(super) fn hold_back(&mut self, tracker: &Tracker, cross: &CrossTimestamp, before: MonoNs) {
         if self.consumers.len() > 1 {
-            self.window.move_on(tracker, before, &self.heads, after);
+            self.window.move_on(tracker, cross, &self.heads, before);
         }
     }
 

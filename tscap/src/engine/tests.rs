@@ -12,7 +12,8 @@ use tscap_common::ring::MIN_RING_BYTES;
 
 use super::*;
 use crate::clock::{
-    CrossTimestamp, MonoNs, RawStamp, RealNs, Reference, StampPath, StampSource, TaiNs, Tracker,
+    CrossTimestamp, MonoNs, RawStamp, RealNs, Reference, StampPath, StampSource, StepCause, TaiNs,
+    Tracker,
 };
 use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo, StampOption};
 use crate::ring::synthetic::{self, Producer};
@@ -45,7 +46,14 @@ impl Reference for Script {
             tsc: None,
             real: [RealNs(mono + offset); 2],
             tai: TaiNs(mono + offset),
+            boot: None,
         }
+    }
+}
+
+impl Reference<MonoNs> for Script {
+    fn read(&mut self) -> MonoNs {
+        MonoNs(self.0.lock().unwrap().0)
     }
 }
 
@@ -223,7 +231,8 @@ fn a_step_converts_each_side_with_its_own_offset() {
     assert!(matches!(
         bench.events()[..],
         [Event::Stepped {
-            step_ns: -1_000_000_000
+            step_ns: -1_000_000_000,
+            cause: StepCause::Set
         }]
     ));
     let before = [900_000, 1_000_000, 1_500_000].map(|mono| mono + EPOCH);

@@ -47,19 +47,21 @@ impl Window {
         }
     }
 
-    /// Moves on to a drain that read `heads` between these two clock readings.
+    /// Moves on to a drain that read `heads` between the time `before` and the clock
+    /// reading `cross`.
     pub(super) fn move_on(
         &mut self,
         tracker: &Tracker,
-        before: &CrossTimestamp,
+        cross: &CrossTimestamp,
         heads: &[u64],
-        after: MonoNs,
+        before: MonoNs,
     ) {
-        self.horizon = tracker.stamp_before(before, WINDOW_NS);
-        if before.mono[0].0.saturating_sub(self.seen_at.0) >= WINDOW_NS {
+        let until = MonoNs(before.0.saturating_sub(WINDOW_NS));
+        self.horizon = tracker.stamp_at(cross, until);
+        if before.0.saturating_sub(self.seen_at.0) >= WINDOW_NS {
             std::mem::swap(&mut self.due, &mut self.seen);
             self.seen.copy_from_slice(heads);
-            self.seen_at = after;
+            self.seen_at = cross.mono[1];
         }
     }
 

@@ -139,7 +139,7 @@ impl StatisticsOption {
     pub fn new(outcomes: Outcomes, mut clock: ClockOption, totals: Option<Totals>) -> Self {
         let excess = clock.segments.len().saturating_sub(MOST_SEGMENTS);
         clock.segments.drain(..excess);
-        clock.segments_left_out = excess as u64;
+        clock.segments_left_out += excess as u64;
         Self {
             v: VERSION,
             outcomes,

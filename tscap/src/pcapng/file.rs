@@ -78,7 +78,7 @@ pub struct FileWriter {
     /// What of the counts belongs to the files before this one.
     before: Counts,
     /// Segments that no statistics block can change any more.
-    settled_segments: usize,
+    settled_segments: u64,
     /// The latest sample written.
     latest_sample: Option<Sample>,
 }
@@ -189,17 +189,19 @@ impl FileWriter {
             samples.extend(self.latest_sample);
         }
         self.latest_sample = samples.last().copied();
+        let forgotten = tracker.segments_forgotten();
+        let known = self.settled_segments.saturating_sub(forgotten) as usize;
         let clock = ClockOption {
             stamp: self.stamp(),
             counter: tracker.counter().map(CounterClock::report),
             host_bound_ns: tracker.host_bound_ns(),
             utc_bound_ns: observed.utc_bound_ns,
             order,
-            segments: tracker.segments()[self.settled_segments..].to_vec(),
-            segments_left_out: 0,
+            segments: tracker.segments()[known..].to_vec(),
+            segments_left_out: forgotten.saturating_sub(self.settled_segments),
             samples,
         };
-        self.settled_segments = tracker.segments().len() - 1;
+        self.settled_segments = forgotten + tracker.segments().len() as u64 - 1;
         for (interface, written) in (0u32..).zip(written) {
             let clock = clock.clone();
             let block = self.statistics_block(interface, now, written, &observed, clock, totals);

@@ -25,6 +25,7 @@ fn cross(mono: u64, offset: u64) -> CrossTimestamp {
         tsc: None,
         real: [RealNs(mono + 20 + offset); 2],
         tai: TaiNs(mono + 20 + offset),
+        boot: None,
     }
 }
 

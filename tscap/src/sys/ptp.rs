@@ -260,10 +260,10 @@ mod tests {
     /// The structures are libc's; their sizes stand in the requests' numbers.
     #[test]
     fn the_structures_are_the_kernels() {
-        assert_eq!(mem::size_of::<libc::ptp_clock_caps>(), 80);
-        assert_eq!(mem::size_of::<libc::ptp_sys_offset>(), 16 + 51 * 16);
-        assert_eq!(mem::size_of::<libc::ptp_sys_offset_extended>(), 16 + 75 * 16);
-        assert_eq!(mem::size_of::<libc::ptp_sys_offset_precise>(), 64);
+        assert_eq!(size_of::<libc::ptp_clock_caps>(), 80);
+        assert_eq!(size_of::<libc::ptp_sys_offset>(), 16 + 51 * 16);
+        assert_eq!(size_of::<libc::ptp_sys_offset_extended>(), 16 + 75 * 16);
+        assert_eq!(size_of::<libc::ptp_sys_offset_precise>(), 64);
     }
 
     #[test]

@@ -141,6 +141,7 @@ fn a_constant_offset_is_narrowed_within_its_segment_only() {
         mono_to_real: Bounds { low, high },
         tai_offset_s: 0,
         step_ns: 0,
+        cause: None,
         counter_jump_ns: None,
         samples: 9,
     };

@@ -64,8 +64,8 @@ pub struct Counts {
 pub struct Estimate {
     /// The reference's time.
     pub real: RealNs,
-    /// Greatest error against the reference, ns, as long as the counter's rate
-    /// wanders by no more than 0.1 ppm; it grows with the age of the last reading.
+    /// Greatest error against the reference, ns, as long as its rate wanders by no more
+    /// than its [`Scale`] says; it grows with the age of the last reading.
     pub bound_ns: u64,
 }
 
@@ -100,7 +100,7 @@ impl FeedForward {
         let rate = NsPerCycle::of(span, cycles)?;
         let far = Reading::new(first, rate)?;
         let near = Reading::new(second, rate)?;
-        let mut pair = Pair::new(far, rate, scale.noise_ns);
+        let mut pair = Pair::new(far, rate, scale);
         let least = far.width().min(near.width());
         if !pair.take(near, near.width() - least) {
             return None;
@@ -113,8 +113,8 @@ impl FeedForward {
             constant: start.minus(rate.span(far.at.0)),
             floor: Floor::new(scale, far.at, least),
             window: Window::new(scale),
-            stretch: Stretch::new(far, pair.rate),
-            local: Local::average(pair.rate, pair.bound_ppb),
+            stretch: Stretch::new(far, &pair),
+            local: Local::average(&pair),
             at: far.at,
             absolute: start,
             allowed: far.interval(),
@@ -144,7 +144,7 @@ impl FeedForward {
             return Verdict::Torn;
         }
         let seen = reading.interval();
-        let average = Local::average(rate, self.pair.bound_ppb);
+        let average = Local::average(&self.pair);
         let mut stretch = self.stretch;
         let straight = stretch.take(&reading, average);
         let local = straight.unwrap_or(average);
@@ -161,7 +161,7 @@ impl FeedForward {
         }
         if straight.is_none() {
             self.counts.bends += 1;
-            stretch = Stretch::new(reading, rate);
+            stretch = Stretch::new(reading, &self.pair);
         }
         self.allowed = both.unwrap_or(seen);
         self.stretch = stretch;
@@ -242,8 +242,8 @@ impl FeedForward {
         let error_ns = self.floor.point_error(reading.width());
         self.window = Window::new(self.scale);
         self.window.take(reading, error_ns, self.pair.rate);
-        self.stretch = Stretch::new(reading, self.pair.rate);
-        self.local = Local::average(self.pair.rate, self.pair.bound_ppb);
+        self.stretch = Stretch::new(reading, &self.pair);
+        self.local = Local::average(&self.pair);
         self.allowed = reading.interval();
         self.absolute = Fine::from_ns(i128::from(reading.middle()));
         self.at = reading.at;

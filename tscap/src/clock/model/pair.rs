@@ -1,6 +1,7 @@
 //! p̂, the counter's average period, from a far and a near reading.
 
-use super::scale::{HISTORY_NS, WANDER_PPB};
+use super::Scale;
+use super::scale::HISTORY_NS;
 use crate::clock::NsPerCycle;
 use crate::clock::reading::Reading;
 
@@ -30,6 +31,8 @@ pub(super) struct Pair {
     /// The pair error, by which p̂ is judged, parts per billion.
     error_ppb: u64,
     noise_ns: u64,
+    /// See [`Scale::wander_ppb`].
+    pub wander_ppb: u64,
 }
 
 /// p̂ by a far and a near reading.
@@ -41,7 +44,7 @@ struct Candidate {
 
 impl Pair {
     /// Begins at `far` with a rate that nothing is known of yet.
-    pub fn new(far: Reading, rate: NsPerCycle, noise_ns: u64) -> Self {
+    pub fn new(far: Reading, rate: NsPerCycle, scale: Scale) -> Self {
         let far = End {
             reading: far,
             error_ns: 0,
@@ -52,14 +55,15 @@ impl Pair {
             rate,
             bound_ppb: WORST_PPB,
             error_ppb: WORST_PPB,
-            noise_ns,
+            noise_ns: scale.noise_ns,
+            wander_ppb: scale.wander_ppb(rate),
         }
     }
 
     /// The far end moves here: time before it tells nothing of the rate after it.
     /// `of_counter` if the counter itself may run at another rate now.
     pub fn restart(&mut self, far: Reading, of_counter: bool) {
-        let kept = if of_counter { UNKNOWN_PPB } else { WANDER_PPB };
+        let kept = if of_counter { UNKNOWN_PPB } else { self.wander_ppb };
         self.far = End {
             reading: far,
             error_ns: 0,

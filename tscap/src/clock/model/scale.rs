@@ -5,6 +5,8 @@
 //! δ, the error of a client's own time stamp, 15 µs between a PC and an NTP server
 //! then. Here δ comes from the quantiles of a reference's bracket widths.
 
+use crate::clock::NsPerCycle;
+
 /// The constants of one kind of reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
@@ -18,6 +20,8 @@ pub struct Scale {
     /// Fastest that the reference may be slewed, ppm: what is more than that is a
     /// jump.
     pub fastest_ppm: u64,
+    /// Whether it is a clock that a kernel makes of the counter itself.
+    pub is_kernels: bool,
 }
 
 impl Scale {
@@ -38,6 +42,7 @@ impl Scale {
         confirmations: 0,
         slew_confirmations: 0,
         fastest_ppm: 100_000,
+        is_kernels: true,
     };
 
     /// A server across a network, with RADclock's δ. One that answers wrongly once
@@ -48,6 +53,7 @@ impl Scale {
         confirmations: 3,
         slew_confirmations: 3,
         fastest_ppm: 1_000,
+        is_kernels: false,
     };
 
     /// A PTP hardware clock of this machine.
@@ -63,7 +69,23 @@ impl Scale {
         confirmations: 3,
         slew_confirmations: 0,
         fastest_ppm: 1_000,
+        is_kernels: false,
     };
+
+    /// How far the rate of the reference against the counter may be from its average,
+    /// parts per billion, while nobody changes that.
+    ///
+    /// RADclock's bound on how far a counter's rate wanders is 0.1 ppm: figure 12 of
+    /// The Case for Feed-Forward Clock Synchronization shows less for all counters at
+    /// every scale from 100 s on. A clock that the kernel makes of the counter does not
+    /// feel that; its rate alternates between two neighbouring multipliers.
+    pub(super) fn wander_ppb(self, rate: NsPerCycle) -> u64 {
+        if self.is_kernels {
+            multiplier_step_ppb(rate)
+        } else {
+            100
+        }
+    }
 
     /// RADclock's E = 4δ: the point error at which a reading has lost most of its
     /// weight, ns.
@@ -80,9 +102,42 @@ impl Scale {
 
 /// RADclock's ε: point errors grow by 0.02 ppm of a reading's age.
 pub(super) const AGEING_PPB: u64 = 20;
-/// RADclock's bound on how far a counter's rate wanders, 0.1 ppm: figure 12 of The
-/// Case for Feed-Forward Clock Synchronization shows less for all counters at every
-/// scale from 100 s on.
-pub(super) const WANDER_PPB: u64 = 100;
 /// RADclock's top-level window, in ns: 7 days.
 pub(super) const HISTORY_NS: u64 = 7 * 86_400 * 1_000_000_000;
+
+/// By how much the kernel can change the rate of its clocks at least, parts per billion:
+/// one unit of the integer that it multiplies cycles by, which is as large as lets the
+/// product of 600 s fit 64 bits (`__clocksource_update_freq_scale` and
+/// `clocks_calc_mult_shift`, kernel/time/clocksource.c). Any other rate, as under NTP or
+/// of a counter whose period is no such integer, it makes by alternating between two
+/// (`timekeeping_adjust`, kernel/time/timekeeping.c).
+fn multiplier_step_ppb(rate: NsPerCycle) -> u64 {
+    let khz = (1_000_000u128 << 58) / u128::from(rate.0);
+    let taken = u128::BITS - ((600_000 * khz) >> 32).leading_zeros();
+    let shifts = (1..=32).rev();
+    let multipliers = shifts.map(|shift| ((1_000_000u128 << shift) + khz / 2) / khz);
+    let fits = |multiplier: &u128| multiplier >> (32u32.saturating_sub(taken)) == 0;
+    let multiplier = multipliers.filter(fits).max().unwrap_or(1).max(1);
+    u64::try_from(1_000_000_000u128.div_ceil(multiplier)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `mult` as kernels print it (`/proc/timer_list`, `dmesg`) is 2^shift ns a cycle.
+    #[test]
+    fn a_step_of_the_kernels_multiplier() {
+        // In kHz, with the multiplier by the kernel's own function.
+        for (khz, multiplier) in [
+            (1_000_000, 8_388_608),
+            (2_596_130, 6_462_394),
+            (3_000_000, 5_592_405),
+            (4_000_000, 2_097_152),
+        ] {
+            let rate = NsPerCycle::of(1_000_000, khz).unwrap();
+            let expected = 1_000_000_000u64.div_ceil(multiplier);
+            assert_eq!(multiplier_step_ppb(rate), expected, "{khz}");
+        }
+    }
+}

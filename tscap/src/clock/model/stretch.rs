@@ -4,7 +4,7 @@
 //! rates a stretch of readings allows follows from the first of them and each other
 //! one. As long as p̂ is among these it is used; else their middle.
 
-use super::scale::WANDER_PPB;
+use super::pair::Pair;
 use crate::clock::NsPerCycle;
 use crate::clock::reading::Reading;
 
@@ -16,11 +16,11 @@ pub(super) struct Local {
 }
 
 impl Local {
-    /// By p̂, which is good to `bound_ppb` as an average.
-    pub fn average(rate: NsPerCycle, bound_ppb: u64) -> Self {
+    /// By p̂.
+    pub fn average(pair: &Pair) -> Self {
         Self {
-            rate,
-            drift_ppb: bound_ppb.saturating_add(WANDER_PPB),
+            rate: pair.rate,
+            drift_ppb: pair.bound_ppb.saturating_add(pair.wander_ppb),
         }
     }
 }
@@ -28,6 +28,7 @@ impl Local {
 /// Readings that lie on a straight line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
+    wander_ppb: u64,
     first: Reading,
     /// p̂ at its start: rates are told as parts of it.
     base: NsPerCycle,
@@ -36,10 +37,11 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    pub fn new(first: Reading, base: NsPerCycle) -> Self {
+    pub fn new(first: Reading, pair: &Pair) -> Self {
         Self {
+            wander_ppb: pair.wander_ppb,
             first,
-            base,
+            base: pair.rate,
             slowest: f64::NEG_INFINITY,
             fastest: f64::INFINITY,
         }
@@ -71,7 +73,7 @@ impl Stretch {
         let half_ppb = ((self.fastest - self.slowest) / 2.0 * 1e9).ceil() as u64;
         Some(Local {
             rate: NsPerCycle((self.base.0 as f64 * (1.0 + middle)) as u64),
-            drift_ppb: half_ppb.saturating_add(WANDER_PPB),
+            drift_ppb: half_ppb.saturating_add(self.wander_ppb),
         })
     }
 }

@@ -207,7 +207,8 @@ fn a_device_that_goes_away_is_carried_on() {
         let status = run.is_right(tai);
         assert!(status.bound_ns > bound, "{minutes} min: {status:?}");
         let age = (minutes * 60 - 10) * S;
-        assert!(status.age_ns.abs_diff(age) < MS, "{status:?}");
+        // By the device, which is 3 ppm slow.
+        assert!(status.age_ns.abs_diff(age) < 25 * MS, "{status:?}");
         bound = status.bound_ns;
     }
     run.until(run.t + 100 * MS, tai);
@@ -251,9 +252,9 @@ fn nonsense_is_passed_over_and_a_step_is_believed() {
 fn a_host_set_during_the_call_tells_nothing() {
     let mut run = Run::new(0, 37, [500, 500]);
     run.until(3 * S, tai);
-    for set_at in [100, 800, 1_900] {
+    for (turn, set_at) in [(1, 100), (2, 800), (3, 1_900)] {
         let host = &run.host;
-        let start = run.t + 1_000;
+        let start = run.t + turn * 10_000;
         let mut device = Script {
             host,
             t: start,

@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::clock::{RealNs, TaiNs};
+use crate::clock::{BootNs, RealNs, TaiNs};
+
+mod survived;
 
 /// A host whose clocks are known exactly: what the tracker must find out.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +41,7 @@ impl Truth {
             tsc: Some([TscCycles(3 * times[0]), TscCycles(3 * times[4])]),
             real: [RealNs(self.real(times[1])), RealNs(self.real(times[3]))],
             tai: TaiNs(self.tai(times[2])),
+            boot: None,
         }
     }
 }
@@ -107,7 +110,7 @@ proptest! {
         let last = 1_000_000_000 + 49 * 100_000 + 97;
         let first = last + window;
         let seen = tracker.observe(&after.cross(first, [20; 4]));
-        let Observation::Stepped { step_ns } = seen else {
+        let Observation::Stepped { step_ns, .. } = seen else {
             return Err(TestCaseError::fail("the step was missed"));
         };
         prop_assert!(step_ns.abs_diff(step) < 100);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::commands::Ended;
 use super::summary::{FilesSummary, Stop, Summary, VERSION};
 use crate::cli::{CapturePlan, Target};
-use crate::clock::StampSource;
+use crate::clock::{StampSource, StepCause};
 use crate::command::console::Console;
 use crate::engine::ClosedFile;
 use crate::numbers::{grouped, signed, size, span};
@@ -97,12 +97,18 @@ pub(super) fn ready(console: &mut Console, ready: &Ready) {
     console.event("ready", VERSION, ready);
 }
 
-pub(super) fn stepped(console: &mut Console, step_ns: i64) {
-    console.warning(&format!(
-        "the system clock was set by {} ns: a new clock segment begins",
-        signed(step_ns)
-    ));
-    let body = serde_json::json!({ "step_ns": step_ns });
+pub(super) fn stepped(console: &mut Console, step_ns: i64, cause: StepCause) {
+    let by = signed(step_ns);
+    let what = match cause {
+        StepCause::Set => format!("the system clock was set by {by} ns"),
+        StepCause::Leap => format!("a leap second: the system clock was set by {by} ns"),
+        StepCause::Suspend => format!(
+            "the machine was suspended: the system clock went on {by} ns without CLOCK_MONOTONIC"
+        ),
+        StepCause::Tai => "the kernel was told another offset to TAI".into(),
+    };
+    console.warning(&format!("{what}: a new clock segment begins"));
+    let body = serde_json::json!({ "step_ns": step_ns, "cause": cause });
     console.event("step", VERSION, body);
 }
 
@@ -331,8 +337,15 @@ fn clock(text: &mut String, summary: &Summary) {
             text,
             "  the clock was set {} times: {} segments, {} stamps on either side of a step",
             clock.steps,
-            clock.segments.len(),
+            clock.segments_forgotten + clock.segments.len() as u64,
             clock.ambiguous
+        );
+    }
+    if clock.segments_forgotten > 0 {
+        let _ = writeln!(
+            text,
+            "  the first {} segments are in the statistics of the file only",
+            clock.segments_forgotten
         );
     }
     let order = &clock.order;

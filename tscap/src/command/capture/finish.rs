@@ -12,7 +12,7 @@ use super::start::Running;
 use super::summary::{ClockSummary, FilesSummary, InterfaceSummary, Stop, Summary};
 use super::{Exit, Failure};
 use crate::cli::{CapturePlan, Target};
-use crate::clock::{CounterClock, HostClocks, Reference, StampPath, StampSource};
+use crate::clock::{CounterClock, MonoNs, StampPath, StampSource};
 use crate::command::Hint;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
@@ -68,7 +68,7 @@ pub(super) async fn finish(
     }
 
     let totals = finished.totals(seen, &observed, other);
-    let at = HostClocks::new(StampSource::Ktime).read().mono[1];
+    let at = MonoNs::now();
     let last_file = match &finished.rotation {
         Some(rotation) => Target::Path(rotation.current_path().into()),
         None => plan.target.clone(),
@@ -201,6 +201,7 @@ fn summarise(
             synchronised: observed.utc_bound_ns.is_some(),
             utc_bound_ns: observed.utc_bound_ns,
             segments: tracker.segments().to_vec(),
+            segments_forgotten: tracker.segments_forgotten(),
             steps: tracker.steps(),
             order: finished.order(),
             ambiguous: finished.batch.ambiguous,

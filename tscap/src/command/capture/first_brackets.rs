@@ -80,6 +80,7 @@ mod tests {
                 tsc: Some([TscCycles(3 * before), TscCycles(3 * after)]),
                 real: [RealNs(before), RealNs(after)],
                 tai: TaiNs(before),
+                boot: None,
             }
         }
     }

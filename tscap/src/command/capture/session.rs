@@ -19,7 +19,7 @@ use super::summary::{Stop, Summary};
 use super::{Exit, Failure, Programs};
 use super::{commands, earlier, pinning};
 use crate::cli::{CapturePlan, Target};
-use crate::clock::{HostClocks, RealNs, Reference as _, StampSource};
+use crate::clock::{HostClocks, RealNs};
 use crate::command::Hint;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
@@ -50,7 +50,7 @@ pub(super) async fn run(
         (Some(rotation), Target::Path(path)) => Some(open_first(
             rotation,
             path,
-            HostClocks::new(StampSource::Ktime).read().real[0],
+            RealNs::now(),
             &mut console,
         )?),
         _ => open(plan, &mut signals, &mut console).await?,
@@ -305,8 +305,8 @@ pub(super) fn heed(
             console.error(&format!("{corrupt}: please report this"));
             Some(Stop::InternalError)
         }
-        Event::Stepped { step_ns } => {
-            console::stepped(console, step_ns);
+        Event::Stepped { step_ns, cause } => {
+            console::stepped(console, step_ns, cause);
             None
         }
         Event::CounterJumped { jump_ns } => {

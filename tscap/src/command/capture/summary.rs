@@ -107,8 +107,11 @@ pub struct ClockSummary {
     /// The kernel's own bound on its clock against UTC, ns; null if it is not
     /// synchronised.
     pub utc_bound_ns: Option<u64>,
-    /// Every segment.
+    /// The latest segments, 1,000 at most.
     pub segments: Vec<Segment>,
+    /// How many there were before these.
+    #[serde(default)]
+    pub segments_forgotten: u64,
     /// How often the system clock was set.
     pub steps: u64,
     /// Stamps out of order.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use keep::Keeper;
+use references::{References, Said};
 
 use super::print::print_if_read;
 use super::signals::Signals;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{console, pair, place, refusal};
 use crate::cli::LossPlan;
-use crate::clock::{HostClocks, Reference as _, StampSource};
+use crate::clock::RealNs;
 use crate::command::print::print;
 use crate::command::report::{check_writable, write_page};
 use crate::command::signals::Signals;
@@ -73,7 +73,7 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
         place.sender_cpu,
         humantime::format_duration(Duration::from_secs(grid.seconds() as u64 + 1))
     ));
-    let started_ns = HostClocks::new(StampSource::Ktime).read().real[0].0;
+    let started_ns = RealNs::now().0;
     let (before, start) = (Ticks::read(&files), Instant::now());
     let of = captures(grid, &place);
     let amount = measuring::Amount {

@@ -108,6 +108,7 @@ impl Capture {
             },
             tai_offset_s: *tai_offset_s,
             step_ns: 0,
+            cause: None,
             counter_jump_ns: None,
             samples: 1,
         };

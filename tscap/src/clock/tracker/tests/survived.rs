@@ -1,0 +1,236 @@
+//! What can happen to a host's clocks, with TSC stamps: detected, written down, and
+//! right on both sides.
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+const TEN_YEARS: i64 = 10 * 365 * 86_400 * NS_PER_S;
+const TWO_HOURS: i64 = 2 * 3_600 * NS_PER_S;
+/// When it happens, by CLOCK_MONOTONIC.
+const THEN: u64 = 100_000 * MS;
+
+/// A host with a TSC of 3 GHz.
+#[derive(Clone, Copy, Debug)]
+struct Host {
+    mono_to_real: i64,
+    tai_offset_s: i64,
+    suspended_ns: u64,
+    /// The TSC less three times CLOCK_MONOTONIC.
+    tsc: i64,
+}
+
+impl Host {
+    const START: Self = Self {
+        mono_to_real: 1_700_000_000_000_000_000,
+        tai_offset_s: 37,
+        suspended_ns: 5_000_000_000,
+        tsc: 70_000_000_000,
+    };
+
+    fn real(self, mono: u64) -> RealNs {
+        RealNs(mono.wrapping_add_signed(self.mono_to_real))
+    }
+
+    fn counter(self, mono: u64) -> u64 {
+        (3 * mono).wrapping_add_signed(self.tsc)
+    }
+
+    fn cross(self, at: u64) -> CrossTimestamp {
+        let tai = self.real(at + 40).0;
+        CrossTimestamp {
+            mono: [MonoNs(at), MonoNs(at + 80)],
+            tsc: Some([10, 70].map(|ns| TscCycles(self.counter(at + ns)))),
+            real: [20, 60].map(|ns| self.real(at + ns)),
+            tai: TaiNs(tai.wrapping_add_signed(self.tai_offset_s * NS_PER_S)),
+            boot: Some(BootNs(at + 90 + self.suspended_ns)),
+        }
+    }
+
+    /// As it is set by so many ns.
+    fn set(self, ns: i64) -> Self {
+        Self {
+            mono_to_real: self.mono_to_real + ns,
+            ..self
+        }
+    }
+
+    fn told_tai(self, s: i64) -> Self {
+        Self {
+            tai_offset_s: self.tai_offset_s + s,
+            ..self
+        }
+    }
+
+    /// After two hours of suspend with a TSC that is then here.
+    fn suspended(self, tsc: i64) -> Self {
+        Self {
+            suspended_ns: self.suspended_ns + TWO_HOURS.cast_unsigned(),
+            tsc,
+            ..self.set(TWO_HOURS)
+        }
+    }
+}
+
+fn step(step_ns: i64, cause: StepCause) -> Observation {
+    Observation::Stepped { step_ns, cause }
+}
+
+#[test]
+fn whatever_happens_to_the_clocks() {
+    let host = Host::START;
+    let restarted = 1_000 - 3 * THEN.cast_signed();
+    for (after, expected) in [
+        (host.set(-TEN_YEARS), step(-TEN_YEARS, StepCause::Set)),
+        (host.set(TEN_YEARS), step(TEN_YEARS, StepCause::Set)),
+        (host.set(400), step(400, StepCause::Set)),
+        (
+            host.set(-NS_PER_S).told_tai(1),
+            step(-NS_PER_S, StepCause::Leap),
+        ),
+        (
+            host.set(NS_PER_S).told_tai(-1),
+            step(NS_PER_S, StepCause::Leap),
+        ),
+        // Set by a second, by somebody who leaves TAI as it was.
+        (host.set(-NS_PER_S), step(-NS_PER_S, StepCause::Set)),
+        (
+            host.suspended(host.tsc + 3 * TWO_HOURS),
+            step(TWO_HOURS, StepCause::Suspend),
+        ),
+        (
+            host.suspended(restarted),
+            step(TWO_HOURS, StepCause::Suspend),
+        ),
+        // Stood with the machine.
+        (
+            host.suspended(host.tsc),
+            step(TWO_HOURS, StepCause::Suspend),
+        ),
+        (host.told_tai(1), Observation::Agrees),
+    ] {
+        happens(host, after, expected);
+    }
+}
+
+fn happens(host: Host, after: Host, expected: Observation) {
+    let start = THEN - 2_000 * MS;
+    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(start)).unwrap();
+    for at in (start + MS..THEN).step_by(1_000_000) {
+        assert_eq!(tracker.observe(&host.cross(at)), Observation::Agrees);
+    }
+    let seen = tracker.observe(&after.cross(THEN));
+    match (seen, expected) {
+        (
+            Observation::Stepped { step_ns, cause },
+            Observation::Stepped {
+                step_ns: wanted,
+                cause: why,
+            },
+        ) => assert!(
+            step_ns.abs_diff(wanted) <= 80 && cause == why,
+            "{seen:?} {expected:?}"
+        ),
+        _ => assert_eq!(seen, expected),
+    }
+    for at in (THEN + MS..THEN + 10 * MS).step_by(1_000_000) {
+        assert_eq!(tracker.observe(&after.cross(at)), Observation::Agrees);
+    }
+    let conversion = tracker.conversion();
+    let bound = tracker.host_bound_ns();
+    assert!(bound < 100, "{bound}: {expected:?}");
+    let is_step = expected != Observation::Agrees;
+    for ago in [3 * MS, 2 * MS + MS / 2, MS + MS / 4] {
+        let stamp = RawStamp(host.counter(THEN - ago));
+        let off = conversion.to_real(stamp).0.abs_diff(host.real(THEN - ago).0);
+        assert!(off <= bound, "{off} {ago} before {expected:?}");
+        assert!(!conversion.is_ambiguous(stamp));
+    }
+    for later in [MS / 2, 3 * MS, 9 * MS + MS / 2] {
+        let stamp = RawStamp(after.counter(THEN + later));
+        let off = conversion.to_real(stamp).0;
+        let off = off.abs_diff(after.real(THEN + later).0);
+        assert!(off <= bound, "{off} {later} after {expected:?}");
+        assert!(!conversion.is_ambiguous(stamp));
+    }
+    let between = RawStamp(host.counter(THEN - MS / 2));
+    assert_eq!(conversion.is_ambiguous(between), is_step, "{expected:?}");
+    // Written down.
+    let [_, segment] = tracker.segments() else {
+        panic!("{:?}", tracker.segments());
+    };
+    let cause = match expected {
+        Observation::Stepped { cause, .. } => Some(cause),
+        _ => None,
+    };
+    assert_eq!(segment.cause, cause);
+    assert_eq!(segment.tai_offset_s, after.tai_offset_s);
+    assert_eq!(tracker.steps(), u64::from(is_step));
+}
+
+/// A counter that stands tells no time: the bound says so, and it is back at once.
+#[test]
+fn a_counter_that_stands_still() {
+    let host = Host::START;
+    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(THEN)).unwrap();
+    for ms in 1..1_000 {
+        tracker.observe(&host.cross(THEN + ms * MS));
+    }
+    let stopped = host.counter(THEN + 1_000 * MS);
+    let mut observations = Vec::new();
+    for ms in 1_000..2_000 {
+        let mut cross = host.cross(THEN + ms * MS);
+        cross.tsc = Some([TscCycles(stopped); 2]);
+        observations.push(tracker.observe(&cross));
+        let real = tracker.conversion().to_real(RawStamp(stopped));
+        let off = real.0.abs_diff(host.real(THEN + ms * MS).0);
+        assert!(off <= tracker.host_bound_ns(), "{off} at {ms}");
+    }
+    // As it goes on, it is a counter that has jumped.
+    let on = Host {
+        tsc: host.tsc - 3 * (1_000 * MS).cast_signed(),
+        ..host
+    };
+    for ms in 2_000..2_100 {
+        observations.push(tracker.observe(&on.cross(THEN + ms * MS)));
+    }
+    let jumps = observations
+        .iter()
+        .filter(|seen| matches!(seen, Observation::CounterJumped { .. }));
+    assert!(jumps.count() >= 1);
+    let late = THEN + 2_099 * MS + MS / 2;
+    let real = tracker.conversion().to_real(RawStamp(on.counter(late)));
+    assert!(real.0.abs_diff(on.real(late).0) < 100);
+}
+
+/// A host whose clock is set again and again.
+#[test]
+fn segments_are_forgotten_and_counted() {
+    for source in [StampSource::Ktime, StampSource::Tsc] {
+        let mut host = Host::START;
+        let mut tracker = Tracker::new(source, &host.cross(THEN)).unwrap();
+        // The widest reading, of a segment that will be forgotten.
+        let mut wide = host.cross(THEN + MS);
+        wide.mono[0].0 -= 1_000;
+        tracker.observe(&wide);
+        for turn in 1..=2_500u64 {
+            host = host.set(5_000_000);
+            let at = THEN + turn * 100 * MS;
+            let seen = tracker.observe(&host.cross(at));
+            assert!(matches!(seen, Observation::Stepped { .. }));
+            tracker.observe(&host.cross(at + 50 * MS));
+            tracker.take_samples();
+        }
+        let kept = tracker.segments().len() as u64;
+        assert!((500..=1_000).contains(&kept), "{kept}");
+        assert_eq!(tracker.segments_forgotten() + kept, 2_501);
+        assert_eq!(tracker.steps(), 2_500);
+        let at = THEN + 250_000 * MS + 40 * MS;
+        let stamp = match source {
+            StampSource::Tsc => host.counter(at),
+            _ => at,
+        };
+        let off = tracker.conversion().to_real(RawStamp(stamp)).0;
+        let off = off.abs_diff(host.real(at).0);
+        assert!(off <= tracker.host_bound_ns(), "{off}");
+    }
+}
