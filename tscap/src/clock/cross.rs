@@ -3,7 +3,7 @@
 
 use nix::time::{ClockId, clock_gettime};
 
-use super::{Bracket, BootNs, MonoNs, RealNs, StampSource, TaiNs, TscCycles};
+use super::{BootNs, Bracket, MonoNs, RealNs, StampSource, TaiNs, TscCycles};
 use crate::sys::tsc;
 
 /// Readings of several clocks, taken in the order mono, TSC, real, tai, real, TSC,

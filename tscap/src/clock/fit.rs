@@ -18,9 +18,7 @@ pub struct Fit {
     parts: Vec<Part>,
     /// Live stamps this near to where the clock can have been are left alone, ns: they
     /// rest on far more readings than the history keeps. 3/8 of a raw counter's
-    /// narrowest reading: beyond it is the error of few live stamps. A line that leaves so much
-    /// less room than that reading is given up: it hides a bend, too small to show in
-    /// one reading. A clock under NTP has one in each second.
+    /// narrowest reading: beyond it is the error of few live stamps.
     tolerance_ns: u64,
 }
 
@@ -59,7 +57,11 @@ impl Fit {
                 let widths = readings.iter().map(|(_, reading)| reading.width());
                 let least = widths.min().unwrap_or(0);
                 tolerance_ns = least * 3 / 8;
-                let of = |segment| straight(segment, &readings, rate, least - tolerance_ns);
+                // A line that leaves less room than this is given up: it hides a bend,
+                // too small to show in one reading. A clock under NTP has one in each
+                // second.
+                let room_ns = least * 13 / 16;
+                let of = |segment| straight(segment, &readings, rate, room_ns);
                 parts.extend(history.segments.iter().map(of));
             }
             _ => {}

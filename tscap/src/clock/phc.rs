@@ -9,9 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::Verdict;
-use super::{
-    Bracket, Counts, FeedForward, RealNs, Reference, Scale, Tracker, TscCycles,
-};
+use super::{Bracket, Counts, FeedForward, RealNs, Reference, Scale, Tracker, TscCycles};
 use crate::sys::ptp::PtpError;
 
 /// A PTP hardware clock's time, ns since an epoch of its own: that of TAI under PTP.

@@ -3,7 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
-use super::{Bracket, CounterClock, CrossTimestamp, HostClocks, NsPerCycle, Reference, StampSource};
+use super::{
+    Bracket, CounterClock, CrossTimestamp, HostClocks, NsPerCycle, Reference, StampSource,
+};
 
 /// Between the two cross-timestamps: with brackets of 50 ns each the rate is then
 /// good to 1 ppm. Twice as long at each attempt, for machines whose brackets are

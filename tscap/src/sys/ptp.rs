@@ -175,7 +175,9 @@ impl PtpDevice {
         // for 2 · PTP_MAX_SAMPLES + 1 times.
         unsafe { request(&self.file, libc::PTP_SYS_OFFSET, &mut offset) }?;
         let triples = offset.ts[..=2 * SAMPLES].windows(3).step_by(2);
-        Ok(narrowest(triples.map(|times| [times[0], times[1], times[2]])))
+        Ok(narrowest(
+            triples.map(|times| [times[0], times[1], times[2]]),
+        ))
     }
 
     fn time(&self, time: libc::ptp_clock_time) -> Result<u64, PtpError> {

@@ -122,13 +122,31 @@ fn disciplined(most_ppb: u64) -> Host {
 
 #[test]
 fn small_changes_of_the_rate_make_it_no_worse() {
-    let cases = [(100, 3), (20, 10), (50, 10), (100, 10), (300, 10)];
+    let cases = [
+        (100, 3),
+        (500, 3),
+        (20, 10),
+        (50, 10),
+        (100, 10),
+        (300, 10),
+        (2_000, 10),
+    ];
     for (most_ppb, gap) in cases {
         let [live, refined] = errors(&disciplined(most_ppb), gap * MS);
         assert!(
             refined.p50 <= live.p50 && refined.p99 <= live.p99,
             "{most_ppb} ppb: {live:?} {refined:?}"
         );
+    }
+}
+
+/// Bends that are as large as what a reading shows in some ms.
+#[test]
+fn changes_of_the_rate_by_2000_ppb_cost_a_nanosecond_at_most() {
+    for gap in [2, 5] {
+        let [live, refined] = errors(&disciplined(2_000), gap * MS);
+        assert!(refined.p50 <= live.p50.map(|ns| ns + 1), "{gap} ms");
+        assert!(refined.p99 <= live.p99.map(|ns| ns + 1), "{gap} ms");
     }
 }
 

@@ -63,7 +63,11 @@ impl Pair {
     /// The far end moves here: time before it tells nothing of the rate after it.
     /// `of_counter` if the counter itself may run at another rate now.
     pub fn restart(&mut self, far: Reading, of_counter: bool) {
-        let kept = if of_counter { UNKNOWN_PPB } else { self.wander_ppb };
+        let kept = if of_counter {
+            UNKNOWN_PPB
+        } else {
+            self.wander_ppb
+        };
         self.far = End {
             reading: far,
             error_ns: 0,

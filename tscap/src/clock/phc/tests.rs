@@ -148,7 +148,10 @@ fn any_asymmetry_is_within_the_bound() {
         // Its own reading, and the host's clock before and after it.
         assert!(status.bound_ns <= width + 350, "{ways:?}: {status:?}");
         // As precise as the host's clock where both are latched at once.
-        assert!((width..=width + 250).contains(&status.least_width_ns), "{status:?}");
+        assert!(
+            (width..=width + 250).contains(&status.least_width_ns),
+            "{status:?}"
+        );
         let rate = status.host_rate_ppb - 3_700;
         assert!(rate.unsigned_abs() <= status.rate_bound_ppb, "{status:?}");
     }
@@ -286,7 +289,10 @@ fn slews_of_the_device_are_followed_at_once() {
     run.until(2 * S, slewed);
     for _ in 0..20 {
         let looked = run.until(run.t + 500 * MS, slewed);
-        assert!(looked.iter().all(|it| matches!(it, Looked::Used)), "{looked:?}");
+        assert!(
+            looked.iter().all(|it| matches!(it, Looked::Used)),
+            "{looked:?}"
+        );
         run.is_right(slewed);
     }
     assert!(run.status().readings.bends > 3);

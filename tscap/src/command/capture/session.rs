@@ -47,12 +47,9 @@ pub(super) async fn run(
     let machine = prepare::check(plan, programs.ring_cpus.clone())?;
     pinning::check(plan, &machine, &mut console)?;
     let opened = match (&plan.rotation, &plan.target) {
-        (Some(rotation), Target::Path(path)) => Some(open_first(
-            rotation,
-            path,
-            RealNs::now(),
-            &mut console,
-        )?),
+        (Some(rotation), Target::Path(path)) => {
+            Some(open_first(rotation, path, RealNs::now(), &mut console)?)
+        }
         _ => open(plan, &mut signals, &mut console).await?,
     };
     let Some(opened) = opened else {
