@@ -6,17 +6,18 @@ use nix::time::{ClockId, clock_gettime};
 use super::{BootNs, Bracket, MonoNs, RealNs, StampSource, TaiNs, TscCycles};
 use crate::sys::tsc;
 
-/// Readings of several clocks, taken in the order mono, TSC, real, tai, real, TSC,
-/// mono; the TSC only where it stamps.
+/// Readings of several clocks, taken in the order mono, TSC, real, TSC, tai, mono; the
+/// TSC only where it stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrossTimestamp {
     /// CLOCK_MONOTONIC before and after.
     pub mono: [MonoNs; 2],
     /// The TSC inside of that, if it was read.
     pub tsc: Option<[TscCycles; 2]>,
-    /// CLOCK_REALTIME before and after the TAI reading.
+    /// CLOCK_REALTIME inside of that: its first and last reading, mostly the same.
     pub real: [RealNs; 2],
-    /// CLOCK_TAI, in the middle.
+    /// CLOCK_TAI, after the first of these: whole seconds are all that it is for, and
+    /// inside it would make the bracket of the TSC half as wide again.
     pub tai: TaiNs,
     /// CLOCK_BOOTTIME after all others, where REALTIME − MONOTONIC is another than in
     /// the reading before: it tells whether the machine was suspended.
@@ -49,7 +50,8 @@ impl CrossTimestamp {
     /// or `None` if the clock was set in between.
     pub fn tai_offset_s(&self) -> Option<i64> {
         const SECOND: i64 = 1_000_000_000;
-        let low = difference(self.tai.0, self.real[1].0);
+        let width = self.mono[1].0.saturating_sub(self.mono[0].0);
+        let low = difference(self.tai.0, self.real[1].0.saturating_add(width));
         let high = difference(self.tai.0, self.real[0].0);
         let seconds = high.div_euclid(SECOND);
         (low <= high && seconds * SECOND >= low).then_some(seconds)
@@ -76,8 +78,8 @@ pub trait Reference<T = CrossTimestamp> {
     fn read(&mut self) -> T;
 }
 
-/// The host's clocks, read through the vDSO: about five times 20 ns, and twice
-/// 20 ns for the TSC.
+/// The host's clocks, read through the vDSO: about four times 20 ns, and twice 20 ns
+/// for the TSC.
 #[derive(Clone, Copy, Debug)]
 pub struct HostClocks {
     reads_tsc: bool,
@@ -116,17 +118,16 @@ impl Reference for HostClocks {
     fn read(&mut self) -> CrossTimestamp {
         let mono_before = MonoNs::now();
         let tsc_before = self.tsc();
-        let real_before = now(ClockId::CLOCK_REALTIME);
-        let tai = now(ClockId::CLOCK_TAI);
-        let real_after = now(ClockId::CLOCK_REALTIME);
+        let real = now(ClockId::CLOCK_REALTIME);
         let tsc_after = self.tsc();
+        let tai = now(ClockId::CLOCK_TAI);
         let mono_after = MonoNs::now();
         CrossTimestamp {
             mono: [mono_before, mono_after],
             tsc: tsc_before.zip(tsc_after).map(<[_; 2]>::from),
-            real: [RealNs(real_before), RealNs(real_after)],
+            real: [RealNs(real); 2],
             tai: TaiNs(tai),
-            boot: self.boot(real_before, mono_before),
+            boot: self.boot(real, mono_before),
         }
     }
 }
@@ -198,6 +199,22 @@ mod tests {
         assert_eq!(cross(5_000_000_020).tai_offset_s(), Some(0));
         assert_eq!(cross(4_000_000_020).tai_offset_s(), Some(-1));
         assert_eq!(cross(42_000_000_999).tai_offset_s(), None);
+    }
+
+    /// It costs a reading, so it is read where the others have moved.
+    #[test]
+    fn suspend_is_looked_for_when_the_clocks_part() {
+        let mut clocks = HostClocks::new(StampSource::Ktime);
+        let mut read = || -> CrossTimestamp { clocks.read() };
+        let first = read().suspended_ns();
+        assert!(first.is_some());
+        let later = (0..100).filter(|_| read().boot.is_some()).count();
+        // Readings that are interrupted seem to move.
+        assert!(later < 50, "{later}");
+        clocks.offset = clocks.offset.map(|offset| offset - 3_600_000_000_000);
+        let cross: CrossTimestamp = clocks.read();
+        let now = cross.suspended_ns().expect("they have moved");
+        assert!(first.is_some_and(|first| now.abs_diff(first) < 1_000_000_000));
     }
 
     #[test]

@@ -38,9 +38,12 @@ impl Fine {
         self.0 as f64 / (1u64 << FRACTION) as f64
     }
 
-    /// So many parts per billion of a span that is not negative.
+    /// So many parts per billion, less than 2^33, of a span that is not negative; never
+    /// less, and at most one part per billion and 2^-28 ns more.
     pub fn ppb(self, ppb: u64) -> Self {
-        Self(self.0 / 1_000_000_000 * i128::from(ppb))
+        // Billionths as parts of 2^30: to divide 128 bits takes longer than all the rest.
+        let parts = (ppb << 30) / 1_000_000_000 + 1;
+        Self(((self.0 >> 30) + 1) * i128::from(parts))
     }
 
     pub fn plus(self, span: Self) -> Self {
@@ -118,6 +121,19 @@ mod tests {
         }
         assert!(cycles > YEAR_S * 2_000_000_000);
         assert_eq!(sum, rate.span(cycles));
+    }
+
+    #[test]
+    fn parts_per_billion_are_rounded_up() {
+        for ns in [0, 1, 80, 1_000_000_007, 86_400_000_000_000] {
+            for ppb in [0, 1, 155, 100_000, 1_000_000_000] {
+                let exact = Fine(Fine::from_ns(ns).0 / 1_000_000_000 * ppb);
+                let more = Fine(Fine::from_ns(ns).0 / 1_000_000_000 * (ppb + 1));
+                let found = Fine::from_ns(ns).ppb(ppb as u64);
+                assert!(found >= exact, "{ns} {ppb}");
+                assert!(found.0 <= more.0 + 8 * (1 << 30), "{ns} {ppb}");
+            }
+        }
     }
 
     #[test]

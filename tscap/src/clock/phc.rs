@@ -47,6 +47,8 @@ pub enum Looked {
     Used,
     /// It contradicts what is known, or the host's clock was set meanwhile: passed over.
     PassedOver,
+    /// Its time is that of the reading before: it stands. Passed over.
+    Stands,
     /// The device was set, or the counter jumped: its clock begins anew.
     Jumped {
         /// By how much it was ahead of what was expected, ns.
@@ -61,6 +63,8 @@ pub enum Looked {
 pub struct PhcClock {
     first: Option<Bracket>,
     model: Option<FeedForward>,
+    latest: Option<PhcNs>,
+    stood: u64,
     torn: u64,
     failed: u64,
 }
@@ -88,6 +92,8 @@ pub struct PhcStatus {
     pub age_ns: u64,
     /// What became of the readings.
     pub readings: Counts,
+    /// Readings at which it stood.
+    pub stood: u64,
     /// Readings during which the host's clock was set.
     pub torn: u64,
     /// Looks at which it could not be read.
@@ -115,6 +121,10 @@ impl PhcClock {
                 return Looked::Failed(error);
             }
         };
+        if self.latest.replace(reading.phc) == Some(reading.phc) {
+            self.stood += 1;
+            return Looked::Stands;
+        }
         let host = host.counter().map(|counter| counter.model());
         let Some(bracket) = host.and_then(|host| reading.bracket(host)) else {
             self.torn += 1;
@@ -164,6 +174,7 @@ impl PhcClock {
             least_width_ns: model.least_width_ns(),
             age_ns: model.rate().duration_ns(age),
             readings: model.counts(),
+            stood: self.stood,
             torn: self.torn,
             failed: self.failed,
         })

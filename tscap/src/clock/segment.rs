@@ -9,9 +9,9 @@ use super::{CrossTimestamp, MonoNs, OffsetNs, RealNs, TscCycles};
 pub struct Sample {
     /// CLOCK_MONOTONIC before the other reads, ns.
     pub mono: MonoNs,
-    /// CLOCK_REALTIME right after it, ns.
+    /// CLOCK_REALTIME after it, ns.
     pub real: RealNs,
-    /// The second reading of CLOCK_REALTIME, where the TSC was read around both.
+    /// The last reading of CLOCK_REALTIME, if there was another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real_after: Option<RealNs>,
     /// CLOCK_MONOTONIC after the other reads, less `mono`: the bracket, ns.
@@ -34,7 +34,7 @@ impl Sample {
         Some(Self {
             mono: cross.mono[0],
             real: cross.real[0],
-            real_after: cross.tsc.map(|_| cross.real[1]),
+            real_after: (cross.real[0] != cross.real[1]).then_some(cross.real[1]),
             width_ns: cross.mono[1].0.saturating_sub(cross.mono[0].0),
             tai_offset_s: cross.tai_offset_s()?,
             bend: false,

@@ -35,13 +35,6 @@ pub(super) struct Pair {
     pub wander_ppb: u64,
 }
 
-/// p̂ by a far and a near reading.
-struct Candidate {
-    rate: NsPerCycle,
-    bound_ppb: u64,
-    error_ppb: u64,
-}
-
 impl Pair {
     /// Begins at `far` with a rate that nothing is known of yet.
     pub fn new(far: Reading, rate: NsPerCycle, scale: Scale) -> Self {
@@ -90,23 +83,23 @@ impl Pair {
             reading: near,
             error_ns,
         };
-        let mut best = self.candidate(&self.far, &near);
-        if let Some(next) = self.candidate(&self.next, &near)
-            && best
-                .as_ref()
-                .is_none_or(|best| next.error_ppb < best.error_ppb)
-        {
+        let mut error_ppb = self.error_ppb(&self.far, &near);
+        let next = self.error_ppb(&self.next, &near);
+        if next.is_some_and(|next| error_ppb.is_none_or(|best| next < best)) {
             self.far = self.next;
-            best = Some(next);
+            error_ppb = next;
         }
+        let is_better = |error_ppb: &u64| *error_ppb <= self.error_ppb - self.error_ppb / 16;
+        // Few are, so the divisions of 128 bits are left for these.
+        let best = error_ppb.filter(is_better);
+        let best = best.zip(average(&self.far, &near));
         self.move_on(near);
-        let Some(best) = best else { return false };
-        if best.error_ppb > self.error_ppb - self.error_ppb / 16 {
+        let Some((error_ppb, (rate, bound_ppb))) = best else {
             return false;
-        }
-        self.rate = best.rate;
-        self.bound_ppb = best.bound_ppb;
-        self.error_ppb = best.error_ppb;
+        };
+        self.rate = rate;
+        self.bound_ppb = bound_ppb;
+        self.error_ppb = error_ppb;
         true
     }
 
@@ -126,18 +119,34 @@ impl Pair {
         }
     }
 
-    fn candidate(&self, far: &End, near: &End) -> Option<Candidate> {
-        let span = near.reading.middle().checked_sub(far.reading.middle())?;
-        let cycles = near.reading.at.0.checked_sub(far.reading.at.0)?;
-        let rate = NsPerCycle::of(span, cycles)?;
-        let ppb = |error: u64| {
-            let ppb = (u128::from(error) * 1_000_000_000).div_ceil(u128::from(span));
-            u64::try_from(ppb).map_or(WORST_PPB, |ppb| ppb.min(WORST_PPB))
-        };
-        Some(Candidate {
-            rate,
-            bound_ppb: ppb((far.reading.width() + near.reading.width()).div_ceil(2)),
-            error_ppb: ppb(far.error_ns + near.error_ns + self.noise_ns),
-        })
+    /// The pair error of these two.
+    fn error_ppb(&self, far: &End, near: &End) -> Option<u64> {
+        let span = span(far, near)?;
+        Some(ppb(far.error_ns + near.error_ns + self.noise_ns, span))
     }
+}
+
+fn span(far: &End, near: &End) -> Option<u64> {
+    let span = near.reading.middle().checked_sub(far.reading.middle())?;
+    (span > 0).then_some(span)
+}
+
+/// p̂ by a far and a near reading, and its greatest error.
+fn average(far: &End, near: &End) -> Option<(NsPerCycle, u64)> {
+    let span = span(far, near)?;
+    let cycles = near.reading.at.0.checked_sub(far.reading.at.0)?;
+    let widths = far.reading.width() + near.reading.width();
+    Some((NsPerCycle::of(span, cycles)?, ppb(widths.div_ceil(2), span)))
+}
+
+/// So many ns in a span of ns, parts per billion.
+fn ppb(error: u64, span: u64) -> u64 {
+    let ppb = error.checked_mul(1_000_000_000).map_or_else(
+        || {
+            let ppb = (u128::from(error) * 1_000_000_000).div_ceil(u128::from(span));
+            u64::try_from(ppb).unwrap_or(WORST_PPB)
+        },
+        |error| error.div_ceil(span),
+    );
+    ppb.min(WORST_PPB)
 }

@@ -27,11 +27,11 @@ pub struct Scale {
 impl Scale {
     /// The host's own clocks through the vDSO.
     ///
-    /// Widths measured by 20,000 brackets of CLOCK_REALTIME, TAI, REALTIME between
-    /// two fenced readings of the TSC, 200 µs apart as in a capture under traffic
-    /// (2 CPUs of an AMD EPYC as a virtual machine, Linux 6.18, TSC in steps of
-    /// 10 ns, other work on it; `cargo xtask bench clock` measures them again): least
-    /// 80 ns, median 90, p90 90, p99 110, p99.9 260. So δ is the step of that TSC.
+    /// Widths measured by 25,000 brackets of CLOCK_REALTIME between two fenced readings
+    /// of the TSC, 200 µs apart as in a capture under traffic (2 CPUs of an AMD EPYC as
+    /// a virtual machine, Linux 6.18, TSC in steps of 10 ns, other work on it; `cargo
+    /// xtask bench clock` measures them again): least 40 ns, median 50, p90 50, p99 60,
+    /// p99.9 90. So δ is the step of that TSC.
     ///
     /// Such a bracket is certain: the kernel's clock did read so in between. It is
     /// slewed by up to 100,000 ppm: `adjtimex` takes ticks that are up to a tenth off
@@ -78,7 +78,9 @@ impl Scale {
     /// RADclock's bound on how far a counter's rate wanders is 0.1 ppm: figure 12 of
     /// The Case for Feed-Forward Clock Synchronization shows less for all counters at
     /// every scale from 100 s on. A clock that the kernel makes of the counter does not
-    /// feel that; its rate alternates between two neighbouring multipliers.
+    /// feel that; its rate alternates between two neighbouring multipliers, or stays
+    /// with one: on the machine above, whose clock nobody corrects, CLOCK_REALTIME less
+    /// CLOCK_MONOTONIC_RAW was the same to the nanosecond for 13 s.
     pub(super) fn wander_ppb(self, rate: NsPerCycle) -> u64 {
         if self.is_kernels {
             multiplier_step_ppb(rate)

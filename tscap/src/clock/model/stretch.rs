@@ -50,10 +50,11 @@ impl Stretch {
     /// Takes in a later reading; `None` if no straight line goes through all: the
     /// reference has changed its rate.
     pub fn take(&mut self, reading: &Reading, average: Local) -> Option<Local> {
-        let span = self.base.span(reading.at.0 - self.first.at.0);
+        let span = self.base.duration_ns(reading.at.0 - self.first.at.0);
+        let per_ns = 1.0 / span.max(1) as f64;
         let from_base = |to: u64, from: u64| {
-            let ns = i128::from(to) - i128::from(from) - span.ns();
-            ns as f64 / span.as_f64()
+            let ns = to.wrapping_sub(from).wrapping_sub(span).cast_signed();
+            ns as f64 * per_ns
         };
         self.slowest = self
             .slowest

@@ -32,7 +32,7 @@ struct Device {
     ptp: PtpDevice,
     clock: PhcClock,
     next: Instant,
-    /// The latest look failed, which has been said.
+    /// The latest look failed or the device stood, which has been said.
     is_away: bool,
 }
 
@@ -138,13 +138,16 @@ impl Device {
                     "{cause}: it is gone{lasting}, and its clock is carried on with a growing bound"
                 ))
             }
+            Looked::Stands if !self.is_away => Some(format!(
+                "{device} stands still: its clock is carried on with a growing bound"
+            )),
             Looked::Jumped { by_ns } => Some(format!(
                 "{device} was set by {} ns, or the TSC jumped: its clock begins anew",
                 signed(*by_ns)
             )),
             _ => None,
         };
-        self.is_away = matches!(looked, Looked::Failed(_));
+        self.is_away = matches!(looked, Looked::Failed(_) | Looked::Stands);
         if let Some(warning) = warning {
             // Nobody may be there to read it.
             let _ = writeln!(std::io::stderr(), "warning: {warning}");
