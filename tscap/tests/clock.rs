@@ -237,7 +237,7 @@ fn it_tells_how_the_host_is_slewed() {
     let output = BufReader::new(child.stdout.take().unwrap());
     let line = output.lines().last().unwrap().unwrap();
     assert!(ends_within(&mut child, Duration::from_secs(20)));
-    let slew = &serde_json::from_str::<serde_json::Value>(&line).unwrap()["slew"];
+    let slew = &serde_json::from_str::<Value>(&line).unwrap()["slew"];
     let number = |name: &str| slew[name].as_i64().unwrap_or_else(|| panic!("{slew}"));
     let off = (number("ppb") - number("kernel_ppb")).abs();
     // MAXFREQ, the most that an offset is slewed out by, and the counter's own error.

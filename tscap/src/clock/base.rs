@@ -198,6 +198,7 @@ mod tests {
             },
             tai_offset_s,
             step_ns: 0,
+            cause: None,
             counter_jump_ns: None,
             samples: 1,
         }

@@ -69,10 +69,7 @@ fn errors(host: &Host, gap: u64) -> [Summary; 2] {
         "{outside} of {}",
         stamps.len()
     );
-    [
-        Summary::of(live).unwrap(),
-        Summary::of(refined).unwrap(),
-    ]
+    [Summary::of(live).unwrap(), Summary::of(refined).unwrap()]
 }
 
 /// A time daemon at work: the clock's rate changes twice in three seconds.

@@ -12,7 +12,7 @@ use super::start::Running;
 use super::summary::{ClockSummary, FilesSummary, InterfaceSummary, Stop, Summary};
 use super::{Exit, Failure};
 use crate::cli::{CapturePlan, Target};
-use crate::clock::{CounterClock, MonoNs, StampPath, StampSource};
+use crate::clock::{CounterClock, MonoNs, StampPath};
 use crate::command::Hint;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
