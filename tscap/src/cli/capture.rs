@@ -14,7 +14,7 @@ use crate::engine::RotationPlan;
 use crate::xdp::ModeChoice;
 
 /// tcpdump's and Wireshark's default and maximum snaplen, bytes.
-const MAX_SNAPLEN: u32 = 262_144;
+pub(crate) const MAX_SNAPLEN: u32 = 262_144;
 
 /// Capture received frames into a pcapng file
 ///

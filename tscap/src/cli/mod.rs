@@ -16,6 +16,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+pub(crate) use capture::MAX_SNAPLEN;
 pub use capture::{CaptureArgs, CapturePlan, ClockChoice, Offloads, Target, Verbosity};
 pub use clock::{ClockArgs, ClockPlan};
 pub use compare::{CompareArgs, ComparePlan};

@@ -6,7 +6,7 @@ use tscap_common::ring::MIN_RING_BYTES;
 
 use super::counter::Counter;
 use super::{first_brackets, load, prepare, runtime};
-use crate::cli::ClockChoice;
+use crate::cli::{ClockChoice, MAX_SNAPLEN};
 use crate::clock::{HostClocks, StampPath, TscPath};
 use crate::command::{Failure, Hint as _};
 use crate::sys::kernel_files::KernelFiles;
@@ -32,7 +32,7 @@ pub(in crate::command) fn probe(
         ring_bytes: MIN_RING_BYTES,
         ring_cpus: &ring_cpus,
         possible_cpus: system::possible_cpus().trying("cannot count the possible CPUs")?,
-        snaplen: 0,
+        snaplen: MAX_SNAPLEN,
         keep_raw: false,
         packet_meta: false,
     };
