@@ -21,7 +21,11 @@ pub const KEEP_RAW: &str = "KEEP_RAW";
 /// u32: 1 to add direction and queue to each block, else 0.
 pub const PACKET_META: &str = "PACKET_META";
 
-/// Number of a helper that no kernel has: what a program calls in the place of a
-/// kfunc, until user space has put the kfunc's BTF id there. A program that nobody
-/// has patched is refused.
-pub const KFUNC_CALL: u32 = 0x7473_6370;
+/// Number of a helper that no kernel has: what a program calls in the place of the
+/// kfunc that reads the counter, until user space has put that one's BTF id there. A
+/// program that nobody has patched is refused.
+pub const STAMP_CALL: u32 = 0x7473_6370;
+/// The same for the kfunc that turns the CPU's interrupts off.
+pub const IRQ_SAVE_CALL: u32 = 0x7473_6371;
+/// The same for the one that turns them on again.
+pub const IRQ_RESTORE_CALL: u32 = 0x7473_6372;

@@ -4,6 +4,7 @@
 #![no_main]
 
 mod copy;
+mod interrupts;
 mod kfunc;
 mod maps;
 mod object;
@@ -59,9 +60,18 @@ fn tai() -> u64 {
     unsafe { bpf_ktime_get_tai_ns() }
 }
 
-/// Measures `read` on a frame: checkpoint, read, checkpoint.
+/// A read between two checkpoints.
+struct Between {
+    before: u64,
+    stamp: u64,
+    /// What came of the rest of the work.
+    sink: u64,
+    after: u64,
+}
+
+/// Checkpoint, read, checkpoint.
 #[inline(always)]
-fn cost(ctx: &XdpContext, read: impl Fn() -> u64) -> u32 {
+fn between(read: impl Fn() -> u64) -> Between {
     let more = MORE_READS.load();
     let work = MORE_WORK.load();
     let before = ktime();
@@ -81,6 +91,30 @@ fn cost(ctx: &XdpContext, read: impl Fn() -> u64) -> u32 {
         index += 1;
     }
     let after = ktime();
+    Between {
+        before,
+        stamp,
+        sink: others | product,
+        after,
+    }
+}
+
+/// Measures `read` on a frame.
+#[inline(always)]
+fn cost(ctx: &XdpContext, read: impl Fn() -> u64) -> u32 {
+    keep(ctx, &between(read))
+}
+
+/// The same with interrupts off from before the first checkpoint until after the
+/// second one: what turns them off and on is not in the cost.
+#[inline(always)]
+fn cost_off(ctx: &XdpContext, read: impl Fn() -> u64) -> u32 {
+    keep(ctx, &interrupts::off(|| between(read)))
+}
+
+/// Keeps what was measured on a frame.
+#[inline(always)]
+fn keep(ctx: &XdpContext, measured: &Between) -> u32 {
     let action = ACTION.load();
     let Some(counts) = COUNTS.get_ptr_mut(0) else {
         return action;
@@ -90,16 +124,16 @@ fn cost(ctx: &XdpContext, read: impl Fn() -> u64) -> u32 {
         counts.elsewhere += 1;
         return action;
     }
-    counts.sink = others | product;
-    counts.bad += !tsc::is_good(stamp) as u64;
+    counts.sink = measured.sink;
+    counts.bad += !tsc::is_good(measured.stamp) as u64;
     let at = counts.measured;
     counts.measured += 1;
     if at < MOST_SAMPLES as u64
         && let Some(sample) = SAMPLES.get_ptr_mut(at as u32)
     {
         let mut taken = Sample {
-            stamp,
-            cost_ns: after.wrapping_sub(before),
+            stamp: measured.stamp,
+            cost_ns: measured.after.wrapping_sub(measured.before),
             ..Sample::default()
         };
         look_at_frame(ctx, &mut taken);
@@ -152,6 +186,21 @@ pub fn cost_kfunc(ctx: XdpContext) -> u32 {
     cost(&ctx, kfunc::read)
 }
 
+#[xdp(frags)]
+pub fn cost_ktime_off(ctx: XdpContext) -> u32 {
+    cost_off(&ctx, ktime)
+}
+
+#[xdp(frags)]
+pub fn cost_tsc_off(ctx: XdpContext) -> u32 {
+    cost_off(&ctx, tsc::read)
+}
+
+#[xdp(frags)]
+pub fn cost_kfunc_off(ctx: XdpContext) -> u32 {
+    cost_off(&ctx, kfunc::read)
+}
+
 /// The whole program of a capture, but for the stamp: the floor of what one costs.
 #[xdp(frags)]
 pub fn program_none(ctx: XdpContext) -> u32 {
@@ -200,4 +249,20 @@ pub fn read_tsc(_ctx: XdpContext) -> u32 {
 #[xdp(frags)]
 pub fn read_kfunc(_ctx: XdpContext) -> u32 {
     unrolled!(kfunc::read())
+}
+
+/// Each of them with interrupts off.
+#[xdp(frags)]
+pub fn read_ktime_off(_ctx: XdpContext) -> u32 {
+    unrolled!(interrupts::off(ktime))
+}
+
+#[xdp(frags)]
+pub fn read_tsc_off(_ctx: XdpContext) -> u32 {
+    unrolled!(interrupts::off(tsc::read))
+}
+
+#[xdp(frags)]
+pub fn read_kfunc_off(_ctx: XdpContext) -> u32 {
+    unrolled!(interrupts::off(kfunc::read))
 }

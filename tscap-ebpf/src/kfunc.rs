@@ -3,12 +3,12 @@
 //! only, and no loader resolves them: the call is marked instead, and user space
 //! puts the kfunc there before it loads the program.
 
-use tscap_common::config::KFUNC_CALL;
+use tscap_common::config::STAMP_CALL;
 
 /// The counter of this CPU, cycles.
 #[inline(always)]
 pub fn read() -> u64 {
     // As the helpers of aya are called: by their number.
-    let read: unsafe extern "C" fn() -> u64 = unsafe { core::mem::transmute(KFUNC_CALL as usize) };
+    let read: unsafe extern "C" fn() -> u64 = unsafe { core::mem::transmute(STAMP_CALL as usize) };
     unsafe { read() }
 }

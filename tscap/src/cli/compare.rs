@@ -50,6 +50,12 @@ pub struct CompareArgs {
     #[arg(long)]
     force: bool,
 
+    /// Measure ktime and the cheapest read of the TSC also with the CPU's interrupts
+    /// turned off around the stamp, as Orosz & Skopkó did: what that costs, and whether
+    /// the slowest stamps are faster (kernel 6.14)
+    #[arg(long)]
+    irqs_off: bool,
+
     /// Write everything as one JSON object on standard output
     #[arg(long)]
     json: bool,
@@ -82,10 +88,13 @@ impl CompareArgs {
     pub(super) fn into_plan(self) -> Plan {
         Plan::Compare(ComparePlan {
             interface: self.interface,
-            amount: match (self.quick, self.paper) {
-                (true, _) => Amount::QUICK,
-                (_, true) => Amount::PAPER,
-                _ => Amount::DEFAULT,
+            amount: Amount {
+                irqs_off: self.irqs_off,
+                ..match (self.quick, self.paper) {
+                    (true, _) => Amount::QUICK,
+                    (_, true) => Amount::PAPER,
+                    _ => Amount::DEFAULT,
+                }
             },
             cpu: self.cpu,
             timeout: self.timeout,

@@ -16,13 +16,14 @@ use super::{Exit, Failure, Hint, interfaces};
 use crate::cli::{ComparePlan, Verbosity};
 use crate::clock::RealNs;
 use crate::compare::{
-    Circumstances, Comparison, ExperimentError, Place, Results, Ticks, assemble, describe,
+    Circumstances, Comparison, ExperimentError, Place, Request, Results, Ticks, assemble, describe,
     run as measure,
 };
 use crate::load::{FAST_BYTES, Pair};
 use crate::report::{page, text};
 use crate::sys::affinity;
 use crate::sys::kernel_files::KernelFiles;
+use crate::xdp::InterruptKfuncs;
 
 /// How far it is.
 #[derive(Serialize)]
@@ -67,6 +68,16 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
     prepare::check_kernel()?;
     let files = KernelFiles::live();
     let cpu = super::choose_cpu(plan.cpu, "measure on")?;
+    let request = Request {
+        amount: plan.amount,
+        cpu,
+        force: plan.force,
+        interrupts: plan
+            .amount
+            .irqs_off
+            .then(|| interrupts(&files))
+            .transpose()?,
+    };
     let place = place(plan)?;
     let (interface, frame_bytes) = match &place {
         Place::Own { pair, .. } => (pair.rx.name.clone(), Some(FAST_BYTES)),
@@ -85,7 +96,7 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
     let before = Ticks::read(&files);
     let start = Instant::now();
     let cpus = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
-    let measured = rounds(place, plan, cpu, &mut signals, &mut console).await?;
+    let measured = rounds(place, request, &mut signals, &mut console).await?;
     let Some(results) = measured else {
         console.error("aborted: nothing is reported");
         return Ok(None);
@@ -111,6 +122,17 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
     let comparison = assemble(results, about);
     let comparison = comparison.ok_or_else(|| Failure::new("nothing was measured"))?;
     Ok(Some((comparison, exit)))
+}
+
+fn interrupts(files: &KernelFiles) -> Result<InterruptKfuncs, Failure> {
+    let found = InterruptKfuncs::find(files);
+    let found = found.trying("cannot turn interrupts off around a stamp");
+    found.map_err(|failure| {
+        failure.hint(
+            "programs can do that since Linux 6.14, if it shows its types \
+             (CONFIG_DEBUG_INFO_BTF): without --irqs-off all else is compared",
+        )
+    })
 }
 
 fn place(plan: &ComparePlan) -> Result<Place, Failure> {
@@ -141,12 +163,11 @@ fn place(plan: &ComparePlan) -> Result<Place, Failure> {
 /// `None` if a second signal came.
 async fn rounds(
     place: Place,
-    plan: &ComparePlan,
-    cpu: u32,
+    request: Request,
     signals: &mut Signals,
     console: &mut Console,
 ) -> Result<Option<Results>, Failure> {
-    let (amount, force) = (plan.amount, plan.force);
+    let amount = request.amount;
     let of = amount.rounds;
     let steps = measuring::Amount {
         of,
@@ -160,7 +181,7 @@ async fn rounds(
         console,
         |rounds| Progress { rounds, of },
         move |stop, done| {
-            measure(place, &amount, cpu, force, stop, |round| {
+            measure(place, &request, stop, |round| {
                 // Nobody may be listening any more.
                 let _ = done.send(round);
             })

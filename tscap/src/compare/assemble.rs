@@ -1,6 +1,7 @@
 //! From what was measured to what is said.
 
 use super::experiment::{ExperimentError, PATTERNS, Results, causes};
+use super::interrupts;
 use super::schema::{
     Checkpoint, Comparison, FrameCost, Machine, Method, Metric, Outcome, Precision, Subject,
     VERSION, Verdict,
@@ -40,12 +41,13 @@ pub struct Circumstances {
 
 /// Puts it together.
 pub fn assemble(results: Results, about: Circumstances) -> Option<Comparison> {
-    let floor = results.taken.first()?;
+    let of_all = results.taken.into_iter();
+    let (off, taken): (Vec<_>, Vec<_>) = of_all.partition(|it| it.turn.interrupts_off);
+    let floor = taken.first()?;
     let own = Summary::of(floor.costs.iter().copied())?;
     let own_means = floor.means();
     let resolution_ns = resolution(&floor.costs);
-    let mut subjects: Vec<_> = results
-        .taken
+    let mut subjects: Vec<_> = taken
         .iter()
         .map(|taken| subject(taken, &own, &own_means))
         .collect();
@@ -53,7 +55,8 @@ pub fn assemble(results: Results, about: Circumstances) -> Option<Comparison> {
     let mut warnings = results.ended_by.iter().map(early_end).collect::<Vec<_>>();
     warnings.extend(noise(&about, &verdicts));
     warnings.extend(results.warnings);
-    warnings.extend(losses(&results.taken));
+    warnings.extend(losses(&taken));
+    warnings.extend(losses(&off));
     warnings.extend(subjects.iter().filter_map(disagreement));
     subjects.iter_mut().for_each(|subject| {
         let has_precision = subject.source.is_some();
@@ -76,12 +79,13 @@ pub fn assemble(results: Results, about: Circumstances) -> Option<Comparison> {
             cpu: about.cpu,
             checkpoint: Checkpoint {
                 path: CHECKPOINT.into(),
-                own,
+                own: own.clone(),
                 resolution_ns,
             },
         },
         subjects,
         verdicts,
+        interrupts_off: interrupts::beside(&taken, &off, &own),
         warnings,
     })
 }
@@ -108,7 +112,7 @@ fn resolution(costs: &[i64]) -> f64 {
 }
 
 fn subject(taken: &Taken, own: &Summary, own_means: &[f64]) -> Subject {
-    let stamp = taken.stamp;
+    let stamp = taken.turn.stamp;
     let source = stamp.map(StampPath::source);
     Subject {
         source,
@@ -158,14 +162,14 @@ fn mean_autocorrelation(taken: &Taken) -> Vec<f64> {
 }
 
 /// The checkpoints' own cost subtracted, in whole ns.
-fn less(costs: &[i64], own: &Summary) -> Vec<i64> {
+pub(super) fn less(costs: &[i64], own: &Summary) -> Vec<i64> {
     let own = own.mean.round() as i64;
     costs.iter().map(|cost| cost - own).collect()
 }
 
 /// Of costs with the checkpoints' subtracted in whole ns; from the mean it is
 /// subtracted as it is.
-fn summary_less(costs: &[i64], own: &Summary) -> Option<Summary> {
+pub(super) fn summary_less(costs: &[i64], own: &Summary) -> Option<Summary> {
     let mut summary = Summary::of(costs.iter().copied())?;
     summary.mean += own.mean.round() - own.mean;
     Some(summary)
@@ -256,7 +260,6 @@ fn noise(about: &Circumstances, verdicts: &[Verdict]) -> Vec<String> {
 
 /// A round with loss where none belongs is shown.
 fn losses(taken: &[Taken]) -> Vec<String> {
-    let name = |taken: &Taken| taken.stamp.map_or("none", StampPath::name);
     let mut losses = Vec::new();
     for taken in taken {
         let counts = taken.patterns.iter().map(|pattern| pattern.counts);
@@ -267,20 +270,20 @@ fn losses(taken: &[Taken]) -> Vec<String> {
         if lost > 0 {
             losses.push(format!(
                 "{}: {lost} frames were not measured that were sent",
-                name(taken)
+                taken.turn.name()
             ));
         }
         if taken.fast.elsewhere > 0 {
             losses.push(format!(
                 "{}: {} frames came in on other CPUs and were not measured",
-                name(taken),
+                taken.turn.name(),
                 taken.fast.elsewhere
             ));
         }
         if taken.fast.unstamped > 0 {
             losses.push(format!(
                 "{}: on {} frames the clock could not be read",
-                name(taken),
+                taken.turn.name(),
                 taken.fast.unstamped
             ));
         }
@@ -289,13 +292,13 @@ fn losses(taken: &[Taken]) -> Vec<String> {
             losses.push(format!(
                 "{}: somebody opened a perf event during {moved} bursts, and the sender's TSC \
                  moved: their delays and intervals are left out",
-                name(taken)
+                taken.turn.name()
             ));
         }
         if taken.rates_with_loss > 0 {
             losses.push(format!(
                 "{}: no rate without loss was found in {} rounds",
-                name(taken),
+                taken.turn.name(),
                 taken.rates_with_loss
             ));
         }

@@ -13,7 +13,7 @@ use super::plan::Amount;
 use super::programs::{Programs, ProgramsError, Settings};
 use super::taken::Taken;
 use super::whole::{Whole, WholeError};
-use super::{Stamp, schema};
+use super::{Stamp, Turn, schema};
 use crate::clock::{NsPerCycle, StampPath, StampSource, TscPath, measure_tsc_rate};
 use crate::generator::Pattern;
 use crate::load::{Burst, Pair, Stop, Traffic, tool_cpus};
@@ -21,7 +21,7 @@ use crate::sys::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
 use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::Link;
 use crate::sys::{affinity, system, tsc};
-use crate::xdp::{Kfunc, NoKfunc};
+use crate::xdp::{InterruptKfuncs, Kfunc, NoKfunc};
 
 /// The paper's patterns, by the name of each.
 pub const PATTERNS: [(&str, Pattern); 2] = [("voip", Pattern::Voip), ("hd", Pattern::Hd)];
@@ -55,6 +55,19 @@ pub enum Place {
         /// Longest wait for the frames of a turn.
         timeout: Duration,
     },
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// How much.
+    pub amount: Amount,
+    /// The CPU to measure on.
+    pub cpu: u32,
+    /// Take the TSC as it is.
+    pub force: bool,
+    /// Measure with interrupts off too, by these.
+    pub interrupts: Option<InterruptKfuncs>,
 }
 
 /// Why there are no results.
@@ -97,7 +110,7 @@ pub enum ExperimentError {
 
 /// What the rounds gave.
 pub struct Results {
-    /// One for each stamp, the floor first.
+    /// One for each stamp, the floor first; then those with interrupts off.
     pub taken: Vec<Taken>,
     /// Rounds that were whole.
     pub rounds: u32,
@@ -112,23 +125,21 @@ pub struct Results {
 /// what was whole by then.
 pub fn run(
     place: Place,
-    amount: &Amount,
-    cpu: u32,
-    force: bool,
+    request: &Request,
     stop: Arc<Stop>,
     mut tell: impl FnMut(u32),
 ) -> Result<Results, ExperimentError> {
-    let tool_cpus = tool_cpus(cpu, &affinity::allowed_cpus()?);
-    affinity::pin_to(cpu)?;
+    let tool_cpus = tool_cpus(request.cpu, &affinity::allowed_cpus()?);
+    affinity::pin_to(request.cpu)?;
     let mut warnings = Vec::new();
-    let (mut bench, stamps) = prepare(place, cpu, force, tool_cpus, stop, &mut warnings)?;
+    let (mut bench, turns) = prepare(place, request, tool_cpus, stop, &mut warnings)?;
     let mut results = Results {
-        taken: stamps.into_iter().map(Taken::new).collect(),
+        taken: turns.into_iter().map(Taken::new).collect(),
         rounds: 0,
         ended_by: None,
         warnings,
     };
-    let ended = bench.measure_all(&mut results, amount, &mut tell);
+    let ended = bench.measure_all(&mut results, &request.amount, &mut tell);
     match ended {
         Err(error) if results.rounds == 0 => return Err(error),
         ended => results.ended_by = ended.err(),
@@ -145,9 +156,9 @@ fn order(count: usize, round: u32) -> Vec<usize> {
     order
 }
 
-/// The same stamps with nothing taken yet.
-fn empty(stamps: &[Taken]) -> Vec<Taken> {
-    stamps.iter().map(|of| Taken::new(of.stamp)).collect()
+/// The same turns with nothing taken yet.
+fn empty(turns: &[Taken]) -> Vec<Taken> {
+    turns.iter().map(|of| Taken::new(of.turn)).collect()
 }
 
 fn append(taken: &mut [Taken], later: Vec<Taken>) {
@@ -158,12 +169,12 @@ fn append(taken: &mut [Taken], later: Vec<Taken>) {
 
 fn prepare(
     place: Place,
-    cpu: u32,
-    force: bool,
+    request: &Request,
     tool_cpus: Vec<u32>,
     stop: Arc<Stop>,
     warnings: &mut Vec<String>,
-) -> Result<(Bench, Vec<Stamp>), ExperimentError> {
+) -> Result<(Bench, Vec<Turn>), ExperimentError> {
+    let cpu = request.cpu;
     let settings = Settings {
         cpu,
         action: match place {
@@ -174,14 +185,15 @@ fn prepare(
         more_work: 0,
     };
     let kfuncs = kfuncs(warnings);
-    let mut programs = Programs::load(settings, &kfuncs)?;
+    let interrupts = request.interrupts.as_ref();
+    let mut programs = Programs::load(settings, &kfuncs, interrupts)?;
     let mut stamps = vec![None, Some(StampPath::Ktime)];
     match programs.load_tai() {
         Ok(()) => stamps.push(Some(StampPath::Tai)),
         Err(error) => warnings.push(format!("no tai here: {}", causes(&error))),
     }
     let rate = match tsc::check() {
-        Err(untrusted) if !force => Err(untrusted.to_string()),
+        Err(untrusted) if !request.force => Err(untrusted.to_string()),
         untrusted => {
             let forced = untrusted.err();
             warnings.extend(forced.map(|why| format!("measured all the same: {why}")));
@@ -203,6 +215,10 @@ fn prepare(
         .iter()
         .map(|stamp| Whole::load(*stamp, &kfuncs, cpu, possible));
     let whole = whole.collect::<Result<_, _>>()?;
+    let mut turns: Vec<_> = stamps.iter().copied().map(Turn::from).collect();
+    if interrupts.is_some() {
+        turns.extend(with_interrupts_off(&mut programs, &stamps)?);
+    }
     let attach =
         |ifindex| XdpLink::attach(programs.cost_program(None)?, ifindex, XDP_FLAGS_DRV_MODE);
     let (link, traffic) = match &place {
@@ -231,7 +247,7 @@ fn prepare(
         tool_cpus,
         stop,
     };
-    Ok((bench, stamps))
+    Ok((bench, turns))
 }
 
 /// The kfuncs that are there; of the others the reason, unless it is that nobody
@@ -274,6 +290,32 @@ fn tsc_stamps(
     stamps
 }
 
+/// Loads `ktime` and the cheapest read of the TSC with interrupts off.
+fn with_interrupts_off(
+    programs: &mut Programs,
+    stamps: &[Stamp],
+) -> Result<Vec<Turn>, ProgramsError> {
+    let mut of_tsc = Vec::new();
+    for path in stamps.iter().flatten() {
+        if path.source() == StampSource::Tsc {
+            of_tsc.push((programs.read_ns(*path)?, *path));
+        }
+    }
+    let cheapest = of_tsc.into_iter().min_by(|(a, _), (b, _)| a.total_cmp(b));
+    let tsc = cheapest.map(|(_, path)| path);
+    let paths = std::iter::once(StampPath::Ktime).chain(tsc);
+    let turns: Vec<_> = paths
+        .map(|path| Turn {
+            stamp: Some(path),
+            interrupts_off: true,
+        })
+        .collect();
+    for turn in &turns {
+        programs.load_anew(*turn)?;
+    }
+    Ok(turns)
+}
+
 pub(super) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     crate::causes::with_causes(error.to_string(), error.source())
 }
@@ -295,7 +337,7 @@ impl Bench {
         let gaps = amount.gaps.iter().map(|gap| (64, Some(*gap)));
         for (size, gap) in sizes.chain(gaps) {
             let mut taken = empty(&results.taken);
-            for taken in &mut taken {
+            for taken in taken.iter_mut().filter(|it| !it.turn.interrupts_off) {
                 self.loss(taken, size, gap)?;
             }
             append(&mut results.taken, taken);
@@ -306,17 +348,20 @@ impl Bench {
     /// A round by itself: one that something ends is no round.
     fn round(
         &mut self,
-        stamps: &[Taken],
+        turns: &[Taken],
         amount: &Amount,
         round: u32,
     ) -> Result<Vec<Taken>, ExperimentError> {
         // Spread evenly over all rounds.
         let is_one_of =
             |some: u32| (round * some) / amount.rounds > ((round - 1) * some) / amount.rounds;
-        let mut taken = empty(stamps);
-        for index in order(stamps.len(), round) {
+        let mut taken = empty(turns);
+        for index in order(turns.len(), round) {
             let taken = &mut taken[index];
             self.turn(taken, index, amount)?;
+            if taken.turn.interrupts_off {
+                continue;
+            }
             if is_one_of(amount.pattern_rounds) {
                 self.patterns(taken, amount)?;
             }
@@ -334,15 +379,17 @@ impl Bench {
         amount: &Amount,
     ) -> Result<(), ExperimentError> {
         self.go_on()?;
-        self.programs.load_anew(taken.stamp)?;
-        self.whole[index].load_anew()?;
-        if let Some(path) = taken.stamp {
-            taken.read_ns.push(self.programs.read_ns(path)?);
+        self.programs.load_anew(taken.turn)?;
+        if taken.turn.stamp.is_some() {
+            taken.read_ns.push(self.programs.read_ns(taken.turn)?);
         }
-        let program_ns = self.whole[index].ns_per_frame();
-        taken.program_ns.push(program_ns.map_err(io::Error::other)?);
-        self.link
-            .replace(self.programs.cost_program(taken.stamp)?)?;
+        // With interrupts off there is none.
+        if let Some(whole) = self.whole.get_mut(index) {
+            whole.load_anew()?;
+            let program_ns = whole.ns_per_frame();
+            taken.program_ns.push(program_ns.map_err(io::Error::other)?);
+        }
+        self.link.replace(self.programs.cost_program(taken.turn)?)?;
         let measured = self.measure(Burst::fast(amount.frames.into()), &mut taken.fast)?;
         if measured.samples.is_empty() {
             return Err(ExperimentError::AllLost);
@@ -366,14 +413,14 @@ impl Bench {
                 left -= burst.frames;
                 let pattern = &mut taken.patterns[index];
                 let measured = self.measure(burst, &mut pattern.counts)?;
-                let mut clocks = self.clocks(taken.stamp)?;
-                let by_tsc = taken.stamp.map(StampPath::source) == Some(StampSource::Tsc);
+                let mut clocks = self.clocks(taken.turn.stamp)?;
+                let by_tsc = taken.turn.stamp.map(StampPath::source) == Some(StampSource::Tsc);
                 if by_tsc && measured.tsc_moved_ns > 0 {
                     pattern.moved += 1;
                     clocks = None;
                 }
                 pattern.take(
-                    taken.stamp,
+                    taken.turn.stamp,
                     measured.run,
                     &measured.samples,
                     clocks.as_ref(),
@@ -385,7 +432,7 @@ impl Bench {
 
     /// The highest rate that loses nothing: flat out, or as much below as it takes.
     fn find_rate(&mut self, taken: &mut Taken) -> Result<(), ExperimentError> {
-        let Some(path) = taken.stamp.filter(|_| self.traffic.is_some()) else {
+        let Some(path) = taken.turn.stamp.filter(|_| self.traffic.is_some()) else {
             return Ok(());
         };
         let mut burst = Burst::flat_out(64, RATE_FRAMES);
@@ -414,7 +461,7 @@ impl Bench {
         size: u32,
         gap: Option<u64>,
     ) -> Result<(), ExperimentError> {
-        let Some(path) = taken.stamp.filter(|_| self.traffic.is_some()) else {
+        let Some(path) = taken.turn.stamp.filter(|_| self.traffic.is_some()) else {
             return Ok(());
         };
         self.go_on()?;

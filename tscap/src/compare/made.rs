@@ -1,8 +1,11 @@
 //! A made-up comparison for tests.
 
 use super::Stamp;
-use super::schema::{Checkpoint, Comparison, FrameCost, Machine, Method, Metric, Subject, VERSION};
-use super::statistics::{Density, autocorrelation, verdict};
+use super::schema::{
+    Checkpoint, Comparison, FrameCost, InterruptsOff, Machine, Method, Metric, Subject, VERSION,
+    Way,
+};
+use super::statistics::{Density, autocorrelation, ratio, verdict};
 use crate::clock::{StampPath, TscPath};
 use crate::measure::Summary;
 
@@ -38,6 +41,7 @@ pub(crate) fn comparison() -> Comparison {
         },
         subjects: vec![floor, ktime, tsc],
         verdicts: verdicts.into(),
+        interrupts_off: vec![interrupts_off()],
         warnings: Vec::new(),
     }
 }
@@ -83,6 +87,27 @@ fn frame_cost() -> FrameCost {
         histogram: density.buckets,
         bucket_ns: density.width,
         autocorrelation: autocorrelation(&costs),
+    }
+}
+
+fn interrupts_off() -> InterruptsOff {
+    let way = |read_ns: f64, p99_ns: f64, over_1_us| {
+        let costs = costs(40).chain((0..over_1_us).map(|index| 20_000 + index));
+        Way {
+            read_ns: vec![read_ns; ROUNDS as usize],
+            all: Summary::of(costs).expect("there are values"),
+            p99_ns: vec![p99_ns; ROUNDS as usize],
+            over_1_us: over_1_us.unsigned_abs(),
+        }
+    };
+    let (on, off) = (way(32.0, 48.0, 12), way(40.0, 48.5, 0));
+    InterruptsOff {
+        source: StampPath::Ktime.source(),
+        path: StampPath::Ktime.function().into(),
+        read: ratio(&off.read_ns, &on.read_ns),
+        p99: ratio(&off.p99_ns, &on.p99_ns),
+        on,
+        off,
     }
 }
 

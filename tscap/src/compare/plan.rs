@@ -19,6 +19,8 @@ pub struct Amount {
     pub sizes: &'static [u32],
     /// Gaps at which loss is measured, byte times at 1 Gbit/s.
     pub gaps: &'static [u64],
+    /// Whether two stamps take another turn in each round, with interrupts off.
+    pub irqs_off: bool,
 }
 
 impl Amount {
@@ -31,6 +33,7 @@ impl Amount {
         rate_rounds: 1,
         sizes: &[64],
         gaps: &[1_000],
+        irqs_off: false,
     };
     /// Less than two minutes.
     pub const DEFAULT: Self = Self {
@@ -41,6 +44,7 @@ impl Amount {
         rate_rounds: 5,
         sizes: &[64, 128, 256, 512, 1024, 1500],
         gaps: &[12, 100, 1_000, 10_000],
+        irqs_off: false,
     };
     /// The paper's 20,000 frames a round.
     pub const PAPER: Self = Self {
@@ -59,8 +63,9 @@ impl Amount {
         // A capture begins, takes a burst, and ends.
         const CAPTURE_MS: u64 = 450;
         const STAMPS: u64 = 4;
-        let rounds = u64::from(self.rounds) * STAMPS;
-        let mut ms = rounds * (TURN_MS + u64::from(self.frames) / 50);
+        let with_interrupts_off = if self.irqs_off { 2 } else { 0 };
+        let turns = u64::from(self.rounds) * (STAMPS + with_interrupts_off);
+        let mut ms = turns * (TURN_MS + u64::from(self.frames) / 50);
         if sends {
             let [voip, hd] = self.pattern_frames.map(u64::from);
             let patterns = 20 * voip + hd * 1368 / 1000 + 2 * TURN_MS;
@@ -86,5 +91,13 @@ mod tests {
         // 20,000 frames 20 ms apart, for each of four stamps, three times.
         assert!(Amount::PAPER.seconds(true) > 3 * 4 * 400);
         assert!(Amount::DEFAULT.seconds(false) < Amount::DEFAULT.seconds(true));
+        // Two more turns a round.
+        for (amount, more) in [(Amount::QUICK, 1..=2), (Amount::DEFAULT, 10..=15)] {
+            let both_ways = Amount {
+                irqs_off: true,
+                ..amount
+            };
+            assert!(more.contains(&(both_ways.seconds(true) - amount.seconds(true))));
+        }
     }
 }

@@ -11,12 +11,13 @@ use tscap_common::compare::{
     ACTION, COUNTS, Counts, MORE_READS, MORE_WORK, MOST_SAMPLES, ON_CPU, SAMPLES, Sample, UNROLLED,
 };
 
-use super::Stamp;
+use super::{Stamp, Turn};
 use crate::clock::{Bounds, NsPerCycle, StampPath, TscPath};
 use crate::load::{Burst, Traffic};
 use crate::sys::perf::Standing;
 use crate::xdp::{
-    Code, Kfunc, LoadError, Program, TscError, TscEvents, calibrate, load_by, retried, take,
+    Call, Code, InterruptKfuncs, Kfunc, LoadError, Program, TscError, TscEvents, calibrate,
+    load_by, retried, take,
 };
 
 /// The committed object, or the one that `TSCAP_COMPARE_OBJECT` named at build
@@ -83,10 +84,10 @@ pub struct Measured {
 /// The programs.
 pub struct Programs {
     ebpf: Ebpf,
-    /// Those that are loaded, by name and stamp.
-    loaded: HashMap<(Kind, &'static str), Program>,
-    /// For each kfunc the code that calls it.
-    calling: HashMap<&'static str, (Code, Kfunc)>,
+    /// Those that are loaded.
+    loaded: HashMap<(Kind, String), Program>,
+    /// The code for each turn that needs kfuncs.
+    calling: HashMap<String, Code>,
     samples: Array<MapData, SampleWords>,
     counts: Array<MapData, CountsWords>,
     /// Held open as long as they run.
@@ -96,8 +97,12 @@ pub struct Programs {
 
 impl Programs {
     /// Loads what every kernel has: the floor and `ktime`. Of the kfuncs only those of
-    /// `kfuncs` can be loaded later.
-    pub fn load(settings: Settings, kfuncs: &[Kfunc]) -> Result<Self, ProgramsError> {
+    /// `kfuncs` can be loaded later, and turns with interrupts off only by `interrupts`.
+    pub fn load(
+        settings: Settings,
+        kfuncs: &[Kfunc],
+        interrupts: Option<&InterruptKfuncs>,
+    ) -> Result<Self, ProgramsError> {
         let mut ebpf = EbpfLoader::new()
             .override_global(ON_CPU, &settings.cpu, true)
             .override_global(ACTION, &settings.action, true)
@@ -105,7 +110,7 @@ impl Programs {
             .override_global(MORE_WORK, &settings.more_work, true)
             .load(OBJECT)?;
         let mut programs = Self {
-            calling: calling(kfuncs, &ebpf)?,
+            calling: calling(kfuncs, interrupts, &ebpf)?,
             loaded: HashMap::new(),
             samples: take(&mut ebpf, SAMPLES)?,
             counts: take(&mut ebpf, COUNTS)?,
@@ -141,38 +146,40 @@ impl Programs {
         Ok(calibrate(&mut self.ebpf, self.cpu, rate)?.cycles)
     }
 
-    /// Loads those of `stamp`, or loads them once more, to another place in memory: where a program
-    /// lies makes it up to 2 ns cheaper or dearer, which is to be noise and not a
-    /// difference. What is attached stays so until it is replaced.
-    pub fn load_anew(&mut self, stamp: Stamp) -> Result<(), ProgramsError> {
+    /// Loads those of a turn, or loads them once more, to another place in memory: where
+    /// a program lies makes it up to 2 ns cheaper or dearer, which is to be noise and not
+    /// a difference. What is attached stays so until it is replaced.
+    pub fn load_anew(&mut self, turn: impl Into<Turn>) -> Result<(), ProgramsError> {
+        let turn = turn.into();
         for kind in [Kind::Cost, Kind::Read] {
-            let calling = self.calling.get(key(stamp));
-            let program = load_by(&mut self.ebpf, &name(kind, stamp), calling)?;
-            self.loaded.insert((kind, key(stamp)), program);
+            let calling = self.calling.get(&turn.name());
+            let program = load_by(&mut self.ebpf, &name(kind, turn), calling)?;
+            self.loaded.insert((kind, turn.name()), program);
         }
         Ok(())
     }
 
-    fn program(&self, kind: Kind, stamp: Stamp) -> Result<&Program, LoadError> {
-        let program = self.loaded.get(&(kind, key(stamp)));
+    fn program(&self, kind: Kind, turn: Turn) -> Result<&Program, LoadError> {
+        let program = self.loaded.get(&(kind, turn.name()));
         program.ok_or(LoadError::Missing("measuring program"))
     }
 
-    /// The program that measures `stamp` on frames.
-    pub fn cost_program(&self, stamp: Stamp) -> Result<BorrowedFd<'_>, ProgramsError> {
-        Ok(self.program(Kind::Cost, stamp)?.as_fd())
+    /// The program that measures a turn on frames.
+    pub fn cost_program(&self, turn: impl Into<Turn>) -> Result<BorrowedFd<'_>, ProgramsError> {
+        Ok(self.program(Kind::Cost, turn.into())?.as_fd())
     }
 
-    /// One read of the clock by unrolled calls, the empty run subtracted, ns. To be
-    /// called on the CPU that is measured.
-    pub fn read_ns(&self, path: StampPath) -> Result<f64, ProgramsError> {
-        let reads = self.run_ns(Some(path))?;
-        let empty = self.run_ns(None)?;
+    /// One read of the clock by unrolled calls, each of which turns interrupts off and
+    /// on if the turn does; the empty run subtracted, ns. To be called on the CPU that is
+    /// measured.
+    pub fn read_ns(&self, turn: impl Into<Turn>) -> Result<f64, ProgramsError> {
+        let reads = self.run_ns(turn.into())?;
+        let empty = self.run_ns(Turn::from(None))?;
         Ok((reads - empty) / f64::from(UNROLLED))
     }
 
-    fn run_ns(&self, stamp: Stamp) -> Result<f64, ProgramsError> {
-        let program = self.program(Kind::Read, stamp)?;
+    fn run_ns(&self, turn: Turn) -> Result<f64, ProgramsError> {
+        let program = self.program(Kind::Read, turn)?;
         Ok(f64::from(retried(|| program.run(&FRAME, READ_RUNS))?))
     }
 
@@ -233,35 +240,49 @@ enum Kind {
     Read,
 }
 
-/// What tells stamps apart.
-fn key(stamp: Stamp) -> &'static str {
-    stamp.map_or("none", StampPath::name)
-}
-
-fn name(kind: Kind, stamp: Stamp) -> String {
+fn name(kind: Kind, turn: Turn) -> String {
     let kind = match kind {
         Kind::Cost => "cost",
         Kind::Read => "read",
     };
-    let clock = match stamp {
+    let clock = match turn.stamp {
         None => "none",
         Some(StampPath::Ktime) => "ktime",
         Some(StampPath::Tai) => "tai",
         Some(StampPath::Tsc(TscPath::Perf)) => "tsc",
         Some(StampPath::Tsc(_)) => "kfunc",
     };
-    format!("{kind}_{clock}")
+    let off = if turn.interrupts_off { "_off" } else { "" };
+    format!("{kind}_{clock}{off}")
 }
 
 fn calling(
     kfuncs: &[Kfunc],
+    interrupts: Option<&InterruptKfuncs>,
     ebpf: &Ebpf,
-) -> Result<HashMap<&'static str, (Code, Kfunc)>, LoadError> {
-    let each = kfuncs.iter().map(|kfunc| {
-        let key = StampPath::Tsc(kfunc.path).name();
-        Ok((key, (Code::of(OBJECT, ebpf)?, kfunc.clone())))
+) -> Result<HashMap<String, Code>, LoadError> {
+    let of_kfuncs = kfuncs.iter().map(|kfunc| {
+        let stamp = Some(StampPath::Tsc(kfunc.path));
+        (stamp, kfunc.calls())
     });
-    each.collect()
+    let helpers = [StampPath::Ktime, StampPath::Tsc(TscPath::Perf)];
+    let of_helpers = helpers.map(|path| (Some(path), [].as_slice()));
+    let with_interrupts_off = interrupts.into_iter().flat_map(|interrupts| {
+        let stamps = of_kfuncs.clone().chain(of_helpers);
+        stamps.map(|(stamp, calls): (Stamp, &[Call])| {
+            let turn = Turn {
+                stamp,
+                interrupts_off: true,
+            };
+            (turn, [calls, interrupts.calls()].concat())
+        })
+    });
+    of_kfuncs
+        .clone()
+        .map(|(stamp, calls)| (Turn::from(stamp), calls.to_vec()))
+        .chain(with_interrupts_off)
+        .map(|(turn, calls)| Ok((turn.name(), Code::of(OBJECT, ebpf, &calls)?)))
+        .collect()
 }
 
 /// As an [`io::Error`], for what runs in another namespace.

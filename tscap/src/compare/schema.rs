@@ -36,6 +36,10 @@ pub struct Comparison {
     pub subjects: Vec<Subject>,
     /// Each stamp against `ktime`, by metric.
     pub verdicts: Vec<Verdict>,
+    /// Stamps with interrupts off beside the same ones with interrupts on; empty unless
+    /// it was asked for.
+    #[serde(default)]
+    pub interrupts_off: Vec<InterruptsOff>,
     /// What a reader must know before the figures: a noisy machine, a path that
     /// is not there, loss where none belongs.
     pub warnings: Vec<String>,
@@ -189,6 +193,55 @@ pub struct LossPoint {
     pub received: u64,
     /// Frames lost; sent = received + lost.
     pub lost: u64,
+}
+
+/// A stamp with the CPU's interrupts on and off around it, in turns of the same rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InterruptsOff {
+    /// The clock.
+    pub source: StampSource,
+    /// The function that read it, as [`Subject::path`].
+    pub path: String,
+    /// Interrupts as they are.
+    pub on: Way,
+    /// Interrupts off.
+    pub off: Way,
+    /// [`Way::read_ns`] of `off` over that of `on`.
+    pub read: Ratio,
+    /// [`Way::p99_ns`] of `off` over that of `on`.
+    pub p99: Ratio,
+}
+
+/// One of both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Way {
+    /// One read, as [`Subject::read_ns`]; with interrupts off each read turns them off
+    /// and on again.
+    pub read_ns: Vec<f64>,
+    /// Cost on frames, of all rounds. Interrupts are off from before the first
+    /// checkpoint until after the second one. Less the mean of the checkpoint alone with
+    /// interrupts on, for both.
+    pub all: Summary,
+    /// What 99 % of the frames of a round cost at most, less that of the checkpoint
+    /// alone as in `all`; rounds in which either way has fewer than 10 frames beyond it
+    /// are left out.
+    pub p99_ns: Vec<f64>,
+    /// Frames that cost 1 µs or more: something came between.
+    pub over_1_us: u64,
+}
+
+/// One cost over another in the same rounds; as the fields of [`Verdict`] of the same
+/// names, but for what it is a ratio to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// Geometric mean over the rounds.
+    pub ratio: Option<f64>,
+    /// 99 % t interval of it.
+    pub interval: Option<[f64; 2]>,
+    /// Ratios so near to 1 are equal for all purposes.
+    pub margin: f64,
+    /// What follows.
+    pub outcome: Outcome,
 }
 
 /// What is compared.

@@ -4,9 +4,9 @@ use std::ops::AddAssign;
 
 use tscap_common::compare::Sample;
 
-use super::Stamp;
 use super::clocks::Clocks;
 use super::schema::LossPoint;
+use super::{Stamp, Turn};
 
 /// Frames sent for it, and those that were measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,8 +33,8 @@ impl AddAssign for FrameCounts {
 /// Everything of one stamp.
 #[derive(Debug)]
 pub struct Taken {
-    /// Which.
-    pub stamp: Stamp,
+    /// Which, and how; with interrupts off only `read_ns`, `costs` and `fast` are taken.
+    pub turn: Turn,
     /// One read, by round.
     pub read_ns: Vec<f64>,
     /// The whole program, by round.
@@ -59,9 +59,9 @@ pub struct Taken {
 
 impl Taken {
     /// Of nothing yet.
-    pub fn new(stamp: Stamp) -> Self {
+    pub fn new(turn: impl Into<Turn>) -> Self {
         Self {
-            stamp,
+            turn: turn.into(),
             read_ns: Vec::new(),
             program_ns: Vec::new(),
             costs: Vec::new(),

@@ -86,11 +86,13 @@ fn cost(comparison: &Comparison) -> Markup {
         h2 { "Cost" }
         (tables::costs(comparison).markup())
         (tables::frame_costs(comparison).markup())
+        (optional(tables::interrupts_off(comparison)))
         (tables::beside_paper(comparison).markup())
         div.figures {
             @let figures = [
                 figures::costs(comparison),
                 figures::tail(comparison),
+                figures::interrupts_off(comparison),
                 figures::autocorrelation(comparison),
             ];
             @for figure in figures.iter().flatten() {

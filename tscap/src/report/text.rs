@@ -15,6 +15,7 @@ pub fn text(comparison: &Comparison) -> String {
     let tables = [
         Some(tables::costs(comparison)),
         Some(tables::frame_costs(comparison)),
+        tables::interrupts_off(comparison),
         Some(tables::beside_paper(comparison)),
         tables::delays(comparison),
         tables::interval_errors(comparison),

@@ -2,7 +2,7 @@
 
 use crate::clock::{StampPath, StampSource};
 use crate::compare::schema::{Comparison, Metric};
-use crate::compare::statistics::advice;
+use crate::compare::statistics::{advice, interrupt_sentences};
 use crate::numbers::grouped;
 
 /// Stands where there is no figure.
@@ -60,17 +60,15 @@ pub(super) fn maybe<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
 
 /// Median and range of the rounds.
 pub(super) fn rounds(values: &[f64]) -> String {
-    let mut sorted: Vec<f64> = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (Some(&least), Some(&greatest)) = (sorted.first(), sorted.last()) else {
+    let Some(median) = median(values) else {
         return NOTHING.to_owned();
     };
-    let middle = sorted.len() / 2;
-    let median = match sorted.len().is_multiple_of(2) {
-        true => (sorted[middle - 1] + sorted[middle]) / 2.0,
-        false => sorted[middle],
-    };
-    match sorted.len() {
+    let ends = values.iter().copied();
+    let (least, greatest) = (
+        ends.clone().min_by(f64::total_cmp).unwrap_or(median),
+        ends.max_by(f64::total_cmp).unwrap_or(median),
+    );
+    match values.len() {
         1 => number(median),
         _ => format!(
             "{} ({}–{})",
@@ -78,6 +76,17 @@ pub(super) fn rounds(values: &[f64]) -> String {
             number(least),
             number(greatest)
         ),
+    }
+}
+
+/// `None` of nothing.
+pub(super) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len().is_multiple_of(2) {
+        true => Some((sorted.get(middle.checked_sub(1)?)? + sorted[middle]) / 2.0),
+        false => Some(sorted[middle]),
     }
 }
 
@@ -91,7 +100,9 @@ pub(super) fn verdicts(comparison: &Comparison) -> Vec<String> {
     let verdicts = comparison.verdicts.iter();
     let sentences = verdicts.map(|verdict| format!("{}: {verdict}", verdict.metric));
     let advice = advice(&comparison.verdicts).map(str::to_owned);
-    sentences.chain(advice).collect()
+    let interrupts = comparison.interrupts_off.iter();
+    let interrupts = interrupts.flat_map(interrupt_sentences);
+    sentences.chain(advice).chain(interrupts).collect()
 }
 
 /// What must be known before any figure.

@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 use std::ffi::CString;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use aya::maps::Map;
 use aya::programs::ProgramError;
 use aya::{Ebpf, EbpfError};
 use aya_obj::generated::{BPF_CALL, BPF_JMP, bpf_insn};
 use aya_obj::{Object, ProgramSection, VerifierLog};
-use tscap_common::config::KFUNC_CALL;
 
-use super::kfunc::Kfunc;
 use super::load::LoadError;
 use super::program::Program;
 use super::retried::retried;
@@ -22,16 +21,31 @@ const KFUNC: u8 = 2;
 /// Where the BTF of the module stands among those that a program names.
 const MODULE_INDEX: i16 = 1;
 
-/// The programs of an object, relocated: they use the maps that aya has made.
+/// A function of the kernel or of a module, and where programs call it.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// The number that stands in its place.
+    pub marker: u32,
+    /// Its id in the BTF of its module, or of the kernel.
+    pub btf_id: u32,
+    /// The BTF of its module.
+    pub module: Option<Arc<OwnedFd>>,
+}
+
+/// Those programs of an object that call certain kfuncs, relocated: they use the
+/// maps that aya has made.
 #[derive(Debug)]
 pub(crate) struct Code {
     programs: HashMap<String, (Vec<bpf_insn>, ProgramSection)>,
     license: CString,
+    /// The BTF of a module that they call.
+    module: Option<Arc<OwnedFd>>,
 }
 
 impl Code {
-    /// Of an object whose maps are those of `ebpf`, all of them.
-    pub fn of(object: &[u8], ebpf: &Ebpf) -> Result<Self, LoadError> {
+    /// Of an object whose maps are those of `ebpf`, all of them: the programs that
+    /// make each of `calls`.
+    pub fn of(object: &[u8], ebpf: &Ebpf, calls: &[Call]) -> Result<Self, LoadError> {
         let mut object = Object::parse(object).map_err(EbpfError::from)?;
         let maps = std::mem::take(&mut object.maps);
         let text = object.functions.keys().map(|(section, _)| *section);
@@ -45,28 +59,28 @@ impl Code {
         relocated.map_err(EbpfError::from)?;
         let programs = object.programs.iter().filter_map(|(name, program)| {
             let function = object.functions.get(&program.function_key())?;
-            let code = (function.instructions.clone(), program.section.clone());
-            Some((name.clone(), code))
+            let code = calling(&function.instructions, calls)?;
+            Some((name.clone(), (code, program.section.clone())))
         });
         Ok(Self {
             programs: programs.collect(),
             license: object.license,
+            module: calls.iter().find_map(|call| call.module.clone()),
         })
     }
 
-    /// Loads the program `name` with its calls of `kfunc`.
-    pub fn load(&self, name: &str, kfunc: &Kfunc) -> Result<Program, LoadError> {
-        let code = self.programs.get(name);
-        let code = code.and_then(|(code, section)| Some((calling(code, kfunc)?, section)));
-        let (code, section) = code.ok_or(LoadError::Missing(
-            "program of that name that calls a kfunc",
+    /// Loads the program `name`.
+    pub fn load(&self, name: &str) -> Result<Program, LoadError> {
+        let program = self.programs.get(name);
+        let (code, section) = program.ok_or(LoadError::Missing(
+            "program of that name that calls these kfuncs",
         ))?;
         let program = bpf::program::Program {
             name,
             license: &self.license,
-            code: &code,
+            code,
             frags: matches!(section, ProgramSection::Xdp { frags: true, .. }),
-            module: kfunc.module(),
+            module: self.module.as_deref().map(|btf| btf.as_fd()),
         };
         let loaded = retried(|| {
             bpf::program::load(&program).map_err(|(io_error, log)| ProgramError::LoadError {
@@ -82,23 +96,27 @@ impl Code {
     }
 }
 
-/// The code with every marked call made one of `kfunc`; `None` if there is none.
-fn calling(code: &[bpf_insn], kfunc: &Kfunc) -> Option<Vec<bpf_insn>> {
+/// The code with `calls` in the place of their markers; `None` if it lacks one.
+fn calling(code: &[bpf_insn], calls: &[Call]) -> Option<Vec<bpf_insn>> {
     let mut code = code.to_vec();
-    let mut calls = 0;
-    for call in code.iter_mut().filter(|it| is_marked(it)) {
-        call.set_src_reg(KFUNC);
-        call.off = kfunc.module().map_or(0, |_| MODULE_INDEX);
-        call.imm = kfunc.btf_id.cast_signed();
-        calls += 1;
+    for call in calls {
+        let marked = code.iter_mut().filter(|it| is_marked(it, call.marker));
+        let patched = marked.map(|it| {
+            it.set_src_reg(KFUNC);
+            it.off = call.module.as_ref().map_or(0, |_| MODULE_INDEX);
+            it.imm = call.btf_id.cast_signed();
+        });
+        if patched.count() == 0 {
+            return None;
+        }
     }
-    (calls > 0).then_some(code)
+    Some(code)
 }
 
-fn is_marked(instruction: &bpf_insn) -> bool {
+fn is_marked(instruction: &bpf_insn, marker: u32) -> bool {
     u32::from(instruction.code) == BPF_JMP | BPF_CALL
         && instruction.src_reg() == 0
-        && instruction.imm.cast_unsigned() == KFUNC_CALL
+        && instruction.imm.cast_unsigned() == marker
 }
 
 /// Of the kinds of maps that our objects have.
@@ -113,38 +131,78 @@ fn descriptor(map: &Map) -> Option<BorrowedFd<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use tscap_common::config::{IRQ_RESTORE_CALL, IRQ_SAVE_CALL, STAMP_CALL};
+
     use super::*;
-    use crate::clock::TscPath;
+    use crate::compare::OBJECT as COMPARE;
     use crate::xdp::PROGRAMS;
 
-    fn code_of(name: &str) -> Vec<bpf_insn> {
-        let object = Object::parse(PROGRAMS).unwrap();
+    fn code_of(object: &[u8], name: &str) -> Vec<bpf_insn> {
+        let object = Object::parse(object).unwrap();
         let key = object.programs[name].function_key();
         object.functions[&key].instructions.clone()
     }
 
+    fn call(marker: u32, in_module: bool) -> Call {
+        let null = || std::fs::File::open("/dev/null").expect("it is always there");
+        Call {
+            marker,
+            btf_id: marker & 0xffff,
+            module: in_module.then(|| Arc::new(null().into())),
+        }
+    }
+
     #[test]
     fn the_marked_call_becomes_one_of_the_kfunc() {
-        let before = code_of("tscap_tsc_kfunc");
-        for (path, off) in [(TscPath::Kernel, 0), (TscPath::Module, MODULE_INDEX)] {
-            let after = calling(&before, &Kfunc::made(path, 4_711)).unwrap();
+        let before = code_of(PROGRAMS, "tscap_tsc_kfunc");
+        for (in_module, off) in [(false, 0), (true, MODULE_INDEX)] {
+            let after = calling(&before, &[call(STAMP_CALL, in_module)]).unwrap();
             let mut changed = before.iter().zip(&after).filter(|(old, new)| {
                 (old.imm, old.off, old.src_reg()) != (new.imm, new.off, new.src_reg())
             });
             let (old, new) = changed.next().unwrap();
-            assert!(is_marked(old) && !is_marked(new));
-            assert_eq!((new.src_reg(), new.off, new.imm), (KFUNC, off, 4_711));
+            assert!(is_marked(old, STAMP_CALL) && !is_marked(new, STAMP_CALL));
+            assert_eq!((new.src_reg(), new.off, new.imm), (KFUNC, off, 0x6370));
             assert_eq!((new.code, new.dst_reg()), (old.code, 0));
             assert!(changed.next().is_none(), "one call, and nothing else");
             assert_eq!(before.len(), after.len());
         }
     }
 
+    /// A counter of a module, between two functions of the kernel.
     #[test]
-    fn other_programs_call_no_kfunc() {
-        let kfunc = Kfunc::made(TscPath::Module, 4_711);
-        for name in ["tscap_ktime", "tscap_tai", "tscap_tsc_perf"] {
-            assert!(calling(&code_of(name), &kfunc).is_none(), "{name}");
+    fn each_marker_becomes_its_own_kfunc() {
+        let before = code_of(COMPARE, "cost_kfunc_off");
+        let calls = [
+            call(STAMP_CALL, true),
+            call(IRQ_SAVE_CALL, false),
+            call(IRQ_RESTORE_CALL, false),
+        ];
+        let after = calling(&before, &calls).unwrap();
+        let calls_kfunc =
+            |it: &&bpf_insn| u32::from(it.code) == BPF_JMP | BPF_CALL && it.src_reg() == KFUNC;
+        let kfuncs = after.iter().filter(calls_kfunc);
+        let mut kfuncs: Vec<_> = kfuncs.map(|it| (it.imm, it.off)).collect();
+        kfuncs.dedup();
+        assert_eq!(kfuncs.first(), Some(&(0x6371, 0)));
+        assert_eq!(kfuncs.last(), Some(&(0x6372, 0)));
+        assert!(kfuncs.contains(&(0x6370, MODULE_INDEX)), "{kfuncs:?}");
+        for call in &calls {
+            assert!(!after.iter().any(|it| is_marked(it, call.marker)));
         }
+    }
+
+    #[test]
+    fn programs_that_lack_one_of_the_calls_are_left_out() {
+        for name in ["tscap_ktime", "tscap_tai", "tscap_tsc_perf"] {
+            let code = code_of(PROGRAMS, name);
+            assert!(
+                calling(&code, &[call(STAMP_CALL, true)]).is_none(),
+                "{name}"
+            );
+        }
+        let both = [call(STAMP_CALL, true), call(IRQ_SAVE_CALL, false)];
+        assert!(calling(&code_of(COMPARE, "cost_kfunc"), &both).is_none());
+        assert!(calling(&code_of(COMPARE, "cost_ktime_off"), &both).is_none());
     }
 }

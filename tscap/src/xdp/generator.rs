@@ -114,7 +114,7 @@ impl Generator {
             .override_global(TSC_BY, &tsc_by, true)
             .load(OBJECT)?;
         let by_kfunc = kfunc.is_some();
-        let calling = kfunc.map(|kfunc| Ok::<_, LoadError>((Code::of(OBJECT, &ebpf)?, kfunc)));
+        let calling = kfunc.map(|kfunc| Code::of(OBJECT, &ebpf, kfunc.calls()));
         let calling = calling.transpose()?;
         let mut load =
             |program: GeneratorProgram| load_by(&mut ebpf, program.name(), calling.as_ref());

@@ -1,16 +1,19 @@
-//! Kfuncs that read the CPU's counter: one of the kernel, or those of our module.
+//! Kfuncs: those that read the CPU's counter, one of the kernel or of our module, and
+//! those that turn its interrupts off.
 
 mod absent;
 mod btf;
 
-use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::{io, slice};
+
+use tscap_common::config::{IRQ_RESTORE_CALL, IRQ_SAVE_CALL, STAMP_CALL};
 
 pub use absent::NoKfunc;
 pub use btf::BtfError;
 
 use self::btf::Btf;
+use super::code::Call;
 use crate::clock::TscPath;
 use crate::sys::bpf;
 use crate::sys::kernel_files::{KernelFiles, read_bytes, read_if_there};
@@ -20,15 +23,12 @@ const MODULE: &str = "tscap";
 /// Where the kernel shows its own types.
 const KERNEL_TYPES: &str = "kernel/btf/vmlinux";
 
-/// A kfunc, as a program calls it.
+/// A kfunc that reads the counter.
 #[derive(Clone, Debug)]
 pub struct Kfunc {
     /// Which one.
     pub path: TscPath,
-    /// Its id in the BTF of its module, or of the kernel.
-    pub(super) btf_id: u32,
-    /// The BTF of its module.
-    module: Option<Arc<OwnedFd>>,
+    call: Call,
 }
 
 impl Kfunc {
@@ -37,51 +37,74 @@ impl Kfunc {
     /// # Errors
     /// When it can't be called, with the reason.
     pub fn find(path: TscPath, files: &KernelFiles) -> Result<Self, NoKfunc> {
-        match path {
-            TscPath::Kernel => in_kernel(files, "bpf_get_cpu_time_counter"),
-            TscPath::Module => in_module(files, path, "tscap_rdtsc"),
-            TscPath::ModuleOrdered => in_module(files, path, "tscap_rdtsc_ordered"),
+        let call = match path {
+            TscPath::Kernel => {
+                in_kernel(files, [("bpf_get_cpu_time_counter", STAMP_CALL)]).map(|[call]| call)
+            }
+            TscPath::Module => in_module(files, "tscap_rdtsc"),
+            TscPath::ModuleOrdered => in_module(files, "tscap_rdtsc_ordered"),
             TscPath::Perf => Err(NoKfunc::NotOne),
-        }
+        }?;
+        Ok(Self { path, call })
     }
 
-    /// The BTF of its module.
-    pub(super) fn module(&self) -> Option<BorrowedFd<'_>> {
-        self.module.as_deref().map(|btf| btf.as_fd())
-    }
-
-    /// Which one, and that it is in a module, of which there is no such BTF.
-    #[cfg(test)]
-    pub(super) fn made(path: TscPath, btf_id: u32) -> Self {
-        let null = || std::fs::File::open("/dev/null").expect("it is always there");
-        let module = (path != TscPath::Kernel).then(|| Arc::new(null().into()));
-        Self {
-            path,
-            btf_id,
-            module,
-        }
+    /// What a program calls.
+    pub(crate) fn calls(&self) -> &[Call] {
+        slice::from_ref(&self.call)
     }
 }
 
-fn in_kernel(files: &KernelFiles, function: &'static str) -> Result<Kfunc, NoKfunc> {
+/// The kfuncs of the kernel that turn the interrupts of a CPU off and on again, since
+/// Linux 6.14 (commit c8e2ee1f3df0).
+#[derive(Clone, Debug)]
+pub struct InterruptKfuncs([Call; 2]);
+
+impl InterruptKfuncs {
+    /// Looks for them.
+    ///
+    /// # Errors
+    /// When they can't be called, with the reason.
+    pub fn find(files: &KernelFiles) -> Result<Self, NoKfunc> {
+        let functions = [
+            ("bpf_local_irq_save", IRQ_SAVE_CALL),
+            ("bpf_local_irq_restore", IRQ_RESTORE_CALL),
+        ];
+        in_kernel(files, functions).map(Self)
+    }
+
+    /// What a program calls.
+    pub(crate) fn calls(&self) -> &[Call] {
+        &self.0
+    }
+}
+
+/// Functions of the kernel, each with its marker.
+fn in_kernel<const COUNT: usize>(
+    files: &KernelFiles,
+    functions: [(&'static str, u32); COUNT],
+) -> Result<[Call; COUNT], NoKfunc> {
     let bytes = types(files, KERNEL_TYPES)?.ok_or(NoKfunc::NoKernelTypes)?;
-    let id = Btf::parse(&bytes).and_then(|types| types.function(function));
-    let id = id.map_err(unreadable(KERNEL_TYPES))?;
-    Ok(Kfunc {
-        path: TscPath::Kernel,
-        btf_id: id.ok_or(NoKfunc::NotInKernel { function })?,
-        module: None,
-    })
+    let types = Btf::parse(&bytes).map_err(unreadable(KERNEL_TYPES))?;
+    let call = |(function, marker)| {
+        let id = types.function(function).map_err(unreadable(KERNEL_TYPES))?;
+        Ok(Call {
+            marker,
+            btf_id: id.ok_or(NoKfunc::NotInKernel { function })?,
+            module: None,
+        })
+    };
+    let calls: Vec<_> = functions.into_iter().map(call).collect::<Result<_, _>>()?;
+    Ok(calls.try_into().expect("one for each function"))
 }
 
-fn in_module(files: &KernelFiles, path: TscPath, function: &'static str) -> Result<Kfunc, NoKfunc> {
+fn in_module(files: &KernelFiles, function: &'static str) -> Result<Call, NoKfunc> {
     let btf_id = id_in_module(files, function)?;
     let module = bpf::btf::of_module(MODULE).map_err(|source| match source.kind() {
         io::ErrorKind::PermissionDenied => NoKfunc::NoPrivilege,
         _ => NoKfunc::Btf(source),
     })?;
-    Ok(Kfunc {
-        path,
+    Ok(Call {
+        marker: STAMP_CALL,
         btf_id,
         // Gone since its types were read.
         module: Some(Arc::new(module.ok_or_else(|| not_loaded(files))?)),

@@ -102,7 +102,7 @@ impl LoadError {
 pub struct Loaded {
     ebpf: Ebpf,
     name: String,
-    calling: Option<(Code, Kfunc)>,
+    calling: Option<Code>,
     /// The program.
     pub program: Program,
     /// The counters.
@@ -129,10 +129,8 @@ impl Loaded {
             .map_max_entries(RINGS, ring_count)
             .map_max_entries(CPUS, options.possible_cpus)
             .load(&object)?;
-        let calling = options.kfunc.map(|kfunc| {
-            let code = Code::of(&object, &ebpf)?;
-            Ok::<_, LoadError>((code, kfunc.clone()))
-        });
+        let calling = options.kfunc;
+        let calling = calling.map(|kfunc| Code::of(&object, &ebpf, kfunc.calls()));
         let calling = calling.transpose()?;
 
         let mut cpus: Array<MapData, CpuBytes> = take(&mut ebpf, CPUS)?;
@@ -191,10 +189,10 @@ impl Loaded {
 pub(crate) fn load_by(
     ebpf: &mut Ebpf,
     name: &str,
-    calling: Option<&(Code, Kfunc)>,
+    calling: Option<&Code>,
 ) -> Result<Program, LoadError> {
-    if let Some((code, kfunc)) = calling {
-        return code.load(name, kfunc);
+    if let Some(code) = calling {
+        return code.load(name);
     }
     let xdp: Option<&mut Xdp> = ebpf.program_mut(name).and_then(|it| it.try_into().ok());
     let xdp = xdp.ok_or(LoadError::Missing("XDP program of that name"))?;

@@ -4,6 +4,7 @@
 mod support;
 
 mod ends;
+mod interrupts;
 mod readme;
 mod refusals;
 mod stamps;

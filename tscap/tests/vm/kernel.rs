@@ -46,6 +46,11 @@ impl Kernel {
         self.version >= (6, 16)
     }
 
+    /// Whether XDP programs may turn interrupts off.
+    pub fn turns_interrupts_off_in_programs(&self) -> bool {
+        self.version >= (6, 14)
+    }
+
     /// Whether vmxnet3 has native XDP.
     pub fn has_native_vmxnet3(&self) -> bool {
         self.version >= (6, 6)

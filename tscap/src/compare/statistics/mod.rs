@@ -2,6 +2,7 @@
 //! Pure: nothing here touches the system.
 
 mod histogram;
+mod interrupts;
 mod interval;
 #[cfg(test)]
 mod noise;
@@ -10,6 +11,7 @@ mod series;
 mod verdict;
 
 pub use histogram::Density;
+pub use interrupts::interrupt_sentences;
 pub use sentences::advice;
 pub use series::{autocorrelation, correlation};
-pub use verdict::verdict;
+pub use verdict::{ratio, verdict};

@@ -40,19 +40,24 @@ impl fmt::Display for Metric {
     }
 }
 
+/// How a stamp is called in a sentence.
+pub(super) fn stamp(source: Option<StampSource>, path: &str) -> &'static str {
+    let Some(source) = source else {
+        return "no stamp";
+    };
+    match StampPath::by_function(path) {
+        Some(StampPath::Tsc(TscPath::Kernel)) => "tsc by the kernel's kfunc",
+        Some(StampPath::Tsc(TscPath::Module)) => "tsc by the module's kfunc",
+        Some(StampPath::Tsc(TscPath::ModuleOrdered)) => "tsc by the module's ordered kfunc",
+        _ if source == StampSource::Tsc => "tsc by perf",
+        _ => source.name(),
+    }
+}
+
 /// One sentence, without the metric and without a full stop.
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stamp = match self.source {
-            None => "no stamp",
-            Some(source) => match StampPath::by_function(&self.path) {
-                Some(StampPath::Tsc(TscPath::Kernel)) => "tsc by the kernel's kfunc",
-                Some(StampPath::Tsc(TscPath::Module)) => "tsc by the module's kfunc",
-                Some(StampPath::Tsc(TscPath::ModuleOrdered)) => "tsc by the module's ordered kfunc",
-                _ if source == StampSource::Tsc => "tsc by perf",
-                _ => source.name(),
-            },
-        };
+        let stamp = stamp(self.source, &self.path);
         let (Some(ratio), Some([low, high])) = (self.ratio, self.interval) else {
             return write!(
                 f,
@@ -86,7 +91,7 @@ impl fmt::Display for Verdict {
 }
 
 /// A margin above 3 % is that of 1 ns.
-struct Margin(f64);
+pub(super) struct Margin(pub f64);
 
 impl fmt::Display for Margin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,37 +2,68 @@
 
 use super::{Figure, series, xs, ys};
 use crate::compare::schema::Comparison;
+use crate::measure::Summary;
 use crate::numbers::grouped;
 use crate::report::chart::{Axis, Chart, Scale, Series, Shape};
 use crate::report::tables;
+use crate::report::words::stamp;
 
 /// How far the cost of the dearest stamps goes: what a density can't show.
 pub(in crate::report) fn tail(comparison: &Comparison) -> Option<Figure> {
     let frames = comparison.subjects.iter().filter_map(|subject| {
         let all = &subject.frame.as_ref()?.all;
-        let quantiles = [
-            (all.p50, 0.5),
-            (all.p90, 0.1),
-            (all.p99, 0.01),
-            (all.p99_9, 0.001),
-            (Some(all.max), 1.0 / all.n as f64),
-        ];
-        let points = quantiles
-            .into_iter()
-            .filter_map(|(value, above)| Some((value? as f64, above)));
-        Some(series(comparison, subject, Shape::Marked, points.collect()))
+        Some(series(comparison, subject, Shape::Marked, points(all)))
     });
-    let frames: Vec<Series> = frames.collect();
+    let title = "Tail of the cost of a stamp";
+    tails("tail", title, "For each stamp", frames.collect())
+}
+
+/// The same with interrupts on and off.
+pub(in crate::report) fn interrupts_off(comparison: &Comparison) -> Option<Figure> {
+    let ways = comparison.interrupts_off.iter().flat_map(|of| {
+        let stamp = stamp(Some(of.source), &of.path);
+        [("on", &of.on), ("off", &of.off)].map(|(word, way)| (format!("{stamp}, {word}"), way))
+    });
+    let all = ways.enumerate().map(|(style, (name, way))| Series {
+        name,
+        style,
+        shape: Shape::Marked,
+        points: points(&way.all),
+    });
+    tails(
+        "interrupts-off",
+        "Tail of the cost of a stamp, interrupts on and off",
+        "For each stamp with interrupts on and off",
+        all.collect(),
+    )
+}
+
+/// Costs and the share of frames above each.
+fn points(all: &Summary) -> Vec<(f64, f64)> {
+    let quantiles = [
+        (all.p50, 0.5),
+        (all.p90, 0.1),
+        (all.p99, 0.01),
+        (all.p99_9, 0.001),
+        (Some(all.max), 1.0 / all.n as f64),
+    ];
+    let points = quantiles
+        .into_iter()
+        .filter_map(|(value, above)| Some((value? as f64, above)));
+    points.collect()
+}
+
+fn tails(id: &str, title: &str, whose: &str, frames: Vec<Series>) -> Option<Figure> {
     if frames.is_empty() {
         return None;
     }
     let chart = Chart {
-        id: "tail".to_owned(),
-        title: "Tail of the cost of a stamp".to_owned(),
-        description:
-            "For each stamp what the dearest half, tenth, hundredth and thousandth of the \
-                      frames cost at least; the table of costs has each."
-                .to_owned(),
+        id: id.to_owned(),
+        title: title.to_owned(),
+        description: format!(
+            "{whose} what the dearest half, tenth, hundredth and thousandth of the frames cost at \
+             least; the table of costs has each."
+        ),
         x: Axis::over("cost per frame, ns", Scale::Log, xs(&frames)),
         y: Axis::over("share of frames that cost more", Scale::Log, ys(&frames)),
         series: frames,

@@ -12,7 +12,7 @@ use super::table::Table;
 use super::words::stamp;
 use crate::compare::schema::{Comparison, Subject};
 
-pub(super) use cost::{autocorrelation, tail};
+pub(super) use cost::{autocorrelation, interrupts_off, tail};
 pub(super) use density::{costs, inter_arrivals};
 pub(super) use loss::losses;
 pub(super) use verdicts::verdicts;

@@ -2,6 +2,7 @@
 
 mod cost;
 mod environment;
+mod interrupts;
 mod loss;
 mod precision;
 mod verdicts;
@@ -13,6 +14,7 @@ use crate::numbers::grouped;
 
 pub(super) use cost::{autocorrelation, beside_paper, costs, frame_costs};
 pub(super) use environment::{Facts, environment, mitigations};
+pub(super) use interrupts::interrupts_off;
 pub(super) use loss::{loss_points, losses};
 pub(super) use precision::{delays, interval_errors, patterns};
 pub(super) use verdicts::verdicts;

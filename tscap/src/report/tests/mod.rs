@@ -5,6 +5,7 @@ mod page;
 mod terminal;
 
 use crate::clock::StampSource;
+use crate::compare::made;
 use crate::compare::schema::Comparison;
 
 /// In the shape of a recording: four stamps, both patterns, loss, warnings.
@@ -35,6 +36,13 @@ fn without_tsc() -> Comparison {
     comparison
         .verdicts
         .retain(|verdict| !is_tsc(verdict.source));
+    comparison
+}
+
+/// With a stamp measured with interrupts off too.
+fn both_ways() -> Comparison {
+    let mut comparison = recorded();
+    comparison.interrupts_off = made::comparison().interrupts_off;
     comparison
 }
 
@@ -89,6 +97,13 @@ fn odd() -> Comparison {
     odd
 }
 
-fn all() -> [Comparison; 5] {
-    [recorded(), live(), without_tsc(), empty(), odd()]
+fn all() -> [Comparison; 6] {
+    [
+        recorded(),
+        both_ways(),
+        live(),
+        without_tsc(),
+        empty(),
+        odd(),
+    ]
 }

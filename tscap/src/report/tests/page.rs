@@ -1,5 +1,5 @@
 use super::drawings::drawings;
-use super::{all, live, recorded};
+use super::{all, both_ways, live, recorded};
 use crate::report::{page, text};
 
 #[test]
@@ -63,4 +63,13 @@ fn live_traffic_says_what_is_not_known() {
     assert!(page.contains("how many frames of live traffic were sent"));
     assert_eq!(drawings(&page).len(), 4);
     assert!(text(&live()).contains("2,000 frames of live traffic of each stamp"));
+}
+
+#[test]
+fn interrupts_off_have_their_table_and_figure() {
+    let titles = ["Interrupts off around", "interrupts on and off"];
+    for title in titles {
+        assert!(!page(&recorded()).contains(title), "{title}");
+        assert!(page(&both_ways()).contains(title), "{title}");
+    }
 }

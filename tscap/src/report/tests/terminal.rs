@@ -1,9 +1,9 @@
-use super::{empty, live, odd, recorded, without_tsc};
+use super::{both_ways, empty, live, odd, recorded, without_tsc};
 use crate::report::text;
 
 #[test]
 fn the_table_fits_a_terminal() {
-    for comparison in [recorded(), live(), without_tsc(), empty()] {
+    for comparison in [recorded(), both_ways(), live(), without_tsc(), empty()] {
         for line in text(&comparison).lines() {
             assert!(line.chars().count() <= 100, "{line}");
             assert_eq!(line, line.trim_end());
@@ -67,4 +67,22 @@ fn the_table_tells_what_was_measured() {
         assert!(text.contains(&verdict.to_string()), "{verdict}");
     }
     assert!(text.contains("command         tscap compare --json --report out.html"));
+}
+
+/// What an earlier tscap recorded has none of it.
+#[test]
+fn interrupts_on_and_off_stand_side_by_side() {
+    assert!(!text(&recorded()).contains("nterrupts"));
+    let text = text(&both_ways());
+    assert_eq!(
+        line(&text, "ktime, on"),
+        [
+            "ktime,", "on", "32.0", "6,012", "80.8", "891.1", "40", "41", "42", "–", "20,011", "12"
+        ]
+    );
+    let off = line(&text, "ktime, off");
+    assert_eq!((off[2], off[11]), ("40.0", "0"));
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("ktime is dearer than with them on by 1.25×"));
+    assert!(words.contains("that of ktime is within 3 % of that with them on"));
 }

@@ -26,8 +26,11 @@ fn the_kernels_own_needs_no_module() {
     says(&error, "no function bpf_get_cpu_time_counter", "module");
     machine.put_bytes(VMLINUX, &kernel("bpf_get_cpu_time_counter"));
     let found = find().unwrap();
-    assert_eq!((found.btf_id, found.path), (5, TscPath::Kernel));
-    assert!(found.module().is_none());
+    let [call] = found.calls() else {
+        panic!("one call: {found:?}")
+    };
+    assert_eq!((call.btf_id, found.path), (5, TscPath::Kernel));
+    assert!(call.module.is_none());
     machine.put_bytes(VMLINUX, b"none of this is BTF");
     says(
         &find().unwrap_err(),
@@ -91,4 +94,20 @@ fn a_function_is_found_in_the_modules_own_types() {
 #[test]
 fn without_privilege_no_module_is_called() {
     says(&NoKfunc::NoPrivilege, "CAP_SYS_ADMIN", "cap_sys_admin");
+}
+
+#[test]
+fn interrupts_are_turned_off_by_both_functions_or_none() {
+    let machine = Recorded::veth();
+    let find = || InterruptKfuncs::find(&machine.files);
+    says(&find().unwrap_err(), "shows no types", "");
+    machine.put_bytes(VMLINUX, &kernel("bpf_local_irq_save"));
+    let error = find().unwrap_err();
+    says(&error, "no function bpf_local_irq_restore", "");
+    let functions = ["bpf_local_irq_restore", "bpf_local_irq_save"];
+    let both = functions.map(|function| (KIND(12), function, 0));
+    machine.put_bytes(VMLINUX, &btf(0, &both));
+    let found = find().unwrap();
+    let calls = found.calls().iter().map(|call| (call.marker, call.btf_id));
+    assert!(calls.eq([(IRQ_SAVE_CALL, 2), (IRQ_RESTORE_CALL, 1)]));
 }

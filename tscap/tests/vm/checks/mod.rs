@@ -2,6 +2,7 @@
 
 mod clock;
 mod doctor;
+mod interrupts;
 mod kfunc;
 mod kmod;
 mod merge;
@@ -32,6 +33,7 @@ checks![
     clock::set_back,
     clock::slewed,
     doctor::says_what_works,
+    interrupts::not_turned_off_before_6_14,
     kfunc::between_readings_of_the_clock,
     kfunc::ordered_between_readings_of_the_clock,
     kfunc::on_two_cpus,

@@ -1,0 +1,105 @@
+//! What turning interrupts off around a stamp costs, and what it keeps out.
+
+use super::assemble::{less, summary_less};
+use super::schema::{InterruptsOff, Way};
+use super::statistics::ratio;
+use super::taken::Taken;
+use crate::measure::Summary;
+
+/// No stamp takes so long by itself, ns.
+const HELD_UP_NS: i64 = 1_000;
+
+/// Each of `off` beside the same stamp among `on`; `own` is the checkpoint's cost.
+pub(super) fn beside(on: &[Taken], off: &[Taken], own: &Summary) -> Vec<InterruptsOff> {
+    let pairs = off.iter().filter_map(|off| {
+        let stamp = off.turn.stamp;
+        Some((on.iter().find(|on| on.turn.stamp == stamp)?, off))
+    });
+    pairs
+        .filter_map(|(on, off)| both_ways(on, off, own))
+        .collect()
+}
+
+fn both_ways(on: &Taken, off: &Taken, own: &Summary) -> Option<InterruptsOff> {
+    let path = off.turn.stamp?;
+    let p99 = |costs: &[i64]| Some(Summary::of(less(costs, own))?.p99? as f64);
+    let rounds = on.rounds().zip(off.rounds());
+    let (p99_on, p99_off) = rounds.filter_map(|(on, off)| p99(on).zip(p99(off))).unzip();
+    let (on, off) = (way(on, p99_on, own)?, way(off, p99_off, own)?);
+    Some(InterruptsOff {
+        source: path.source(),
+        path: path.function().into(),
+        read: ratio(&off.read_ns, &on.read_ns),
+        p99: ratio(&off.p99_ns, &on.p99_ns),
+        on,
+        off,
+    })
+}
+
+fn way(taken: &Taken, p99_ns: Vec<f64>, own: &Summary) -> Option<Way> {
+    let costs = less(&taken.costs, own);
+    let held_up = costs.iter().filter(|cost| **cost >= HELD_UP_NS);
+    Some(Way {
+        read_ns: taken.read_ns.clone(),
+        p99_ns,
+        over_1_us: held_up.count() as u64,
+        all: summary_less(&costs, own)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::StampPath;
+    use crate::compare::Turn;
+    use crate::compare::schema::Outcome;
+
+    /// Three rounds of 30 ns, with the 50 slowest frames of each at `tail` ns.
+    fn taken(interrupts_off: bool, frames: usize, tail: u64) -> Taken {
+        let mut taken = Taken::new(Turn {
+            stamp: Some(StampPath::Ktime),
+            interrupts_off,
+        });
+        for round in 0..3 {
+            let slow = (0..50).map(|_| tail + round);
+            taken.round(slow.chain((50..frames).map(|_| 40)));
+            taken.read_ns.push(if interrupts_off { 36.0 } else { 30.0 });
+        }
+        taken
+    }
+
+    fn own() -> Summary {
+        Summary::of([10; 3]).unwrap()
+    }
+
+    #[test]
+    fn a_shorter_tail_and_a_dearer_read_are_seen() {
+        let on = [Taken::new(None), taken(false, 2_000, 1_009)];
+        let found = beside(&on, &[taken(true, 2_000, 500)], &own());
+        let [found] = &found[..] else {
+            panic!("one stamp: {found:?}")
+        };
+        assert_eq!(found.path, "bpf_ktime_get_ns");
+        assert_eq!(found.on.p99_ns, [999.0, 1_000.0, 1_001.0]);
+        assert_eq!(found.off.p99_ns, [490.0, 491.0, 492.0]);
+        assert_eq!((found.on.over_1_us, found.off.over_1_us), (100, 0));
+        assert_eq!((found.on.all.n, found.on.all.min), (6_000, 30));
+        assert_eq!(found.p99.outcome, Outcome::Cheaper);
+        assert!((found.read.ratio.unwrap() - 1.2).abs() < 1e-9);
+        assert_eq!(found.read.outcome, Outcome::Dearer);
+    }
+
+    #[test]
+    fn without_ten_frames_beyond_it_there_is_no_p99() {
+        let on = [taken(false, 999, 500)];
+        let found = beside(&on, &[taken(true, 2_000, 500)], &own());
+        assert!(found[0].on.p99_ns.is_empty() && found[0].off.p99_ns.is_empty());
+        assert_eq!(found[0].p99.outcome, Outcome::Undecided);
+        assert_eq!(found[0].p99.ratio, None);
+    }
+
+    #[test]
+    fn nothing_asked_for_is_nothing() {
+        assert_eq!(beside(&[taken(false, 2_000, 500)], &[], &own()), []);
+    }
+}

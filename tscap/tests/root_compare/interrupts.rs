@@ -1,0 +1,57 @@
+//! Stamps with interrupts off, where programs can turn them off.
+
+use tscap::clock::StampSource;
+use tscap::sys::kernel_files::KernelFiles;
+use tscap::xdp::InterruptKfuncs;
+
+use crate::support::command::run;
+use crate::support::root::root;
+use crate::{LIMIT, compare, comparison, fails, links};
+
+/// Since Linux 6.14.
+pub fn can_be_turned_off() -> bool {
+    InterruptKfuncs::find(&KernelFiles::live()).is_ok()
+}
+
+#[test]
+fn both_ways_take_their_turns_or_it_is_refused() {
+    let Some(_turn) = root("both_ways_take_their_turns") else {
+        return;
+    };
+    let before = links();
+    let done = run(&mut compare(&["--quick", "--irqs-off", "--json"]), LIMIT);
+    assert_eq!(links(), before);
+    if !can_be_turned_off() {
+        return fails(&done, &["interrupts off", "6.14", "--irqs-off"]);
+    }
+    assert!(done.status.success(), "{}", done.stderr);
+    let comparison = comparison(&done);
+    let is_tsc = |source| source == StampSource::Tsc;
+    let subjects = comparison.subjects.iter().flat_map(|it| it.source);
+    let has_tsc = subjects.clone().any(is_tsc);
+    let both_ways = &comparison.interrupts_off;
+    assert_eq!(both_ways.len(), if has_tsc { 2 } else { 1 });
+    assert_eq!(both_ways[0].source, StampSource::Ktime);
+    assert!(both_ways[1..].iter().all(|it| is_tsc(it.source)));
+    for of in both_ways {
+        for way in [&of.on, &of.off] {
+            assert_eq!((way.read_ns.len(), way.p99_ns.len()), (10, 10), "{of:?}");
+            assert_eq!(way.all.n, 10_000, "every frame's value is kept");
+            assert!(way.all.p99_9.is_some());
+        }
+        let mut subjects = comparison.subjects.iter();
+        let subject = subjects.find(|it| it.path == of.path);
+        let subject = subject.expect("it is a subject as usual");
+        assert_eq!(subject.read_ns.as_ref(), Some(&of.on.read_ns));
+        assert_eq!(subject.frame.as_ref().map(|it| &it.all), Some(&of.on.all));
+        // It is not for nothing, on whatever machine.
+        assert!(of.read.ratio > Some(1.0), "{:?}", of.read);
+    }
+    // Nothing else is measured so.
+    let paths = comparison.subjects.iter().map(|it| &it.path);
+    let count = paths.clone().count();
+    assert_eq!(
+        paths.collect::<std::collections::BTreeSet<_>>().len(),
+        count
+    );
+}
