@@ -372,6 +372,17 @@ impl Tracker {
         &self.segments
     }
 
+    /// The segments that are new or have grown since this was asked with the same
+    /// `settled`, at first 0; and how many of them are forgotten.
+    pub fn unsettled_segments(&self, settled: &mut u64) -> (&[Segment], u64) {
+        let forgotten = self.forgotten.segments;
+        let known = settled.saturating_sub(forgotten) as usize;
+        let lost = forgotten.saturating_sub(*settled);
+        // The current one may still grow.
+        *settled = forgotten + self.segments.len() as u64 - 1;
+        (&self.segments[known..], lost)
+    }
+
     /// How many segments there were before the earliest of [`Self::segments`].
     pub fn segments_forgotten(&self) -> u64 {
         self.forgotten.segments

@@ -8,7 +8,7 @@ use crate::clock::{CrossTimestamp, Observation, Status, Tracker, TscCycles};
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     /// Segments that no entry can change any more.
-    settled_segments: usize,
+    settled_segments: u64,
     bins: PhaseBins,
     /// Of the entry before.
     before: Option<Status>,
@@ -30,11 +30,10 @@ impl Recorder {
     ) -> Option<Entry> {
         let status = Status::of(tracker, tsc, utc_bound_ns, self.before.as_ref())?;
         self.before = Some(status);
-        let segments = tracker.segments()[self.settled_segments..].to_vec();
-        self.settled_segments = tracker.segments().len() - 1;
+        let (segments, _) = tracker.unsettled_segments(&mut self.settled_segments);
         Some(Entry {
             status,
-            segments,
+            segments: segments.to_vec(),
             samples: tracker.take_samples(),
             phases: self.bins.take_whole(),
         })

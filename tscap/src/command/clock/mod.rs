@@ -45,7 +45,7 @@ pub(super) fn run(plan: &ClockPlan) -> Result<Exit, Failure> {
 }
 
 async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
-    let references = References::open(plan.reference.as_deref())?;
+    let mut references = References::open(plan.reference.as_deref())?;
     let mut signals = Signals::new().trying("cannot catch signals")?;
     let mut keeper = Keeper::new(plan)?;
     let started = Instant::now();
@@ -55,8 +55,15 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
     let Some(mut tracker) = tracker else {
         return Ok(Exit::Success);
     };
-    let watched = (&mut tracker, references);
-    watch(plan, started, watched, &mut signals, &mut keeper).await?;
+    watch(
+        plan,
+        started,
+        &mut tracker,
+        &mut references,
+        &mut signals,
+        &mut keeper,
+    )
+    .await?;
     keeper.finish(&mut tracker)?;
     Ok(Exit::Success)
 }
@@ -65,7 +72,8 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
 async fn watch(
     plan: &ClockPlan,
     started: Instant,
-    (tracker, mut references): (&mut Tracker, References),
+    tracker: &mut Tracker,
+    references: &mut References,
     signals: &mut Signals,
     keeper: &mut Keeper<'_>,
 ) -> Result<(), Failure> {
@@ -90,9 +98,9 @@ async fn watch(
         }
         let status = Status::of(tracker, tsc::read(), utc_bound_ns(), before.as_ref());
         let status = status.expect("it has settled");
-        let said = references.say(&status, KernelClock::read().ok().as_ref(), tracker);
+        let said = references.say(&status, tracker);
         let seconds = started.elapsed().as_secs_f64();
-        if !say(plan, line, seconds, &status, &references, &said)? {
+        if !say(plan, line, seconds, &status, &said)? {
             break;
         }
         before = Some(status);
@@ -115,7 +123,6 @@ fn say(
     line: u64,
     seconds: f64,
     status: &Status,
-    references: &References,
     said: &Said,
 ) -> Result<bool, Failure> {
     if plan.json {
@@ -129,6 +136,5 @@ fn say(
         let json = serde_json::to_string(&line).expect("plain structs always serialise");
         return print_if_read(&(json + "\n"));
     }
-    let columns = references.headings().into_iter().zip(said.cells());
-    print_if_read(&table::line(line, seconds, status, columns))
+    print_if_read(&table::line(line, seconds, status, said.columns()))
 }

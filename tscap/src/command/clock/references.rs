@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::table::Column;
 use crate::causes::with_causes;
 use crate::clock::{
     Bracket, Looked, PhcClock, PhcStatus, RawClock, Slew, Status, Tracker, TscCycles,
@@ -41,6 +42,8 @@ struct Device {
 pub(super) struct Said {
     /// How the host's clock is slewed.
     slew: Option<Slew>,
+    #[serde(skip)]
+    has_device: bool,
     /// The device, once it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     reference: Option<DeviceStatus>,
@@ -72,41 +75,47 @@ impl References {
     }
 
     /// At a counter value, beside the host's clock.
-    pub fn say(&self, status: &Status, kernel: Option<&KernelClock>, tracker: &Tracker) -> Said {
+    pub fn say(&self, status: &Status, tracker: &Tracker) -> Said {
+        let kernel = KernelClock::read().ok();
         let kernel_ppb = kernel.map(|kernel| kernel.frequency_ppb + kernel.tick_ppb);
         Said {
             slew: self.raw.slew(&status.counter, kernel_ppb),
+            has_device: self.device.is_some(),
             reference: self
                 .device
                 .as_ref()
                 .and_then(|device| device.status(status.tsc, tracker)),
         }
     }
-
-    /// Headings of its columns and their widths.
-    pub fn headings(&self) -> Vec<(&'static str, usize)> {
-        let slew = [("slew, ppm", 15), ("kernel", 8)];
-        let device = [("ahead of PHC", 14), ("± PHC", 9), ("age", 9)];
-        let device = device.into_iter().filter(|_| self.device.is_some());
-        slew.into_iter().chain(device).collect()
-    }
 }
 
 impl Said {
-    /// As cells of the table.
-    pub fn cells(&self) -> Vec<String> {
-        let none = || "unknown".to_owned();
+    /// As columns of the table.
+    pub fn columns(&self) -> Vec<Column> {
+        let unknown = || "unknown".to_owned();
         let ppm = |ppb: i64| format!("{:+.3}", ppb as f64 / 1e3);
         let slew = self.slew.as_ref();
-        let kernel = slew.and_then(|slew| slew.kernel_ppb);
-        let slew = slew.map(|slew| format!("{}±{:.3}", ppm(slew.ppb), slew.bound_ppb as f64 / 1e3));
-        let mut cells = vec![slew.unwrap_or_else(none), kernel.map_or_else(none, ppm)];
-        if let Some(DeviceStatus { status, .. }) = &self.reference {
-            cells.push(signed(status.host_ahead_ns));
-            cells.push(span(status.bound_ns));
-            cells.push(span(status.age_ns));
+        let kernel = slew
+            .and_then(|slew| slew.kernel_ppb)
+            .map_or_else(unknown, ppm);
+        let bounded = |slew: &Slew| {
+            let bound = slew.bound_ppb as f64 / 1e3;
+            format!("{}±{bound:.3}", ppm(slew.ppb))
+        };
+        let mut columns = vec![
+            Column::new("slew, ppm", 15, slew.map_or_else(unknown, bounded)),
+            Column::new("kernel", 8, kernel),
+        ];
+        if self.has_device {
+            let status = self.reference.as_ref().map(|device| &device.status);
+            let of = |cell: fn(&PhcStatus) -> String| status.map_or_else(unknown, cell);
+            columns.extend([
+                Column::new("ahead of PHC", 14, of(|it| signed(it.host_ahead_ns))),
+                Column::new("± PHC", 9, of(|it| span(it.bound_ns))),
+                Column::new("age", 9, of(|it| span(it.age_ns))),
+            ]);
         }
-        cells
+        columns
     }
 }
 

@@ -6,53 +6,61 @@ use crate::numbers::{grouped, signed, span};
 /// Lines under one heading.
 const PAGE: u64 = 20;
 
-/// A column: heading, width, cell.
-type Column = (&'static str, usize, String);
+/// One cell with its heading and its width.
+pub(super) struct Column {
+    pub heading: &'static str,
+    pub width: usize,
+    pub cell: String,
+}
 
-/// A line, under the heading where it is due; `references` stand before the readings.
-pub(super) fn line(
-    index: u64,
-    seconds: f64,
-    status: &Status,
-    references: impl IntoIterator<Item = ((&'static str, usize), String)>,
-) -> String {
-    let references = references.into_iter();
-    let references = references.map(|((heading, width), cell)| (heading, width, cell));
-    let columns = clock(seconds, status).into_iter();
-    let columns: Vec<_> = columns.chain(references).chain(readings(status)).collect();
+impl Column {
+    pub fn new(heading: &'static str, width: usize, cell: String) -> Self {
+        Self {
+            heading,
+            width,
+            cell,
+        }
+    }
+}
+
+/// A line, under the heading where it is due; `references` are the columns of other
+/// references.
+pub(super) fn line(index: u64, seconds: f64, status: &Status, references: Vec<Column>) -> String {
+    let columns = columns(seconds, status, references);
     let heading = if index.is_multiple_of(PAGE) {
-        row(&columns, |(heading, ..)| heading) + "\n"
+        row(&columns, |column| column.heading)
     } else {
         String::new()
     };
-    heading + &row(&columns, |(.., cell)| cell) + "\n"
+    heading + &row(&columns, |column| &column.cell)
 }
 
-fn clock(seconds: f64, status: &Status) -> [Column; 8] {
+fn columns(seconds: f64, status: &Status, references: Vec<Column>) -> Vec<Column> {
     let second = status.counter.ns_per_cycle_2_58.cycles_in(1_000_000_000);
     let ppm = |ppb: f64| format!("{:.3}", ppb / 1e3);
+    let difference = status.absolute_less_difference_ns;
     let utc = status.utc_bound_ns.map_or("unknown".into(), span);
-    [
+    let before = [
         ("s", 7, format!("{seconds:.1}")),
         ("TSC, Hz", 14, grouped(second.unsigned_abs())),
         ("± ppm", 8, ppm(status.counter.rate_bound_ppb as f64)),
         ("skew, ppm", 10, ppm(status.skew_ppb as f64)),
         ("offset, ns", 12, signed(status.offset_ns)),
-        (
-            "abs−diff, ns",
-            12,
-            signed(status.absolute_less_difference_ns),
-        ),
+        ("abs−diff, ns", 12, signed(difference)),
         ("± host", 9, span(status.host_bound_ns)),
         ("± UTC", 10, utc),
-    ]
-}
-
-fn readings(status: &Status) -> [Column; 2] {
-    [
+    ];
+    let after = [
         ("used", 9, grouped(status.readings.used)),
         ("rejected", 9, rejected(status)),
-    ]
+    ];
+    let column = |(heading, width, cell)| Column::new(heading, width, cell);
+    before
+        .map(column)
+        .into_iter()
+        .chain(references)
+        .chain(after.map(column))
+        .collect()
 }
 
 /// How many readings were rejected for which reason.
@@ -74,10 +82,11 @@ fn rejected(status: &Status) -> String {
 
 fn row(columns: &[Column], text: impl Fn(&Column) -> &str) -> String {
     let cells = columns.iter().map(|column| {
-        let width = column.1;
+        let width = column.width;
         format!("{:>width$} ", text(column))
     });
-    cells.collect::<String>().trim_end().to_owned()
+    let row = cells.collect::<String>();
+    format!("{}\n", row.trim_end())
 }
 
 #[cfg(test)]
@@ -97,15 +106,20 @@ mod tests {
         tracker.observe(&host.cross(100_000_000, gaps));
         let tsc = host.cycles(100_000_000);
         let mut status = Status::of(&tracker, tsc, None, None).unwrap();
-        let text = line(0, 1.0, &status, []);
+        let slew = Column::new("slew, ppm", 15, "-0.001".into());
+        let text = line(0, 1.0, &status, vec![slew]);
+        assert!(
+            text.lines()
+                .all(|line| line.find("slew, ppm").or(line.find("   -0.001")).is_some())
+        );
         assert!(text.starts_with("      s"), "{text}");
         assert!(text.ends_with("none\n"), "{text}");
-        assert_eq!(line(1, 1.0, &status, []).lines().count(), 1);
+        assert_eq!(line(1, 1.0, &status, Vec::new()).lines().count(), 1);
         status.wide = 1_200;
         status.readings.implausible = 3;
-        let text = line(1, 1.0, &status, []);
+        let text = line(1, 1.0, &status, Vec::new());
         assert!(text.ends_with(" 1,200 wide, 3 implausible\n"), "{text}");
         status.readings.torn = 2;
-        assert!(line(1, 1.0, &status, []).contains("1,200 wide, 2 torn, 3"));
+        assert!(line(1, 1.0, &status, Vec::new()).contains("1,200 wide, 2 torn, 3"));
     }
 }

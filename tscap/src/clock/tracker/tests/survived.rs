@@ -226,6 +226,12 @@ fn segments_are_forgotten_and_counted() {
         let kept = tracker.segments().len() as u64;
         assert!((500..=1_000).contains(&kept), "{kept}");
         assert_eq!(tracker.segments_forgotten() + kept, 2_501);
+        for already in [0, 1_200, 2_400] {
+            let mut settled = already;
+            let (rest, lost) = tracker.unsettled_segments(&mut settled);
+            assert_eq!(already + lost + rest.len() as u64, 2_501, "{already}");
+            assert_eq!(settled, 2_500);
+        }
         assert_eq!(tracker.steps(), 2_500);
         let at = THEN + 250_000 * MS + 40 * MS;
         let stamp = match source {
