@@ -38,7 +38,8 @@ pub struct ConvertArgs {
     /// Times of this clock in the copy, which says so in its interface descriptions;
     /// by default of that of the capture, realtime. Other programs take any for UTC:
     /// tai shows some 37 s ahead, monotonic just after 1970. Needs no raw stamps if
-    /// the clock was not set meanwhile. Converting back gives the same file
+    /// the clock was not set meanwhile. Unless --clock-log is given too, nothing is
+    /// stamped again, and converting back gives the same file
     #[arg(long, value_name = "CLOCK", value_parser = time_base)]
     time_base: Option<TimeBase>,
 }

@@ -90,7 +90,16 @@ impl BaseClock {
             if history.source == StampSource::Tsc && known.is_some_and(is_elsewhere) {
                 continue;
             }
-            let ahead_ns = ahead_ns(segment, base);
+            let mut ahead_ns = ahead_ns(segment, base);
+            // Begun by a jump of the counter or another offset of TAI: the two clocks went on
+            // as before.
+            let goes_on = segment.after.is_some() && segment.step_ns == 0;
+            if let Some((_, before)) = changes.last()
+                && goes_on
+                && base == TimeBase::Monotonic
+            {
+                ahead_ns = *before;
+            }
             let stamp = first_stamp(history, segment);
             // A counter that went back passes the same values twice.
             goes_back |= stamp.is_some() && stamp < latest;

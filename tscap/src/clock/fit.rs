@@ -41,6 +41,9 @@ enum Part {
 /// the segment is known: a second has a reading, and a bend would have been written
 /// down.
 const BEYOND_NS: u64 = 1_000_000_000;
+/// Between readings farther apart than this nobody knows what the clock did: a clock that is
+/// read at all has one in each second, a process that was stopped has none.
+const LONGEST_HOLE_NS: u64 = 3_000_000_000;
 /// Steepest line: what the host's clock may be slewed by (see [`super::Scale`]),
 /// ns in a second.
 const STEEPEST: f64 = 2e8;
@@ -77,7 +80,7 @@ impl Fit {
     pub fn coverage(&self, from: RawStamp, until: RawStamp) -> f64 {
         const LOOKS: u64 = 1_000;
         let step = until.0.saturating_sub(from.0) as f64 / (LOOKS - 1) as f64;
-        let stamps = (0..LOOKS).map(|look| from.0 + (step * look as f64) as u64);
+        let stamps = (0..LOOKS).map(|look| from.0.saturating_add((step * look as f64) as u64));
         let told = stamps.filter(|stamp| self.allowed(RawStamp(*stamp)).is_some());
         told.count() as f64 / LOOKS as f64
     }
@@ -194,7 +197,13 @@ impl Part {
                 let next = pieces.get(after);
                 match (before, next) {
                     (Some(piece), _) if stamp.0 <= piece.until => piece.at(stamp),
-                    (Some(piece), Some(next)) => piece.between(next, stamp),
+                    (Some(piece), Some(next)) if !piece.is_hole_until(next.from) => {
+                        piece.between(next, stamp)
+                    }
+                    (Some(piece), Some(next)) => {
+                        let after = piece.at_most_beyond(stamp.0 - piece.until, stamp);
+                        after.or_else(|| next.at_most_beyond(next.from - stamp.0, stamp))
+                    }
                     (Some(piece), None) => {
                         let beyond = piece.at_most_beyond(stamp.0 - piece.until, stamp);
                         beyond.filter(|[_, high]| *high <= known[1])
@@ -218,6 +227,8 @@ struct Piece {
     from: u64,
     /// Latest reading that is on the line for certain.
     until: u64,
+    /// Latest reading, which the clock may have left the line before.
+    last: u64,
     origin: Interval,
     rate: NsPerCycle,
     /// Corners of the convex set of all such lines.
@@ -243,6 +254,7 @@ impl Piece {
         Self {
             from: first.at.0,
             until: first.at.0,
+            last: first.at.0,
             origin: first.interval(),
             rate,
             lines: vec![
@@ -270,8 +282,12 @@ impl Piece {
         }
     }
 
-    /// Takes in the next reading, if the lines through it too leave this much room.
+    /// Takes in the next reading, if there is no hole before it and the lines through it
+    /// too leave this much room.
     fn take(&mut self, reading: &Reading, least_room_ns: u64) -> bool {
+        if self.is_hole_until(reading.at.0) {
+            return false;
+        }
         let seconds = self.seconds(reading.at.0);
         let base = self.base(reading.at.0);
         let low = (i128::from(reading.low) - base) as f64;
@@ -286,7 +302,14 @@ impl Piece {
             return false;
         }
         self.lines = both;
+        self.last = reading.at.0;
         true
+    }
+
+    /// Whether so much time is between its latest reading and the next that the clock is
+    /// not known there.
+    fn is_hole_until(&self, next: u64) -> bool {
+        self.rate.duration_ns(next - self.last) > LONGEST_HOLE_NS
     }
 
     fn at(&self, stamp: RawStamp) -> Option<[RealNs; 2]> {

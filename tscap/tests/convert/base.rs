@@ -8,8 +8,8 @@ use tscap::clock::{RawStamp, TimeBase};
 use tscap::pcapng::{Packet, Record, records};
 
 use super::script::{
-    LENGTH, MS, capture, capture_with, convert, file, headers, log, packet, packets, refuses_with,
-    slewed,
+    LENGTH, MS, capture, capture_with, convert, file, headers, log, log_with, packet, packets,
+    refuses_with, slewed,
 };
 
 const S: u64 = 1_000_000_000;
@@ -43,18 +43,14 @@ fn contents(bytes: &[u8]) -> Vec<(Option<RawStamp>, Vec<u8>)> {
 fn there_and_back_is_the_same() {
     let folder = tempfile::tempdir().unwrap();
     for keep_raw in [true, false] {
-        let (bytes, _) = capture(&slewed(), keep_raw);
-        let real = match keep_raw {
-            true => converted(&folder, &bytes, &[]),
-            false => bytes.clone(),
-        };
+        let (real, _) = capture(&slewed(), keep_raw);
         for (base, name) in [(TimeBase::Tai, "tai"), (TimeBase::Monotonic, "monotonic")] {
-            let there = converted(&folder, &bytes, &["--time-base", name]);
+            let there = converted(&folder, &real, &["--time-base", name]);
             assert_eq!(
                 (time_base(&real), time_base(&there)),
                 (TimeBase::Realtime, base)
             );
-            assert!(contents(&there) == contents(&bytes), "{base:?}");
+            assert!(contents(&there) == contents(&real), "{base:?}");
             let pairs = packets(&real).into_iter().zip(packets(&there));
             let mut apart: Vec<_> = pairs
                 .map(|(real, there)| i128::from(real.time.0) - i128::from(there.time.0))
@@ -69,12 +65,14 @@ fn there_and_back_is_the_same() {
             }
             let text = String::from_utf8_lossy(&there).into_owned();
             assert!(text.contains("times are of CLOCK_"), "no comment");
-            // Without --time-base it stays what it is.
+            let back = |there| converted(&folder, there, &["--time-base", "realtime"]);
+            assert!(back(&there) == real, "{base:?}");
+            // Without --time-base it is stamped again, in the same clock.
             if keep_raw {
-                assert!(converted(&folder, &there, &[]) == there, "{base:?}");
+                let again = converted(&folder, &there, &[]);
+                assert!(again != there && time_base(&again) == base);
+                assert!(back(&again) == converted(&folder, &real, &[]), "{base:?}");
             }
-            let back = converted(&folder, &there, &["--time-base", "realtime"]);
-            assert!(back == real, "{base:?}");
         }
     }
 }
@@ -101,7 +99,7 @@ fn a_leap_second_is_none_in_tai() {
         let backwards = times.windows(2).filter(|pair| pair[1] < pair[0]).count();
         assert!(backwards <= 1, "{name}: {backwards}");
         let back = converted(&folder, &there, &["--time-base", "realtime"]);
-        assert!(back == converted(&folder, &bytes, &[]), "{name}");
+        assert!(back == bytes, "{name}");
         if name == "tai" {
             let ahead = times
                 .iter()
@@ -150,5 +148,30 @@ fn a_log_tells_of_other_clocks_too() {
         let there = converted(&folder, &bytes, &["--clock-log", log, "--time-base", name]);
         let back = ["--clock-log", log, "--time-base", "realtime"];
         assert!(converted(&folder, &there, &back) == real, "{name}");
+        // Nor is the log needed for the way back.
+        assert!(converted(&folder, &there, &back[2..]) == real, "{name}");
+    }
+}
+
+/// The capture itself knows when.
+#[test]
+fn a_clock_may_be_set_while_nothing_is_logged() {
+    let folder = tempfile::tempdir().unwrap();
+    let ahead = |t| if t < 25 * S { 0 } else { 1_000_000_000 };
+    let (bytes, truths) = capture_with(&slewed(), true, |t| (ahead(t), 37));
+    log_with(&folder, &slewed(), 0, 20 * S, |t| Some(ahead(t)));
+    let log = log_with(&folder, &slewed(), 30 * S, LENGTH, |t| Some(ahead(t)));
+    let more = ["--clock-log", log.to_str().unwrap()];
+    let more = [&more[..], &["--time-base", "monotonic"]].concat();
+    let there = packets(&converted(&folder, &bytes, &more));
+    for (packet, real) in there.iter().zip(truths) {
+        // CLOCK_MONOTONIC is 0 at the start of the script.
+        let since = real - slewed().real(0);
+        let mono = if since < 25 * S { since } else { since - S };
+        assert!(
+            packet.time.0.abs_diff(mono) < MS,
+            "{} {mono}",
+            packet.time.0
+        );
     }
 }

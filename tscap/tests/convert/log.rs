@@ -8,8 +8,8 @@ use tscap::clock::RawStamp;
 use tscap::clock::log::{Header, LogWriter};
 
 use super::script::{
-    BOOT, LENGTH, MS, capture, convert, errors, file, headers, log, packet, packets, refuses_with,
-    slewed, without_times,
+    BOOT, LENGTH, MS, capture, convert, errors, file, headers, log, log_with, packet, packets,
+    refuses_with, slewed, without_times,
 };
 
 /// What was said, and the converted capture.
@@ -119,6 +119,30 @@ fn what_the_log_does_not_tell_is_left_and_said() {
         "{text}"
     );
     assert!(text.contains("Z to 20"), "{text}");
+}
+
+/// Nobody knows what the clock did meanwhile, though it is one process, and one segment.
+#[test]
+fn a_process_that_was_stopped_leaves_a_hole() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = slewed();
+    let (bytes, _) = capture(&host, true);
+    let hole = 20_000 * MS..30_000 * MS;
+    let path = log_with(&folder, &host, 0, LENGTH, |t| {
+        (!hole.contains(&t)).then_some(0)
+    });
+    let (_, converted) = by_log(&folder, &bytes, path.to_str().unwrap());
+    let (mut within, mut moved) = (0, 0);
+    for (before, after) in packets(&bytes).iter().zip(packets(&converted)) {
+        let second = (before.time.0 - host.real(0)) / 1_000_000_000;
+        if (22..28).contains(&second) {
+            within += 1;
+            assert_eq!(before.time, after.time);
+        } else {
+            moved += usize::from(before.time != after.time);
+        }
+    }
+    assert!(within >= 1_700 && moved > 0, "{within} {moved}");
 }
 
 #[test]

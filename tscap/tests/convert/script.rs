@@ -7,7 +7,9 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use tscap::clock::log::{LogWriter, Recorder};
 use tscap::clock::scripted::{Host, Random};
-use tscap::clock::{MonoNs, RawStamp, RealNs, StampPath, StampSource, TaiNs, Tracker, TscPath};
+use tscap::clock::{
+    CrossTimestamp, MonoNs, RawStamp, RealNs, StampPath, StampSource, TaiNs, Tracker, TscPath,
+};
 use tscap::engine::{StampOrder, Written};
 use tscap::measure::Summary;
 use tscap::pcapng::{
@@ -89,15 +91,7 @@ pub fn capture_with(
     keep_raw: bool,
     set: impl Fn(u64) -> (i64, u64),
 ) -> (Vec<u8>, Vec<u64>) {
-    let cross = |t: u64, gaps: [u64; 3]| {
-        let mut cross = host.cross(t, gaps);
-        let (ahead, tai_offset_s) = set(t);
-        cross.real = cross
-            .real
-            .map(|real| RealNs(real.0.wrapping_add_signed(ahead)));
-        cross.tai = TaiNs(cross.real[0].0 + tai_offset_s * 1_000_000_000);
-        cross
-    };
+    let cross = |t: u64, gaps: [u64; 3]| cross_of(host, t, gaps, set(t));
     let real = |t: u64| host.real(t).wrapping_add_signed(set(t).0);
     let mut random = Random(3);
     let mut gaps = move || [15, 35, 15].map(|least| least + random.exponential(6.0) as u64);
@@ -121,6 +115,20 @@ pub fn capture_with(
     }
     bytes.extend(statistics(&mut file, &mut tracker));
     (bytes, truths)
+}
+
+/// A reading of a clock that was set so far ahead, ns, with this offset of TAI, s.
+fn cross_of(
+    host: &Host,
+    t: u64,
+    gaps: [u64; 3],
+    (ahead, tai_offset_s): (i64, u64),
+) -> CrossTimestamp {
+    let mut cross = host.cross(t, gaps);
+    let set = |real: RealNs| RealNs(real.0.wrapping_add_signed(ahead));
+    cross.real = cross.real.map(set);
+    cross.tai = TaiNs(cross.real[0].0 + tai_offset_s * 1_000_000_000);
+    cross
 }
 
 pub fn statistics(file: &mut FileWriter, tracker: &mut Tracker) -> Vec<u8> {
@@ -162,14 +170,30 @@ pub fn packets(bytes: &[u8]) -> Vec<Packet> {
 /// A log of the clock of `host` between two true times, by a process with brackets of
 /// its own.
 pub fn log(folder: &TempDir, host: &Host, from: u64, until: u64) -> PathBuf {
+    log_with(folder, host, from, until, |_| Some(0))
+}
+
+/// The same on a host whose clock is set: by how much it is ahead in all, ns, at a true
+/// time; none while the process is stopped.
+pub fn log_with(
+    folder: &TempDir,
+    host: &Host,
+    from: u64,
+    until: u64,
+    set: impl Fn(u64) -> Option<i64>,
+) -> PathBuf {
     let path = folder.path().join("clock.log");
     let mut log = LogWriter::open(&path, BOOT).unwrap();
     let mut random = Random(from ^ 5);
     let mut gaps = move || [15, 35, 15].map(|least| least + random.exponential(6.0) as u64);
-    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(from, gaps())).unwrap();
+    let cross = |t: u64, gaps| Some(cross_of(host, t, gaps, (set(t)?, 37)));
+    let first = cross(from, gaps()).expect("it runs at first");
+    let mut tracker = Tracker::new(StampSource::Tsc, &first).unwrap();
     let mut recorder = Recorder::default();
     for t in (from + DRAIN..until).step_by(DRAIN as usize) {
-        let cross = host.cross(t, gaps());
+        let Some(cross) = cross(t, gaps()) else {
+            continue;
+        };
         let seen = tracker.observe(&cross);
         recorder.observe(&cross, seen, &tracker);
         if (t - from) % (10_000 * MS) < DRAIN || t + DRAIN >= until {

@@ -42,8 +42,10 @@ struct Converted {
     packets: u64,
     /// Which clock the copy's times are of.
     time_base: TimeBase,
-    /// Of these, not stamped again: not told by the history, as when the clock was
-    /// being set, or without a raw stamp.
+    /// Whether they were to be stamped again, rather than only turned into another clock's.
+    stamps_again: bool,
+    /// Of these, not stamped again though they were to be: not told by the history, as
+    /// when the clock was being set, or without a raw stamp.
     left: u64,
     /// When these were taken: those in a row, at most 100 rows.
     left_spans: Vec<Span>,
@@ -98,10 +100,11 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         ))
         .hint("give -w another file"));
     }
-    let mut capture = gather(&file, &plan.input)?;
+    let capture = gather(&file, &plan.input)?;
     let is_rebased = plan.time_base.is_some_and(|base| base != capture.time_base);
-    let needs_stamps = plan.clock_log.is_some() || !is_rebased;
-    if capture.packets > 0 && capture.stamps.is_none() && needs_stamps {
+    // Another clock's times alone change nothing that could not be changed back.
+    let stamps_again = plan.clock_log.is_some() || !is_rebased;
+    if capture.packets > 0 && capture.stamps.is_none() && stamps_again {
         return Err(Failure::new(format!(
             "cannot convert {input}: none of its {} packets kept its raw stamp",
             grouped(capture.packets)
@@ -110,15 +113,17 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     }
     let clock = match &plan.clock_log {
         Some(log) => log::history(log, &capture, &plan.input)?,
-        None => own(&mut capture, &plan.input)?,
+        None => own(&capture, &plan.input)?,
     };
-    let mut bases = Bases::new(&clock.history, &capture, plan.time_base, &plan.input)?;
+    // When the capture's own clock was set it knows best: a log may have had a hole then.
+    let told = capture.history.as_ref().unwrap_or(&clock.history);
+    let mut bases = Bases::new(told, &capture, plan.time_base, &plan.input)?;
     let again = || File::open(format!("/proc/self/fd/{}", file.as_raw_fd()));
     // Two more looks at this very file, whatever its path leads to by now.
     let inputs = [again().trying(trying())?, again().trying(trying())?];
     let output = plan.output.display();
     let write = |to: &mut File| {
-        let converted = copy(inputs, &clock, &mut bases, to)?;
+        let converted = copy(inputs, &clock, stamps_again, &mut bases, to)?;
         match file.metadata() {
             Ok(now) if now.len() == about.len() => Ok(converted),
             Ok(_) => Err(CopyError::Grown),
@@ -182,8 +187,8 @@ impl From<io::Error> for CopyError {
 }
 
 /// The clock by what the capture itself says of it.
-fn own(capture: &mut Gathered, path: &Path) -> Result<Logged, Failure> {
-    let history = capture.history.take().ok_or_else(|| {
+fn own(capture: &Gathered, path: &Path) -> Result<Logged, Failure> {
+    let history = capture.history.clone().ok_or_else(|| {
         Failure::new(format!(
             "cannot convert {}: it has no statistics with the clock",
             path.display()
@@ -199,12 +204,13 @@ fn own(capture: &mut Gathered, path: &Path) -> Result<Logged, Failure> {
 fn copy(
     inputs: [File; 2],
     clock: &Logged,
+    stamps_again: bool,
     bases: &mut Bases,
     to: &mut File,
 ) -> Result<Converted, CopyError> {
     let [parsed, copied] = inputs.map(BufReader::new);
     let history = &clock.history;
-    let fit = Fit::new(history);
+    let fit = stamps_again.then(|| Fit::new(history));
     let (mut packets, mut left) = (0, Left::default());
     let (mut moves, mut bounds) = (Distribution::new(), Distribution::new());
     let mut to = BufWriter::new(to);
@@ -214,7 +220,8 @@ fn copy(
         packets += 1;
         let before = FileNs(packet.time.0);
         let live = clocks.real(before, packet.raw);
-        let again = packet.raw.and_then(|raw| fit.refine(raw, live));
+        let told = fit.as_ref().zip(packet.raw);
+        let again = told.and_then(|(fit, raw)| fit.refine(raw, live));
         match again {
             Some(again) => {
                 left.end_span();
@@ -224,7 +231,8 @@ fn copy(
                 let bound_ns = again.bound_ns.saturating_add(of_stamp);
                 bounds.add(i64::try_from(bound_ns).unwrap_or(i64::MAX));
             }
-            None => left.add(live),
+            None if stamps_again => left.add(live),
+            None => {}
         }
         of?;
         let time = clocks.time(again.map_or(live, |again| again.real), packet.raw);
@@ -245,6 +253,7 @@ fn copy(
         source: history.source,
         packets,
         time_base: base,
+        stamps_again,
         left: left.packets,
         left_spans: left.spans,
         moved_ns: moves.summary(),

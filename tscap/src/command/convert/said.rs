@@ -15,9 +15,13 @@ const SPANS: usize = 8;
 
 pub(super) fn text(converted: &Converted, plan: &ConvertPlan, is_rebased: bool) -> String {
     let mut text = format!(
-        "{}: {} packets stamped again by {} samples of the clock in {} segments\n",
+        "{}: {} packets {} by {} samples of the clock in {} segments\n",
         plan.output.display(),
         grouped(converted.packets - converted.left),
+        match converted.stamps_again {
+            true => "stamped again",
+            false => "turned into another clock's time",
+        },
         grouped(converted.samples as u64),
         converted.segments
     );
