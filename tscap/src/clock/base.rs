@@ -283,6 +283,22 @@ mod tests {
         assert_eq!(new(&leap), Err(Untold::NoStart));
     }
 
+    /// The offset of TAI became known, or the counter jumped: narrower bounds are no step.
+    #[test]
+    fn a_clock_that_was_not_set_has_one_offset() {
+        let mut segments = [segment(100, 50, 0), segment(200, 53, 37)];
+        segments[1].after = Some(segments[0].until);
+        let known = history(StampSource::Tsc, &segments);
+        let mono = BaseClock::new(&known, TimeBase::Monotonic, false).unwrap();
+        assert_eq!(mono.ahead_ns_at(MonoNs(250)), -50);
+        let tai = BaseClock::new(&known, TimeBase::Tai, false);
+        assert_eq!(tai, Err(Untold::NoStamp));
+        segments[1].step_ns = 3;
+        let known = history(StampSource::Tsc, &segments);
+        let mono = BaseClock::new(&known, TimeBase::Monotonic, false);
+        assert_eq!(mono, Err(Untold::NoStamp));
+    }
+
     #[test]
     fn one_offset_needs_no_stamps() {
         let new = |history, base| BaseClock::new(history, base, false);

@@ -1,25 +1,34 @@
 //! `tscap report`: a comparison, a sweep or a clock's log drawn again.
 
-use std::fs::{self, File};
-use std::io::{self, BufReader, Read as _};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use super::print::print;
-use super::whole_file::write_whole;
+use super::whole_file::{is_same, write_whole};
 use super::{Exit, Failure, Hint};
 use crate::cli::ReportPlan;
 use crate::clock::log::{Digest, Line, LogReader, is_header};
 use crate::report::{clock_page, clock_text, page, sweep_page, sweep_text, text};
 use crate::saved::Saved;
 
+const SAVED: &str =
+    "give a file that `tscap compare --json`, `tscap loss --json` or `tscap clock --log` wrote";
+
 /// Writes the page, then prints the tables.
 pub(super) fn run(plan: &ReportPlan) -> Result<Exit, Failure> {
-    let (text, page) = match is_log(&plan.file) {
+    if let Some(output) = &plan.output {
+        check_apart(&plan.file, output)?;
+    }
+    // Once only: it may be a pipe.
+    let mut saved = open(&plan.file)?;
+    let begins = saved.fill_buf().trying(cannot_read(&plan.file))?;
+    let (text, page) = match is_header(begins) {
         true => {
-            let digest = digest(&plan.file)?;
+            let digest = digest_of(saved, &plan.file)?;
             (clock_text(&digest), clock_page(&digest))
         }
-        false => match read(&plan.file)? {
+        false => match read_of(saved, &plan.file)? {
             Saved::Comparison(comparison) => (text(&comparison), page(&comparison)),
             Saved::Sweep(sweep) => (sweep_text(&sweep), sweep_page(&sweep)),
         },
@@ -39,41 +48,57 @@ pub(super) fn write_page(page: &str, path: &Path) -> Result<(), Failure> {
 
 /// Reads what was saved.
 pub(super) fn read(path: &Path) -> Result<Saved, Failure> {
-    let name = path.display();
-    let what = || format!("cannot read {name}");
-    let json = fs::read_to_string(path).trying(what());
-    let saved = json.and_then(|json| Saved::from_json(&json).trying(what()));
-    saved.map_err(|failure| {
-        failure.hint(
-            "give a file that `tscap compare --json`, `tscap loss --json` or `tscap clock --log` \
-             wrote",
-        )
-    })
+    read_of(open(path)?, path)
 }
 
-/// Whether a file begins as a log of the clock does.
-fn is_log(path: &Path) -> bool {
-    let mut first = Vec::new();
-    let file = File::open(path);
-    let read = file.and_then(|file| file.take(64).read_to_end(&mut first));
-    read.is_ok() && is_header(&first)
+fn read_of(mut from: impl Read, path: &Path) -> Result<Saved, Failure> {
+    let what = || cannot_read(path);
+    let mut json = String::new();
+    let read = from.read_to_string(&mut json).trying(what());
+    let saved = read.and_then(|_| Saved::from_json(&json).trying(what()));
+    saved.map_err(|failure| failure.hint(SAVED))
+}
+
+fn open(path: &Path) -> Result<BufReader<File>, Failure> {
+    let file = File::open(path).trying(cannot_read(path));
+    file.map(BufReader::new)
+        .map_err(|failure| failure.hint(SAVED))
+}
+
+fn cannot_read(path: &Path) -> String {
+    format!("cannot read {}", path.display())
 }
 
 /// Reads a log of the clock.
 pub(super) fn digest(path: &Path) -> Result<Digest, Failure> {
-    let name = path.display();
-    let what = || format!("cannot read {name}");
-    let file = File::open(path).trying(what())?;
-    let mut reader = LogReader::new(BufReader::new(file)).trying(what())?;
+    digest_of(open(path)?, path)
+}
+
+fn digest_of(from: impl BufRead, path: &Path) -> Result<Digest, Failure> {
+    let what = || cannot_read(path);
+    let mut reader = LogReader::new(from).trying(what())?;
     let mut digest = Digest::default();
     digest.take(Line::Header(reader.header().clone()));
     while let Some(line) = reader.next_line().trying(what())? {
         digest.take(line);
     }
     if reader.is_torn() {
+        let name = path.display();
         eprintln!("{name}: the last line is torn: what comes before it was used");
     }
     Ok(digest)
+}
+
+/// A page must not take the place of what it is drawn of.
+pub(super) fn check_apart(saved: &Path, report: &Path) -> Result<(), Failure> {
+    match is_same(saved, report) {
+        false => Ok(()),
+        true => Err(Failure::new(format!(
+            "cannot write the report over {}, which it is drawn of",
+            saved.display()
+        ))
+        .hint("give the report another file")),
+    }
 }
 
 /// Better to fail now than after minutes of measuring.

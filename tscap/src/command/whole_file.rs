@@ -1,8 +1,8 @@
 //! Files that are there whole or not at all.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use tempfile::Builder;
@@ -38,6 +38,29 @@ pub(super) fn write_whole_by<T, E: From<io::Error>>(
     file.as_file().sync_all()?;
     file.persist(path).map_err(io::Error::from)?;
     Ok(written)
+}
+
+/// Whether two paths lead to one regular file, also if it is not there yet.
+pub(super) fn is_same(a: &Path, b: &Path) -> bool {
+    match (fs::metadata(a), fs::metadata(b)) {
+        (Ok(a), Ok(b)) => a.is_file() && is_one(&a, &b),
+        (Err(_), Err(_)) => {
+            let folders = [a, b].map(|path| match path.parent() {
+                Some(folder) if folder != "" => fs::metadata(folder),
+                _ => fs::metadata("."),
+            });
+            let [Ok(of_a), Ok(of_b)] = folders else {
+                return false;
+            };
+            a.file_name() == b.file_name() && is_one(&of_a, &of_b)
+        }
+        _ => false,
+    }
+}
+
+/// Whether these are of one file.
+pub(super) fn is_one(a: &Metadata, b: &Metadata) -> bool {
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
 #[cfg(test)]
@@ -81,6 +104,21 @@ mod tests {
         write_whole(&link, "new").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
         assert!(link.is_symlink());
+    }
+
+    #[test]
+    fn paths_to_one_file_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        let around = folder.path().join(".").join("file");
+        assert!(is_same(&file, &around) && !is_same(&file, &link));
+        fs::write(&file, "old").unwrap();
+        assert!(!is_same(&file, &link));
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        assert!(is_same(&file, &around) && is_same(&file, &link));
+        // Nothing is lost where both are a device.
+        let null = Path::new("/dev/null");
+        assert!(!is_same(null, null));
     }
 
     /// /dev/stdout may be one: it must not become a file.

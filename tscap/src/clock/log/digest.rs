@@ -19,6 +19,11 @@ const EVERY_S: f64 = 0.1;
 pub struct Point {
     /// CLOCK_REALTIME.
     pub real: RealNs,
+    /// The counter.
+    pub tsc: TscCycles,
+    /// Since the first of all entries, by the counter, ns: as if the clock had never been
+    /// set.
+    pub elapsed_ns: u64,
     /// Which process said so, from 0 on.
     pub process: u64,
     /// θ̂, ns.
@@ -94,16 +99,23 @@ impl Digest {
 
     fn take_entry(&mut self, entry: &Entry) {
         let status = &entry.status;
+        let rate = status.counter.ns_per_cycle_2_58;
         let last = self.points.back();
+        let elapsed_ns = last.map_or(0, |last| {
+            let since = rate.duration_ns(status.tsc.0.saturating_sub(last.tsc.0));
+            last.elapsed_ns.saturating_add(since)
+        });
         let last = last.filter(|last| last.process == self.continued);
         let gone = last.map_or(0, |last| last.absolute_less_difference_ns);
         let point = Point {
             real: status.real,
+            tsc: status.tsc,
+            elapsed_ns,
             process: self.continued,
             offset_ns: status.offset_ns,
             host_bound_ns: status.host_bound_ns,
             skew_ppb: status.skew_ppb,
-            ns_per_cycle_2_58: status.counter.ns_per_cycle_2_58.0,
+            ns_per_cycle_2_58: rate.0,
             absolute_less_difference_ns: gone.wrapping_add(status.absolute_less_difference_ns),
         };
         push(&mut self.points, point, MOST_POINTS);

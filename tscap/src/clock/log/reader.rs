@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead, Read as _};
 
+use serde::de::Error as _;
+
 use super::{Entry, Header, KIND, Line, VERSION};
 
 /// Why a log can't be read any further.
@@ -92,15 +94,25 @@ impl<R: BufRead> LogReader<R> {
             return Ok(None);
         }
         if is_header(&self.line) {
-            let header = header(&self.line)?;
+            let header = header(&self.line).map_err(|error| match error {
+                ReadLogError::Damaged { source, .. } => ReadLogError::Damaged { number, source },
+                error => error,
+            })?;
             return match header.boot_id == self.header.boot_id {
                 true => Ok(Some(Line::Header(header))),
                 false => Err(ReadLogError::OtherBoot { number }),
             };
         }
-        let entry: Result<Entry, _> = serde_json::from_slice(&self.line);
-        let entry = entry.map_err(|source| ReadLogError::Damaged { number, source })?;
+        let entry = entry(&self.line).map_err(|source| ReadLogError::Damaged { number, source })?;
         Ok(Some(Line::Entry(Box::new(entry))))
+    }
+}
+
+fn entry(line: &[u8]) -> Result<Entry, serde_json::Error> {
+    let entry: Entry = serde_json::from_slice(line)?;
+    match entry.status.counter.ns_per_cycle_2_58.is_possible() {
+        true => Ok(entry),
+        false => Err(serde_json::Error::custom("no counter has such a rate")),
     }
 }
 

@@ -155,15 +155,27 @@ fn damage_is_located() {
     assert_eq!(error.to_string(), "line 2 of the clock log is damaged");
     let path = log(folder.path(), "boot-1", &[]);
     let text = fs::read_to_string(&path).unwrap();
-    let headers: Vec<_> = text.lines().filter(|line| line.contains("kind")).collect();
-    fs::write(&path, headers.join("\n") + "\n").unwrap();
+    let first = text.lines().next().unwrap();
     let other = serde_json::to_string(&Header::new("boot-2")).unwrap();
-    fs::write(&path, format!("{}\n{other}\n", headers[0])).unwrap();
-    let error = read(&path).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "line 2 of the clock log is of another boot"
-    );
+    for (second, what) in [
+        (&other[..], "of another boot"),
+        (r#"{"kind":"clock","v":1}"#, "damaged"),
+    ] {
+        fs::write(&path, format!("{first}\n{second}\n")).unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert_eq!(error, format!("line 2 of the clock log is {what}"));
+    }
+}
+
+/// Arithmetic with it would have no result.
+#[test]
+fn a_rate_that_no_counter_has_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut entries, _) = entries(0, 20, &mut Recorder::default());
+    entries[1].status.counter.ns_per_cycle_2_58.0 = 0;
+    let path = log(folder.path(), "boot-1", &entries);
+    let error = read(&path).unwrap_err().to_string();
+    assert_eq!(error, "line 3 of the clock log is damaged");
 }
 
 #[test]

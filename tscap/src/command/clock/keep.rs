@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::cli::ClockPlan;
 use crate::clock::log::{Digest, Header, Line, LogWriter, Recorder, WriteLogError};
 use crate::clock::{CrossTimestamp, Observation, Tracker};
-use crate::command::report::{check_writable, digest, write_page};
+use crate::command::report::{check_apart, check_writable, digest, write_page};
 use crate::command::{Failure, Hint};
 use crate::report::clock_page;
 use crate::sys::kernel_files::KernelFiles;
@@ -33,6 +33,9 @@ impl<'a> Keeper<'a> {
     pub fn new(plan: &'a ClockPlan) -> Result<Self, Failure> {
         let report = plan.report.as_deref();
         report.map_or(Ok(()), check_writable)?;
+        if let (Some(log), Some(report)) = (plan.log.as_deref(), report) {
+            check_apart(log, report)?;
+        }
         let needs_boot = plan.log.is_some() || report.is_some();
         let boot_id = needs_boot.then(|| process::boot_id(&KernelFiles::live()));
         let boot_id = boot_id.transpose();

@@ -55,7 +55,7 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
     let Some(mut tracker) = tracker else {
         return Ok(Exit::Success);
     };
-    watch(
+    let watched = watch(
         plan,
         started,
         &mut tracker,
@@ -63,8 +63,10 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
         &mut signals,
         &mut keeper,
     )
-    .await?;
-    keeper.finish(&mut tracker)?;
+    .await;
+    // Whatever ended it: what is known by now is kept.
+    let kept = keeper.finish(&mut tracker);
+    watched.and(kept)?;
     Ok(Exit::Success)
 }
 

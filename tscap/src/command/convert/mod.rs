@@ -6,10 +6,9 @@ mod left;
 mod log;
 mod said;
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use serde::Serialize;
@@ -20,7 +19,7 @@ use left::{Left, Span};
 use log::Logged;
 
 use super::print::print;
-use super::whole_file::write_whole_by;
+use super::whole_file::{is_one, write_whole_by};
 use super::{Exit, Failure, Hint};
 use crate::cli::ConvertPlan;
 use crate::clock::{FileNs, Fit, StampSource, TimeBase};
@@ -79,13 +78,12 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         .try_clone_to_owned()
         .map(File::from)
         .trying("cannot use standard output")?;
-    let same = |a: &Metadata, b: &Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
     let is_dash = plan.output.as_os_str() == "-";
     let target = match is_dash {
         true => stdout.metadata(),
         false => fs::metadata(&plan.output),
     };
-    if target.as_ref().is_ok_and(|target| same(target, &about)) {
+    if target.as_ref().is_ok_and(|target| is_one(target, &about)) {
         return Err(Failure::new(format!(
             "cannot convert {input} into itself: its live stamps would be lost"
         ))
@@ -93,7 +91,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     }
     let log = plan.clock_log.as_deref().map(fs::metadata);
     if let (Ok(target), Some(Ok(log))) = (&target, &log)
-        && same(target, log)
+        && is_one(target, log)
     {
         return Err(Failure::new(format!(
             "cannot write the copy of {input} over the log of the clock"
@@ -134,7 +132,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     let is_stdout = is_dash
         || target
             .as_ref()
-            .is_ok_and(|target| stdout.metadata().is_ok_and(|out| same(target, &out)));
+            .is_ok_and(|target| stdout.metadata().is_ok_and(|out| is_one(target, &out)));
     let converted = match is_stdout {
         true => write(&mut stdout),
         false => write_whole_by(&plan.output, write),

@@ -130,7 +130,7 @@ struct Curves {
     axis: Axis,
     /// Of each process, thinned.
     processes: Vec<Vec<Point>>,
-    start: u64,
+    start_ns: u64,
     unit_ns: f64,
 }
 
@@ -138,7 +138,6 @@ impl Curves {
     /// `None` if there are not two points.
     fn of(digest: &Digest) -> Option<Self> {
         let first = digest.points.front()?;
-        let last = digest.points.back()?;
         let stride = digest.points.len().div_ceil(POINTS);
         let mut processes: Vec<Vec<Point>> = Vec::new();
         for (index, point) in digest.points.iter().enumerate() {
@@ -152,7 +151,8 @@ impl Curves {
                 None => processes.push(vec![*point]),
             }
         }
-        let span = last.real.0.saturating_sub(first.real.0) as f64;
+        let last = digest.points.back()?;
+        let span = (last.elapsed_ns - first.elapsed_ns) as f64;
         let units = [
             (86_400e9, "days"),
             (3_600e9, "hours"),
@@ -168,7 +168,7 @@ impl Curves {
                 [0.0, span / unit_ns],
             ),
             processes,
-            start: first.real.0,
+            start_ns: first.elapsed_ns,
             unit_ns,
         })
     }
@@ -182,7 +182,7 @@ impl Curves {
     }
 
     fn x(&self, point: &Point) -> f64 {
-        point.real.0.wrapping_sub(self.start).cast_signed() as f64 / self.unit_ns
+        (point.elapsed_ns - self.start_ns) as f64 / self.unit_ns
     }
 
     /// A line for each process, all of one look.

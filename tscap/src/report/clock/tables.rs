@@ -19,7 +19,7 @@ pub(super) fn facts(digest: &Digest) -> Table {
         rows.push(("tscap", header.tscap.clone()));
     }
     if let (Some(first), Some(last)) = (digest.points.front(), digest.points.back()) {
-        let seconds = last.real.0.saturating_sub(first.real.0) as f64 / 1e9;
+        let seconds = (last.elapsed_ns - first.elapsed_ns) as f64 / 1e9;
         let (from, until) = (time(first.real), time(last.real));
         let continued = match digest.continued {
             0 => String::new(),

@@ -7,6 +7,11 @@ const MS: u64 = 1_000_000;
 
 /// Two processes of a minute each, an hour apart; in the second one the clock is set.
 fn digest() -> Digest {
+    digest_set(5_000)
+}
+
+/// By so many ns.
+fn digest_set(step_ns: i64) -> Digest {
     let host = Host {
         hertz: 2_596_130_000,
         slews: vec![(0, 0), (30_000 * MS, 20_000)],
@@ -21,8 +26,10 @@ fn digest() -> Digest {
             let t = start + turn * 10 * MS;
             let mut cross = host.cross(t, gaps);
             if process == 1 && turn > 3_000 {
-                cross.real.iter_mut().for_each(|real| real.0 += 5_000);
-                cross.tai.0 += 5_000;
+                cross.real.iter_mut().for_each(|real| {
+                    real.0 = real.0.wrapping_add_signed(step_ns);
+                });
+                cross.tai.0 = cross.tai.0.wrapping_add_signed(step_ns);
             }
             let seen = tracker.observe(&cross);
             recorder.observe(&cross, seen, &tracker);
@@ -80,6 +87,19 @@ fn the_page_has_every_curve() {
     // Nothing is fetched.
     for word in ["http://", "https://", "src=", "url("] {
         assert!(!page.contains(word), "{word}");
+    }
+}
+
+/// Time goes on by the counter, however far the clock was set.
+#[test]
+fn a_clock_set_by_a_day_squeezes_no_curve() {
+    let day = 86_400_000_000_000;
+    for step_ns in [day, -day] {
+        let digest = digest_set(step_ns);
+        let text = clock_text(&digest);
+        assert!(text.contains("(3650.1 s; continued 1 times)"), "{text}");
+        let page = clock_page(&digest);
+        assert_eq!(page.matches("time, minutes").count(), 3, "{step_ns}");
     }
 }
 
