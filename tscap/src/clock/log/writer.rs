@@ -44,7 +44,8 @@ impl LogWriter {
     /// Begins a log, or continues one of the same boot, by a header.
     ///
     /// # Errors
-    /// [`WriteLogError`]; nothing has been changed then.
+    /// [`WriteLogError`]; nothing has been changed then, unless there is no room for the
+    /// header: a torn last line is cut off by then, a new file there and empty.
     pub fn open(path: &Path, boot_id: &str) -> Result<Self, WriteLogError> {
         // A pipe would wait for its reader.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
