@@ -107,3 +107,36 @@ fn payload(image: &[u8]) -> Option<&[u8]> {
     let start = (setup_sectors + 1) * 512 + word(0x248)?;
     image.get(start..start + word(0x24c)?.checked_sub(4)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sh;
+
+    #[test]
+    fn what_the_build_lacks_is_named() {
+        if sh::find("make").is_none() {
+            println!("SKIPPED what_the_build_lacks_is_named: no make");
+            return;
+        }
+        let kmod = paths::root().join("tscap-ebpf/kmod");
+        // That folder has a Makefile, as a kernel's headers do.
+        let headers = kmod.display().to_string();
+        for (headers, pahole, says) in [
+            (
+                "/nonexistent",
+                "pahole",
+                "apt-get install linux-headers-9.9",
+            ),
+            (&*headers, "no-pahole", "no no-pahole to write its types"),
+        ] {
+            let mut make = Command::new("make");
+            make.arg("-C").arg(&kmod).arg("KVERSION=9.9");
+            make.arg(format!("KDIR={headers}"));
+            make.arg(format!("PAHOLE={pahole}"));
+            let done = make.output().unwrap();
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(!done.status.success() && said.contains(says), "{said}");
+        }
+    }
+}
