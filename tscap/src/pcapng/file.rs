@@ -189,19 +189,17 @@ impl FileWriter {
             samples.extend(self.latest_sample);
         }
         self.latest_sample = samples.last().copied();
-        let forgotten = tracker.segments_forgotten();
-        let known = self.settled_segments.saturating_sub(forgotten) as usize;
+        let (segments, forgotten) = tracker.unsettled_segments(&mut self.settled_segments);
         let clock = ClockOption {
             stamp: self.stamp(),
             counter: tracker.counter().map(CounterClock::report),
             host_bound_ns: tracker.host_bound_ns(),
             utc_bound_ns: observed.utc_bound_ns,
             order,
-            segments: tracker.segments()[known..].to_vec(),
-            segments_left_out: forgotten.saturating_sub(self.settled_segments),
+            segments: segments.to_vec(),
+            segments_left_out: forgotten,
             samples,
         };
-        self.settled_segments = forgotten + tracker.segments().len() as u64 - 1;
         for (interface, written) in (0u32..).zip(written) {
             let clock = clock.clone();
             let block = self.statistics_block(interface, now, written, &observed, clock, totals);
