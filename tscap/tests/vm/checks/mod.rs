@@ -53,6 +53,7 @@ checks![
     pinning::one_interrupt_to_either_cpu,
     pinning::killed_and_restored,
     stamps::by_default,
+    stamps::of_any_snaplen,
     stamps::ktime,
     stamps::tai,
     stamps::tsc,

@@ -60,6 +60,27 @@ pub fn by_default(rig: &Rig) {
     );
 }
 
+/// What the verifier of this kernel knows of a length differs with its limit.
+pub fn of_any_snaplen(rig: &Rig) {
+    let machine = rig.boot(&[Kind::Virtio]);
+    let (guest, nic) = (&machine.guest, &machine.nics[0]);
+    let frame = nic.frame(1514);
+    for snaplen in [1, 7, 8, 13, 15, 16, 31, 32, 100, 1_500, 1_536, 1_537] {
+        let argument = snaplen.to_string();
+        let arguments = ["-i", &nic.name, "-c", "3", "-s", &argument];
+        let capture = guest.capture(&arguments).ready();
+        nic.send(&frame, 0..3);
+        capture.wait().success();
+        let folder = files::folder();
+        let packets = Recording::read(&guest.bring(folder.path())).packets;
+        assert_eq!(packets.len(), 3);
+        for (number, packet) in (0..).zip(&packets) {
+            assert_eq!(packet.data.len(), frame.size().min(snaplen));
+            frame.check(&packet.data, number);
+        }
+    }
+}
+
 pub fn ktime(rig: &Rig) {
     works(rig, "ktime", "bpf_ktime_get_ns");
 }
