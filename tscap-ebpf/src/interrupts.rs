@@ -5,8 +5,8 @@ use core::mem::{MaybeUninit, transmute};
 
 use tscap_common::config::{IRQ_RESTORE_CALL, IRQ_SAVE_CALL};
 
-/// Of `bpf_local_irq_save` and `bpf_local_irq_restore`: the verifier tracks the word
-/// on the stack, which both take uninitialised to begin with.
+/// Of `bpf_local_irq_save` and `bpf_local_irq_restore`. The verifier tracks the word on
+/// the stack: the one fills it, the other takes it, and nobody else may touch it.
 type Switch = unsafe extern "C" fn(*mut MaybeUninit<u64>);
 
 /// Does something that no interrupt of this CPU comes between.

@@ -102,7 +102,7 @@ pub(super) fn verdicts(comparison: &Comparison) -> Vec<String> {
     let advice = advice(&comparison.verdicts).map(str::to_owned);
     let interrupts = comparison.interrupts_off.iter();
     let interrupts = interrupts.flat_map(interrupt_sentences);
-    sentences.chain(advice).chain(interrupts).collect()
+    sentences.chain(interrupts).chain(advice).collect()
 }
 
 /// What must be known before any figure.

@@ -1,6 +1,6 @@
 //! What interrupts off do to a stamp, in words.
 
-use super::sentences::{Margin, stamp};
+use super::sentences::{Margin, stamp, times};
 use crate::compare::schema::{InterruptsOff, Outcome, Ratio};
 
 /// Of the read and of the tail: a sentence each, without a full stop.
@@ -25,14 +25,10 @@ fn against(of: &Ratio, [less, more]: [&str; 2]) -> String {
             .into();
     };
     match of.outcome {
-        Outcome::Dearer => {
-            format!("{more} than with them on by {ratio:.2}× ({low:.2}–{high:.2}, 99 %)")
-        }
+        Outcome::Dearer => format!("{more} than with them on by {}", times(ratio, [low, high])),
         Outcome::Cheaper => format!(
-            "{less} than with them on by {:.2}× ({:.2}–{:.2}, 99 %)",
-            1.0 / ratio,
-            1.0 / high,
-            1.0 / low
+            "{less} than with them on by {}",
+            times(1.0 / ratio, [1.0 / high, 1.0 / low])
         ),
         Outcome::WithinMargin => format!(
             "within {} of that with them on ({low:.2}–{high:.2}, 99 %)",

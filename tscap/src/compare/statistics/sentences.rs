@@ -54,6 +54,11 @@ pub(super) fn stamp(source: Option<StampSource>, path: &str) -> &'static str {
     }
 }
 
+/// So many times as much.
+pub(super) fn times(ratio: f64, [low, high]: [f64; 2]) -> String {
+    format!("{ratio:.2}× ({low:.2}–{high:.2}, 99 %)")
+}
+
 /// One sentence, without the metric and without a full stop.
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -66,17 +71,14 @@ impl fmt::Display for Verdict {
             );
         };
         match self.outcome {
-            Outcome::Dearer => write!(
-                f,
-                "{stamp} is dearer than ktime by {ratio:.2}× ({low:.2}–{high:.2}, 99 %)"
-            ),
-            Outcome::Cheaper => write!(
-                f,
-                "{stamp} is cheaper than ktime by {:.2}× ({:.2}–{:.2}, 99 %)",
-                1.0 / ratio,
-                1.0 / high,
-                1.0 / low
-            ),
+            Outcome::Dearer => {
+                let by = times(ratio, [low, high]);
+                write!(f, "{stamp} is dearer than ktime by {by}")
+            }
+            Outcome::Cheaper => {
+                let by = times(1.0 / ratio, [1.0 / high, 1.0 / low]);
+                write!(f, "{stamp} is cheaper than ktime by {by}")
+            }
             Outcome::WithinMargin => write!(
                 f,
                 "{stamp} is within {} of ktime ({low:.2}–{high:.2}, 99 %)",
