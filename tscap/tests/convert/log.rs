@@ -6,6 +6,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tscap::clock::RawStamp;
 use tscap::clock::log::{Header, LogWriter};
+use tscap::clock::scripted::Host;
 
 use super::script::{
     BOOT, LENGTH, MS, capture, convert, errors, file, headers, log, log_with, packet, packets,
@@ -125,24 +126,27 @@ fn what_the_log_does_not_tell_is_left_and_said() {
 #[test]
 fn a_process_that_was_stopped_leaves_a_hole() {
     let folder = tempfile::tempdir().unwrap();
-    let host = slewed();
+    // It leaves its line meanwhile, by a millisecond, and comes back to it.
+    let slews = [(0, 0), (22_000, 500_000), (24_000, -500_000), (26_000, 0)];
+    let host = Host {
+        hertz: 2_596_130_000,
+        slews: slews.map(|(ms, ppb)| (ms * MS, ppb)).to_vec(),
+    };
     let (bytes, _) = capture(&host, true);
     let hole = 20_000 * MS..30_000 * MS;
     let path = log_with(&folder, &host, 0, LENGTH, |t| {
         (!hole.contains(&t)).then_some(0)
     });
     let (_, converted) = by_log(&folder, &bytes, path.to_str().unwrap());
-    let (mut within, mut moved) = (0, 0);
+    let mut within = 0;
     for (before, after) in packets(&bytes).iter().zip(packets(&converted)) {
         let second = (before.time.0 - host.real(0)) / 1_000_000_000;
         if (22..28).contains(&second) {
             within += 1;
             assert_eq!(before.time, after.time);
-        } else {
-            moved += usize::from(before.time != after.time);
         }
     }
-    assert!(within >= 1_700 && moved > 0, "{within} {moved}");
+    assert!(within >= 1_700, "{within}");
 }
 
 #[test]
