@@ -37,17 +37,20 @@ unsafe fn copy_linear(ctx: *mut xdp_md, to: *mut u8, len: u64) -> bool {
     unsafe {
         let start = (*ctx).data as u64;
         let end = (*ctx).data_end as u64;
-        let mut done = 0;
-        while done + CHUNK <= len {
+        let (mut done, mut left) = (0, len);
+        // Counted down, and compared with a constant: of two variables the verifier of
+        // 6.1 can't tell which is the greater.
+        while left >= CHUNK {
             if start + done + CHUNK > end {
                 return false;
             }
             put::<4>(start + done, to.add(done as usize));
             done += CHUNK;
+            left -= CHUNK;
         }
         // The rest lies over bytes that are there already.
         match len {
-            CHUNK.. => done == len || copy_last::<4>(start, end, to, len),
+            CHUNK.. => left == 0 || copy_last::<4>(start, end, to, len),
             16.. => copy_first::<2>(start, end, to) && copy_last::<2>(start, end, to, len),
             8.. => copy_first::<1>(start, end, to) && copy_last::<1>(start, end, to, len),
             // Shorter than any frame that is recorded.

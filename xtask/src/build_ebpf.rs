@@ -188,6 +188,9 @@ fn rustflags(root: &Path, package: &Path) -> Result<Vec<String>> {
         // The kernel takes such accesses on every 64-bit machine; without it a copied
         // word is put together from bytes.
         "-Clink-arg=--cpu-features=+allows-misaligned-mem-access".to_owned(),
+        // With jumps if a variable is less than a constant: of one turned round the
+        // verifier of 6.1 can't tell which way it goes.
+        "-Ctarget-cpu=v2".to_owned(),
         "-Clink-arg=--btf".to_owned(),
         format!("--remap-path-prefix={}=.", root.display()),
     ];
