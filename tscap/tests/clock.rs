@@ -288,6 +288,14 @@ fn a_report_does_not_replace_its_log() {
         "{text}"
     );
     assert!(!path.exists());
+    // A link leads to the log only once that is there.
+    let link = folder.path().join("page.html");
+    std::os::unix::fs::symlink("clock.log", &link).unwrap();
+    let page = link.to_str().unwrap();
+    let output = clock_says(&["--log", log, "--report", page, "--duration", "200ms"]);
+    assert_eq!(output.status.code(), Some(1));
+    let kept = std::fs::read_to_string(&path).unwrap();
+    assert!(kept.starts_with("{\"kind\":\"clock\""), "{kept}");
 }
 
 /// As where the table goes to a disk that is full.

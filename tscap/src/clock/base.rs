@@ -69,6 +69,9 @@ pub enum Untold {
     /// The stamp at which a segment begins is not known.
     #[error("the clock was set meanwhile, and the history does not tell at which stamp")]
     NoStart,
+    /// Segments are missing.
+    #[error("the clock was set so often that {0} of its segments were left out")]
+    LeftOut(u64),
 }
 
 const NS_PER_S: i64 = 1_000_000_000;
@@ -79,6 +82,9 @@ impl BaseClock {
     /// # Errors
     /// [`Untold`]
     pub fn new(history: &History, base: TimeBase, all_have_stamps: bool) -> Result<Self, Untold> {
+        if history.left_out > 0 && base != TimeBase::Realtime {
+            return Err(Untold::LeftOut(history.left_out));
+        }
         let mut changes: Vec<(Change, i64)> = Vec::new();
         let mut latest = None;
         let mut goes_back = false;
@@ -246,6 +252,15 @@ mod tests {
         }
         let real = BaseClock::new(&leap, TimeBase::Realtime, false).unwrap();
         assert_eq!(real.ahead_ns(None), 0);
+    }
+
+    #[test]
+    fn segments_that_were_left_out_are_not_made_up() {
+        let mut leap = leap(StampSource::Ktime);
+        leap.left_out = 3;
+        let refused = BaseClock::new(&leap, TimeBase::Monotonic, true);
+        assert_eq!(refused, Err(Untold::LeftOut(3)));
+        assert!(BaseClock::new(&leap, TimeBase::Realtime, true).is_ok());
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub struct History {
     pub rate: Option<NsPerCycle>,
     /// Every segment, in order, each as it was known last.
     pub segments: Vec<Segment>,
+    /// Segments that it has left out, having had too many.
+    pub left_out: u64,
     /// Samples, in any order.
     pub samples: Vec<Sample>,
 }
@@ -27,6 +29,7 @@ impl History {
             source,
             rate: None,
             segments: Vec::new(),
+            left_out: 0,
             samples: Vec::new(),
         }
     }

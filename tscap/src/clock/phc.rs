@@ -9,7 +9,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::Verdict;
-use super::{Bracket, Counts, FeedForward, RealNs, Reference, Scale, Tracker, TscCycles};
+use super::{
+    Bracket, Counts, FeedForward, NsPerCycle, RealNs, Reference, Scale, Tracker, TscCycles,
+};
 use crate::sys::ptp::PtpError;
 
 /// A PTP hardware clock's time, ns since an epoch of its own: that of TAI under PTP.
@@ -104,6 +106,9 @@ const NS_PER_S: i64 = 1_000_000_000;
 /// The first p̂ needs at least this baseline: with readings of 1 µs it is good to 10
 /// ppm then.
 const SHORTEST_BASELINE_NS: u64 = 100_000_000;
+/// Farther from the host's p̂ it was set in between, or stood: 0.1 %, more than any
+/// oscillator is off.
+const FARTHEST_RATE_PPB: u64 = 1_000_000;
 /// Leap seconds ever since UTC had any (IERS Bulletin C): 10 to 37, and some to come.
 const TAI_OFFSETS_S: std::ops::RangeInclusive<i64> = 10..=60;
 
@@ -123,15 +128,20 @@ impl PhcClock {
         };
         if self.latest.replace(reading.phc) == Some(reading.phc) {
             self.stood += 1;
+            if self.model.is_none() {
+                // The first p̂ is not to be of a time in which it stood.
+                self.first = None;
+            }
             return Looked::Stands;
         }
         let host = host.counter().map(|counter| counter.model());
-        let Some(bracket) = host.and_then(|host| reading.bracket(host)) else {
+        let bracket = host.and_then(|host| Some((reading.bracket(host)?, host.rate())));
+        let Some((bracket, host_rate)) = bracket else {
             self.torn += 1;
             return Looked::PassedOver;
         };
         let Some(model) = &mut self.model else {
-            return self.begin(bracket);
+            return self.begin(bracket, host_rate);
         };
         match model.observe(&bracket) {
             Verdict::Used => Looked::Used,
@@ -140,12 +150,16 @@ impl PhcClock {
         }
     }
 
-    fn begin(&mut self, bracket: Bracket) -> Looked {
+    fn begin(&mut self, bracket: Bracket, host_rate: NsPerCycle) -> Looked {
         let first = self.first.get_or_insert(bracket);
         let span = bracket.real[0].0.checked_sub(first.real[0].0);
         match span {
             Some(0..SHORTEST_BASELINE_NS) => return Looked::PassedOver,
-            Some(_) => self.model = FeedForward::new(Scale::PHC, first, &bracket),
+            Some(_) => {
+                let model = FeedForward::new(Scale::PHC, first, &bracket);
+                let off_ppb = |model: &FeedForward| model.rate().ppb_from(host_rate).unsigned_abs();
+                self.model = model.filter(|model| off_ppb(model) <= FARTHEST_RATE_PPB);
+            }
             None => {}
         }
         if self.model.is_none() {

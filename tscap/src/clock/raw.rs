@@ -32,7 +32,7 @@ pub struct Slew {
     /// What the kernel says its correction is now, parts per billion.
     pub kernel_ppb: Option<i64>,
     /// How often the counter and CLOCK_MONOTONIC_RAW parted, which they never do
-    /// unless the counter jumped or the kernel counts by another one.
+    /// unless the counter jumped, went on in suspend, or the kernel counts by another one.
     pub breaks: u64,
 }
 

@@ -35,6 +35,7 @@ impl Gatherer {
             true => &[],
             false => &clock.samples[..],
         };
+        history.left_out += clock.segments_left_out;
         history.take(rate, &clock.segments, samples.iter().copied())?;
         Ok(())
     }

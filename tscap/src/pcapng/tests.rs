@@ -225,6 +225,13 @@ fn a_clock_set_all_the_time_still_fits_an_option() {
         });
     // None goes missing without a count.
     assert_eq!(segments.collect::<Vec<_>>(), [(100, 4_900), (1, 0)]);
+    let mut gatherer = Gatherer::default();
+    for record in records(&all[..]).unwrap() {
+        if let Record::Statistics(interface, ours) = record.unwrap() {
+            gatherer.take(interface, &ours.clock).unwrap();
+        }
+    }
+    assert_eq!(gatherer.history().unwrap().left_out, 4_900);
 }
 
 #[test]

@@ -33,6 +33,7 @@ fn capture(host: &Host, gap: u64) -> (Vec<(u64, RawStamp, RealNs)>, History) {
     }
     samples.extend(tracker.take_samples());
     let history = History {
+        left_out: 0,
         source: StampSource::Tsc,
         rate: tracker.counter().map(|counter| counter.rate()),
         segments: tracker.segments().to_vec(),
@@ -161,6 +162,7 @@ fn a_constant_offset_is_narrowed_within_its_segment_only() {
         samples: 9,
     };
     let fit = Fit::new(&History {
+        left_out: 0,
         source: StampSource::Ktime,
         rate: None,
         segments: vec![segment(0, 100, 990, 1_010), segment(200, 300, 5_000, 5_004)],

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `status` | [`Status`]: p̂, skew, offset, both bounds, readings and what became of them |
 //! | `segments` | [`Segment`]s that are new or have grown since the entry before |
+//! | `segments_left_out` | how many more there were, if any |
 //! | `samples` | [`Sample`]s since the entry before, as in a capture's statistics: the narrowest of each second, and those on either side of a step, a jump or a change of the clock's rate |
 //! | `phases` | [`Phases`]: the clock against the counter, every 100 ms |
 //!
@@ -22,7 +23,7 @@
 //! changes `v`.
 //!
 //! About 1.2 MB an hour, 200 MB in 7 days; where the clock's rate changes 8 times a
-//! second or more often, 13 MB an hour at most, and 300 bytes each time that the clock is
+//! second or more often, 13 MB an hour at most, and 600 bytes each time that the clock is
 //! set or the counter jumps.
 
 mod digest;
@@ -78,10 +79,17 @@ pub struct Entry {
     pub status: Status,
     /// Segments that are new or have grown.
     pub segments: Vec<Segment>,
+    /// How many more there were, forgotten because there were too many.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub segments_left_out: u64,
     /// Samples, in any order.
     pub samples: Vec<Sample>,
     /// The clock against the counter.
     pub phases: Vec<Phases>,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A whole line of a log.

@@ -30,10 +30,11 @@ impl Recorder {
     ) -> Option<Entry> {
         let status = Status::of(tracker, tsc, utc_bound_ns, self.before.as_ref())?;
         self.before = Some(status);
-        let (segments, _) = tracker.unsettled_segments(&mut self.settled_segments);
+        let (segments, segments_left_out) = tracker.unsettled_segments(&mut self.settled_segments);
         Some(Entry {
             status,
             segments: segments.to_vec(),
+            segments_left_out,
             samples: tracker.take_samples(),
             phases: self.bins.take_whole(),
         })

@@ -236,6 +236,21 @@ fn a_device_that_stands_is_carried_on() {
     assert_eq!(run.is_right(tai).readings.jumps, 0);
 }
 
+/// The first p̂ is of the first two readings: neither must be nonsense.
+#[test]
+fn a_device_that_stands_or_is_set_at_first_gets_its_rate() {
+    let mut run = Run::new(0, 37, [500, 500]);
+    run.until(10 * S, |_| tai(0));
+    assert!(run.clock.model.is_none());
+    run.until(13 * S, tai);
+    assert_eq!(run.is_right(tai).readings.jumps, 0);
+
+    let mut run = Run::new(0, 37, [500, 500]);
+    let set = |t| tai(t).map(|ns| ns - if t < 150 * MS { 500 * MS } else { 0 });
+    run.until(3 * S, set);
+    assert_eq!(run.is_right(tai).readings.jumps, 0);
+}
+
 /// A register that is read while the device resets; a device that is set for good.
 #[test]
 fn nonsense_is_passed_over_and_a_step_is_believed() {

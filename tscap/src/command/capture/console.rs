@@ -344,7 +344,7 @@ fn clock(text: &mut String, summary: &Summary) {
     if clock.segments_forgotten > 0 {
         let _ = writeln!(
             text,
-            "  the first {} segments are in the statistics of the file only",
+            "  the first {} segments are not told here: there were too many",
             clock.segments_forgotten
         );
     }

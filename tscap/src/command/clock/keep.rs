@@ -26,6 +26,8 @@ pub(super) struct Keeper<'a> {
     recorder: Recorder,
     started: Instant,
     next: Instant,
+    /// An entry is lost: those after it would hide that.
+    has_failed: bool,
 }
 
 impl<'a> Keeper<'a> {
@@ -59,6 +61,7 @@ impl<'a> Keeper<'a> {
             recorder: Recorder::default(),
             started,
             next: started,
+            has_failed: false,
         })
     }
 
@@ -89,6 +92,7 @@ impl<'a> Keeper<'a> {
         };
         if let Some((log, path)) = &mut self.log {
             let written = log.write(&entry);
+            self.has_failed = written.is_err();
             written
                 .trying(format!("cannot write to {}", path.display()))
                 .map_err(|failure| {
@@ -106,12 +110,18 @@ impl<'a> Keeper<'a> {
         if self.log.is_none() && self.digest.is_none() {
             return Ok(());
         }
-        self.enter(tracker)?;
+        if !self.has_failed {
+            self.enter(tracker)?;
+        }
         let Some(report) = self.report else {
             return Ok(());
         };
         let whole = match (&self.log, self.digest) {
-            (Some((_, path)), _) => digest(path)?,
+            (Some((_, path)), _) => {
+                // A link may lead to the log only since that is there.
+                check_apart(path, report)?;
+                digest(path)?
+            }
             (None, digest) => digest.unwrap_or_default(),
         };
         write_page(&clock_page(&whole), report)

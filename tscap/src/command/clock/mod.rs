@@ -15,7 +15,7 @@ use super::print::print_if_read;
 use super::signals::Signals;
 use super::{Exit, Failure, Hint, capture};
 use crate::cli::ClockPlan;
-use crate::clock::{HostClocks, StampSource, Status, Tracker};
+use crate::clock::{HostClocks, Observation, StampSource, Status, Tracker};
 use crate::sys::timex::KernelClock;
 use crate::sys::tsc;
 
@@ -48,7 +48,6 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
     let mut references = References::open(plan.reference.as_deref())?;
     let mut signals = Signals::new().trying("cannot catch signals")?;
     let mut keeper = Keeper::new(plan)?;
-    let started = Instant::now();
     let mut clocks = HostClocks::new(StampSource::Tsc);
     let stop = signals.next();
     let tracker = capture::first_brackets(StampSource::Tsc, &mut clocks, stop).await?;
@@ -57,7 +56,7 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
     };
     let watched = watch(
         plan,
-        started,
+        Instant::now(),
         &mut tracker,
         &mut references,
         &mut signals,
@@ -93,6 +92,9 @@ async fn watch(
                     let cross = tracker.read(&mut clocks);
                     let seen = tracker.observe(&cross);
                     keeper.observe(&cross, seen, tracker)?;
+                    if let Observation::CounterJumped { .. } = seen {
+                        references.begin_anew();
+                    }
                     references.read(tracker);
                 }
                 () = signals.next() => return Ok(()),

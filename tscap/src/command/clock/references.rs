@@ -66,6 +66,13 @@ impl References {
         })
     }
 
+    /// After a jump of the counter nothing of before holds.
+    pub fn begin_anew(&mut self) {
+        if let Some(device) = &mut self.device {
+            device.clock = PhcClock::default();
+        }
+    }
+
     /// Reads each that is due.
     pub fn read(&mut self, tracker: &Tracker) {
         self.raw.observe(&Bracket::of_raw());

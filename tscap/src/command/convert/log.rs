@@ -81,10 +81,12 @@ fn gather(reader: &mut LogReader<BufReader<File>>, capture: &Gathered) -> Result
         let Entry {
             status,
             segments,
+            segments_left_out,
             samples,
             ..
         } = *entry;
         let rate = status.counter.ns_per_cycle_2_58;
+        history.left_out += segments_left_out;
         history.take(Some(rate), &segments, [])?;
         let around = rate.cycles_in(AROUND_NS).unsigned_abs();
         let near = samples.into_iter().filter(|sample| {
