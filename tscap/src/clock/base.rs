@@ -88,14 +88,7 @@ impl BaseClock {
         let mut changes: Vec<(Change, i64)> = Vec::new();
         let mut latest = None;
         let mut goes_back = false;
-        let samples = history.samples.iter().map(|sample| sample.mono);
-        let known = samples.clone().min().zip(samples.max());
         for segment in &history.segments {
-            // Of a log only the samples around the capture were kept.
-            let is_elsewhere = |(first, last)| segment.until < first || segment.from > last;
-            if history.source == StampSource::Tsc && known.is_some_and(is_elsewhere) {
-                continue;
-            }
             let mut ahead_ns = ahead_ns(segment, base);
             // Begun by a jump of the counter or another offset of TAI: the two clocks went on
             // as before.

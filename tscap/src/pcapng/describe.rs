@@ -36,13 +36,14 @@ fn field(base: TimeBase) -> String {
     }
 }
 
-/// An interface description of ours, with the base `to` instead of `from`.
+/// An interface description of ours, with the base `to` instead of `from`; `None` if
+/// the option that says so has no room for it.
 pub(super) fn describe(
     block: &[u8],
     from: TimeBase,
     to: TimeBase,
     endianness: Endianness,
-) -> Vec<u8> {
+) -> Option<Vec<u8>> {
     let mut options = Vec::new();
     for (code, range) in all_options(block, DESCRIPTION_OPTIONS, endianness) {
         let value = &block[range];
@@ -53,25 +54,25 @@ pub(super) fn describe(
         match ours.flatten() {
             Some(json) => {
                 if let Some(text) = comment(to) {
-                    put_option(&mut options, COMMENT, text.as_bytes(), endianness);
+                    put_option(&mut options, COMMENT, text.as_bytes(), endianness)?;
                 }
                 let mut json = json.replace(&field(from), "");
                 let end = json.rfind('}').unwrap_or(json.len());
                 json.insert_str(end, &field(to));
                 let value = [&value[..4], json.as_bytes()].concat();
-                put_option(&mut options, code, &value, endianness);
+                put_option(&mut options, code, &value, endianness)?;
             }
-            None => put_option(&mut options, code, value, endianness),
+            None => put_option(&mut options, code, value, endianness)?,
         }
     }
-    put_option(&mut options, 0, &[], endianness);
+    put_option(&mut options, 0, &[], endianness)?;
     let length = DESCRIPTION_OPTIONS + options.len() + 4;
     let length = u32::try_from(length).expect("options hold 64 KiB each");
     let mut changed = block[..DESCRIPTION_OPTIONS].to_vec();
     changed[4..8].copy_from_slice(&word(length, endianness));
     changed.extend(options);
     changed.extend(word(length, endianness));
-    changed
+    Some(changed)
 }
 
 /// Moves the times of a statistics block: that of the start, and those of its making.
@@ -129,8 +130,13 @@ fn all_options(block: &[u8], mut at: usize, endianness: Endianness) -> Vec<(u16,
     options
 }
 
-fn put_option(options: &mut Vec<u8>, code: u16, value: &[u8], endianness: Endianness) {
-    let length = u16::try_from(value.len()).expect("it was an option's, and some bytes");
+fn put_option(
+    options: &mut Vec<u8>,
+    code: u16,
+    value: &[u8],
+    endianness: Endianness,
+) -> Option<()> {
+    let length = u16::try_from(value.len()).ok()?;
     for half in [code, length] {
         options.extend(match endianness {
             Endianness::Big => half.to_be_bytes(),
@@ -139,6 +145,7 @@ fn put_option(options: &mut Vec<u8>, code: u16, value: &[u8], endianness: Endian
     }
     options.extend(value);
     options.resize(options.len().next_multiple_of(4), 0);
+    Some(())
 }
 
 fn read(bytes: &[u8], endianness: Endianness) -> u32 {
@@ -161,10 +168,14 @@ mod tests {
     use super::*;
 
     fn description(endianness: Endianness) -> Vec<u8> {
+        description_with(br#"{"v":1,"boot_id":"b"}"#, endianness)
+    }
+
+    fn description_with(json: &[u8], endianness: Endianness) -> Vec<u8> {
         let mut options = Vec::new();
         put_option(&mut options, 2, b"eth0", endianness);
         put_option(&mut options, COMMENT, b"of somebody else", endianness);
-        let ours = [&word(PEN, endianness)[..], br#"{"v":1,"boot_id":"b"}"#].concat();
+        let ours = [&word(PEN, endianness)[..], json].concat();
         put_option(&mut options, CUSTOM_TEXT, &ours, endianness);
         put_option(&mut options, 9, &[9], endianness);
         put_option(&mut options, 0, &[], endianness);
@@ -184,7 +195,7 @@ mod tests {
     fn a_description_is_changed_and_changed_back() {
         for endianness in [Endianness::Little, Endianness::Big] {
             let real = description(endianness);
-            let to_tai = describe(&real, TimeBase::Realtime, TimeBase::Tai, endianness);
+            let to_tai = describe(&real, TimeBase::Realtime, TimeBase::Tai, endianness).unwrap();
             let all = all_options(&to_tai, DESCRIPTION_OPTIONS, endianness);
             let codes: Vec<_> = all.iter().map(|(code, _)| *code).collect();
             assert_eq!(codes, [2, COMMENT, COMMENT, CUSTOM_TEXT, 9]);
@@ -192,11 +203,20 @@ mod tests {
             assert!(text.contains("times are of CLOCK_TAI"));
             assert!(text.contains(r#"{"v":1,"boot_id":"b","time_base":"tai"}"#));
             assert_eq!(read(&to_tai[4..], endianness) as usize, to_tai.len());
-            let mono = describe(&to_tai, TimeBase::Tai, TimeBase::Monotonic, endianness);
+            let mono = describe(&to_tai, TimeBase::Tai, TimeBase::Monotonic, endianness).unwrap();
             assert!(!String::from_utf8_lossy(&mono).contains("TAI"));
             let back = describe(&mono, TimeBase::Monotonic, TimeBase::Realtime, endianness);
-            assert_eq!(back, real);
+            assert_eq!(back, Some(real));
         }
+    }
+
+    #[test]
+    fn a_full_option_is_refused() {
+        let json = format!("{{\"v\":1,\"boot_id\":\"{}\"}}", "b".repeat(65_500));
+        let full = description_with(json.as_bytes(), Endianness::Little);
+        let (real, mono) = (TimeBase::Realtime, TimeBase::Monotonic);
+        assert!(describe(&full, real, real, Endianness::Little).is_some());
+        assert!(describe(&full, real, mono, Endianness::Little).is_none());
     }
 
     #[test]

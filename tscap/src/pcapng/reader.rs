@@ -32,6 +32,9 @@ pub enum ReadError {
     /// Of another capture.
     #[error("it holds the clocks of several captures")]
     OtherClock,
+    /// Its options are full.
+    #[error("an interface description has no room for the name of another clock")]
+    NoRoom,
 }
 
 impl From<io::Error> for ReadError {

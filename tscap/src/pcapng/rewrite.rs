@@ -55,7 +55,10 @@ pub fn rewrite(
         match std::mem::replace(&mut change, Change::None) {
             Change::None => {}
             Change::Packet(time) => put_time(&mut bytes[STAMP_HIGH_OFFSET..], time.0, endianness),
-            Change::Description(from) => bytes = describe(&bytes, from, base, endianness),
+            Change::Description(from) => {
+                let described = describe(&bytes, from, base, endianness);
+                bytes = described.ok_or(ReadError::NoRoom)?;
+            }
             Change::Statistics(by_ns) => move_statistics(&mut bytes, by_ns, endianness),
         }
         to.write_all(&bytes).map_err(RewriteError::Copy)?;

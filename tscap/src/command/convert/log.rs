@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::gather::Gathered;
 use crate::clock::log::{Entry, Line, LogReader, ReadLogError};
-use crate::clock::{Fit, History, Impossible, RawStamp, Sample, StampSource};
+use crate::clock::{Fit, History, Impossible, MonoNs, RawStamp, Sample, Segment, StampSource};
 use crate::command::{Failure, Hint};
 
 /// Samples are kept of this long before and after the capture, for lines that reach
@@ -95,10 +95,32 @@ fn gather(reader: &mut LogReader<BufReader<File>>, capture: &Gathered) -> Result
         });
         history.take(None, &[], near)?;
     }
+    let around = around(&history, capture);
+    let is_around = |segment: &Segment| {
+        around.is_none_or(|[first, last]| segment.until >= first && segment.from <= last)
+    };
+    history.segments.retain(is_around);
     Ok(Logged {
         history,
         is_torn: reader.is_torn(),
     })
+}
+
+/// Readings of CLOCK_MONOTONIC between which the capture needs segments, as far as its
+/// stamps, or the samples beside them, tell.
+fn around(history: &History, capture: &Gathered) -> Option<[MonoNs; 2]> {
+    let ns = AROUND_NS.unsigned_abs();
+    match capture.source {
+        StampSource::Ktime => capture.stamps.map(|[first, last]| {
+            let [first, last] = [first.0.saturating_sub(ns), last.0.saturating_add(ns)];
+            [MonoNs(first), MonoNs(last)]
+        }),
+        StampSource::Tsc => {
+            let samples = history.samples.iter().map(|sample| sample.mono);
+            Some([samples.clone().min()?, samples.max()?])
+        }
+        StampSource::Tai => None,
+    }
 }
 
 fn is_near(sample: &Sample, [first, last]: [RawStamp; 2], around: u64) -> bool {
