@@ -225,7 +225,12 @@ fn prepare(
         Place::Own { pair, .. } => {
             let link = pair.rx_netns.within(|| attach(pair.rx.index))?;
             pair.tx_netns.enter()?;
-            (link, Some(Traffic::new(pair, cpu, rate)?))
+            let traffic = Traffic::new(pair, cpu, rate)?;
+            if let Some(why) = traffic.no_tsc() {
+                let why = causes(why);
+                warnings.push(format!("no delays by tsc, which the frames lack: {why}"));
+            }
+            (link, Some(traffic))
         }
         Place::Live { link, .. } => {
             let attached = attach(link.index);
@@ -399,9 +404,11 @@ impl Bench {
     }
 
     fn patterns(&mut self, taken: &mut Taken, amount: &Amount) -> Result<(), ExperimentError> {
-        if self.traffic.is_none() {
+        let Some(traffic) = &self.traffic else {
             return Ok(());
-        }
+        };
+        let by_tsc = taken.turn.stamp.map(StampPath::source) == Some(StampSource::Tsc);
+        let lacks_tsc = by_tsc && traffic.no_tsc().is_some();
         for (index, (_, pattern)) in PATTERNS.into_iter().enumerate() {
             let mut left = u64::from(amount.pattern_frames[index]);
             let mut burst = Burst::of_pattern(pattern, left);
@@ -414,7 +421,9 @@ impl Bench {
                 let pattern = &mut taken.patterns[index];
                 let measured = self.measure(burst, &mut pattern.counts)?;
                 let mut clocks = self.clocks(taken.turn.stamp)?;
-                let by_tsc = taken.turn.stamp.map(StampPath::source) == Some(StampSource::Tsc);
+                if lacks_tsc {
+                    clocks = None;
+                }
                 if by_tsc && measured.tsc_moved_ns > 0 {
                     pattern.moved += 1;
                     clocks = None;

@@ -9,6 +9,7 @@ use crate::generator::{
 };
 
 use super::pair::Pair;
+use crate::xdp::TscError;
 
 /// Frames of the fast traffic: the shortest, 20 µs apart.
 pub const FAST_BYTES: u32 = 64;
@@ -99,11 +100,13 @@ pub struct Traffic {
     control: Control,
     layout: Layout,
     run: u16,
+    no_tsc: Option<TscError>,
 }
 
 impl Traffic {
     /// For a thread in the sending end's namespace. The receiving end must have
-    /// an XDP program, or GRO. With a rate the frames carry the TSC of `cpu`.
+    /// an XDP program, or GRO. With a rate the frames carry the TSC of `cpu`, if it
+    /// can be read.
     pub fn new(pair: &Pair, cpu: u32, rate: Option<NsPerCycle>) -> io::Result<Self> {
         let layout = Layout {
             vlan: None,
@@ -113,16 +116,20 @@ impl Traffic {
         let (name, index) = (&pair.tx.name, pair.tx.index);
         let mut sender = NativeSender::open(name, index, layout.payload_at(), LONGEST as usize)
             .map_err(io::Error::other)?;
-        if let Some(rate) = rate {
-            sender.read_tsc(cpu, rate).map_err(io::Error::other)?;
-        }
+        let no_tsc = rate.and_then(|rate| sender.read_tsc(cpu, rate).err());
         let sender = Sender::Native(Box::new(sender));
         Ok(Self {
             control: sender.control(),
             sender,
             layout,
             run: 0,
+            no_tsc,
         })
+    }
+
+    /// Why the frames don't carry the TSC although they should.
+    pub fn no_tsc(&self) -> Option<&TscError> {
+        self.no_tsc.as_ref()
     }
 
     /// Sends; returns the run that the frames belong to, and what was sent.

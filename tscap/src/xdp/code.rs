@@ -8,13 +8,15 @@ use std::sync::Arc;
 use aya::maps::Map;
 use aya::programs::ProgramError;
 use aya::{Ebpf, EbpfError};
-use aya_obj::generated::{BPF_CALL, BPF_JMP, bpf_insn};
+use aya_obj::btf::BtfError;
+use aya_obj::generated::{BPF_CALL, BPF_JMP, bpf_func_info, bpf_insn};
 use aya_obj::{Object, ProgramSection, VerifierLog};
 
 use super::load::LoadError;
 use super::program::Program;
 use super::retried::retried;
 use crate::sys::bpf;
+use crate::sys::bpf::program::Functions;
 
 /// A call of a kfunc (`BPF_PSEUDO_KFUNC_CALL` in include/uapi/linux/bpf.h).
 const KFUNC: u8 = 2;
@@ -36,10 +38,19 @@ pub(crate) struct Call {
 /// maps that aya has made.
 #[derive(Debug)]
 pub(crate) struct Code {
-    programs: HashMap<String, (Vec<bpf_insn>, ProgramSection)>,
+    programs: HashMap<String, Routine>,
     license: CString,
+    /// The object's own BTF.
+    types: Option<OwnedFd>,
     /// The BTF of a module that they call.
     module: Option<Arc<OwnedFd>>,
+}
+
+#[derive(Debug)]
+struct Routine {
+    code: Vec<bpf_insn>,
+    functions: Vec<bpf_func_info>,
+    section: ProgramSection,
 }
 
 impl Code {
@@ -47,6 +58,7 @@ impl Code {
     /// make each of `calls`.
     pub fn of(object: &[u8], ebpf: &Ebpf, calls: &[Call]) -> Result<Self, LoadError> {
         let mut object = Object::parse(object).map_err(EbpfError::from)?;
+        let types = types_of(&mut object).map_err(EbpfError::from)?;
         let maps = std::mem::take(&mut object.maps);
         let text = object.functions.keys().map(|(section, _)| *section);
         let text = text.collect();
@@ -59,12 +71,17 @@ impl Code {
         relocated.map_err(EbpfError::from)?;
         let programs = object.programs.iter().filter_map(|(name, program)| {
             let function = object.functions.get(&program.function_key())?;
-            let code = calling(&function.instructions, calls)?;
-            Some((name.clone(), (code, program.section.clone())))
+            let routine = Routine {
+                code: calling(&function.instructions, calls)?,
+                functions: function.func_info.func_info.clone(),
+                section: program.section.clone(),
+            };
+            Some((name.clone(), routine))
         });
         Ok(Self {
             programs: programs.collect(),
             license: object.license,
+            types,
             module: calls.iter().find_map(|call| call.module.clone()),
         })
     }
@@ -72,15 +89,19 @@ impl Code {
     /// Loads the program `name`.
     pub fn load(&self, name: &str) -> Result<Program, LoadError> {
         let program = self.programs.get(name);
-        let (code, section) = program.ok_or(LoadError::Missing(
+        let routine = program.ok_or(LoadError::Missing(
             "program of that name that calls these kfuncs",
         ))?;
         let program = bpf::program::Program {
             name,
             license: &self.license,
-            code,
-            frags: matches!(section, ProgramSection::Xdp { frags: true, .. }),
+            code: &routine.code,
+            frags: matches!(routine.section, ProgramSection::Xdp { frags: true, .. }),
             module: self.module.as_deref().map(|btf| btf.as_fd()),
+            functions: self.types.as_ref().map(|types| Functions {
+                types: types.as_fd(),
+                info: &routine.functions,
+            }),
         };
         let loaded = retried(|| {
             bpf::program::load(&program).map_err(|(io_error, log)| ProgramError::LoadError {
@@ -94,6 +115,21 @@ impl Code {
         })?;
         Ok(loaded.into())
     }
+}
+
+/// The BTF of an object as this kernel takes it, loaded.
+fn types_of(object: &mut Object) -> Result<Option<OwnedFd>, BtfError> {
+    let features = aya::features().btf();
+    let Some(types) =
+        features.and_then(|features| object.fixup_and_sanitize_btf(features).transpose())
+    else {
+        return Ok(None);
+    };
+    let types = bpf::btf::load(&types?.to_bytes());
+    types.map(Some).map_err(|io_error| BtfError::LoadError {
+        io_error,
+        verifier_log: VerifierLog::new(String::new()),
+    })
 }
 
 /// The code with `calls` in the place of their markers; `None` if it lacks one.

@@ -62,6 +62,8 @@ pub struct Generator {
     programs: [Program; 2],
     /// Whether they have the TSC by a kfunc.
     by_kfunc: bool,
+    /// What the kernel said to a kfunc that is there.
+    refused: Option<LoadError>,
     tsc: Option<Tsc>,
 }
 
@@ -92,14 +94,25 @@ impl Generator {
     /// in this thread's network namespace, payloads from byte `payload_at` on: such as
     /// read the TSC by the best way that the kernel takes.
     pub fn load(ifindex: u32, payload_at: usize) -> Result<(Self, GeneratorState), LoadError> {
-        let kfuncs = [TscPath::Kernel, TscPath::Module].into_iter();
-        let mut kfuncs = kfuncs.flat_map(|path| Kfunc::find(path, &KernelFiles::live()));
         let load = |tsc_by, kfunc| Self::load_reading(ifindex, payload_at, tsc_by, kfunc);
-        let by_kfunc = kfuncs.find_map(|kfunc| load(TSC_BY_KFUNC, Some(kfunc)).ok());
-        match by_kfunc {
-            Some(generator) => Ok(generator),
-            None => load(TSC_BY_PERF, None).or_else(|_| load(TSC_BY_NOTHING, None)),
+        let kfuncs = [TscPath::Kernel, TscPath::Module].into_iter();
+        let kfuncs = kfuncs.flat_map(|path| Kfunc::find(path, &KernelFiles::live()));
+        let mut refused = None;
+        for kfunc in kfuncs {
+            match load(TSC_BY_KFUNC, Some(kfunc)) {
+                Ok(generator) => return Ok(generator),
+                Err(error) => refused = Some(error),
+            }
         }
+        let loaded = load(TSC_BY_PERF, None).or_else(|_| load(TSC_BY_NOTHING, None));
+        let (generator, state) = loaded?;
+        Ok((
+            Self {
+                refused,
+                ..generator
+            },
+            state,
+        ))
     }
 
     fn load_reading(
@@ -143,6 +156,7 @@ impl Generator {
             gaps: take(&mut ebpf, GAPS)?,
             programs,
             by_kfunc,
+            refused: None,
             ebpf,
             tsc: None,
         };
@@ -156,16 +170,12 @@ impl Generator {
             self.tsc = Some(Tsc::Counter);
             return Ok(0);
         }
-        // A capture that stamps with the TSC on the same CPU must not pause for us.
-        let events = TscEvents::open(&mut self.ebpf, &[cpu], Standing::Flexible)?;
-        let offset = calibrate(&mut self.ebpf, cpu, rate)?.cycles;
-        self.tsc = Some(Tsc::Event(Event {
-            _events: events,
-            cpu,
-            rate,
-            offset,
-        }));
-        Ok(rate.duration_ns(offset.half_width()) + 1)
+        // Who has a kfunc needs no event.
+        let event = Event::open(&mut self.ebpf, cpu, rate);
+        let event = event.map_err(|error| self.refused.take().map_or(error, TscError::from))?;
+        let bound = rate.duration_ns(event.offset.half_width()) + 1;
+        self.tsc = Some(Tsc::Event(event));
+        Ok(bound)
     }
 
     /// Looks at the event again: how far its offset has moved, because it had to
@@ -229,6 +239,19 @@ impl Tsc {
             Self::Counter => 0,
             Self::Event(event) => event.offset.middle().0.cast_unsigned(),
         }
+    }
+}
+
+impl Event {
+    fn open(ebpf: &mut Ebpf, cpu: u32, rate: NsPerCycle) -> Result<Self, TscError> {
+        // A capture that stamps with the TSC on the same CPU must not pause for us.
+        let events = TscEvents::open(ebpf, &[cpu], Standing::Flexible)?;
+        Ok(Self {
+            _events: events,
+            cpu,
+            rate,
+            offset: calibrate(ebpf, cpu, rate)?.cycles,
+        })
     }
 }
 

@@ -39,6 +39,8 @@ pub const MODULE_OF_OTHERS: &str = "/of-others/tscap.ko";
 pub const SETPRIV: &str = "/setpriv";
 /// The first argument of this program as a capture with a test-only XDP program.
 pub const PROBE: &str = "probe";
+/// The first argument of this program as a sender of frames with the TSC.
+pub const TRAFFIC: &str = "traffic";
 
 /// Process 1, until it becomes the agent.
 pub const INIT: &str = "#!/bin/busybox sh

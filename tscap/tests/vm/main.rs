@@ -15,6 +15,7 @@ mod kernel;
 mod machine;
 mod nic;
 mod protocol;
+mod traffic;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     if called.as_deref() == Some(agent::PROGRAM) {
         match arguments.next().as_deref() {
             Some(agent::PROBE) => agent::probe(arguments),
+            Some(agent::TRAFFIC) => traffic::send(),
             _ => agent::serve(),
         }
         return ExitCode::SUCCESS;

@@ -1,4 +1,4 @@
-//! The BTF of kernel modules, as descriptors.
+//! The BTF of kernel modules and of programs, as descriptors.
 
 use std::ffi::c_int;
 use std::io;
@@ -7,11 +7,21 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use super::{BPF_OBJ_GET_INFO_BY_FD, GetInfo, bpf, owned};
 
 /// `enum bpf_cmd` in include/uapi/linux/bpf.h.
+const BPF_BTF_LOAD: c_int = 18;
 const BPF_BTF_GET_FD_BY_ID: c_int = 19;
 const BPF_BTF_GET_NEXT_ID: c_int = 23;
 /// Longest name of a module, with the zero at its end (`MODULE_NAME_LEN`,
 /// include/linux/moduleparam.h).
 const NAME_MAX: usize = 64;
+
+/// The `BPF_BTF_LOAD` member of `union bpf_attr`.
+#[repr(C)]
+struct Load {
+    btf: u64,
+    log_buf: u64,
+    btf_size: u32,
+    log: [u32; 2],
+}
 
 /// The `*_GET_*_ID` member of `union bpf_attr`.
 #[repr(C)]
@@ -31,6 +41,17 @@ struct BtfInfo {
     name: u64,
     name_len: u32,
     kernel_btf: u32,
+}
+
+/// Gives the kernel the BTF of a program.
+pub fn load(btf: &[u8]) -> io::Result<OwnedFd> {
+    let mut attr = Load {
+        btf: btf.as_ptr().expose_provenance() as u64,
+        log_buf: 0,
+        btf_size: u32::try_from(btf.len()).map_err(io::Error::other)?,
+        log: [0; 2],
+    };
+    owned(bpf(BPF_BTF_LOAD, &mut attr)?)
 }
 
 /// The BTF of the module `name`; `None` if none is loaded that has some.

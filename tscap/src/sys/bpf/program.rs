@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_int};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 
-use aya_obj::generated::bpf_insn;
+use aya_obj::generated::{bpf_func_info, bpf_insn};
 
 use super::{BPF_XDP, bpf, owned};
 
@@ -20,6 +20,8 @@ const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 const BPF_F_TEST_XDP_LIVE_FRAMES: u32 = 1 << 1;
 /// `BPF_OBJ_NAME_LEN`, with the zero at its end.
 const NAME_LEN: usize = 16;
+/// `struct bpf_func_info`, bytes.
+const FUNC_INFO: u32 = 8;
 /// The verifier's log of a refused program.
 const LOG_BYTES: usize = 4 << 20;
 
@@ -39,11 +41,18 @@ struct Load {
     prog_name: [u8; NAME_LEN],
     prog_ifindex: u32,
     expected_attach_type: u32,
-    btf_of_program: [u32; 12],
+    prog_btf_fd: u32,
+    func_info_rec_size: u32,
+    func_info: u64,
+    func_info_cnt: u32,
+    line_info: [u32; 4],
+    attach: [u32; 3],
     fd_array: u64,
 }
 
+const _: () = assert!(std::mem::offset_of!(Load, func_info) == 80);
 const _: () = assert!(std::mem::offset_of!(Load, fd_array) == 120);
+const _: () = assert!(size_of::<bpf_func_info>() == FUNC_INFO as usize);
 
 /// The `test` member of `union bpf_attr`.
 #[repr(C)]
@@ -78,15 +87,27 @@ pub struct Program<'a> {
     /// The BTF of the module whose functions it calls with `off` 1; those of the
     /// kernel have 0.
     pub module: Option<BorrowedFd<'a>>,
+    /// What its functions are, without which none may be called back.
+    pub functions: Option<Functions<'a>>,
+}
+
+/// The functions of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Functions<'a> {
+    /// Their types.
+    pub types: BorrowedFd<'a>,
+    /// Where each begins, and its type.
+    pub info: &'a [bpf_func_info],
 }
 
 /// Has the kernel verify and load an XDP program; a refusal comes with the
 /// verifier's log.
 pub fn load(program: &Program<'_>) -> Result<OwnedFd, (io::Error, String)> {
     // Most are taken; the log is for the others.
-    try_load(program, &mut []).or_else(|_| {
+    try_load(program, &mut []).or_else(|error| {
         let mut log = vec![0; LOG_BYTES];
-        try_load(program, &mut log).map_err(|error| {
+        // Of the two refusals the first is not about the log.
+        try_load(program, &mut log).map_err(|_| {
             let length = log.iter().position(|byte| *byte == 0);
             log.truncate(length.unwrap_or(LOG_BYTES));
             (error, String::from_utf8_lossy(&log).into_owned())
@@ -115,6 +136,12 @@ fn try_load(program: &Program<'_>, log: &mut [u8]) -> io::Result<OwnedFd> {
         },
         ..Load::default()
     };
+    if let Some(functions) = program.functions {
+        attr.prog_btf_fd = functions.types.as_raw_fd().cast_unsigned();
+        attr.func_info_rec_size = FUNC_INFO;
+        attr.func_info = functions.info.as_ptr().expose_provenance() as u64;
+        attr.func_info_cnt = u32::try_from(functions.info.len()).map_err(io::Error::other)?;
+    }
     let name = program.name.as_bytes();
     let name = &name[..name.len().min(NAME_LEN - 1)];
     attr.prog_name[..name.len()].copy_from_slice(name);

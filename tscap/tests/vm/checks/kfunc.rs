@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::agent::{MODULE, MODULE_OF_OTHERS, MODULE_WITHOUT_TYPES, SETPRIV, TSCAP};
+use crate::agent::{
+    MODULE, MODULE_OF_OTHERS, MODULE_WITHOUT_TYPES, PROGRAM, SETPRIV, TRAFFIC, TSCAP,
+};
 use crate::guest::Guest;
 use crate::machine::{Machine, Processor, Rig};
 use crate::nic::{Kind, Nic};
 use crate::support::files;
 use crate::support::peers;
 use crate::support::recording::Recording;
+use crate::support::wait::until;
 
 use super::doctor;
 use super::stamps::within_brackets;
@@ -100,8 +103,17 @@ pub fn taken_by_auto(rig: &Rig) {
     let machine = with_module(rig, 1);
     assert_eq!(capture_by(&machine, &["--force"]), PLAIN);
     assert_eq!(capture_by(&machine, &[]), "bpf_ktime_get_ns");
-    machine.guest.must(&["rmmod", "tscap"]);
+    remove_module(&machine.guest);
     assert_eq!(capture_by(&machine, &["--force"]), "bpf_ktime_get_ns");
+}
+
+/// Takes the module out, which the kernel lets go some time after the last program
+/// that calls it (`bpf_prog_free_deferred`).
+fn remove_module(guest: &Guest) {
+    until("the module to be let go", Duration::from_secs(30), || {
+        let removed = guest.run(&["rmmod", "tscap"]);
+        removed.status.success().then_some(())
+    });
 }
 
 /// The module stays as long as a program calls it.
@@ -120,7 +132,7 @@ pub fn holds_its_module(rig: &Rig) {
     nic.send(&nic.frame(64), 0..FRAMES);
     guest.wait_recorded(FRAMES);
     assert_eq!(capture.stop().success().written, FRAMES);
-    guest.must(&["rmmod", "tscap"]);
+    remove_module(guest);
 }
 
 /// What `--clock tsc` says when it can't.
@@ -267,4 +279,20 @@ pub fn sent(rig: &Rig) {
             "{read}"
         );
     }
+}
+
+/// The TSC in frames that we send, for which `gen` and `compare` load their sender with
+/// the kfunc: `gen` alone takes no TSC such as the one here.
+pub fn in_frames_sent(rig: &Rig) {
+    let machine = boot(rig, 0);
+    let guest = &machine.guest;
+    let line = [PROGRAM, TRAFFIC];
+    let lacking = guest.run(&line);
+    assert!(
+        lacking.stderr.contains("no TSC in the frames: "),
+        "{}",
+        lacking.stderr
+    );
+    guest.must(&["insmod", MODULE]);
+    guest.must(&line);
 }

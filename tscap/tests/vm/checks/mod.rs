@@ -42,6 +42,7 @@ checks![
     kfunc::names_what_is_missing,
     kfunc::compared,
     kfunc::sent,
+    kfunc::in_frames_sent,
     kmod::loads_and_has_its_kfuncs,
     kmod::refuses_a_tsc_of_varying_rate,
     merge::two_queues_in_order_of_time,
