@@ -139,4 +139,29 @@ mod tests {
             assert!(!done.status.success() && said.contains(says), "{said}");
         }
     }
+    /// pahole writes types into it before the other tool goes over them.
+    #[test]
+    fn no_module_is_left_that_is_half_built() {
+        if ["make", "readelf"].iter().any(|it| sh::find(it).is_none()) {
+            println!("SKIPPED no_module_is_left_that_is_half_built: no make, or no readelf");
+            return;
+        }
+        let work = std::env::temp_dir().join(format!("xtask-module-{}", std::process::id()));
+        fs::create_dir_all(&work).unwrap();
+        let makefile = paths::root().join("tscap-ebpf/kmod/Makefile");
+        // For headers that build some module without types.
+        let headers = "modules:\n\tcp /bin/true $(M)/tscap.ko\n";
+        fs::write(work.join("Makefile"), headers).unwrap();
+        let mut make = Command::new("make");
+        make.current_dir(&work).arg("-f").arg(makefile);
+        make.args(["PAHOLE=true", "RESOLVE_BTFIDS=/bin/false"]);
+        make.arg(format!("KDIR={}", work.display()));
+        make.arg(format!("BTF_BASE={}", work.join("Makefile").display()));
+        let done = make.output().unwrap();
+        let is_left = work.join("tscap.ko").exists();
+        fs::remove_dir_all(&work).unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(said.contains("cp /bin/true"), "{said}");
+        assert!(!done.status.success() && !is_left, "{said}");
+    }
 }
