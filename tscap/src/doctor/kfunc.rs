@@ -107,6 +107,10 @@ mod tests {
     fn what_is_missing_comes_with_what_brings_it() {
         let machine = Recorded::veth();
         check(&machine, &[])
+            .is(Warning, "shows no types")
+            .advises("CONFIG_DEBUG_INFO_BTF");
+        machine.put("sys/kernel/btf/vmlinux", "");
+        check(&machine, &[])
             .is(Warning, "is not loaded")
             .fixed_by(LOAD);
         let lockdown = "sys/kernel/security/lockdown";

@@ -112,6 +112,10 @@ fn in_module(files: &KernelFiles, function: &'static str) -> Result<Call, NoKfun
 }
 
 fn id_in_module(files: &KernelFiles, function: &'static str) -> Result<u32, NoKfunc> {
+    // Without them no module that is built here would have any.
+    if !files.sys(KERNEL_TYPES).exists() {
+        return Err(NoKfunc::NoKernelTypes);
+    }
     let path = "kernel/btf/tscap";
     let Some(bytes) = types(files, path)? else {
         return Err(match files.sys("module").join(MODULE).exists() {

@@ -152,10 +152,11 @@ impl Refused {
             format!("by {}: {why}", path.function())
         });
         let why: Vec<_> = why.collect();
-        let mut hints: Vec<_> = all.iter().filter_map(|(_, it)| it.what_next()).collect();
+        // Where the kernel has no function of its own, the module is what helps.
+        let others = all[1..].iter();
+        let mut hints: Vec<_> = others.filter_map(|(_, it)| it.what_next()).collect();
         hints.dedup();
-        // Those of the kernel's own and of the module say the same.
-        let hint = hints[1..].join("; or: ");
+        let hint = hints.join("; or: ");
         let source = path.source().name();
         Failure::new(format!("cannot stamp with {source} {}", why.join("; "))).hint(hint)
     }
@@ -175,7 +176,7 @@ fn load_hint(path: StampPath, error: &LoadError) -> &'static str {
             "kfuncs need the compiler of BPF programs: sysctl net.core.bpf_jit_enable=1"
         }
         (_, StampPath::Tsc(_)) => {
-            "this kernel lets no XDP program call this function: it needs Linux 5.18 or later with \
+            "this kernel lets no XDP program call this function: it needs Linux 6.0 or later with \
              CONFIG_DEBUG_INFO_BTF and CONFIG_DEBUG_INFO_BTF_MODULES; --clock ktime works everywhere"
         }
         _ => "tscap needs Linux 5.18 or later on x86-64 with BPF and XDP, and 6.1 for --clock tai",

@@ -10,6 +10,13 @@ fn module(kernel: &[u8], function: &str) -> Vec<u8> {
     btf(strings as usize, &[(KIND(12), function, 0)])
 }
 
+/// A machine whose kernel shows its types.
+fn with_types() -> Recorded {
+    let machine = Recorded::veth();
+    machine.put_bytes(VMLINUX, &kernel("cpu_clock"));
+    machine
+}
+
 fn says(error: &NoKfunc, what: &str, advice: &str) {
     let text = crate::causes::with_causes(error.to_string(), std::error::Error::source(error));
     assert!(text.contains(what), "{text}");
@@ -41,7 +48,7 @@ fn the_kernels_own_needs_no_module() {
 
 #[test]
 fn a_module_that_is_not_loaded_or_has_no_types() {
-    let machine = Recorded::veth();
+    let machine = with_types();
     let find = || Kfunc::find(TscPath::Module, &machine.files).unwrap_err();
     let build = "make -C tscap-ebpf/kmod && sudo insmod";
     says(&find(), "is not loaded", build);
@@ -52,7 +59,7 @@ fn a_module_that_is_not_loaded_or_has_no_types() {
         ),
         ("sys/module/module/parameters/sig_enforce", "Y"),
     ] {
-        let machine = Recorded::veth();
+        let machine = with_types();
         machine.put(path, only_signed);
         let error = Kfunc::find(TscPath::Module, &machine.files).unwrap_err();
         says(&error, "is not loaded", "mokutil --import");
@@ -66,6 +73,10 @@ fn a_module_that_is_not_loaded_or_has_no_types() {
     says(&find(), "is not loaded", build);
     machine.put("sys/module/tscap/refcnt", "0");
     says(&find(), "no /sys/kernel/btf/tscap", "pahole");
+    let find = |machine: &Recorded| Kfunc::find(TscPath::Module, &machine.files).unwrap_err();
+    let error = find(&Recorded::veth());
+    says(&error, "shows no types of its own", "DEBUG_INFO_BTF");
+    assert_eq!(error.fix(), None);
 }
 
 #[test]
