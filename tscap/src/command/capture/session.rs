@@ -18,8 +18,8 @@ use super::start::{self, Running};
 use super::summary::{Stop, Summary};
 use super::{Exit, Failure, Programs};
 use super::{commands, earlier, pinning};
-use crate::cli::{CapturePlan, Target};
-use crate::clock::{HostClocks, RealNs};
+use crate::cli::{CapturePlan, ClockChoice, Target};
+use crate::clock::{HostClocks, RealNs, StampSource};
 use crate::command::Hint;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
@@ -44,7 +44,7 @@ pub(super) async fn run(
     let mut console = console::of(plan).trying("cannot start a thread")?;
     // First of all, so that no signal finds the machine half changed.
     let mut signals = Signals::new().trying("cannot catch signals")?;
-    let machine = prepare::check(plan, programs.ring_cpus.clone())?;
+    let mut machine = prepare::check(plan, programs.ring_cpus.clone())?;
     pinning::check(plan, &machine, &mut console)?;
     let opened = match (&plan.rotation, &plan.target) {
         (Some(rotation), Target::Path(path)) => {
@@ -55,10 +55,19 @@ pub(super) async fn run(
     let Some(opened) = opened else {
         return Ok((Exit::Success, None));
     };
-    let stamping = load::load(plan, programs, &machine, &mut console)?;
-    let source = stamping.path.source();
-    let mut clocks = HostClocks::new(source);
-    let tracker = first_brackets(source, &mut clocks, signals.next()).await?;
+    let (stamping, tracker) = loop {
+        let stamping = load::load(plan, programs, &machine, &mut console)?;
+        let source = stamping.path.source();
+        let mut clocks = HostClocks::new(source);
+        match first_brackets(source, &mut clocks, signals.next()).await {
+            // Nobody has asked for it.
+            Err(failure) if plan.clock == ClockChoice::Auto && source == StampSource::Tsc => {
+                console.note(&format!("no stamps by the TSC: {}", failure.chain()));
+                machine.takes_tsc = false;
+            }
+            tracker => break (stamping, tracker?),
+        }
+    };
     let Some(tracker) = tracker else {
         return Ok((Exit::Success, None));
     };
