@@ -17,7 +17,7 @@ use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::Link;
 use crate::sys::timex::KernelClock;
 use crate::sys::{ethtool, napi, netns, process, system, xdp_features};
-use crate::xdp::{Kfunc, Occupant, is_generating, offloads};
+use crate::xdp::{Kfunc, Occupant, generates_by_perf, offloads};
 
 /// Examines the machine, and an interface if one is given.
 pub(super) fn run(plan: &DoctorPlan) -> Result<Exit, Failure> {
@@ -96,7 +96,7 @@ fn privileges(program: &str) -> Result<Privileges, Failure> {
 
 fn try_out(clock: ClockChoice, path: Option<TscPath>) -> Probe {
     let is_kfunc = path.is_some_and(|path| path != TscPath::Perf);
-    if clock == ClockChoice::Tsc && !is_kfunc && is_generator_running() {
+    if clock == ClockChoice::Tsc && !is_kfunc && is_generator_reading() {
         return Probe::InUse;
     }
     match probe(clock, path) {
@@ -111,9 +111,10 @@ fn try_out(clock: ClockChoice, path: Option<TscPath>) -> Probe {
     }
 }
 
-/// Whether `tscap gen` runs; where the kernel doesn't tell, any other tscap.
-fn is_generator_running() -> bool {
-    is_generating().unwrap_or_else(|_| {
+/// Whether `tscap gen` reads a perf event; where the kernel doesn't tell, whether any
+/// other tscap runs.
+fn is_generator_reading() -> bool {
+    generates_by_perf().unwrap_or_else(|_| {
         let another = process::running(&KernelFiles::live(), &["tscap"]);
         another.map_or(true, |another| another.is_some())
     })

@@ -18,7 +18,7 @@ use super::kfunc::Kfunc;
 use super::load::{LoadError, load_by, take};
 use super::occupant::is_loaded;
 use super::program::Program;
-use super::tsc::{TscError, TscEvents};
+use super::tsc::{BRACKET_PROGRAM, TscError, TscEvents};
 use crate::clock::{Bounds, NsPerCycle, TscPath};
 use crate::sys::kernel_files::KernelFiles;
 use crate::sys::perf::Standing;
@@ -45,12 +45,13 @@ impl GeneratorProgram {
     }
 }
 
-/// Whether any process on this machine has the programs loaded.
+/// Whether any process on this machine has the programs loaded, and the one that finds
+/// the offset of a perf event, without which none stamps by one.
 ///
 /// # Errors
 /// Without CAP_SYS_ADMIN.
-pub fn is_generating() -> Result<bool, ProgramError> {
-    is_loaded(GeneratorProgram::Paced.name())
+pub fn generates_by_perf() -> Result<bool, ProgramError> {
+    Ok(is_loaded(GeneratorProgram::Paced.name())? && is_loaded(BRACKET_PROGRAM)?)
 }
 
 /// The programs, loaded, and what they are told.

@@ -19,7 +19,7 @@ pub use calibration::TscOffset;
 pub(crate) use calibration::calibrate;
 pub(crate) use code::{Call, Code};
 pub use counters::{CounterError, Counters};
-pub use generator::{Generator, GeneratorProgram, GeneratorState, is_generating};
+pub use generator::{Generator, GeneratorProgram, GeneratorState, generates_by_perf};
 pub use kfunc::{BtfError, InterruptKfuncs, Kfunc, NoKfunc};
 pub use load::{LoadError, LoadOptions, Loaded};
 pub(crate) use load::{load_by, take};

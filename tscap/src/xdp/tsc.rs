@@ -13,7 +13,7 @@ use crate::sys::bpf::put_fd;
 use crate::sys::perf::{PerfError, Standing, TscEvent};
 
 /// Name of the program that [`super::calibration`] runs.
-const BRACKET_PROGRAM: &str = "tscap_tsc_bracket";
+pub(super) const BRACKET_PROGRAM: &str = "tscap_tsc_bracket";
 
 /// Why there is no TSC for XDP here.
 #[derive(Debug, thiserror::Error)]
