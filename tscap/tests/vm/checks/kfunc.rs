@@ -17,8 +17,8 @@ use crate::support::peers;
 use crate::support::recording::Recording;
 use crate::support::wait::until;
 
-use super::doctor;
 use super::stamps::within_brackets;
+use super::{doctor, merge, pinning};
 
 /// Frames of a capture, of each interface.
 const FRAMES: u64 = 300;
@@ -92,10 +92,25 @@ fn capture_by(machine: &Machine, arguments: &[&str]) -> String {
 /// By both CPUs, into one file in one order of time.
 pub fn on_two_cpus(rig: &Rig) {
     let machine = with_module(rig, 2);
-    let arguments = [&BY_TSC[..], &["--rx-cpu", "0-1"]].concat();
-    assert_eq!(capture_by(&machine, &arguments), PLAIN);
-    let recorded = machine.guest.must(&["cat", "/proc/interrupts"]);
-    assert!(recorded.contains("virtio"), "{recorded}");
+    let (guest, nics) = (&machine.guest, &machine.nics);
+    let arguments = ["-i", "eth0", "-i", "eth1", "--rx-cpu", "0-1"];
+    let capture = guest.capture(&[&arguments[..], &BY_TSC].concat()).ready();
+    let counted = nics.iter().enumerate();
+    let elsewhere = counted.map(|(cpu, nic)| pinning::come_in_on(cpu, guest, nic));
+    let before = elsewhere.sum::<u64>() + 2 * pinning::FRAMES;
+    merge::send_at_once(nics);
+    let frames = before + 2 * merge::FRAMES;
+    let by_cpu = guest.wait_recorded(frames);
+    let least = pinning::FRAMES + merge::FRAMES;
+    assert!(by_cpu[..2].iter().all(|it| *it >= least), "{by_cpu:?}");
+    let finished = capture.stop();
+    let summary = finished.success();
+    assert_eq!((summary.seen, summary.written), (frames, frames));
+    assert_eq!(summary.clock.path, PLAIN);
+    let folder = files::folder();
+    let file = guest.bring(folder.path());
+    peers::agree_on(&file, frames);
+    merge::is_in_order(&Recording::read(&file), &summary.clock);
 }
 
 /// Where the TSC is taken for a clock.
@@ -255,11 +270,12 @@ pub fn compared(rig: &Rig) {
 /// Natively by `gen`, whose programs are loaded also where XDP programs may read no
 /// perf event, and call the kfunc where there is one.
 pub fn sent(rig: &Rig) {
-    let machine = boot(rig, 0);
+    let machine = boot(rig, 1);
     let guest = &machine.guest;
     // The kernel names the other end.
     let pair = "ip link add va type veth && ip link set va up && ip link set veth0 up";
     guest.must(&["sh", "-c", pair]);
+    gen_without_tsc(guest, &machine.nics[0]);
     for (modules, path) in [(None, "bpf_ktime_get_ns"), (Some(MODULE), PLAIN)] {
         if let Some(module) = modules {
             guest.must(&["insmod", module]);
@@ -279,6 +295,27 @@ pub fn sent(rig: &Rig) {
             "{read}"
         );
     }
+}
+
+/// Where `gen` does without the TSC, `doctor` still tries it.
+fn gen_without_tsc(guest: &Guest, nic: &Nic) {
+    let receiver = guest.capture(&["-i", "veth0"]).ready();
+    let line = [
+        TSCAP, "gen", "-i", "va", "--sender", "native", "--rate", "100",
+    ];
+    let sender = guest.start(&line).ready();
+    let found = doctor::finds(guest, nic, "stamp_tsc");
+    let sent = sender.stop();
+    assert!(
+        sent.stderr.contains("carry no TSC stamp"),
+        "{}",
+        sent.stderr
+    );
+    assert!(
+        found.as_str().is_some_and(|it| it.contains("refused")),
+        "{found}"
+    );
+    receiver.stop().success();
 }
 
 /// The TSC in frames that we send, for which `gen` and `compare` load their sender with

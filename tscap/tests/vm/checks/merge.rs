@@ -4,21 +4,18 @@ use std::sync::Barrier;
 use std::thread;
 
 use crate::machine::Rig;
-use crate::nic::Kind;
+use crate::nic::{Kind, Nic};
 use crate::support::files;
+use crate::support::finished::Clock;
 use crate::support::peers;
 use crate::support::recording::Recording;
 
 /// Frames of each queue.
-const FRAMES: u64 = 3_000;
+pub const FRAMES: u64 = 3_000;
 
-pub fn two_queues_in_order_of_time(rig: &Rig) {
-    let machine = rig.boot(&[Kind::Virtio, Kind::Virtio]);
-    let (guest, nics) = (&machine.guest, &machine.nics);
-    let count = (2 * FRAMES).to_string();
-    let arguments = ["-i", "eth0", "-i", "eth1", "--rx-cpu", "0-1", "-c", &count];
-    let capture = guest.capture(&arguments).ready();
-    let start = Barrier::new(2);
+/// Sends [`FRAMES`] to each, at the same time.
+pub fn send_at_once(nics: &[Nic]) {
+    let start = Barrier::new(nics.len());
     thread::scope(|scope| {
         for nic in nics {
             let start = &start;
@@ -28,6 +25,32 @@ pub fn two_queues_in_order_of_time(rig: &Rig) {
             });
         }
     });
+}
+
+/// Checks that the interfaces take turns, each frame no younger than the next but for
+/// those that the capture says were late.
+pub fn is_in_order(recording: &Recording, clock: &Clock) {
+    let (mut youngest, mut behind, mut turns) = (0, 0, 0);
+    let mut last = 0;
+    for packet in &recording.packets {
+        behind += u64::from(packet.nanos < youngest);
+        youngest = youngest.max(packet.nanos);
+        turns += u64::from(packet.interface != last);
+        last = packet.interface;
+    }
+    assert!(turns > 20, "the queues were hardly merged: {turns} turns");
+    if clock.stamp_decreases == 0 && clock.steps == 0 {
+        assert_eq!(behind, clock.late);
+    }
+}
+
+pub fn two_queues_in_order_of_time(rig: &Rig) {
+    let machine = rig.boot(&[Kind::Virtio, Kind::Virtio]);
+    let (guest, nics) = (&machine.guest, &machine.nics);
+    let count = (2 * FRAMES).to_string();
+    let arguments = ["-i", "eth0", "-i", "eth1", "--rx-cpu", "0-1", "-c", &count];
+    let capture = guest.capture(&arguments).ready();
+    send_at_once(nics);
     let summary = capture.wait().success();
     assert_eq!((summary.seen, summary.written), (2 * FRAMES, 2 * FRAMES));
     let folder = files::folder();
@@ -42,17 +65,5 @@ pub fn two_queues_in_order_of_time(rig: &Rig) {
         }
         assert_eq!(recording.packets_of(index).count() as u64, FRAMES);
     }
-    let (mut youngest, mut behind, mut turns) = (0, 0, 0);
-    let mut last = 0;
-    for packet in &recording.packets {
-        behind += u64::from(packet.nanos < youngest);
-        youngest = youngest.max(packet.nanos);
-        turns += u64::from(packet.interface != last);
-        last = packet.interface;
-    }
-    assert!(turns > 20, "the queues were hardly merged: {turns} turns");
-    let order = &summary.clock;
-    if order.stamp_decreases == 0 && order.steps == 0 {
-        assert_eq!(behind, order.late);
-    }
+    is_in_order(&recording, &summary.clock);
 }

@@ -11,7 +11,7 @@ use crate::nic::{Kind, Nic};
 /// polled to its end: at most so many frames, one by one, come in elsewhere.
 const FIRST: u64 = 20;
 /// Those that follow the first one on its new CPU.
-const FRAMES: u64 = 300;
+pub const FRAMES: u64 = 300;
 
 /// The receive interrupts of virtio interfaces, in the order of their devices.
 fn interrupts(guest: &Guest) -> Vec<String> {
@@ -35,7 +35,7 @@ fn affinities(guest: &Guest) -> Vec<String> {
 /// Sends to `nic` while a capture runs that has pinned it to `cpu`. Returns how
 /// many frames came in elsewhere before the first one there; checks that all
 /// after it came in there, and leaves the capture with [`FRAMES`] of those.
-fn come_in_on(cpu: usize, guest: &Guest, nic: &Nic) -> u64 {
+pub fn come_in_on(cpu: usize, guest: &Guest, nic: &Nic) -> u64 {
     let frame = nic.frame(100);
     let before = guest.recorded();
     let total: u64 = before.iter().sum();
