@@ -23,6 +23,8 @@ use crate::support::wait::until;
 
 /// More than a boot takes on a loaded machine.
 const BOOT: Duration = Duration::from_secs(90);
+/// Tries to boot.
+const BOOTS: usize = 3;
 /// More than QEMU takes to answer.
 const ANSWER: Duration = Duration::from_secs(20);
 /// How much of the console to show after a failure.
@@ -43,8 +45,15 @@ impl Rig {
         self.boot_on(Processor::VaryingTsc, kinds)
     }
 
-    /// The same with a processor of this kind.
+    /// The same with a processor of this kind. In about one boot of a hundred QEMU runs
+    /// code that the kernel is patching, and the kernel ends before any of our programs
+    /// runs: then it is booted again.
     pub fn boot_on(&self, processor: Processor, kinds: &[Kind]) -> Machine {
+        let boots = (0..BOOTS).find_map(|_| self.try_to_boot(processor, kinds));
+        boots.expect("the guest ends before it has booted")
+    }
+
+    fn try_to_boot(&self, processor: Processor, kinds: &[Kind]) -> Option<Machine> {
         let folder = files::folder();
         let agent = folder.path().join("agent");
         let mut command = self.qemu(processor);
@@ -84,15 +93,21 @@ impl Rig {
                 Err(error) => panic!("connect to {}: {error}", agent.display()),
             }
         });
-        let guest = Guest::greet(agent, BOOT);
+        let Some(guest) = Guest::greet(agent, BOOT) else {
+            eprintln!(
+                "{}the guest ended before it had booted",
+                processor.console()
+            );
+            return None;
+        };
         for nic in &nics {
             guest.must(&["ip", "link", "set", &nic.name, "up"]);
         }
-        Machine {
+        Some(Machine {
             guest,
             nics,
             qemu: processor,
-        }
+        })
     }
 
     /// QEMU with everything but the devices. It dies with this process, however
@@ -172,6 +187,15 @@ pub struct Qemu {
 }
 
 impl Qemu {
+    /// What the console says at last.
+    fn console(&self) -> String {
+        let text = fs::read(console(self.folder.path())).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<_> = text.lines().collect();
+        let from = lines.len().saturating_sub(CONSOLE_LINES);
+        format!("the console's last lines:\n{}\n", lines[from..].join("\n"))
+    }
+
     /// Pulls a network interface out.
     pub fn unplug(&mut self, nic: &Nic) {
         let id = nic.id();
@@ -203,11 +227,7 @@ impl Drop for Qemu {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if thread::panicking() {
-            let text = fs::read(console(self.folder.path())).unwrap_or_default();
-            let text = String::from_utf8_lossy(&text);
-            let lines: Vec<_> = text.lines().collect();
-            let from = lines.len().saturating_sub(CONSOLE_LINES);
-            eprintln!("the console's last lines:\n{}", lines[from..].join("\n"));
+            eprint!("{}", self.console());
         }
     }
 }
