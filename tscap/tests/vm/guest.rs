@@ -16,7 +16,7 @@ use crate::support::command::Done;
 use crate::support::finished::Finished;
 
 /// More than any one step takes in an emulated machine on a loaded one.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(240);
 /// Over the time that the agent was given.
 const MARGIN: Duration = Duration::from_secs(20);
 /// Where captures go.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -217,6 +217,9 @@ pub fn names_what_is_missing(rig: &Rig) {
     assert_eq!(capture.wait().success().clock.source, "ktime");
 }
 
+/// More than a comparison may take.
+const LONGEST: Duration = Duration::from_secs(300);
+
 /// `compare` measures each kfunc as a stamp of its own; how long anything takes here
 /// means nothing. On frames that come in: sending them all is too slow here.
 pub fn compared(rig: &Rig) {
@@ -230,7 +233,9 @@ pub fn compared(rig: &Rig) {
     let is_over = AtomicBool::new(false);
     let done = thread::scope(|scope| {
         scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
+            // Ends by itself too: a failed run below leaves nobody to say so.
+            let end = Instant::now() + LONGEST;
+            while !is_over.load(Ordering::Relaxed) && Instant::now() < end {
                 nic.send_paced(&nic.frame(64), 0..64, Duration::from_micros(50));
             }
         });
