@@ -5,7 +5,7 @@ mod support;
 
 use std::fs::File;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -245,6 +245,17 @@ fn raw_stamps_are_kept_and_give_the_intervals() {
     }
 }
 
+/// A process that ends with its test, however that ends.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // Both fail for one that has been waited for: fine.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// One process logs the clock; captures of it are stamped by the log, and in other
 /// clocks' times, as other programs see.
 #[test]
@@ -257,7 +268,7 @@ fn one_log_serves_many_captures() {
     let mut clock = Command::new(env!("CARGO_BIN_EXE_tscap"));
     clock.args(["clock", "--json", "--duration", "120", "--log"]);
     clock.arg(&log).stdout(Stdio::null());
-    let mut clock = clock.spawn().expect("start tscap");
+    let mut clock = Ended(clock.spawn().expect("start tscap"));
     until("the first entry of the log", SHORT, || {
         let text = std::fs::read_to_string(&log).unwrap_or_default();
         (text.lines().count() >= 2).then_some(())
@@ -274,9 +285,9 @@ fn one_log_serves_many_captures() {
         assert_eq!(capture.wait().success().written, 500);
     }
     // Its last entry comes at its end.
-    let pid = Pid::from_raw(clock.id().cast_signed());
+    let pid = Pid::from_raw(clock.0.id().cast_signed());
     kill(pid, Signal::SIGTERM).expect("end the log");
-    assert!(wait_for(&mut clock, SHORT).is_some_and(|status| status.success()));
+    assert!(wait_for(&mut clock.0, SHORT).is_some_and(|status| status.success()));
 
     let convert = |from: &Path, to: &Path, more: &[&str]| {
         let mut convert = Command::new(env!("CARGO_BIN_EXE_tscap"));
