@@ -21,7 +21,7 @@ use support::packet_socket::PacketSocket;
 use support::peers;
 use support::root::{root, two_cpus};
 use support::wait::until;
-use tscap::clock::{OffsetBracket, RawStamp, RealNs, Segment};
+use tscap::clock::{FileNs, OffsetBracket, RawStamp, Segment};
 use tscap::command::Exit;
 use tscap::pcapng::{Packet, Record, StatisticsOption, interval_ns, records};
 use tscap::sys::perf::{Standing, TscEvent};
@@ -78,7 +78,7 @@ impl Others {
     }
 }
 
-fn outside(time: RealNs, [before, after]: [u64; 2]) -> u64 {
+fn outside(time: FileNs, [before, after]: [u64; 2]) -> u64 {
     let early = before.saturating_sub(time.0);
     early.max(time.0.saturating_sub(after))
 }

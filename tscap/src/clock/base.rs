@@ -36,6 +36,11 @@ impl TimeBase {
     pub fn is_realtime(&self) -> bool {
         *self == Self::Realtime
     }
+
+    /// A time of this base, if that is CLOCK_REALTIME.
+    pub fn real(&self, time: FileNs) -> Option<RealNs> {
+        self.is_realtime().then_some(RealNs(time.0))
+    }
 }
 
 /// How far a clock is ahead of CLOCK_REALTIME in each segment, by one offset a segment:
@@ -183,7 +188,7 @@ fn first_stamp(history: &History, segment: &Segment) -> Option<RawStamp> {
                 None => segment.until,
             };
             let samples = history.samples.iter();
-            let within = samples.filter(|sample| (mono..=last).contains(&sample.mono));
+            let within = samples.filter(|sample| sample.mono <= last && sample.end() >= mono);
             let first = within.min_by_key(|sample| sample.mono)?;
             first.tsc.map(|[TscCycles(before), _]| RawStamp(before))
         }

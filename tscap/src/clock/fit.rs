@@ -141,11 +141,8 @@ fn straight(
     rate: NsPerCycle,
     least_room_ns: u64,
 ) -> Part {
-    let span = segment.from..=segment.until;
     let within = readings.iter();
-    let within: Vec<_> = within
-        .filter(|(sample, _)| span.contains(&sample.mono))
-        .collect();
+    let within: Vec<_> = within.filter(|(sample, _)| segment.has(sample)).collect();
     let mut pieces: Vec<Piece> = Vec::new();
     for (index, (sample, reading)) in within.iter().enumerate() {
         let mut reading = *reading;

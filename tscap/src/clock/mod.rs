@@ -23,6 +23,7 @@ mod raw;
 mod reading;
 pub mod scripted;
 mod segment;
+mod segments;
 mod stability;
 mod status;
 mod tracker;

@@ -41,6 +41,11 @@ impl Sample {
             tsc: cross.tsc,
         })
     }
+
+    /// CLOCK_MONOTONIC after the other reads.
+    pub fn end(&self) -> MonoNs {
+        MonoNs(self.mono.0.saturating_add(self.width_ns))
+    }
 }
 
 /// Bounds of a constant offset, ns, both inclusive.
@@ -94,13 +99,14 @@ pub enum StepCause {
 /// A stretch of time with one offset to CLOCK_REALTIME.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
-    /// Last cross-timestamp of the segment before (absent in the first): the
-    /// clock was set between it and `from`.
+    /// Where the segment before ended for certain (absent in the first): the clock
+    /// was set between that and `from`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<MonoNs>,
-    /// First cross-timestamp of this segment.
+    /// From when it is certain: the end of its first cross-timestamp; in the first
+    /// segment the start of that.
     pub from: MonoNs,
-    /// Latest cross-timestamp of this segment.
+    /// Until when: the start of its latest cross-timestamp.
     pub until: MonoNs,
     /// REALTIME − MONOTONIC, ns.
     pub mono_to_real: Bounds,
@@ -117,4 +123,17 @@ pub struct Segment {
     pub counter_jump_ns: Option<i64>,
     /// Cross-timestamps that agree on this segment.
     pub samples: u64,
+}
+
+impl Segment {
+    /// Whether the stamps' clock was set at the start: not if only a counter jumped, or
+    /// the offset to TAI changed.
+    pub(super) fn is_set(&self) -> bool {
+        self.cause.is_some()
+    }
+
+    /// Whether a sample is one of its cross-timestamps.
+    pub(super) fn has(&self, sample: &Sample) -> bool {
+        sample.mono <= self.until && sample.end() >= self.from
+    }
 }

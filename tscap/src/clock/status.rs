@@ -47,6 +47,7 @@ impl Status {
     ) -> Option<Self> {
         let counter = tracker.counter()?;
         let model = counter.model();
+        let counts = model.counts();
         let rate = model.rate();
         let real = model.estimate(tsc).real;
         let difference = |before: &Self| {
@@ -65,7 +66,10 @@ impl Status {
             utc_bound_ns,
             least_width_ns: model.least_width_ns(),
             wide: counter.wide(),
-            readings: model.counts(),
+            readings: Counts {
+                torn: counts.torn + tracker.torn(),
+                ..counts
+            },
             steps: tracker.steps(),
         })
     }

@@ -1,9 +1,10 @@
 //! Follows the offset between the stamps' clock and CLOCK_REALTIME.
 
 use super::counter::Seen;
+use super::segments::{Segments, Start};
 use super::{
-    Bounds, CounterClock, CounterConversion, CrossTimestamp, MonoNs, OffsetNs, RawStamp, RealNs,
-    Reference, Sample, Segment, StampSource, StepCause, TscCycles,
+    BootNs, Bounds, CounterClock, CounterConversion, CrossTimestamp, MonoNs, OffsetNs, RawStamp,
+    RealNs, Reference, Sample, Segment, StampSource, StepCause, TscCycles,
 };
 
 /// What a cross-timestamp said.
@@ -33,10 +34,9 @@ pub enum Observation {
 #[derive(Clone, Debug)]
 pub struct Tracker {
     source: StampSource,
-    /// The latest segments.
-    segments: Vec<Segment>,
-    /// Of those that are forgotten.
-    forgotten: Forgotten,
+    segments: Segments,
+    /// Cross-timestamps during which the clock was set.
+    torn: u64,
     /// For how long the machine had been suspended when that was last read, ns.
     suspended_ns: Option<u64>,
     /// Best sample of the second that `sample_until` ends.
@@ -51,7 +51,8 @@ pub struct Tracker {
     /// far enough apart.
     counter: Option<CounterClock>,
     first: CrossTimestamp,
-    /// Counter at the latest cross-timestamp.
+    /// Counter before the latest cross-timestamp: only as far as that its clock was
+    /// not set for certain.
     latest_tsc: TscCycles,
     /// Counter values between which the clock was set last.
     tsc_step: Option<(TscCycles, TscCycles)>,
@@ -59,14 +60,6 @@ pub struct Tracker {
     step_after: Option<TscCycles>,
     /// Greatest error of the stamps themselves, ns.
     stamp_error_ns: u64,
-}
-
-/// What is left of segments that are forgotten.
-#[derive(Clone, Copy, Debug, Default)]
-struct Forgotten {
-    segments: u64,
-    steps: u64,
-    bound_ns: u64,
 }
 
 /// Turns stamps into wall-clock time on both sides of the latest step.
@@ -104,9 +97,6 @@ const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
 const KEPT_EVERY_SECOND: usize = 8;
 /// ...and no more at once: with 200 bytes each they and the segments fit an option.
 const MOST_KEPT: usize = 180;
-/// Most segments that are kept, some 200 kB; half of them are forgotten then, the
-/// earliest. A host whose clock is set every second gets there in a quarter of an hour.
-const MOST_SEGMENTS: usize = 1_000;
 /// What CLOCK_BOOTTIME seems to gain on CLOCK_MONOTONIC between two readings that are
 /// interrupted, ns; no suspend is shorter.
 const SHORTEST_SUSPEND_NS: u64 = 10_000_000;
@@ -118,18 +108,8 @@ impl Tracker {
         let (low, high) = first.mono_to_real()?;
         Some(Self {
             source,
-            segments: vec![Segment {
-                after: None,
-                from: sample.mono,
-                until: sample.mono,
-                mono_to_real: Bounds { low, high },
-                tai_offset_s: sample.tai_offset_s,
-                step_ns: 0,
-                cause: None,
-                counter_jump_ns: None,
-                samples: 1,
-            }],
-            forgotten: Forgotten::default(),
+            segments: Segments::new(first, &sample, Bounds { low, high }),
+            torn: 0,
             suspended_ns: first.suspended_ns(),
             best: Some(sample),
             sample_until: MonoNs(sample.mono.0 + SAMPLE_EVERY_NS),
@@ -138,7 +118,7 @@ impl Tracker {
             kept: 0,
             counter: None,
             first: *first,
-            latest_tsc: first.tsc.map_or(TscCycles(0), |[_, after]| after),
+            latest_tsc: first.tsc.map_or(TscCycles(0), |[before, _]| before),
             tsc_step: None,
             step_after: None,
             stamp_error_ns: 0,
@@ -154,10 +134,13 @@ impl Tracker {
             if !counter.is_some_and(|(counter, bracket)| counter.is_wide(&bracket)) {
                 break;
             }
-            let boot = cross.boot;
+            let earlier = cross;
             cross = reference.read();
-            // It is read once, wherever the clocks moved first.
-            cross.boot = cross.boot.or(boot);
+            // It is read once, wherever the clocks moved first, and went on as long as
+            // CLOCK_MONOTONIC since.
+            let since = cross.mono[1].0.saturating_sub(earlier.mono[1].0);
+            let carried = earlier.boot.map(|boot| BootNs(boot.0 + since));
+            cross.boot = cross.boot.or(carried);
         }
         cross
     }
@@ -165,6 +148,7 @@ impl Tracker {
     /// Takes in one more cross-timestamp. They must come in order of time.
     pub fn observe(&mut self, cross: &CrossTimestamp) -> Observation {
         let (Some(sample), Some((low, high))) = (Sample::new(cross), cross.mono_to_real()) else {
+            self.torn += 1;
             return Observation::Torn;
         };
         self.keep_sample(sample);
@@ -184,64 +168,29 @@ impl Tracker {
                 () if is_leap(step_ns, tai_s) => StepCause::Leap,
                 () => StepCause::Set,
             };
-            self.begin_segment(cross, &sample, seen, Some((step_ns, cause)), None);
+            let start = Start {
+                step: Some((step_ns, cause)),
+                ..Start::default()
+            };
+            self.segments.begin(cross, &sample, seen, start);
             self.observe_counter(cross, sample, true);
             return Observation::Stepped { step_ns, cause };
         };
         let observation = self.observe_counter(cross, sample, false);
-        let jump_ns = match observation {
+        let counter_jump_ns = match observation {
             Observation::CounterJumped { jump_ns } => Some(jump_ns),
             _ => None,
         };
-        if other_tai || jump_ns.is_some() {
-            self.begin_segment(cross, &sample, both, None, jump_ns);
+        if other_tai || counter_jump_ns.is_some() {
+            let start = Start {
+                counter_jump_ns,
+                ..Start::default()
+            };
+            self.segments.begin(cross, &sample, both, start);
         } else {
-            let segment = self.segments.last_mut().expect("there is always one");
-            segment.mono_to_real = both;
-            segment.until = cross.mono[1];
-            segment.samples += 1;
+            self.segments.extend(cross, both);
         }
         observation
-    }
-
-    fn begin_segment(
-        &mut self,
-        cross: &CrossTimestamp,
-        sample: &Sample,
-        mono_to_real: Bounds,
-        step: Option<(i64, StepCause)>,
-        counter_jump_ns: Option<i64>,
-    ) {
-        self.forget_segments();
-        self.segments.push(Segment {
-            after: Some(self.current().until),
-            from: cross.mono[0],
-            until: cross.mono[1],
-            mono_to_real,
-            tai_offset_s: sample.tai_offset_s,
-            step_ns: step.map_or(0, |(ns, _)| ns),
-            cause: step.map(|(_, cause)| cause),
-            counter_jump_ns,
-            samples: 1,
-        });
-    }
-
-    /// Forgets the earlier half of the segments if there are too many; what they say
-    /// of all time is kept.
-    fn forget_segments(&mut self) {
-        if self.segments.len() < MOST_SEGMENTS {
-            return;
-        }
-        let earlier = &self.segments[..MOST_SEGMENTS / 2];
-        let bounds = earlier.iter().map(|segment| segment.mono_to_real);
-        let widest = bounds.map(Bounds::half_width).max().unwrap_or(0);
-        let steps = earlier.iter().filter(|segment| self.is_step(segment));
-        self.forgotten = Forgotten {
-            segments: self.forgotten.segments + earlier.len() as u64,
-            steps: self.forgotten.steps + steps.count() as u64,
-            bound_ns: self.forgotten.bound_ns.max(widest),
-        };
-        self.segments.drain(..MOST_SEGMENTS / 2);
     }
 
     /// Whether the machine was suspended since this was looked at last.
@@ -278,7 +227,7 @@ impl Tracker {
                 match counter.observe(&bracket, self.step_after.is_some()) {
                     Seen::Used => {
                         if let Some(after) = self.step_after.take() {
-                            self.tsc_step = Some((after, bracket.tsc[0]));
+                            self.tsc_step = Some((after, bracket.tsc[1]));
                         }
                     }
                     // A reading that is of no use leaves the step to the next one: until
@@ -288,7 +237,7 @@ impl Tracker {
                         self.tsc_step = step.or(self.tsc_step);
                     }
                     Seen::Jumped { by_ns } => {
-                        self.tsc_step = Some((self.latest_tsc, bracket.tsc[0]));
+                        self.tsc_step = Some((self.latest_tsc, bracket.tsc[1]));
                         observation = Observation::CounterJumped { jump_ns: by_ns };
                     }
                 }
@@ -309,7 +258,7 @@ impl Tracker {
             }
             (None, None) => self.first = *cross,
         }
-        self.latest_tsc = bracket.tsc[1];
+        self.latest_tsc = bracket.tsc[0];
         observation
     }
 
@@ -369,40 +318,33 @@ impl Tracker {
     /// The latest segments, the current one last: all, unless there were more than
     /// 1,000 of them.
     pub fn segments(&self) -> &[Segment] {
-        &self.segments
+        self.segments.latest()
     }
 
     /// The segments that are new or have grown since this was asked with the same
     /// `settled`, at first 0; and how many of them are forgotten.
     pub fn unsettled_segments(&self, settled: &mut u64) -> (&[Segment], u64) {
-        let forgotten = self.forgotten.segments;
-        let known = settled.saturating_sub(forgotten) as usize;
-        let lost = forgotten.saturating_sub(*settled);
-        // The current one may still grow.
-        *settled = forgotten + self.segments.len() as u64 - 1;
-        (&self.segments[known..], lost)
+        self.segments.unsettled(settled)
     }
 
     /// How many segments there were before the earliest of [`Self::segments`].
     pub fn segments_forgotten(&self) -> u64 {
-        self.forgotten.segments
+        self.segments.forgotten()
     }
 
     /// How often the clock was set.
     pub fn steps(&self) -> u64 {
-        let begun = self.segments.iter().filter(|segment| self.is_step(segment));
-        self.forgotten.steps + begun.count() as u64
+        self.segments.steps()
     }
 
-    /// Whether the stamps' clock was set at the start of a segment: not if only a
-    /// counter jumped, or the offset to TAI changed.
-    fn is_step(&self, segment: &Segment) -> bool {
-        segment.cause.is_some()
+    /// Cross-timestamps of no use because the clock was set meanwhile.
+    pub fn torn(&self) -> u64 {
+        self.torn
     }
 
     /// The current segment.
     pub fn current(&self) -> &Segment {
-        self.segments.last().expect("there is always one")
+        self.segments.current()
     }
 
     /// The source of the stamps.
@@ -421,9 +363,7 @@ impl Tracker {
             // Both ends are rounded to nanoseconds.
             return counter.bound_ns() + self.stamp_error_ns + 1;
         }
-        let bounds = self.segments.iter().map(|segment| segment.mono_to_real);
-        let widest = bounds.map(Bounds::half_width).max().unwrap_or(0);
-        widest.max(self.forgotten.bound_ns)
+        self.segments.bound_ns()
     }
 
     /// CLOCK_REALTIME at a CLOCK_MONOTONIC reading of the current segment.
@@ -466,10 +406,7 @@ impl Tracker {
             };
         }
         let current = self.current();
-        let earlier = match self.segments.as_slice() {
-            [.., earlier, _] => earlier,
-            _ => current,
-        };
+        let earlier = self.segments.earlier().unwrap_or(current);
         // TAI is set together with REALTIME, so its stamps order the segments only
         // when the whole seconds between them change; nothing else matters then.
         let stamp = |segment: &Segment, mono: MonoNs| match self.source {
@@ -484,7 +421,7 @@ impl Tracker {
                 Some(_) => stamp(current, current.from),
                 None => RawStamp(0),
             },
-            after: match self.is_step(current) {
+            after: match current.is_set() {
                 true => stamp(earlier, earlier.until),
                 false => stamp(current, current.from),
             },

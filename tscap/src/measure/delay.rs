@@ -5,7 +5,7 @@ use tscap_common::stream::{STAMP_BITS, StreamHeader};
 
 use super::distribution::{Distribution, Summary};
 use super::receive_clock::ReceiveClock;
-use crate::clock::{RawStamp, RealNs, TaiNs};
+use crate::clock::{FileNs, RawStamp, TaiNs};
 use crate::pcapng::interval_ns;
 
 /// Two readings of one counter may lie so far apart, ns. Those of two machines
@@ -16,7 +16,7 @@ const SAME_COUNTER_NS: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passage {
     pub(super) sent: StreamHeader,
-    pub(super) received: RealNs,
+    pub(super) received: FileNs,
     pub(super) raw: Option<RawStamp>,
 }
 
@@ -165,7 +165,7 @@ mod tests {
                 tsc: 0,
                 tai: sent_ns & STAMP_MASK,
             },
-            received: RealNs(received_ns),
+            received: FileNs(received_ns),
             raw: None,
         }
     }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{CounterReport, RawStamp, RealNs, Segment, StampSource, TaiNs, TimeBase};
+use crate::clock::{
+    CounterReport, FileNs, RawStamp, RealNs, Segment, StampSource, TaiNs, TimeBase,
+};
 use crate::pcapng::{ClockOption, StatisticsOption};
 
 const NS_PER_S: i64 = 1_000_000_000;
@@ -79,12 +81,10 @@ impl ReceiveClock {
         self.is_unsynchronised |= clock.utc_bound_ns.is_none();
     }
 
-    /// CLOCK_TAI at a CLOCK_REALTIME stamp, exact but within a second of a change
-    /// of the offset; `None` if the file doesn't say it.
-    pub(super) fn to_tai(&self, real: RealNs) -> Option<TaiNs> {
-        if !self.time_base.is_realtime() {
-            return None;
-        }
+    /// CLOCK_TAI at a time of the file, if that is of CLOCK_REALTIME: exact but within a
+    /// second of a change of the offset; `None` if the file doesn't say it.
+    pub(super) fn to_tai(&self, time: FileNs) -> Option<TaiNs> {
+        let real = self.time_base.real(time)?;
         let mut latest_first = self.tai_offsets.iter().rev();
         let in_force = latest_first.find(|(from, _)| *from <= real);
         let (_, offset_s) = in_force.or(self.tai_offsets.first())?;
@@ -145,7 +145,7 @@ mod tests {
             tai_offsets: vec![(RealNs(0), 37)],
             ..ReceiveClock::of(TimeBase::Monotonic)
         };
-        assert_eq!(clock.to_tai(RealNs(5)), None);
+        assert_eq!(clock.to_tai(FileNs(5)), None);
         let DelayBasis::Unavailable { why } = clock.delay_basis(true) else {
             panic!("delays by another clock");
         };
@@ -191,9 +191,9 @@ mod tests {
             vec![segment(50, 0), segment(5_000, 37)],
             Some(5),
         ));
-        assert_eq!(clock.to_tai(RealNs(10)), Some(TaiNs(10)));
-        assert_eq!(clock.to_tai(RealNs(5_999)), Some(TaiNs(5_999)));
-        assert_eq!(clock.to_tai(RealNs(6_000)), Some(TaiNs(37_000_006_000)));
+        assert_eq!(clock.to_tai(FileNs(10)), Some(TaiNs(10)));
+        assert_eq!(clock.to_tai(FileNs(5_999)), Some(TaiNs(5_999)));
+        assert_eq!(clock.to_tai(FileNs(6_000)), Some(TaiNs(37_000_006_000)));
         let basis = |utc_bound_ns| DelayBasis::Clocks {
             tai_offsets_s: vec![0, 37],
             host_bound_ns: 20,
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn without_statistics_there_is_a_reason() {
         let clock = ReceiveClock::default();
-        assert_eq!(clock.to_tai(RealNs(10)), None);
+        assert_eq!(clock.to_tai(FileNs(10)), None);
         for (is_ours, reason) in [(true, "killed"), (false, "not a file of tscap")] {
             let DelayBasis::Unavailable { why } = clock.delay_basis(is_ours) else {
                 panic!("nothing to base it on");

@@ -15,7 +15,7 @@ use pcap_file::pcapng::{PcapNgReadError, PcapNgReader};
 use pcap_file::{DataLink, Endianness};
 
 use super::custom::{InterfaceOption, PEN, StatisticsOption};
-use crate::clock::{CounterReport, Impossible, RawStamp, RealNs};
+use crate::clock::{CounterReport, FileNs, Impossible, RawStamp};
 
 /// Why a capture can't be read any further.
 #[derive(Debug, thiserror::Error)]
@@ -69,9 +69,8 @@ pub struct Interface {
 pub struct Packet {
     /// Index of its interface in the file.
     pub interface: u32,
-    /// Its time in the file: of CLOCK_REALTIME, unless the interface's `time_base` says
-    /// otherwise.
-    pub time: RealNs,
+    /// Its time in the file.
+    pub time: FileNs,
     /// The stamp as it was taken, if the capture kept it: for the TSC already
     /// with its CPU's offset, so that stamps of all CPUs compare.
     pub raw: Option<RawStamp>,
@@ -208,7 +207,7 @@ pub(super) fn packet(packet: &EnhancedPacketBlock<'_>, endianness: Endianness) -
     });
     Packet {
         interface: packet.interface_id,
-        time: RealNs(u64::try_from(packet.timestamp.as_nanos()).unwrap_or(u64::MAX)),
+        time: FileNs(u64::try_from(packet.timestamp.as_nanos()).unwrap_or(u64::MAX)),
         raw,
         origlen: packet.original_len,
         data: packet.data.to_vec(),

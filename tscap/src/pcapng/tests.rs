@@ -14,7 +14,9 @@ use pcap_file::pcapng::{PcapNgReader, PcapNgWriter};
 use pcap_file::{DataLink, Endianness};
 
 use super::*;
-use crate::clock::{CrossTimestamp, MonoNs, RealNs, StampPath, StampSource, TaiNs, Tracker};
+use crate::clock::{
+    CrossTimestamp, FileNs, MonoNs, RealNs, StampPath, StampSource, TaiNs, Tracker,
+};
 use crate::engine::{InterfaceCounts, Observed, Outcomes, StampOrder, Totals, Written};
 
 const EPOCH: u64 = 1_700_000_000_000_000_000;
@@ -280,7 +282,7 @@ fn interfaces_are_numbered_over_all_sections() {
             }),
             Record::Packet(Packet {
                 interface: 2,
-                time: RealNs(EPOCH),
+                time: FileNs(EPOCH),
                 raw: None,
                 origlen: 0,
                 data: Vec::new(),

@@ -30,6 +30,31 @@ pub enum Method {
     Plain,
 }
 
+impl Method {
+    /// The best way of these that works just now, this one the best: a driver may refuse
+    /// once, as when the hardware is busy, or for long, as while the kernel counts by
+    /// another counter than the one that the device latches
+    /// (`get_device_system_crosststamp`, kernel/time/timekeeping.c).
+    fn or_worse<T>(
+        self,
+        mut read: impl FnMut(Self) -> Result<T, PtpError>,
+    ) -> Result<(Self, T), PtpError> {
+        let mut worse: &[Self] = match self {
+            Self::Precise => &[Self::Extended, Self::Plain],
+            Self::Extended => &[Self::Plain],
+            Self::Plain => &[],
+        };
+        let mut method = self;
+        loop {
+            match (read(method), worse) {
+                (Ok(reading), _) => return Ok((method, reading)),
+                (Err(error), []) => return Err(error),
+                (Err(_), [next, rest @ ..]) => (method, worse) = (*next, rest),
+            }
+        }
+    }
+}
+
 /// Why a device can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PtpError {
@@ -84,6 +109,9 @@ impl PtpError {
 pub struct PtpDevice {
     file: File,
     path: PathBuf,
+    /// The best way that its driver says it has.
+    best: Method,
+    /// How it was read the last time.
     method: Method,
 }
 
@@ -109,40 +137,35 @@ impl PtpDevice {
         if let Err(source) = unsafe { request(&file, libc::PTP_CLOCK_GETCAPS, &mut caps) } {
             return Err(PtpError::NotAClock { path, source });
         }
+        let best = match caps.cross_timestamping {
+            0 => Method::Extended,
+            _ => Method::Precise,
+        };
         let mut device = Self {
             file,
             path,
-            method: Method::Precise,
+            best,
+            method: best,
         };
-        // A driver that has it may still refuse: when the kernel counts by another
-        // counter than the one that the device latches, for instance
-        // (`get_device_system_crosststamp`, kernel/time/timekeeping.c).
-        if caps.cross_timestamping != 0 && device.read_times().is_ok() {
-            return Ok(device);
-        }
-        device.method = Method::Extended;
-        if device.read_times().is_err() {
-            device.method = Method::Plain;
-            device.read_times()?;
-        }
+        device.read()?;
         Ok(device)
     }
 
-    /// How it is read.
+    /// How it was read the last time.
     pub fn method(&self) -> Method {
         self.method
     }
 
     /// System time, device time, system time.
-    fn read_times(&self) -> Result<[libc::ptp_clock_time; 3], PtpError> {
-        let times = match self.method {
+    fn times(&self, method: Method) -> Result<[libc::ptp_clock_time; 3], PtpError> {
+        let times = match method {
             Method::Precise => self.precise(),
             Method::Extended => self.extended(),
             Method::Plain => self.plain(),
         };
         times.map_err(|source| PtpError::Read {
             path: self.path.clone(),
-            method: self.method,
+            method,
             source,
         })
     }
@@ -192,10 +215,13 @@ impl PtpDevice {
 
 impl Reference<Result<PhcReading, PtpError>> for PtpDevice {
     fn read(&mut self) -> Result<PhcReading, PtpError> {
-        let before = tsc::read();
-        let times = self.read_times();
-        let after = tsc::read();
-        let [first, device, last] = times?;
+        let (method, (before, times, after)) = self.best.or_worse(|method| {
+            let before = tsc::read();
+            let times = self.times(method)?;
+            Ok((before, times, tsc::read()))
+        })?;
+        self.method = method;
+        let [first, device, last] = times;
         Ok(PhcReading {
             tsc: [before, after],
             real: [RealNs(self.time(first)?), RealNs(self.time(last)?)],
@@ -244,6 +270,37 @@ mod tests {
         assert_eq!(nanoseconds(3, 7), Some(3_000_000_007));
         for (sec, nsec) in [(-1, 0), (i64::MAX, 0), (0, 1_000_000_000), (0, u32::MAX)] {
             assert_eq!(nanoseconds(sec, nsec), None, "{sec} {nsec}");
+        }
+    }
+
+    #[test]
+    fn a_way_that_fails_once_is_left_once() {
+        let error = |method| PtpError::Read {
+            path: "/dev/ptp0".into(),
+            method,
+            source: io::ErrorKind::TimedOut.into(),
+        };
+        let works_from = |first: Method| {
+            move |method: Method| match (method as u8) < first as u8 {
+                true => Err(error(method)),
+                false => Ok(method),
+            }
+        };
+        let [best, better, plain] = [Method::Precise, Method::Extended, Method::Plain];
+        for works in [best, better, plain] {
+            let (found, read) = best.or_worse(works_from(works)).unwrap();
+            assert_eq!((found, read), (works, works));
+        }
+        let (found, _) = better.or_worse(works_from(best)).unwrap();
+        assert_eq!(found, better);
+        for from in [best, better, plain] {
+            let mut tried = 0;
+            let failed = from.or_worse(|method| -> Result<(), _> {
+                tried += 1;
+                Err(error(method))
+            });
+            let last = matches!(failed, Err(PtpError::Read { method, .. }) if method == plain);
+            assert!(last && tried == 3 - from as u8, "{from:?}");
         }
     }
 

@@ -46,7 +46,8 @@ pub enum Verdict {
 pub struct Counts {
     /// Used.
     pub used: u64,
-    /// Rejected: counter or reference went backwards in it, or the counter stood.
+    /// Rejected: counter or reference went backwards or was set in it, or the counter
+    /// stood.
     pub torn: u64,
     /// Rejected: contradicted the clock, and was not confirmed by the next ones.
     pub implausible: u64,

@@ -149,9 +149,13 @@ impl Device {
         let warning = match &looked {
             Looked::Failed(error) if !self.is_away => {
                 let cause = with_causes(error.to_string(), std::error::Error::source(error));
-                let lasting = if error.is_gone() { " for good" } else { "" };
+                let what = if error.is_gone() {
+                    "it is gone for good, and "
+                } else {
+                    ""
+                };
                 Some(format!(
-                    "{cause}: it is gone{lasting}, and its clock is carried on with a growing bound"
+                    "{cause}: {what}its clock is carried on with a growing bound"
                 ))
             }
             Looked::Stands if !self.is_away => Some(format!(

@@ -116,8 +116,9 @@ fn around(history: &History, capture: &Gathered) -> Option<[MonoNs; 2]> {
             [MonoNs(first), MonoNs(last)]
         }),
         StampSource::Tsc => {
-            let samples = history.samples.iter().map(|sample| sample.mono);
-            Some([samples.clone().min()?, samples.max()?])
+            let samples = history.samples.iter();
+            let first = samples.clone().map(|sample| sample.mono).min()?;
+            Some([first, samples.map(Sample::end).max()?])
         }
         StampSource::Tai => None,
     }

@@ -22,7 +22,7 @@ use super::print::print;
 use super::whole_file::{is_one, write_whole_by};
 use super::{Exit, Failure, Hint};
 use crate::cli::ConvertPlan;
-use crate::clock::{FileNs, Fit, StampSource, TimeBase};
+use crate::clock::{Fit, StampSource, TimeBase};
 use crate::measure::{Distribution, Summary};
 use crate::numbers::grouped;
 use crate::pcapng::{InterfaceOption, Packet, ReadError, RewriteError, StatisticsOption, rewrite};
@@ -216,8 +216,7 @@ fn copy(
     let clocks = bases.clone();
     let time = |packet: &Packet, of: Option<&InterfaceOption>| {
         packets += 1;
-        let before = FileNs(packet.time.0);
-        let live = clocks.real(before, packet.raw);
+        let live = clocks.real(packet.time, packet.raw);
         let told = fit.as_ref().zip(packet.raw);
         let again = told.and_then(|(fit, raw)| fit.refine(raw, live));
         match again {
@@ -234,7 +233,7 @@ fn copy(
         }
         of?;
         let time = clocks.time(again.map_or(live, |again| again.real), packet.raw);
-        (time != before).then_some(time)
+        (time != packet.time).then_some(time)
     };
     let moved = |statistics: &StatisticsOption| bases.moved(statistics);
     let done = rewrite(parsed, copied, &mut to, base, time, moved);

@@ -205,6 +205,46 @@ fn a_counter_that_stands_still() {
     assert!(real.0.abs_diff(on.real(late).0) < 100);
 }
 
+/// As when a virtual machine moves to a host whose TSC has another frequency: p̂ is
+/// learned again.
+#[test]
+fn a_counter_that_runs_at_another_rate() {
+    for megahertz in [200, 2_000, 2_600, 3_400, 5_000] {
+        let host = Host::START;
+        let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(THEN)).unwrap();
+        for ms in 1..1_000 {
+            tracker.observe(&host.cross(THEN + ms * MS));
+        }
+        let moved = THEN + 1_000 * MS;
+        let counter = |mono| host.counter(moved) + (mono - moved) * megahertz / 1_000;
+        let mut jumps = 0;
+        for ms in 0..1_000 {
+            let at = moved + ms * MS;
+            let seen = tracker.observe(&CrossTimestamp {
+                tsc: Some([10, 70].map(|ns| TscCycles(counter(at + ns)))),
+                real: [host.real(at + 40); 2],
+                ..host.cross(at)
+            });
+            jumps += u64::from(seen != Observation::Agrees);
+            if ms < 400 {
+                continue;
+            }
+            let conversion = tracker.conversion();
+            for ago in [MS / 4, MS / 2, 3 * MS] {
+                let stamp = RawStamp(counter(at - ago));
+                let real = conversion.to_real(stamp).0;
+                let off = real.abs_diff(host.real(at - ago).0);
+                assert!(off <= 60, "{off} at {ms} of {megahertz} MHz");
+                assert!(!conversion.is_ambiguous(stamp));
+            }
+        }
+        assert!(jumps <= 1, "{jumps} of {megahertz} MHz");
+        let second = tracker.counter().unwrap().rate().cycles_in(NS_PER_S);
+        let off = second.unsigned_abs().abs_diff(megahertz * 1_000_000);
+        assert!(off < 1_000, "{off} Hz");
+    }
+}
+
 /// A host whose clock is set again and again.
 #[test]
 fn segments_are_forgotten_and_counted() {
@@ -242,4 +282,36 @@ fn segments_are_forgotten_and_counted() {
         let off = off.abs_diff(host.real(at).0);
         assert!(off <= tracker.host_bound_ns(), "{off}");
     }
+}
+
+/// Readings given one after the other.
+struct Readings(std::vec::IntoIter<CrossTimestamp>);
+
+impl Reference for Readings {
+    fn read(&mut self) -> CrossTimestamp {
+        self.0.next().expect("not more than there are")
+    }
+}
+
+/// CLOCK_BOOTTIME is read where the clocks moved first: a reading that is repeated for
+/// being interrupted is no suspend.
+#[test]
+fn a_reading_that_is_repeated_knows_of_suspend() {
+    let host = Host::START;
+    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(THEN)).unwrap();
+    for ms in 1..100 {
+        tracker.observe(&host.cross(THEN + ms * MS));
+    }
+    let after = host.set(TEN_YEARS);
+    let mut interrupted = after.cross(THEN + 100 * MS);
+    let late = after.cross(THEN + 100 * MS + MS / 2);
+    interrupted.tsc = Some([interrupted.tsc.unwrap()[0], late.tsc.unwrap()[1]]);
+    let again = CrossTimestamp {
+        boot: None,
+        ..after.cross(THEN + 150 * MS)
+    };
+    let cross = tracker.read(&mut Readings(vec![interrupted, again].into_iter()));
+    assert_eq!(cross.mono, again.mono);
+    assert_eq!(cross.suspended_ns(), interrupted.suspended_ns());
+    assert_eq!(cross.suspended_ns().map(|ns| ns / MS), Some(5_000));
 }
