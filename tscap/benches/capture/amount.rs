@@ -23,6 +23,8 @@ pub const BEGINNINGS: Kind = Kind {
 /// Long frames, whole.
 pub const LONG: Kind = Kind::whole(1500);
 
+/// Frames after which xdpdump is woken: of fewer it would leave the last ones lying.
+const BULK: u64 = 128;
 /// More than any of the programs writes beside the bytes of a frame: xdpdump's
 /// blocks have 64.
 const BESIDE: u64 = 72;
@@ -61,8 +63,8 @@ pub struct Amount {
     pub buffer_bytes: u64,
     /// Rounds.
     pub rounds: u32,
-    /// The kinds and their frames flat out: of each at least 20 times the buffer. Whole bulks of
-    /// xdpdump's 128, or it would leave the last ones lying.
+    /// The kinds and their frames flat out: of each at least 20 times the buffer, in whole bulks
+    /// of xdpdump's.
     pub flat_out: [(Kind, u64); 4],
     /// Rates that are also sent at, frames a second.
     pub rates: &'static [f64],
@@ -72,19 +74,18 @@ pub struct Amount {
     pub attempts: u32,
 }
 
-/// About half an hour.
+/// Somewhat more than half an hour.
 pub const FULL: Amount = Amount {
     buffer_bytes: 64 << 20,
     rounds: 5,
     flat_out: [
-        (SHORT, 128 * 234_375),
-        (MIDDLING, 128 * 46_875),
-        (BEGINNINGS, 128 * 78_125),
-        // 4 GiB.
-        (LONG, 128 * 21_000),
+        (SHORT, 128 * 156_250),
+        (MIDDLING, 128 * 36_000),
+        (BEGINNINGS, 128 * 62_500),
+        (LONG, 128 * 10_000),
     ],
     rates: &[0.3e6, 0.6e6, 1e6, 2e6],
-    paced_s: 1.5,
+    paced_s: 0.75,
     attempts: 3,
 };
 
@@ -106,7 +107,12 @@ pub const QUICK: Amount = Amount {
 impl Amount {
     /// Frames at a rate.
     pub fn paced_frames(&self, rate: f64) -> u64 {
-        (rate * self.paced_s / 128.0) as u64 * 128
+        (rate * self.paced_s) as u64 / BULK * BULK
+    }
+
+    /// Frames to see whether a rate below flat out is without loss: ten times the buffer.
+    pub fn slower_frames(&self, kind: Kind) -> u64 {
+        10 * self.buffer_bytes / kind.file_bytes(BULK) * BULK
     }
 
     /// More than the largest file of these kinds takes, bytes.

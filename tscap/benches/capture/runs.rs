@@ -103,6 +103,7 @@ impl<'a> Runs<'a> {
     /// Flat out, and then slower until nothing is lost.
     fn flat_out(&mut self, index: usize, program: usize, frames: u64) -> Result<()> {
         let kind = self.taken[index].0;
+        let fewer = self.amount.slower_frames(kind);
         let flat = self.capture(index, program, Burst::flat_out(kind.size, frames))?;
         let ns = flat.as_ref().map(|_| self.ns_per_frame(frames));
         let mut slower = Vec::new();
@@ -113,7 +114,7 @@ impl<'a> Runs<'a> {
             };
             let written = lossy.written as f64 / lossy.seconds;
             let rate = (OF_WRITTEN * written).min(OF_LAST * lossy.rate);
-            let Some(burst) = Burst::at_rate(kind.size, rate, frames / 256 * 128) else {
+            let Some(burst) = Burst::at_rate(kind.size, rate, fewer) else {
                 break;
             };
             last = self.capture(index, program, burst)?;

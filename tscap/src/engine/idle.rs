@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 /// Shortest: busy-polling would bounce the producer's cache lines (it costs the
-/// producer about 30 %, DESIGN section 2).
-const SHORTEST: Duration = Duration::from_micros(200);
+/// producer about 30 %, DESIGN section 2), and a cross-timestamp, of which each drain
+/// has one, takes some 260 ns: less than 0.1 % of this.
+const SHORTEST: Duration = Duration::from_micros(300);
+/// Where the ring is so small that even this is half of it.
+const SHORTEST_OF_SMALL: Duration = Duration::from_micros(200);
 /// Never longer than this, so that a stop or a stamp is not kept waiting.
 const LONGEST: Duration = Duration::from_millis(10);
 /// What a drain should find, bytes: to wake up costs as much as hundreds of short
@@ -23,6 +26,7 @@ const FASTEST_FILL: u64 = 3_400_000_000;
 #[derive(Clone, Copy, Debug)]
 pub struct Idle {
     next: Duration,
+    shortest: Duration,
     longest: Duration,
 }
 
@@ -33,9 +37,11 @@ impl Idle {
     pub fn new(ring_bytes: usize) -> Self {
         let half_full =
             Duration::from_nanos(ring_bytes as u64 / 2 * 1_000 / (FASTEST_FILL / 1_000_000));
+        let shortest = half_full.clamp(SHORTEST_OF_SMALL, SHORTEST);
         Self {
-            next: SHORTEST,
-            longest: half_full.clamp(SHORTEST, LONGEST),
+            next: shortest,
+            shortest,
+            longest: half_full.clamp(shortest, LONGEST),
         }
     }
 
@@ -43,7 +49,7 @@ impl Idle {
     pub fn sleep(&mut self, found: u64) -> Duration {
         let worthwhile = self.next.mul_f64(WORTHWHILE as f64 / found.max(1) as f64);
         let most = (self.next * 2).min(self.longest);
-        self.next = worthwhile.clamp(SHORTEST, most);
+        self.next = worthwhile.clamp(self.shortest, most);
         self.next
     }
 }

@@ -18,8 +18,8 @@ use crate::clock::{CrossTimestamp, MonoNs, RawStamp, Tracker};
 /// but 1 in 1000 within 3 µs, 1 in 100,000 after 5 to 130 µs (interrupts in
 /// between), and 2 in a million after more than 100 µs. A CPU that the hypervisor
 /// takes away is gone for milliseconds, which no window would wait for. One of
-/// 200 µs, the least time between two drains, would make every frame wait for a
-/// second drain.
+/// 200 µs, the least time between two drains of a small ring, would make every frame
+/// wait for a second drain.
 pub(super) const WINDOW_NS: u64 = 100_000;
 
 /// The limits of one drain.
