@@ -70,7 +70,7 @@ pub struct Amount {
     pub rates: &'static [f64],
     /// For so long, s.
     pub paced_s: f64,
-    /// Attempts to find a rate without loss after one flat out.
+    /// Attempts to find a higher rate without loss than the set ones, where flat out loses.
     pub attempts: u32,
 }
 
@@ -79,14 +79,14 @@ pub const FULL: Amount = Amount {
     buffer_bytes: 64 << 20,
     rounds: 5,
     flat_out: [
-        (SHORT, 128 * 156_250),
+        (SHORT, 128 * 125_000),
         (MIDDLING, 128 * 36_000),
         (BEGINNINGS, 128 * 62_500),
         (LONG, 128 * 10_000),
     ],
     rates: &[0.3e6, 0.6e6, 1e6, 2e6],
-    paced_s: 0.75,
-    attempts: 3,
+    paced_s: 0.5,
+    attempts: 2,
 };
 
 /// Less than three minutes.

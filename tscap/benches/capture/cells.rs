@@ -20,6 +20,8 @@ pub struct Bare {
 pub struct Taken {
     tool: Tool,
     rates: &'static [f64],
+    /// Frames that don't fit the buffer many times over: fewer without loss tell nothing.
+    enough: u64,
     /// By round; none is a run that failed.
     pub flat_out: Vec<Option<Point>>,
     /// By round: CPU time that a frame of these took to be sent and received, ns.
@@ -34,10 +36,11 @@ pub struct Taken {
 
 impl Taken {
     /// Nothing yet.
-    pub fn new(tool: Tool, rates: &'static [f64]) -> Self {
+    pub fn new(tool: Tool, rates: &'static [f64], enough: u64) -> Self {
         Self {
             tool,
             rates,
+            enough,
             flat_out: Vec::new(),
             ns: Vec::new(),
             slower: Vec::new(),
@@ -46,17 +49,27 @@ impl Taken {
         }
     }
 
+    /// Highest rate of the latest round's runs at set rates that lost nothing, Mpps; 0
+    /// if there was none.
+    pub fn lossless_at_set_rates(&self) -> f64 {
+        let latest = self.paced.iter().filter_map(|points| points.last());
+        self.highest_lossless(latest.flatten())
+    }
+
     /// Highest rate of the runs that lost nothing, by round, Mpps; 0 if there was
     /// none.
     fn lossless_mpps(&self) -> Vec<f64> {
         let rounds = self.flat_out.iter().zip(&self.slower).enumerate();
         let rounds = rounds.map(|(round, (flat_out, slower))| {
             let paced = self.paced.iter().filter_map(|points| points.get(round));
-            let runs = paced.chain([flat_out]).flatten().chain(slower);
-            let lossless = runs.filter(|point| point.lost.total() == 0);
-            lossless.map(|point| point.rate / 1e6).fold(0.0, f64::max)
+            self.highest_lossless(paced.chain([flat_out]).flatten().chain(slower))
         });
         rounds.collect()
+    }
+
+    fn highest_lossless<'a>(&self, runs: impl Iterator<Item = &'a Point>) -> f64 {
+        let lossless = runs.filter(|it| it.lost.total() == 0 && it.sent >= self.enough);
+        lossless.map(|point| point.rate / 1e6).fold(0.0, f64::max)
     }
 }
 

@@ -47,10 +47,14 @@ impl<'a> Runs<'a> {
         stop: Arc<Stop>,
     ) -> Result<Self> {
         let folder = own_warm_folder(amount.largest_file(&kinds))?;
-        let taken = || programs.iter().map(|it| Taken::new(it.tool, amount.rates));
+        let taken = |kind| {
+            let enough = amount.slower_frames(kind);
+            let of = programs.iter();
+            of.map(move |it| Taken::new(it.tool, amount.rates, enough))
+        };
         let taken = kinds
             .iter()
-            .map(|(kind, _)| (*kind, Bare::default(), taken().collect()))
+            .map(|(kind, _)| (*kind, Bare::default(), taken(*kind).collect()))
             .collect();
         Ok(Self {
             amount,
@@ -83,6 +87,9 @@ impl<'a> Runs<'a> {
                     self.paced(index, *program, rate)?;
                 }
             }
+            for program in order.iter().flatten() {
+                self.slower(index, *program)?;
+            }
         }
         Ok(())
     }
@@ -100,30 +107,39 @@ impl<'a> Runs<'a> {
         Ok(())
     }
 
-    /// Flat out, and then slower until nothing is lost.
     fn flat_out(&mut self, index: usize, program: usize, frames: u64) -> Result<()> {
         let kind = self.taken[index].0;
-        let fewer = self.amount.slower_frames(kind);
         let flat = self.capture(index, program, Burst::flat_out(kind.size, frames))?;
         let ns = flat.as_ref().map(|_| self.ns_per_frame(frames));
+        let taken = &mut self.taken[index].2[program];
+        taken.flat_out.push(flat);
+        taken.ns.push(ns);
+        Ok(())
+    }
+
+    /// Slower than flat out until nothing is lost, and faster than the set rates at which
+    /// nothing was.
+    fn slower(&mut self, index: usize, program: usize) -> Result<()> {
+        let kind = self.taken[index].0;
+        let frames = self.amount.slower_frames(kind);
+        let taken = &self.taken[index].2[program];
+        let lossless = 1e6 * taken.lossless_at_set_rates();
+        let mut last = taken.flat_out.last().cloned().flatten();
         let mut slower = Vec::new();
-        let mut last = flat.clone();
         for _ in 0..self.amount.attempts {
             let Some(lossy) = last.take().filter(|point| point.lost.total() > 0) else {
                 break;
             };
             let written = lossy.written as f64 / lossy.seconds;
             let rate = (OF_WRITTEN * written).min(OF_LAST * lossy.rate);
-            let Some(burst) = Burst::at_rate(kind.size, rate, fewer) else {
+            let burst = Burst::at_rate(kind.size, rate, frames);
+            let Some(burst) = burst.filter(|_| rate > lossless) else {
                 break;
             };
-            last = self.capture(index, program, burst)?;
+            last = self.capture(index, program, burst.in_bulks())?;
             slower.extend(last.clone());
         }
-        let taken = &mut self.taken[index].2[program];
-        taken.flat_out.push(flat);
-        taken.ns.push(ns);
-        taken.slower.push(slower);
+        self.taken[index].2[program].slower.push(slower);
         Ok(())
     }
 
@@ -131,7 +147,7 @@ impl<'a> Runs<'a> {
         let (size, asked) = (self.taken[index].0.size, self.amount.rates[rate]);
         let burst = Burst::at_rate(size, asked, self.amount.paced_frames(asked));
         let burst = burst.with_context(|| format!("{asked} frames a second is no rate"))?;
-        let point = self.capture(index, program, burst)?;
+        let point = self.capture(index, program, burst.in_bulks())?;
         self.taken[index].2[program].paced[rate].push(point);
         Ok(())
     }

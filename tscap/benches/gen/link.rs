@@ -96,6 +96,7 @@ impl Link {
     pub fn send(&self, sender: &mut Sender, step: Step, frames: u64) -> Result<(Sent, Duration)> {
         let template = self.template(step.size)?;
         let orders = Orders {
+            in_bulks: false,
             template: &template,
             pacing: step.pacing,
             flows: 1,

@@ -51,7 +51,7 @@ pub struct BaseClock {
     changes: Vec<(Change, i64)>,
 }
 
-/// The first reading of a segment.
+/// The first reading of a segment: where stamps are taken for later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
     mono: MonoNs,

@@ -46,12 +46,16 @@ impl CrossTimestamp {
         Some(boot.0.saturating_sub(self.mono[1].0))
     }
 
+    /// From the first reading of CLOCK_MONOTONIC to the last, ns.
+    pub fn width_ns(&self) -> u64 {
+        self.mono[1].0.saturating_sub(self.mono[0].0)
+    }
+
     /// TAI − REALTIME: the one whole number of seconds that the readings allow,
     /// or `None` if the clock was set in between.
     pub fn tai_offset_s(&self) -> Option<i64> {
         const SECOND: i64 = 1_000_000_000;
-        let width = self.mono[1].0.saturating_sub(self.mono[0].0);
-        let low = difference(self.tai.0, self.real[1].0.saturating_add(width));
+        let low = difference(self.tai.0, self.real[1].0.saturating_add(self.width_ns()));
         let high = difference(self.tai.0, self.real[0].0);
         let seconds = high.div_euclid(SECOND);
         (low <= high && seconds * SECOND >= low).then_some(seconds)

@@ -112,8 +112,10 @@ impl Fit {
 }
 
 fn constant(segment: &Segment) -> Part {
+    // Where only the offset to TAI is another, the clock went on.
+    let went_on = segment.after.filter(|_| segment.step_ns == 0);
     Part::Constant {
-        from: segment.from,
+        from: went_on.unwrap_or(segment.from),
         until: segment.until,
         offset: segment.mono_to_real,
     }
@@ -189,10 +191,11 @@ impl Part {
                 is_within.then(|| [at(offset.low), at(offset.high)])
             }
             Self::Straight { known, pieces } => {
+                let is_known = |[low, high]: &[RealNs; 2]| *low >= known[0] && *high <= known[1];
                 let after = pieces.partition_point(|piece| piece.from <= stamp.0);
                 let before = after.checked_sub(1).map(|index| &pieces[index]);
                 let next = pieces.get(after);
-                match (before, next) {
+                let allowed = match (before, next) {
                     (Some(piece), _) if stamp.0 <= piece.until => piece.at(stamp),
                     (Some(piece), Some(next)) if !piece.is_hole_until(next.from) => {
                         piece.between(next, stamp)
@@ -201,16 +204,11 @@ impl Part {
                         let after = piece.at_most_beyond(stamp.0 - piece.until, stamp);
                         after.or_else(|| next.at_most_beyond(next.from - stamp.0, stamp))
                     }
-                    (Some(piece), None) => {
-                        let beyond = piece.at_most_beyond(stamp.0 - piece.until, stamp);
-                        beyond.filter(|[_, high]| *high <= known[1])
-                    }
-                    (None, Some(next)) => {
-                        let beyond = next.at_most_beyond(next.from - stamp.0, stamp);
-                        beyond.filter(|[low, _]| *low >= known[0])
-                    }
+                    (Some(piece), None) => piece.at_most_beyond(stamp.0 - piece.until, stamp),
+                    (None, Some(next)) => next.at_most_beyond(next.from - stamp.0, stamp),
                     (None, None) => None,
-                }
+                };
+                allowed.filter(is_known)
             }
         }
     }

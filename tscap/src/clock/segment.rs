@@ -35,7 +35,7 @@ impl Sample {
             mono: cross.mono[0],
             real: cross.real[0],
             real_after: (cross.real[0] != cross.real[1]).then_some(cross.real[1]),
-            width_ns: cross.mono[1].0.saturating_sub(cross.mono[0].0),
+            width_ns: cross.width_ns(),
             tai_offset_s: cross.tai_offset_s()?,
             bend: false,
             tsc: cross.tsc,

@@ -73,12 +73,15 @@ impl Segments {
         });
     }
 
-    /// One more cross-timestamp agrees with the current one: up to its beginning for
-    /// certain, as it may have been interrupted, and the clock set, after that was read.
-    pub fn extend(&mut self, cross: &CrossTimestamp, mono_to_real: Bounds) {
+    /// One more cross-timestamp agrees with the current one: up to its beginning, as the
+    /// clock may have been set while it was taken; not at all for certain if it is so
+    /// wide that a small step does not show.
+    pub fn extend(&mut self, cross: &CrossTimestamp, mono_to_real: Bounds, is_certain: bool) {
         let segment = self.latest.last_mut().expect("there is always one");
         segment.mono_to_real = mono_to_real;
-        segment.until = cross.mono[0];
+        if is_certain {
+            segment.until = cross.mono[0];
+        }
         segment.samples += 1;
     }
 
@@ -87,9 +90,11 @@ impl Segments {
         self.latest.last().expect("there is always one")
     }
 
-    /// The one before it, if that is kept.
-    pub fn earlier(&self) -> Option<&Segment> {
-        self.latest.iter().rev().nth(1)
+    /// The one that began when the clock was set last, and the one before it; twice the
+    /// first if it was not set, or that is forgotten.
+    pub fn around_latest_step(&self) -> (&Segment, &Segment) {
+        let set = self.latest.iter().rposition(Segment::is_set).unwrap_or(0);
+        (&self.latest[set], &self.latest[set.saturating_sub(1)])
     }
 
     /// The latest, the current one last.

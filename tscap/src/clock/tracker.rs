@@ -35,6 +35,7 @@ pub enum Observation {
 pub struct Tracker {
     source: StampSource,
     segments: Segments,
+    usual: UsualWidth,
     /// Cross-timestamps during which the clock was set.
     torn: u64,
     /// For how long the machine had been suspended when that was last read, ns.
@@ -51,8 +52,8 @@ pub struct Tracker {
     /// far enough apart.
     counter: Option<CounterClock>,
     first: CrossTimestamp,
-    /// Counter before the latest cross-timestamp: only as far as that its clock was
-    /// not set for certain.
+    /// Counter before the latest cross-timestamp of the usual width: only as far as that
+    /// its clock was not set for certain.
     latest_tsc: TscCycles,
     /// Counter values between which the clock was set last.
     tsc_step: Option<(TscCycles, TscCycles)>,
@@ -109,6 +110,7 @@ impl Tracker {
         Some(Self {
             source,
             segments: Segments::new(first, &sample, Bounds { low, high }),
+            usual: UsualWidth::new(sample.width_ns),
             torn: 0,
             suspended_ns: first.suspended_ns(),
             best: Some(sample),
@@ -125,13 +127,12 @@ impl Tracker {
         })
     }
 
-    /// Reads a cross-timestamp; a counter's again, up to three times, if the
-    /// reading was interrupted.
+    /// Reads a cross-timestamp; again, up to three times, if the reading was
+    /// interrupted.
     pub fn read(&self, reference: &mut impl Reference) -> CrossTimestamp {
         let mut cross = reference.read();
         for _ in 0..3 {
-            let counter = self.counter.as_ref().zip(cross.bracket());
-            if !counter.is_some_and(|(counter, bracket)| counter.is_wide(&bracket)) {
+            if !self.usual.is_exceeded_by(cross.width_ns()) {
                 break;
             }
             let earlier = cross;
@@ -152,6 +153,7 @@ impl Tracker {
             return Observation::Torn;
         };
         self.keep_sample(sample);
+        self.usual.take(sample.width_ns);
         let was_suspended = self.was_suspended(cross);
         let seen = Bounds { low, high };
         let segment = *self.current();
@@ -188,7 +190,9 @@ impl Tracker {
             };
             self.segments.begin(cross, &sample, both, start);
         } else {
-            self.segments.extend(cross, both);
+            // The clock may have been set before, by less than a wide one shows.
+            let is_certain = !self.usual.is_exceeded_by(sample.width_ns);
+            self.segments.extend(cross, both, is_certain);
         }
         observation
     }
@@ -258,7 +262,10 @@ impl Tracker {
             }
             (None, None) => self.first = *cross,
         }
-        self.latest_tsc = bracket.tsc[0];
+        let begins = stepped || observation != Observation::Agrees;
+        if begins || !self.usual.is_exceeded_by(sample.width_ns) {
+            self.latest_tsc = bracket.tsc[0];
+        }
         observation
     }
 
@@ -405,8 +412,7 @@ impl Tracker {
                 step: self.tsc_step,
             };
         }
-        let current = self.current();
-        let earlier = self.segments.earlier().unwrap_or(current);
+        let (current, earlier) = self.segments.around_latest_step();
         // TAI is set together with REALTIME, so its stamps order the segments only
         // when the whole seconds between them change; nothing else matters then.
         let stamp = |segment: &Segment, mono: MonoNs| match self.source {
@@ -426,8 +432,31 @@ impl Tracker {
                 false => stamp(current, current.from),
             },
             earlier: offset(self.source, earlier),
-            current: offset(self.source, current),
+            current: offset(self.source, self.current()),
         })
+    }
+}
+
+/// How long cross-timestamps take that are not interrupted: the least of late, in units
+/// of 1/1024 ns. It is forgotten by a thousandth with each, so that a machine on which
+/// all take longer is no interrupted one for ever.
+#[derive(Clone, Copy, Debug)]
+struct UsualWidth(u64);
+
+impl UsualWidth {
+    fn new(ns: u64) -> Self {
+        Self(ns.saturating_mul(1_024))
+    }
+
+    fn take(&mut self, ns: u64) {
+        self.0 = Self::new(ns)
+            .0
+            .min(self.0.saturating_add(self.0 / 1_024 + 1));
+    }
+
+    /// Whether one was interrupted.
+    fn is_exceeded_by(self, ns: u64) -> bool {
+        ns > 2 * (self.0 / 1_024) + 20
     }
 }
 
@@ -458,8 +487,8 @@ impl Conversion {
         }
     }
 
-    /// Whether the stamp was taken between the last cross-timestamp before a
-    /// step and the first one after it, so that either side may be its own.
+    /// Whether the stamp was taken after the last cross-timestamp before a step began and
+    /// before the first one after it ended, so that either side may be its own.
     #[inline]
     pub fn is_ambiguous(&self, stamp: RawStamp) -> bool {
         match self {

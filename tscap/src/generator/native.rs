@@ -17,7 +17,7 @@ use crate::sys::ethtool::{self, EthtoolError};
 use crate::sys::netdev::{self, NetdevError};
 use crate::xdp::{Generator, GeneratorProgram, GeneratorState, LoadError, TscError};
 
-/// Frames that the kernel makes and sends in one go when flat out: several
+/// Frames that the kernel makes and sends in one go when flat out or in bulks: several
 /// bulks, and well under the 256 entries of a veth queue, which is emptied after
 /// each go.
 const BATCH: u32 = 4 * BULK as u32;
@@ -211,7 +211,9 @@ impl NativeSender {
                         .run(GeneratorProgram::FlatOut, frame, many, BATCH)
                 }
                 Pacing::Paced(period) if !sleeps(period) => {
-                    self.generator.run(GeneratorProgram::Paced, frame, many, 1)
+                    let batch = if orders.in_bulks { BATCH } else { 1 };
+                    self.generator
+                        .run(GeneratorProgram::Paced, frame, many, batch)
                 }
                 Pacing::Paced(period) => self.send_one(frame, start, period, sending.sent),
             };

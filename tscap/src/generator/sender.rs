@@ -17,6 +17,9 @@ pub struct Orders<'a> {
     pub template: &'a Template,
     /// How they follow each other.
     pub pacing: Pacing,
+    /// Native frames at a rate: whether the kernel may hand them on up to 64 at a time,
+    /// each no earlier than it is due. It takes the sender half the time.
+    pub in_bulks: bool,
     /// Number of flows; frames take turns.
     pub flows: u32,
     /// Names the run in each payload.

@@ -28,6 +28,9 @@ pub struct Burst {
     pub size: u32,
     /// How they follow each other.
     pub pacing: Pacing,
+    /// Whether at a rate many may follow each other at once: the sender reaches higher
+    /// rates then.
+    pub in_bulks: bool,
     /// How many.
     pub frames: u64,
 }
@@ -38,6 +41,7 @@ impl Burst {
         Self {
             size: FAST_BYTES,
             pacing: paced(FAST.period(FAST_BYTES)),
+            in_bulks: false,
             frames,
         }
     }
@@ -61,6 +65,7 @@ impl Burst {
         Self {
             size,
             pacing: paced(LineRate::GIGABIT.period(size, gap)),
+            in_bulks: false,
             frames,
         }
     }
@@ -76,8 +81,18 @@ impl Burst {
         Some(Self {
             size,
             pacing,
+            in_bulks: false,
             frames,
         })
+    }
+
+    /// The same in bulks.
+    #[must_use]
+    pub fn in_bulks(self) -> Self {
+        Self {
+            in_bulks: true,
+            ..self
+        }
     }
 
     /// As fast as can be.
@@ -85,6 +100,7 @@ impl Burst {
         Self {
             size,
             pacing: Pacing::FlatOut,
+            in_bulks: false,
             frames,
         }
     }
@@ -146,6 +162,7 @@ impl Traffic {
         let (sent, result) = self.sender.send(&Orders {
             template: &template,
             pacing: burst.pacing,
+            in_bulks: burst.in_bulks,
             flows: 1,
             run: self.run,
             frames: Some(burst.frames),

@@ -162,6 +162,7 @@ impl Experiment {
         let burst = Burst {
             size: spot.size,
             pacing: pacing.ok_or_else(|| io::Error::other("no such pace"))?,
+            in_bulks: false,
             frames: frames(costs, spot, lasting).min(most),
         };
         let run = self.rig.capture_point(program, spot, burst);

@@ -147,7 +147,7 @@ impl PtpDevice {
             best,
             method: best,
         };
-        device.read()?;
+        (device.method, _) = best.or_worse(|method| device.times(method))?;
         Ok(device)
     }
 

@@ -67,7 +67,7 @@ pub struct Totals {
     pub used: u64,
     /// Rejected: interrupted.
     pub wide: u64,
-    /// Rejected: counter or clock went backwards in it.
+    /// Rejected: counter or clock went backwards or was set in it.
     pub torn: u64,
     /// Rejected: contradicted the clock.
     pub implausible: u64,

@@ -28,8 +28,8 @@ impl Scale {
     /// The host's own clocks through the vDSO.
     ///
     /// Widths measured by 25,000 brackets of CLOCK_REALTIME between two fenced readings
-    /// of the TSC, 200 µs apart as in a capture under traffic (2 CPUs of an AMD EPYC as
-    /// a virtual machine, Linux 6.18, TSC in steps of 10 ns, other work on it; `cargo
+    /// of the TSC, 200 µs apart, about as in a capture under traffic (2 CPUs of an AMD EPYC
+    /// as a virtual machine, Linux 6.18, TSC in steps of 10 ns, other work on it; `cargo
     /// xtask bench clock` measures them again): least 40 ns, median 50, p90 50, p99 60,
     /// p99.9 90. So δ is the step of that TSC.
     ///

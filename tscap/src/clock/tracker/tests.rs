@@ -160,10 +160,12 @@ fn stamps_are_ambiguous_wherever_in_a_reading_the_clock_was_set() {
             tracker.observe(&after.cross(110 * MS, first));
             tracker.observe(&after.cross(120 * MS, [20; 4]));
             let conversion = tracker.conversion();
+            // A wide reading is certain of nothing.
+            let start = if last == early { 99 } else { 100 } * MS;
             let end = if first == late { 118 } else { 110 } * MS;
             for mono in (95 * MS..125 * MS).step_by(500_000) {
                 let stamp = before.stamp(source, mono);
-                let is_between = mono > 100 * MS && mono <= end;
+                let is_between = mono > start && mono <= end;
                 assert_eq!(
                     conversion.is_ambiguous(stamp),
                     is_between,
@@ -175,6 +177,66 @@ fn stamps_are_ambiguous_wherever_in_a_reading_the_clock_was_set() {
             }
         }
     }
+}
+
+/// By less than an interrupted reading lasts, so that it agrees with either side.
+#[test]
+fn a_small_step_does_not_hide_in_a_wide_reading() {
+    let before = Truth {
+        mono_to_real: 1_700_000_000_000_000_000,
+        tai_offset_s: 37,
+    };
+    let after = Truth {
+        mono_to_real: before.mono_to_real + 1_000_000,
+        ..before
+    };
+    const MS: u64 = 1_000_000;
+    for source in [StampSource::Ktime, StampSource::Tsc] {
+        let mut tracker = Tracker::new(source, &before.cross(0, [20; 4])).unwrap();
+        for ms in 1..100 {
+            tracker.observe(&before.cross(ms * MS, [20; 4]));
+        }
+        let wide = after.cross(110 * MS, [20, 20, 20, 8 * MS]);
+        assert_eq!(tracker.observe(&wide), Observation::Agrees);
+        let seen = tracker.observe(&after.cross(120 * MS, [20; 4]));
+        assert!(matches!(seen, Observation::Stepped { .. }), "{seen:?}");
+        let is_ambiguous = |mono| {
+            let stamp = before.stamp(source, mono);
+            tracker.conversion().is_ambiguous(stamp)
+        };
+        let between = [105, 109, 111, 119].map(|ms| is_ambiguous(ms * MS));
+        assert_eq!(between, [true; 4], "{source:?}");
+        assert!(!is_ambiguous(98 * MS) && !is_ambiguous(121 * MS));
+    }
+}
+
+/// Another offset to TAI right after a step: frames of before that are still to be
+/// converted are of before the step.
+#[test]
+fn a_change_of_tai_does_not_hide_the_step_before_it() {
+    let before = Truth {
+        mono_to_real: 1_700_000_000_000_000_000,
+        tai_offset_s: 0,
+    };
+    let set = Truth {
+        mono_to_real: before.mono_to_real + NS_PER_S,
+        ..before
+    };
+    let told = Truth {
+        tai_offset_s: 37,
+        ..set
+    };
+    let source = StampSource::Ktime;
+    let mut tracker = Tracker::new(source, &before.cross(0, [20; 4])).unwrap();
+    tracker.observe(&before.cross(1_000_000, [20; 4]));
+    tracker.observe(&set.cross(2_000_000, [20; 4]));
+    tracker.observe(&told.cross(2_200_000, [20; 4]));
+    let conversion = tracker.conversion();
+    let stamp = before.stamp(source, 1_900_000);
+    assert!(conversion.is_ambiguous(stamp));
+    let stamp = before.stamp(source, 900_000);
+    let off = conversion.to_real(stamp).0.abs_diff(before.real(900_000));
+    assert!(off <= tracker.host_bound_ns(), "{off}");
 }
 
 #[test]

@@ -229,6 +229,7 @@ async fn time_is_up(control: &Control, limit: Option<Duration>) {
 fn send(mut sender: Sender, job: &Job) -> std::io::Result<Outcome> {
     affinity::pin_to(job.cpu)?;
     let (sent, result) = sender.send(&Orders {
+        in_bulks: false,
         template: &job.template,
         pacing: job.step.pacing,
         flows: job.flows,

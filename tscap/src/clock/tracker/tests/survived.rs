@@ -305,7 +305,8 @@ fn a_reading_that_is_repeated_knows_of_suspend() {
     let after = host.set(TEN_YEARS);
     let mut interrupted = after.cross(THEN + 100 * MS);
     let late = after.cross(THEN + 100 * MS + MS / 2);
-    interrupted.tsc = Some([interrupted.tsc.unwrap()[0], late.tsc.unwrap()[1]]);
+    interrupted.mono[1] = late.mono[1];
+    interrupted.boot = late.boot;
     let again = CrossTimestamp {
         boot: None,
         ..after.cross(THEN + 150 * MS)
