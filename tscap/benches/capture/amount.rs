@@ -85,7 +85,7 @@ pub const FULL: Amount = Amount {
         (LONG, 128 * 10_000),
     ],
     rates: &[0.3e6, 0.6e6, 1e6, 2e6],
-    paced_s: 0.5,
+    paced_s: 1.0,
     attempts: 2,
 };
 

@@ -115,7 +115,7 @@ fn constant(segment: &Segment) -> Part {
     // Where only the offset to TAI is another, the clock went on.
     let went_on = segment.after.filter(|_| segment.step_ns == 0);
     Part::Constant {
-        from: went_on.unwrap_or(segment.from),
+        from: went_on.map_or(segment.from, |after| MonoNs(after.0 + 1)),
         until: segment.until,
         offset: segment.mono_to_real,
     }

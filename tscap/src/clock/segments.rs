@@ -74,15 +74,15 @@ impl Segments {
     }
 
     /// One more cross-timestamp agrees with the current one: up to its beginning, as the
-    /// clock may have been set while it was taken; not at all for certain if it is so
-    /// wide that a small step does not show.
-    pub fn extend(&mut self, cross: &CrossTimestamp, mono_to_real: Bounds, is_certain: bool) {
+    /// clock may have been set while it was taken. `None` if it is so wide that a small
+    /// step does not show: it says nothing for certain.
+    pub fn extend(&mut self, cross: &CrossTimestamp, mono_to_real: Option<Bounds>) {
         let segment = self.latest.last_mut().expect("there is always one");
-        segment.mono_to_real = mono_to_real;
-        if is_certain {
+        segment.samples += 1;
+        if let Some(mono_to_real) = mono_to_real {
+            segment.mono_to_real = mono_to_real;
             segment.until = cross.mono[0];
         }
-        segment.samples += 1;
     }
 
     /// The current one.

@@ -132,7 +132,9 @@ impl Tracker {
     pub fn read(&self, reference: &mut impl Reference) -> CrossTimestamp {
         let mut cross = reference.read();
         for _ in 0..3 {
-            if !self.usual.is_exceeded_by(cross.width_ns()) {
+            let counter = self.counter.as_ref().zip(cross.bracket());
+            let is_wide = counter.is_some_and(|(counter, bracket)| counter.is_wide(&bracket));
+            if !is_wide && !self.usual.is_exceeded_by(cross.width_ns()) {
                 break;
             }
             let earlier = cross;
@@ -192,7 +194,7 @@ impl Tracker {
         } else {
             // The clock may have been set before, by less than a wide one shows.
             let is_certain = !self.usual.is_exceeded_by(sample.width_ns);
-            self.segments.extend(cross, both, is_certain);
+            self.segments.extend(cross, is_certain.then_some(both));
         }
         observation
     }

@@ -18,7 +18,7 @@ pub struct Orders<'a> {
     /// How they follow each other.
     pub pacing: Pacing,
     /// Native frames at a rate: whether the kernel may hand them on up to 64 at a time,
-    /// each no earlier than it is due. It takes the sender half the time.
+    /// each no earlier than it is due. The sender reaches higher rates then.
     pub in_bulks: bool,
     /// Number of flows; frames take turns.
     pub flows: u32,

@@ -149,6 +149,22 @@ fn a_process_that_was_stopped_leaves_a_hole() {
     assert!(within >= 1_700, "{within}");
 }
 
+/// A clock that was set again and again, long after the capture.
+#[test]
+fn segments_far_from_the_capture_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, _) = capture(&slewed(), true);
+    let (quiet, every) = (LENGTH + 80_000 * MS, 10_000 * MS);
+    let path = log_with(&folder, &slewed(), 0, quiet + 12 * every, |t| {
+        let steps = t.saturating_sub(quiet) / every;
+        i64::try_from(steps * 5 * MS).ok()
+    });
+    let entries = fs::read_to_string(&path).unwrap();
+    assert!(entries.matches("\"cause\":\"set\"").count() >= 10);
+    let (json, _) = by_log(&folder, &bytes, path.to_str().unwrap());
+    assert_eq!((&json["segments"], &json["left"]), (&1.into(), &0.into()));
+}
+
 #[test]
 fn a_torn_log_is_used_up_to_there() {
     let folder = tempfile::tempdir().unwrap();

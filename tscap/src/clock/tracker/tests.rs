@@ -196,8 +196,11 @@ fn a_small_step_does_not_hide_in_a_wide_reading() {
         for ms in 1..100 {
             tracker.observe(&before.cross(ms * MS, [20; 4]));
         }
-        let wide = after.cross(110 * MS, [20, 20, 20, 8 * MS]);
+        let bounds = tracker.current().mono_to_real;
+        // Of the bounds until now it allows the upper ones only.
+        let wide = after.cross(110 * MS, [20, 20, 20, MS - 10]);
         assert_eq!(tracker.observe(&wide), Observation::Agrees);
+        assert_eq!(tracker.current().mono_to_real, bounds);
         let seen = tracker.observe(&after.cross(120 * MS, [20; 4]));
         assert!(matches!(seen, Observation::Stepped { .. }), "{seen:?}");
         let is_ambiguous = |mono| {
