@@ -89,7 +89,9 @@ impl Rig {
             .with(["--size", SIZE, "--duration", &load.seconds.to_string()])
             .with(["--cpu", &self.generator_cpu.to_string()]);
         let mut generator = match load.rate {
-            Some(rate) => plan.with(["--rate", &format!("{rate:.0}")]).ready(),
+            Some(rate) => plan
+                .with(["--rate", &format!("{rate:.0}"), "--bulks"])
+                .ready(),
             None => plan.with(["--flat-out"]).ready(),
         };
         let mut memory = Memory::default();

@@ -55,6 +55,12 @@ pub struct GenArgs {
     #[arg(long)]
     flat_out: bool,
 
+    /// At a rate or with gaps: let the kernel hand on up to 64 native frames at once,
+    /// each no earlier than it is due. The sender reaches higher rates then; the gaps
+    /// that are told are those before a frame is handed over
+    #[arg(long, conflicts_with_all = ["flat_out", "read"])]
+    bulks: bool,
+
     /// Line rate that byte times and impossible gaps are told by: 1G, 2.5G
     /// [default: 1G for --gap, none for --rate]
     #[arg(long, value_name = "BIT/S", value_parser = units::line_rate)]
@@ -176,6 +182,8 @@ pub struct GenPlan {
     pub destination_mac: [u8; 6],
     /// How to send.
     pub sender: SenderChoice,
+    /// Whether frames at a rate are handed on together.
+    pub in_bulks: bool,
     /// CPU to send from.
     pub cpu: Option<u32>,
     /// Any interface will do.
@@ -215,6 +223,14 @@ impl GenArgs {
             let text = "a sweep needs --count or --duration, for each of its steps".to_owned();
             return Err(error(ErrorKind::MissingRequiredArgument, text));
         }
+        let sender = match (self.bulks, self.sender) {
+            (true, SenderChoice::Packet) => {
+                let text = "--bulks is for native frames, not --sender packet".to_owned();
+                return Err(error(ErrorKind::ArgumentConflict, text));
+            }
+            (true, _) => SenderChoice::Native,
+            (false, sender) => sender,
+        };
         Ok(Plan::Generate(Box::new(GenPlan {
             interface: self.interface.unwrap_or_default(),
             steps,
@@ -224,7 +240,8 @@ impl GenArgs {
             layout,
             source_mac: self.src_mac.map(|mac| mac.0),
             destination_mac: self.dst_mac.unwrap_or(NOBODY).0,
-            sender: self.sender,
+            sender,
+            in_bulks: self.bulks,
             cpu: self.cpu,
             anywhere: self.yes_send_here,
             verbosity: Verbosity::of(self.quiet, self.verbose),

@@ -3,8 +3,10 @@
 use serde_json::Value;
 
 use crate::support::bench::Bench;
-use crate::support::capture::generate_on;
+use crate::support::capture::{capture_on, generate_on};
+use crate::support::files;
 use crate::support::probes::Attached;
+use crate::support::recording::Recording;
 use crate::support::root::root;
 
 fn sent(bench: &Bench, arguments: &[&str]) -> Vec<Value> {
@@ -51,6 +53,31 @@ fn the_rate_is_the_one_asked_for() {
         let off = number(&step["gaps"]["error_ns"]["p50"]);
         assert!(off < 10_000.0, "{sender}: {step}");
     }
+}
+
+/// 64 frames, due 10 µs apart, come together each 640 µs, at the rate asked for.
+#[test]
+fn bulks_come_together() {
+    let Some(_turn) = root("bulks_come_together") else {
+        return;
+    };
+    let bench = Bench::new("bulks");
+    let folder = files::folder();
+    let path = folder.path().join("bulks.pcapng");
+    let capture = capture_on(&bench.rx, &path).with(["-c", "6400"]).ready();
+    let arguments = ["--rate", "100k", "--count", "6400", "--bulks"];
+    let step = sent(&bench, &arguments).remove(0);
+    assert_eq!(capture.wait().code, Some(0));
+    let rate = number(&step["rate"]);
+    assert!((90_000.0..110_000.0).contains(&rate), "{rate} frames/s");
+    let packets = Recording::read(&path).packets;
+    let gaps = packets.windows(2).map(|pair| pair[1].nanos - pair[0].nanos);
+    let (long, short): (Vec<u64>, Vec<u64>) = gaps.partition(|gap| *gap > 300_000);
+    // One by one there would be none of either; other work pushes some bulks together,
+    // and some apart.
+    assert!((50..110).contains(&long.len()), "{}", long.len());
+    let together = short.iter().filter(|gap| **gap < 5_000).count();
+    assert!(together > 3_200, "{together}");
 }
 
 #[test]

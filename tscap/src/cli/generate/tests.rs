@@ -44,6 +44,18 @@ fn every_way_to_pace() {
 }
 
 #[test]
+fn bulks_are_of_native_frames() {
+    for sender in ["auto", "native"] {
+        let plan = plan(&format!("-i a --rate 1M --bulks --sender {sender}")).unwrap();
+        assert_eq!((plan.in_bulks, plan.sender), (true, SenderChoice::Native));
+    }
+    for args in ["--rate 1M --sender packet", "--flat-out"] {
+        assert!(plan(&format!("-i a {args} --bulks")).is_err(), "{args}");
+    }
+    assert!(!plan("-i a --rate 1M").unwrap().in_bulks);
+}
+
+#[test]
 fn every_option_reaches_the_plan() {
     let plan = plan(
         "-i a --rate 1k -c 7 --duration 1m --flows 16384 --vlan 4094 --src 2001:db8::1 --dst-port 5 \

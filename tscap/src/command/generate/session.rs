@@ -65,6 +65,7 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
             template,
             run,
             flows: plan.flows,
+            in_bulks: plan.in_bulks,
             frames: step.frames(plan.count, plan.duration.map(whole_ns)),
             cpu,
         };
@@ -116,6 +117,7 @@ struct Job {
     template: Template,
     run: u16,
     flows: u32,
+    in_bulks: bool,
     frames: Option<u64>,
     cpu: u32,
 }
@@ -229,7 +231,7 @@ async fn time_is_up(control: &Control, limit: Option<Duration>) {
 fn send(mut sender: Sender, job: &Job) -> std::io::Result<Outcome> {
     affinity::pin_to(job.cpu)?;
     let (sent, result) = sender.send(&Orders {
-        in_bulks: false,
+        in_bulks: job.in_bulks,
         template: &job.template,
         pacing: job.step.pacing,
         flows: job.flows,
