@@ -40,7 +40,9 @@ pub struct Point {
 /// Frames lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// Before the program saw them.
+    /// Before the program saw them. Of xdpdump also those for which its ring had no
+    /// room, after the last one that fit: it is told of a loss with the next frame
+    /// (`__perf_output_begin`, kernel/events/ring_buffer.c).
     pub before: u64,
     /// Between kernel and program.
     pub ring: u64,
