@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::types::NS_PER_S;
 use super::{History, MonoNs, RawStamp, RealNs, Segment, StampSource, TscCycles};
 
 /// Which clock the times of a file are of.
@@ -78,8 +79,6 @@ pub enum Untold {
     #[error("the clock was set so often that {0} of its segments were left out")]
     LeftOut(u64),
 }
-
-const NS_PER_S: i64 = 1_000_000_000;
 
 impl BaseClock {
     /// By a history; `all_have_stamps` if every packet of interest kept its raw stamp.

@@ -9,10 +9,12 @@
 //! makes lines that stamps are converted by.
 
 mod base;
+mod conversion;
 mod counter;
 mod cross;
 mod fit;
 mod history;
+mod kept;
 pub mod log;
 mod model;
 mod ns_per_cycle;
@@ -28,8 +30,10 @@ mod stability;
 mod status;
 mod tracker;
 mod types;
+mod usual_width;
 
 pub use base::{BaseClock, FileNs, TimeBase, Untold};
+pub use conversion::{Conversion, OffsetConversion};
 pub use counter::{CounterClock, CounterConversion, CounterReport, OffsetBracket, Piece};
 pub use cross::{CrossTimestamp, HostClocks, Reference};
 pub use fit::Fit;
@@ -44,5 +48,6 @@ pub use reading::Bracket;
 pub use segment::{Bounds, Sample, Segment, StepCause};
 pub use stability::{Allan, allan};
 pub use status::Status;
-pub use tracker::{Conversion, Observation, OffsetConversion, Tracker};
+pub use tracker::{Observation, Tracker};
+pub(crate) use types::NS_PER_S;
 pub use types::{BootNs, MonoNs, OffsetNs, RawStamp, RealNs, StampSource, TaiNs, TscCycles};

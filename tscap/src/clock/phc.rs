@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::Verdict;
+use super::types::NS_PER_S;
 use super::{
     Bracket, Counts, FeedForward, NsPerCycle, RealNs, Reference, Scale, Tracker, TscCycles,
 };
@@ -102,7 +103,6 @@ pub struct PhcStatus {
     pub failed: u64,
 }
 
-const NS_PER_S: i64 = 1_000_000_000;
 /// The first p̂ needs at least this baseline: with readings of 1 µs it is good to 10
 /// ppm then.
 const SHORTEST_BASELINE_NS: u64 = 100_000_000;

@@ -1,9 +1,12 @@
 //! Follows the offset between the stamps' clock and CLOCK_REALTIME.
 
 use super::counter::Seen;
+use super::kept::KeptSamples;
 use super::segments::{Segments, Start};
+use super::types::NS_PER_S;
+use super::usual_width::UsualWidth;
 use super::{
-    BootNs, Bounds, CounterClock, CounterConversion, CrossTimestamp, MonoNs, OffsetNs, RawStamp,
+    BootNs, Bounds, Conversion, CounterClock, CrossTimestamp, MonoNs, OffsetConversion, RawStamp,
     RealNs, Reference, Sample, Segment, StampSource, StepCause, TscCycles,
 };
 
@@ -40,14 +43,9 @@ pub struct Tracker {
     torn: u64,
     /// For how long the machine had been suspended when that was last read, ns.
     suspended_ns: Option<u64>,
-    /// Best sample of the second that `sample_until` ends.
-    best: Option<Sample>,
-    sample_until: MonoNs,
-    samples: Vec<Sample>,
+    kept: KeptSamples,
     /// The sample before this one.
     previous: Option<Sample>,
-    /// How often in this second the samples on either side of something were kept.
-    kept: usize,
     /// For TSC stamps: the counter's clock, once there are two cross-timestamps
     /// far enough apart.
     counter: Option<CounterClock>,
@@ -63,41 +61,6 @@ pub struct Tracker {
     stamp_error_ns: u64,
 }
 
-/// Turns stamps into wall-clock time on both sides of the latest step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "made once a drain; boxing it would cost every stamp an indirection"
-)]
-pub enum Conversion {
-    /// Of a clock that the kernel keeps: add an offset.
-    Offset(OffsetConversion),
-    /// Of a raw counter.
-    Counter {
-        /// The counter's clock.
-        clock: CounterConversion,
-        /// Counter values between which the clock was set last.
-        step: Option<(TscCycles, TscCycles)>,
-    },
-}
-
-/// The offset on both sides of the latest step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OffsetConversion {
-    /// Stamps from here on belong to the current segment.
-    from: RawStamp,
-    /// Stamps after this one and before `from` may belong to either.
-    after: RawStamp,
-    earlier: OffsetNs,
-    current: OffsetNs,
-}
-
-const NS_PER_S: i64 = 1_000_000_000;
-const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
-/// Of at most so many bends and steps a second the samples are kept...
-const KEPT_EVERY_SECOND: usize = 8;
-/// ...and no more at once: with 200 bytes each they and the segments fit an option.
-const MOST_KEPT: usize = 180;
 /// What CLOCK_BOOTTIME seems to gain on CLOCK_MONOTONIC between two readings that are
 /// interrupted, ns; no suspend is shorter.
 const SHORTEST_SUSPEND_NS: u64 = 10_000_000;
@@ -113,11 +76,8 @@ impl Tracker {
             usual: UsualWidth::new(sample.width_ns),
             torn: 0,
             suspended_ns: first.suspended_ns(),
-            best: Some(sample),
-            sample_until: MonoNs(sample.mono.0 + SAMPLE_EVERY_NS),
-            samples: Vec::new(),
+            kept: KeptSamples::new(sample),
             previous: Some(sample),
-            kept: 0,
             counter: None,
             first: *first,
             latest_tsc: first.tsc.map_or(TscCycles(0), |[before, _]| before),
@@ -154,7 +114,7 @@ impl Tracker {
             self.torn += 1;
             return Observation::Torn;
         };
-        self.keep_sample(sample);
+        self.kept.offer(sample);
         self.usual.take(sample.width_ns);
         let was_suspended = self.was_suspended(cross);
         let seen = Bounds { low, high };
@@ -249,10 +209,10 @@ impl Tracker {
                 }
                 if counter.model().counts().bends > bends {
                     let bend = true;
-                    self.keep_both_sides(previous, Sample { bend, ..sample });
+                    self.kept.both_sides(previous, Sample { bend, ..sample });
                 }
                 if stepped || other_tai || observation != Observation::Agrees {
-                    self.keep_both_sides(previous, sample);
+                    self.kept.both_sides(previous, sample);
                 }
             }
             (None, Some(_)) if stepped => self.first = *cross,
@@ -294,34 +254,10 @@ impl Tracker {
         self.stamp_error_ns = error;
     }
 
-    /// Keeps the narrowest sample of each second for the file.
-    fn keep_sample(&mut self, sample: Sample) {
-        if sample.mono >= self.sample_until {
-            self.samples.extend(self.best.take());
-            self.sample_until = MonoNs(sample.mono.0 + SAMPLE_EVERY_NS);
-            self.kept = 0;
-        }
-        if self.best.is_none_or(|best| sample.width_ns < best.width_ns) {
-            self.best = Some(sample);
-        }
-    }
-
-    /// Keeps the samples on either side of a bend, a step or a jump of a counter for
-    /// the file too: there its clock is no straight line from one second to the next.
-    fn keep_both_sides(&mut self, before: Option<Sample>, sample: Sample) {
-        if self.kept < KEPT_EVERY_SECOND && self.samples.len() < MOST_KEPT {
-            self.kept += 1;
-            self.samples.extend(before);
-            self.samples.push(sample);
-        }
-    }
-
     /// The samples kept since the last call: the narrowest of each second, and those
     /// on either side of a bend, a step or a jump.
     pub fn take_samples(&mut self) -> Vec<Sample> {
-        let mut samples = std::mem::take(&mut self.samples);
-        samples.extend(self.best.take());
-        samples
+        self.kept.take()
     }
 
     /// The latest segments, the current one last: all, unless there were more than
@@ -414,51 +350,7 @@ impl Tracker {
                 step: self.tsc_step,
             };
         }
-        let (current, earlier) = self.segments.around_latest_step();
-        // TAI is set together with REALTIME, so its stamps order the segments only
-        // when the whole seconds between them change; nothing else matters then.
-        let stamp = |segment: &Segment, mono: MonoNs| match self.source {
-            StampSource::Ktime | StampSource::Tsc => RawStamp(mono.0),
-            StampSource::Tai => {
-                let real = RawStamp(mono.0).to_real(segment.mono_to_real.middle());
-                RawStamp(real.0.wrapping_add_signed(segment.tai_offset_s * NS_PER_S))
-            }
-        };
-        Conversion::Offset(OffsetConversion {
-            from: match current.after {
-                Some(_) => stamp(current, current.from),
-                None => RawStamp(0),
-            },
-            after: match current.is_set() {
-                true => stamp(earlier, earlier.until),
-                false => stamp(current, current.from),
-            },
-            earlier: offset(self.source, earlier),
-            current: offset(self.source, self.current()),
-        })
-    }
-}
-
-/// How long cross-timestamps take that are not interrupted: the least of late, in units
-/// of 1/1024 ns. It is forgotten by a thousandth with each, so that a machine on which
-/// all take longer is no interrupted one for ever.
-#[derive(Clone, Copy, Debug)]
-struct UsualWidth(u64);
-
-impl UsualWidth {
-    fn new(ns: u64) -> Self {
-        Self(ns.saturating_mul(1_024))
-    }
-
-    fn take(&mut self, ns: u64) {
-        self.0 = Self::new(ns)
-            .0
-            .min(self.0.saturating_add(self.0 / 1_024 + 1));
-    }
-
-    /// Whether one was interrupted.
-    fn is_exceeded_by(self, ns: u64) -> bool {
-        ns > 2 * (self.0 / 1_024) + 20
+        Conversion::Offset(OffsetConversion::new(self.source, &self.segments))
     }
 }
 
@@ -469,47 +361,6 @@ fn is_leap(step_ns: i64, tai_s: i64) -> bool {
 
 fn width([before, after]: [TscCycles; 2]) -> u64 {
     after.0.saturating_sub(before.0)
-}
-
-fn offset(source: StampSource, segment: &Segment) -> OffsetNs {
-    match source {
-        StampSource::Ktime | StampSource::Tsc => segment.mono_to_real.middle(),
-        StampSource::Tai => OffsetNs(-segment.tai_offset_s * NS_PER_S),
-    }
-}
-
-impl Conversion {
-    /// The wall-clock time of a stamp.
-    #[inline]
-    pub fn to_real(&self, stamp: RawStamp) -> RealNs {
-        match self {
-            Self::Offset(offset) if stamp >= offset.from => stamp.to_real(offset.current),
-            Self::Offset(offset) => stamp.to_real(offset.earlier),
-            Self::Counter { clock, .. } => clock.to_real(TscCycles(stamp.0)),
-        }
-    }
-
-    /// Whether the stamp was taken after the last cross-timestamp before a step began and
-    /// before the first one after it ended, so that either side may be its own.
-    #[inline]
-    pub fn is_ambiguous(&self, stamp: RawStamp) -> bool {
-        match self {
-            Self::Offset(offset) => {
-                stamp < offset.from && stamp > offset.after && offset.earlier != offset.current
-            }
-            Self::Counter { step, .. } => {
-                step.is_some_and(|(after, from)| {
-                    let (is_later, is_earlier) = (stamp.0 > after.0, stamp.0 < from.0);
-                    if after < from {
-                        is_later && is_earlier
-                    } else {
-                        // The counter went back.
-                        is_later || is_earlier
-                    }
-                })
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Nanoseconds in a second, as of offsets between clocks.
+pub(crate) const NS_PER_S: i64 = 1_000_000_000;
+
 /// CLOCK_MONOTONIC, nanoseconds since boot (suspend not counted).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MonoNs(pub u64);

@@ -3,11 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{
-    CounterReport, FileNs, RawStamp, RealNs, Segment, StampSource, TaiNs, TimeBase,
+    CounterReport, FileNs, NS_PER_S, RawStamp, RealNs, Segment, StampSource, TaiNs, TimeBase,
 };
 use crate::pcapng::{ClockOption, StatisticsOption};
-
-const NS_PER_S: i64 = 1_000_000_000;
 
 /// The clock of an interface, gathered from all of its statistics blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

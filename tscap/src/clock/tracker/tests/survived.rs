@@ -3,7 +3,6 @@
 
 use super::*;
 
-const MS: u64 = 1_000_000;
 const TEN_YEARS: i64 = 10 * 365 * 86_400 * NS_PER_S;
 const TWO_HOURS: i64 = 2 * 3_600 * NS_PER_S;
 /// When it happens, by CLOCK_MONOTONIC.
@@ -114,10 +113,7 @@ fn whatever_happens_to_the_clocks() {
 
 fn happens(host: Host, after: Host, expected: Observation) {
     let start = THEN - 2_000 * MS;
-    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(start)).unwrap();
-    for at in (start + MS..THEN).step_by(1_000_000) {
-        assert_eq!(tracker.observe(&host.cross(at)), Observation::Agrees);
-    }
+    let mut tracker = followed(StampSource::Tsc, 0..2_000, |at| host.cross(start + at));
     let seen = tracker.observe(&after.cross(THEN));
     match (seen, expected) {
         (
@@ -174,10 +170,7 @@ fn happens(host: Host, after: Host, expected: Observation) {
 #[test]
 fn a_counter_that_stands_still() {
     let host = Host::START;
-    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(THEN)).unwrap();
-    for ms in 1..1_000 {
-        tracker.observe(&host.cross(THEN + ms * MS));
-    }
+    let mut tracker = followed(StampSource::Tsc, 0..1_000, |at| host.cross(THEN + at));
     let stopped = host.counter(THEN + 1_000 * MS);
     let mut observations = Vec::new();
     for ms in 1_000..2_000 {
@@ -211,10 +204,7 @@ fn a_counter_that_stands_still() {
 fn a_counter_that_runs_at_another_rate() {
     for megahertz in [200, 2_000, 2_600, 3_400, 5_000] {
         let host = Host::START;
-        let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(THEN)).unwrap();
-        for ms in 1..1_000 {
-            tracker.observe(&host.cross(THEN + ms * MS));
-        }
+        let mut tracker = followed(StampSource::Tsc, 0..1_000, |at| host.cross(THEN + at));
         let moved = THEN + 1_000 * MS;
         let counter = |mono| host.counter(moved) + (mono - moved) * megahertz / 1_000;
         let mut jumps = 0;
@@ -298,10 +288,7 @@ impl Reference for Readings {
 #[test]
 fn a_reading_that_is_repeated_knows_of_suspend() {
     let host = Host::START;
-    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(THEN)).unwrap();
-    for ms in 1..100 {
-        tracker.observe(&host.cross(THEN + ms * MS));
-    }
+    let tracker = followed(StampSource::Tsc, 0..100, |at| host.cross(THEN + at));
     let after = host.set(TEN_YEARS);
     let mut interrupted = after.cross(THEN + 100 * MS);
     let late = after.cross(THEN + 100 * MS + MS / 2);
