@@ -1,7 +1,8 @@
 //! From what was measured to what is said.
 
-use super::experiment::{ExperimentError, PATTERNS, Results, causes};
+use super::experiment::{ExperimentError, PATTERNS, Results};
 use super::interrupts;
+use super::prepare::causes;
 use super::schema::{
     Checkpoint, Comparison, FrameCost, Machine, Method, Metric, Outcome, Precision, Subject,
     VERSION, Verdict,

@@ -14,6 +14,7 @@ mod machine;
 #[cfg(test)]
 pub(crate) mod made;
 mod plan;
+mod prepare;
 mod programs;
 pub mod schema;
 pub mod statistics;
