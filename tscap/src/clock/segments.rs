@@ -11,6 +11,10 @@ const MOST_SEGMENTS: usize = 1_000;
 pub(super) struct Segments {
     latest: Vec<Segment>,
     forgotten: Forgotten,
+    /// Least and greatest offset that stamps of the current one were converted by, ns.
+    used: Option<(i64, i64)>,
+    /// Greatest error of those before it, ns.
+    ended_bound_ns: u64,
 }
 
 /// What is left of segments that are forgotten.
@@ -18,7 +22,6 @@ pub(super) struct Segments {
 struct Forgotten {
     segments: u64,
     steps: u64,
-    bound_ns: u64,
 }
 
 /// What a new segment begins with.
@@ -46,6 +49,8 @@ impl Segments {
                 samples: 1,
             }],
             forgotten: Forgotten::default(),
+            used: None,
+            ended_bound_ns: 0,
         }
     }
 
@@ -59,6 +64,8 @@ impl Segments {
         start: Start,
     ) {
         let after = self.current().until;
+        self.ended_bound_ns = self.bound_ns();
+        self.used = None;
         self.forget();
         self.latest.push(Segment {
             after: Some(after),
@@ -123,9 +130,22 @@ impl Segments {
         self.forgotten.steps + steps(&self.latest)
     }
 
-    /// Greatest error of the middle of any one's bounds, ns.
+    /// Stamps are converted by the middle of the current one's bounds.
+    pub fn convert(&mut self) {
+        let middle = self.current().mono_to_real.middle().0;
+        let (least, greatest) = self.used.unwrap_or((middle, middle));
+        self.used = Some((least.min(middle), greatest.max(middle)));
+    }
+
+    /// Greatest error of the offset by which any stamp was converted, or would be now,
+    /// ns. What is known by now of the offset holds for those before too.
     pub fn bound_ns(&self) -> u64 {
-        widest_ns(&self.latest).max(self.forgotten.bound_ns)
+        let bounds = self.current().mono_to_real;
+        let middle = bounds.middle().0;
+        let (least, greatest) = self.used.unwrap_or((middle, middle));
+        let now = bounds.high.abs_diff(least.min(middle));
+        let now = now.max(greatest.max(middle).abs_diff(bounds.low));
+        self.ended_bound_ns.max(now)
     }
 
     /// Forgets the earlier half if there are too many; what they say of all time is
@@ -139,16 +159,10 @@ impl Segments {
         self.forgotten = Forgotten {
             segments: self.forgotten.segments + earlier.len() as u64,
             steps: self.forgotten.steps + steps(earlier),
-            bound_ns: self.forgotten.bound_ns.max(widest_ns(earlier)),
         };
     }
 }
 
 fn steps(segments: &[Segment]) -> u64 {
     segments.iter().filter(|segment| segment.is_set()).count() as u64
-}
-
-fn widest_ns(segments: &[Segment]) -> u64 {
-    let bounds = segments.iter().map(|segment| segment.mono_to_real);
-    bounds.map(Bounds::half_width).max().unwrap_or(0)
 }

@@ -32,7 +32,7 @@ pub enum Observation {
     },
 }
 
-/// The offset, segment by segment. Each conversion is off from the host's clock
+/// The offset, segment by segment. A stamp that is converted is off from the host's clock
 /// by at most [`Tracker::host_bound_ns`].
 #[derive(Clone, Debug)]
 pub struct Tracker {
@@ -145,16 +145,19 @@ impl Tracker {
             Observation::CounterJumped { jump_ns } => Some(jump_ns),
             _ => None,
         };
-        if other_tai || counter_jump_ns.is_some() {
+        // The clock may have been set before, by less than a wide one shows.
+        let is_certain = !self.usual.is_exceeded_by(sample.width_ns);
+        let certain = is_certain.then_some(both);
+        // Another offset to TAI can wait for one that is certain.
+        if counter_jump_ns.is_some() || (other_tai && is_certain) {
             let start = Start {
                 counter_jump_ns,
                 ..Start::default()
             };
-            self.segments.begin(cross, &sample, both, start);
+            let bounds = certain.unwrap_or(segment.mono_to_real);
+            self.segments.begin(cross, &sample, bounds, start);
         } else {
-            // The clock may have been set before, by less than a wide one shows.
-            let is_certain = !self.usual.is_exceeded_by(sample.width_ns);
-            self.segments.extend(cross, is_certain.then_some(both));
+            self.segments.extend(cross, certain);
         }
         observation
     }
@@ -336,6 +339,16 @@ impl Tracker {
             None => ns,
         };
         RawStamp(near.saturating_add_signed(units))
+    }
+
+    /// The conversion in force, to convert stamps by: [`Tracker::host_bound_ns`] holds
+    /// for them too, however much closer the offset is known later.
+    ///
+    /// # Panics
+    /// As [`Tracker::conversion`].
+    pub fn convert(&mut self) -> Conversion {
+        self.segments.convert();
+        self.conversion()
     }
 
     /// The conversion in force.

@@ -117,7 +117,8 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         shared.ring_bytes.store(ring_bytes, Ordering::Relaxed);
         let bound = tracker.host_bound_ns();
         shared.host_bound_ns.store(bound, Ordering::Relaxed);
-        let next_statistics = MonoNs(tracker.current().from.0 + STATISTICS_EVERY_NS);
+        let start = tracker.mono_at(file.start());
+        let next_statistics = MonoNs(start.0 + STATISTICS_EVERY_NS);
         Self {
             rings,
             reference,
@@ -184,7 +185,7 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         let now = self.tracker.stamp_at(&cross, before);
         self.pieces.batch.clock_is_at(now);
 
-        let conversion = self.tracker.conversion();
+        let conversion = self.tracker.convert();
         self.end_file_in_time(&cross);
         while let Some(cut) = drain(&mut self.rings, &conversion, &mut self.pieces) {
             let real = conversion.to_real(cut.stamp);

@@ -160,6 +160,57 @@ proptest! {
     }
 }
 
+/// A stamp was converted, and the offset is known closer only then.
+#[test]
+fn the_bound_holds_for_what_was_converted_before() {
+    let truth = Truth::START;
+    let source = StampSource::Ktime;
+    let mut tracker = Tracker::new(source, &truth.cross(0, [400, 20, 20, 20])).unwrap();
+    let early = tracker.convert();
+    let same = tracker.clone();
+    tracker.observe(&truth.cross(MS, [20, 20, 20, 400]));
+    tracker.convert();
+    let off = early.to_real(RawStamp(500)).0.abs_diff(truth.real(500));
+    let closer = tracker.current().mono_to_real.half_width();
+    assert!(off > closer, "{off} {closer}");
+    assert!((off..=2 * off + closer).contains(&tracker.host_bound_ns()));
+    // For the next segment it is told too.
+    let set = Truth {
+        mono_to_real: truth.mono_to_real + NS_PER_S,
+        ..truth
+    };
+    tracker.observe(&set.cross(2 * MS, [20; 4]));
+    tracker.convert();
+    assert!(tracker.host_bound_ns() >= off);
+    // Of what converts nothing only the latest counts.
+    let mut idle = Tracker::new(source, &truth.cross(0, [400, 20, 20, 20])).unwrap();
+    idle.observe(&truth.cross(MS, [20, 20, 20, 400]));
+    assert_eq!(idle.host_bound_ns(), closer);
+    assert!(same.host_bound_ns() >= off);
+}
+
+/// It would narrow the segment that begins by an offset that may be of before a small
+/// step.
+#[test]
+fn a_wide_reading_begins_no_segment_for_another_tai() {
+    let truth = Truth::START;
+    let told = Truth {
+        tai_offset_s: 38,
+        ..truth
+    };
+    let mut tracker = followed(StampSource::Ktime, 0..100, |at| truth.cross(at, [20; 4]));
+    let bounds = tracker.current().mono_to_real;
+    tracker.observe(&told.cross(100 * MS, [20, 20, 20, MS]));
+    assert_eq!(tracker.segments().len(), 1);
+    tracker.observe(&told.cross(101 * MS, [20; 4]));
+    let [_, segment] = tracker.segments() else {
+        panic!("{:?}", tracker.segments());
+    };
+    assert_eq!(segment.tai_offset_s, 38);
+    assert_eq!(segment.mono_to_real, bounds);
+    assert_eq!(segment.from, MonoNs(101 * MS + 80));
+}
+
 #[test]
 fn a_torn_reading_changes_nothing() {
     let truth = Truth {

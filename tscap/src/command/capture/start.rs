@@ -135,8 +135,9 @@ pub(super) fn start(
     }
     let links = Arc::new(LiveLinks(live));
 
-    tracker.observe(&tracker.read(&mut clocks));
-    let start = tracker.real_at(tracker.current().until);
+    let cross = tracker.read(&mut clocks);
+    tracker.observe(&cross);
+    let start = tracker.real_at(cross.mono[1]);
     let mut file =
         FileWriter::new(&header::section(), &described, start).trying("cannot make headers")?;
     let (tell, events) = unbounded_channel();
