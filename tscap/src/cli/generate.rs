@@ -55,9 +55,9 @@ pub struct GenArgs {
     #[arg(long)]
     flat_out: bool,
 
-    /// At a rate or with gaps: let the kernel hand on up to 64 native frames at once,
-    /// each no earlier than it is due. The sender reaches higher rates then; the gaps
-    /// that are told are those before a frame is handed over
+    /// At a rate or with gaps: let the kernel hand on native frames in bulks, of as many
+    /// as are due within 1 ms, 64 at most. The sender reaches higher rates then. Each
+    /// frame is stamped when it is due, and waits for the last of its bulk
     #[arg(long, conflicts_with_all = ["flat_out", "read"])]
     bulks: bool,
 

@@ -211,7 +211,7 @@ impl NativeSender {
                         .run(GeneratorProgram::FlatOut, frame, many, BATCH)
                 }
                 Pacing::Paced(period) if !sleeps(period) => {
-                    let batch = if orders.in_bulks { BATCH } else { 1 };
+                    let batch = if orders.in_bulks { bulk(period) } else { 1 };
                     self.generator
                         .run(GeneratorProgram::Paced, frame, many, batch)
                 }
@@ -262,6 +262,13 @@ impl NativeSender {
             name: self.interface.clone(),
         }
     }
+}
+
+/// Frames of a bulk: as many as are due before a single one would be slept for, as the
+/// CPU does nothing else meanwhile, not even receive.
+fn bulk(period: Period) -> u32 {
+    let due = SLEEPS_FROM_NS / period.ns().max(1);
+    u32::try_from(due).map_or(BATCH, |due| due.clamp(1, BATCH))
 }
 
 /// Whether frames are so far apart that each is a call of its own.

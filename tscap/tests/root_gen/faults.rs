@@ -45,7 +45,7 @@ fn the_interface_is_set_down() {
         let bench = Bench::new("setdown");
         let _peer = Attached::dropping(&bench.rx);
         let before = bench.rx.received();
-        let arguments = ["--rate", "20k", "--duration", "8", "--sender", sender];
+        let arguments = ["--rate", "20k", "--count", "160000", "--sender", sender];
         let running = generate_on(&bench.tx).with(arguments).ready();
         running.wait_event("progress");
         bench.tx.set(&["down"]);
