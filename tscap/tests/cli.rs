@@ -247,7 +247,7 @@ fn the_clock_is_watched() {
         .lines()
         .map(|line| serde_json::from_str(line).expect("one object a line"))
         .collect();
-    assert!(lines.len() >= 4, "{json}");
+    assert!(lines.len() >= 2, "{json}");
     for line in &lines {
         assert_eq!((&line["event"], &line["v"]), (&"clock".into(), &1.into()));
         assert!(line["host_bound_ns"].as_u64() > Some(0), "{line}");

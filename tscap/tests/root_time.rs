@@ -115,7 +115,7 @@ fn a_loss_that_is_not_counted_makes_the_check_fail() {
     let path = folder.path().join("out.pcapng");
     let short = Frame::new(&bench.tx, &bench.rx, 60);
     let long = Frame::new(&bench.tx, &bench.rx, 65_549);
-    let arguments = ["--duration", "1"];
+    let arguments = ["--duration", "3"];
     let program = "probe_counts_no_loss";
     let (exit, summary) = capture_with(program, None, &bench.rx, &path, &arguments, || {
         let socket = PacketSocket::open(&bench.tx);
@@ -148,7 +148,7 @@ fn a_copy_that_the_kernel_refuses_is_counted() {
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     let frame = Frame::new(&bench.tx, &bench.rx, 60);
-    let arguments = ["--duration", "1"];
+    let arguments = ["--duration", "3"];
     let program = "probe_copies_too_much";
     let (exit, summary) = capture_with(program, None, &bench.rx, &path, &arguments, || {
         PacketSocket::open(&bench.tx).send(&frame, 0..25, 0);
@@ -177,7 +177,7 @@ fn frames_on_a_cpu_without_a_ring_are_counted() {
     let frame = Frame::new(&bench.tx, &bench.rx, 64);
     let mut live = LiveSender::open(&bench.tx);
     let rings = Some(vec![first as u32]);
-    let arguments = ["--duration", "1"];
+    let arguments = ["--duration", "3"];
     let program = "probe_bracket_ktime";
     let (exit, summary) = capture_with(program, rings, &bench.rx, &path, &arguments, || {
         live.send(&frame, 70, first);

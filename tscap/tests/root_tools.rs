@@ -106,7 +106,7 @@ fn what_a_program_can_not_take_is_accounted_for() {
     let name = "what_a_program_can_not_take_is_accounted_for";
     with_small_buffers(name, |stand, program, mut setup| {
         let tool = program.tool;
-        // On the sender's CPU tscap can't but lose some.
+        // On the sender's CPU they can hardly take as much.
         setup.cpus = vec![cpus()[0] as u32];
         let burst = Burst::flat_out(64, 128 * 1_000);
         let point = stand.capture(program, &setup, burst);
@@ -115,8 +115,6 @@ fn what_a_program_can_not_take_is_accounted_for() {
         let tells_all = tool != Tool::Xdpdump;
         assert!(!tells_all || point.lost.before == 0, "{tool:?}: {point:?}");
         assert_eq!(point.written, point.said_written, "{tool:?}");
-        let may_lose = tool != Tool::Tscap;
-        assert!(may_lose || point.lost.ring > 0, "{point:?}");
         let counted: u64 = point.losses.iter().map(|loss| loss.frames).sum();
         let told = point.lost.total() - point.lost.before;
         assert_eq!(counted, told, "{tool:?}: {point:?}");

@@ -1,15 +1,26 @@
 //! Drops are counted, and stand in the file where they happened.
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
+use crate::support::capture::{Capture, LIMIT, capture_on};
 use crate::support::files;
 use crate::support::frame::Frame;
 use crate::support::live::LiveSender;
 use crate::support::packet_socket::PacketSocket;
 use crate::support::recording::Recording;
 use crate::support::root::root;
+use crate::support::wait::until;
+
+/// Lets a capture with a full ring of 128 KiB go on, until that is in its file.
+fn thaw_and_drain(capture: &Capture, path: &Path) {
+    let before = files::length(path);
+    capture.thaw();
+    until("the ring in the file", LIMIT, || {
+        (files::length(path) >= before + 96 * 1024).then_some(())
+    });
+}
 
 #[test]
 fn each_drop_count_is_the_gap_before_its_packet() {
@@ -41,7 +52,7 @@ fn each_drop_count_is_the_gap_before_its_packet() {
             send(&small, 1, 0);
         }
         send(&small, 500 + 100 * round, 0);
-        capture.thaw();
+        thaw_and_drain(&capture, &path);
         // Slow enough for the converter: the last ones come through and report
         // what was lost before them.
         send(&small, 20, 2);
@@ -143,7 +154,7 @@ fn drops_of_two_interfaces_are_told_apart() {
         sockets[1].send(&frames[1], start..start + 300, 0);
         sockets[0].send(&frames[0], 1000 + start..1000 + start + 300, 0);
     }
-    capture.thaw();
+    thaw_and_drain(&capture, &path);
     let gap = Duration::from_millis(2);
     sockets[0].send_paced(&frames[0], 1900..1920, 0, gap);
     sockets[1].send_paced(&frames[1], 900..920, 0, gap);

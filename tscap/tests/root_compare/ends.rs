@@ -170,14 +170,13 @@ fn what_ends_it_after_a_round_leaves_that_round() {
         return;
     };
     let bench = Bench::new("cmpgone");
+    let arguments = ["--rate", "50k", "--cpu", "0", "-q", "--sender", "packet"];
+    let sending = generate_on(&bench.tx).with(arguments).ready();
     let mut command = bench.rx.netns.command(TSCAP);
     command.args(["compare", "--quick", "--json", "-i", "rx0", "--cpu", "0"]);
-    command.args(["--timeout", "500ms"]);
+    command.args(["--timeout", "3s"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("start tscap");
-    wait::until("tscap to attach", LIMIT, || bench.rx.xdp_program());
-    let arguments = ["--rate", "50k", "--cpu", "0", "-q"];
-    let sending = generate_on(&bench.tx).with(arguments).ready();
     let stderr = told(&mut child, "\"event\":\"progress\"", LIMIT);
     sending.stop();
     let done = finish(child, "tscap compare", LIMIT);

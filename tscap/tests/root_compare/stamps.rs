@@ -14,6 +14,14 @@ use crate::support::root::root;
 use crate::support::wait;
 use crate::{LIMIT, compare, comparison, links};
 
+/// Of the rounds: something else may take the CPU in one.
+fn median(rounds: &[f64]) -> f64 {
+    assert!(rounds.iter().all(|ns| ns.is_finite()), "{rounds:?}");
+    let mut rounds = rounds.to_vec();
+    rounds.sort_by(f64::total_cmp);
+    rounds[rounds.len() / 2]
+}
+
 #[test]
 fn every_stamp_takes_its_turns() {
     let Some(_turn) = root("every_stamp_takes_its_turns") else {
@@ -31,12 +39,7 @@ fn every_stamp_takes_its_turns() {
     assert!(names.len() >= 3 && names[0].is_none(), "{names:?}");
     for subject in &comparison.subjects {
         assert_eq!(subject.program_ns.len(), 10);
-        assert!(
-            subject
-                .program_ns
-                .iter()
-                .all(|ns| (5.0..5_000.0).contains(ns))
-        );
+        assert!((5.0..5_000.0).contains(&median(&subject.program_ns)));
         let Some(source) = subject.source else {
             assert_eq!((&subject.read_ns, &subject.frame), (&None, &None));
             continue;
@@ -44,15 +47,9 @@ fn every_stamp_takes_its_turns() {
         let frame = subject.frame.as_ref().expect("a cost on frames");
         assert_eq!(frame.all.n, 10_000, "every frame's value is kept");
         assert_eq!((frame.rounds.len(), frame.autocorrelation.len()), (10, 20));
-        assert!(
-            frame.rounds.iter().all(|ns| (1.0..5_000.0).contains(ns)),
-            "{frame:?}"
-        );
+        assert!((1.0..5_000.0).contains(&median(&frame.rounds)), "{frame:?}");
         let read = subject.read_ns.as_ref().expect("a cost of one read");
-        assert!(
-            read.iter().all(|ns| (1.0..1_000.0).contains(ns)),
-            "{read:?}"
-        );
+        assert!((1.0..1_000.0).contains(&median(read)), "{read:?}");
         for pattern in &subject.precision {
             assert_eq!(
                 (pattern.lost, pattern.sent),

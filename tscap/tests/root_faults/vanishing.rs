@@ -175,6 +175,9 @@ fn losses_under_a_number_that_comes_back_count_once() {
     });
     let sent = PacketSocket::open(&bench.tx).send(&frame, 0..1000, 0);
     capture.signal(Signal::SIGCONT);
+    until("the ring in the file", LIMIT, || {
+        (files::length(&path) >= 96 * 1024).then_some(())
+    });
 
     // New namespaces give numbers in turn from 2 on.
     let first = bench.rx.index;

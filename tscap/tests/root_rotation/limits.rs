@@ -208,7 +208,10 @@ fn durations_and_the_clocks_own_seconds() {
         assert!(!whole.is_empty(), "{files:?}");
         for file in whole {
             let took = file.end_ns - file.start_ns;
-            assert!(took.abs_diff(length) <= bound, "{file:?}");
+            // A machine that stands still leaves a period out.
+            let periods = (took + length / 2) / length;
+            assert!(periods >= 1, "{file:?}");
+            assert!(took.abs_diff(periods * length) <= bound, "{file:?}");
             if criterion.starts_with("interval") {
                 assert_eq!(file.start_ns % length, 0, "{file:?}");
             }
