@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use tscap::clock::{
-    CrossTimestamp, HostClocks, RawStamp, Reference as _, StampSource, Tracker, TscCycles,
+    CrossTimestamp, HostClocks, RawStamp, Reference, StampSource, Tracker, TscCycles,
     measure_tsc_rate,
 };
 use tscap::sys::tsc;
@@ -43,6 +43,8 @@ pub struct Widths {
     pub brackets: usize,
     /// Their quantiles, ns.
     pub quantiles_ns: Vec<(f64, f64)>,
+    /// Readings of the clocks for one: more than 1 where some were interrupted.
+    pub reads_each: f64,
     /// What one costs, as a share of a core at this distance.
     pub share_of_core: f64,
 }
@@ -65,6 +67,19 @@ pub struct Host {
     pub bound_ns: u64,
 }
 
+/// The host's clocks, and how often they were read.
+struct Counted {
+    clocks: HostClocks,
+    reads: u64,
+}
+
+impl Reference for Counted {
+    fn read(&mut self) -> CrossTimestamp {
+        self.reads += 1;
+        self.clocks.read()
+    }
+}
+
 /// Measures on the CPU to which the caller is pinned.
 pub fn measure(rounds: u32, quick: bool) -> Result<Host> {
     let mut clocks = HostClocks::new(StampSource::Tsc);
@@ -73,6 +88,7 @@ pub fn measure(rounds: u32, quick: bool) -> Result<Host> {
         thread::sleep(Duration::from_millis(20));
         tracker.observe(&clocks.read());
     }
+    let mut clocks = Counted { clocks, reads: 0 };
     let samples: Result<_> = (0..rounds)
         .map(|_| in_a_row(&mut tracker, &mut clocks))
         .collect();
@@ -81,13 +97,14 @@ pub fn measure(rounds: u32, quick: bool) -> Result<Host> {
     for (name, gap) in GAPS {
         eprintln!("brackets {name}");
         let found = distances(name, gap, quick, &mut tracker, &mut clocks)?;
+        let each_ns = sample_ns.median * found.reads_each;
         widths.push(Widths {
-            share_of_core: sample_ns.median / gap.as_nanos() as f64,
+            share_of_core: each_ns / gap.as_nanos() as f64,
             ..found
         });
     }
     let conversion = tracker.conversion();
-    let cross: CrossTimestamp = clocks.read();
+    let cross = clocks.read();
     let latest = tracker.stamp_at(&cross, cross.mono[0]).0;
     let conversions: Result<_> = (0..rounds)
         .map(|_| {
@@ -132,13 +149,14 @@ fn calls(rounds: u32, read: fn() -> TscCycles) -> Result<Spread> {
     Ok(Spread::of(of_rounds?))
 }
 
-fn in_a_row(tracker: &mut Tracker, clocks: &mut HostClocks) -> Result<f64> {
-    let before = cpu_time_ns()?;
+/// CPU time of one reading.
+fn in_a_row(tracker: &mut Tracker, clocks: &mut Counted) -> Result<f64> {
+    let (before, reads) = (cpu_time_ns()?, clocks.reads);
     for _ in 0..IN_A_ROW {
         let cross = tracker.read(clocks);
         tracker.observe(&cross);
     }
-    Ok((cpu_time_ns()? - before) / f64::from(IN_A_ROW))
+    Ok((cpu_time_ns()? - before) / (clocks.reads - reads) as f64)
 }
 
 fn distances(
@@ -146,12 +164,13 @@ fn distances(
     gap: Duration,
     quick: bool,
     tracker: &mut Tracker,
-    clocks: &mut HostClocks,
+    clocks: &mut Counted,
 ) -> Result<Widths> {
     let seconds = if quick { 1 } else { 5 };
     let brackets = (Duration::from_secs(seconds).as_nanos() / gap.as_nanos()) as usize;
     let rate = measure_tsc_rate().context("every reading was interrupted")?;
     let mut widths = Vec::with_capacity(brackets);
+    let reads = clocks.reads;
     for _ in 0..brackets {
         thread::sleep(gap);
         let cross = tracker.read(clocks);
@@ -165,6 +184,7 @@ fn distances(
         name,
         brackets,
         quantiles_ns: QUANTILES.map(|share| (share, quantile(share))).to_vec(),
+        reads_each: (clocks.reads - reads) as f64 / brackets as f64,
         share_of_core: 0.0,
     })
 }

@@ -101,7 +101,7 @@ fn frames(args: &Args, report: &mut Report) -> Result<()> {
     };
     let rig = Rig::open(u32::try_from(report.header.machine.cpu)?)?;
     if args.parts.want(Part::Power) {
-        let part = power::measure(&rig, amount, options.rounds(5, 10))?;
+        let part = power::measure(&rig, amount, options.rounds(5, 10), options.quick)?;
         report.targets.extend(part.targets(options.quick));
         report.power = Some(part);
     }

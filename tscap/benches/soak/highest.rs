@@ -15,7 +15,14 @@ pub fn find(rig: &Rig, quick: bool) -> Result<f64> {
     let seconds = if quick { 1.0 } else { 5.0 };
     let mut rate = None;
     for _ in 0..TRIES {
-        let soak = rig.run("highest", Load { rate, seconds })?;
+        let soak = rig.run(
+            "highest",
+            Load {
+                rate,
+                seconds,
+                in_bulks: true,
+            },
+        )?;
         eprintln!("highest: {:.0} frames/s, {} lost", soak.rate, soak.lost);
         if soak.lost == 0 {
             return Ok(soak.rate);

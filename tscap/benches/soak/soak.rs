@@ -32,8 +32,10 @@ const SIZE: &str = "64";
 pub struct Load {
     /// Frames a second; as fast as can be if `None`.
     pub rate: Option<f64>,
-    /// For how long.
+    /// For how long, s.
     pub seconds: f64,
+    /// At a rate: whether frames go in bulks, which reach higher ones.
+    pub in_bulks: bool,
 }
 
 /// Where it is sent.
@@ -89,9 +91,11 @@ impl Rig {
             .with(["--size", SIZE, "--duration", &load.seconds.to_string()])
             .with(["--cpu", &self.generator_cpu.to_string()]);
         let mut generator = match load.rate {
-            Some(rate) => plan
-                .with(["--rate", &format!("{rate:.0}"), "--bulks"])
-                .ready(),
+            Some(rate) => {
+                let plan = plan.with(["--rate", &format!("{rate:.0}")]);
+                let bulks = load.in_bulks.then_some("--bulks");
+                plan.with(bulks).ready()
+            }
             None => plan.with(["--flat-out"]).ready(),
         };
         let mut memory = Memory::default();

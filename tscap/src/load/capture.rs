@@ -19,7 +19,8 @@ use super::pair::Pair;
 use super::said::Said;
 use super::stop::Stop;
 use super::tool::{Program, Tool};
-use crate::sys::process::cpu_time;
+use crate::sys::kernel_files::KernelFiles;
+use crate::sys::process::{self, cpu_time};
 use crate::sys::{affinity, system};
 
 /// Longest wait for its beginning, and for its end.
@@ -214,15 +215,17 @@ impl Capture {
     }
 
     /// Waits until it has taken what was sent: until it has rested for as long as it
-    /// may leave frames lying; `limit` at most.
+    /// may leave frames lying; `limit` at most. One that waits for a CPU does not rest.
     pub fn settle(&self, limit: Duration) -> io::Result<()> {
+        let files = KernelFiles::live();
         let lying = self.tool.leaves_lying();
         let deadline = Instant::now() + limit;
         let mut resting = (Instant::now(), cpu_time(self.pid())?);
         while resting.0.elapsed() < lying && Instant::now() < deadline && !self.stop.is_asked() {
             std::thread::sleep(LOOK_EACH);
             let cpu = cpu_time(self.pid())?;
-            if cpu.saturating_sub(resting.1) > REST {
+            let sleeps = process::sleeps(&files, self.child.id()).map_err(io::Error::other)?;
+            if !sleeps || cpu.saturating_sub(resting.1) > REST {
                 resting = (Instant::now(), cpu);
             }
         }

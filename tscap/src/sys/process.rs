@@ -28,6 +28,19 @@ pub fn cpu_time(pid: Pid) -> io::Result<Duration> {
     Ok(clock_gettime(clock_getcpuclockid(pid)?)?.into())
 }
 
+/// Whether every thread of a process sleeps until something comes: none runs, waits for a
+/// CPU or for a disk, or was stopped.
+pub fn sleeps(files: &KernelFiles, pid: u32) -> Result<bool, KernelFileError> {
+    for thread in numbered(&files.proc(format!("{pid}/task")), "")? {
+        let stat = read_if_there(&files.proc(format!("{pid}/task/{thread}/stat")))?;
+        let fields = stat.as_deref().and_then(from_the_state);
+        if fields.is_some_and(|fields| !fields.starts_with('S')) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Sets the niceness of a thread, by its number; a kernel thread too.
 pub fn set_nice(pid: u32, nice: i32) -> io::Result<()> {
     // SAFETY: takes plain numbers.
@@ -71,12 +84,16 @@ pub fn boot_id(files: &KernelFiles) -> Result<String, KernelFileError> {
     read(&files.proc("sys/kernel/random/boot_id"))
 }
 
-/// Field 22 of `/proc/<pid>/stat` (proc_pid_stat(5)) unless the state, field 3,
-/// says that it is dead.
-fn start_of(stat: &str) -> Option<u64> {
-    // The name, field 2, may hold anything, also parentheses.
+/// The fields of `/proc/<pid>/stat` (proc_pid_stat(5)) from the state, field 3, on. The
+/// name, field 2, may hold anything, also parentheses.
+fn from_the_state(stat: &str) -> Option<&str> {
     let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
+    Some(rest.trim_start())
+}
+
+/// Field 22 unless the state says that it is dead.
+fn start_of(stat: &str) -> Option<u64> {
+    let mut fields = from_the_state(stat)?.split_whitespace();
     let state = fields.next()?;
     if matches!(state, "Z" | "X") {
         return None;
@@ -99,6 +116,22 @@ mod tests {
         assert_eq!(start_of(&stat("tscap", "Z")), None);
         assert_eq!(start_of("7 (tscap) S 1"), None);
         assert_eq!(start_of(""), None);
+    }
+
+    #[test]
+    fn one_sleeps_if_all_its_threads_do() {
+        let machine = Recorded::veth();
+        let thread = |id: u32, state: &str| {
+            let stat = format!("{id} (a) R (b) {state} 1 7 7 0");
+            machine.put(&format!("proc/7/task/{id}/stat"), &stat);
+        };
+        thread(7, "S");
+        thread(8, "S");
+        assert!(sleeps(&machine.files, 7).unwrap());
+        for state in ["R", "D", "T"] {
+            thread(8, state);
+            assert!(!sleeps(&machine.files, 7).unwrap(), "{state}");
+        }
     }
 
     #[test]

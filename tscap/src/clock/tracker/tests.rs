@@ -103,10 +103,15 @@ proptest! {
         let mut at = 1_000_000;
         let mut tracker = Tracker::new(source, &truth.cross(at, [20; 4])).unwrap();
         let mut before = at;
+        let mut written = Vec::new();
         for (after, gaps) in reads {
             before = at;
             at += after + 10_000_000;
             prop_assert_eq!(tracker.observe(&truth.cross(at, gaps)), Observation::Agrees);
+            if tracker.is_settled() {
+                let real = tracker.convert().to_real(truth.stamp(source, at));
+                written.push(real.0.abs_diff(truth.real(at)));
+            }
         }
         // A counter read only between interruptions has no rate yet.
         prop_assume!(tracker.is_settled());
@@ -115,6 +120,10 @@ proptest! {
             let mono = before + ((at - before) as f64 * part) as u64;
             let real = conversion.to_real(truth.stamp(source, mono));
             prop_assert!(real.0.abs_diff(truth.real(mono)) <= tracker.host_bound_ns());
+        }
+        // What was converted when less was known.
+        for off in written {
+            prop_assert!(off <= tracker.host_bound_ns(), "{off}");
         }
         prop_assert_eq!(tracker.segments().len(), 1);
     }
