@@ -19,7 +19,7 @@ use crate::common::target::{Bound, Target};
 
 /// Between two readings: as in a capture under traffic, and in an idle one.
 const GAPS: [(&str, Duration); 2] = [
-    ("under traffic", Duration::from_micros(300)),
+    ("under traffic", Duration::from_micros(400)),
     (IDLE, Duration::from_millis(10)),
 ];
 const IDLE: &str = "idle";

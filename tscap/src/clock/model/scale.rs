@@ -27,11 +27,11 @@ pub struct Scale {
 impl Scale {
     /// The host's own clocks through the vDSO.
     ///
-    /// Widths measured by 25,000 brackets of CLOCK_REALTIME between two fenced readings
-    /// of the TSC, 200 µs apart, about as in a capture under traffic (2 CPUs of an AMD EPYC
-    /// as a virtual machine, Linux 6.18, TSC in steps of 10 ns, other work on it; `cargo
-    /// xtask bench clock` measures them again): least 40 ns, median 50, p90 50, p99 60,
-    /// p99.9 90. So δ is the step of that TSC.
+    /// Widths measured by 12,500 brackets of CLOCK_REALTIME between two fenced readings
+    /// of the TSC, 400 µs apart, as in a capture under the fastest traffic (2 CPUs of an
+    /// AMD EPYC as a virtual machine, Linux 6.18, TSC in steps of 10 ns; `cargo xtask
+    /// bench clock --only host` measures them again): least 40 ns, median 50, p90 60, p99
+    /// 60, p99.9 90. So δ is the step of that TSC.
     ///
     /// Such a bracket is certain: the kernel's clock did read so in between. It is
     /// slewed by up to 100,000 ppm: `adjtimex` takes ticks that are up to a tenth off
