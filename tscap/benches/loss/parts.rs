@@ -25,6 +25,8 @@ const MULTIPLES: [f64; 4] = [0.7, 1.15, 1.5, 2.2];
 const QUICK: [f64; 2] = [0.7, 1.5];
 /// How long frames are sent at each point.
 const LASTING: Duration = Duration::from_millis(600);
+/// Runs of each calibration, of which the middle one counts.
+const CALIBRATIONS: u32 = 3;
 /// Of ktime, with frames that come one by one, as they do at a rate.
 const COSTS: (StampSource, Arrival) = (StampSource::Ktime, Arrival::Singly);
 
@@ -86,8 +88,7 @@ impl Part {
     }
 
     fn points(self, experiment: &mut Experiment, quick: bool) -> Result<Measured> {
-        let rounds = if quick { 1 } else { 3 };
-        let calibration = experiment.calibrate(COSTS, rounds, || {})?.clone();
+        let calibration = experiment.calibrate(COSTS, CALIBRATIONS, || {})?.clone();
         let mut points = Vec::new();
         for spot in self.spots(&calibration.costs, quick) {
             let point = experiment.point(&spot, LASTING)?;

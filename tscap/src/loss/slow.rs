@@ -121,8 +121,10 @@ mod tests {
         file.write_all(&vec![7; bytes + slow.holds as usize])
             .unwrap();
         let taken = start.elapsed().as_secs_f64();
-        // A busy machine may be slower.
-        assert!((0.099..2.0).contains(&taken), "{taken}");
+        // It may have had something to make up for at the start; a busy machine may be
+        // slower.
+        let least = 0.099 - (READS_EACH * TIMES).as_secs_f64();
+        assert!((least..2.0).contains(&taken), "{taken}");
         let path = slow.path();
         drop(slow);
         assert!(!path.exists());
