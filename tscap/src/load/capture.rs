@@ -223,6 +223,9 @@ impl Capture {
         let mut resting = (Instant::now(), cpu_time(self.pid())?);
         while resting.0.elapsed() < lying && Instant::now() < deadline && !self.stop.is_asked() {
             std::thread::sleep(LOOK_EACH);
+            if self.status()? != WaitStatus::StillAlive {
+                return Ok(());
+            }
             let cpu = cpu_time(self.pid())?;
             let sleeps = process::sleeps(&files, self.child.id()).map_err(io::Error::other)?;
             if !sleeps || cpu.saturating_sub(resting.1) > REST {
