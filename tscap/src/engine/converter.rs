@@ -185,7 +185,11 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         let now = self.tracker.stamp_at(&cross, before);
         self.pieces.batch.clock_is_at(now);
 
-        let conversion = self.tracker.convert();
+        // An empty drain converts nothing.
+        let conversion = match peak {
+            0 => self.tracker.conversion(),
+            _ => self.tracker.convert(),
+        };
         self.end_file_in_time(&cross);
         while let Some(cut) = drain(&mut self.rings, &conversion, &mut self.pieces) {
             let real = conversion.to_real(cut.stamp);
