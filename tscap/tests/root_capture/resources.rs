@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use nix::unistd::Pid;
+use tscap::sys::process::cpu_time;
+
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
 use crate::support::files;
@@ -86,11 +89,15 @@ fn an_idle_capture_hardly_wakes_up() {
     let capture = capture_on(&bench.rx, &path).ready();
     // Let it settle, then count while nothing happens at all.
     std::thread::sleep(Duration::from_millis(500));
-    let before = process::sleeps(capture.pid());
+    let pid = Pid::from_raw(capture.pid().cast_signed());
+    let cpu = || cpu_time(pid).expect("its CPU time");
+    let before = (process::sleeps(capture.pid()), cpu());
     std::thread::sleep(Duration::from_secs(SECONDS));
-    let sleeps = process::sleeps(capture.pid()) - before;
+    let sleeps = process::sleeps(capture.pid()) - before.0;
+    let busy = cpu() - before.1;
     capture.stop().success();
     assert!(sleeps <= 150 * SECONDS, "{} a second", sleeps / SECONDS);
+    assert!(busy < Duration::from_millis(100 * SECONDS), "{busy:?}");
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn a_reader_that_is_late_loses_frames() {
     };
     // Whether a burst is sent while the reader is stopped is a matter of chance.
     let mut last = None;
-    let lost = (0..3).any(|_| {
+    let lost = (0..6).any(|_| {
         let comparison = with_a_late_reader();
         let points = comparison.subjects.iter().flat_map(|it| &it.loss_by_size);
         let mut lost = 0;

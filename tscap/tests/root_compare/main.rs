@@ -39,6 +39,14 @@ fn fails(done: &Done, parts: &[&str]) {
     }
 }
 
+/// Of the rounds: something else may take the CPU in one.
+fn median(rounds: &[f64]) -> f64 {
+    assert!(rounds.iter().all(|ns| ns.is_finite()), "{rounds:?}");
+    let mut rounds = rounds.to_vec();
+    rounds.sort_by(f64::total_cmp);
+    rounds[rounds.len() / 2]
+}
+
 /// Network interfaces and XDP links of the whole machine, as far as this
 /// namespace shows.
 fn links() -> String {

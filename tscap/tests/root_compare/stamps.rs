@@ -12,15 +12,7 @@ use crate::support::command::{finish, run};
 use crate::support::old_kernel;
 use crate::support::root::root;
 use crate::support::wait;
-use crate::{LIMIT, compare, comparison, links};
-
-/// Of the rounds: something else may take the CPU in one.
-fn median(rounds: &[f64]) -> f64 {
-    assert!(rounds.iter().all(|ns| ns.is_finite()), "{rounds:?}");
-    let mut rounds = rounds.to_vec();
-    rounds.sort_by(f64::total_cmp);
-    rounds[rounds.len() / 2]
-}
+use crate::{LIMIT, compare, comparison, links, median};
 
 #[test]
 fn every_stamp_takes_its_turns() {

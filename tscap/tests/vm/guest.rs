@@ -38,14 +38,18 @@ pub struct Program<'a> {
 }
 
 impl Guest {
-    /// Waits until the guest has booted; `None` if it ended before.
-    pub fn greet(stream: UnixStream, limit: Duration) -> Option<Self> {
+    /// Waits until the guest has booted.
+    ///
+    /// # Errors
+    /// Why not: it ended before, or hangs.
+    pub fn greet(stream: UnixStream, limit: Duration) -> Result<Self, String> {
         stream.set_read_timeout(Some(limit)).expect("a timeout");
         let mut agent = BufReader::new(stream);
         let hello: Option<String> = protocol::receive(&mut agent)
-            .unwrap_or_else(|error| panic!("the guest does not boot in {limit:?}: {error}"));
-        assert_eq!(hello.as_ref().map_or(HELLO, |hello| hello), HELLO);
-        hello.map(|_| Self {
+            .map_err(|error| format!("the guest does not boot in {limit:?}: {error}"))?;
+        let hello = hello.ok_or("the guest ended before it had booted")?;
+        assert_eq!(hello, HELLO);
+        Ok(Self {
             agent: RefCell::new(agent),
         })
     }

@@ -93,13 +93,9 @@ impl Rig {
                 Err(error) => panic!("connect to {}: {error}", agent.display()),
             }
         });
-        let Some(guest) = Guest::greet(agent, BOOT) else {
-            eprintln!(
-                "{}the guest ended before it had booted",
-                processor.console()
-            );
-            return None;
-        };
+        let guest = Guest::greet(agent, BOOT)
+            .map_err(|why| eprintln!("{}{why}", processor.console()))
+            .ok()?;
         for nic in &nics {
             guest.must(&["ip", "link", "set", &nic.name, "up"]);
         }
