@@ -172,20 +172,63 @@ fn an_event_that_paused_widens_the_bound() {
     let frame = Frame::new(&bench.tx, &bench.rx, 64);
     let capture = capture_on(&bench.rx, &path).with(["--clock", "tsc"]);
     let capture = capture.ready();
+    make_events_pause();
+    let warning = capture.wait_line("warning: CPU ");
+    assert!(warning.contains("has paused"), "{warning}");
+    PacketSocket::open(&bench.tx).send(&frame, 0..10, 0);
+    let finished = capture.stop();
+    assert_eq!(finished.success().written, 10);
+    assert!(last_bound_ns(&path) > 1_000, "{} ns", last_bound_ns(&path));
+}
+
+/// Opens events beside those of a capture on every CPU.
+fn make_events_pause() {
     for cpu in support::process::cpus() {
         for _ in 0..3 {
             let cpu = u32::try_from(cpu).expect("a CPU");
             TscEvent::open(cpu, Standing::Pinned).expect("open an event");
         }
     }
-    let warning = capture.wait_line("warning: CPU ");
-    assert!(warning.contains("has paused"), "{warning}");
+}
+
+fn last_bound_ns(path: &Path) -> u64 {
+    let statistics = statistics(path);
+    let last = statistics.last().expect("statistics at the end");
+    last.clock.host_bound_ns
+}
+
+/// A pause after the last look while capturing is found at the end: it is in the bound,
+/// also when the capture is stamped again.
+#[test]
+fn an_event_that_paused_is_noticed_at_the_end() {
+    let Some(_turn) = root("an_event_that_paused_is_noticed_at_the_end") else {
+        return;
+    };
+    let bench = Bench::new("pausedend");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 64);
+    let capture = capture_on(&bench.rx, &path).with(["--clock", "tsc", "--keep-raw"]);
+    let capture = capture.ready();
     PacketSocket::open(&bench.tx).send(&frame, 0..10, 0);
+    make_events_pause();
     let finished = capture.stop();
+    assert!(
+        finished.stderr.contains("has paused"),
+        "{}",
+        finished.stderr
+    );
     assert_eq!(finished.success().written, 10);
-    let statistics = statistics(&path);
-    let bound = |at: usize| statistics[at].clock.host_bound_ns;
-    assert!(bound(statistics.len() - 1) > 1_000, "{} ns", bound(0));
+    assert!(last_bound_ns(&path) > 1_000, "{} ns", last_bound_ns(&path));
+
+    let converted = folder.path().join("converted.pcapng");
+    let mut convert = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    convert.arg("convert").arg(&path).arg("-w").arg(&converted);
+    let said = convert.arg("--json").output().expect("start tscap");
+    assert!(said.status.success());
+    let said: serde_json::Value = serde_json::from_slice(&said.stdout).expect("JSON");
+    let bound_ns = said["bound_ns"]["max"].as_i64().expect("a bound");
+    assert!(bound_ns > 1_000, "{bound_ns} ns");
 }
 
 /// The raw stamps of every source stand beside the times, and give the same

@@ -57,7 +57,7 @@ impl Fine {
 
 impl NsPerCycle {
     /// `ns` in `cycles`; `None` if that is no rate that a counter can have.
-    pub(super) fn of(ns: u64, cycles: u64) -> Option<Self> {
+    pub(crate) fn of(ns: u64, cycles: u64) -> Option<Self> {
         let rate = (u128::from(ns) << FRACTION).checked_div(u128::from(cycles))?;
         u64::try_from(rate).ok().map(Self).filter(Self::is_possible)
     }

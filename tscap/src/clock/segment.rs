@@ -65,6 +65,14 @@ impl Bounds {
         (low <= high).then_some(Self { low, high })
     }
 
+    /// The offsets that either allows, and those between.
+    pub fn hull(self, other: Self) -> Self {
+        Self {
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+        }
+    }
+
     /// The offset in the middle: off by at most [`Self::half_width`].
     pub fn middle(self) -> OffsetNs {
         OffsetNs(self.low + (self.high - self.low) / 2)

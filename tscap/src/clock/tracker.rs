@@ -257,6 +257,11 @@ impl Tracker {
         self.stamp_error_ns = error;
     }
 
+    /// What was set by that, ns; 0 otherwise.
+    pub fn stamp_error_ns(&self) -> u64 {
+        self.stamp_error_ns
+    }
+
     /// The samples kept since the last call: the narrowest of each second, and those
     /// on either side of a bend, a step or a jump.
     pub fn take_samples(&mut self) -> Vec<Sample> {

@@ -172,6 +172,7 @@ mod tests {
             stamp: StampOption::new(StampPath::Ktime),
             counter: None,
             host_bound_ns: 20,
+            stamp_error_ns: 0,
             utc_bound_ns,
             order: StampOrder::default(),
             segments_left_out: 0,

@@ -101,6 +101,10 @@ pub struct ClockOption {
     pub counter: Option<CounterReport>,
     /// Greatest error of a stamp against the host's CLOCK_REALTIME, ns.
     pub host_bound_ns: u64,
+    /// Of that, the error of raw stamps as such, so far, ns: where each CPU stamps with a
+    /// counter of its own, how well the offsets were known, and how far they moved.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stamp_error_ns: u64,
     /// The kernel's own bound on CLOCK_REALTIME against UTC, ns; absent while
     /// the kernel's clock is not synchronised. Not part of `host_bound_ns`.
     pub utc_bound_ns: Option<u64>,
@@ -148,6 +152,11 @@ impl StatisticsOption {
             totals,
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A value as a custom option.

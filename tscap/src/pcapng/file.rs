@@ -194,6 +194,7 @@ impl FileWriter {
             stamp: self.stamp(),
             counter: tracker.counter().map(CounterClock::report),
             host_bound_ns: tracker.host_bound_ns(),
+            stamp_error_ns: tracker.stamp_error_ns(),
             utc_bound_ns: observed.utc_bound_ns,
             order,
             segments: segments.to_vec(),

@@ -1,5 +1,7 @@
 //! The offset of each CPU's event to the TSC.
 
+use std::io;
+
 use aya::Ebpf;
 use aya::maps::{Array, MapData};
 use aya::programs::{TestRun as _, TestRunOptions};
@@ -70,27 +72,28 @@ impl Origin {
 }
 
 fn calibrate_here(ebpf: &mut Ebpf, cpu: u32, rate: NsPerCycle) -> Result<TscOffset, TscError> {
-    let mut cycles = EVERYTHING;
-    let mut narrowest: Option<Run> = None;
-    for _ in 0..RUNS {
-        // Each run by itself: a few µs, over which the rate's error and a slew
-        // of the clock come to nothing.
-        let run = one_run(ebpf, cpu, rate)?;
-        cycles = narrow(cycles, run.event_to_tsc(), cpu)?;
-        let width = |run: &Run| run.event_to_tsc().width();
-        if narrowest.as_ref().is_none_or(|it| width(&run) < width(it)) {
-            narrowest = Some(run);
-        }
-    }
+    // Each run by itself: a few µs, over which the rate's error and a slew
+    // of the clock come to nothing.
+    let runs = (0..RUNS).map(|_| one_run(ebpf, cpu, rate));
+    let runs = runs.collect::<Result<Vec<Run>, _>>()?;
+    let narrowest = runs.iter().min_by_key(|run| run.event_to_tsc().width());
     let legs = narrowest.expect("there are several runs");
-    Ok(TscOffset {
+    let cycles = common(runs.iter().map(Run::event_to_tsc));
+    let offset = |cycles: Bounds| TscOffset {
         cycles,
         bracket: OffsetBracket {
             cpu_ns: rate.duration_ns(legs.mono_count.width()),
             common_ns: rate.duration_ns(legs.tsc_mono.width()),
             whole_ns: rate.duration_ns(cycles.width()),
         },
-    })
+    };
+    match cycles {
+        Ok(cycles) if runs.iter().all(|run| run.is_constant) => Ok(offset(cycles)),
+        _ => Err(TscError::Unstable {
+            cpu,
+            seen: offset(hull(runs.iter().map(Run::event_to_tsc))),
+        }),
+    }
 }
 
 /// The two legs of the chain, cycles.
@@ -99,13 +102,15 @@ struct Run {
     tsc_mono: Bounds,
     /// rate · MONO − count.
     mono_count: Bounds,
+    /// Whether no two of its brackets contradict each other.
+    is_constant: bool,
 }
 
 impl Run {
     fn event_to_tsc(&self) -> Bounds {
         Bounds {
-            low: self.tsc_mono.low.saturating_add(self.mono_count.low),
-            high: self.tsc_mono.high.saturating_add(self.mono_count.high),
+            low: self.tsc_mono.low + self.mono_count.low,
+            high: self.tsc_mono.high + self.mono_count.high,
         }
     }
 }
@@ -116,10 +121,7 @@ fn one_run(ebpf: &mut Ebpf, cpu: u32, rate: NsPerCycle) -> Result<Run, TscError>
         tsc: tsc::read(),
         rate,
     };
-    let (mut tsc_mono, mut mono_count) = (EVERYTHING, EVERYTHING);
-    for _ in 0..USER_BRACKETS {
-        tsc_mono = narrow(tsc_mono, user_bracket(&origin), cpu)?;
-    }
+    let user: Vec<Bounds> = (0..USER_BRACKETS).map(|_| user_bracket(&origin)).collect();
     let program = bracket_program(ebpf)?;
     let run = retried(|| {
         program.test_run(TestRunOptions {
@@ -128,22 +130,44 @@ fn one_run(ebpf: &mut Ebpf, cpu: u32, rate: NsPerCycle) -> Result<Run, TscError>
         })
     });
     run.map_err(|source| TscError::Run { cpu, source })?;
-    for bracket in brackets(ebpf)? {
-        mono_count = narrow(mono_count, event_bracket(&origin, bracket), cpu)?;
+    let events = brackets(ebpf)?;
+    if let Some(errno) = events.iter().find_map(errno) {
+        let source = io::Error::from_raw_os_error(errno);
+        return Err(TscError::Dead { cpu, source });
     }
+    let tsc_mono = common(user.into_iter());
+    let mono_count = common(
+        events
+            .iter()
+            .map(|bracket| event_bracket(&origin, *bracket)),
+    );
     Ok(Run {
-        tsc_mono,
-        mono_count,
+        is_constant: tsc_mono.is_ok() && mono_count.is_ok(),
+        tsc_mono: tsc_mono.unwrap_or_else(|hull| hull),
+        mono_count: mono_count.unwrap_or_else(|hull| hull),
     })
 }
 
-const EVERYTHING: Bounds = Bounds {
-    low: i64::MIN / 4,
-    high: i64::MAX / 4,
-};
+/// What all brackets of one offset allow; if two contradict each other, all that any
+/// of them does.
+fn common(brackets: impl Iterator<Item = Bounds> + Clone) -> Result<Bounds, Bounds> {
+    let mut all = brackets.clone();
+    let first = all.next().expect("there are several brackets");
+    let narrowed = all.try_fold(first, Bounds::intersect);
+    narrowed.ok_or_else(|| hull(brackets))
+}
 
-fn narrow(bounds: Bounds, with: Bounds, cpu: u32) -> Result<Bounds, TscError> {
-    bounds.intersect(with).ok_or(TscError::Unstable { cpu })
+fn hull(brackets: impl Iterator<Item = Bounds>) -> Bounds {
+    brackets
+        .reduce(Bounds::hull)
+        .expect("there are several brackets")
+}
+
+/// What `bpf_perf_event_read` says instead of a count: -4095..-1, as system calls do.
+fn errno(bracket: &TscBracket) -> Option<i32> {
+    let cycles = bracket.cycles.cast_signed();
+    let errno = i32::try_from(cycles.checked_neg()?).ok()?;
+    (1..=4095).contains(&errno).then_some(errno)
 }
 
 /// One reading of CLOCK_MONOTONIC between two of the TSC. Readings are

@@ -8,6 +8,7 @@ use aya::maps::{Map, MapError};
 use aya::programs::{ProgramError, Xdp};
 use tscap_common::config::TSC_EVENTS;
 
+use super::calibration::TscOffset;
 use super::load::{LoadError, load_program};
 use crate::sys::bpf::put_fd;
 use crate::sys::perf::{PerfError, Standing, TscEvent};
@@ -51,6 +52,14 @@ pub enum TscError {
     /// The brackets could not be read.
     #[error("cannot read the calibration's brackets")]
     Read(#[from] MapError),
+    /// The event counts no more, as when its CPU was offline meanwhile.
+    #[error("the TSC event of CPU {cpu} can't be read any more, as when the CPU was offline")]
+    Dead {
+        /// The CPU.
+        cpu: u32,
+        /// Why.
+        source: io::Error,
+    },
     /// The brackets contradict each other.
     #[error(
         "the TSC event of CPU {cpu} has no constant offset to the TSC: the counter is unstable"
@@ -58,6 +67,8 @@ pub enum TscError {
     Unstable {
         /// The CPU.
         cpu: u32,
+        /// All that was seen.
+        seen: TscOffset,
     },
 }
 

@@ -1,5 +1,8 @@
 //! TSC stamps: the perf event of each CPU and its offset to the TSC.
 
+use std::error::Error as _;
+
+use crate::causes::with_causes;
 use crate::clock::{Bounds, NsPerCycle, OffsetBracket, Tracker};
 use crate::command::console::Console;
 use crate::command::{Failure, Hint};
@@ -101,40 +104,65 @@ impl Counter {
     pub fn recheck(&mut self, loaded: &mut Loaded, console: &mut Console) -> Option<Recalibration> {
         let mut has_moved = false;
         for cpu in &mut self.cpus {
-            match loaded.tsc_offset(cpu.number, self.rate) {
-                Ok(now) => {
-                    cpu.is_away = false;
-                    if let Some(both) = cpu.offset.cycles.intersect(now.cycles) {
-                        cpu.offset.cycles = both;
-                        continue;
-                    }
-                    has_moved = true;
-                    let moved = now
-                        .cycles
-                        .middle()
-                        .0
-                        .wrapping_sub(cpu.offset.cycles.middle().0);
-                    let moved_ns = self.rate.duration_ns(moved.unsigned_abs());
-                    self.moved_ns = self.moved_ns.max(moved_ns);
-                    cpu.offset = now;
-                    console.warning(&format!(
-                        "CPU {}: its TSC event has paused for {moved} cycles, as when somebody \
-                         else opens one: stamps taken there in the last seconds are off by up \
-                         to {moved_ns} ns, which the bound now allows for",
-                        cpu.number
-                    ));
-                }
-                Err(_) if cpu.is_away => {}
-                Err(error) => {
-                    cpu.is_away = true;
-                    console.warning(&format!("CPU {}: {error}", cpu.number));
-                }
+            let found = loaded.tsc_offset(cpu.number, self.rate);
+            let Looked { moved_ns, warning } = cpu.take(found, self.rate);
+            has_moved |= moved_ns > 0;
+            self.moved_ns = self.moved_ns.max(moved_ns);
+            if let Some(warning) = warning {
+                console.warning(&format!("CPU {}: {warning}", cpu.number));
             }
         }
         has_moved.then(|| Recalibration {
             offsets: self.offsets(),
             stamp_error_ns: self.error_ns(),
         })
+    }
+}
+
+/// What another look at a CPU gave.
+#[derive(Debug, PartialEq, Eq)]
+struct Looked {
+    /// How far off stamps may be that were converted by the offset before, ns.
+    moved_ns: u64,
+    warning: Option<String>,
+}
+
+impl Cpu {
+    fn take(&mut self, found: Result<TscOffset, TscError>, rate: NsPerCycle) -> Looked {
+        let before = self.offset.cycles;
+        let (now, why) = match found {
+            Ok(now) => {
+                self.is_away = false;
+                if let Some(both) = before.intersect(now.cycles) {
+                    self.offset.cycles = both;
+                    return Looked {
+                        moved_ns: 0,
+                        warning: None,
+                    };
+                }
+                let why = "its TSC event has paused, as when somebody else opens one".into();
+                (now, why)
+            }
+            Err(error @ TscError::Unstable { seen, .. }) => (seen, error.to_string()),
+            Err(error) => {
+                let is_news = !std::mem::replace(&mut self.is_away, true);
+                return Looked {
+                    moved_ns: 0,
+                    warning: is_news.then(|| with_causes(error.to_string(), error.source())),
+                };
+            }
+        };
+        self.offset = now;
+        let from = before.middle().0;
+        let farthest = [now.cycles.low, now.cycles.high].map(|to| to.abs_diff(from));
+        let moved_ns = rate.duration_ns(farthest[0].max(farthest[1])) + 1;
+        Looked {
+            moved_ns,
+            warning: Some(format!(
+                "{why}: stamps taken there in the last seconds are off by up to {moved_ns} ns, \
+                 which the bound now allows for"
+            )),
+        }
     }
 }
 
@@ -167,6 +195,81 @@ mod tests {
 
     use super::*;
 
+    const BRACKET: OffsetBracket = OffsetBracket {
+        cpu_ns: 80,
+        common_ns: 30,
+        whole_ns: 110,
+    };
+
+    fn offset(low: i64, high: i64) -> TscOffset {
+        TscOffset {
+            cycles: Bounds { low, high },
+            bracket: BRACKET,
+        }
+    }
+
+    fn cpu() -> Cpu {
+        Cpu {
+            number: 1,
+            offset: offset(1_000, 1_100),
+            is_away: false,
+        }
+    }
+
+    /// Two cycles a nanosecond.
+    fn rate() -> NsPerCycle {
+        NsPerCycle::of(500, 1_000).expect("a rate")
+    }
+
+    #[test]
+    fn an_offset_that_stays_is_narrowed() {
+        let mut cpu = cpu();
+        let looked = cpu.take(Ok(offset(1_060, 1_200)), rate());
+        assert_eq!((looked.moved_ns, looked.warning), (0, None));
+        assert_eq!(cpu.offset, offset(1_060, 1_100));
+    }
+
+    #[test]
+    fn an_offset_that_moved_is_taken_over_and_bounds_what_was_stamped_before() {
+        let mut cpu = cpu();
+        let looked = cpu.take(Ok(offset(5_000, 5_100)), rate());
+        // From 1,050 to 5,100 cycles.
+        assert_eq!(looked.moved_ns, 2_026);
+        assert!(looked.warning.expect("it").contains("has paused"));
+        assert_eq!(cpu.offset, offset(5_000, 5_100));
+    }
+
+    #[test]
+    fn a_counter_that_became_unstable_is_bounded_by_all_that_was_seen() {
+        let mut cpu = cpu();
+        let unstable = |low, high| {
+            let seen = offset(low, high);
+            Err(TscError::Unstable { cpu: 1, seen })
+        };
+        for (low, high, moved_ns) in [(1_000, 9_050, 4_001), (1_025, 9_050, 2_014)] {
+            let looked = cpu.take(unstable(low, high), rate());
+            assert_eq!(looked.moved_ns, moved_ns);
+            let warning = looked.warning.expect("each time");
+            assert!(warning.contains("the counter is unstable"), "{warning}");
+            assert_eq!(cpu.offset, offset(low, high));
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_is_away_is_told_of_once() {
+        let mut cpu = cpu();
+        let dead = || {
+            let source = io::Error::from_raw_os_error(libc::ENOENT);
+            Err(TscError::Dead { cpu: 1, source })
+        };
+        let warning = cpu.take(dead(), rate()).warning.expect("the first time");
+        assert!(warning.contains("can't be read any more"), "{warning}");
+        assert!(warning.contains("No such file"), "{warning}");
+        assert_eq!(cpu.take(dead(), rate()).warning, None);
+        assert_eq!(cpu.take(Ok(cpu.offset), rate()).warning, None);
+        assert!(cpu.take(dead(), rate()).warning.is_some());
+    }
+
     #[test]
     fn a_refusal_says_what_would_help() {
         let no_pmu = PerfError::NoPmu {
@@ -181,7 +284,10 @@ mod tests {
             (no_pmu.into(), ["no perf PMU `msr`", "--clock ktime"]),
             (forbidden.into(), ["on CPU 3", "CAP_PERFMON"]),
             (
-                TscError::Unstable { cpu: 1 },
+                TscError::Unstable {
+                    cpu: 1,
+                    seen: offset(0, 9_000),
+                },
                 ["CPU 1 has no constant offset", "--clock ktime"],
             ),
         ] {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::console;
 use super::files::Waited;
 use super::live_links::LiveLinks;
-use super::session::{heed, observe};
+use super::session::{heed, observe, recheck_counter};
 use super::start::Running;
 use super::summary::{ClockSummary, FilesSummary, InterfaceSummary, Stop, Summary};
 use super::{Exit, Failure};
@@ -38,6 +38,8 @@ pub(super) async fn finish(
     if wait_for_running_programs().is_err() {
         settle(&running).await?;
     }
+    // Stamps since the last look are bound by this one.
+    recheck_counter(&mut running, console);
     running.shared.request_stop();
     running.converter.thread().unpark();
     if until_finished(&running.converter, signals).await {

@@ -180,6 +180,16 @@ pub(super) fn observe(plan: &CapturePlan, running: &Running) -> Result<Observed,
     Ok(observed)
 }
 
+/// Has the converter go on by the offsets of the CPUs' counters as they are now.
+pub(super) fn recheck_counter(running: &mut Running, console: &mut Console) {
+    if let Some(counter) = &mut running.counter
+        && let Some(found) = counter.recheck(&mut running.loaded, console)
+        && let Ok(mut shared) = running.shared.recalibrated.lock()
+    {
+        *shared = Some(found);
+    }
+}
+
 /// Waits for whatever ends the capture.
 async fn watch(
     plan: &CapturePlan,
@@ -238,16 +248,7 @@ async fn watch(
                 let observed = observe(plan, running)?;
                 console::progress(console, &rate.progress(running, &observed)?);
             }
-            _ = counter.tick() => {
-                if let Some(counter) = &mut running.counter {
-                    let found = counter.recheck(&mut running.loaded, console);
-                    if let (Some(found), Ok(mut shared)) =
-                        (found, running.shared.recalibrated.lock())
-                    {
-                        *shared = Some(found);
-                    }
-                }
-            }
+            _ = counter.tick() => recheck_counter(running, console),
             ready = clock_set.readable() => {
                 let mut ready = ready.trying("cannot watch the system clock for steps")?;
                 ready.clear_ready();

@@ -26,6 +26,8 @@ pub(super) struct Gathered {
     pub packets: u64,
     /// First and last raw stamp.
     pub stamps: Option<[RawStamp; 2]>,
+    /// Greatest error of a raw stamp as such, ns.
+    pub stamp_error_ns: u64,
 }
 
 /// Looks at everything.
@@ -37,6 +39,7 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
     let (mut packets, mut stamps) = (0u64, None);
     let (mut from_ours, mut raw) = (0u64, 0u64);
     let mut is_ours = Vec::new();
+    let mut stamp_error_ns = 0;
     let (mut ours, mut has_statistics): (Option<InterfaceOption>, _) = (None, false);
     for record in records {
         match record {
@@ -67,10 +70,14 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
                 if ours.as_ref().is_some_and(other) {
                     return Err(several(ReadError::OtherClock, path));
                 }
+                if let Some(bracket) = described.stamp.bracket {
+                    stamp_error_ns = stamp_error_ns.max(bracket.whole_ns.div_ceil(2));
+                }
                 ours.get_or_insert(described);
             }
             Ok(Record::Statistics(interface, statistics)) => {
                 has_statistics = true;
+                stamp_error_ns = stamp_error_ns.max(statistics.clock.stamp_error_ns);
                 let taken = gatherer.take(interface, &statistics.clock);
                 taken.map_err(|error| match error {
                     ReadError::OtherClock => several(error, path),
@@ -93,6 +100,7 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
         history: gatherer.history(),
         packets,
         stamps,
+        stamp_error_ns,
     })
 }
 

@@ -120,8 +120,9 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     // Two more looks at this very file, whatever its path leads to by now.
     let inputs = [again().trying(trying())?, again().trying(trying())?];
     let output = plan.output.display();
+    let error_ns = capture.stamp_error_ns;
     let write = |to: &mut File| {
-        let converted = copy(inputs, &clock, stamps_again, &mut bases, to)?;
+        let converted = copy(inputs, &clock, error_ns, stamps_again, &mut bases, to)?;
         match file.metadata() {
             Ok(now) if now.len() == about.len() => Ok(converted),
             Ok(_) => Err(CopyError::Grown),
@@ -202,6 +203,7 @@ fn own(capture: &Gathered, path: &Path) -> Result<Logged, Failure> {
 fn copy(
     inputs: [File; 2],
     clock: &Logged,
+    stamp_error_ns: u64,
     stamps_again: bool,
     bases: &mut Bases,
     to: &mut File,
@@ -223,9 +225,7 @@ fn copy(
             Some(again) => {
                 left.end_span();
                 moves.add(again.real.0.wrapping_sub(live.0).cast_signed());
-                let of_stamp = of.and_then(|of| of.stamp.bracket);
-                let of_stamp = of_stamp.map_or(0, |bracket| bracket.whole_ns.div_ceil(2));
-                let bound_ns = again.bound_ns.saturating_add(of_stamp);
+                let bound_ns = again.bound_ns.saturating_add(stamp_error_ns);
                 bounds.add(i64::try_from(bound_ns).unwrap_or(i64::MAX));
             }
             None if stamps_again => left.add(live),

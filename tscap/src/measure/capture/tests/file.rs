@@ -111,6 +111,7 @@ impl Capture {
                 rate_bound_ppb: 1,
             }),
             host_bound_ns: 20,
+            stamp_error_ns: 0,
             utc_bound_ns: None,
             order: StampOrder::default(),
             segments_left_out: 0,
