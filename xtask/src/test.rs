@@ -154,3 +154,35 @@ fn select(tests: &[String]) -> Vec<&str> {
         .flat_map(|test| ["--test", test.as_str()])
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skipped_test_fails_where_none_may_be() {
+        let tally = |skipped| Tally {
+            passed: 3,
+            skipped,
+            ..Tally::default()
+        };
+        assert!(conclude(tally(1), &[], false).is_ok());
+        assert!(conclude(tally(1), &[], true).is_err());
+        assert!(conclude(tally(0), &[], true).is_ok());
+    }
+
+    #[test]
+    fn what_failed_or_is_left_behind_fails() {
+        let failed = Tally {
+            failed: 1,
+            ..Tally::default()
+        };
+        assert!(conclude(failed, &[], false).is_err());
+        let run = Tally {
+            failed_runs: 1,
+            ..Tally::default()
+        };
+        assert!(conclude(run, &[], false).is_err());
+        assert!(conclude(Tally::default(), &["veth0".into()], false).is_err());
+    }
+}

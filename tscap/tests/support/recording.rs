@@ -74,6 +74,8 @@ pub struct Packet {
     pub queue: Option<u32>,
     /// `epb_dropcount`.
     pub drops: Option<u64>,
+    /// Whether a raw stamp was kept.
+    pub has_raw: bool,
 }
 
 /// Interface statistics.
@@ -161,6 +163,7 @@ impl Recording {
                     flags: None,
                     queue: None,
                     drops: None,
+                    has_raw: false,
                 };
                 for option in block.options {
                     match option {
@@ -175,6 +178,11 @@ impl Recording {
                                 .try_into()
                                 .expect("a queue of 4 bytes");
                             packet.queue = Some(u32::from_ne_bytes(value));
+                        }
+                        EnhancedPacketOption::Common(CommonOption::CustomBinaryCopiable(raw))
+                            if raw.pen == PEN && raw.value.len() == 8 =>
+                        {
+                            packet.has_raw = true;
                         }
                         other => panic!("an unexpected option {other:?}"),
                     }

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use self::module::Headers;
 use self::packages::{Package, unpacked};
 use crate::cargo::{cargo, target_dir};
 use crate::tally::Tally;
@@ -40,7 +41,7 @@ const PROGRAMS: [&str; 11] = [
 /// What is needed for one kernel.
 struct Needed {
     kernel: PathBuf,
-    module: PathBuf,
+    headers: Headers,
     busybox: PathBuf,
 }
 
@@ -59,9 +60,10 @@ pub fn run(
         let known: Vec<_> = KERNELS.iter().map(|(version, _)| *version).collect();
         bail!("no such kernel here, only {}", known.join(", "));
     }
+    let folder = target_dir()?.join("vm");
     for (version, package) in kernels {
         println!("\nLinux {version}");
-        let needed = match have(version, package) {
+        let needed = match have(&folder, version, package) {
             Ok(needed) => needed,
             Err(reason) => {
                 println!("SKIPPED Linux {version}: {reason:#}");
@@ -69,6 +71,8 @@ pub fn run(
                 continue;
             }
         };
+        // No reason to skip: it is ours.
+        let module = module::build(&folder, &needed.headers)?;
         // It ends with this task, and with it the checks and their machine.
         let cargo = cargo();
         let mut checks = Command::new("setpriv");
@@ -79,7 +83,7 @@ pub fn run(
         checks.args(["test", "--package", "tscap", "--test", TARGET, "--"]);
         checks.args(filter);
         checks.env("TSCAP_VM_KERNEL", needed.kernel);
-        checks.env("TSCAP_VM_MODULE", needed.module);
+        checks.env("TSCAP_VM_MODULE", module);
         checks.env("TSCAP_VM_BUSYBOX", needed.busybox);
         if no_skip {
             checks.env("TSCAP_NO_SKIP", "1");
@@ -89,8 +93,8 @@ pub fn run(
     Ok(())
 }
 
-/// Fetches and builds what is not there yet.
-fn have(version: &str, stand_in: &str) -> Result<Needed> {
+/// Fetches what is not there yet.
+fn have(folder: &Path, version: &str, stand_in: &str) -> Result<Needed> {
     let lacking: Vec<_> = PROGRAMS
         .into_iter()
         .filter(|program| sh::find(program).is_none())
@@ -101,12 +105,11 @@ fn have(version: &str, stand_in: &str) -> Result<Needed> {
             lacking.join(", ")
         );
     }
-    let folder = target_dir()?.join("vm");
     let package = Package::candidate("busybox-static")?;
-    let busybox = unpacked(&folder, &package.folder_name(), &[package], |_| Ok(()))?;
+    let busybox = unpacked(folder, &package.folder_name(), &[package], |_| Ok(()))?;
     let busybox = busybox.join("bin/busybox");
     let package = Package::behind(stand_in)?;
-    let kernel = unpacked(&folder, &package.folder_name(), &[package], |kernel| {
+    let kernel = unpacked(folder, &package.folder_name(), &[package], |kernel| {
         depmod(&busybox, kernel)
     })?;
     let release = release(&kernel)?;
@@ -114,7 +117,7 @@ fn have(version: &str, stand_in: &str) -> Result<Needed> {
         bail!("{stand_in} is Linux {release} by now");
     }
     Ok(Needed {
-        module: module::build(&folder, &kernel, &release)?,
+        headers: module::headers(folder, &kernel, &release)?,
         kernel,
         busybox,
     })

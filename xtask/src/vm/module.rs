@@ -15,9 +15,16 @@ const RESOLVES_BTFIDS: &str = "linux-headers-6.12-cloud-amd64";
 /// Where the kernel's types are kept, if its headers have none.
 const TYPES: &str = "types";
 
-/// Builds `tscap.ko` for the unpacked kernel `kernel`; its headers are unpacked
-/// under `folder`.
-pub fn build(folder: &Path, kernel: &Path, release: &str) -> Result<PathBuf> {
+/// The headers of a kernel, unpacked.
+pub struct Headers {
+    release: String,
+    /// Where all that they depend on is, too.
+    root: PathBuf,
+}
+
+/// Fetches the headers of the unpacked kernel `kernel`, and unpacks them under
+/// `folder`.
+pub fn headers(folder: &Path, kernel: &Path, release: &str) -> Result<Headers> {
     let headers = Package::candidate(&format!("linux-headers-{release}"))?;
     let kbuild = ["linux-headers-", "linux-kbuild-"];
     let mut packages = headers.depends(&kbuild)?;
@@ -32,31 +39,38 @@ pub fn build(folder: &Path, kernel: &Path, release: &str) -> Result<PathBuf> {
         }
         extract_types(kernel, release, &root.join(TYPES))
     })?;
-
-    let headers = root.join(in_root);
     // It names the common headers where an installation would put them.
-    let makefile = headers.join("Makefile");
+    let makefile = root.join(in_root).join("Makefile");
     let common = format!("include {}/usr/src", root.display());
     let text = fs::read_to_string(&makefile)
         .with_context(|| format!("cannot read {}", makefile.display()))?;
     fs::write(&makefile, text.replace("include /usr/src", &common))?;
+    Ok(Headers {
+        release: release.into(),
+        root,
+    })
+}
 
+/// Builds `tscap.ko` for that kernel, under `folder`.
+pub fn build(folder: &Path, headers: &Headers) -> Result<PathBuf> {
+    let Headers { release, root } = headers;
     let work = folder.join(format!("module-{release}"));
     fs::create_dir_all(&work).with_context(|| format!("cannot make {}", work.display()))?;
     let kmod = paths::root().join("tscap-ebpf/kmod");
-    for file in ["Kbuild", "Makefile", "tscap.c"] {
+    for file in ["Kbuild", "Makefile", "tscap.c", "dkms.conf"] {
         let from = kmod.join(file);
         fs::copy(&from, work.join(file))
             .with_context(|| format!("cannot copy {}", from.display()))?;
     }
-    let mut make = Command::new("make");
-    make.current_dir(&work).arg(format!("KVERSION={release}"));
-    make.arg(format!("KDIR={}", headers.display()));
-    make.arg(format!("BTF_BASE={}", root.join(TYPES).display()));
-    make.arg(format!(
-        "RESOLVE_BTFIDS={}",
-        resolve_btfids(&root)?.display()
-    ));
+    // As DKMS does.
+    let mut make = Command::new("bash");
+    make.args(["-ec", "source ./dkms.conf; eval \"${MAKE[0]}\""]);
+    make.current_dir(&work).env("kernelver", release);
+    let headers = root.join(format!("usr/src/linux-headers-{release}"));
+    make.env("kernel_source_dir", headers);
+    // What our Makefile can't know of headers that are not installed.
+    make.env("BTF_BASE", root.join(TYPES));
+    make.env("RESOLVE_BTFIDS", resolve_btfids(root)?);
     run("make", &mut make)?;
     Ok(work.join("tscap.ko"))
 }
@@ -112,6 +126,14 @@ fn payload(image: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
     use crate::sh;
+
+    #[test]
+    fn dkms_has_our_version() {
+        let conf = paths::root().join("tscap-ebpf/kmod/dkms.conf");
+        let conf = fs::read_to_string(conf).unwrap();
+        let version = concat!("PACKAGE_VERSION=\"", env!("CARGO_PKG_VERSION"), "\"");
+        assert!(conf.lines().any(|line| line == version), "{conf}");
+    }
 
     #[test]
     fn what_the_build_lacks_is_named() {

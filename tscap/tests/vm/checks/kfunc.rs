@@ -110,7 +110,9 @@ pub fn on_two_cpus(rig: &Rig) {
     let folder = files::folder();
     let file = guest.bring(folder.path());
     peers::agree_on(&file, frames);
-    merge::is_in_order(&Recording::read(&file), &summary.clock);
+    let recording = Recording::read(&file);
+    merge::is_in_order(&recording, &summary.clock);
+    merge::is_merged(&recording);
 }
 
 /// Where the TSC is taken for a clock.

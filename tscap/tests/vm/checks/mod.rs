@@ -1,6 +1,7 @@
 //! What is checked, each on a machine of its own.
 
 mod clock;
+mod cpus;
 mod doctor;
 mod interrupts;
 mod kfunc;
@@ -32,6 +33,9 @@ checks![
     clock::set_forward,
     clock::set_back,
     clock::slewed,
+    cpus::one_goes_and_comes_back,
+    cpus::a_pinned_one_goes,
+    cpus::one_comes,
     doctor::says_what_works,
     interrupts::not_turned_off_before_6_14,
     kfunc::between_readings_of_the_clock,

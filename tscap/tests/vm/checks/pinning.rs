@@ -9,12 +9,12 @@ use crate::nic::{Kind, Nic};
 
 /// An affinity takes effect at the next interrupt, and what is being polled is
 /// polled to its end: at most so many frames, one by one, come in elsewhere.
-const FIRST: u64 = 20;
+pub const FIRST: u64 = 20;
 /// Those that follow the first one on its new CPU.
 pub const FRAMES: u64 = 300;
 
 /// The receive interrupts of virtio interfaces, in the order of their devices.
-fn interrupts(guest: &Guest) -> Vec<String> {
+pub fn interrupts(guest: &Guest) -> Vec<String> {
     let text = guest.read("/proc/interrupts");
     let text = String::from_utf8(text).expect("UTF-8");
     let lines = text.lines().filter(|line| line.ends_with("-input.0"));
@@ -27,7 +27,7 @@ fn affinity(guest: &Guest, irq: &str) -> String {
     String::from_utf8(text).expect("UTF-8").trim().to_owned()
 }
 
-fn affinities(guest: &Guest) -> Vec<String> {
+pub fn affinities(guest: &Guest) -> Vec<String> {
     let irqs = interrupts(guest);
     irqs.iter().map(|irq| affinity(guest, irq)).collect()
 }
