@@ -15,6 +15,7 @@ mod opened;
 mod pinning;
 pub(super) mod prepare;
 mod probe;
+mod receiving;
 mod session;
 mod start;
 mod summary;
