@@ -102,7 +102,7 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
     match failed {
         None => Ok(Exit::Success),
         Some(error) => Err(error)
-            .trying("sending ended early")
+            .trying("cannot send everything")
             .map_err(|failure| failure.hint(format!("look at it: ip -s link show {}", link.name))),
     }
 }
@@ -221,7 +221,7 @@ async fn time_is_up(control: &Control, limit: Option<Duration>) {
         return std::future::pending().await;
     };
     let patience = Instant::now() + Duration::from_secs(1);
-    while control.sent() == 0 && Instant::now() < patience {
+    while !control.has_begun() && Instant::now() < patience {
         sleep(LOOK_EACH).await;
     }
     sleep_until(Instant::now() + limit).await;
