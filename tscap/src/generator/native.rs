@@ -14,7 +14,7 @@ use super::due::{self, SLEEPS_FROM_NS};
 use super::sender::{Orders, Sent};
 use super::target::Target;
 use super::{Pacing, Period};
-use crate::clock::{MonoNs, NsPerCycle};
+use crate::clock::{MonoNs, NsPerCycle, TscPath};
 use crate::sys::ethtool::EthtoolError;
 use crate::sys::netdev::NetdevError;
 use crate::xdp::{Generator, GeneratorProgram, GeneratorState, LoadError, TscError};
@@ -159,9 +159,9 @@ impl NativeSender {
         })
     }
 
-    /// Makes the program read the TSC when it runs on `cpu`, and says how well it
-    /// does, ns. Without this the TSC stamps of the payloads are 0.
-    pub fn read_tsc(&mut self, cpu: u32, rate: NsPerCycle) -> Result<u64, TscError> {
+    /// Makes the program read the TSC when it runs on `cpu`, and says by which way and
+    /// how well, ns. Without this the TSC stamps of the payloads are 0.
+    pub fn read_tsc(&mut self, cpu: u32, rate: NsPerCycle) -> Result<(TscPath, u64), TscError> {
         self.generator.read_tsc(cpu, rate)
     }
 

@@ -36,7 +36,7 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
         link,
         cpu,
         mut sender,
-        tsc_bound_ns,
+        tsc,
         steps,
     } = machine;
     report::ready(
@@ -47,7 +47,9 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
             sender: sender.name(),
             cpu,
             steps: steps.len(),
-            tsc_bound_ns,
+            tsc_path: tsc.map(|it| it.path),
+            ordered: tsc.map(|it| it.ordered),
+            tsc_bound_ns: tsc.map(|it| it.bound_ns),
         },
     );
     let mut summary = Summary {
