@@ -56,7 +56,10 @@ fn beside_receiving(plan: &CapturePlan, machine: &Machine) -> Option<String> {
         "the converter runs on CPU {converter}, {receives}: each takes time from the other \
          ({remedy})"
     );
-    machine.receiving_cpus.contains(&converter).then_some(warning)
+    machine
+        .receiving_cpus
+        .contains(&converter)
+        .then_some(warning)
 }
 
 /// sysfs shows the network namespace in which it was mounted.

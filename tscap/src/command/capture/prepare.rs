@@ -20,22 +20,18 @@ const DEFAULT_SHORTEST: usize = 16 << 20;
 /// Not even then more than this.
 const DEFAULT_LIMIT_BYTES: usize = 1 << 30;
 
-/// The privileges that loading and attaching need.
-pub(in crate::command) const NEEDED: [Capability; 3] =
-    [Capability::Bpf, Capability::NetAdmin, Capability::Perfmon];
-
-/// The same with promiscuous mode, as setcap(8) wants them.
+/// What a capture needs, promiscuous mode too, as setcap(8) wants it.
 pub(in crate::command) const FILE_CAPABILITIES: &str =
     "cap_bpf,cap_net_admin,cap_perfmon,cap_net_raw+ep";
 
 /// Refuses early what the kernel would refuse with a bare EPERM.
 pub(in crate::command) fn check_privileges() -> Result<(), Failure> {
-    check_all_of(&NEEDED, FILE_CAPABILITIES)
+    check_all_of(&caps::XDP, FILE_CAPABILITIES)
 }
 
 /// The same, for one who also makes network namespaces.
 pub(in crate::command) fn check_privileges_to_make_namespaces() -> Result<(), Failure> {
-    let [bpf, net_admin, perfmon] = NEEDED;
+    let [bpf, net_admin, perfmon] = caps::XDP;
     check_all_of(
         &[bpf, net_admin, perfmon, Capability::SysAdmin],
         &format!("cap_sys_admin,{FILE_CAPABILITIES}"),
