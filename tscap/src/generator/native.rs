@@ -198,10 +198,13 @@ impl NativeSender {
         };
         let result = if sending.failed > 0 {
             Err(self.control.target.gone())
-        } else if refused > 0 {
-            run.and(self.control.target.check_up())
         } else {
+            let is_up = match refused {
+                0 => Ok(()),
+                _ => self.control.target.check_up(),
+            };
             run.and(taken.map(drop))
+                .and(is_up)
                 .and(moved.map(drop).map_err(NativeError::from))
         };
         (sent, result)
