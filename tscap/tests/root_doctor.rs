@@ -18,12 +18,15 @@ use support::probes::Attached;
 use support::root::{root, root_with, two_cpus};
 
 /// Every check of the machine, in order.
-const MACHINE: [&str; 18] = [
+const MACHINE: [&str; 21] = [
     "kernel",
     "preemption",
     "privilege_capture",
     "privilege_promiscuous",
     "privilege_changes",
+    "privilege_kfunc",
+    "privilege_namespaces",
+    "privilege_gen",
     "stamp_ktime",
     "stamp_tai",
     "stamp_tsc",
@@ -121,6 +124,9 @@ fn every_check_runs_and_stamps_work() {
     report.is("stamp_ktime", "good", "bpf_ktime_get_ns");
     report.is("stamp_tai", "good", "bpf_ktime_get_tai_ns");
     report.is("privilege_capture", "good", "CAP_BPF");
+    report.is("privilege_kfunc", "good", "CAP_SYS_ADMIN");
+    report.is("privilege_namespaces", "good", "CAP_SYS_ADMIN");
+    report.is("privilege_gen", "good", "CAP_BPF");
     report.is("link", "good", "veth, up");
     report.is("xdp_mode", "good", "native");
     report.is("rx_queues", "good", "1 queue");
@@ -329,6 +335,12 @@ fn an_ordinary_user_is_told_what_could_not_be_seen() {
         fix.starts_with("sudo setcap cap_bpf,") && fix.ends_with(copy),
         "{fix}"
     );
+    report.is("privilege_kfunc", "warning", "lacks CAP_SYS_ADMIN");
+    let fix = report.check("privilege_kfunc")["fix"].as_str();
+    let fix = fix.expect("a command");
+    assert!(fix.starts_with("sudo setcap cap_sys_admin,"), "{fix}");
+    report.is("privilege_namespaces", "warning", "CAP_BPF");
+    report.is("privilege_gen", "warning", "no frames can be sent");
     for id in ["stamp_ktime", "stamp_tai", "stamp_tsc"] {
         report.is(id, "warning", "not tried");
         let again = format!("sudo {copy} doctor -i rx0");

@@ -117,7 +117,8 @@ pub struct CaptureArgs {
     ring_size: Option<usize>,
 
     /// CPU for the converter thread [default: the last one allowed that is not
-    /// in --rx-cpu]
+    /// in --rx-cpu; without --rx-cpu, that takes no interrupt of the interface's
+    /// receive queues]
     #[arg(long, value_name = "CPU")]
     converter_cpu: Option<u32>,
 

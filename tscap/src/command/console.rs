@@ -133,6 +133,14 @@ impl Drop for Console {
     }
 }
 
+/// What a read of a clock is called.
+pub(super) fn read_order(is_ordered: bool) -> &'static str {
+    match is_ordered {
+        true => "ordered",
+        false => "unordered",
+    }
+}
+
 fn json_line(event: &impl Serialize) -> String {
     serde_json::to_string(event).expect("plain structs always serialise") + "\n"
 }

@@ -2,7 +2,7 @@
 
 use std::env;
 
-use super::capture::{FILE_CAPABILITIES, NEEDED, probe};
+use super::capture::{FILE_CAPABILITIES, probe};
 use super::print::print;
 use super::{Exit, Failure, Hint, interfaces};
 use crate::causes::with_causes;
@@ -82,15 +82,14 @@ fn machine(plan: &DoctorPlan) -> Result<Machine, Failure> {
 }
 
 fn privileges(program: &str) -> Result<Privileges, Failure> {
-    let what = "cannot read this process's capabilities";
+    let all = [&caps::XDP[..], &[Capability::NetRaw, Capability::SysAdmin]].concat();
+    let lacks = caps::missing(&all).trying("cannot read this process's capabilities")?;
     Ok(Privileges {
-        lacks: caps::missing(&NEEDED).trying(what)?,
-        may_be_promiscuous: caps::missing(&[Capability::NetRaw])
-            .trying(what)?
-            .is_empty(),
+        lacks,
         in_initial_user_namespace: caps::in_initial_user_namespace(),
         is_root: nix::unistd::geteuid().is_root(),
         setcap: format!("sudo setcap {FILE_CAPABILITIES} {program}"),
+        setcap_all: format!("sudo setcap cap_sys_admin,{FILE_CAPABILITIES} {program}"),
     })
 }
 

@@ -93,10 +93,8 @@ pub fn machine(files: &KernelFiles, facts: &Machine) -> Vec<Check> {
             facts.works(StampSource::Tai),
         ),
         kernel::preemption(files),
-        privileges::capture(&facts.privileges),
-        privileges::promiscuous(&facts.privileges),
-        privileges::changes(&facts.privileges),
     ];
+    checks.extend(privileges::all(&facts.privileges));
     let stamps = facts.probes.iter();
     checks.extend(stamps.map(|(source, probe)| stamps::stamp(*source, probe, &facts.again)));
     checks.extend([

@@ -4,8 +4,8 @@ use super::Interface;
 use super::check::{Check, Topic, advice, fix};
 use super::cpus::{isolated_cpus, online_cpus};
 use super::driver::{Expected, expected};
-use crate::sys::irq::{self, QueueIrq};
-use crate::sys::kernel_files::{KernelFileError, KernelFiles, numbered, read, read_if_there};
+use crate::sys::irq::{self, QueueIrq, Route};
+use crate::sys::kernel_files::{KernelFileError, KernelFiles, numbered, read_if_there};
 use crate::sys::{class_net, cpu_list, napi, rps};
 
 const QUEUES: Topic = Topic {
@@ -28,12 +28,11 @@ const DEFERRED: Topic = Topic {
 /// So many interrupts are named.
 const MOST_NAMED: usize = 4;
 
-/// An interrupt with the CPUs that it may go to, and the one where it does.
+/// An interrupt and where it goes.
 #[derive(Debug)]
 struct Routed {
     irq: QueueIrq,
-    allowed: Vec<u32>,
-    on: Option<u32>,
+    route: Route,
 }
 
 /// All checks of the queues.
@@ -87,7 +86,7 @@ fn rx_queues(files: &KernelFiles, interface: &Interface) -> Check {
         let routed = routed(files, irqs)?;
         let found = format!("{count}: {}", shown(&routed));
         let cpus = receiving_cpus(&online_cpus(files)?, &isolated_cpus(files)?);
-        let moves = routed.iter().any(|it| it.allowed.len() > 1);
+        let moves = routed.iter().any(|it| it.route.allowed.len() > 1);
         Ok(if moves || shares_although_free(&routed, cpus.len()) {
             let commands = routed.iter().zip(cpus.iter().cycle()).map(|(it, cpu)| {
                 let file = irq::affinity_file(files, it.irq.irq);
@@ -101,19 +100,11 @@ fn rx_queues(files: &KernelFiles, interface: &Interface) -> Check {
 }
 
 fn routed(files: &KernelFiles, irqs: Vec<QueueIrq>) -> Result<Vec<Routed>, KernelFileError> {
-    let mut routed = Vec::new();
-    for irq in irqs {
-        let cpus = |text: String| cpu_list::parse(&text).unwrap_or_default();
-        let allowed = cpus(read(&irq::affinity_file(files, irq.irq))?);
-        let effective = files.proc(format!("irq/{}/effective_affinity_list", irq.irq));
-        let effective = read_if_there(&effective)?.map_or_else(Vec::new, cpus);
-        routed.push(Routed {
-            on: effective.first().or(allowed.first()).copied(),
-            irq,
-            allowed,
-        });
-    }
-    Ok(routed)
+    let routed = irqs.into_iter().map(|irq| {
+        let route = Route::read(files, irq.irq)?;
+        Ok(Routed { irq, route })
+    });
+    routed.collect()
 }
 
 fn shown(routed: &[Routed]) -> String {
@@ -121,10 +112,10 @@ fn shown(routed: &[Routed]) -> String {
         .iter()
         .take(MOST_NAMED)
         .map(|it| {
-            let on = it.on.map_or("none".into(), |cpu| cpu.to_string());
-            let allowed = match it.allowed.len() {
+            let on = it.route.on.map_or("none".into(), |cpu| cpu.to_string());
+            let allowed = match it.route.allowed.len() {
                 0 | 1 => String::new(),
-                _ => format!(" (may go to {})", cpu_list::list(&it.allowed)),
+                _ => format!(" (may go to {})", cpu_list::list(&it.route.allowed)),
             };
             format!("interrupt {} on CPU {on}{allowed}", it.irq.irq)
         })
@@ -137,7 +128,7 @@ fn shown(routed: &[Routed]) -> String {
 
 /// Whether two queues are on one CPU although there are `cpus` to receive on.
 fn shares_although_free(routed: &[Routed], cpus: usize) -> bool {
-    let mut used: Vec<_> = routed.iter().filter_map(|it| it.on).collect();
+    let mut used: Vec<_> = routed.iter().filter_map(|it| it.route.on).collect();
     used.sort_unstable();
     used.dedup();
     used.len() < routed.len().min(cpus)

@@ -11,6 +11,7 @@ mod native;
 mod packet;
 mod schedule;
 mod sender;
+mod target;
 
 pub use frame::{Addresses, DISCARD, FrameError, Layout, Network, Template};
 pub use gaps::{GapReport, Quantiles};

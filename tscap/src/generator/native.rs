@@ -3,6 +3,7 @@
 //! interface, at whose other end they come in as native XDP frames.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aya::maps::MapError;
@@ -11,10 +12,11 @@ use tscap_common::generator::{self, BULK};
 
 use super::due::{self, SLEEPS_FROM_NS};
 use super::sender::{Orders, Sent};
+use super::target::Target;
 use super::{Pacing, Period};
-use crate::clock::{MonoNs, NsPerCycle};
-use crate::sys::ethtool::{self, EthtoolError};
-use crate::sys::netdev::{self, NetdevError};
+use crate::clock::{MonoNs, NsPerCycle, TscPath};
+use crate::sys::ethtool::EthtoolError;
+use crate::sys::netdev::NetdevError;
 use crate::xdp::{Generator, GeneratorProgram, GeneratorState, LoadError, TscError};
 
 /// Frames that the kernel makes and sends in one go when flat out or in bulks: several
@@ -66,18 +68,42 @@ pub enum NativeError {
         /// Its name.
         name: String,
     },
+    /// The interface refused frames, and takes none now.
+    #[error("interface {name} is down, or its other end is")]
+    Down {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// What another thread may do with a sender at work.
-pub struct NativeControl(Mutex<GeneratorState>);
+pub struct NativeControl {
+    state: Mutex<GeneratorState>,
+    target: Target,
+    /// What the interface had taken before this step.
+    taken_before: AtomicU64,
+}
 
 impl NativeControl {
     fn state(&self) -> MutexGuard<'_, GeneratorState> {
         // A panic leaves nothing half done: each use is one system call.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.given() > 0
     }
 
     pub(super) fn sent(&self) -> u64 {
+        let given = self.given();
+        let before = self.taken_before.load(Ordering::Relaxed);
+        // If it doesn't say, all counts as taken, as at the end.
+        let taken = self.target.taken();
+        taken.map_or(given, |taken| given.min(taken.saturating_sub(before)))
+    }
+
+    /// Frames that the interface was given so far in this step.
+    fn given(&self) -> u64 {
         let sending = self.state().sending();
         sending.map_or(0, |sending| sending.sent)
     }
@@ -100,8 +126,6 @@ impl NativeControl {
 
 /// Sends native frames.
 pub struct NativeSender {
-    interface: String,
-    ifindex: u32,
     generator: Generator,
     control: Arc<NativeControl>,
 }
@@ -126,16 +150,18 @@ impl NativeSender {
                 source,
             })?;
         Ok(Self {
-            interface: name.into(),
-            ifindex,
             generator,
-            control: Arc::new(NativeControl(Mutex::new(state))),
+            control: Arc::new(NativeControl {
+                state: Mutex::new(state),
+                target: Target::new(name, ifindex),
+                taken_before: AtomicU64::new(0),
+            }),
         })
     }
 
-    /// Makes the program read the TSC when it runs on `cpu`, and says how well it
-    /// does, ns. Without this the TSC stamps of the payloads are 0.
-    pub fn read_tsc(&mut self, cpu: u32, rate: NsPerCycle) -> Result<u64, TscError> {
+    /// Makes the program read the TSC when it runs on `cpu`, and says by which way and
+    /// how well, ns. Without this the TSC stamps of the payloads are 0.
+    pub fn read_tsc(&mut self, cpu: u32, rate: NsPerCycle) -> Result<(TscPath, u64), TscError> {
         self.generator.read_tsc(cpu, rate)
     }
 
@@ -144,10 +170,14 @@ impl NativeSender {
     }
 
     pub(super) fn send(&mut self, orders: &Orders<'_>) -> (Sent, Result<(), NativeError>) {
-        let before = self.taken();
+        let target = &self.control.target;
+        let before = target.taken();
+        let so_far = *before.as_ref().unwrap_or(&0);
+        self.control.taken_before.store(so_far, Ordering::Relaxed);
         let run = self.run(orders);
+        let target = &self.control.target;
         let sending = self.control.state().sending().unwrap_or_default();
-        let taken = before.and_then(|before| Ok(self.taken()?.saturating_sub(before)));
+        let taken = before.and_then(|before| Ok(target.taken()?.saturating_sub(before)));
         // Frames that others send there by XDP meanwhile count as taken, and all
         // frames do if the interface is gone with its counters.
         let refused = taken
@@ -167,9 +197,14 @@ impl NativeSender {
                 .unwrap_or_else(|_| Box::new([0; BUCKETS])),
         };
         let result = if sending.failed > 0 {
-            Err(self.gone())
+            Err(self.control.target.gone())
         } else {
+            let is_up = match refused {
+                0 => Ok(()),
+                _ => self.control.target.check_up(),
+            };
             run.and(taken.map(drop))
+                .and(is_up)
                 .and(moved.map(drop).map_err(NativeError::from))
         };
         (sent, result)
@@ -239,28 +274,6 @@ impl NativeSender {
         }
         due::spin_until(MonoNs(due.0.saturating_sub(CALL_NS)));
         self.generator.run(GeneratorProgram::Paced, frame, 1, 1)
-    }
-
-    /// Frames that the driver has taken from XDP so far; those that it refused are
-    /// a counter of their own (`veth_xdp_xmit`, drivers/net/veth.c). Not exact while
-    /// several CPUs send into one queue: it counts for them without a lock.
-    fn taken(&self) -> Result<u64, NativeError> {
-        // It may have been renamed.
-        let link = netdev::by_index(self.ifindex)?;
-        let link = link.ok_or_else(|| self.gone())?;
-        let counters = ethtool::statistics(&link.name)?;
-        let of_queues = counters.iter().filter(|(name, _)| {
-            let queue = name.strip_prefix("tx_queue_");
-            let queue = queue.map(|name| name.trim_start_matches(|c: char| c.is_ascii_digit()));
-            queue == Some("_xdp_xmit")
-        });
-        Ok(of_queues.map(|(_, count)| count).sum())
-    }
-
-    fn gone(&self) -> NativeError {
-        NativeError::Gone {
-            name: self.interface.clone(),
-        }
     }
 }
 

@@ -70,7 +70,7 @@ impl Sent {
     }
 }
 
-/// Why sending ended early.
+/// Why not everything was sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// By live frames.
@@ -132,7 +132,15 @@ pub enum Control {
 }
 
 impl Control {
-    /// Frames sent so far in this step.
+    /// Whether a frame of this step has been sent.
+    pub fn has_begun(&self) -> bool {
+        match self {
+            Self::Native(control) => control.has_begun(),
+            Self::Packet(control) => control.sent() > 0,
+        }
+    }
+
+    /// Frames that the interface took so far in this step.
     pub fn sent(&self) -> u64 {
         match self {
             Self::Native(control) => control.sent(),

@@ -16,9 +16,10 @@ const INITIAL_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
 pub enum Capability {
     /// CAP_NET_ADMIN: attach an XDP program, change offloads.
     NetAdmin = 12,
-    /// CAP_NET_RAW: open a packet socket (promiscuous mode).
+    /// CAP_NET_RAW: open a packet socket (promiscuous mode, frames sent through one).
     NetRaw = 13,
-    /// CAP_SYS_ADMIN: stands in for CAP_BPF and CAP_PERFMON.
+    /// CAP_SYS_ADMIN: run a program that calls a module, make network namespaces;
+    /// stands in for CAP_BPF and CAP_PERFMON.
     SysAdmin = 21,
     /// CAP_PERFMON: load programs that read kernel clocks and use pointers freely.
     Perfmon = 38,
@@ -37,6 +38,9 @@ impl fmt::Display for Capability {
         })
     }
 }
+
+/// What loading and attaching an XDP program takes.
+pub const XDP: [Capability; 3] = [Capability::Bpf, Capability::NetAdmin, Capability::Perfmon];
 
 /// Why the capabilities are not known.
 #[derive(Debug, thiserror::Error)]

@@ -1,10 +1,13 @@
 //! The interrupts of an interface's receive queues, and the CPUs they go to
 //! (`/proc/irq/<n>/smp_affinity_list`, `write_irq_affinity` in kernel/irq/proc.c).
 
+mod route;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use self::route::Route;
 use super::class_net;
 use super::kernel_files::{KernelFileError, KernelFiles, numbered, read, read_if_there};
 

@@ -61,8 +61,8 @@ pub struct Generator {
     gaps: Array<MapData, Gaps>,
     /// The paced one, and the other.
     programs: [Program; 2],
-    /// Whether they have the TSC by a kfunc.
-    by_kfunc: bool,
+    /// The kfunc by which they have the TSC.
+    kfunc: Option<TscPath>,
     /// What the kernel said to a kfunc that is there.
     refused: Option<LoadError>,
     tsc: Option<Tsc>,
@@ -127,7 +127,7 @@ impl Generator {
             .override_global(PAYLOAD_AT, &payload_at, true)
             .override_global(TSC_BY, &tsc_by, true)
             .load(OBJECT)?;
-        let by_kfunc = kfunc.is_some();
+        let path = kfunc.as_ref().map(|kfunc| kfunc.path);
         let calling = kfunc.map(|kfunc| Code::of(OBJECT, &ebpf, kfunc.calls()));
         let calling = calling.transpose()?;
         let mut load =
@@ -156,7 +156,7 @@ impl Generator {
             orders: take(&mut ebpf, ORDERS)?,
             gaps: take(&mut ebpf, GAPS)?,
             programs,
-            by_kfunc,
+            kfunc: path,
             refused: None,
             ebpf,
             tsc: None,
@@ -164,19 +164,19 @@ impl Generator {
         Ok((generator, state))
     }
 
-    /// Makes the programs read the TSC, when they run on `cpu`; returns the
-    /// offset's greatest error, ns.
-    pub fn read_tsc(&mut self, cpu: u32, rate: NsPerCycle) -> Result<u64, TscError> {
-        if self.by_kfunc {
+    /// Makes the programs read the TSC, when they run on `cpu`; returns by which way,
+    /// and the offset's greatest error, ns.
+    pub fn read_tsc(&mut self, cpu: u32, rate: NsPerCycle) -> Result<(TscPath, u64), TscError> {
+        if let Some(kfunc) = self.kfunc {
             self.tsc = Some(Tsc::Counter);
-            return Ok(0);
+            return Ok((kfunc, 0));
         }
         // Who has a kfunc needs no event.
         let event = Event::open(&mut self.ebpf, cpu, rate);
         let event = event.map_err(|error| self.refused.take().map_or(error, TscError::from))?;
         let bound = rate.duration_ns(event.offset.half_width()) + 1;
         self.tsc = Some(Tsc::Event(event));
-        Ok(bound)
+        Ok((TscPath::Perf, bound))
     }
 
     /// Looks at the event again: how far its offset has moved, because it had to

@@ -1,5 +1,7 @@
 //! Where native frames can't be sent, a packet socket sends them, and says why.
 
+use serde_json::Value;
+
 use crate::support::bench::Bench;
 use crate::support::capture::generate_on;
 use crate::support::finished::Finished;
@@ -38,6 +40,28 @@ fn a_kernel_without_live_frames() {
         .with(["--sender", "native"])
         .run_on(old_kernel::test_run);
     refused.failure(1, &["no live frames", "--sender packet"]);
+}
+
+#[test]
+fn a_kernel_without_the_tsc_in_xdp() {
+    let Some(_turn) = root("a_kernel_without_the_tsc_in_xdp") else {
+        return;
+    };
+    let bench = Bench::new("notsc");
+    let _peer = Attached::dropping(&bench.rx);
+    let finished = generate_on(&bench.tx).with(FEW).run_on(old_kernel::perf);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let ready = &finished.events("ready")[0];
+    assert_eq!(ready["sender"], "native");
+    if ready["tsc_path"].is_string() {
+        // By a kfunc, which needs no event.
+        return;
+    }
+    let said = "note: the frames carry no TSC stamp: ";
+    assert!(finished.stderr.contains(said), "{}", finished.stderr);
+    for field in ["tsc_path", "ordered", "tsc_bound_ns"] {
+        assert_eq!(ready.get(field), Some(&Value::Null), "{ready}");
+    }
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn the_interface_is_deleted() {
         running.wait_event("progress");
         bench.tx.netns.ip(&["link", "delete", "tx0"]);
         let finished = running.wait();
-        finished.failure(1, &["sending ended early"]);
+        finished.failure(1, &["cannot send everything"]);
         let step = &finished.events("sent")[0];
         assert!(step["sent"].as_u64() > Some(100), "{step}");
         assert_eq!(
@@ -50,6 +50,7 @@ fn the_interface_is_set_down() {
         running.wait_event("progress");
         bench.tx.set(&["down"]);
         let finished = running.wait();
+        finished.failure(1, &["cannot send everything", "tx0"]);
         let step = &finished.events("sent")[0];
         let (sent, refused) = (step["sent"].as_u64(), step["refused"].as_u64());
         assert_eq!(sent, Some(bench.rx.received() - before), "{sender}: {step}");
@@ -61,10 +62,33 @@ fn the_interface_is_set_down() {
                 "{step}"
             );
             assert!(refused > Some(100), "{step}");
+            finished.failure(1, &["interface tx0 is down"]);
+            // It was down for seconds before the end.
+            let progress = finished.events("progress");
+            let last = progress.last().expect("progress");
+            assert_eq!(last["sent"].as_u64(), sent, "{last}");
         } else {
-            finished.failure(1, &["sending ended early", "cannot send on tx0"]);
+            finished.failure(1, &["cannot send on tx0"]);
         }
     }
+}
+
+#[test]
+fn the_other_end_is_set_down() {
+    let Some(_turn) = root("the_other_end_is_set_down") else {
+        return;
+    };
+    let bench = Bench::new("peerdown");
+    let _peer = Attached::dropping(&bench.rx);
+    let arguments = ["--rate", "20k", "--count", "60000", "--sender", "native"];
+    let running = generate_on(&bench.tx).with(arguments).ready();
+    running.wait_event("progress");
+    bench.rx.set(&["down"]);
+    let finished = running.wait();
+    finished.failure(1, &["cannot send everything", "interface tx0 is down, or"]);
+    let end = finished.end.as_ref().expect("a summary");
+    assert_eq!(end["stopped_by"], "error");
+    assert!(end["refused"].as_u64() > Some(100), "{end}");
 }
 
 /// A capture with --clock tsc that begins meanwhile, for instance.

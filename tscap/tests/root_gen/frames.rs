@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+use tscap::clock::{StampPath, StampSource};
 use tscap_common::stream::{STAMP_MASK, StreamHeader};
 
 use crate::support::bench::Bench;
@@ -40,6 +42,7 @@ fn every_layout_arrives_whole() {
                 .with(arguments)
                 .run();
             assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+            check_ready(&sent.events("ready")[0], sender);
             let end = sent.end.expect("a summary");
             assert_eq!(end["sent"], FRAMES, "{sender} {arguments:?}");
             let captured = capture.stop();
@@ -48,6 +51,23 @@ fn every_layout_arrives_whole() {
             check_by_tshark(&path);
         }
     }
+}
+
+/// It says how the stamps in the payloads are read.
+fn check_ready(ready: &Value, sender: &str) {
+    let path = ready["tsc_path"].as_str().expect("a path");
+    let ordered = match StampPath::by_function(path) {
+        Some(path) if sender == "native" => {
+            assert_eq!(path.source(), StampSource::Tsc);
+            path.is_ordered()
+        }
+        _ => {
+            assert_eq!((sender, path), ("packet", "RDTSC in user space"));
+            true
+        }
+    };
+    assert_eq!(ready["ordered"], ordered, "{ready}");
+    assert!(ready["tsc_bound_ns"].is_u64(), "{ready}");
 }
 
 /// Every frame once and in order, with stamps that grow.

@@ -265,6 +265,8 @@ fn people_are_told_too() {
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     for part in [
         "ready: sending on tx0 (native) from CPU ",
+        ", 2 steps, TSC by ",
+        "ordered read\n",
         "2,000 frames of 64 bytes sent in 0.",
         "gaps of 100.0 µs, off by p50 ",
         "4,000 frames sent in 2 steps, 0 refused",

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use tscap::measure::{Content, content};
+
 use crate::support::bench::Bench;
-use crate::support::capture::generate_on;
+use crate::support::capture::{LIMIT, generate_on};
 use crate::support::netns::Netns;
 use crate::support::port::Port;
 use crate::support::probes::Attached;
 use crate::support::root::root;
 use crate::support::tun::Tun;
+use crate::support::wait::until;
 
 const FEW: [&str; 4] = ["--rate", "1k", "-c", "10"];
 
@@ -39,6 +42,33 @@ fn only_veth_and_tap_are_ours_to_send_on() {
     let native = ["--yes-send-here", "--sender", "native"];
     let refused = generate_on(&lo).with(FEW).with(native).run();
     refused.failure(1, &["native frames on lo", "for veth", "--sender packet"]);
+}
+
+#[test]
+fn a_tap_is_ours_to_send_on() {
+    let Some(_turn) = root("a_tap_is_ours_to_send_on") else {
+        return;
+    };
+    let netns = Arc::new(Netns::new("tap"));
+    let mut tap = Tun::tap(&netns, "tap0");
+    let finished = generate_on(&tap.port).with(FEW).run();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_eq!(finished.events("ready")[0]["sender"], "packet");
+    assert_eq!(finished.end.as_ref().expect("a summary")["sent"], 10);
+    // The kernel sends of its own: neighbour discovery.
+    let mut next_of_ours = || {
+        while let Some(frame) = tap.sent() {
+            if let Content::Stream(header, _) = content(&frame, frame.len() as u32) {
+                return Some(header.seq);
+            }
+        }
+        None
+    };
+    for number in 0..10 {
+        let seq = until("a frame in the tap", LIMIT, &mut next_of_ours);
+        assert_eq!(seq, number);
+    }
+    assert_eq!(next_of_ours(), None);
 }
 
 #[test]

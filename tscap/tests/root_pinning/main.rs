@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod interrupts;
 mod killed;
 mod machine;
 mod refusals;

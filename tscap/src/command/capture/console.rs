@@ -11,7 +11,7 @@ use super::commands::Ended;
 use super::summary::{FilesSummary, Stop, Summary, VERSION};
 use crate::cli::{CapturePlan, Target};
 use crate::clock::{StampSource, StepCause};
-use crate::command::console::Console;
+use crate::command::console::{Console, read_order};
 use crate::engine::ClosedFile;
 use crate::numbers::{grouped, signed, size, span};
 use crate::xdp::XdpMode;
@@ -55,7 +55,7 @@ impl fmt::Display for Ready {
             interfaces.join(", "),
             self.clock.name(),
             self.path,
-            order(self.ordered),
+            read_order(self.ordered),
             self.host_bound_ns,
             self.rings,
             if self.rings == 1 { "" } else { "s" },
@@ -302,14 +302,6 @@ fn several_files(text: &mut String, files: &FilesSummary) {
     }
 }
 
-/// Of a read of the clock.
-fn order(is_ordered: bool) -> &'static str {
-    match is_ordered {
-        true => "ordered",
-        false => "unordered",
-    }
-}
-
 fn clock(text: &mut String, summary: &Summary) {
     let clock = &summary.clock;
     let _ = writeln!(
@@ -318,7 +310,7 @@ fn clock(text: &mut String, summary: &Summary) {
          stamps within ±{} ns of this host's clock",
         clock.source,
         clock.path,
-        order(clock.ordered),
+        read_order(clock.ordered),
         clock.host_bound_ns
     );
     let _ = match clock.utc_bound_ns {

@@ -15,12 +15,13 @@ mod opened;
 mod pinning;
 pub(super) mod prepare;
 mod probe;
+mod receiving;
 mod session;
 mod start;
 mod summary;
 
 pub use first_brackets::first_brackets;
-pub(super) use prepare::{FILE_CAPABILITIES, NEEDED};
+pub(super) use prepare::FILE_CAPABILITIES;
 pub(super) use probe::probe;
 pub use summary::{ClockSummary, CommandsSummary, FilesSummary, InterfaceSummary, Stop, Summary};
 

@@ -28,20 +28,38 @@ pub(super) fn check(
     machine: &Machine,
     console: &mut Console,
 ) -> Result<(), Failure> {
-    let Some(cpus) = &plan.rx_cpus else {
-        return Ok(());
-    };
-    for link in &machine.interfaces {
-        check_sysfs(&KernelFiles::live(), link)?;
+    if plan.rx_cpus.is_some() {
+        for link in &machine.interfaces {
+            check_sysfs(&KernelFiles::live(), link)?;
+        }
     }
-    let converter = machine.converter_cpu;
-    if cpus.contains(&converter) {
-        console.warning(&format!(
-            "the converter runs on CPU {converter}, which --rx-cpu gives to receiving: each takes \
-             time from the other (--converter-cpu gives it another one)"
-        ));
+    if let Some(warning) = beside_receiving(plan, machine) {
+        console.warning(&warning);
     }
     Ok(())
+}
+
+/// What to say of a converter on a CPU that receives.
+fn beside_receiving(plan: &CapturePlan, machine: &Machine) -> Option<String> {
+    let converter = machine.converter_cpu;
+    let (receives, remedy) = match plan.rx_cpus {
+        Some(_) => (
+            "which --rx-cpu gives to receiving",
+            "--converter-cpu gives it another one",
+        ),
+        None => (
+            "which takes receive interrupts",
+            "--converter-cpu gives it another one, --rx-cpu takes them elsewhere",
+        ),
+    };
+    let warning = format!(
+        "the converter runs on CPU {converter}, {receives}: each takes time from the other \
+         ({remedy})"
+    );
+    machine
+        .receiving_cpus
+        .contains(&converter)
+        .then_some(warning)
 }
 
 /// sysfs shows the network namespace in which it was mounted.

@@ -2,6 +2,7 @@
 
 use tscap_common::ring::{MIN_RING_BYTES, value_size};
 
+use super::receiving;
 use crate::cli::{CapturePlan, ClockChoice};
 use crate::command::{Failure, Hint, interfaces};
 use crate::sys::caps::{self, Capability};
@@ -19,22 +20,18 @@ const DEFAULT_SHORTEST: usize = 16 << 20;
 /// Not even then more than this.
 const DEFAULT_LIMIT_BYTES: usize = 1 << 30;
 
-/// The privileges that loading and attaching need.
-pub(in crate::command) const NEEDED: [Capability; 3] =
-    [Capability::Bpf, Capability::NetAdmin, Capability::Perfmon];
-
-/// The same with promiscuous mode, as setcap(8) wants them.
+/// What a capture needs, promiscuous mode too, as setcap(8) wants it.
 pub(in crate::command) const FILE_CAPABILITIES: &str =
     "cap_bpf,cap_net_admin,cap_perfmon,cap_net_raw+ep";
 
 /// Refuses early what the kernel would refuse with a bare EPERM.
 pub(in crate::command) fn check_privileges() -> Result<(), Failure> {
-    check_all_of(&NEEDED, FILE_CAPABILITIES)
+    check_all_of(&caps::XDP, FILE_CAPABILITIES)
 }
 
 /// The same, for one who also makes network namespaces.
 pub(in crate::command) fn check_privileges_to_make_namespaces() -> Result<(), Failure> {
-    let [bpf, net_admin, perfmon] = NEEDED;
+    let [bpf, net_admin, perfmon] = caps::XDP;
     check_all_of(
         &[bpf, net_admin, perfmon, Capability::SysAdmin],
         &format!("cap_sys_admin,{FILE_CAPABILITIES}"),
@@ -138,9 +135,8 @@ pub(super) fn check_rx_cpus(asked: &[u32], online: &[u32], possible: u32) -> Res
     Err(failure)
 }
 
-/// The CPU for the converter: as asked, or the last one allowed, which is the
-/// least likely to serve receive interrupts. `receiving` are not taken as long
-/// as there are others.
+/// The CPU for the converter: as asked, or the last one allowed. `receiving` are
+/// not taken as long as there are others.
 pub(super) fn converter_cpu(asked: Option<u32>, receiving: &[u32]) -> Result<u32, Failure> {
     let allowed = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
     choose_converter_cpu(&allowed, asked, receiving)
@@ -173,6 +169,8 @@ pub(super) struct Machine {
     pub ring_cpus: Vec<u32>,
     pub possible_cpus: u32,
     pub ring_bytes: usize,
+    /// CPUs that receive: those of --rx-cpu, else those that take the interrupts.
+    pub receiving_cpus: Vec<u32>,
     pub converter_cpu: u32,
     /// Whether stamps by the TSC may be taken.
     pub takes_tsc: bool,
@@ -207,14 +205,20 @@ pub(super) fn check(plan: &CapturePlan, ring_cpus: Option<Vec<u32>>) -> Result<M
     }
     let online = system::online_cpus().trying("cannot list the online CPUs")?;
     let possible_cpus = system::possible_cpus().trying("cannot count the possible CPUs")?;
-    let rx_cpus = plan.rx_cpus.as_deref().unwrap_or_default();
-    check_rx_cpus(rx_cpus, &online, possible_cpus)?;
+    let receiving_cpus = match &plan.rx_cpus {
+        Some(cpus) => {
+            check_rx_cpus(cpus, &online, possible_cpus)?;
+            cpus.clone()
+        }
+        None => receiving::cpus(&KernelFiles::live(), &interfaces),
+    };
     let ring_cpus = ring_cpus.unwrap_or(online);
     Ok(Machine {
         interfaces,
         possible_cpus,
         ring_bytes: ring_bytes(plan.ring_bytes, ring_cpus.len())?,
-        converter_cpu: converter_cpu(plan.converter_cpu, rx_cpus)?,
+        converter_cpu: converter_cpu(plan.converter_cpu, &receiving_cpus)?,
+        receiving_cpus,
         ring_cpus,
         takes_tsc: untrusted_tsc.is_none() || plan.force,
         untrusted_tsc,

@@ -3,6 +3,7 @@
 mod prepare;
 mod report;
 mod session;
+mod stamps;
 
 use super::{Exit, Failure, capture};
 use crate::cli::GenPlan;

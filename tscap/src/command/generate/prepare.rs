@@ -1,5 +1,6 @@
 //! Everything that is checked before a frame is sent, and which sender it is.
 
+use super::stamps::TscStamps;
 use crate::cli::{GenPlan, SenderChoice};
 use crate::clock::{NsPerCycle, measure_tsc_rate};
 use crate::command::console::Console;
@@ -13,8 +14,8 @@ pub(super) struct Machine {
     pub link: Link,
     pub cpu: u32,
     pub sender: Sender,
-    /// Greatest error of the payloads' TSC stamps, ns; `None` if they are 0.
-    pub tsc_bound_ns: Option<u64>,
+    /// How the payloads' TSC stamps are read; `None` if they are 0.
+    pub tsc: Option<TscStamps>,
     /// Each step with its frames.
     pub steps: Vec<(Step, Template)>,
 }
@@ -41,31 +42,32 @@ pub(super) fn check(plan: &GenPlan, console: &mut Console) -> Result<Machine, Fa
             }
         },
     };
-    let (sender, tsc_bound_ns) = match native {
+    let (sender, tsc) = match native {
         Some(mut sender) => {
-            let bound = rate.and_then(|rate| {
-                let bound = sender.read_tsc(cpu, rate);
-                bound.trying("it cannot be read in XDP")
+            let read = rate.and_then(|rate| {
+                let read = sender.read_tsc(cpu, rate);
+                read.trying("it cannot be read in XDP")
             });
-            let bound = bound.map_err(|failure| {
+            let read = read.map_err(|failure| {
                 let why = failure.chain();
                 console.note(&format!("the frames carry no TSC stamp: {why}"));
             });
-            (Sender::Native(Box::new(sender)), bound.ok())
+            let read = read.map(|(path, bound_ns)| TscStamps::in_xdp(path, bound_ns));
+            (Sender::Native(Box::new(sender)), read.ok())
         }
         None => {
             let sender = PacketSender::open(&link.name, link.index, rate?);
             let sender = sender
                 .trying("cannot send")
                 .map_err(|failure| failure.hint("run as root, or: setcap cap_net_raw+ep tscap"))?;
-            (Sender::Packet(sender), Some(0))
+            (Sender::Packet(sender), Some(TscStamps::IN_USER_SPACE))
         }
     };
     Ok(Machine {
         link,
         cpu,
         sender,
-        tsc_bound_ns,
+        tsc,
         steps,
     })
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::command::console::Console;
+use crate::command::console::{Console, read_order};
 use crate::generator::{GapReport, Pacing, Sent, Step};
 use crate::numbers::{grouped, span};
 
@@ -22,7 +22,11 @@ pub(super) struct Ready<'a> {
     pub sender: &'a str,
     pub cpu: u32,
     pub steps: usize,
-    /// Greatest error of the payloads' TSC stamps, ns; null if they are 0.
+    /// The function that reads the payloads' TSC stamps; null if they are 0.
+    pub tsc_path: Option<&'a str>,
+    /// Whether that read is ordered (fenced).
+    pub ordered: Option<bool>,
+    /// Greatest error of the value read, ns.
     pub tsc_bound_ns: Option<u64>,
 }
 
@@ -109,8 +113,12 @@ pub(super) fn ready(console: &mut Console, ready: &Ready<'_>) {
         1 => String::new(),
         steps => format!(", {steps} steps"),
     };
+    let tsc = ready.tsc_path.zip(ready.ordered);
+    let tsc = tsc.map_or(String::new(), |(path, ordered)| {
+        format!(", TSC by {path}, {} read", read_order(ordered))
+    });
     console.say(&format!(
-        "ready: sending on {} ({}) from CPU {}{steps}",
+        "ready: sending on {} ({}) from CPU {}{steps}{tsc}",
         ready.interface, ready.sender, ready.cpu
     ));
     console.event("ready", VERSION, ready);

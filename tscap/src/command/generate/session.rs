@@ -36,7 +36,7 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
         link,
         cpu,
         mut sender,
-        tsc_bound_ns,
+        tsc,
         steps,
     } = machine;
     report::ready(
@@ -47,7 +47,9 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
             sender: sender.name(),
             cpu,
             steps: steps.len(),
-            tsc_bound_ns,
+            tsc_path: tsc.map(|it| it.path),
+            ordered: tsc.map(|it| it.ordered),
+            tsc_bound_ns: tsc.map(|it| it.bound_ns),
         },
     );
     let mut summary = Summary {
@@ -102,7 +104,7 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
     match failed {
         None => Ok(Exit::Success),
         Some(error) => Err(error)
-            .trying("sending ended early")
+            .trying("cannot send everything")
             .map_err(|failure| failure.hint(format!("look at it: ip -s link show {}", link.name))),
     }
 }
@@ -221,7 +223,7 @@ async fn time_is_up(control: &Control, limit: Option<Duration>) {
         return std::future::pending().await;
     };
     let patience = Instant::now() + Duration::from_secs(1);
-    while control.sent() == 0 && Instant::now() < patience {
+    while !control.has_begun() && Instant::now() < patience {
         sleep(LOOK_EACH).await;
     }
     sleep_until(Instant::now() + limit).await;

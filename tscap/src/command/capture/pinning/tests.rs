@@ -167,3 +167,29 @@ fn another_namespaces_sysfs_is_refused() {
     assert!(failure.contains("another network namespace"), "{failure}");
     assert!(failure.contains("hint: "), "{failure}");
 }
+
+#[test]
+fn a_converter_beside_receive_work_is_told() {
+    let told = |more: &str, receiving_cpus: &[u32]| {
+        let machine = Machine {
+            interfaces: Vec::new(),
+            ring_cpus: vec![0, 1],
+            possible_cpus: 2,
+            ring_bytes: 1 << 20,
+            receiving_cpus: receiving_cpus.into(),
+            converter_cpu: 1,
+            takes_tsc: false,
+            untrusted_tsc: None,
+        };
+        beside_receiving(&plan_of(more), &machine)
+    };
+    assert_eq!(told("", &[]), None);
+    assert_eq!(told("", &[0]), None);
+    let told_of = |more, part: &str| {
+        let told = told(more, &[0, 1]).expect("a warning");
+        assert!(told.contains("CPU 1") && told.contains(part), "{told}");
+    };
+    told_of("", "takes receive interrupts");
+    told_of("--converter-cpu 1", "takes receive interrupts");
+    told_of("--rx-cpu 0-1", "--rx-cpu gives to receiving");
+}
