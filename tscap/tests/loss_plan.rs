@@ -62,13 +62,10 @@ fn a_slow_file_is_foretold() {
     };
     let (code, text) = asked(&[]);
     assert_eq!(code, Some(0), "{text}");
-    assert!(
-        text.contains("for slower storage give --file-rate"),
-        "{text}"
-    );
+    assert!(text.contains("is not foretold: give --file-rate"), "{text}");
     let (code, text) = asked(&["--file-rate", "55M"]);
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("; it takes 55.0 MB/s\n"), "{text}");
+    assert!(text.contains("\n  storage takes 55.0 MB/s\n"), "{text}");
     let (code, text) = asked(&["--file-rate", "27.2M"]);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("0.0 % before the program and 3"), "{text}");

@@ -173,16 +173,16 @@ fn text(answer: &Answer) -> String {
     let room = answer
         .room_bytes
         .map(|room| format!(", and {} are free", size(room)));
-    let rate = match answer.file_bytes_per_s {
-        Some(rate) => format!("it takes {}/s", size(rate as u64)),
-        None => "it is taken to be as fast as where the costs were measured: for slower storage \
-                 give --file-rate"
+    let storage = match answer.file_bytes_per_s {
+        Some(rate) => format!("storage takes {}/s", size(rate as u64)),
+        None => "storage slower than where the costs were measured is not foretold: give \
+                 --file-rate"
             .to_owned(),
     };
     format!(
         "{} frames of {} bytes a second for {} s, {} bytes of each kept, ring of {}\n{verdict}\n  \
          receiving takes {} of a CPU, converting and writing {} of another\n  {ring}\n  \
-         the file gets {} long{}; {rate}\n  \
+         the file gets {} long{}\n  {storage}\n  \
          a network card's driver takes something besides, which no veth can tell\n",
         grouped(question.rate.round() as u64),
         question.size,
