@@ -52,6 +52,38 @@ fn machines_are_told_the_same() {
     assert!(answer["ring_needed"].as_u64() >= Some(128 << 10));
 }
 
+/// 100,000 blocks of 544 bytes a second.
+#[test]
+fn a_slow_file_is_foretold() {
+    let load = ["--rate", "100k", "--size", "512", "--for", "10s"];
+    let asked = |more: &[&str]| {
+        let done = plan(&[&load[..], more].concat());
+        (done.status.code(), String::from_utf8(done.stdout).unwrap())
+    };
+    let (code, text) = asked(&[]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("is not foretold: give --file-rate"), "{text}");
+    let (code, text) = asked(&["--file-rate", "55M"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("\n  storage takes 55.0 MB/s\n"), "{text}");
+    let (code, text) = asked(&["--file-rate", "27.2M"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("0.0 % before the program and 3"), "{text}");
+    // 1.4 MB a second too many: 14 MB.
+    let slow = ["--file-rate", "53M", "--json"];
+    let (code, text) = asked(&[&slow[..], &["--ring-size", "1M"]].concat());
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (code, &answer["ring_needed"]),
+        (Some(1), &(16 << 20).into())
+    );
+    assert_eq!(answer["file_bytes_per_s"], 53e6);
+    assert_eq!(
+        asked(&[&slow[..], &["--ring-size", "16M"]].concat()).0,
+        Some(0)
+    );
+}
+
 #[test]
 fn what_tells_no_costs_is_refused() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/comparison.json");

@@ -112,17 +112,16 @@ fn measure(args: &Args) -> Result<Report> {
         }
         anyhow::Ok(runs.finish())
     })?;
-    let mut report = Report {
+    let report = Report {
         header,
         rounds,
         buffer_bytes: amount.buffer_bytes,
         capture_cpus: captures,
-        targets: Vec::new(),
+        targets: targets::of(&kinds),
         tools,
         absent,
         kinds,
     };
-    report.targets = targets::of(&report);
     write(args.out.as_deref(), || Ok(serde_json::to_string(&report)?))?;
     write(args.report.as_deref(), || Ok(page::render(&report)))?;
     Ok(report)

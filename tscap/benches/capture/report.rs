@@ -3,7 +3,6 @@
 use serde::Serialize;
 use tscap::load::Tool;
 
-use crate::amount::Kind;
 use crate::cells::KindReport;
 use crate::common::header::Header;
 use crate::common::target::{self, Target};
@@ -46,11 +45,6 @@ impl Report {
     /// The targets that were missed and must not be, with what was measured.
     pub fn missed(&self) -> Vec<String> {
         target::missed(&self.targets)
-    }
-
-    /// One of the kinds.
-    pub fn of(&self, kind: Kind) -> Option<&KindReport> {
-        self.kinds.iter().find(|report| report.kind == kind)
     }
 
     /// Under which conditions all of it was measured, for people.

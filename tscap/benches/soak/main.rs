@@ -86,7 +86,7 @@ fn measure(args: &Args) -> Result<Report> {
                 in_bulks,
             },
         )?;
-        report.targets.extend(soak.targets());
+        report.targets.extend(soak.targets(quick));
         report.soaks.push(soak);
         Ok(())
     };

@@ -11,7 +11,8 @@ use super::{Cli, Plan, units};
 use crate::clock::StampSource;
 use crate::generator::{DISCARD, Layout, LineRate, Network, Rate};
 use crate::load::Tool;
-use crate::loss::{Grid, LONGEST_FRAME, Pace};
+use crate::loss::{Grid, LONGEST_FRAME, Pace, SLOW_RING};
+use crate::numbers::{ring, size};
 
 /// Most points of a sweep.
 const MOST_POINTS: usize = 100_000;
@@ -19,6 +20,9 @@ const MOST_POINTS: usize = 100_000;
 const SHORTEST: Duration = Duration::from_millis(20);
 /// Longest: a capture must be over before it ends by itself.
 const LONGEST: Duration = Duration::from_secs(60);
+/// Longest that a slow file may take to empty a ring once nothing comes any more: a
+/// capture that takes much longer to end counts as failed.
+const LONGEST_DRAIN_S: u64 = 10;
 /// Ring that a plan asks about unless one is given: that of a capture.
 const USUAL_RING: usize = 64 << 20;
 
@@ -113,6 +117,11 @@ pub struct LossArgs {
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 
+    /// Files take no more than this: what a slow disk does. Bytes a second, such as 200M;
+    /// sweeps write through a pipe that is read so slowly [default: what --folder takes]
+    #[arg(long, value_name = "BYTES/S", value_parser = units::byte_rate, conflicts_with = "peer")]
+    file_rate: Option<u64>,
+
     /// Tell whether --rate frames of --size will fit --for some time, with what loss,
     /// and which ring they need
     #[arg(long, requires_all = ["rate", "size", "lasting"])]
@@ -155,6 +164,8 @@ pub struct LossPlan {
     pub receive_cpu: Option<u32>,
     /// Where captures are written.
     pub folder: Option<PathBuf>,
+    /// Most bytes a second that the files take.
+    pub file_rate: Option<u64>,
     /// Say it in JSON.
     pub json: bool,
     /// Page to write.
@@ -182,6 +193,8 @@ pub struct ForecastPlan {
     pub cpu: Option<u32>,
     /// Where the capture is to be written.
     pub folder: Option<PathBuf>,
+    /// Most bytes a second that its file takes.
+    pub file_rate: Option<u64>,
     /// Say it in JSON.
     pub json: bool,
 }
@@ -206,11 +219,15 @@ impl LossArgs {
             return self.into_forecast().map_err(refuse);
         }
         let grid = self.grid().map_err(refuse)?;
+        if let Some(rate) = self.file_rate {
+            check_drain(rate, &grid.rings).map_err(refuse)?;
+        }
         Ok(Plan::Loss(Box::new(LossPlan {
             grid,
             cpu: self.cpu,
             receive_cpu: self.receive_cpu,
             folder: self.folder,
+            file_rate: self.file_rate,
             json: self.json,
             report: self.report,
         })))
@@ -274,6 +291,7 @@ impl LossArgs {
             from: self.from,
             cpu: self.cpu,
             folder: self.folder,
+            file_rate: self.file_rate,
             json: self.json,
         })))
     }
@@ -324,6 +342,21 @@ fn check_pace(pace: Pace, size: u32) -> Result<(), String> {
         None => Err(format!(
             "{pace:?} is no pace for frames of {size} bytes: more than one a nanosecond, or one \
              in centuries"
+        )),
+    }
+}
+
+/// Refuses files that take too long to empty these rings, or that of the calibration.
+fn check_drain(file_rate: u64, rings: &[usize]) -> Result<(), String> {
+    let largest = rings.iter().copied().fold(SLOW_RING, usize::max) as u64;
+    match file_rate.saturating_mul(LONGEST_DRAIN_S) < largest {
+        false => Ok(()),
+        true => Err(format!(
+            "a file that takes {}/s empties a ring of {} in more than {LONGEST_DRAIN_S} s: give a \
+             higher --file-rate, or a smaller --ring-size (at least {} are used)",
+            size(file_rate),
+            ring(largest),
+            ring(SLOW_RING as u64)
         )),
     }
 }

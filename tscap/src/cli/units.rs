@@ -176,15 +176,22 @@ pub(super) fn rate(text: &str) -> Result<Rate, String> {
 /// Bits a second: `1G`, `2.5G`, `100Mbit`.
 pub(super) fn line_rate(text: &str) -> Result<LineRate, String> {
     const FORM: &str = "a line rate is bits a second, such as 1G or 2.5G";
-    let (digits, exponent, unit) = decimal(text).ok_or(FORM)?;
-    let power = u32::try_from(exponent)
-        .ok()
-        .and_then(|exponent| 10u64.checked_pow(exponent));
-    let rate = power.and_then(|power| digits.checked_mul(power));
-    match (rate, unit) {
-        (Some(rate), "" | "bit" | "bit/s" | "bps") if rate > 0 => Ok(LineRate(rate)),
-        _ => Err(FORM.into()),
-    }
+    let rate = whole(text, &["", "bit", "bit/s", "bps"]).map(LineRate);
+    rate.ok_or_else(|| FORM.into())
+}
+
+/// Bytes a second: `200M`, `1.5GB/s` (powers of 1000, as disks are sold).
+pub(super) fn byte_rate(text: &str) -> Result<u64, String> {
+    const FORM: &str = "a file's rate is bytes a second, such as 200M or 1.5GB/s";
+    whole(text, &["", "B", "B/s"]).ok_or_else(|| FORM.into())
+}
+
+/// A whole number greater than 0, in one of these units.
+fn whole(text: &str, units: &[&str]) -> Option<u64> {
+    let (digits, exponent, unit) = decimal(text)?;
+    let power = 10u64.checked_pow(u32::try_from(exponent).ok()?)?;
+    let number = power.checked_mul(digits)?;
+    (number > 0 && units.contains(&unit)).then_some(number)
 }
 
 /// A MAC address.
@@ -332,6 +339,12 @@ mod tests {
         assert_eq!(line_rate("100Mbit/s"), Ok(LineRate(100_000_000)));
         for bad in ["", "0", "0.5", "fast", "99999999999G", "1Gpps"] {
             assert!(line_rate(bad).is_err(), "{bad}");
+        }
+        assert_eq!(byte_rate("200M"), Ok(200_000_000));
+        assert_eq!(byte_rate("1.5GB/s"), Ok(1_500_000_000));
+        assert_eq!(byte_rate("512kB"), Ok(512_000));
+        for bad in ["", "0", "0.5", "slow", "1MiB", "8Mbit", "99999999999GB/s"] {
+            assert!(byte_rate(bad).is_err(), "{bad}");
         }
     }
 

@@ -50,6 +50,9 @@ pub struct Answer {
     /// The least one that besides holds what comes in while the converter does not run
     /// for 5 ms, bytes; null if none suffices.
     pub ring_advised: Option<u64>,
+    /// Most bytes a second that the file takes; null if as many as were written where
+    /// the costs are from.
+    pub file_bytes_per_s: Option<f64>,
     /// Length of the file if nothing is lost, bytes.
     pub file_bytes: f64,
     /// Room for it, bytes; null if that is not known.
@@ -84,6 +87,7 @@ pub fn answer(costs: &Costs, question: Question, room_bytes: Option<u64>) -> Ans
         convert_load: busy(costs.convert),
         ring_needed: bytes(least_ring(&costs, &load, 0.0)),
         ring_advised: bytes(least_ring(&costs, &load, PAUSE_S)),
+        file_bytes_per_s: costs.writer.map(|writer| writer.bytes_per_s),
         file_bytes,
         room_bytes,
     }
@@ -112,7 +116,7 @@ fn received_from_a_card(costs: &Costs) -> Costs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::model::{Writer, made};
+    use crate::loss::model::made;
 
     /// 96 bytes of each frame.
     fn question(rate: f64, ring_mib: u64) -> Question {
@@ -133,6 +137,7 @@ mod tests {
         assert_eq!((answer.lost_before, answer.lost_in_ring), (0.0, 0.0));
         assert!((answer.receive_load - 0.3888).abs() < 1e-9);
         assert_eq!(answer.file_bytes, 2e7 * 128.0);
+        assert_eq!(answer.file_bytes_per_s, None);
         // 200 µs and more asleep: 67 kB; 5 ms: 1.28 MB.
         assert_eq!(answer.ring_needed, Some(128 << 10));
         assert_eq!(answer.ring_advised, Some(2 << 20));
@@ -140,18 +145,12 @@ mod tests {
 
     #[test]
     fn a_ring_too_small_is_told_with_the_one_that_is_needed() {
-        let writer = Some(Writer {
-            bytes_per_s: 250e6,
-            buffer_bytes: 0.0,
-        });
-        let costs = Costs {
-            writer,
-            ..made::costs(Receiving::OnSender)
-        };
+        let costs = made::costs(Receiving::OnSender).with_file_rate(250_000_000);
         // 6 MB a second too many.
         let small = answer(&costs, question(2e6, 16), None);
         assert!(!small.fits && small.lost_in_ring > 0.0, "{small:?}");
         assert_eq!(small.ring_needed, Some(64 << 20));
+        assert_eq!(small.file_bytes_per_s, Some(250e6));
         assert!(answer(&costs, question(2e6, 64), None).fits);
     }
 

@@ -23,7 +23,7 @@ const FEW: u64 = 16;
 const MANY: u64 = 1_000_000;
 
 /// A ring that a file that is slowed down soon fills, bytes.
-const SMALL: usize = 1 << 20;
+pub const SLOW_RING: usize = 1 << 20;
 
 /// How many captures there are in a round, for each stamp and arrival.
 pub(super) fn runs(is_slow: bool) -> u32 {
@@ -77,7 +77,7 @@ pub(super) fn calibrate(
         runs[3].push(probe(SHORT, MIN_RING_BYTES, FRAMES, How::Held)?);
         runs[4].push(probe(SHORT, MIN_RING_BYTES, FRAMES, How::Usual)?);
         if is_slow {
-            runs[5].push(probe(LONGEST_FRAME, SMALL, MANY, How::Slowly)?);
+            runs[5].push(probe(LONGEST_FRAME, SLOW_RING, MANY, How::Slowly)?);
         }
         send_ns.extend(rig.send_ns(as_fast_as_can_be(arrival, SHORT, FRAMES))?);
     }

@@ -26,7 +26,7 @@ fn the_least_ring_under_full_load_loses_only_what_it_counts() {
         let sent = Flood::begin(&bench.tx, size, first, Duration::from_secs(1)).end();
         let summary = capture.stop().success();
         account::only_rings_were_full(&summary);
-        account::of_all(&path, &summary, &[sent]);
+        account::of_all(&[&path], &summary, &[sent]);
         // Many rings full went through.
         assert!(
             summary.bytes_written > 100 * (128 << 10),

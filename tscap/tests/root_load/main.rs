@@ -9,5 +9,6 @@ mod disk;
 mod flood;
 mod least_ring;
 mod pipe;
+mod rotation;
 mod stopped;
 mod two_interfaces;

@@ -58,7 +58,7 @@ fn a_reader_that_stops_for_two_seconds_costs_what_the_ring_can_not_hold() {
         std::io::copy(&mut pipe, &mut copy).expect("copy the rest");
     });
     account::only_rings_were_full(&summary);
-    let flows = account::of_all(&path, &summary, &[sent]);
+    let flows = account::of_all(&[&path], &summary, &[sent]);
     assert!(flows[0].most_missing > 100_000, "{flows:?}");
     // It went on with what the ring held, and with more behind it.
     assert!(flows[0].came > 3 * (16 << 20) / 288, "{flows:?}");
@@ -81,7 +81,7 @@ fn a_slow_disk_costs_frames_all_the_time_but_never_the_account() {
         }
     });
     account::only_rings_were_full(&summary);
-    let flows = account::of_all(&path, &summary, &[sent]);
+    let flows = account::of_all(&[&path], &summary, &[sent]);
     assert!(
         summary.outcomes["ring_full"] > summary.written,
         "{summary:?}"

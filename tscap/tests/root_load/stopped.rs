@@ -41,7 +41,7 @@ fn two_seconds_without_a_converter_cost_what_the_ring_can_not_hold() {
     let summary = capture.stop().success();
 
     account::only_rings_were_full(&summary);
-    let flows = account::of_all(&path, &summary, &[sent]);
+    let flows = account::of_all(&[&path], &summary, &[sent]);
     // It did go on, and had kept what the ring held.
     assert!(flows[0].most_missing > 100_000, "{flows:?}");
     let (mut before, mut longest, mut behind) = (0, 0, 0);

@@ -32,7 +32,7 @@ fn two_interfaces_at_full_rate_are_counted_apart_and_merged_in_order() {
     let sent = floods.map(Flood::end);
     let summary = capture.stop().success();
     account::only_rings_were_full(&summary);
-    account::of_all(&path, &summary, &sent);
+    account::of_all(&[&path], &summary, &sent);
     for interface in &summary.interfaces {
         assert!(interface.written > 10_000, "{interface:?}");
     }

@@ -91,6 +91,34 @@ fn losses_before_the_program_and_in_the_ring_are_told_apart() {
     assert!(sweep.points.iter().any(in_ring), "{:?}", sweep.points);
 }
 
+/// What a slow file does not take is lost in the ring, and foretold.
+#[test]
+fn a_slow_file_loses_frames() {
+    let Some(_turn) = root("a_slow_file_loses_frames") else {
+        return;
+    };
+    const BYTES_PER_S: f64 = 20e6;
+    let arguments = ["--quick", "--json", "--size", "1024", "--snaplen", "whole"];
+    let mut command = loss(&arguments);
+    command.args(["--ring-size", "256K", "--duration", "0.5"]);
+    let done = run(command.args(["--file-rate", "20M"]), LIMIT);
+    assert!(done.status.success(), "{}", done.stderr);
+    let sweep = sweep(&done);
+    adds_up(&sweep);
+    assert_eq!(sweep.method.file_bytes_per_s, Some(20_000_000));
+    let writer = sweep.calibrations[0].costs.writer.expect("a slow file");
+    // On a busy machine it takes less.
+    assert!(writer.bytes_per_s < 1.2 * BYTES_PER_S, "{writer:?}");
+    let [point] = &sweep.points[..] else {
+        panic!("one point: {:?}", sweep.points);
+    };
+    // What a ring and the pipe hold is written besides, when nothing comes any more.
+    let most = 1.2 * BYTES_PER_S * point.run.seconds + 256e3 * 1.1 + 1.1e6;
+    assert!(point.run.written as f64 * 1056.0 < most, "{point:?}");
+    assert!(point.run.lost.ring > 0, "{point:?}");
+    assert!(point.foretold.is_some_and(|it| it.ring > 0.0), "{point:?}");
+}
+
 #[test]
 fn a_capture_that_is_held_loses_what_its_ring_cannot_hold() {
     let Some(_turn) = root("a_capture_that_is_held_loses_what_its_ring_cannot_hold") else {

@@ -34,14 +34,23 @@ pub struct SmallDisk {
 impl SmallDisk {
     /// Of `bytes`, a multiple of the page.
     pub fn new(bytes: u64) -> Self {
+        Self::mount(&format!("size={bytes}"))
+    }
+
+    /// With room for `files` files, of any length.
+    pub fn of_files(files: u64) -> Self {
+        // The folder is one more.
+        Self::mount(&format!("nr_inodes={}", files + 1))
+    }
+
+    fn mount(options: &str) -> Self {
         let folder = folder();
-        let options = format!("size={bytes}");
         mount(
             Some("tscap-test"),
             folder.path(),
             Some("tmpfs"),
             MsFlags::empty(),
-            Some(options.as_str()),
+            Some(options),
         )
         .expect("mount a tmpfs");
         Self { folder }

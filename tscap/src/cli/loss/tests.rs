@@ -24,7 +24,7 @@ fn without_options_there_is_a_short_sweep() {
         (plan.cpu, plan.receive_cpu, plan.folder),
         (None, None, None)
     );
-    assert!(!plan.json && plan.report.is_none());
+    assert!(!plan.json && plan.report.is_none() && plan.file_rate.is_none());
     assert_eq!(sweep("--quick").grid, Grid::quick());
     assert_eq!(sweep("--paper").grid, Grid::paper());
 }
@@ -92,6 +92,21 @@ fn a_plan_is_about_one_load() {
 }
 
 #[test]
+fn a_file_may_be_slow() {
+    assert_eq!(sweep("--file-rate 40M").file_rate, Some(40_000_000));
+    let Ok(Plan::Forecast(plan)) =
+        parsed("--plan --rate 1M --size 64 --for 1s --file-rate 100MB/s --from run.json")
+    else {
+        panic!("no forecast");
+    };
+    assert_eq!(plan.file_rate, Some(100_000_000));
+    // Of a plan any will do: nothing is written so slowly.
+    assert!(parsed("--plan --rate 1M --size 64 --for 1s --file-rate 1").is_ok());
+    assert!(parsed("--file-rate 104k --ring-size 128K").is_err());
+    assert!(parsed("--file-rate 105k --ring-size 128K").is_ok());
+}
+
+#[test]
 fn bad_arguments_are_named() {
     for (args, named) in [
         (
@@ -115,6 +130,12 @@ fn bad_arguments_are_named() {
         ("--duration 1ms", "--duration is 20ms to 60s"),
         ("--duration 61", "--duration is 20ms to 60s"),
         ("--quick --paper", "--paper"),
+        ("--file-rate 0", "bytes a second, such as 200M"),
+        ("--file-rate 40M --peer tcpdump", "--peer"),
+        (
+            "--file-rate 1M --ring-size 1M,64M",
+            "a file that takes 1.0 MB/s empties a ring of 64 MiB in more than 10 s",
+        ),
         ("--plan", "--rate"),
         ("--plan --rate 1M --size 64", "--for"),
         (

@@ -64,7 +64,8 @@ pub struct InterfaceSummary {
 pub struct FilesSummary {
     /// Files of this capture.
     pub written: u64,
-    /// Of these, those that are gone: removed, or replaced by a later one.
+    /// Of these, those that are gone: removed, or replaced by a later one. Not those
+    /// that somebody else has renamed or removed.
     pub removed: u64,
     /// Frames in those that are gone; they count as written all the same.
     pub frames_removed: u64,

@@ -34,6 +34,7 @@ fn place(
     cpu: Option<u32>,
     receive_cpu: Option<u32>,
     folder: Option<&Path>,
+    file_bytes_per_s: Option<u64>,
 ) -> Result<Place, Failure> {
     prepare::check_privileges_to_make_namespaces()?;
     prepare::check_kernel()?;
@@ -63,7 +64,7 @@ fn place(
         sender_cpu,
         receive_cpu,
         folder,
-        file_bytes_per_s: None,
+        file_bytes_per_s,
     })
 }
 

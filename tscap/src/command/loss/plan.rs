@@ -38,6 +38,10 @@ pub(in crate::command) fn answer(plan: &ForecastPlan) -> Result<Exit, Failure> {
             }
         }
     };
+    let costs = match plan.file_rate {
+        Some(rate) => costs.with_file_rate(rate),
+        None => costs,
+    };
     let room = plan.folder.as_deref().map(free).transpose()?;
     let spot = spot(plan);
     let question = Question {
@@ -98,7 +102,7 @@ fn saved(path: &Path, plan: &ForecastPlan) -> Result<Costs, Failure> {
 async fn measured(plan: &ForecastPlan) -> Result<Option<Costs>, Failure> {
     let mut signals = Signals::new().trying("cannot catch signals")?;
     let mut console = console(plan.json)?;
-    let place = place(plan.cpu, None, plan.folder.as_deref())?;
+    let place = place(plan.cpu, None, plan.folder.as_deref(), None)?;
     let pair = pair()?;
     let clock = plan.clock;
     let grid = Grid {
@@ -169,10 +173,16 @@ fn text(answer: &Answer) -> String {
     let room = answer
         .room_bytes
         .map(|room| format!(", and {} are free", size(room)));
+    let storage = match answer.file_bytes_per_s {
+        Some(rate) => format!("storage takes {}/s", size(rate as u64)),
+        None => "storage slower than where the costs were measured is not foretold: give \
+                 --file-rate"
+            .to_owned(),
+    };
     format!(
         "{} frames of {} bytes a second for {} s, {} bytes of each kept, ring of {}\n{verdict}\n  \
          receiving takes {} of a CPU, converting and writing {} of another\n  {ring}\n  \
-         the file gets {} long{}\n  \
+         the file gets {} long{}\n  {storage}\n  \
          a network card's driver takes something besides, which no veth can tell\n",
         grouped(question.rate.round() as u64),
         question.size,

@@ -55,7 +55,12 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
     let mut signals = Signals::new().trying("cannot catch signals")?;
     let mut console = console(plan.json)?;
     let grid = &plan.grid;
-    let place = place(plan.cpu, plan.receive_cpu, plan.folder.as_deref())?;
+    let place = place(
+        plan.cpu,
+        plan.receive_cpu,
+        plan.folder.as_deref(),
+        plan.file_rate,
+    )?;
     check_programs(&grid.peers, &place)?;
     let pair = pair()?;
     let interface = pair.rx.name.clone();

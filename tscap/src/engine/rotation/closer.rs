@@ -62,8 +62,10 @@ impl Closer {
         let thread = std::thread::Builder::new().name("tscap-closer".into());
         let thread = thread.spawn(move || {
             for job in todo {
-                // At the very end nobody may be left to care.
-                let _ = events.send(work(job));
+                if let Some(event) = work(job) {
+                    // At the very end nobody may be left to care.
+                    let _ = events.send(event);
+                }
             }
         })?;
         Ok(Self { jobs, thread })
@@ -80,8 +82,8 @@ impl Closer {
     }
 }
 
-fn work(job: Job) -> Event {
-    match job {
+fn work(job: Job) -> Option<Event> {
+    Some(match job {
         Job::Close(output, file) => Event::FileClosed {
             error: output.close().err(),
             file,
@@ -91,14 +93,13 @@ fn work(job: Job) -> Event {
             Event::FileRemoved { path, frames }
         }
         Job::Remove { path, frames } => match fs::remove_file(&path) {
-            // Somebody else has, a command for instance that made another of it.
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Event::NotRemoved { path, error }
-            }
-            _ => Event::FileRemoved {
+            Ok(()) => Event::FileRemoved {
                 path,
                 frames: Some(frames),
             },
+            // A command for instance has made another of it, which is nobody's to free.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => Event::NotRemoved { path, error },
         },
-    }
+    })
 }

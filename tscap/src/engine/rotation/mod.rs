@@ -97,7 +97,9 @@ impl Rotation {
             keep: match plan.naming {
                 Naming::Dumpcap { ring: Some(ring) } => Keep::Latest(count(ring)),
                 Naming::Tcpdump {
-                    ring: Some(ring), ..
+                    has_time: false,
+                    ring: Some(ring),
+                    ..
                 } => Keep::ReuseWithin(count(ring)),
                 // The name given may be no format, or one that comes again.
                 _ => Keep::ReuseWithin(MOST_REMEMBERED),
@@ -196,12 +198,11 @@ impl Rotation {
         self.complete
             .push_back((closed.path.clone(), closed.frames));
         self.closer.give(Job::Close(old_output, closed));
+        // Of ours or not, what had the name has lost it, or had before.
+        let mut complete = self.complete.iter();
+        let same = complete.position(|(path, _)| *path == next.path);
+        let own = same.and_then(|index| self.complete.remove(index));
         if let Some(file) = replaced {
-            let same = self
-                .complete
-                .iter()
-                .position(|(path, _)| *path == next.path);
-            let own = same.and_then(|index| self.complete.remove(index));
             self.closer.give(Job::Free {
                 file,
                 path: next.path.clone(),
@@ -251,76 +252,4 @@ fn begin(path: &Path, headers: &[u8]) -> io::Result<(Output, Option<std::fs::Fil
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write;
-    use std::sync::mpsc::{Receiver, channel};
-
-    use jiff::tz::TimeZone;
-    use tokio::sync::mpsc::unbounded_channel;
-
-    use super::*;
-
-    /// What takes long to close: until the test ends it.
-    struct Slow(Receiver<()>);
-
-    impl Write for Slow {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl Drop for Slow {
-        fn drop(&mut self) {
-            let _ = self.0.recv();
-        }
-    }
-
-    #[test]
-    fn what_takes_long_to_close_or_free_holds_nothing_up() {
-        let folder = tempfile::tempdir().unwrap();
-        let template = folder.path().join("out");
-        let naming = Naming::Tcpdump {
-            has_time: false,
-            has_number: true,
-            ring: Some(2),
-        };
-        let plan = RotationPlan {
-            limits: Limits::default(),
-            naming,
-            periods: None,
-            command: None,
-        };
-        let mut names = Names::new(&template, naming, TimeZone::UTC);
-        let first = names.first(RealNs(0)).unwrap();
-        std::fs::write(&first, b"first").unwrap();
-        let (tell, mut told) = unbounded_channel();
-        let mut rotation = Rotation::new(&plan, names, first, RealNs(0), tell).unwrap();
-        let (end, ended) = channel();
-        let mut output = Output::stream(Slow(ended));
-        // The second of these takes over the name of the first file.
-        for at in 1..=2 {
-            let next = rotation.open_next(RealNs(at), false, at, b"headers");
-            rotation.switch(&mut output, next.unwrap());
-        }
-        assert!(told.try_recv().is_err(), "the first one is not closed yet");
-        assert_eq!(std::fs::read(rotation.current_path()).unwrap(), b"headers");
-        end.send(()).unwrap();
-        rotation.close_last(output, 2, RealNs(3)).join().unwrap();
-        let mut events = Vec::new();
-        while let Ok(event) = told.try_recv() {
-            events.push(match event {
-                Event::FileClosed { file, error: None } => format!("closed {}", file.frames),
-                Event::FileRemoved { frames, .. } => format!("removed {frames:?}"),
-                event => format!("{event:?}"),
-            });
-        }
-        assert_eq!(
-            events,
-            ["closed 1", "closed 1", "removed Some(1)", "closed 0"]
-        );
-    }
-}
+mod tests;

@@ -75,6 +75,21 @@ pub struct Costs {
     pub writer: Option<Writer>,
 }
 
+impl Costs {
+    /// The same with a file that takes so many bytes a second from the first on: what a
+    /// disk's cache may take at once besides is not relied upon.
+    pub fn with_file_rate(self, bytes_per_s: u64) -> Self {
+        let writer = Writer {
+            bytes_per_s: bytes_per_s as f64,
+            buffer_bytes: 0.0,
+        };
+        Self {
+            writer: Some(writer),
+            ..self
+        }
+    }
+}
+
 /// Length of the pcapng block of a frame, bytes.
 pub fn record_bytes(caplen: u32) -> f64 {
     block::block_len(caplen as usize, 0) as f64

@@ -1,0 +1,134 @@
+//! What `cargo xtask bench capture` makes of its runs.
+
+mod support;
+
+#[path = "../benches/capture/amount.rs"]
+#[allow(dead_code, reason = "how much is sent is the bench's own")]
+mod amount;
+#[path = "../benches/capture/cells.rs"]
+#[allow(dead_code, reason = "tables are the bench's own")]
+mod cells;
+#[path = "../benches/common/mod.rs"]
+mod common;
+#[path = "../benches/capture/targets.rs"]
+mod targets;
+
+use tscap::load::{Lost, Point, Tool};
+
+use amount::SHORT;
+use cells::{Bare, KindReport, Taken};
+use common::target::{Target, missed};
+
+const ROUNDS: usize = 3;
+/// Frames of a run.
+const FRAMES: u64 = 1_000_000;
+
+/// A run that loses so much, per cent.
+fn run(percent: u64) -> Point {
+    let lost = percent * FRAMES / 100;
+    Point {
+        sent: FRAMES,
+        seen: FRAMES,
+        written: FRAMES - lost,
+        said_written: FRAMES - lost,
+        lost: Lost {
+            ring: lost,
+            ..Lost::default()
+        },
+        losses: Vec::new(),
+        rate: 1e6,
+        seconds: 1.0,
+        late: 0,
+        cpu_s: 0.1,
+        file_bytes: 0,
+        busy: Vec::new(),
+    }
+}
+
+/// The runs of one program on short frames, whose receiving takes so many ns; it loses
+/// so much at 0.6 Mpps, per cent.
+fn taken(tool: Tool, receive_ns: f64, lost: u64) -> Taken {
+    let mut taken = Taken::new(tool, &[0.6e6], 1);
+    taken.flat_out = vec![Some(run(0)); ROUNDS];
+    taken.ns = vec![Some(100.0 + receive_ns); ROUNDS];
+    taken.slower = vec![Vec::new(); ROUNDS];
+    taken.paced = vec![vec![Some(run(lost)); ROUNDS]];
+    taken
+}
+
+/// The same, one of whose runs failed.
+fn failed(taken: Taken) -> Taken {
+    let mut taken = taken;
+    taken.flat_out[1] = None;
+    taken.ns[1] = None;
+    taken.failed = vec!["it hung".into()];
+    taken
+}
+
+fn targets(taken: Vec<Taken>) -> Vec<Target> {
+    let bare = Bare {
+        mpps: vec![2.0; ROUNDS],
+        ns: vec![100.0; ROUNDS],
+    };
+    targets::of(&[KindReport::new(SHORT, FRAMES, bare, taken)])
+}
+
+/// Those that every machine must reach.
+fn asserted(targets: &[Target]) -> Vec<&str> {
+    let asserted = targets.iter().filter(|target| target.asserted);
+    asserted.map(|target| target.name.as_str()).collect()
+}
+
+const CHEAPEST: &str = "64 B: receive, cheapest other less 1.2 times ours, ns";
+
+#[test]
+fn all_is_held_to_that_can_be() {
+    let targets = targets(vec![
+        taken(Tool::Tscap, 50.0, 0),
+        taken(Tool::Tcpdump, 200.0, 0),
+        taken(Tool::Dumpcap, 180.0, 0),
+    ]);
+    let all = ["failed runs of tscap", "64 B: % lost at 0.6 Mpps", CHEAPEST];
+    assert_eq!(asserted(&targets), all);
+    assert!(missed(&targets).is_empty());
+    let value = |name: &str| targets.iter().find(|it| it.name == name).unwrap().value;
+    assert_eq!(value("64 B: receive ns more"), 50.0);
+    assert_eq!(value("64 B: receive, cheapest other / ours"), 3.6);
+    assert_eq!(value(CHEAPEST), 120.0);
+}
+
+#[test]
+fn another_program_that_failed_takes_no_target_along() {
+    let targets = targets(vec![
+        taken(Tool::Tscap, 170.0, 2),
+        taken(Tool::Tcpdump, 200.0, 0),
+        failed(taken(Tool::Dumpcap, 180.0, 0)),
+    ]);
+    let cheapest = format!("{CHEAPEST}, without dumpcap that failed");
+    let all = [
+        "failed runs of tscap",
+        "64 B: % lost at 0.6 Mpps",
+        &cheapest,
+    ];
+    assert_eq!(asserted(&targets), all);
+    // 200 − 1.2 × 170; 2 % lost.
+    assert_eq!(missed(&targets).len(), 2, "{:?}", missed(&targets));
+}
+
+#[test]
+fn without_another_program_ours_is_held_to_its_own() {
+    for others in [vec![], vec![failed(taken(Tool::Tcpdump, 200.0, 0))]] {
+        let ours = [taken(Tool::Tscap, 50.0, 2)];
+        let targets = targets(ours.into_iter().chain(others).collect());
+        let all = ["failed runs of tscap", "64 B: % lost at 0.6 Mpps"];
+        assert_eq!(asserted(&targets), all);
+        assert_eq!(missed(&targets).len(), 1);
+        assert!(targets.iter().any(|it| it.name == "64 B: receive ns more"));
+    }
+}
+
+#[test]
+fn a_run_of_ours_that_failed_is_missed_and_the_others_count() {
+    let targets = targets(vec![failed(taken(Tool::Tscap, 50.0, 2))]);
+    assert_eq!(missed(&targets).len(), 2, "{:?}", missed(&targets));
+}
