@@ -6,6 +6,10 @@
 //! line allows is all that the clock can have been. A stamp that was converted live,
 //! by what was known then, is moved to there.
 
+mod stretches;
+
+use stretches::stretches;
+
 use super::reading::{Interval, Reading};
 use super::{
     Bounds, Bracket, Estimate, History, MonoNs, NsPerCycle, RawStamp, RealNs, Sample, Segment,
@@ -54,7 +58,12 @@ impl Fit {
     pub fn new(history: &History) -> Self {
         let (mut parts, mut tolerance_ns) = (Vec::new(), 0);
         match (history.source, history.rate) {
-            (StampSource::Ktime, _) => parts.extend(history.segments.iter().map(constant)),
+            (StampSource::Ktime, _) => {
+                let mut samples = history.samples.clone();
+                samples.sort_by_key(|sample| sample.mono);
+                let of = |segment| constant(segment, &samples);
+                parts.extend(history.segments.iter().flat_map(of));
+            }
             (StampSource::Tsc, Some(rate)) => {
                 let readings: Vec<_> = readings(&history.samples, rate);
                 let widths = readings.iter().map(|(_, reading)| reading.width());
@@ -111,14 +120,14 @@ impl Fit {
     }
 }
 
-fn constant(segment: &Segment) -> Part {
-    // Where only the offset to TAI is another, the clock went on.
-    let went_on = segment.after.filter(|_| segment.step_ns == 0);
-    Part::Constant {
-        from: went_on.map_or(segment.from, |after| MonoNs(after.0 + 1)),
-        until: segment.until,
-        offset: segment.mono_to_real,
-    }
+fn constant(segment: &Segment, samples: &[Sample]) -> impl Iterator<Item = Part> {
+    let offset = segment.mono_to_real;
+    let stretches = stretches(segment, samples).into_iter();
+    stretches.map(move |[from, until]| Part::Constant {
+        from,
+        until,
+        offset,
+    })
 }
 
 /// In order of the counter, each with its sample.
