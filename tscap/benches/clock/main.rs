@@ -27,7 +27,7 @@ use simulation::Simulation;
 use support::process::{cpus, on_cpu};
 
 /// Version of the schema.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The feed-forward clock beside a feedback clock, and on this host
 #[derive(Debug, Parser)]
