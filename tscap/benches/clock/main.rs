@@ -4,6 +4,7 @@
 //! Needs no privilege, and never touches the host's clock.
 
 mod host;
+mod script;
 mod servo;
 mod simulation;
 mod table;

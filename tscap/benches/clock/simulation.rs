@@ -3,42 +3,20 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::clock::scripted::{EPOCH, Oscillator, Path, Random};
-use tscap::clock::{Bracket, FeedForward, Scale};
+use tscap::clock::scripted::{Oscillator, Random};
+use tscap::clock::{FeedForward, Scale};
 
 use crate::common::spread::Spread;
 use crate::common::target::{Bound, Target};
+use crate::script::{ALWAYS_CONGESTED, BEFORE_S, QUIET, S, SCENARIOS, SLEW, SLEW_S, STEP, Script};
 use crate::servo::Servo;
 
-const S: u64 = 1_000_000_000;
-/// A server on the same network with little traffic, as in section II-C of the paper.
-const LAN: Path = Path {
-    least_ns: [100_000, 100_000],
-    jitter_ns: 15_000.0,
-    congested: 0.0,
-    congestion_ns: 0.0,
-};
-/// Its figure 5: another host's transfers fill the queues.
-const CONGESTED: Path = Path {
-    congested: 0.5,
-    congestion_ns: 500_000.0,
-    ..LAN
-};
-/// One of those transfers, and the pause after it, s.
-const TRANSFER_S: u64 = 420;
-const PAUSE_S: u64 = 10;
 /// Within this for a minute a clock is settled, ns: three times the delay variation
 /// of the quiet path.
 const SETTLED_NS: f64 = 50_000.0;
 const FOR_A_MINUTE: u64 = 60;
 /// How long the reference is away (figure 7), s.
 const AWAY_S: u64 = 7_200;
-/// Exchanges before that, and before the reference is set or slewed.
-const BEFORE_S: u64 = 3_600;
-/// How long it is slewed, s, by as much as the kernel does for `adjtime`, ppm
-/// (`MAX_TICKADJ`, include/linux/timex.h).
-const SLEW_S: u64 = 100;
-const SLEW_PPM: u64 = 500;
 
 /// Errors of both clocks in one scenario, over several random series.
 #[derive(Debug, Serialize)]
@@ -162,77 +140,6 @@ impl Pair {
         }
     }
 }
-
-/// What happens.
-#[derive(Clone, Copy)]
-struct Script {
-    /// The path of the exchange of each second.
-    path: fn(u64) -> Path,
-    /// What the reference shows at a true time, ns.
-    reference: fn(u64) -> u64,
-}
-
-impl Script {
-    /// Nothing happens to the reference.
-    const fn of(path: fn(u64) -> Path) -> Self {
-        Self {
-            path,
-            reference: |t| EPOCH + t,
-        }
-    }
-
-    fn bracket(&self, second: u64, counter: &Oscillator, random: &mut Random) -> Bracket {
-        (self.path)(second).bracket(second * S, counter, self.reference, random)
-    }
-}
-
-const QUIET: Script = Script::of(|_| LAN);
-const ALWAYS_CONGESTED: Script = Script::of(|_| CONGESTED);
-const STEP: Script = Script {
-    reference: |t| {
-        if t < BEFORE_S * S {
-            EPOCH + t
-        } else {
-            EPOCH + t + S
-        }
-    },
-    ..QUIET
-};
-const SLEW: Script = Script {
-    reference: |t| {
-        let since = t.saturating_sub(BEFORE_S * S).min(SLEW_S * S);
-        EPOCH + t + since * SLEW_PPM / 1_000_000
-    },
-    ..QUIET
-};
-
-const SCENARIOS: [(&str, Script); 4] = [
-    ("quiet", QUIET),
-    (
-        "congestion",
-        Script::of(|second| {
-            if second % (TRANSFER_S + PAUSE_S) < TRANSFER_S {
-                CONGESTED
-            } else {
-                LAN
-            }
-        }),
-    ),
-    (
-        "asymmetry of 60 µs",
-        Script::of(|_| Path {
-            least_ns: [100_000, 160_000],
-            ..LAN
-        }),
-    ),
-    (
-        "level shifts of 300 µs each way",
-        Script::of(|second| Path {
-            least_ns: [100_000 + 300_000 * (second / 3_600 % 2); 2],
-            ..LAN
-        }),
-    ),
-];
 
 /// Runs everything: `rounds` random series of `hours` each.
 pub fn measure(rounds: u32, hours: u64) -> Result<Simulation> {
