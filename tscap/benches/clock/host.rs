@@ -35,6 +35,12 @@ const STAMPS: u64 = 2_000_000;
 /// in which a busy machine may slow most of them.
 const CONVERSION_NS: f64 = 5.0;
 
+/// The stamps' greatest error against the host's clock is to be under this for 99 % of an
+/// idle time, ns (issue 8)...
+const BOUND_NS: f64 = 100.0;
+/// ...and on a busy machine, whose readings are interrupted, under this in some round.
+const BOUND_BUSY_NS: f64 = 1_000.0;
+
 /// Widths at one distance of the readings.
 #[derive(Debug, Serialize)]
 pub struct Widths {
@@ -64,8 +70,9 @@ pub struct Host {
     pub called_ns: Spread,
     /// The same for an ordered read.
     pub called_ordered_ns: Spread,
-    /// Bound of stamps against the host's clock after these readings, ns.
-    pub bound_ns: u64,
+    /// Bound of all stamps so far against the host's clock, ns: not exceeded for 99 % of a
+    /// time with readings as when idle, from the start of a clock.
+    pub bound_p99_ns: Spread,
 }
 
 /// The host's clocks, and how often they were read.
@@ -83,13 +90,11 @@ impl Reference for Counted {
 
 /// Measures on the CPU to which the caller is pinned.
 pub fn measure(rounds: u32, quick: bool) -> Result<Host> {
-    let mut clocks = HostClocks::new(StampSource::Tsc);
-    let mut tracker = Tracker::new(StampSource::Tsc, &clocks.read()).context("the clock is set")?;
-    while !tracker.is_settled() {
-        thread::sleep(Duration::from_millis(20));
-        tracker.observe(&clocks.read());
-    }
-    let mut clocks = Counted { clocks, reads: 0 };
+    let mut clocks = Counted {
+        clocks: HostClocks::new(StampSource::Tsc),
+        reads: 0,
+    };
+    let mut tracker = settled(&mut clocks)?;
     let samples: Result<_> = (0..rounds)
         .map(|_| in_a_row(&mut tracker, &mut clocks))
         .collect();
@@ -104,6 +109,8 @@ pub fn measure(rounds: u32, quick: bool) -> Result<Host> {
             ..found
         });
     }
+    eprintln!("bounds");
+    let bounds: Result<_> = (0..rounds).map(|_| bound_p99(quick, &mut clocks)).collect();
     let conversion = tracker.conversion();
     let cross = clocks.read();
     let latest = tracker.stamp_at(&cross, cross.mono[0]).0;
@@ -122,8 +129,36 @@ pub fn measure(rounds: u32, quick: bool) -> Result<Host> {
         conversion_ns: Spread::of(conversions?),
         called_ns: calls(rounds, unordered)?,
         called_ordered_ns: calls(rounds, ordered)?,
-        bound_ns: tracker.host_bound_ns(),
+        bound_p99_ns: Spread::of(bounds?),
     })
+}
+
+fn settled(clocks: &mut impl Reference) -> Result<Tracker> {
+    let mut tracker = Tracker::new(StampSource::Tsc, &clocks.read()).context("the clock is set")?;
+    while !tracker.is_settled() {
+        thread::sleep(Duration::from_millis(20));
+        tracker.observe(&clocks.read());
+    }
+    Ok(tracker)
+}
+
+/// The 99th percentile of the bound after each reading of a new clock, ns.
+fn bound_p99(quick: bool, clocks: &mut Counted) -> Result<f64> {
+    let mut tracker = settled(clocks)?;
+    let mut bounds = Vec::new();
+    for _ in 0..seconds(quick) * 100 {
+        thread::sleep(Duration::from_millis(10));
+        let cross = tracker.read(clocks);
+        tracker.observe(&cross);
+        bounds.push(tracker.host_bound_ns());
+    }
+    bounds.sort_unstable();
+    Ok(bounds[bounds.len() * 99 / 100] as f64)
+}
+
+/// How long to look at something.
+fn seconds(quick: bool) -> u64 {
+    if quick { 1 } else { 5 }
 }
 
 #[inline(never)]
@@ -167,8 +202,7 @@ fn distances(
     tracker: &mut Tracker,
     clocks: &mut Counted,
 ) -> Result<Widths> {
-    let seconds = if quick { 1 } else { 5 };
-    let brackets = (Duration::from_secs(seconds).as_nanos() / gap.as_nanos()) as usize;
+    let brackets = (Duration::from_secs(seconds(quick)).as_nanos() / gap.as_nanos()) as usize;
     let rate = measure_tsc_rate().context("every reading was interrupted")?;
     let mut widths = Vec::with_capacity(brackets);
     let reads = clocks.reads;
@@ -206,6 +240,17 @@ impl Host {
             // On a slow machine a reading may take more.
             asserted: widths.name == IDLE,
         });
-        samplers.chain([conversion]).collect()
+        let bound = |name: &str, value, most, asserted| Target {
+            name: format!("bound when idle, p99, {name}, ns"),
+            value,
+            bound: Bound::AtMost(most),
+            asserted,
+        };
+        let Spread { median, min, .. } = self.bound_p99_ns;
+        let bounds = [
+            bound("median round", median, BOUND_NS, false),
+            bound("best round", min, BOUND_BUSY_NS, true),
+        ];
+        samplers.chain([conversion]).chain(bounds).collect()
     }
 }

@@ -4,6 +4,7 @@
 //! Needs no privilege, and never touches the host's clock.
 
 mod host;
+mod script;
 mod servo;
 mod simulation;
 mod table;
@@ -27,7 +28,7 @@ use simulation::Simulation;
 use support::process::{cpus, on_cpu};
 
 /// Version of the schema.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The feed-forward clock beside a feedback clock, and on this host
 #[derive(Debug, Parser)]

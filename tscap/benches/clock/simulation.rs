@@ -3,38 +3,20 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::clock::scripted::{EPOCH, Oscillator, Path, Random};
+use tscap::clock::scripted::{Oscillator, Random};
 use tscap::clock::{FeedForward, Scale};
 
 use crate::common::spread::Spread;
 use crate::common::target::{Bound, Target};
+use crate::script::{ALWAYS_CONGESTED, BEFORE_S, QUIET, S, SCENARIOS, SLEW, SLEW_S, STEP, Script};
 use crate::servo::Servo;
 
-const S: u64 = 1_000_000_000;
-/// A server on the same network with little traffic, as in section II-C of the paper.
-const LAN: Path = Path {
-    least_ns: [100_000, 100_000],
-    jitter_ns: 15_000.0,
-    congested: 0.0,
-    congestion_ns: 0.0,
-};
-/// Its figure 5: another host's transfers fill the queues.
-const CONGESTED: Path = Path {
-    congested: 0.5,
-    congestion_ns: 500_000.0,
-    ..LAN
-};
-/// One of those transfers, and the pause after it, s.
-const TRANSFER_S: u64 = 420;
-const PAUSE_S: u64 = 10;
 /// Within this for a minute a clock is settled, ns: three times the delay variation
 /// of the quiet path.
 const SETTLED_NS: f64 = 50_000.0;
 const FOR_A_MINUTE: u64 = 60;
 /// How long the reference is away (figure 7), s.
 const AWAY_S: u64 = 7_200;
-/// Exchanges before that.
-const BEFORE_S: u64 = 3_600;
 
 /// Errors of both clocks in one scenario, over several random series.
 #[derive(Debug, Serialize)]
@@ -59,41 +41,46 @@ pub struct Simulation {
     /// The scenarios.
     pub scenarios: Vec<Scenario>,
     /// Samples until a clock stays within 50 µs for a minute.
-    pub settled: Settled,
+    pub settled: Both,
     /// The same when the path is congested from the start.
-    pub settled_congested: Settled,
+    pub settled_congested: Both,
+    /// The same after the reference was set by a second.
+    pub stepped: Both,
+    /// The same after the reference was slewed, from the end of that on.
+    pub slewed: Both,
+    /// Median distance from the reference while it is slewed, µs.
+    pub slewed_off_us: Both,
     /// After two hours without the reference: error / stated bound, the worst of
     /// that time.
     pub away_of_bound: Spread,
     /// Stated bound at the end of that time, µs.
     pub away_bound_us: Spread,
-    /// Samples until it is back within 50 µs.
-    pub back: Spread,
-    /// The same of the servo.
-    pub servo_back: Spread,
+    /// Samples until it is back within 50 µs; 3600 if it never is.
+    pub back: Both,
 }
 
-/// Samples until settled.
+/// A figure of each clock.
 #[derive(Debug, Serialize)]
-pub struct Settled {
-    /// The feed-forward clock.
+pub struct Both {
+    /// The feed-forward clock's.
     pub feed_forward: Spread,
-    /// The servo; 3600 if it never is.
+    /// The servo's.
     pub servo: Spread,
 }
 
-impl Settled {
-    fn of(series: Result<Vec<(f64, f64)>>) -> Result<Self> {
-        let (feed_forward, servo) = series?.into_iter().unzip();
-        Ok(Self {
+impl Both {
+    fn of(series: impl Iterator<Item = [f64; 2]>) -> Self {
+        let (feed_forward, servo) = series.map(<(f64, f64)>::from).unzip();
+        Self {
             feed_forward: Spread::of(feed_forward),
             servo: Spread::of(servo),
-        })
+        }
     }
 }
 
 /// Both clocks, fed alike.
 struct Pair {
+    script: Script,
     counter: Oscillator,
     random: Random,
     clock: FeedForward,
@@ -109,7 +96,7 @@ struct Errors {
 }
 
 impl Pair {
-    fn new(seed: u64, path: &Path) -> Result<Self> {
+    fn new(seed: u64, script: Script) -> Result<Self> {
         let counter = Oscillator {
             hertz: 2_596_130_000,
             skew_ppb: 23_000.0,
@@ -117,8 +104,8 @@ impl Pair {
             wander: vec![(80.0, 200.0), (30.0, 86_400.0)],
         };
         let mut random = Random(seed);
-        let mut look = |t| path.bracket(t, &counter, |t| EPOCH + t, &mut random);
-        let (first, second) = (look(0), look(S));
+        let mut look = |second| script.bracket(second, &counter, &mut random);
+        let (first, second) = (look(0), look(1));
         let clock = FeedForward::new(Scale::NETWORK, &first, &second);
         let mut servo = Servo::new(counter.hertz, &first);
         servo.observe(&first);
@@ -126,15 +113,15 @@ impl Pair {
         Ok(Self {
             clock: clock.context("two readings must be enough")?,
             servo,
+            script,
             counter,
             random,
         })
     }
 
     /// Takes the exchange of a second.
-    fn exchange(&mut self, second: u64, path: &Path) {
-        let reference = |t| EPOCH + t;
-        let bracket = path.bracket(second * S, &self.counter, reference, &mut self.random);
+    fn exchange(&mut self, second: u64) {
+        let bracket = self.script.bracket(second, &self.counter, &mut self.random);
         self.clock.observe(&bracket);
         self.servo.observe(&bracket);
     }
@@ -143,7 +130,8 @@ impl Pair {
     fn errors(&self, second: u64) -> Errors {
         let t = second * S + S / 2;
         let at = self.counter.counter(t);
-        let off = |time: u64| time.wrapping_sub(EPOCH + t).cast_signed() as f64;
+        let reference = (self.script.reference)(t);
+        let off = |time: u64| time.wrapping_sub(reference).cast_signed() as f64;
         let estimate = self.clock.estimate(at);
         Errors {
             feed_forward: off(estimate.real.0),
@@ -153,36 +141,13 @@ impl Pair {
     }
 }
 
-/// A scenario: the path of the exchange of each second.
-type Script = fn(u64) -> Path;
-
-const SCENARIOS: [(&str, Script); 4] = [
-    ("quiet", |_| LAN),
-    ("congestion", |second| {
-        if second % (TRANSFER_S + PAUSE_S) < TRANSFER_S {
-            CONGESTED
-        } else {
-            LAN
-        }
-    }),
-    ("asymmetry of 60 µs", |_| Path {
-        least_ns: [100_000, 160_000],
-        ..LAN
-    }),
-    ("level shifts of 300 µs each way", |second| Path {
-        least_ns: [100_000 + 300_000 * (second / 3_600 % 2); 2],
-        ..LAN
-    }),
-];
-
 /// Runs everything: `rounds` random series of `hours` each.
 pub fn measure(rounds: u32, hours: u64) -> Result<Simulation> {
     let seeds = || (0..u64::from(rounds)).map(|round| 1_000 + round);
     let mut scenarios = Vec::new();
     for (name, script) in SCENARIOS {
         eprintln!("{name}");
-        let results: Result<Vec<_>> = seeds().map(|seed| series(seed, script, hours)).collect();
-        let results = results?;
+        let results = each(seeds(), |seed| series(seed, script, hours))?;
         let figure = |of: fn(&[f64; 4]) -> f64| Spread::of(results.iter().map(of).collect());
         scenarios.push(Scenario {
             name,
@@ -192,28 +157,35 @@ pub fn measure(rounds: u32, hours: u64) -> Result<Simulation> {
             servo_median_us: figure(|it| it[3]),
         });
     }
-    eprintln!("start, and two hours without the reference");
-    let starts = |path| Settled::of(seeds().map(|seed| start(seed, path)).collect());
-    let aways: Result<Vec<_>> = seeds().map(away).collect();
-    let aways = aways?;
+    eprintln!("start, a step, a slew, and two hours without the reference");
+    let starts = |script| each(seeds(), |seed| start(seed, script));
+    let steps = each(seeds(), |seed| change(seed, STEP, 0))?;
+    let slews = each(seeds(), |seed| change(seed, SLEW, SLEW_S))?;
+    let aways = each(seeds(), away)?;
     Ok(Simulation {
         rounds,
         scenarios,
-        settled: starts(&LAN)?,
-        settled_congested: starts(&CONGESTED)?,
-        away_of_bound: Spread::of(aways.iter().map(|it| it[0]).collect()),
-        away_bound_us: Spread::of(aways.iter().map(|it| it[1]).collect()),
-        back: Spread::of(aways.iter().map(|it| it[2]).collect()),
-        servo_back: Spread::of(aways.iter().map(|it| it[3]).collect()),
+        settled: Both::of(starts(QUIET)?.into_iter()),
+        settled_congested: Both::of(starts(ALWAYS_CONGESTED)?.into_iter()),
+        stepped: Both::of(steps.iter().map(|it| it.back)),
+        slewed: Both::of(slews.iter().map(|it| it.back)),
+        slewed_off_us: Both::of(slews.iter().map(|it| it.off_us)),
+        away_of_bound: Spread::of(aways.iter().map(|it| it.of_bound).collect()),
+        away_bound_us: Spread::of(aways.iter().map(|it| it.bound_us).collect()),
+        back: Both::of(aways.iter().map(|it| it.back)),
     })
+}
+
+fn each<T>(seeds: impl Iterator<Item = u64>, run: impl Fn(u64) -> Result<T>) -> Result<Vec<T>> {
+    seeds.map(run).collect()
 }
 
 /// Interquartile ranges and medians of both, µs, once both are settled.
 fn series(seed: u64, script: Script, hours: u64) -> Result<[f64; 4]> {
-    let mut pair = Pair::new(seed, &script(0))?;
+    let mut pair = Pair::new(seed, script)?;
     let (mut ours, mut servos) = (Vec::new(), Vec::new());
     for second in 2..(hours + 1) * 3_600 {
-        pair.exchange(second, &script(second));
+        pair.exchange(second);
         if second >= 3_600 {
             let errors = pair.errors(second);
             ours.push(errors.feed_forward);
@@ -231,21 +203,19 @@ fn quartiles(mut errors: Vec<f64>) -> [f64; 3] {
 }
 
 /// Samples until each clock stays within 50 µs for a minute, of an hour.
-fn start(seed: u64, path: &Path) -> Result<(f64, f64)> {
-    let mut pair = Pair::new(seed, path)?;
-    let mut ours = Settling::default();
-    let mut servos = Settling::default();
+fn start(seed: u64, script: Script) -> Result<[f64; 2]> {
+    let mut pair = Pair::new(seed, script)?;
+    let mut settling = [Settling::default(); 2];
     for second in 1..3_600 {
         let errors = pair.errors(second);
-        ours.take(second + 1, errors.feed_forward);
-        servos.take(second + 1, errors.servo);
-        pair.exchange(second + 1, path);
+        take(&mut settling, second + 1, errors);
+        pair.exchange(second + 1);
     }
-    Ok((ours.samples(), servos.samples()))
+    Ok(settling.map(Settling::samples))
 }
 
 /// Finds the first of a minute of samples within the limit.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Settling {
     since: u64,
     latest: u64,
@@ -263,34 +233,83 @@ impl Settling {
         self.latest = sample;
     }
 
-    fn samples(&self) -> f64 {
+    fn samples(self) -> f64 {
         (self.since + 1) as f64
     }
 }
 
-/// An hour of exchanges, two hours without any, and an hour again: error / bound at
-/// its worst, the bound at the end, and the samples until each is back.
-fn away(seed: u64) -> Result<[f64; 4]> {
-    let mut pair = Pair::new(seed, &LAN)?;
-    for second in 2..BEFORE_S {
-        pair.exchange(second, &LAN);
+fn take([ours, servos]: &mut [Settling; 2], sample: u64, errors: Errors) {
+    ours.take(sample, errors.feed_forward);
+    servos.take(sample, errors.servo);
+}
+
+/// Samples until each is back after second `from`, of an hour.
+fn back(pair: &mut Pair, from: u64) -> [f64; 2] {
+    let mut settling = [Settling::default(); 2];
+    for sample in 1..=3_600 {
+        pair.exchange(from + sample);
+        take(&mut settling, sample, pair.errors(from + sample));
     }
-    let (mut worst, mut bound) = (0.0, 0.0);
+    settling.map(Settling::samples)
+}
+
+/// What became of both while the reference was changed, and then.
+struct Changed {
+    /// Median distance meanwhile, µs; 0 if it took no time.
+    off_us: [f64; 2],
+    /// Samples from then until each is back.
+    back: [f64; 2],
+}
+
+/// An hour of exchanges before the reference is changed, which takes `seconds`, and one
+/// then.
+fn change(seed: u64, script: Script, seconds: u64) -> Result<Changed> {
+    let mut pair = Pair::new(seed, script)?;
+    for second in 2..BEFORE_S {
+        pair.exchange(second);
+    }
+    let until = BEFORE_S + seconds;
+    let (mut ours, mut servos) = (vec![0.0], vec![0.0]);
+    for second in BEFORE_S..until {
+        pair.exchange(second);
+        let errors = pair.errors(second);
+        ours.push(errors.feed_forward.abs());
+        servos.push(errors.servo.abs());
+    }
+    Ok(Changed {
+        off_us: [ours, servos].map(|off| quartiles(off)[1] / 1e3),
+        // The first exchange after it is the first sample.
+        back: back(&mut pair, until - 1),
+    })
+}
+
+/// Two hours without the reference.
+struct Away {
+    /// Error / bound at its worst.
+    of_bound: f64,
+    /// The bound at the end, µs.
+    bound_us: f64,
+    /// Samples until each is back.
+    back: [f64; 2],
+}
+
+/// An hour of exchanges, two hours without any, and an hour again.
+fn away(seed: u64) -> Result<Away> {
+    let mut pair = Pair::new(seed, QUIET)?;
+    for second in 2..BEFORE_S {
+        pair.exchange(second);
+    }
+    let (mut of_bound, mut bound) = (0.0, 0.0);
     for second in BEFORE_S..BEFORE_S + AWAY_S {
         let errors = pair.errors(second);
-        worst = f64::max(worst, errors.feed_forward.abs() / errors.bound);
+        of_bound = f64::max(of_bound, errors.feed_forward.abs() / errors.bound);
         bound = errors.bound;
     }
-    let mut ours = Settling::default();
-    let mut servos = Settling::default();
-    for sample in 1..=3_600 {
-        let second = BEFORE_S + AWAY_S + sample;
-        pair.exchange(second, &LAN);
-        let errors = pair.errors(second);
-        ours.take(sample, errors.feed_forward);
-        servos.take(sample, errors.servo);
-    }
-    Ok([worst, bound / 1e3, ours.samples(), servos.samples()])
+    Ok(Away {
+        of_bound,
+        bound_us: bound / 1e3,
+        back: back(&mut pair, BEFORE_S + AWAY_S),
+    })
 }
 
 impl Simulation {
@@ -301,6 +320,11 @@ impl Simulation {
             let ratio = |ours: f64, servos: f64| servos / ours;
             it.feed_forward_iqr_us.with(&it.servo_iqr_us, ratio).min
         });
+        let Both {
+            feed_forward,
+            servo,
+        } = &self.slewed;
+        let back_from_slew = feed_forward.with(servo, |ours, servos| servos / ours);
         let target = |name: &str, value, bound| Target {
             name: name.into(),
             value,
@@ -330,8 +354,18 @@ impl Simulation {
             ),
             target(
                 "samples until back, most",
-                self.back.max,
+                self.back.feed_forward.max,
                 Bound::AtMost(1.0),
+            ),
+            target(
+                "samples until back after a step, most",
+                self.stepped.feed_forward.max,
+                Bound::AtMost(10.0),
+            ),
+            target(
+                "the same after a slew, servo / feed-forward, least",
+                back_from_slew.min,
+                Bound::AtLeast(4.0),
             ),
         ]
     }

@@ -4,7 +4,7 @@ use crate::Report;
 use crate::common::table::{heading, machine, row, show, text};
 use crate::common::target::Target;
 use crate::host::Host;
-use crate::simulation::{Settled, Simulation};
+use crate::simulation::{Both, Simulation};
 
 /// The whole report, the targets first.
 pub fn render(report: &Report) -> String {
@@ -35,21 +35,18 @@ fn simulation(report: &Simulation) -> Vec<String> {
     let columns = ["feed-forward", "the servo"];
     let title = "samples until it stays within 50 µs for a minute".into();
     lines.extend(heading(title, "", &columns));
-    let start = |of: &Settled| [of.feed_forward.clone(), of.servo.clone()];
-    let pairs = [
-        ("from the start", start(&report.settled)),
-        (
-            "from the start, congestion",
-            start(&report.settled_congested),
+    let both = |name, of: &Both| row(name, &[show(&of.feed_forward, 0), show(&of.servo, 0)]);
+    lines.extend([
+        both("from the start", &report.settled),
+        both("from the start, congestion", &report.settled_congested),
+        both("after a step of 1 s", &report.stepped),
+        both("after a slew of 500 ppm for 100 s", &report.slewed),
+        both("after 2 h without the reference", &report.back),
+        both(
+            "off meanwhile in that slew, median, µs",
+            &report.slewed_off_us,
         ),
-        (
-            "after 2 h without the reference",
-            [report.back.clone(), report.servo_back.clone()],
-        ),
-    ];
-    for (name, clocks) in &pairs {
-        lines.push(row(name, &clocks.each_ref().map(|it| show(it, 0))));
-    }
+    ]);
     let bound = show(&report.away_bound_us, 0);
     lines.push(row("bound after these 2 h, µs", &[bound]));
     lines
@@ -89,6 +86,9 @@ fn host(report: &Host) -> Vec<String> {
     ] {
         lines.push(row(name, &[show(cost, 1)]));
     }
-    lines.push(row("bound, ns", &[report.bound_ns.to_string()]));
+    lines.push(row(
+        "bound when idle, p99, ns",
+        &[show(&report.bound_p99_ns, 0)],
+    ));
     lines
 }

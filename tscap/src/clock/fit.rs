@@ -6,6 +6,10 @@
 //! line allows is all that the clock can have been. A stamp that was converted live,
 //! by what was known then, is moved to there.
 
+mod stretches;
+
+use stretches::stretches;
+
 use super::reading::{Interval, Reading};
 use super::{
     Bounds, Bracket, Estimate, History, MonoNs, NsPerCycle, RawStamp, RealNs, Sample, Segment,
@@ -30,9 +34,12 @@ enum Part {
         until: MonoNs,
         offset: Bounds,
     },
-    /// Of a raw counter, in a segment that lasted at least from and until these.
+    /// Of a raw counter.
     Straight {
+        /// From and until when the segment lasted at least...
         known: [RealNs; 2],
+        /// ...and at most.
+        possible: [RealNs; 2],
         pieces: Vec<Piece>,
     },
 }
@@ -54,7 +61,12 @@ impl Fit {
     pub fn new(history: &History) -> Self {
         let (mut parts, mut tolerance_ns) = (Vec::new(), 0);
         match (history.source, history.rate) {
-            (StampSource::Ktime, _) => parts.extend(history.segments.iter().map(constant)),
+            (StampSource::Ktime, _) => {
+                let mut samples = history.samples.clone();
+                samples.sort_by_key(|sample| sample.mono);
+                let of = |segment| constant(segment, &samples);
+                parts.extend(history.segments.iter().flat_map(of));
+            }
             (StampSource::Tsc, Some(rate)) => {
                 let readings: Vec<_> = readings(&history.samples, rate);
                 let widths = readings.iter().map(|(_, reading)| reading.width());
@@ -64,8 +76,10 @@ impl Fit {
                 // too small to show in one reading. A clock under NTP has one in each
                 // second.
                 let room_ns = least * 13 / 16;
-                let of = |segment| straight(segment, &readings, rate, room_ns);
-                parts.extend(history.segments.iter().map(of));
+                let segments = history.segments.iter();
+                let nexts = segments.clone().skip(1).map(Some).chain([None]);
+                let of = |(segment, next)| straight(segment, next, &readings, rate, room_ns);
+                parts.extend(segments.zip(nexts).map(of));
             }
             _ => {}
         }
@@ -88,10 +102,12 @@ impl Fit {
     /// Where CLOCK_REALTIME can have been at a stamp, ns; `None` if the history does
     /// not tell: the clock may have been set just then.
     pub fn allowed(&self, stamp: RawStamp) -> Option<[RealNs; 2]> {
-        let mut allowed = self.parts.iter().filter_map(|part| part.allowed(stamp));
-        let first = allowed.next()?;
-        // Between two segments, which both reach a little beyond their readings.
-        allowed.next().is_none().then_some(first)
+        let parts = self.parts.iter();
+        let mut possible = parts.filter_map(|part| Some((part, part.allowed(stamp)?)));
+        let (part, allowed) = possible.next()?;
+        // A counter that went back passes the same values again.
+        let is_told = possible.next().is_none() && part.is_known(allowed);
+        is_told.then_some(allowed)
     }
 
     /// The time of a stamp that was converted to `live`: moved to where the clock can
@@ -111,14 +127,14 @@ impl Fit {
     }
 }
 
-fn constant(segment: &Segment) -> Part {
-    // Where only the offset to TAI is another, the clock went on.
-    let went_on = segment.after.filter(|_| segment.step_ns == 0);
-    Part::Constant {
-        from: went_on.map_or(segment.from, |after| MonoNs(after.0 + 1)),
-        until: segment.until,
-        offset: segment.mono_to_real,
-    }
+fn constant(segment: &Segment, samples: &[Sample]) -> impl Iterator<Item = Part> {
+    let offset = segment.mono_to_real;
+    let stretches = stretches(segment, samples).into_iter();
+    stretches.map(move |[from, until]| Part::Constant {
+        from,
+        until,
+        offset,
+    })
 }
 
 /// In order of the counter, each with its sample.
@@ -139,6 +155,7 @@ fn readings(samples: &[Sample], rate: NsPerCycle) -> Vec<(Sample, Reading)> {
 
 fn straight(
     segment: &Segment,
+    next: Option<&Segment>,
     readings: &[(Sample, Reading)],
     rate: NsPerCycle,
     least_room_ns: u64,
@@ -168,17 +185,22 @@ fn straight(
             pieces.push(Piece::new(&reading, rate));
         }
     }
+    let Bounds { low, high } = segment.mono_to_real;
     let real = |mono: MonoNs, offset: i64| RealNs(mono.0.saturating_add_signed(offset));
+    let after = segment.after.map(|after| real(after, low));
+    let before = next.map(|next| real(next.from, high));
     Part::Straight {
-        known: [
-            real(segment.from, segment.mono_to_real.high),
-            real(segment.until, segment.mono_to_real.low),
+        known: [real(segment.from, high), real(segment.until, low)],
+        possible: [
+            after.unwrap_or(RealNs(0)),
+            before.unwrap_or(RealNs(u64::MAX)),
         ],
         pieces,
     }
 }
 
 impl Part {
+    /// Where the clock can have been if the stamp is of this part; `None` if it can't be.
     fn allowed(&self, stamp: RawStamp) -> Option<[RealNs; 2]> {
         match self {
             Self::Constant {
@@ -190,8 +212,9 @@ impl Part {
                 let at = |ns: i64| RealNs(stamp.0.saturating_add_signed(ns));
                 is_within.then(|| [at(offset.low), at(offset.high)])
             }
-            Self::Straight { known, pieces } => {
-                let is_known = |[low, high]: &[RealNs; 2]| *low >= known[0] && *high <= known[1];
+            Self::Straight {
+                possible, pieces, ..
+            } => {
                 let after = pieces.partition_point(|piece| piece.from <= stamp.0);
                 let before = after.checked_sub(1).map(|index| &pieces[index]);
                 let next = pieces.get(after);
@@ -208,8 +231,16 @@ impl Part {
                     (None, Some(next)) => next.at_most_beyond(next.from - stamp.0, stamp),
                     (None, None) => None,
                 };
-                allowed.filter(is_known)
+                allowed.filter(|[low, high]| *high >= possible[0] && *low <= possible[1])
             }
+        }
+    }
+
+    /// Whether it lasted so long for certain.
+    fn is_known(&self, [low, high]: [RealNs; 2]) -> bool {
+        match self {
+            Self::Constant { .. } => true,
+            Self::Straight { known, .. } => low >= known[0] && high <= known[1],
         }
     }
 }

@@ -125,6 +125,11 @@ impl Host {
         u64::try_from(real).unwrap_or(0)
     }
 
+    /// CLOCK_MONOTONIC then: slewed alike, and never set.
+    pub fn mono(&self, t: u64) -> MonoNs {
+        MonoNs(self.real(t) - EPOCH)
+    }
+
     /// A bracket that begins at `t`, `gaps` ns between its four readings.
     pub fn bracket(&self, t: u64, gaps: [u64; 3]) -> Bracket {
         let [first, second, third] = gaps;
@@ -138,12 +143,12 @@ impl Host {
         }
     }
 
-    /// A cross-timestamp around such a bracket: CLOCK_MONOTONIC is slewed alike.
+    /// A cross-timestamp around such a bracket.
     pub fn cross(&self, t: u64, gaps: [u64; 3]) -> CrossTimestamp {
         let Bracket { tsc, real } = self.bracket(t, gaps);
         let end = t + gaps.iter().sum::<u64>();
         CrossTimestamp {
-            mono: [MonoNs(self.real(t) - EPOCH), MonoNs(self.real(end) - EPOCH)],
+            mono: [self.mono(t), self.mono(end)],
             tsc: Some(tsc),
             real,
             tai: TaiNs(real[0].0 + 37_000_000_000),

@@ -4,13 +4,14 @@ use std::fs;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tscap::clock::RawStamp;
 use tscap::clock::log::{Header, LogWriter};
 use tscap::clock::scripted::Host;
+use tscap::clock::{RawStamp, StampPath};
+use tscap::pcapng::Packet;
 
 use super::script::{
-    BOOT, LENGTH, MS, capture, convert, errors, file, headers, log, log_with, packet, packets,
-    refuses_with, slewed, without_times,
+    BOOT, LENGTH, MS, capture, capture_by, convert, errors, file, headers, log, log_with, packet,
+    packets, refuses_with, slewed, without_times,
 };
 
 /// What was said, and the converted capture.
@@ -147,6 +148,42 @@ fn a_process_that_was_stopped_leaves_a_hole() {
         }
     }
     assert!(within >= 1_700, "{within}");
+}
+
+/// The same of stamps whose offset is constant: it was set, and set back meanwhile.
+#[test]
+fn a_hole_is_one_for_stamps_of_the_kernels_clock_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = slewed();
+    let ahead = |t| {
+        if (22_000 * MS..26_000 * MS).contains(&t) {
+            1_000_000_000
+        } else {
+            0
+        }
+    };
+    let (bytes, _) = capture_by(StampPath::Ktime, &host, true, |t| (ahead(t), 37), |_| 0);
+    let hole = 20_000 * MS..30_000 * MS;
+    let path = log_with(&folder, &host, 0, LENGTH, |t| {
+        (!hole.contains(&t)).then_some(0)
+    });
+    let (json, converted) = by_log(&folder, &bytes, path.to_str().unwrap());
+    let is_within = |packet: &&(Packet, Packet)| hole.contains(&packet.0.raw.unwrap().0);
+    let pairs: Vec<_> = packets(&bytes)
+        .into_iter()
+        .zip(packets(&converted))
+        .collect();
+    let within: Vec<_> = pairs.iter().filter(is_within).collect();
+    assert!(within.len() >= 2_990, "{}", within.len());
+    assert!(
+        within
+            .iter()
+            .all(|(before, after)| before.time == after.time)
+    );
+    // Each second has a reading on either side of it.
+    let left = json["left"].as_u64().unwrap();
+    assert!((2_990..=3_610).contains(&left), "{left}");
+    assert_eq!(json["left_spans"].as_array().unwrap().len(), 1, "{json}");
 }
 
 /// A clock that was set again and again, long after the capture.

@@ -7,10 +7,11 @@ use std::process::Command;
 use serde_json::Value;
 use tscap::clock::RawStamp;
 use tscap::clock::scripted::Host;
+use tscap::measure::Summary;
 
 use super::script::{
-    LENGTH, MS, capture, convert, errors, file, headers, log, packet, packets, refuses, slewed,
-    without_times,
+    DRAIN, LENGTH, MS, TSC, capture, capture_by, convert, errors, file, headers, log, packet,
+    packets, refuses, slewed, without_times,
 };
 
 #[test]
@@ -41,6 +42,74 @@ fn it_halves_the_error_of_a_slewed_clock_and_changes_nothing_else() {
     let twice = folder.path().join("twice.pcapng");
     assert_eq!(convert(&path, &twice, &[]).status.code(), Some(0));
     assert!(fs::read(twice).unwrap() == converted);
+}
+
+/// Half of a drain after its start, so that some stamps of it are of either side.
+const CHANGE: u64 = 30_005 * MS;
+
+/// The clock is set, or the counter jumps, amid a capture: whatever is told on either side
+/// is no worse than live, and no stamp is moved to the other side.
+#[track_caller]
+fn keeps_to_its_side(set: impl Fn(u64) -> (i64, u64), jump: impl Fn(u64) -> i64) {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, truths) = capture_by(TSC, &slewed(), true, set, jump);
+    let path = folder.path().join("out.pcapng");
+    let output = convert(&file(&folder, &bytes), &path, &["--json"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["segments"], 2);
+    let bound = json["bound_ns"]["p99"].as_u64().unwrap();
+    let errors = |bytes: &[u8]| -> Vec<u64> {
+        let packets = packets(bytes).into_iter().zip(&truths);
+        let errors = packets.map(|(packet, truth)| packet.time.0.abs_diff(*truth));
+        errors.collect()
+    };
+    let (live, again) = (errors(&bytes), errors(&fs::read(&path).unwrap()));
+    let earlier = usize::try_from((CHANGE - 110 * MS) * 3 / DRAIN).unwrap();
+    for side in [0..earlier, earlier..truths.len()] {
+        let summary = |errors: &[u64]| {
+            let errors = errors[side.clone()].iter();
+            Summary::of(errors.map(|error| i64::try_from(*error).unwrap())).unwrap()
+        };
+        let (live, again) = (summary(&live), summary(&again));
+        assert!(
+            again.p50 <= live.p50 && again.p99 <= live.p99,
+            "{live:?} {again:?}"
+        );
+        assert!(
+            again.p99.unwrap().unsigned_abs() <= bound && bound < 1_000,
+            "{again:?} {bound}"
+        );
+    }
+    // Live, only those between the change and the next reading are wrong.
+    let wrong = |errors: &[u64]| -> Vec<usize> {
+        let all = errors.iter().enumerate();
+        all.filter(|(_, error)| **error > MS)
+            .map(|(index, _)| index)
+            .collect()
+    };
+    assert_eq!(wrong(&again), wrong(&live));
+    assert!(json["left"].as_u64() <= Some(MOST_LEFT), "{json}");
+}
+
+/// Of 300 in a second: those of the drain, and of the second in which values of a counter
+/// that went back come again.
+const MOST_LEFT: u64 = 2 * 320;
+
+#[test]
+fn a_step_is_no_bend() {
+    for step_ns in [1_000_000_000, -1_000_000_000, 50_000] {
+        let ahead = |t| if t < CHANGE { 0 } else { step_ns };
+        keeps_to_its_side(|t| (ahead(t), 37), |_| 0);
+    }
+}
+
+#[test]
+fn a_jump_of_the_counter_is_no_bend() {
+    for cycles in [1 << 32, 1 << 22, -(1 << 31)] {
+        let ahead = |t| if t < CHANGE { 0 } else { cycles };
+        keeps_to_its_side(|_| (0, 37), ahead);
+    }
 }
 
 /// An interface that another program added, with a stamp option like ours.

@@ -8,7 +8,8 @@ use tempfile::TempDir;
 use tscap::clock::log::{LogWriter, Recorder};
 use tscap::clock::scripted::{Host, Random};
 use tscap::clock::{
-    CrossTimestamp, MonoNs, RawStamp, RealNs, StampPath, StampSource, TaiNs, Tracker, TscPath,
+    CrossTimestamp, MonoNs, RawStamp, RealNs, StampPath, StampSource, TaiNs, Tracker, TscCycles,
+    TscPath,
 };
 use tscap::engine::{StampOrder, Written};
 use tscap::measure::Summary;
@@ -37,13 +38,19 @@ pub fn slewed() -> Host {
 /// Of the captures, and of the logs.
 pub const BOOT: &str = "boot-1";
 
+pub const TSC: StampPath = StampPath::Tsc(TscPath::Perf);
+
 pub fn headers() -> FileWriter {
+    headers_of(TSC)
+}
+
+fn headers_of(path: StampPath) -> FileWriter {
     let section = SectionInfo {
         hardware: "a script".into(),
         os: "Linux".into(),
         application: "tscap".into(),
     };
-    let stamp = StampOption::new(StampPath::Tsc(TscPath::Perf));
+    let stamp = StampOption::new(path);
     let mut tscap = InterfaceOption::new("native", stamp, Default::default());
     tscap.boot_id = Some(BOOT.into());
     let interface = InterfaceInfo {
@@ -91,13 +98,35 @@ pub fn capture_with(
     keep_raw: bool,
     set: impl Fn(u64) -> (i64, u64),
 ) -> (Vec<u8>, Vec<u64>) {
-    let cross = |t: u64, gaps: [u64; 3]| cross_of(host, t, gaps, set(t));
+    capture_by(TSC, host, keep_raw, set, |_| 0)
+}
+
+/// The same with stamps by any path, of a counter that jumps: by how many cycles it is
+/// ahead in all at a true time.
+pub fn capture_by(
+    path: StampPath,
+    host: &Host,
+    keep_raw: bool,
+    set: impl Fn(u64) -> (i64, u64),
+    jump: impl Fn(u64) -> i64,
+) -> (Vec<u8>, Vec<u64>) {
+    let jumped = |t: u64, tsc: TscCycles| TscCycles(tsc.0.wrapping_add_signed(jump(t)));
+    let cross = |t: u64, gaps: [u64; 3]| {
+        let mut cross = cross_of(host, t, gaps, set(t));
+        cross.tsc = cross.tsc.map(|tsc| tsc.map(|tsc| jumped(t, tsc)));
+        cross
+    };
     let real = |t: u64| host.real(t).wrapping_add_signed(set(t).0);
+    let stamp = |t: u64| match path.source() {
+        StampSource::Tsc => RawStamp(jumped(t, host.cycles(t)).0),
+        StampSource::Ktime => RawStamp(host.mono(t).0),
+        StampSource::Tai => RawStamp(real(t) + set(t).1 * 1_000_000_000),
+    };
     let mut random = Random(3);
     let mut gaps = move || [15, 35, 15].map(|least| least + random.exponential(6.0) as u64);
-    let mut tracker = Tracker::new(StampSource::Tsc, &cross(0, gaps())).unwrap();
+    let mut tracker = Tracker::new(path.source(), &cross(0, gaps())).unwrap();
     tracker.observe(&cross(100 * MS, gaps()));
-    let mut file = headers();
+    let mut file = headers_of(path);
     let mut bytes = file.take();
     let mut truths = Vec::new();
     for t in (110 * MS..LENGTH).step_by(DRAIN as usize) {
@@ -105,7 +134,7 @@ pub fn capture_with(
         let conversion = tracker.conversion();
         for part in [7, 4, 1] {
             let at = t - DRAIN * part / 10;
-            let stamp = RawStamp(host.cycles(at).0);
+            let stamp = stamp(at);
             bytes.extend(packet(stamp, conversion.to_real(stamp).0, keep_raw));
             truths.push(real(at));
         }

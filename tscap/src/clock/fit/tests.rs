@@ -179,6 +179,58 @@ fn a_constant_offset_is_narrowed_within_its_segment_only() {
     assert_eq!(refine(150, 1_150), None);
 }
 
+/// Nobody knows the offset between readings more than 3 s apart.
+#[test]
+fn a_hole_is_left_out_of_a_segment() {
+    let offset = Bounds {
+        low: 990,
+        high: 1_010,
+    };
+    let sample = |ms: u64| Sample {
+        mono: MonoNs(ms * MS),
+        real: RealNs(ms * MS + 1_000),
+        real_after: None,
+        width_ns: 60,
+        tai_offset_s: 37,
+        bend: false,
+        tsc: None,
+    };
+    // In any order; those of the first 20 s are in another file.
+    let samples = [31_000, 22_000, 24_900, 28_000, 33_900].map(sample);
+    let fit = Fit::new(&History {
+        left_out: 0,
+        source: StampSource::Ktime,
+        rate: None,
+        segments: vec![Segment {
+            after: None,
+            from: MonoNs(0),
+            until: MonoNs(38_000 * MS),
+            mono_to_real: offset,
+            tai_offset_s: 37,
+            step_ns: 0,
+            cause: None,
+            counter_jump_ns: None,
+            samples: 9,
+        }],
+        samples: samples.to_vec(),
+    });
+    let is_told = |ms: u64| fit.allowed(RawStamp(ms * MS)).is_some();
+    for (told, ms) in [
+        (false, 20_900),
+        (true, 21_000),
+        (true, 24_900),
+        (false, 24_901),
+        (false, 28_000),
+        (true, 28_001),
+        (true, 33_900),
+        (false, 33_901),
+        (false, 37_999),
+        (true, 38_000),
+    ] {
+        assert_eq!(is_told(ms), told, "{ms}");
+    }
+}
+
 /// A capture that was killed: the clock was set, and no statistics tell it.
 #[test]
 fn a_line_ends_with_what_is_known_of_its_segment() {

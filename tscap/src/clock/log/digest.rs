@@ -190,3 +190,6 @@ fn push<T>(queue: &mut VecDeque<T>, item: T, most: usize) {
     }
     queue.push_back(item);
 }
+
+#[cfg(test)]
+mod tests;

@@ -114,7 +114,7 @@ impl FeedForward {
             constant: start.minus(rate.span(far.at.0)),
             floor: Floor::new(scale, far.at, least),
             window: Window::new(scale),
-            stretch: Stretch::new(far, &pair),
+            stretch: Stretch::new(far, &pair, false),
             local: Local::average(&pair),
             at: far.at,
             absolute: start,
@@ -162,7 +162,7 @@ impl FeedForward {
         }
         if straight.is_none() {
             self.counts.bends += 1;
-            stretch = Stretch::new(reading, &self.pair);
+            stretch = self.stretch_from(reading);
         }
         self.allowed = both.unwrap_or(seen);
         self.stretch = stretch;
@@ -196,6 +196,13 @@ impl FeedForward {
         let carried = self.absolute.plus(local.span(cycles));
         self.absolute = self.allowed.nearest(mean.unwrap_or(carried));
         self.at = reading.at;
+    }
+
+    /// A new stretch. How far the kernel's clock bends shows at the next reading, and a
+    /// capture's bound takes that in then; elsewhere the bound must have it at once.
+    fn stretch_from(&self, first: Reading) -> Stretch {
+        let is_bent = self.counts.bends > 0 && !self.scale.is_kernels;
+        Stretch::new(first, &self.pair, is_bent)
     }
 
     /// Chooses K so that C is where it was at `at` with the period `before`.
@@ -243,7 +250,7 @@ impl FeedForward {
         let error_ns = self.floor.point_error(reading.width());
         self.window = Window::new(self.scale);
         self.window.take(reading, error_ns, self.pair.rate);
-        self.stretch = Stretch::new(reading, &self.pair);
+        self.stretch = self.stretch_from(reading);
         self.local = Local::average(&self.pair);
         self.allowed = reading.interval();
         self.absolute = Fine::from_ns(i128::from(reading.middle()));

@@ -29,6 +29,9 @@ impl Local {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     wander_ppb: u64,
+    /// Whether p̂ is an average over several rates, so that nobody knows how far off it is
+    /// but by this stretch.
+    is_bent: bool,
     first: Reading,
     /// p̂ at its start: rates are told as parts of it.
     base: NsPerCycle,
@@ -37,9 +40,10 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    pub fn new(first: Reading, pair: &Pair) -> Self {
+    pub fn new(first: Reading, pair: &Pair, is_bent: bool) -> Self {
         Self {
             wander_ppb: pair.wander_ppb,
+            is_bent,
             first,
             base: pair.rate,
             slowest: f64::NEG_INFINITY,
@@ -68,7 +72,17 @@ impl Stretch {
         let of_average = average.rate.0 as f64 / self.base.0 as f64 - 1.0;
         let slack = average.drift_ppb as f64 / 1e9;
         if self.slowest <= of_average + slack && of_average - slack <= self.fastest {
-            return Some(average);
+            let farthest = (of_average - self.slowest).max(self.fastest - of_average);
+            let farthest_ppb = (farthest * 1e9).ceil() as u64;
+            return Some(Local {
+                drift_ppb: match self.is_bent {
+                    true => average
+                        .drift_ppb
+                        .max(farthest_ppb.saturating_add(self.wander_ppb)),
+                    false => average.drift_ppb,
+                },
+                ..average
+            });
         }
         let middle = (self.slowest + self.fastest) / 2.0;
         let half_ppb = ((self.fastest - self.slowest) / 2.0 * 1e9).ceil() as u64;

@@ -81,6 +81,52 @@ fn every_estimate_lies_within_its_bound() {
     assert_eq!((counts.jumps, counts.torn), (0, 0));
 }
 
+/// Half of the asymmetry is in each estimate, and nobody can know: the bound has it.
+#[test]
+fn an_asymmetric_path_is_within_the_bound() {
+    let asymmetric = Path {
+        least_ns: [100_000, 400_000],
+        ..LAN
+    };
+    let mut run = Run::new(&asymmetric);
+    for second in 2..5_000 {
+        run.look(second * S, &asymmetric, truth);
+        for t in [second * S + S / 3, second * S + 40 * S] {
+            let (error, bound) = run.error(t, truth);
+            assert!(error.unsigned_abs() <= bound, "{error} {bound} at {second}");
+            assert!(second < 10 || error < -100_000, "{error} at {second}");
+        }
+    }
+}
+
+/// As by `adjtime`: 500 ppm for 100 s. Until the first reading after it is believed nobody
+/// knows how fast it is; from then on the bound holds, and after its end alike.
+#[test]
+fn a_slew_is_followed_within_the_bound() {
+    const SLEW: [u64; 2] = [1_000, 1_100];
+    let slewed = |t: u64| {
+        let since = t.clamp(SLEW[0] * S, SLEW[1] * S) - SLEW[0] * S;
+        truth(t) + since / 2_000
+    };
+    let mut run = Run::new(&LAN);
+    let confirmations = u64::from(Scale::NETWORK.slew_confirmations);
+    let mut untold = 0;
+    for second in 2..2_000 {
+        run.look(second * S, &LAN, slewed);
+        let (error, bound) = run.error(second * S + S / 3, slewed);
+        let is_told = error.unsigned_abs() <= bound;
+        untold += u64::from(!is_told);
+        let is_new = |change| (0..=confirmations + 1).contains(&second.wrapping_sub(change));
+        assert!(
+            is_told || SLEW.into_iter().any(is_new),
+            "{error} {bound} at {second}"
+        );
+    }
+    assert!(untold >= confirmations, "{untold}");
+    let counts = run.clock.counts();
+    assert!(counts.jumps == 0 && counts.bends >= 2, "{counts:?}");
+}
+
 #[test]
 fn it_is_settled_within_ten_samples() {
     let mut run = Run::new(&LAN);

@@ -88,10 +88,13 @@ fn gather(reader: &mut LogReader<BufReader<File>>, capture: &Gathered) -> Result
         let rate = status.counter.ns_per_cycle_2_58;
         history.left_out += segments_left_out;
         history.take(Some(rate), &segments, [])?;
-        let around = rate.cycles_in(AROUND_NS).unsigned_abs();
+        let around = match capture.source {
+            StampSource::Tsc => rate.cycles_in(AROUND_NS),
+            StampSource::Ktime | StampSource::Tai => AROUND_NS,
+        };
         let near = samples.into_iter().filter(|sample| {
-            let is_near = |stamps| is_near(sample, stamps, around);
-            capture.source == StampSource::Tsc && capture.stamps.is_some_and(is_near)
+            let stamp = stamp(sample, capture.source).zip(capture.stamps);
+            stamp.is_some_and(|(stamp, stamps)| is_near(stamp, stamps, around.unsigned_abs()))
         });
         history.take(None, &[], near)?;
     }
@@ -124,9 +127,15 @@ fn around(history: &History, capture: &Gathered) -> Option<[MonoNs; 2]> {
     }
 }
 
-fn is_near(sample: &Sample, [first, last]: [RawStamp; 2], around: u64) -> bool {
-    let range = first.0.saturating_sub(around)..=last.0.saturating_add(around);
-    sample
-        .tsc
-        .is_some_and(|[before, _]| range.contains(&before.0))
+/// What the stamps' clock was at a sample, if that is needed of it.
+fn stamp(sample: &Sample, source: StampSource) -> Option<RawStamp> {
+    match source {
+        StampSource::Ktime => Some(RawStamp(sample.mono.0)),
+        StampSource::Tsc => sample.tsc.map(|[before, _]| RawStamp(before.0)),
+        StampSource::Tai => None,
+    }
+}
+
+fn is_near(stamp: RawStamp, [first, last]: [RawStamp; 2], around: u64) -> bool {
+    (first.0.saturating_sub(around)..=last.0.saturating_add(around)).contains(&stamp.0)
 }

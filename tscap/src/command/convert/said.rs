@@ -40,7 +40,8 @@ pub(super) fn text(converted: &Converted, plan: &ConvertPlan, is_rebased: bool) 
     if let Some(bound) = &converted.bound_ns {
         let _ = writeln!(
             text,
-            "  off the host's clock by at most {} (p50), {} (p99), {} (all)",
+            "  off the host's clock by at most {} (p50), {} (p99), {} (all), if its rate did not \
+             change unseen between samples",
             quantile(bound.p50),
             quantile(bound.p99),
             span(bound.max.unsigned_abs())
