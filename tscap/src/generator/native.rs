@@ -68,12 +68,6 @@ pub enum NativeError {
         /// Its name.
         name: String,
     },
-    /// The interface refused frames, and takes none now.
-    #[error("interface {name} is down, or its other end is")]
-    Down {
-        /// Its name.
-        name: String,
-    },
 }
 
 /// What another thread may do with a sender at work.
@@ -169,6 +163,10 @@ impl NativeSender {
         Arc::clone(&self.control)
     }
 
+    pub(super) fn target(&self) -> &Target {
+        &self.control.target
+    }
+
     pub(super) fn send(&mut self, orders: &Orders<'_>) -> (Sent, Result<(), NativeError>) {
         let target = &self.control.target;
         let before = target.taken();
@@ -199,12 +197,7 @@ impl NativeSender {
         let result = if sending.failed > 0 {
             Err(self.control.target.gone())
         } else {
-            let is_up = match refused {
-                0 => Ok(()),
-                _ => self.control.target.check_up(),
-            };
             run.and(taken.map(drop))
-                .and(is_up)
                 .and(moved.map(drop).map_err(NativeError::from))
         };
         (sent, result)

@@ -13,6 +13,7 @@ use tscap_common::stream::{STAMP_MASK, StreamHeader};
 use super::due::{self, SLEEPS_FROM_NS};
 use super::gaps;
 use super::sender::{Orders, Sent};
+use super::target::Target;
 use super::{Pacing, Period, Template};
 use crate::clock::{MonoNs, NsPerCycle, TaiNs, TscCycles};
 use crate::sys::packet::PacketSocket;
@@ -71,6 +72,7 @@ impl PacketControl {
 #[derive(Debug)]
 pub struct PacketSender {
     interface: String,
+    target: Target,
     socket: PacketSocket,
     rate: NsPerCycle,
     control: Arc<PacketControl>,
@@ -86,6 +88,7 @@ impl PacketSender {
         })?;
         Ok(Self {
             interface: name.into(),
+            target: Target::new(name, ifindex),
             socket,
             rate,
             control: Arc::default(),
@@ -94,6 +97,10 @@ impl PacketSender {
 
     pub(super) fn control(&self) -> Arc<PacketControl> {
         Arc::clone(&self.control)
+    }
+
+    pub(super) fn target(&self) -> &Target {
+        &self.target
     }
 
     pub(super) fn send(&mut self, orders: &Orders<'_>) -> (Sent, Result<(), PacketError>) {
@@ -167,7 +174,7 @@ impl PacketSender {
     ) -> Result<(), PacketError> {
         match took {
             Ok(took) => progress.sent.sent += took as u64,
-            // The interface's queue was full.
+            // The interface's queue was full, or it has no carrier.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) => {
                 progress.sent.refused += past as u64;
             }

@@ -79,6 +79,12 @@ pub enum SendError {
     /// By a packet socket.
     #[error(transparent)]
     Packet(#[from] PacketError),
+    /// The interface refused frames, and takes none now.
+    #[error("interface {name} is down, or its other end is")]
+    Down {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// A sender, for a thread of its own.
@@ -93,16 +99,22 @@ impl Sender {
     /// Sends until all has been sent or it is told to stop. What was sent before
     /// an error is told too.
     pub fn send(&mut self, orders: &Orders<'_>) -> (Sent, Result<(), SendError>) {
-        match self {
+        let (sent, result, target) = match self {
             Self::Native(sender) => {
                 let (sent, result) = sender.send(orders);
-                (sent, result.map_err(SendError::from))
+                (sent, result.map_err(SendError::from), sender.target())
             }
             Self::Packet(sender) => {
                 let (sent, result) = sender.send(orders);
-                (sent, result.map_err(SendError::from))
+                (sent, result.map_err(SendError::from), sender.target())
             }
-        }
+        };
+        let down = match sent.refused {
+            0 => None,
+            _ => target.if_down(),
+        };
+        let is_up = down.map_or(Ok(()), |name| Err(SendError::Down { name }));
+        (sent, result.and(is_up))
     }
 
     /// Name as on the command line.

@@ -1,10 +1,11 @@
-//! The interface that native frames go to, and what it takes of them.
+//! The interface that frames go to, and what it takes of them.
 
 use super::native::NativeError;
 use crate::sys::ethtool;
 use crate::sys::netdev::{self, Link};
 
-/// A veth interface, in the network namespace of the thread that asks.
+/// An interface, in the network namespace of the thread that asks.
+#[derive(Debug)]
 pub(super) struct Target {
     name: String,
     ifindex: u32,
@@ -18,7 +19,7 @@ impl Target {
         }
     }
 
-    /// Frames that the driver has taken from XDP so far, whoever sent them; those that
+    /// Frames that the driver of a veth has taken from XDP so far, whoever sent them; those that
     /// it refused are a counter of their own (`veth_xdp_xmit`, drivers/net/veth.c). Not
     /// exact while several CPUs send into one queue: it counts for them without a lock.
     pub fn taken(&self) -> Result<u64, NativeError> {
@@ -32,13 +33,11 @@ impl Target {
         Ok(of_queues.map(|(_, count)| count).sum())
     }
 
-    /// An error if it takes no frames at all: it, or its other end, is down.
-    pub fn check_up(&self) -> Result<(), NativeError> {
-        let link = self.link()?;
-        match link.is_up && link.has_carrier {
-            true => Ok(()),
-            false => Err(NativeError::Down { name: link.name }),
-        }
+    /// Its name if it is there, but takes no frames at all: it, or its other end, is
+    /// down.
+    pub fn if_down(&self) -> Option<String> {
+        let link = self.link().ok()?;
+        (!link.is_up || !link.has_carrier).then_some(link.name)
     }
 
     /// What to say when it is gone.

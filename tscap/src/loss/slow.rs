@@ -44,7 +44,7 @@ impl SlowFile {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true);
         let pipe = options.custom_flags(libc::O_NONBLOCK).open(&path)?;
-        let in_time = bytes_per_s * u64::from(TIMES) * READS_EACH.as_millis() as u64 / 1000;
+        let in_time = bytes_per_s / 1000 * (READS_EACH * TIMES).as_millis() as u64;
         let [least, most] = PIPES;
         let wanted = in_time.clamp(least, most) as i32;
         // Less will do if the system has a limit.
@@ -57,7 +57,7 @@ impl SlowFile {
             move || {
                 // Where else it would be is where the sender is: no worse than before.
                 let _ = affinity::allow(&cpus);
-                read_slowly(pipe, bytes_per_s, &ended);
+                read_slowly(pipe, holds, bytes_per_s, &ended);
             }
         })?;
         Ok(Self {
@@ -84,9 +84,10 @@ impl Drop for SlowFile {
     }
 }
 
-fn read_slowly(mut pipe: File, bytes_per_s: u64, ended: &AtomicBool) {
+/// From a pipe that holds so many bytes.
+fn read_slowly(mut pipe: File, holds: u64, bytes_per_s: u64, ended: &AtomicBool) {
     let most = (READS_EACH * TIMES).as_secs_f64() * bytes_per_s as f64;
-    let mut buffer = vec![0; most as usize + 1];
+    let mut buffer = vec![0; holds as usize];
     let (mut may_take, mut latest) = (0.0, Instant::now());
     while !ended.load(Ordering::Relaxed) {
         std::thread::sleep(READS_EACH);
@@ -97,7 +98,7 @@ fn read_slowly(mut pipe: File, bytes_per_s: u64, ended: &AtomicBool) {
         may_take = f64::min(may_take, most);
         // An empty pipe is an error too.
         while may_take >= 1.0
-            && let Ok(count) = pipe.read(&mut buffer[..may_take as usize])
+            && let Ok(count) = pipe.read(&mut buffer[..(may_take as usize).min(holds as usize)])
             && count > 0
         {
             may_take -= count as f64;
@@ -110,6 +111,14 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
+
+    #[test]
+    fn no_rate_is_too_high() {
+        let fast = SlowFile::new(u64::MAX, &[0]).unwrap();
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).open(fast.path()).unwrap();
+        file.write_all(&vec![0; 4 << 20]).unwrap();
+    }
 
     #[test]
     fn it_takes_no_more_than_it_should() {

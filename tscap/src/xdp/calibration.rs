@@ -47,9 +47,10 @@ pub(crate) fn calibrate(
     let mut offset = calibrate_here(ebpf, cpu, rate);
     for _ in 1..ATTEMPTS {
         // The event may have paused meanwhile, for one that somebody else opened.
-        if matches!(offset, Err(TscError::Unstable { .. })) {
-            offset = calibrate_here(ebpf, cpu, rate);
-        }
+        let Err(TscError::Unstable { seen: before, .. }) = offset else {
+            break;
+        };
+        offset = calibrate_here(ebpf, cpu, rate).map_err(|error| error.with(before));
     }
     affinity::allow(&back).map_err(|source| TscError::Pin { cpu, source })?;
     offset

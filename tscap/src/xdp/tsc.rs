@@ -72,6 +72,22 @@ pub enum TscError {
     },
 }
 
+impl TscError {
+    /// The same, with what was seen before it.
+    pub(super) fn with(self, before: TscOffset) -> Self {
+        match self {
+            Self::Unstable { cpu, seen } => Self::Unstable {
+                cpu,
+                seen: TscOffset {
+                    cycles: seen.cycles.hull(before.cycles),
+                    ..seen
+                },
+            },
+            other => other,
+        }
+    }
+}
+
 /// One event on each CPU that has a ring, in the program's map.
 #[derive(Debug)]
 pub struct TscEvents {

@@ -78,17 +78,19 @@ fn the_other_end_is_set_down() {
     let Some(_turn) = root("the_other_end_is_set_down") else {
         return;
     };
-    let bench = Bench::new("peerdown");
-    let _peer = Attached::dropping(&bench.rx);
-    let arguments = ["--rate", "20k", "--count", "60000", "--sender", "native"];
-    let running = generate_on(&bench.tx).with(arguments).ready();
-    running.wait_event("progress");
-    bench.rx.set(&["down"]);
-    let finished = running.wait();
-    finished.failure(1, &["cannot send everything", "interface tx0 is down, or"]);
-    let end = finished.end.as_ref().expect("a summary");
-    assert_eq!(end["stopped_by"], "error");
-    assert!(end["refused"].as_u64() > Some(100), "{end}");
+    for sender in ["native", "packet"] {
+        let bench = Bench::new("peerdown");
+        let _peer = Attached::dropping(&bench.rx);
+        let arguments = ["--rate", "20k", "--count", "60000", "--sender", sender];
+        let running = generate_on(&bench.tx).with(arguments).ready();
+        running.wait_event("progress");
+        bench.rx.set(&["down"]);
+        let finished = running.wait();
+        finished.failure(1, &["cannot send everything", "interface tx0 is down, or"]);
+        let end = finished.end.as_ref().expect("a summary");
+        assert_eq!(end["stopped_by"], "error");
+        assert!(end["refused"].as_u64() > Some(100), "{sender}: {end}");
+    }
 }
 
 /// A capture with --clock tsc that begins meanwhile, for instance.

@@ -12,7 +12,9 @@ pub(super) fn stretches(segment: &Segment, samples: &[Sample]) -> Vec<[MonoNs; 2
     let went_on = segment.after.filter(|_| segment.step_ns == 0);
     let first = went_on.map_or(segment.from, |after| MonoNs(after.0 + 1));
     let mut stretches = vec![[first; 2]];
-    let within = samples.iter().filter(|sample| segment.has(sample));
+    let after = samples.partition_point(|sample| sample.mono <= segment.until);
+    let before = samples[..after].partition_point(|sample| sample.end() < segment.from);
+    let within = samples[before..after].iter();
     let readings = within.map(|sample| [begin(sample, samples), sample.mono]);
     let [from, until] = [segment.from, segment.until].map(|at| iter::once([at; 2]));
     for [begin, reading] in from.chain(readings).chain(until) {

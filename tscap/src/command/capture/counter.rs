@@ -26,6 +26,8 @@ struct Cpu {
     offset: TscOffset,
     /// Could not be looked at the last time: offline, or not ours any more.
     is_away: bool,
+    /// The offset is all that was seen of an unstable counter.
+    is_unstable: bool,
 }
 
 impl Counter {
@@ -47,6 +49,7 @@ impl Counter {
                 number,
                 offset,
                 is_away: false,
+                is_unstable: false,
             });
         }
         let counter = Self {
@@ -130,20 +133,28 @@ struct Looked {
 impl Cpu {
     fn take(&mut self, found: Result<TscOffset, TscError>, rate: NsPerCycle) -> Looked {
         let before = self.offset.cycles;
+        let was_unstable = self.is_unstable;
         let (now, why) = match found {
             Ok(now) => {
-                self.is_away = false;
-                if let Some(both) = before.intersect(now.cycles) {
+                (self.is_away, self.is_unstable) = (false, false);
+                let both = before.intersect(now.cycles);
+                if let Some(both) = both.filter(|_| !was_unstable) {
                     self.offset.cycles = both;
                     return Looked {
                         moved_ns: 0,
                         warning: None,
                     };
                 }
-                let why = "its TSC event has paused, as when somebody else opens one".into();
-                (now, why)
+                let why = match was_unstable {
+                    true => "its TSC event has a constant offset to the TSC again",
+                    false => "its TSC event has paused, as when somebody else opens one",
+                };
+                (now, why.into())
             }
-            Err(error @ TscError::Unstable { seen, .. }) => (seen, error.to_string()),
+            Err(error @ TscError::Unstable { seen, .. }) => {
+                self.is_unstable = true;
+                (seen, error.to_string())
+            }
             Err(error) => {
                 let is_news = !std::mem::replace(&mut self.is_away, true);
                 return Looked {
@@ -213,6 +224,7 @@ mod tests {
             number: 1,
             offset: offset(1_000, 1_100),
             is_away: false,
+            is_unstable: false,
         }
     }
 
@@ -253,6 +265,11 @@ mod tests {
             assert!(warning.contains("the counter is unstable"), "{warning}");
             assert_eq!(cpu.offset, offset(low, high));
         }
+        // Once it is stable again stamps go by what it is then: from 5,037 cycles.
+        let looked = cpu.take(Ok(offset(9_000, 9_100)), rate());
+        assert_eq!((looked.moved_ns, cpu.offset), (2_033, offset(9_000, 9_100)));
+        assert_eq!(cpu.take(Ok(offset(9_050, 9_150)), rate()).moved_ns, 0);
+        assert_eq!(cpu.offset.cycles, offset(9_050, 9_100).cycles);
     }
 
     #[test]

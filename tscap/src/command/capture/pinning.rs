@@ -43,18 +43,20 @@ pub(super) fn check(
 fn beside_receiving(plan: &CapturePlan, machine: &Machine) -> Option<String> {
     let converter = machine.converter_cpu;
     let (receives, remedy) = match plan.rx_cpus {
-        Some(_) => (
-            "which --rx-cpu gives to receiving",
-            "--converter-cpu gives it another one",
-        ),
+        Some(_) => ("which --rx-cpu gives to receiving", "give it fewer"),
         None => (
             "which takes receive interrupts",
-            "--converter-cpu gives it another one, --rx-cpu takes them elsewhere",
+            "--rx-cpu takes them elsewhere",
         ),
+    };
+    let is_free = |cpu: &u32| !machine.receiving_cpus.contains(cpu);
+    let other = match machine.ring_cpus.iter().any(is_free) {
+        true => "--converter-cpu gives it another one, ",
+        false => "",
     };
     let warning = format!(
         "the converter runs on CPU {converter}, {receives}: each takes time from the other \
-         ({remedy})"
+         ({other}{remedy})"
     );
     machine
         .receiving_cpus

@@ -76,6 +76,8 @@ pub(super) fn history(path: &Path, capture: &Gathered, input: &Path) -> Result<L
 
 fn gather(reader: &mut LogReader<BufReader<File>>, capture: &Gathered) -> Result<Logged, LogError> {
     let mut history = History::new(capture.source);
+    // What follows it may follow a hole.
+    let mut earlier = None;
     while let Some(line) = reader.next_line()? {
         let Line::Entry(entry) = line else { continue };
         let Entry {
@@ -92,12 +94,18 @@ fn gather(reader: &mut LogReader<BufReader<File>>, capture: &Gathered) -> Result
             StampSource::Tsc => rate.cycles_in(AROUND_NS),
             StampSource::Ktime | StampSource::Tai => AROUND_NS,
         };
-        let near = samples.into_iter().filter(|sample| {
-            let stamp = stamp(sample, capture.source).zip(capture.stamps);
-            stamp.is_some_and(|(stamp, stamps)| is_near(stamp, stamps, around.unsigned_abs()))
-        });
-        history.take(None, &[], near)?;
+        for sample in samples {
+            let Some((stamp, stamps)) = stamp(&sample, capture.source).zip(capture.stamps) else {
+                continue;
+            };
+            if is_near(stamp, stamps, around.unsigned_abs()) {
+                history.take(None, &[], [sample])?;
+            } else if stamp < stamps[0] {
+                earlier = Some(sample);
+            }
+        }
     }
+    history.samples.splice(..0, earlier);
     let around = around(&history, capture);
     let is_around = |segment: &Segment| {
         around.is_none_or(|[first, last]| segment.until >= first && segment.from <= last)

@@ -2,12 +2,12 @@
 //! called, and what happens to those before it.
 
 mod closer;
+mod complete;
 mod names;
 mod next_file;
 mod plan;
 mod schedule;
 
-use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -17,6 +17,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 pub use closer::ClosedFile;
 use closer::{Closer, Job};
+use complete::Complete;
 pub use names::{NameError, Names};
 pub use plan::{Limits, Naming, Period, RotationPlan};
 pub(super) use schedule::Schedule;
@@ -38,7 +39,7 @@ pub struct Rotation {
     current: Current,
     /// The latest complete files with their frames, as far as they may go away
     /// again: the oldest first.
-    complete: VecDeque<(PathBuf, u64)>,
+    complete: Complete,
     keep: Keep,
     /// Bytes in the files before the current one.
     earlier_bytes: u64,
@@ -93,7 +94,7 @@ impl Rotation {
                 start,
                 frames_before: 0,
             },
-            complete: VecDeque::new(),
+            complete: Complete::default(),
             keep: match plan.naming {
                 Naming::Dumpcap { ring: Some(ring) } => Keep::Latest(count(ring)),
                 Naming::Tcpdump {
@@ -195,19 +196,13 @@ impl Rotation {
             id: old_output.id(),
             path: old.path,
         };
-        self.complete
-            .push_back((closed.path.clone(), closed.frames));
+        self.complete.add(closed.path.clone(), closed.frames);
         self.closer.give(Job::Close(old_output, closed));
         // Of ours or not, what had the name has lost it, or had before.
-        let mut complete = self.complete.iter();
-        let same = complete.position(|(path, _)| *path == next.path);
-        let own = same.and_then(|index| self.complete.remove(index));
+        let frames = self.complete.take(&next.path);
         if let Some(file) = replaced {
-            self.closer.give(Job::Free {
-                file,
-                path: next.path.clone(),
-                frames: own.map(|(_, frames)| frames),
-            });
+            let path = next.path.clone();
+            self.closer.give(Job::Free { file, path, frames });
         }
         self.let_go();
     }
@@ -219,7 +214,7 @@ impl Rotation {
             Keep::ReuseWithin(most) => (most, false),
         };
         while self.complete.len() > most {
-            let oldest = self.complete.pop_front();
+            let oldest = self.complete.take_oldest();
             if let Some((path, frames)) = oldest.filter(|_| removes) {
                 self.closer.give(Job::Remove { path, frames });
             }

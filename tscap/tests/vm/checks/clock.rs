@@ -17,8 +17,8 @@ use crate::support::finished::Summary;
 use crate::support::peers;
 use crate::support::recording::{Packet, Recording};
 
-/// Frames of a capture, some 2 ms apart.
-const FRAMES: u64 = 600;
+/// Frames of a capture, some 2 ms apart: for a second and more after the change.
+const FRAMES: u64 = 1_000;
 const PERIOD: Duration = Duration::from_millis(2);
 /// The clock changes when so many have been recorded.
 const BEFORE: u64 = 200;

@@ -190,6 +190,12 @@ fn a_converter_beside_receive_work_is_told() {
         assert!(told.contains("CPU 1") && told.contains(part), "{told}");
     };
     told_of("", "takes receive interrupts");
+    told_of("", "other (--rx-cpu takes them elsewhere)");
+    let told_beside = told("", &[1]).expect("a warning");
+    assert!(
+        told_beside.contains("(--converter-cpu gives"),
+        "{told_beside}"
+    );
     told_of("--converter-cpu 1", "takes receive interrupts");
     told_of("--rx-cpu 0-1", "--rx-cpu gives to receiving");
 }
