@@ -54,8 +54,8 @@ impl Report {
         let converter = converter.map(|cell| {
             (
                 format!("converter, {}", cell.name()),
-                cell.ns.median,
-                cell.target_ns,
+                cell.ns.min,
+                cell.asserted_ns,
             )
         });
         let tsc = self.converter.iter().map(|report| {

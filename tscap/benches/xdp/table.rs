@@ -51,6 +51,11 @@ fn converter(report: &ConverterReport) -> Vec<String> {
         let verdict = verdict(cell.ns.median, cell.target_ns);
         format!("{}  {verdict}", row(&cell.name(), &[show(&cell.ns, 1)]))
     }));
+    let memory = row(
+        "64 B, a stamp put into each block",
+        &[show(&report.memory_ns, 1)],
+    );
+    lines.push(memory);
     let more = &report.tsc_more_ns;
     let verdict = verdict(more.median, Some(report.tsc_target_ns));
     let name = "64 B, no write, tsc less ktime";
