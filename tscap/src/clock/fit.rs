@@ -6,11 +6,13 @@
 //! line allows is all that the clock can have been. A stamp that was converted live,
 //! by what was known then, is moved to there.
 
+mod piece;
 mod stretches;
 
+use piece::Piece;
 use stretches::stretches;
 
-use super::reading::{Interval, Reading};
+use super::reading::Reading;
 use super::{
     Bounds, Bracket, Estimate, History, MonoNs, NsPerCycle, RawStamp, RealNs, Sample, Segment,
     StampSource,
@@ -51,9 +53,6 @@ const BEYOND_NS: u64 = 1_000_000_000;
 /// Between readings farther apart than this nobody knows what the clock did: a clock that is
 /// read at all has one in each second, a process that was stopped has none.
 const LONGEST_HOLE_NS: u64 = 3_000_000_000;
-/// Steepest line: what the host's clock may be slewed by (see [`super::Scale`]),
-/// ns in a second.
-const STEEPEST: f64 = 2e8;
 
 impl Fit {
     /// Of a whole history. TAI stamps are off CLOCK_REALTIME by whole seconds:
@@ -243,175 +242,6 @@ impl Part {
             Self::Straight { known, .. } => low >= known[0] && high <= known[1],
         }
     }
-}
-
-/// Readings through which a straight line goes. Lines are told by how far they are
-/// from that of p̂ through the first reading: ns there, and ns a second. Floats hold
-/// only these differences.
-#[derive(Clone, Debug)]
-struct Piece {
-    from: u64,
-    /// Latest reading that is on the line for certain.
-    until: u64,
-    /// Latest reading, which the clock may have left the line before.
-    last: u64,
-    origin: Interval,
-    rate: NsPerCycle,
-    /// Corners of the convex set of all such lines.
-    lines: Vec<Line>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    ns: f64,
-    ns_per_s: f64,
-}
-
-impl Line {
-    fn at(&self, seconds: f64) -> f64 {
-        self.ns + self.ns_per_s * seconds
-    }
-}
-
-impl Piece {
-    fn new(first: &Reading, rate: NsPerCycle) -> Self {
-        let width = first.width() as f64;
-        let line = |ns, ns_per_s| Line { ns, ns_per_s };
-        Self {
-            from: first.at.0,
-            until: first.at.0,
-            last: first.at.0,
-            origin: first.interval(),
-            rate,
-            lines: vec![
-                line(0.0, -STEEPEST),
-                line(0.0, STEEPEST),
-                line(width, STEEPEST),
-                line(width, -STEEPEST),
-            ],
-        }
-    }
-
-    fn seconds(&self, at: u64) -> f64 {
-        let since = at.wrapping_sub(self.from).cast_signed();
-        let span = self.rate.span(since.unsigned_abs()).as_f64() / 1e9;
-        if since < 0 { -span } else { span }
-    }
-
-    /// Where the line of p̂ through the start of the first reading is, ns.
-    fn base(&self, at: u64) -> i128 {
-        let low = self.origin.low;
-        if at >= self.from {
-            low.plus(self.rate.span(at - self.from)).ns()
-        } else {
-            low.minus(self.rate.span(self.from - at)).ns()
-        }
-    }
-
-    /// Takes in the next reading, if there is no hole before it and the lines through it
-    /// too leave this much room.
-    fn take(&mut self, reading: &Reading, least_room_ns: u64) -> bool {
-        if self.is_hole_until(reading.at.0) {
-            return false;
-        }
-        let seconds = self.seconds(reading.at.0);
-        let base = self.base(reading.at.0);
-        let low = (i128::from(reading.low) - base) as f64;
-        let high = (i128::from(reading.high) - base) as f64;
-        let below = cut(&self.lines, |line| high - line.at(seconds));
-        let both = cut(&below, |line| line.at(seconds) - low);
-        let is_narrow = |part| {
-            let [low, high] = extent(&both, seconds * part);
-            high - low < least_room_ns as f64
-        };
-        if both.is_empty() || [0.0, 0.5, 1.0].into_iter().any(is_narrow) {
-            return false;
-        }
-        self.lines = both;
-        self.last = reading.at.0;
-        true
-    }
-
-    /// Whether so much time is between its latest reading and the next that the clock is
-    /// not known there.
-    fn is_hole_until(&self, next: u64) -> bool {
-        self.rate.duration_ns(next - self.last) > LONGEST_HOLE_NS
-    }
-
-    fn at(&self, stamp: RawStamp) -> Option<[RealNs; 2]> {
-        let seconds = self.seconds(stamp.0);
-        let [low, high] = extent(&self.lines, seconds);
-        let base = self.base(stamp.0);
-        let real = |ns: f64| u64::try_from(base + ns as i128).ok().map(RealNs);
-        Some([real(low.floor())?, real(high.ceil())?])
-    }
-
-    /// Between this piece and the next one, where the clock went from the one line to
-    /// the other. If its rate changed once, it did so where they cross: it went by the
-    /// later of them if it became faster, by the earlier one if slower.
-    fn between(&self, next: &Self, stamp: RawStamp) -> Option<[RealNs; 2]> {
-        let [[a, b], [c, d]] = [self.at(stamp)?, next.at(stamp)?];
-        let cross = |first: &Self, second: &Self, at: u64| {
-            let [low, _] = first.at(RawStamp(at))?;
-            let [_, high] = second.at(RawStamp(at))?;
-            Some(low <= high)
-        };
-        let [slow, fast] = self.slopes();
-        let [next_slow, next_fast] = next.slopes();
-        if next_slow > fast && cross(next, self, self.until)? && cross(self, next, next.from)? {
-            Some([a.max(c), b.max(d)])
-        } else if next_fast < slow
-            && cross(self, next, self.until)?
-            && cross(next, self, next.from)?
-        {
-            Some([a.min(c), b.min(d)])
-        } else {
-            Some([a.min(c), b.max(d)])
-        }
-    }
-
-    fn slopes(&self) -> [f64; 2] {
-        let slopes = self.lines.iter().map(|line| line.ns_per_s);
-        [
-            slopes.clone().fold(f64::INFINITY, f64::min),
-            slopes.fold(f64::NEG_INFINITY, f64::max),
-        ]
-    }
-
-    fn at_most_beyond(&self, cycles: u64, stamp: RawStamp) -> Option<[RealNs; 2]> {
-        let is_near = self.rate.duration_ns(cycles) <= BEYOND_NS;
-        is_near.then(|| self.at(stamp)).flatten()
-    }
-}
-
-/// The least and the greatest value of lines.
-fn extent(lines: &[Line], seconds: f64) -> [f64; 2] {
-    let values = lines.iter().map(|line| line.at(seconds));
-    [
-        values.clone().fold(f64::INFINITY, f64::min),
-        values.fold(f64::NEG_INFINITY, f64::max),
-    ]
-}
-
-/// The part of a convex polygon where `inside` is not negative (Sutherland, Hodgman:
-/// Reentrant Polygon Clipping, 1974).
-fn cut(corners: &[Line], inside: impl Fn(&Line) -> f64) -> Vec<Line> {
-    let mut kept = Vec::with_capacity(corners.len() + 1);
-    for (index, corner) in corners.iter().enumerate() {
-        let next = &corners[(index + 1) % corners.len()];
-        let (here, there) = (inside(corner), inside(next));
-        if here >= 0.0 {
-            kept.push(*corner);
-        }
-        if (here > 0.0 && there < 0.0) || (here < 0.0 && there > 0.0) {
-            let share = here / (here - there);
-            kept.push(Line {
-                ns: corner.ns + share * (next.ns - corner.ns),
-                ns_per_s: corner.ns_per_s + share * (next.ns_per_s - corner.ns_per_s),
-            });
-        }
-    }
-    kept
 }
 
 #[cfg(test)]
