@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use tscap::clock::{
     CrossTimestamp, HostClocks, RawStamp, Reference, StampSource, Tracker, TscCycles,
@@ -40,6 +40,9 @@ const CONVERSION_NS: f64 = 5.0;
 const BOUND_NS: f64 = 100.0;
 /// ...and on a busy machine, whose readings are interrupted, under this in some round.
 const BOUND_BUSY_NS: f64 = 1_000.0;
+
+/// Most readings, 20 ms apart, until a clock has a rate: 2 s.
+const SETTLING: u32 = 100;
 
 /// Widths at one distance of the readings.
 #[derive(Debug, Serialize)]
@@ -135,11 +138,14 @@ pub fn measure(rounds: u32, quick: bool) -> Result<Host> {
 
 fn settled(clocks: &mut impl Reference) -> Result<Tracker> {
     let mut tracker = Tracker::new(StampSource::Tsc, &clocks.read()).context("the clock is set")?;
-    while !tracker.is_settled() {
+    for _ in 0..SETTLING {
+        if tracker.is_settled() {
+            return Ok(tracker);
+        }
         thread::sleep(Duration::from_millis(20));
         tracker.observe(&clocks.read());
     }
-    Ok(tracker)
+    bail!("no rate of the TSC in {SETTLING} readings")
 }
 
 /// The 99th percentile of the bound after each reading of a new clock, ns.
