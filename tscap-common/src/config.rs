@@ -29,3 +29,6 @@ pub const STAMP_CALL: u32 = 0x7473_6370;
 pub const IRQ_SAVE_CALL: u32 = 0x7473_6371;
 /// The same for the one that turns them on again.
 pub const IRQ_RESTORE_CALL: u32 = 0x7473_6372;
+/// The same for the kfunc that tells a frame's VLAN tag. Where there is none, user
+/// space puts "no tag" in its place.
+pub const VLAN_TAG_CALL: u32 = 0x7473_6373;

@@ -138,6 +138,23 @@ mod tests {
         // Section 3's example: the sum of 0001 f203 f4f5 f6f7 is 2ddf0, ddf2.
         assert_eq!(checksum(0x0001 + 0xf203 + 0xf4f5 + 0xf6f7), !0xddf2);
         assert_eq!(checksum(0xffff_ffff_ffff), !0xffff);
+        // Carries in each of the folds: the sum is its value modulo 0xffff.
+        for sum in [
+            1 << 32,
+            0x1_0001_fffe,
+            0xffff_fffe_0002_ffff,
+            0xffff_0001_ffff_0000,
+            u64::MAX - 1,
+        ] {
+            assert_eq!(u64::from(!checksum(sum)), sum % 0xffff, "{sum:x}");
+        }
+    }
+
+    #[test]
+    fn a_udp_checksum_is_over_all_words() {
+        let header = [0x8001_u16; LENGTH / 2];
+        let sum = 0x1_2345 + 0x89ab + header.len() as u64 * 0x8001;
+        assert_eq!(udp_checksum(0x1_2345, 0x89ab, &header), checksum(sum));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod object;
 mod record;
 mod ring;
 mod tsc;
+mod vlan;
 
 use aya_ebpf::Global;
 use aya_ebpf::bindings::xdp_action::{XDP_DROP, XDP_PASS};
@@ -125,7 +126,7 @@ fn keep(ctx: &XdpContext, measured: &Between) -> u32 {
         return action;
     }
     counts.sink = measured.sink;
-    counts.bad += !tsc::is_good(measured.stamp) as u64;
+    counts.bad += tsc::checked(measured.stamp).is_none() as u64;
     let at = counts.measured;
     counts.measured += 1;
     if at < MOST_SAMPLES as u64
@@ -204,7 +205,7 @@ pub fn cost_kfunc_off(ctx: XdpContext) -> u32 {
 /// The whole program of a capture, but for the stamp: the floor of what one costs.
 #[xdp(frags)]
 pub fn program_none(ctx: XdpContext) -> u32 {
-    record::record(&ctx, 0, record::Fault::None)
+    record::record(&ctx, Some(0), vlan::none, record::Fault::None)
 }
 
 macro_rules! eight {

@@ -142,7 +142,7 @@ fn read_stamps(orders: &Orders, sending: &mut Sending) {
         } else {
             0
         };
-        sending.tsc = if tsc::is_good(count) {
+        sending.tsc = if let Some(count) = tsc::checked(count) {
             count.wrapping_add(orders.tsc_offset)
         } else {
             0

@@ -10,34 +10,37 @@ mod object;
 mod record;
 mod ring;
 mod tsc;
+mod vlan;
 
 use aya_ebpf::helpers::generated::{bpf_ktime_get_ns, bpf_ktime_get_tai_ns};
 use aya_ebpf::{macros::xdp, programs::XdpContext};
+
+use crate::record::{Fault, record};
 
 /// CLOCK_MONOTONIC, the kernel's fast accessor.
 #[xdp(frags)]
 pub fn tscap_ktime(ctx: XdpContext) -> u32 {
     let stamp = unsafe { bpf_ktime_get_ns() };
-    record::record(&ctx, stamp, record::Fault::None)
+    record(&ctx, Some(stamp), vlan::read, Fault::None)
 }
 
 /// CLOCK_TAI, kernel 6.1 and later.
 #[xdp(frags)]
 pub fn tscap_tai(ctx: XdpContext) -> u32 {
     let stamp = unsafe { bpf_ktime_get_tai_ns() };
-    record::record(&ctx, stamp, record::Fault::None)
+    record(&ctx, Some(stamp), vlan::read, Fault::None)
 }
 
 /// The TSC by the perf event of this CPU, kernel 6.16 and later.
 #[xdp(frags)]
 pub fn tscap_tsc_perf(ctx: XdpContext) -> u32 {
     let stamp = tsc::read();
-    record::record_if(&ctx, stamp, tsc::is_good(stamp), record::Fault::None)
+    record(&ctx, tsc::checked(stamp), vlan::read, Fault::None)
 }
 
 /// The TSC by a kfunc.
 #[xdp(frags)]
 pub fn tscap_tsc_kfunc(ctx: XdpContext) -> u32 {
     let stamp = kfunc::read();
-    record::record(&ctx, stamp, record::Fault::None)
+    record(&ctx, Some(stamp), vlan::read, Fault::None)
 }

@@ -11,6 +11,7 @@ mod object;
 mod record;
 mod ring;
 mod tsc;
+mod vlan;
 
 use aya_ebpf::EbpfContext as _;
 use aya_ebpf::bindings::{BPF_F_CURRENT_CPU, xdp_action};
@@ -22,7 +23,7 @@ use aya_ebpf::macros::{map, xdp};
 use aya_ebpf::maps::PerfEventArray;
 use aya_ebpf::{Global, programs::XdpContext};
 
-use crate::record::{Fault, record, record_if};
+use crate::record::{Fault, record};
 
 /// Interface that `probe_redirect` sends to.
 #[unsafe(no_mangle)]
@@ -34,21 +35,21 @@ static EVENTS: PerfEventArray<[u64; 2]> = PerfEventArray::new(0);
 /// The floor: the whole body with a constant in place of the stamp.
 #[xdp(frags)]
 pub fn probe_no_stamp(ctx: XdpContext) -> u32 {
-    record(&ctx, 0, Fault::None)
+    record(&ctx, Some(0), vlan::none, Fault::None)
 }
 
 /// Loses frames without counting them.
 #[xdp(frags)]
 pub fn probe_counts_no_loss(ctx: XdpContext) -> u32 {
     let stamp = unsafe { bpf_ktime_get_ns() };
-    record(&ctx, stamp, Fault::CountsNoLoss)
+    record(&ctx, Some(stamp), vlan::none, Fault::CountsNoLoss)
 }
 
 /// Asks for more bytes than a frame has.
 #[xdp(frags)]
 pub fn probe_copies_too_much(ctx: XdpContext) -> u32 {
     let stamp = unsafe { bpf_ktime_get_ns() };
-    record(&ctx, stamp, Fault::CopiesTooMuch)
+    record(&ctx, Some(stamp), vlan::none, Fault::CopiesTooMuch)
 }
 
 /// Reads TAI, the stamp, TAI, and leaves both TAI readings in the frame's bytes
@@ -59,7 +60,7 @@ pub fn probe_bracket_ktime(ctx: XdpContext) -> u32 {
     let stamp = unsafe { bpf_ktime_get_ns() };
     let after = unsafe { bpf_ktime_get_tai_ns() };
     write_bracket(&ctx, before, after);
-    record(&ctx, stamp, Fault::None)
+    record(&ctx, Some(stamp), vlan::none, Fault::None)
 }
 
 /// The same for a TAI stamp.
@@ -69,7 +70,7 @@ pub fn probe_bracket_tai(ctx: XdpContext) -> u32 {
     let stamp = unsafe { bpf_ktime_get_tai_ns() };
     let after = unsafe { bpf_ktime_get_tai_ns() };
     write_bracket(&ctx, before, after);
-    record(&ctx, stamp, Fault::None)
+    record(&ctx, Some(stamp), vlan::none, Fault::None)
 }
 
 /// The same for a TSC stamp.
@@ -79,7 +80,7 @@ pub fn probe_bracket_tsc(ctx: XdpContext) -> u32 {
     let stamp = tsc::read();
     let after = unsafe { bpf_ktime_get_tai_ns() };
     write_bracket(&ctx, before, after);
-    record_if(&ctx, stamp, tsc::is_good(stamp), Fault::None)
+    record(&ctx, tsc::checked(stamp), vlan::none, Fault::None)
 }
 
 /// The same for a TSC stamp by a kfunc.
@@ -89,7 +90,7 @@ pub fn probe_bracket_kfunc(ctx: XdpContext) -> u32 {
     let stamp = kfunc::read();
     let after = unsafe { bpf_ktime_get_tai_ns() };
     write_bracket(&ctx, before, after);
-    record(&ctx, stamp, Fault::None)
+    record(&ctx, Some(stamp), vlan::none, Fault::None)
 }
 
 /// Three clocks on one frame: TAI, CLOCK_MONOTONIC, the TSC as the stamp,
@@ -109,7 +110,7 @@ pub fn probe_three_clocks(ctx: XdpContext) -> u32 {
             ((data + 38) as *mut [u8; 8]).write(mono_after.to_ne_bytes());
         }
     }
-    record_if(&ctx, stamp, tsc::is_good(stamp), Fault::None)
+    record(&ctx, tsc::checked(stamp), vlan::none, Fault::None)
 }
 
 #[inline(always)]

@@ -1,7 +1,7 @@
 //! The body shared by all stamp sources: one frame becomes one Enhanced Packet
 //! Block in this CPU's ring, or is counted under the reason why it did not.
 
-use aya_ebpf::bindings::xdp_action::XDP_PASS;
+use aya_ebpf::bindings::{xdp_action::XDP_PASS, xdp_md};
 use aya_ebpf::check_bounds_signed;
 use aya_ebpf::helpers::generated::{bpf_get_smp_processor_id, bpf_xdp_get_buff_len};
 use aya_ebpf::programs::XdpContext;
@@ -17,6 +17,7 @@ use tscap_common::state::{CpuState, Losses, NO_RING, OTHER_INTERFACE};
 use crate::copy::copy;
 use crate::maps::{CPUS, KEEP_RAW, LOSSES, PACKET_META, RING_MASK, RINGS, SNAPLEN};
 use crate::ring::{has_room, publish};
+use crate::vlan::{self, Tag};
 
 /// What a test-only program does wrong on purpose; the compiler removes it from
 /// the others.
@@ -42,23 +43,26 @@ enum Reason {
     NoStamp,
 }
 
-/// Records the frame of `ctx`, stamped with `stamp`, and lets it pass.
+/// Records the frame of `ctx`, stamped with `stamp`, and lets it pass. `stamp` is `None`
+/// where the clock could not be read: the frame is counted. `read_tag` reads the tag
+/// beside the frame.
 #[inline(always)]
-pub fn record(ctx: &XdpContext, stamp: u64, fault: Fault) -> u32 {
-    record_if(ctx, stamp, true, fault)
-}
-
-/// The same for a clock that can fail: without a stamp the frame is counted.
-#[inline(always)]
-pub fn record_if(ctx: &XdpContext, stamp: u64, has_stamp: bool, fault: Fault) -> u32 {
+pub fn record(
+    ctx: &XdpContext,
+    stamp: Option<u64>,
+    read_tag: impl Fn(*mut xdp_md) -> Option<Tag>,
+    fault: Fault,
+) -> u32 {
     let Some(cpu) = CPUS.get_ptr_mut(unsafe { bpf_get_smp_processor_id() }) else {
         return XDP_PASS;
     };
     let ifindex = unsafe { (*ctx.ctx).ingress_ifindex };
     unsafe { (*cpu).seen += 1 };
-    let outcome = match has_stamp {
-        true => append(ctx, stamp, cpu, ifindex, fault),
-        false => Err(Reason::NoStamp),
+    // Frames without a tag, almost all of them, have a copy of the code without tags.
+    let outcome = match (stamp, read_tag(ctx.ctx)) {
+        (Some(stamp), None) => append(ctx, stamp, cpu, ifindex, None, fault),
+        (Some(stamp), tag) => append(ctx, stamp, cpu, ifindex, tag, fault),
+        (None, _) => Err(Reason::NoStamp),
     };
     match outcome {
         Ok(()) => unsafe { (*cpu).recorded += 1 },
@@ -74,6 +78,7 @@ fn append(
     stamp: u64,
     cpu: *mut CpuState,
     ifindex: u32,
+    tag: Option<Tag>,
     fault: Fault,
 ) -> Result<(), Reason> {
     let index = unsafe { (*cpu).ring };
@@ -82,10 +87,12 @@ fn append(
     }
     let ring: *mut u8 = RINGS.get_ptr_mut(index).ok_or(Reason::NoRing)?.cast();
 
-    let origlen = unsafe { bpf_xdp_get_buff_len(ctx.ctx) };
-    if origlen < MIN_FRAME as u64 {
+    let tag_len = if tag.is_some() { vlan::LENGTH } else { 0 };
+    let frame_len = unsafe { bpf_xdp_get_buff_len(ctx.ctx) };
+    if frame_len < MIN_FRAME as u64 {
         return Err(Reason::TooShort);
     }
+    let origlen = frame_len + tag_len;
     let caplen = origlen.min(u64::from(SNAPLEN.load()));
     // One signed comparison of both ends: the verifier of 6.1 learns nothing
     // from two separate ones that LLVM has folded.
@@ -105,7 +112,9 @@ fn append(
     let total = DATA_OFFSET + data_len + options + 4;
 
     let mask = RING_MASK.load();
-    if !has_room(cpu, ring, mask + 1, total as u64) {
+    // A tag is put back into at least `vlan::LEAST` bytes, also where fewer are kept.
+    let room = total as u64 + if tag.is_some() { vlan::LEAST } else { 0 };
+    if !has_room(cpu, ring, mask + 1, room) {
         return Err(Reason::RingFull);
     }
 
@@ -114,13 +123,19 @@ fn append(
         // Zero the last word of the data first, so that its pad bytes are zero.
         put(block.add(data_len), DATA_OFFSET - 4, 0);
         let data = block.add(DATA_OFFSET);
-        let wanted = if fault == Fault::CopiesTooMuch {
-            MAX_CAPLEN as u64
-        } else {
-            caplen
+        let wanted = match tag {
+            _ if fault == Fault::CopiesTooMuch => MAX_CAPLEN as u64,
+            Some(_) => caplen.max(vlan::LEAST) - vlan::LENGTH,
+            None => caplen,
         };
-        if !copy(ctx.ctx, data, wanted) {
+        if !copy(ctx.ctx, data.add(tag_len as usize), wanted) {
             return Err(Reason::CopyFailed);
+        }
+        if let Some(tag) = tag {
+            vlan::put_back(data, tag);
+            if caplen < vlan::LEAST {
+                clear_pad(data, caplen as usize);
+            }
         }
         put(block, TYPE_OFFSET, EPB_TYPE);
         put(block, LENGTH_OFFSET, total as u32);
@@ -162,6 +177,17 @@ fn append(
     }
     publish(cpu, ring, total as u64);
     Ok(())
+}
+
+/// Zeroes the pad bytes behind `len` bytes of data, at least one byte.
+#[inline(always)]
+unsafe fn clear_pad(data: *mut u8, len: usize) {
+    let last = unsafe { data.add(block::padded(len) - 4).cast::<u32>() };
+    let kept = match len % 4 {
+        0 => u32::MAX,
+        bytes => (1 << (8 * bytes)) - 1,
+    };
+    unsafe { last.write(last.read() & u32::from_le(kept)) };
 }
 
 /// The losses of this interface on this CPU, if any are yet to be reported.

@@ -25,10 +25,10 @@ pub fn read() -> u64 {
     unsafe { bpf_perf_event_read((&raw const TSC_EVENTS).cast_mut().cast(), BPF_F_CURRENT_CPU) }
 }
 
-/// Whether [`read`] gave a count (errors are -4095..-1, as for system calls).
+/// What [`read`] gave, if it is a count (errors are -4095..-1, as for system calls).
 #[inline(always)]
-pub fn is_good(stamp: u64) -> bool {
-    (stamp as i64) >= 0
+pub fn checked(stamp: u64) -> Option<u64> {
+    (stamp as i64 >= 0).then_some(stamp)
 }
 
 /// Brackets readings of this CPU's event with CLOCK_MONOTONIC, as many as there

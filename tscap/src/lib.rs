@@ -18,6 +18,7 @@ pub mod command;
 pub mod compare;
 pub mod doctor;
 pub mod engine;
+mod escaped;
 pub mod generator;
 pub mod load;
 pub mod loss;

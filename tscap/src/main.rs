@@ -3,11 +3,10 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser;
 use tscap::cli::Cli;
 
 fn main() -> ExitCode {
-    let plan = match Cli::parse().into_plan() {
+    let plan = match Cli::plan(std::env::args_os()) {
         Ok(plan) => plan,
         Err(error) => error.exit(),
     };

@@ -12,11 +12,23 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// So many things of a kind whose plural has an s: "1 frame", "1,000 frames".
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{s}", grouped(number))
+}
+
 pub(crate) fn signed(number: i64) -> String {
     let sign = if number < 0 { '−' } else { '+' };
     format!("{sign}{}", grouped(number.unsigned_abs()))
 }
 
+/// A number as `format!` makes it, with the minus sign of the other numbers.
+pub(crate) fn minus(number: &str) -> String {
+    number.replace('-', "−")
+}
+
+/// Length of a file: powers of 1000, as of `-C` and of disks.
 pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
@@ -25,11 +37,12 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// Length of a ring: a power of two, 128 KiB or more.
+/// Memory, as of a ring: powers of 1024; in MiB if it is a whole number of
+/// these, or 64 and more.
 pub(crate) fn ring(bytes: u64) -> String {
-    match bytes >> 20 {
-        0 => format!("{} KiB", bytes >> 10),
-        mib => format!("{mib} MiB"),
+    match bytes.is_multiple_of(1 << 20) || bytes >= 64 << 20 {
+        true => format!("{} MiB", grouped(bytes >> 20)),
+        false => format!("{} KiB", grouped(bytes >> 10)),
     }
 }
 
@@ -51,9 +64,14 @@ mod tests {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(counted(0, "frame"), "0 frames");
+        assert_eq!(counted(1, "frame"), "1 frame");
+        assert_eq!(counted(1_000, "file"), "1,000 files");
         assert_eq!(signed(-1_000_000_000), "−1,000,000,000");
+        assert_eq!(minus("-0.02"), "−0.02");
         assert_eq!(size(1_500), "1.5 kB");
         assert_eq!(ring(512 << 10), "512 KiB");
+        assert_eq!(ring(1536 << 10), "1,536 KiB");
         assert_eq!(ring(64 << 20), "64 MiB");
         assert_eq!(span(16_000_000_000), "16.0 s");
         assert_eq!(span(512), "512 ns");

@@ -1,6 +1,10 @@
 //! What any user can do without privileges: help, and being told what is wrong
 //! with the arguments.
 
+#[path = "support/terminal.rs"]
+#[allow(dead_code, reason = "its other parts are for root's tests")]
+mod terminal;
+
 use std::process::{Command, Output};
 
 fn tscap(arguments: &[&str]) -> Output {
@@ -110,7 +114,7 @@ fn what_is_missing_is_named() {
     refuses(&["report"], &["<FILE>"]);
     refuses(&["report", "a.json", "b.json"], &["b.json"]);
     refuses(&["compare", "--quick", "--paper"], &["--paper"]);
-    refuses(&["compare", "--timeout", "0"], &["in no time"]);
+    refuses(&["compare", "--timeout", "0"], &["greater than 0"]);
     refuses(&["gen"], &["--interface"]);
     refuses(&["gen", "-i", "lo"], &["--rate", "--flat-out"]);
     refuses(&["gen", "-i", "lo", "--gap", "1"], &["12 byte times"]);
@@ -124,7 +128,8 @@ fn bad_values_are_named() {
         (&["-s", "262145"], &["--snapshot-length", "262145"]),
         (&["-s", "99999999999999999999"], &["--snapshot-length"]),
         (&["-s", "many"], &["--snapshot-length", "many"]),
-        (&["-c", "0"], &["--count"]),
+        (&["-c", "0"], &["--count", "1 or more"]),
+        (&["-c", "99999999999999999999"], &["--count", "too large"]),
         (&["--count=-5"], &["--count", "-5"]),
         (&["--duration", "0"], &["--duration"]),
         (&["--duration=-1"], &["--duration"]),
@@ -140,9 +145,9 @@ fn bad_values_are_named() {
         (&["--offloads", "maybe"], &["--offloads", "keep", "off"]),
         (&["--ring-size", "3M"], &["--ring-size", "power of two"]),
         (&["--ring-size", "100000"], &["--ring-size", "power of two"]),
-        (&["--ring-size", "64K"], &["--ring-size", "128K"]),
+        (&["--ring-size", "64K"], &["--ring-size", "128 KiB"]),
         (&["--ring-size", "1T"], &["--ring-size"]),
-        (&["--ring-size", "512M"], &["--ring-size", "256M"]),
+        (&["--ring-size", "512M"], &["--ring-size", "256 MiB"]),
         (&["--converter-cpu=-1"], &["--converter-cpu"]),
         (&["--rx-cpu", "3-2"], &["--rx-cpu", "backwards"]),
         (&["--rx-cpu", "0,0"], &["--rx-cpu", "CPU 0 is given twice"]),
@@ -166,13 +171,45 @@ fn everybody_may_ask_the_doctor() {
     assert_eq!(output.status.code(), Some(i32::from(is_bad)));
     assert!(output.stderr.is_empty());
 
-    let output = tscap(&["doctor"]);
+    let output = tscap(&["doctor", "-v"]);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     for part in ["\ngood ", " kernel ", " stamp_ktime ", " good, "] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
     assert!(!text.contains('\x1b'), "colours where no terminal is");
     assert!(!text.contains(" link "), "no interface was given");
+}
+
+#[test]
+fn lines_fit_a_terminal_of_any_usual_width() {
+    for columns in [40, 80, 200] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+        let lines = terminal::shown(command.args(["doctor", "-v", "-i", "lo"]), columns);
+        terminal::check_width(&lines, columns);
+        assert!(
+            lines.iter().any(|line| line.contains("kernel")),
+            "{lines:#?}"
+        );
+        if tscap::sys::tsc::check().is_ok() {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+            let lines = terminal::shown(command.args(["clock", "--duration", "1"]), columns);
+            terminal::check_width(&lines, columns);
+            assert!(lines[0].contains("TSC, Hz"), "{lines:#?}");
+            assert_eq!(lines[0].contains("rejected"), columns == 200, "{lines:#?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_good_is_listed_by_v() {
+    let of = |arguments| String::from_utf8(tscap(arguments).stdout).expect("UTF-8");
+    let (short, long) = (of(&["doctor"]), of(&["doctor", "-v"]));
+    assert!(long.contains("\ngood "), "{long}");
+    assert!(
+        !short.contains("\ngood ") && short.contains("good (listed by -v)"),
+        "{short}"
+    );
+    assert!(short.len() < long.len());
 }
 
 #[test]
@@ -219,6 +256,13 @@ fn a_reader_of_the_list_may_go_away() {
 
 #[test]
 fn a_file_that_cannot_be_read_is_a_failure_with_a_hint() {
+    let output = tscap(&["report", env!("CARGO_BIN_EXE_tscap")]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.contains("it is not JSON") && stderr.contains("hint: "),
+        "{stderr}"
+    );
     let output = tscap(&["gen", "--read", "/nonexistent/in.pcapng"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");

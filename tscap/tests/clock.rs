@@ -7,6 +7,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 fn clock(arguments: &[&str]) -> Child {
@@ -99,6 +101,37 @@ fn the_readmes_commands_work() {
     let pages = ["clock.html", "again.html"];
     let pages = pages.map(|page| std::fs::read_to_string(folder.path().join(page)).unwrap());
     assert!(pages[0].contains("Allan deviation") && pages[0] == pages[1]);
+}
+
+/// As coreutils' `timeout` sends them. The report is what is written at the end.
+#[test]
+fn two_signals_at_once_are_one() {
+    if has_no_counter() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for is_twice in [false, true] {
+        let page = folder.path().join(format!("{is_twice}.html"));
+        let mut child = clock(&["--json", "--report", page.to_str().unwrap()]);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(!lines.next().unwrap().unwrap().is_empty());
+        let pid = Pid::from_raw(child.id().try_into().unwrap());
+        kill(pid, Signal::SIGINT).unwrap();
+        if is_twice {
+            // The time between the two is what is tested.
+            thread::sleep(Duration::from_millis(5));
+            kill(pid, Signal::SIGINT).unwrap();
+        }
+        assert!(
+            ends_within(&mut child, Duration::from_secs(10)),
+            "{is_twice}"
+        );
+        for line in lines {
+            serde_json::from_str::<Value>(&line.unwrap()).unwrap();
+        }
+        let page = std::fs::read_to_string(page).unwrap();
+        assert!(page.trim_end().ends_with("</html>"), "{is_twice}: {page}");
+    }
 }
 
 fn log_lines(path: &Path) -> Vec<Value> {

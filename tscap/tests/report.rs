@@ -88,7 +88,7 @@ fn what_is_neither_is_refused() {
         assert!(!page.exists());
     }
     fs::write(&file, b"\xff\xfe").unwrap();
-    assert!(failure(&file, None).contains("UTF-8"));
+    assert!(failure(&file, None).contains(": it is not JSON\nhint: "));
     fs::remove_file(&file).unwrap();
     let said = failure(&file, None);
     assert!(

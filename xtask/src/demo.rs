@@ -36,6 +36,10 @@ pub fn main(args: &Args) -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         bail!("the demo makes network namespaces and attaches an XDP program: run it as root");
     }
+    println!(
+        "demo: builds tscap (the first time 2 to 5 minutes), then captures between two network \
+         namespaces (10 seconds)"
+    );
     setup::demo()?;
     sh::run(cargo().args(["build", "--release", "--package", "tscap"]))?;
     let tscap = target_dir()?.join("release/tscap");

@@ -1,99 +1,202 @@
-//! What tests must not leave behind on the machine: namespaces and veths of
-//! ours, XDP programs, and journals of changes that nobody has restored.
+//! What tests must not leave behind on the machine: processes, network namespaces,
+//! journals of changes that nobody has restored, XDP programs. Others' captures and
+//! tests may run meanwhile, so only what these tests made counts: their processes
+//! carry a variable, and they write down namespaces and captures (`support/made.rs`).
 
 use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::sh;
 
-/// The kernel removes namespaces and programs some time after their last user
-/// has gone.
+/// The kernel removes programs some time after their last user has gone.
 const GRACE: Duration = Duration::from_secs(10);
-
+/// The variable in the environment of the tests: the file that they write to.
+const RECORD: &str = "TSCAP_TEST_RECORD";
 /// Where captures keep journals of what they have to restore.
 const JOURNALS: &str = "/run/tscap";
+/// Where `ip netns` keeps the namespaces that it has named.
+const NAMESPACES: &str = "/run/netns";
 
-/// Things that look like ours, each as a line of text.
-pub struct Leftovers(BTreeSet<String>);
+/// Looks for what one run of the tests leaves behind.
+pub struct Leftovers {
+    record: PathBuf,
+    journals: PathBuf,
+    namespaces: PathBuf,
+    /// Programs that were there before the tests.
+    programs: BTreeSet<u32>,
+}
 
-#[derive(Deserialize)]
+/// An XDP program of tscap or of its tests.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 struct Program {
     id: u32,
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
     name: String,
+    /// Where it is pinned in a BPF file system.
+    #[serde(default)]
+    pinned: Vec<String>,
 }
 
 impl Leftovers {
-    /// What there is now.
-    pub fn now() -> Result<Self> {
-        let mut found = BTreeSet::new();
-        if sh::find("ip").is_some() {
-            namespaces(&mut found)?;
-            veths(&mut found)?;
-        }
-        // Only root has any. Where there is no such folder there are none.
-        let journals = std::fs::read_dir(JOURNALS).into_iter().flatten().flatten();
-        // The lock beside them stays.
-        let journals = journals.filter(|entry| entry.file_name() != "lock");
-        found.extend(journals.map(|journal| format!("journal {}", journal.path().display())));
-        // Only root may list programs.
-        if nix::unistd::geteuid().is_root()
-            && let Some(bpftool) = sh::find("bpftool")
-        {
-            programs(&mut Command::new(bpftool), &mut found)?;
-        }
-        Ok(Self(found))
+    /// Begins: the tests write into a file in `folder`.
+    pub fn watch(folder: &Path) -> Result<Self> {
+        let record = folder.join(format!("made-by-tests-{}", std::process::id()));
+        File::create(&record).with_context(|| format!("cannot make {}", record.display()))?;
+        Ok(Self {
+            record,
+            journals: JOURNALS.into(),
+            namespaces: NAMESPACES.into(),
+            programs: programs()?.iter().map(|program| program.id).collect(),
+        })
     }
 
-    /// What there is now and was not there `before`, once the kernel has had
-    /// time to tidy up.
-    pub fn since(before: &Self) -> Result<Vec<String>> {
+    /// Marks the processes that `tests` starts.
+    pub fn mark(&self, tests: &mut Command) {
+        tests.env(RECORD, &self.record);
+    }
+
+    /// What is left behind, once the kernel has had time to tidy up.
+    pub fn find(&self) -> Result<Vec<String>> {
         let deadline = Instant::now() + GRACE;
         loop {
-            let new: Vec<_> = Self::now()?.0.difference(&before.0).cloned().collect();
-            if new.is_empty() || Instant::now() > deadline {
-                return Ok(new);
+            let mut found = self.made_and_there()?;
+            let new = programs()?
+                .into_iter()
+                .filter(|program| !self.programs.contains(&program.id));
+            let new: Vec<_> = new.collect();
+            if !new.is_empty() {
+                found.extend(held_by_no_process(new, &attached_here()?, &held()));
+            }
+            if found.is_empty() || Instant::now() > deadline {
+                return Ok(found);
             }
             thread::sleep(Duration::from_millis(100));
         }
     }
+
+    /// Processes, namespaces and journals of these tests.
+    fn made_and_there(&self) -> Result<Vec<String>> {
+        let mut found = self.processes();
+        let record = fs::read_to_string(&self.record);
+        let record = record.with_context(|| format!("cannot read {}", self.record.display()))?;
+        let made: BTreeSet<_> = record.lines().filter_map(|it| it.split_once(' ')).collect();
+        for name in names(&self.namespaces) {
+            if made.contains(&("namespace", name.as_str())) {
+                found.push(format!("network namespace {name}"));
+            }
+        }
+        for name in names(&self.journals) {
+            // Called <process>-<start>.json.
+            let pid = name.split_once('-').map_or("", |(pid, _)| pid);
+            if made.contains(&("process", pid)) {
+                found.push(format!("journal {}", self.journals.join(name).display()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Processes with the variable in their environment.
+    fn processes(&self) -> Vec<String> {
+        let mark = format!("{RECORD}={}", self.record.display());
+        let is_marked = |pid: &String| {
+            let environment = fs::read(Path::new("/proc").join(pid).join("environ"));
+            let environment = environment.unwrap_or_default();
+            let mut variables = environment.split(|byte| *byte == 0);
+            variables.any(|variable| variable == mark.as_bytes())
+        };
+        let marked = names("/proc").into_iter().filter(is_marked);
+        let named = marked.map(|pid| {
+            let name = fs::read_to_string(Path::new("/proc").join(&pid).join("comm"));
+            format!("process {pid} ({})", name.unwrap_or_default().trim())
+        });
+        named.collect()
+    }
 }
 
-fn namespaces(found: &mut BTreeSet<String>) -> Result<()> {
-    let list = sh::output(Command::new("ip").args(["netns", "list"]))?;
-    let names = list
-        .lines()
-        .filter_map(|line| line.split_whitespace().next());
-    found.extend(
-        names
-            .filter(|name| name.starts_with("tscap"))
-            .map(|name| format!("network namespace {name}")),
-    );
-    Ok(())
+impl Drop for Leftovers {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.record);
+    }
 }
 
-fn veths(found: &mut BTreeSet<String>) -> Result<()> {
-    let list = sh::output(Command::new("ip").args(["-oneline", "link", "show", "type", "veth"]))?;
-    // "5: veth0@if4: <BROADCAST,..."
-    let names = list.lines().filter_map(|line| line.split(": ").nth(1));
-    found.extend(names.map(|name| format!("veth {name}")));
-    Ok(())
+/// Those that stay without a process: attached to an interface of this namespace, or
+/// pinned. (A process of the tests counts itself; a namespace of theirs too.)
+fn held_by_no_process(
+    programs: Vec<Program>,
+    attached: &BTreeSet<u32>,
+    held: &BTreeSet<u32>,
+) -> Vec<String> {
+    let stays = |program: &Program| {
+        !held.contains(&program.id)
+            && (attached.contains(&program.id) || !program.pinned.is_empty())
+    };
+    let left = programs.into_iter().filter(stays);
+    left.map(|program| format!("XDP program {} ({})", program.name, program.id))
+        .collect()
 }
 
-fn programs(bpftool: &mut Command, found: &mut BTreeSet<String>) -> Result<()> {
-    let list = sh::output(bpftool.args(["--json", "prog", "show"]))?;
-    let list: Vec<Program> =
+/// The programs with names of tscap's; only root may list them.
+fn programs() -> Result<Vec<Program>> {
+    let Some(bpftool) = sh::find("bpftool") else {
+        return Ok(Vec::new());
+    };
+    if !nix::unistd::geteuid().is_root() {
+        return Ok(Vec::new());
+    }
+    let list = sh::output(Command::new(bpftool).args(["--json", "--bpffs", "prog", "show"]))?;
+    let mut list: Vec<Program> =
         serde_json::from_str(&list).context("cannot understand what bpftool printed")?;
-    let ours = list.iter().filter(|p| {
-        p.kind == "xdp" && (p.name.starts_with("tscap_") || p.name.starts_with("probe_"))
+    list.retain(|program| {
+        let names = ["tscap_", "probe_"];
+        program.kind == "xdp" && names.iter().any(|name| program.name.starts_with(name))
     });
-    found.extend(ours.map(|p| format!("XDP program {} ({})", p.name, p.id)));
-    Ok(())
+    Ok(list)
 }
+
+/// Programs on interfaces of this namespace.
+fn attached_here() -> Result<BTreeSet<u32>> {
+    let list = sh::output(Command::new("ip").args(["-details", "-json", "link", "show"]))?;
+    let links: Vec<Value> =
+        serde_json::from_str(&list).context("cannot understand what ip printed")?;
+    let ids = links
+        .iter()
+        .filter_map(|link| link["xdp"]["prog"]["id"].as_u64());
+    Ok(ids.filter_map(|id| u32::try_from(id).ok()).collect())
+}
+
+/// Programs that a process holds open, also by a link.
+fn held() -> BTreeSet<u32> {
+    let mut held = BTreeSet::new();
+    for pid in names("/proc") {
+        let folder = Path::new("/proc").join(pid).join("fdinfo");
+        for file in names(&folder) {
+            let info = fs::read_to_string(folder.join(file)).unwrap_or_default();
+            let ids = info
+                .lines()
+                .filter_map(|line| line.strip_prefix("prog_id:"));
+            held.extend(ids.filter_map(|id| id.trim().parse::<u32>().ok()));
+        }
+    }
+    held
+}
+
+/// Names of the entries of a folder; none where there is no such folder.
+fn names(folder: impl AsRef<Path>) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::cargo::{Metadata, cargo};
+use crate::cargo::{Metadata, cargo, target_dir};
 use crate::leftovers::Leftovers;
 use crate::tally::Tally;
 use crate::{build_ebpf, setup, vm};
@@ -41,6 +41,7 @@ pub struct Args {
 
 /// Runs the task.
 pub fn main(args: &Args) -> Result<()> {
+    println!("test: {}", how_long(args));
     if args.setup {
         setup::tests()?;
         if args.rebuilt_ebpf {
@@ -58,15 +59,28 @@ pub fn main(args: &Args) -> Result<()> {
         vm::run(&mut tally, kernel, check, no_skip)?;
         Vec::new()
     } else {
-        let before = Leftovers::now()?;
-        here(&mut tally, args.rebuilt_ebpf, no_skip)?;
-        Leftovers::since(&before)?
+        let leftovers = Leftovers::watch(&target_dir()?)?;
+        here(&mut tally, &leftovers, args.rebuilt_ebpf, no_skip)?;
+        leftovers.find()?
     };
     conclude(tally, &left, no_skip)
 }
 
+/// What is about to be done, and how long that takes with 2 CPUs.
+fn how_long(args: &Args) -> &'static str {
+    if args.vm {
+        "runs checks in virtual machines: some minutes for each kernel"
+    } else if nix::unistd::geteuid().is_root() {
+        "builds tscap and its tests, then runs them, those that need root one at a time: about \
+         half an hour with 2 CPUs"
+    } else {
+        "builds tscap and its tests, then runs those that do not need root: about 10 minutes \
+         with 2 CPUs"
+    }
+}
+
 /// Runs the tests on this machine.
-fn here(tally: &mut Tally, rebuilt_ebpf: bool, no_skip: bool) -> Result<()> {
+fn here(tally: &mut Tally, leftovers: &Leftovers, rebuilt_ebpf: bool, no_skip: bool) -> Result<()> {
     let (root_tests, tests): (Vec<_>, Vec<_>) = Metadata::of_workspace()?
         .targets("tscap", "test")
         .into_iter()
@@ -76,6 +90,7 @@ fn here(tally: &mut Tally, rebuilt_ebpf: bool, no_skip: bool) -> Result<()> {
         bail!("there is no integration test whose name begins with {ROOT_PREFIX}");
     }
     let mut run = |cargo_test: &mut Command| {
+        leftovers.mark(cargo_test);
         if no_skip {
             cargo_test.env("TSCAP_NO_SKIP", "1");
         }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use tscap::clock::StampPath;
 use tscap::compare::Amount;
 use tscap::compare::schema::{Metric, Outcome, Verdict};
-use tscap::compare::statistics::verdict;
+use tscap::compare::statistics::{Allowance, verdict};
 use tscap_common::compare::MOST_WORK;
 
 use crate::common::rounds;
@@ -123,7 +123,13 @@ fn run_once(rig: &Rig, name: &str, amount: &Amount, more_work: u32) -> Result<Ru
     let [ktime, same, dearer] = costs.map(|cost| cost.with(&floor, |cost, floor| cost - floor));
     let judge = |costs: &Spread| {
         let source = STAMP.stamp;
-        verdict(Metric::Frame, source, &costs.rounds, &ktime.rounds)
+        verdict(
+            Metric::Frame,
+            source,
+            &costs.rounds,
+            &ktime.rounds,
+            Allowance::NONE,
+        )
     };
     let more = |costs: &Spread| costs.with(&ktime, |costs, ktime| costs - ktime);
     Ok(Run {

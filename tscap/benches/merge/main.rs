@@ -73,7 +73,7 @@ fn measure(options: &Options) -> Result<Report> {
 
 impl Report {
     fn missed(&self) -> Vec<String> {
-        let missed = self.cells.iter().filter(|cell| cell.is_missed());
+        let missed = self.cells.iter().filter(|cell| cell.is_too_dear());
         missed.map(Cell::name).collect()
     }
 }

@@ -12,9 +12,11 @@ use crate::common::spread::Spread;
 
 /// Frame length, bytes.
 const SIZE: usize = 64;
-/// Numbers of rings, with the most that the best round may be, ns a frame (issue 3): a
-/// busy machine may slow every other one.
+/// Numbers of rings, with the most that the best round should be, ns a frame (issue 3).
 const RINGS: [(u32, Option<f64>); 4] = [(1, None), (2, Some(40.0)), (8, None), (64, Some(60.0))];
+/// Most that the best round may be, of that of one ring in the same run: machines differ, and
+/// a busy one slows every other round.
+const OVER_ONE_RING: f64 = 15.0;
 /// Frames in the rings at each drain, with the drains that make a round: 0.4 MB of
 /// blocks and 50 MB.
 const AMOUNTS: [(usize, u32); 2] = [(4096, 32), (1 << 19, 1)];
@@ -37,8 +39,10 @@ pub struct Cell {
     pub burst: usize,
     /// CPU time, ns a frame.
     pub ns: Spread,
-    /// Most that the best round may be, ns.
+    /// Most that the best round should be, ns.
     pub target_ns: Option<f64>,
+    /// The best round, of that of one ring.
+    pub over_one_ring: f64,
 }
 
 impl Cell {
@@ -52,8 +56,8 @@ impl Cell {
             ..
         } = self;
         format!(
-            "{rings} rings, {frames} frames, bursts of {burst}: {:.1} ns",
-            ns.median
+            "{rings} rings, {frames} frames, bursts of {burst}: {:.1} ns, {:.1} times one ring",
+            ns.median, self.over_one_ring
         )
     }
 
@@ -61,11 +65,16 @@ impl Cell {
     pub fn is_missed(&self) -> bool {
         self.target_ns.is_some_and(|target| self.ns.min > target)
     }
+
+    /// Whether several rings cost too much on any machine.
+    pub fn is_too_dear(&self) -> bool {
+        self.over_one_ring > OVER_ONE_RING
+    }
 }
 
 /// Measures on the CPU to which the caller is pinned.
 pub fn all(rounds: u32) -> Result<Vec<Cell>> {
-    let mut cells = Vec::new();
+    let mut cells: Vec<Cell> = Vec::new();
     for (frames, drains) in AMOUNTS {
         for (rings, target_ns) in RINGS {
             for burst in BURSTS {
@@ -73,12 +82,18 @@ pub fn all(rounds: u32) -> Result<Vec<Cell>> {
                 let one = || round(rings, frames, drains, burst);
                 let results: Result<_> = (0..rounds).map(|_| one()).collect();
                 let results = results.with_context(|| format!("{rings} rings"))?;
+                let ns = Spread::of(results);
+                let one_ring = cells
+                    .iter()
+                    .find(|cell| (cell.rings, cell.frames, cell.burst) == (1, frames, burst));
+                let over_one_ring = one_ring.map_or(1.0, |one_ring| ns.min / one_ring.ns.min);
                 cells.push(Cell {
                     rings,
                     frames,
                     burst,
-                    ns: Spread::of(results),
+                    ns,
                     target_ns,
+                    over_one_ring,
                 });
             }
         }

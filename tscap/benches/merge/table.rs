@@ -32,7 +32,7 @@ fn row(cell: &Cell) -> String {
     let figures = format!("{:.1} ({:.1}–{:.1})", ns.median, ns.min, ns.max);
     let verdict = match cell.target_ns {
         None => String::new(),
-        Some(target) if cell.is_missed() => format!("target {target}: MISSED"),
+        Some(target) if cell.is_missed() => format!("target {target}: MISSED, not asserted"),
         Some(target) => format!("target {target}: met"),
     };
     format!(

@@ -4,14 +4,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::setting::{ChangeError, InterfaceId, Setting};
+use super::InterfaceId;
+use super::setting::{ChangeError, Setting};
+use crate::sys::class_net::Shown;
 use crate::sys::kernel_files::KernelFiles;
-use crate::sys::netns;
 
 /// A setting with its value before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// On whose account.
+    /// The interface of which it is a setting.
     pub interface: InterfaceId,
     /// What.
     #[serde(flatten)]
@@ -61,8 +62,44 @@ pub enum GivenBack {
     Gone,
     /// It is in another network namespace.
     Elsewhere,
+    /// sysfs is the one of another network namespace.
+    OtherSysfs,
+    /// The number of the interface belongs to an interface with another hardware
+    /// address now, or with another name where the address is not known.
+    NotSame {
+        /// That interface.
+        now: Shown,
+    },
+    /// A running process has changed the same setting since.
+    InUse {
+        /// The process.
+        pid: u32,
+    },
     /// The old value could not be set.
     Failed(ChangeError),
+}
+
+impl GivenBack {
+    /// Whether the change is still to be given back.
+    pub(super) fn is_pending(&self) -> bool {
+        match self {
+            Self::Restored | Self::Already | Self::LeftAlone { .. } | Self::Gone => false,
+            Self::Elsewhere
+            | Self::OtherSysfs
+            | Self::NotSame { .. }
+            | Self::InUse { .. }
+            | Self::Failed(_) => true,
+        }
+    }
+}
+
+impl From<ChangeError> for GivenBack {
+    fn from(error: ChangeError) -> Self {
+        match error.is_gone() {
+            true => Self::Gone,
+            false => Self::Failed(error),
+        }
+    }
 }
 
 impl Change {
@@ -80,8 +117,11 @@ impl Change {
             old: String::new(),
             new,
         };
-        let Some(old) = change.now(files)? else {
-            return Ok(Planned::Absent);
+        let old = match change.now(files) {
+            Ok(Some(old)) => old,
+            Ok(None) => return Ok(Planned::Absent),
+            Err(error) if error.is_gone() => return Ok(Planned::Absent),
+            Err(error) => return Err(error),
         };
         change.old = old;
         Ok(match change.old == change.new {
@@ -92,28 +132,39 @@ impl Change {
 
     /// Whether it can be given back from this network namespace.
     pub fn is_here(&self) -> bool {
-        let is_of_here = || netns::here().is_ok_and(|here| here == self.interface.netns);
-        !self.setting.is_of_a_namespace() || is_of_here()
+        !self.setting.is_of_a_namespace() || self.interface.netns.is_here()
+    }
+
+    /// Whether both are of the same setting.
+    pub(super) fn is_of_same_setting(&self, other: &Self) -> bool {
+        self.setting == other.setting
+            && (!self.setting.is_of_a_namespace() || self.interface.is(&other.interface))
     }
 
     /// The command that gives it back after a capture that was killed; `None` if
     /// it is in a network namespace without a name.
     pub fn restore_command(&self) -> Option<String> {
-        if self.is_here() {
-            return Some("tscap restore".into());
+        match self.is_here() {
+            true => Some("tscap restore".into()),
+            false => self.command_in_namespace(),
         }
-        let name = netns::name_of(self.interface.netns)?;
+    }
+
+    /// The command that gives it back from any namespace, and with any sysfs; `None`
+    /// if its network namespace has no name.
+    pub fn command_in_namespace(&self) -> Option<String> {
+        let name = self.interface.netns.name()?;
         Some(format!("ip netns exec {name} tscap restore"))
     }
 
     /// The value now; `None` if what it was is gone.
     pub fn now(&self, files: &KernelFiles) -> Result<Option<String>, ChangeError> {
-        self.setting.read(files, &self.interface)
+        self.setting.read(files, &self.interface.name)
     }
 
     /// Sets the new value.
     pub(super) fn make(&self, files: &KernelFiles) -> Result<(), ChangeError> {
-        self.setting.set(files, &self.interface, &self.new)
+        self.setting.set(files, &self.interface.name, &self.new)
     }
 
     /// What to say when somebody else has set another value since.
@@ -123,6 +174,26 @@ impl Change {
             shown(now),
             shown(&self.new),
             shown(&self.old),
+        )
+    }
+
+    /// What to say when the interface's number belongs to another interface.
+    pub fn not_same(&self, now: &Shown) -> String {
+        let id = &self.interface;
+        let with = |address: &str| match address {
+            "" => String::new(),
+            address => format!(" with address {address}"),
+        };
+        format!(
+            "cannot restore the {self}: number {} was {}{} and is {}{} now\nhint: if it is the \
+             same interface, set {} to {} by hand; then remove the journal in /run/tscap",
+            id.ifindex,
+            id.name,
+            with(id.mac.as_deref().unwrap_or_default()),
+            now.name,
+            with(&now.address),
+            self.path,
+            self.old_shown(),
         )
     }
 
@@ -138,24 +209,33 @@ impl Change {
 
     /// Gives the old value back, unless somebody else has set another one.
     pub fn give_back(&self, files: &KernelFiles) -> GivenBack {
-        if !self.is_here() {
-            return match netns::exists(files, self.interface.netns) {
-                true => GivenBack::Elsewhere,
-                false => GivenBack::Gone,
-            };
+        match self.try_give_back(files) {
+            Ok(given_back) | Err(given_back) => given_back,
         }
-        match self.now(files) {
-            Ok(None) => GivenBack::Gone,
-            Err(error) if error.is_gone() => GivenBack::Gone,
-            Err(error) => GivenBack::Failed(error),
-            Ok(Some(now)) if now == self.old => GivenBack::Already,
-            Ok(Some(now)) if now != self.new => GivenBack::LeftAlone { now },
-            Ok(Some(_)) => match self.setting.set(files, &self.interface, &self.old) {
-                Ok(()) => GivenBack::Restored,
-                Err(error) if error.is_gone() => GivenBack::Gone,
-                Err(error) => GivenBack::Failed(error),
-            },
+    }
+
+    fn try_give_back(&self, files: &KernelFiles) -> Result<GivenBack, GivenBack> {
+        let interface = match &self.setting {
+            // Known by names of their own.
+            Setting::IrqAffinity { .. } | Setting::NapiAffinity { .. } => {
+                self.interface.name.clone()
+            }
+            Setting::Rps { .. } | Setting::RpsFlows { .. } => {
+                self.interface.name_in_sysfs(files)?
+            }
+            Setting::Offload { .. } => self.interface.name_in_calls(files)?,
+        };
+        let Some(now) = self.setting.read(files, &interface)? else {
+            return Ok(GivenBack::Gone);
+        };
+        if now == self.old {
+            return Ok(GivenBack::Already);
         }
+        if now != self.new {
+            return Ok(GivenBack::LeftAlone { now });
+        }
+        self.setting.set(files, &interface, &self.old)?;
+        Ok(GivenBack::Restored)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The journals: one file for each process that has changes in force.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,9 @@ use super::Change;
 use crate::sys::kernel_files::{KernelFileError, KernelFiles};
 use crate::sys::process;
 
-/// Version of the journal's schema.
-const VERSION: u32 = 1;
+/// Version of the journal's schema. Version 1 does not know an interface's hardware
+/// address and the cookie of its network namespace.
+const VERSION: u32 = 2;
 /// Journals are called `<process>-<start>.json`.
 const EXTENSION: &str = "json";
 /// A journal that is being written has this one until it is complete.
@@ -74,6 +75,18 @@ pub enum JournalError {
         /// The folder.
         path: PathBuf,
     },
+    /// The folder belongs to root, and this user is another.
+    #[error("{} is root's", path.display())]
+    RootOnly {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// What should be a file of tscap is something else, or somebody else's.
+    #[error("{} is not a regular file of this user", path.display())]
+    NotAFile {
+        /// The file.
+        path: PathBuf,
+    },
     /// procfs does not tell which boot or process this is.
     #[error(transparent)]
     Process(#[from] KernelFileError),
@@ -85,8 +98,29 @@ pub enum JournalError {
 impl JournalError {
     /// Whether there was no permission.
     pub fn is_permission(&self) -> bool {
-        matches!(self, Self::File { source, .. }
-            if source.kind() == io::ErrorKind::PermissionDenied)
+        match self {
+            Self::File { source, .. } => source.kind() == io::ErrorKind::PermissionDenied,
+            Self::RootOnly { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        match self {
+            error if error.is_permission() => {
+                format!("run it as root: tscap keeps journals of what it changes in {FOLDER}")
+            }
+            Self::NotPrivate { path } => format!(
+                "look whose it is: ls -la {path}; if all of it is root's: chmod 700 {path}, else \
+                 remove it",
+                path = path.display()
+            ),
+            Self::Malformed { path, .. } | Self::NotAFile { path } => {
+                format!("look at it, then remove it: rm {}", path.display())
+            }
+            _ => format!("tscap keeps journals of what it changes in {FOLDER}"),
+        }
     }
 }
 
@@ -188,12 +222,16 @@ impl JournalFolder {
                 path: path.clone(),
                 source,
             })?;
+        // A process that was killed while it wrote left it.
+        let _ = fs::remove_file(&new);
         let write = || {
             let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true).mode(0o600);
-            options
-                .open(&new)?
-                .write_all(format!("{json}\n").as_bytes())?;
+            let mut file = options
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&new)?;
+            file.write_all(format!("{json}\n").as_bytes())?;
             fs::rename(&new, &path)
         };
         write().map_err(|error| {
@@ -219,7 +257,13 @@ impl JournalFolder {
     /// A journal tells root what to set: nobody else may write one.
     fn check_private(&self) -> Result<(), JournalError> {
         let meta = fs::symlink_metadata(&self.path).map_err(failed("look at", &self.path))?;
-        let is_own = meta.uid() == nix::unistd::geteuid().as_raw();
+        let user = nix::unistd::geteuid();
+        if meta.uid() == 0 && !user.is_root() {
+            return Err(JournalError::RootOnly {
+                path: self.path.clone(),
+            });
+        }
+        let is_own = meta.uid() == user.as_raw();
         if meta.is_dir() && is_own && meta.mode() & 0o077 == 0 {
             Ok(())
         } else {
@@ -231,15 +275,37 @@ impl JournalFolder {
 }
 
 fn read(path: &Path) -> Result<Journal, JournalError> {
-    let text = fs::read_to_string(path).map_err(failed("read", path))?;
-    let known = serde_json::from_str(&text).and_then(|journal: Journal| match journal.v {
-        VERSION => Ok(journal),
+    let mut file = open_own(OpenOptions::new().read(true), path)?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).map_err(failed("read", path))?;
+    let known = serde_json::from_slice(&text).and_then(|journal: Journal| match journal.v {
+        1..=VERSION => Ok(journal),
         v => Err(serde_json::Error::custom(format!("it has version {v}"))),
     });
     known.map_err(|source| JournalError::Malformed {
         path: path.to_owned(),
         source,
     })
+}
+
+/// Opens a regular file of this user. Waits for nobody, as the open of a fifo would.
+pub(super) fn open_own(options: &mut OpenOptions, path: &Path) -> Result<File, JournalError> {
+    let not_a_file = || JournalError::NotAFile {
+        path: path.to_owned(),
+    };
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = match options.custom_flags(flags).open(path) {
+        // A link; a fifo without a reader, or a socket.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => {
+            return Err(not_a_file());
+        }
+        file => file.map_err(failed("open", path))?,
+    };
+    let meta = file.metadata().map_err(failed("look at", path))?;
+    match meta.is_file() && meta.uid() == nix::unistd::geteuid().as_raw() {
+        true => Ok(file),
+        false => Err(not_a_file()),
+    }
 }
 
 pub(super) fn failed<'a>(

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt as _;
 
-use super::journal::failed;
+use super::journal::{failed, open_own};
 use super::{JournalError, JournalFolder};
 
 /// The file in the folder that is locked. It stays: a file that were removed
@@ -23,8 +23,7 @@ impl JournalFolder {
     pub fn try_lock(&self) -> Result<Option<JournalLock>, JournalError> {
         let path = self.make()?.join(NAME);
         let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).mode(0o600).open(&path);
-        let file = file.map_err(failed("open", &path))?;
+        let file = open_own(options.write(true).create(true).mode(0o600), &path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(JournalLock { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),

@@ -109,21 +109,33 @@ impl Changes {
         };
         let mut problems = Vec::new();
         let mut gone = BTreeSet::new();
-        let done = journal.give_back(&self.folder, &self.files, |change, became| match became {
-            // What is elsewhere is in the journal, for `tscap restore` there.
-            GivenBack::Restored | GivenBack::Already | GivenBack::Elsewhere => {}
-            // Poll threads and interrupts come and go with the driver's queues,
-            // which it may remake when XDP is detached.
-            GivenBack::Gone if !change.setting.is_of_a_namespace() => {}
-            GivenBack::Gone => {
-                gone.insert(change.interface.name.clone());
-            }
-            GivenBack::LeftAlone { now } => problems.push(change.left_alone(&now)),
-            GivenBack::Failed(error) => {
-                let what = format!("cannot restore the {change}");
-                problems.push(with_causes(what, Some(&error)));
-            }
-        });
+        let done = journal.give_back(
+            &self.folder,
+            &self.files,
+            &[],
+            |change, became| match became {
+                // What is elsewhere is in the journal, for `tscap restore` there. The rest
+                // does not happen: sysfs was the right one when this process began, and
+                // no other one may change what it has changed.
+                GivenBack::Restored
+                | GivenBack::Already
+                | GivenBack::Elsewhere
+                | GivenBack::OtherSysfs
+                | GivenBack::InUse { .. } => {}
+                GivenBack::NotSame { now } => problems.push(change.not_same(&now)),
+                // Poll threads and interrupts come and go with the driver's queues,
+                // which it may remake when XDP is detached.
+                GivenBack::Gone if !change.setting.is_of_a_namespace() => {}
+                GivenBack::Gone => {
+                    gone.insert(change.interface.name.clone());
+                }
+                GivenBack::LeftAlone { now } => problems.push(change.left_alone(&now)),
+                GivenBack::Failed(error) => {
+                    let what = format!("cannot restore the {change}");
+                    problems.push(with_causes(what, Some(&error)));
+                }
+            },
+        );
         problems.extend(gone.iter().map(|interface| {
             format!(
                 "{interface} is not here any more to be restored: if it moved to another network namespace, it has kept the changes"

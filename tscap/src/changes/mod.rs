@@ -8,6 +8,7 @@
 //! none: the kernel takes them back from a dead process.)
 
 mod change;
+mod interface;
 mod journal;
 mod lock;
 mod made;
@@ -15,10 +16,11 @@ mod owed;
 mod setting;
 
 pub use change::{Change, GivenBack, Planned};
+pub use interface::{InterfaceId, sysfs_is_here};
 pub use journal::{Journal, JournalError, JournalFolder, State};
 pub use lock::JournalLock;
 pub use made::{Changes, Refused};
-pub use setting::{ChangeError, InterfaceId, Setting};
+pub use setting::{ChangeError, Setting};
 
 #[cfg(test)]
 mod tests;

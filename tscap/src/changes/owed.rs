@@ -4,8 +4,8 @@ use super::{Change, GivenBack, Journal, JournalError, JournalFolder};
 use crate::sys::kernel_files::KernelFiles;
 
 impl Journal {
-    /// Gives back every change, the last one first; `tell` hears what became of
-    /// each. The journal in `folder` keeps what could not be given back, and is
+    /// Gives back every change, the last one first, unless one of the `live` journals
+    /// has the same setting; `tell` hears what became of each. The journal in `folder` keeps what could not be given back, and is
     /// removed if there is nothing of that kind.
     ///
     /// # Errors
@@ -15,12 +15,16 @@ impl Journal {
         mut self,
         folder: &JournalFolder,
         files: &KernelFiles,
+        live: &[Self],
         mut tell: impl FnMut(&Change, GivenBack),
     ) -> Result<(), JournalError> {
         let mut owed = Vec::new();
         for change in self.changes.drain(..).rev() {
-            let given_back = change.give_back(files);
-            let is_owed = matches!(given_back, GivenBack::Elsewhere | GivenBack::Failed(_));
+            let given_back = match live.iter().find(|live| live.has_changed(&change)) {
+                Some(live) => GivenBack::InUse { pid: live.pid },
+                None => change.give_back(files),
+            };
+            let is_owed = given_back.is_pending();
             tell(&change, given_back);
             if is_owed {
                 owed.push(change);
@@ -32,5 +36,10 @@ impl Journal {
         owed.reverse();
         self.changes = owed;
         folder.write(&self)
+    }
+
+    fn has_changed(&self, change: &Change) -> bool {
+        let mut changes = self.changes.iter();
+        changes.any(|own| own.is_of_same_setting(change))
     }
 }

@@ -6,30 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys::ethtool::{self, EthtoolError};
 use crate::sys::kernel_files::{self, KernelFileError, KernelFiles};
-use crate::sys::netdev::{self, NetdevError};
-use crate::sys::{affinity, class_net, cpu_list, irq, netns, process, rps};
-
-/// The interface on whose account a setting was changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InterfaceId {
-    /// Its name.
-    pub name: String,
-    /// Its number in its network namespace.
-    pub ifindex: u32,
-    /// Inode number of that namespace.
-    pub netns: u64,
-}
-
-impl InterfaceId {
-    /// An interface of this thread's network namespace.
-    pub fn here(name: &str, ifindex: u32) -> io::Result<Self> {
-        Ok(Self {
-            name: name.to_owned(),
-            ifindex,
-            netns: netns::here()?,
-        })
-    }
-}
+use crate::sys::netdev::NetdevError;
+use crate::sys::{affinity, cpu_list, irq, process, rps};
 
 /// What can be changed. The values of each are text, in one form only, so that
 /// two can be compared.
@@ -145,15 +123,13 @@ impl Setting {
         }
     }
 
-    /// Its value now; `None` if there is no such thing, or not any more.
+    /// Its value now, where `interface` is the name of the interface now; `None` if
+    /// there is no such thing, or not any more.
     pub(super) fn read(
         &self,
         files: &KernelFiles,
-        id: &InterfaceId,
+        interface: &str,
     ) -> Result<Option<String>, ChangeError> {
-        let Some(interface) = self.interface_now(files, id)? else {
-            return Ok(None);
-        };
         let text = |path| kernel_files::read_if_there(path);
         let value = match self {
             Self::IrqAffinity { irq, name } => {
@@ -161,13 +137,13 @@ impl Setting {
                     return Ok(None);
                 }
                 let list = text(&irq::affinity_file(files, *irq))?;
-                list.map(|list| self.canonical(files, id, cpu_list::parse(&list), list))
+                list.map(|list| self.canonical(files, interface, cpu_list::parse(&list), list))
             }
             Self::Rps { queue } => {
-                let mask = text(&rps::cpus_file(files, &interface, *queue))?;
-                mask.map(|mask| self.canonical(files, id, cpu_list::parse_mask(&mask), mask))
+                let mask = text(&rps::cpus_file(files, interface, *queue))?;
+                mask.map(|mask| self.canonical(files, interface, cpu_list::parse_mask(&mask), mask))
             }
-            Self::RpsFlows { queue } => text(&rps::flows_file(files, &interface, *queue))?.map(Ok),
+            Self::RpsFlows { queue } => text(&rps::flows_file(files, interface, *queue))?.map(Ok),
             Self::NapiAffinity { pid, started, name } => {
                 if process::started(files, *pid)? != Some(*started) {
                     return Ok(None);
@@ -176,25 +152,23 @@ impl Setting {
                 Some(Ok(cpu_list::list(&cpus)))
             }
             Self::Offload { name } => {
-                let features = ethtool::features(&interface)?;
+                let features = ethtool::features(interface)?;
                 features.get(name).map(|feature| Ok(on_off(feature.on)))
             }
         };
         value.transpose()
     }
 
-    /// Sets it to `value`.
+    /// Sets it to `value`, where `interface` is the name of the interface now.
     pub(super) fn set(
         &self,
         files: &KernelFiles,
-        id: &InterfaceId,
+        interface: &str,
         value: &str,
     ) -> Result<(), ChangeError> {
-        let now = self.interface_now(files, id)?;
-        let interface = now.as_deref().unwrap_or(&id.name);
         let cpus = || {
             cpu_list::parse(value).ok_or_else(|| ChangeError::Value {
-                path: self.path(files, &id.name),
+                path: self.path(files, interface),
                 value: value.to_owned(),
             })
         };
@@ -224,31 +198,16 @@ impl Setting {
         Ok(())
     }
 
-    /// The interface's name now, where the setting is under its name; `None` if
-    /// it is not here any more.
-    fn interface_now(
-        &self,
-        files: &KernelFiles,
-        id: &InterfaceId,
-    ) -> Result<Option<String>, ChangeError> {
-        let InterfaceId { name, ifindex, .. } = id;
-        Ok(match self {
-            Self::IrqAffinity { .. } | Self::NapiAffinity { .. } => Some(name.clone()),
-            Self::Rps { .. } | Self::RpsFlows { .. } => class_net::name_of(files, *ifindex)?,
-            Self::Offload { .. } => netdev::by_index(*ifindex)?.map(|link| link.name),
-        })
-    }
-
     /// CPUs that were read, in the one form.
     fn canonical(
         &self,
         files: &KernelFiles,
-        id: &InterfaceId,
+        interface: &str,
         cpus: Option<Vec<u32>>,
         text: String,
     ) -> Result<String, ChangeError> {
         let cpus = cpus.ok_or_else(|| ChangeError::Value {
-            path: self.path(files, &id.name),
+            path: self.path(files, interface),
             value: text,
         })?;
         Ok(cpu_list::list(&cpus))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::sys::kernel_files::KernelFiles;
-use crate::sys::recorded::Recorded;
+use crate::sys::recorded::{Recorded, link};
 
 /// A recorded machine with this process running on it, and a folder for
 /// journals: eth0 has number 2, two queues and interrupts 38 and 40.
@@ -38,7 +38,9 @@ impl Machine {
     }
 
     fn interface(&self) -> InterfaceId {
-        InterfaceId::here("eth0", 2).unwrap()
+        let mut link = link("eth0", 2);
+        link.mac = Some([2, 0, 0, 0, 0, 2]);
+        InterfaceId::here(&link).unwrap()
     }
 
     fn plan(&self, setting: Setting, new: &str) -> Planned {
@@ -119,11 +121,14 @@ fn journals_are_private_files_that_people_can_read() {
     let path = machine.folder.file(&machine.journals()[0]);
     assert_eq!(mode(path.clone()), 0o600);
     let json: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-    assert_eq!(json["v"], 1);
+    assert_eq!(json["v"], 2);
     assert_eq!(json["boot_id"], "boot-1");
     let change = &json["changes"][0];
     assert_eq!(change["kind"], "irq_affinity");
-    assert_eq!(change["interface"]["name"], "eth0");
+    let interface = &change["interface"];
+    assert_eq!(interface["name"], "eth0");
+    assert_eq!(interface["mac"], "02:00:00:00:00:02");
+    assert!(interface["netns"].is_u64() && interface["netns_cookie"].is_u64());
     assert_eq!(
         (&change["old"], &change["new"]),
         (&"0-1".into(), &"1".into())
@@ -251,41 +256,181 @@ fn what_became_of_it_decides_what_is_given_back() {
 }
 
 #[test]
-fn an_interface_is_known_by_its_number() {
+fn an_interface_is_known_by_its_number_and_address() {
     let machine = Machine::new();
     let change = machine.steer("1");
+    let given_back = || change.give_back(&machine.files);
     let folder = machine.path("sys/class/net/eth0");
     machine.put(RPS, "2");
     fs::rename(&folder, folder.with_file_name("lan0")).unwrap();
+    assert!(matches!(given_back(), GivenBack::Restored));
+    let renamed = "sys/class/net/lan0/queues/rx-0/rps_cpus";
+    assert_eq!(machine.get(renamed), "00000000");
+    // The number belongs to another interface.
+    machine.put(renamed, "2");
+    machine.put("sys/class/net/lan0/address", "02:00:00:00:00:99");
+    let GivenBack::NotSame { now } = given_back() else {
+        panic!("another address");
+    };
+    let said = change.not_same(&now);
+    for part in [
+        "number 2 was eth0",
+        "02:00:00:00:00:99 now",
+        "rps_cpus to none",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(machine.get(renamed), "2");
+    // There is another interface of the name, with another number.
+    machine.put("sys/class/net/lan0/ifindex", "3");
+    assert!(matches!(given_back(), GivenBack::Gone));
+    assert_eq!(machine.get(renamed), "2");
+}
+
+#[test]
+fn a_journal_without_addresses_goes_by_number_and_name() {
+    let machine = Machine::new();
+    let mut change = machine.steer("1");
+    change.interface.mac = None;
+    change.interface.netns.cookie = None;
+    machine.put(RPS, "2");
     assert!(matches!(
         change.give_back(&machine.files),
         GivenBack::Restored
     ));
-    let renamed = "sys/class/net/lan0/queues/rx-0/rps_cpus";
-    assert_eq!(machine.get(renamed), "00000000");
-    // Another interface has taken the name.
-    machine.put(renamed, "2");
-    machine.put("sys/class/net/lan0/ifindex", "3");
-    assert!(matches!(change.give_back(&machine.files), GivenBack::Gone));
-    assert_eq!(machine.get(renamed), "2");
-    let mut elsewhere = change;
+    let folder = machine.path("sys/class/net/eth0");
+    machine.put(RPS, "2");
+    fs::rename(&folder, folder.with_file_name("lan0")).unwrap();
+    let given_back = change.give_back(&machine.files);
+    assert!(
+        matches!(given_back, GivenBack::NotSame { .. }),
+        "{given_back:?}"
+    );
+    assert_eq!(machine.get("sys/class/net/lan0/queues/rx-0/rps_cpus"), "2");
+}
+
+/// As tscap wrote it before it knew addresses and cookies.
+#[test]
+fn a_journal_of_version_1_is_read() {
+    let machine = Machine::new();
+    let inode = machine.interface().netns.inode;
+    machine.put(
+        "journals/77-5.json",
+        &format!(
+            r#"{{"v": 1, "boot_id": "boot-1", "pid": 77, "started": 5, "changes": [{{"interface":
+        {{"name": "eth0", "ifindex": 2, "netns": {inode}}}, "kind": "rps", "queue": 0,
+        "path": "", "old": "", "new": "1"}}]}}"#
+        ),
+    );
+    let private = fs::Permissions::from_mode(0o700);
+    fs::set_permissions(machine.path("journals"), private).unwrap();
+    machine.put(RPS, "2");
+    let journal = machine.journals().remove(0);
+    let mut became = Vec::new();
+    let done = journal.give_back(&machine.folder, &machine.files, &[], |_, it| {
+        became.push(it)
+    });
+    done.unwrap();
+    assert!(matches!(became[..], [GivenBack::Restored]), "{became:?}");
+    assert_eq!(machine.get(RPS), "00000000");
+    assert!(machine.journals().is_empty());
+}
+
+#[test]
+fn a_change_of_another_namespace_waits_there() {
+    let machine = Machine::new();
+    let mut elsewhere = machine.steer("1");
+    // The inode number is used again: this namespace is not that one.
     let here = elsewhere.interface.netns;
-    elsewhere.interface.netns = 1;
+    elsewhere.interface.netns.cookie = Some(u64::MAX);
     assert!(!elsewhere.is_here());
+    elsewhere.interface.netns.inode = 1;
     let given_back = elsewhere.give_back(&machine.files);
     assert!(matches!(given_back, GivenBack::Gone), "nobody is in it");
-    // A process in it.
-    let net = machine.path("proc/77/ns/net");
+    // A thread in it, and no permission to enter.
+    let net = machine.path("proc/77/task/77/ns/net");
     fs::create_dir_all(net.parent().unwrap()).unwrap();
     fs::write(&net, "").unwrap();
-    elsewhere.interface.netns = fs::metadata(net).unwrap().ino();
-    assert_ne!(elsewhere.interface.netns, here);
+    elsewhere.interface.netns.inode = fs::metadata(net).unwrap().ino();
+    assert_ne!(elsewhere.interface.netns.inode, here.inode);
     let given_back = elsewhere.give_back(&machine.files);
     assert!(matches!(given_back, GivenBack::Elsewhere));
     // Interrupts are the same in every namespace.
     let mut irq = machine.irq(38, 0, "1");
-    irq.interface.netns += 1;
+    irq.interface.netns = elsewhere.interface.netns;
     assert!(matches!(irq.give_back(&machine.files), GivenBack::Already));
+}
+
+#[test]
+fn what_a_running_process_has_changed_since_is_kept() {
+    let machine = Machine::new();
+    let change = machine.steer("1");
+    let journal_of = |pid| {
+        machine.run(pid, 5);
+        let mut journal = machine.folder.journal_of(pid).unwrap();
+        journal.changes.push(change.clone());
+        machine.folder.write(&journal).unwrap();
+        journal
+    };
+    let (left, live) = (journal_of(77), journal_of(78));
+    machine.put(RPS, "3");
+    let mut became = Vec::new();
+    let done = left.give_back(&machine.folder, &machine.files, &[live], |_, it| {
+        became.push(it)
+    });
+    done.unwrap();
+    assert!(
+        matches!(became[..], [GivenBack::InUse { pid: 78 }]),
+        "{became:?}"
+    );
+    assert_eq!(
+        (machine.get(RPS).as_str(), machine.journals().len()),
+        ("3", 2)
+    );
+}
+
+#[test]
+fn only_regular_files_of_this_user_are_journals() {
+    use nix::sys::stat::Mode;
+    let machine = Machine::new();
+    machine.run(77, 5);
+    let journal = machine.folder.journal_of(77).unwrap();
+    machine.folder.write(&journal).unwrap();
+    let place = |name: &str| machine.path("journals").join(name);
+    nix::unistd::mkfifo(&place("1-1.json"), Mode::S_IRWXU).unwrap();
+    fs::create_dir(place("2-2.json")).unwrap();
+    std::os::unix::fs::symlink(machine.folder.file(&journal), place("3-3.json")).unwrap();
+    std::os::unix::net::UnixListener::bind(place("4-4.json")).unwrap();
+    let all = machine.folder.all().unwrap();
+    assert_eq!(all.iter().flatten().count(), 1);
+    let errors: Vec<_> = all.into_iter().filter_map(Result::err).collect();
+    assert_eq!(errors.len(), 4, "{errors:?}");
+    for error in errors {
+        assert!(matches!(error, JournalError::NotAFile { .. }), "{error:?}");
+        assert!(error.remedy().contains("rm /"), "{}", error.remedy());
+    }
+    nix::unistd::mkfifo(&place("lock"), Mode::S_IRWXU).unwrap();
+    let refused = machine.folder.try_lock().unwrap_err();
+    assert!(
+        matches!(refused, JournalError::NotAFile { .. }),
+        "{refused:?}"
+    );
+    // What is in the way of a journal to be written is replaced.
+    let new = machine.folder.file(&journal).with_extension("new");
+    nix::unistd::mkfifo(&new, Mode::S_IRWXU).unwrap();
+    machine.folder.write(&journal).unwrap();
+    assert!(machine.folder.file(&journal).is_file() && !new.exists());
+}
+
+#[test]
+fn roots_journals_are_not_to_be_removed_by_others() {
+    if nix::unistd::geteuid().is_root() {
+        return; // root_pinning has a user without privileges for this.
+    }
+    let machine = Machine::new();
+    let folder = JournalFolder::at(std::path::Path::new("/etc"), &machine.files);
+    let error = folder.try_lock().unwrap_err();
+    assert!(matches!(error, JournalError::RootOnly { .. }), "{error:?}");
 }
 
 #[test]
@@ -352,7 +497,7 @@ fn the_latest_journal_comes_first_and_rubbish_is_named() {
     assert_eq!(pids(&machine.folder.all().unwrap()), [10, 30, 20]);
     machine.put("journals/9-9.json", "{\"v\":1");
     let future = fs::read_to_string(machine.path("journals/10-500.json")).unwrap();
-    let future = future.replace("\"v\": 1", "\"v\": 2");
+    let future = future.replace("\"v\": 2", "\"v\": 3");
     machine.put("journals/10-500.json", &future);
     machine.put("journals/10-500.new", "half");
     let all = machine.folder.all().unwrap();

@@ -4,17 +4,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory, ValueEnum};
+use tscap_common::block::MAX_CAPLEN;
 use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES, is_valid_ring_bytes};
 
+use super::foreign::{ANSWERED, ForeignArgs};
 use super::rotation::RotationArgs;
 use super::{Cli, Plan, units};
 use crate::clock::{StampSource, TscPath};
 use crate::engine::RotationPlan;
+use crate::numbers::ring;
 use crate::xdp::ModeChoice;
 
-/// tcpdump's and Wireshark's default and maximum snaplen, bytes.
-pub(crate) const MAX_SNAPLEN: u32 = 262_144;
+/// tcpdump's and Wireshark's default and maximum snaplen, bytes: taken, but no frame is
+/// recorded beyond [`MAX_CAPLEN`].
+const MAX_SNAPLEN: u32 = 262_144;
 
 /// Capture received frames into a pcapng file
 ///
@@ -22,14 +26,19 @@ pub(crate) const MAX_SNAPLEN: u32 = 262_144;
 /// frame that this machine sends. Each one is stamped first of all, in the
 /// driver's receive path; that is later than its arrival at the interface by
 /// interrupt moderation and polling.
+///
+/// `tscap -i eth0 ...` is `tscap capture -i eth0 ...`. Options of tcpdump, tshark and
+/// dumpcap that change nothing here (-n, -e, -l, -U, -Q in...) are taken; the others
+/// are answered.
 #[derive(Debug, Args)]
 pub struct CaptureArgs {
-    /// Interface to capture on; may be given several times
+    /// Interface to capture on, by name or by its number in the list of -D; may be
+    /// given several times
     #[arg(
         short,
         long,
         value_name = "NAME",
-        required_unless_present = "list_interfaces"
+        required_unless_present_any = ["list_interfaces", ANSWERED]
     )]
     interface: Vec<String>,
 
@@ -42,23 +51,28 @@ pub struct CaptureArgs {
         short,
         long,
         value_name = "FILE",
-        required_unless_present = "list_interfaces"
+        required_unless_present_any = ["list_interfaces", ANSWERED]
     )]
     write: Option<PathBuf>,
 
     /// Most bytes to capture of each frame; 0 for the default
     #[arg(short, long, value_name = "BYTES", default_value_t = 0,
-          value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_SNAPLEN)))]
+          value_parser = units::within(0..=MAX_SNAPLEN))]
     snapshot_length: u32,
 
     /// Stop after this many frames
     #[arg(short, long, value_name = "FRAMES",
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = units::positive::<u64>)]
     count: Option<u64>,
 
     /// Stop after this time: seconds, or with units (1m30s)
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     duration: Option<Duration>,
+
+    /// dumpcap's conditions to stop: duration:SECONDS is --duration, packets:COUNT is
+    /// --count
+    #[arg(short = 'a', long, value_name = "KEY:VALUE", value_parser = autostop)]
+    autostop: Vec<Autostop>,
 
     /// Don't put the interface into promiscuous mode
     #[arg(short = 'p', long)]
@@ -69,8 +83,8 @@ pub struct CaptureArgs {
     quiet: bool,
 
     /// Also say what was prepared and how
-    #[arg(short, long)]
-    verbose: bool,
+    #[arg(short, long, action = ArgAction::Count)]
+    verbose: u8,
 
     /// Write one JSON object a line on standard output (standard error with
     /// -w -): ready, progress each second, steps of the clock, summary
@@ -119,7 +133,7 @@ pub struct CaptureArgs {
     /// CPU for the converter thread [default: the last one allowed that is not
     /// in --rx-cpu; without --rx-cpu, that takes no interrupt of the interface's
     /// receive queues]
-    #[arg(long, value_name = "CPU")]
+    #[arg(long, value_name = "CPU", value_parser = units::cpu)]
     converter_cpu: Option<u32>,
 
     /// Receive on these CPUs (0, 2-3, 0,2): spread the interface's queue
@@ -133,6 +147,16 @@ pub struct CaptureArgs {
 
     #[command(flatten)]
     rotation: RotationArgs,
+
+    #[command(flatten)]
+    foreign: ForeignArgs,
+}
+
+/// One `-a`.
+#[derive(Clone, Copy, Debug)]
+enum Autostop {
+    Duration(Duration),
+    Frames(u64),
 }
 
 /// `--clock`
@@ -259,8 +283,20 @@ pub struct CapturePlan {
 
 impl CaptureArgs {
     pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
+        self.foreign.check()?;
         if self.list_interfaces {
             return Ok(Plan::ListInterfaces);
+        }
+        let (mut count, mut duration) = (self.count, self.duration);
+        for condition in self.autostop {
+            let is_twice = match condition {
+                Autostop::Duration(time) => duration.replace(time).is_some(),
+                Autostop::Frames(frames) => count.replace(frames).is_some(),
+            };
+            if is_twice {
+                let message = "-a: each condition once, and not beside --duration or --count";
+                return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
+            }
         }
         for (index, name) in self.interface.iter().enumerate() {
             if self.interface[..index].contains(name) {
@@ -282,13 +318,13 @@ impl CaptureArgs {
             interfaces: self.interface,
             target,
             snaplen: match self.snapshot_length {
-                0 => MAX_SNAPLEN,
-                snaplen => snaplen,
+                0 => MAX_CAPLEN as u32,
+                snaplen => snaplen.min(MAX_CAPLEN as u32),
             },
-            count: self.count,
-            duration: self.duration,
+            count,
+            duration,
             promiscuous: !self.no_promiscuous_mode,
-            verbosity: Verbosity::of(self.quiet, self.verbose),
+            verbosity: Verbosity::of(self.quiet, self.verbose > 0),
             json: self.json,
             clock: self.clock,
             tsc_path: self.tsc_path,
@@ -311,9 +347,22 @@ pub(super) fn ring_bytes(text: &str) -> Result<usize, String> {
         Ok(bytes)
     } else {
         Err(format!(
-            "a ring is a power of two from {}K to {}M",
-            MIN_RING_BYTES >> 10,
-            MAX_RING_BYTES >> 20
+            "a ring is a power of two from {} to {}",
+            ring(MIN_RING_BYTES as u64),
+            ring(MAX_RING_BYTES as u64)
         ))
+    }
+}
+
+fn autostop(text: &str) -> Result<Autostop, String> {
+    match text.split_once(':') {
+        Some(("duration", time)) => units::duration(time).map(Autostop::Duration),
+        Some(("packets", count)) => units::positive(count).map(Autostop::Frames),
+        Some(("filesize" | "files", _)) => Err(
+            "tscap has no limit by size or files: -b begins the next file by them, and -G \
+             SECONDS -W COUNT ends after so many files"
+                .into(),
+        ),
+        _ => Err("the conditions are duration:SECONDS and packets:COUNT".into()),
     }
 }

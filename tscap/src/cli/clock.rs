@@ -11,7 +11,7 @@ use super::{Plan, units};
 ///
 /// Reads this host's clocks and its TSC a hundred times a second, as a capture does,
 /// and says what the feed-forward clock makes of them. Changes nothing and needs no
-/// privilege.
+/// privilege. Columns for which the terminal has no room are left out; --json has all.
 #[derive(Debug, Args)]
 pub struct ClockArgs {
     /// Say it this often: seconds, or with units (500ms), 100ms at least

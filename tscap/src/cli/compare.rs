@@ -28,7 +28,7 @@ pub struct CompareArgs {
     #[arg(short, long, value_name = "NAME")]
     interface: Option<String>,
 
-    /// About 10 seconds
+    /// About 20 seconds, with a statement of what difference it can find
     #[arg(long, conflicts_with = "paper")]
     quick: bool,
 
@@ -39,7 +39,7 @@ pub struct CompareArgs {
 
     /// CPU to receive and stamp on [default: the first one allowed; with -i frames
     /// that come in elsewhere are not measured]
-    #[arg(long, value_name = "CPU")]
+    #[arg(long, value_name = "CPU", value_parser = units::cpu)]
     cpu: Option<u32>,
 
     /// With -i: longest wait for the frames of one turn

@@ -42,6 +42,12 @@ pub struct ConvertArgs {
     /// stamped again, and converting back gives the same file
     #[arg(long, value_name = "CLOCK", value_parser = time_base)]
     time_base: Option<TimeBase>,
+
+    /// For --time-base tai where no time daemon gave the kernel its offset: the table
+    /// of leap seconds to take it from. The copy says so. By default that of tzdata,
+    /// /usr/share/zoneinfo/leap-seconds.list
+    #[arg(long, value_name = "FILE", requires = "time_base")]
+    leap_seconds: Option<PathBuf>,
 }
 
 fn time_base(text: &str) -> Result<TimeBase, String> {
@@ -63,6 +69,8 @@ pub struct ConvertPlan {
     pub clock_log: Option<PathBuf>,
     /// Which clock the copy's times are to be of, if not that of the capture's.
     pub time_base: Option<TimeBase>,
+    /// The table of leap seconds, if not tzdata's.
+    pub leap_seconds: Option<PathBuf>,
 }
 
 impl ConvertArgs {
@@ -73,6 +81,7 @@ impl ConvertArgs {
             json: self.json,
             clock_log: self.clock_log,
             time_base: self.time_base,
+            leap_seconds: self.leap_seconds,
         })
     }
 }

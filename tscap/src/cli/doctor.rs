@@ -12,7 +12,7 @@ use super::Plan;
 /// warning (a capture works, but its stamps could be better, or not all could be
 /// seen) or bad (a capture would be refused), and says why it matters and what to
 /// do: a command to be run as root (fix), or words where no command does it
-/// (advice). Nothing is changed. Any user may ask; what only root can see is a
+/// (advice); what is bad comes first, what is good by -v. Nothing is changed. Any user may ask; what only root can see is a
 /// warning then.
 #[derive(Debug, Args)]
 #[command(
@@ -28,6 +28,10 @@ pub struct DoctorArgs {
     #[arg(short, long, value_name = "NAME")]
     interface: Option<String>,
 
+    /// List what is good as well
+    #[arg(short, long)]
+    verbose: bool,
+
     /// Write one JSON object on standard output
     #[arg(long)]
     json: bool,
@@ -38,6 +42,8 @@ pub struct DoctorArgs {
 pub struct DoctorPlan {
     /// The interface to examine.
     pub interface: Option<String>,
+    /// List good checks as well.
+    pub verbose: bool,
     /// Say it in JSON.
     pub json: bool,
 }
@@ -46,6 +52,7 @@ impl DoctorArgs {
     pub(super) fn into_plan(self) -> Plan {
         Plan::Doctor(DoctorPlan {
             interface: self.interface,
+            verbose: self.verbose,
             json: self.json,
         })
     }

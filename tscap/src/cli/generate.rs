@@ -1,7 +1,6 @@
 //! `tscap gen`.
 
 use std::net::IpAddr;
-use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -67,8 +66,8 @@ pub struct GenArgs {
     line_rate: Option<LineRate>,
 
     /// Stop after this many frames; of a sweep, each step
-    #[arg(short, long, value_name = "FRAMES")]
-    count: Option<NonZeroU64>,
+    #[arg(short, long, value_name = "FRAMES", value_parser = units::positive::<u64>)]
+    count: Option<u64>,
 
     /// Stop after this time: seconds, or with units (1m30s); of a sweep, each step
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
@@ -76,11 +75,11 @@ pub struct GenArgs {
 
     /// Take turns between this many flows, by UDP source port
     #[arg(long, value_name = "FLOWS", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_FLOWS)))]
+          value_parser = units::within(1..=MOST_FLOWS))]
     flows: u32,
 
     /// Tag frames with this VLAN
-    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=4094))]
+    #[arg(long, value_name = "ID", value_parser = units::within(1..=4094_u16))]
     vlan: Option<u16>,
 
     /// IPv6 rather than IPv4
@@ -88,15 +87,16 @@ pub struct GenArgs {
     ipv6: bool,
 
     /// Source address [default: 198.18.0.1, 2001:2::1; for benchmarks, RFC 2544]
-    #[arg(long, value_name = "IP")]
+    #[arg(long, value_name = "IP", value_parser = units::ip)]
     src: Option<IpAddr>,
 
     /// Destination address [default: 198.19.0.1, 2001:2:0:8000::1]
-    #[arg(long, value_name = "IP")]
+    #[arg(long, value_name = "IP", value_parser = units::ip)]
     dst: Option<IpAddr>,
 
     /// UDP destination port
-    #[arg(long, value_name = "PORT", default_value_t = DISCARD)]
+    #[arg(long, value_name = "PORT", default_value_t = DISCARD,
+          value_parser = units::within(0..=u16::MAX))]
     dst_port: u16,
 
     /// Source MAC address [default: the interface's]
@@ -112,7 +112,7 @@ pub struct GenArgs {
     sender: SenderChoice,
 
     /// CPU to send from [default: the first one allowed]
-    #[arg(long, value_name = "CPU")]
+    #[arg(long, value_name = "CPU", value_parser = units::cpu)]
     cpu: Option<u32>,
 
     /// Send into an interface that is neither veth nor tap: frames reach a real
@@ -234,7 +234,7 @@ impl GenArgs {
         Ok(Plan::Generate(Box::new(GenPlan {
             interface: self.interface.unwrap_or_default(),
             steps,
-            count: self.count.map(NonZeroU64::get),
+            count: self.count,
             duration: self.duration,
             flows: self.flows,
             layout,

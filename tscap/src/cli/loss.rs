@@ -57,6 +57,7 @@ pub struct LossArgs {
         long,
         value_name = "GAPS",
         value_delimiter = ',',
+        value_parser = units::byte_times,
         conflicts_with = "plan"
     )]
     gap: Vec<u64>,
@@ -98,12 +99,12 @@ pub struct LossArgs {
 
     /// Receive on this CPU rather than on the sender's, as with a network card: what
     /// it can't receive is lost before the program
-    #[arg(long, value_name = "CPU", conflicts_with = "plan")]
+    #[arg(long, value_name = "CPU", value_parser = units::cpu, conflicts_with = "plan")]
     receive_cpu: Option<u32>,
 
     /// CPU to send from, and to receive on unless --receive-cpu is given [default:
     /// the first one allowed]
-    #[arg(long, value_name = "CPU")]
+    #[arg(long, value_name = "CPU", value_parser = units::cpu)]
     cpu: Option<u32>,
 
     /// Where captures are written, and removed again [default: /dev/shm, which is

@@ -6,17 +6,18 @@ mod clock;
 mod compare;
 mod convert;
 mod doctor;
+mod foreign;
 mod generate;
 mod loss;
 mod report;
 mod rotation;
 mod units;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use capture::MAX_SNAPLEN;
 pub use capture::{CaptureArgs, CapturePlan, ClockChoice, Offloads, Target, Verbosity};
 pub use clock::{ClockArgs, ClockPlan};
 pub use compare::{CompareArgs, ComparePlan};
@@ -67,7 +68,9 @@ pub enum Plan {
     version,
     max_term_width = 100,
     after_long_help = "Exit codes: 0 success, also after Ctrl-C; 1 a failure; 2 wrong arguments; \
-                       3 the accounting does not add up (a bug); 130 aborted by a second Ctrl-C"
+                       3 the accounting does not add up (a bug); 130 aborted: by a second Ctrl-C, \
+                       0.5 s or more after the first, where nothing moves any more; or a convert \
+                       or report by the first"
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -96,6 +99,22 @@ enum Command {
 }
 
 impl Cli {
+    /// The plan that a command line asks for, the program's name first. One that begins
+    /// with an option is one of `tscap capture`, as for tcpdump and dumpcap.
+    ///
+    /// # Errors
+    /// What is wrong with the arguments; also the help or the version where that is
+    /// asked for.
+    pub fn plan(words: impl Iterator<Item = OsString>) -> Result<Plan, clap::Error> {
+        let mut words: Vec<_> = words.collect();
+        let is_own = |word: &str| ["-h", "--help", "-V", "--version"].contains(&word);
+        let first = words.get(1).and_then(|word| word.to_str());
+        if first.is_some_and(|word| word.starts_with('-') && !is_own(word)) {
+            words.insert(1, "capture".into());
+        }
+        Self::try_parse_from(words)?.into_plan()
+    }
+
     /// The plan, or what is wrong with the arguments.
     pub fn into_plan(self) -> Result<Plan, clap::Error> {
         match self.command {

@@ -27,14 +27,14 @@ pub(super) struct RotationArgs {
     /// the local time of each file's start (out-%H%M%S.pcapng). Without one each
     /// file takes the place of the one before
     #[arg(short = 'G', long, value_name = "SECONDS",
-          value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "ring_buffer")]
+          value_parser = units::positive::<u32>, conflicts_with = "ring_buffer")]
     rotate_seconds: Option<u32>,
 
     /// With -C: so many files, then begin again with the first; names have a
     /// number with leading zeros. With -G: end with success after so many. With
     /// both: so many files in each time, then begin again with its first
     #[arg(short = 'W', long, value_name = "COUNT",
-          value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "ring_buffer")]
+          value_parser = units::positive::<u64>, conflicts_with = "ring_buffer")]
     file_count: Option<u64>,
 
     /// dumpcap's criteria, one an option: filesize:KB (1000 bytes), duration:SECONDS,

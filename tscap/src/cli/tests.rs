@@ -20,7 +20,7 @@ fn defaults_are_tcpdumps() {
     let plan = plan("-i eth0 -w out.pcapng").unwrap();
     assert_eq!(plan.interfaces, ["eth0"]);
     assert_eq!(plan.target, Target::Path("out.pcapng".into()));
-    assert_eq!(plan.snaplen, 262_144);
+    assert_eq!(plan.snaplen, 65_440);
     assert!(plan.promiscuous);
     assert_eq!(plan.count, None);
     assert_eq!((plan.clock, plan.tsc_path), (ClockChoice::Auto, None));
@@ -69,7 +69,7 @@ fn a_path_to_the_tsc_is_for_the_tsc() {
 
 #[test]
 fn zero_is_the_default_snaplen() {
-    assert_eq!(plan("-i a -w f -s 0").unwrap().snaplen, 262_144);
+    assert_eq!(plan("-i a -w f -s 0").unwrap().snaplen, 65_440);
 }
 
 #[test]
@@ -95,6 +95,41 @@ fn bad_arguments_are_named() {
     }
 }
 
+/// Every option of every command with a value that is none.
+#[test]
+fn every_bad_value_is_refused_in_tscaps_own_words() {
+    use clap::CommandFactory;
+    // How clap and the standard library speak of a value.
+    const OTHERS_WORDS: [&str; 7] = [
+        " is not in ",
+        "invalid digit",
+        "invalid IP",
+        "invalid float",
+        "number too",
+        "empty string",
+        "out of range",
+    ];
+    let mut refused = 0;
+    let whole = Cli::command();
+    for command in whole.get_subcommands() {
+        let options = command.get_arguments().filter_map(clap::Arg::get_long);
+        for option in options.map(|long| format!("--{long}")) {
+            for value in ["@", "-1", "1.5", "99999999999999999999"] {
+                let word = format!("{option}={value}");
+                let words = ["tscap", command.get_name(), &word];
+                let Err(error) = Cli::try_parse_from(words) else {
+                    continue;
+                };
+                let error = error.to_string();
+                let others = OTHERS_WORDS.iter().find(|words| error.contains(*words));
+                assert_eq!(others, None, "{words:?}: {error}");
+                refused += usize::from(error.contains("invalid value"));
+            }
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}
+
 #[test]
 fn restore_takes_nothing() {
     let plan = |words: &[&str]| Cli::try_parse_from(words).and_then(Cli::into_plan);
@@ -107,7 +142,11 @@ fn the_doctor_takes_an_interface() {
     let plan = |words: &[&str]| Cli::try_parse_from(words).and_then(Cli::into_plan);
     let doctor = |interface: Option<&str>, json| {
         let interface = interface.map(str::to_owned);
-        Plan::Doctor(DoctorPlan { interface, json })
+        Plan::Doctor(DoctorPlan {
+            interface,
+            verbose: false,
+            json,
+        })
     };
     assert_eq!(plan(&["tscap", "doctor"]).unwrap(), doctor(None, false));
     let asked = plan(&["tscap", "doctor", "-i", "eth0", "--json"]).unwrap();

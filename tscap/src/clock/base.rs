@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::history::samples_of;
 use super::types::NS_PER_S;
-use super::{History, MonoNs, RawStamp, RealNs, Segment, StampSource, TscCycles};
+use super::{History, MonoNs, RawStamp, RealNs, Segment, StampSource, TableOffset, TscCycles};
 
 /// Which clock the times of a file are of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +18,15 @@ pub enum TimeBase {
     Tai,
     /// CLOCK_MONOTONIC, since boot (suspend not counted).
     Monotonic,
+}
+
+/// Which clock the times of a file are of, and how it is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileClock {
+    /// Which one.
+    pub base: TimeBase,
+    /// For CLOCK_TAI: its offset where the kernel had not been given one.
+    pub table: Option<TableOffset>,
 }
 
 /// A time as it stands in a file, ns of the clock that its [`TimeBase`] names.
@@ -81,11 +91,13 @@ pub enum Untold {
 }
 
 impl BaseClock {
-    /// By a history; `all_have_stamps` if every packet of interest kept its raw stamp.
+    /// By a [checked](History::checked) history; `all_have_stamps` if every packet of
+    /// interest kept its raw stamp.
     ///
     /// # Errors
     /// [`Untold`]
-    pub fn new(history: &History, base: TimeBase, all_have_stamps: bool) -> Result<Self, Untold> {
+    pub fn new(history: &History, clock: FileClock, all_have_stamps: bool) -> Result<Self, Untold> {
+        let base = clock.base;
         if history.left_out > 0 && base != TimeBase::Realtime {
             return Err(Untold::LeftOut(history.left_out));
         }
@@ -93,7 +105,7 @@ impl BaseClock {
         let mut latest = None;
         let mut goes_back = false;
         for segment in &history.segments {
-            let mut ahead_ns = ahead_ns(segment, base);
+            let mut ahead_ns = ahead_ns(segment, clock);
             // Begun by a jump of the counter or another offset of TAI: the two clocks went on
             // as before.
             let goes_on = segment.after.is_some() && segment.step_ns == 0;
@@ -132,14 +144,14 @@ impl BaseClock {
         Ok(Self { changes })
     }
 
-    /// The time of a stamp in this clock; exact.
-    pub fn from_real(&self, real: RealNs, stamp: Option<RawStamp>) -> FileNs {
-        FileNs(real.0.wrapping_add_signed(self.ahead_ns(stamp)))
+    /// The time of a stamp in this clock; exact. `None` if a file can't hold it.
+    pub fn from_real(&self, real: RealNs, stamp: Option<RawStamp>) -> Option<FileNs> {
+        real.0.checked_add_signed(self.ahead_ns(stamp)).map(FileNs)
     }
 
     /// And back.
-    pub fn to_real(&self, time: FileNs, stamp: Option<RawStamp>) -> RealNs {
-        RealNs(time.0.wrapping_sub_signed(self.ahead_ns(stamp)))
+    pub fn to_real(&self, time: FileNs, stamp: Option<RawStamp>) -> Option<RealNs> {
+        time.0.checked_sub_signed(self.ahead_ns(stamp)).map(RealNs)
     }
 
     /// How far it was ahead of CLOCK_REALTIME at a stamp, ns. Between two segments, where
@@ -162,11 +174,12 @@ impl BaseClock {
     }
 }
 
-fn ahead_ns(segment: &Segment, base: TimeBase) -> i64 {
-    match base {
-        TimeBase::Realtime => 0,
-        TimeBase::Tai => segment.tai_offset_s.saturating_mul(NS_PER_S),
-        TimeBase::Monotonic => segment.mono_to_real.middle().0.saturating_neg(),
+fn ahead_ns(segment: &Segment, clock: FileClock) -> i64 {
+    match (clock.base, clock.table) {
+        (TimeBase::Realtime, _) => 0,
+        (TimeBase::Tai, Some(table)) if !segment.has_tai_offset() => table.tai_offset_s * NS_PER_S,
+        (TimeBase::Tai, _) => segment.tai_offset_s * NS_PER_S,
+        (TimeBase::Monotonic, _) => -segment.mono_to_real.middle().0,
     }
 }
 
@@ -176,20 +189,17 @@ fn first_stamp(history: &History, segment: &Segment) -> Option<RawStamp> {
     match history.source {
         StampSource::Ktime => Some(RawStamp(mono.0)),
         StampSource::Tai => {
-            let ahead_ns = ahead_ns(segment, TimeBase::Tai);
+            // The kernel's own clock, whatever its offset.
+            let ahead_ns = segment.tai_offset_s * NS_PER_S;
             let real = RawStamp(mono.0).to_real(segment.mono_to_real.middle());
             Some(RawStamp(real.0.wrapping_add_signed(ahead_ns)))
         }
         StampSource::Tsc => {
+            let first = samples_of(segment, &history.samples).first()?;
             // Where it does not follow on another, its first sample will do.
-            let last = match segment.after {
-                Some(_) => mono,
-                None => segment.until,
-            };
-            let samples = history.samples.iter();
-            let within = samples.filter(|sample| sample.mono <= last && sample.end() >= mono);
-            let first = within.min_by_key(|sample| sample.mono)?;
-            first.tsc.map(|[TscCycles(before), _]| RawStamp(before))
+            let is_first = segment.after.is_none() || first.mono <= mono;
+            let tsc = first.tsc.filter(|_| is_first);
+            tsc.map(|[TscCycles(before), _]| RawStamp(before))
         }
     }
 }
@@ -198,6 +208,10 @@ fn first_stamp(history: &History, segment: &Segment) -> Option<RawStamp> {
 mod tests {
     use super::*;
     use crate::clock::{Bounds, Sample};
+
+    fn of(base: TimeBase) -> FileClock {
+        FileClock { base, table: None }
+    }
 
     fn segment(from: u64, offset: i64, tai_offset_s: i64) -> Segment {
         Segment {
@@ -235,8 +249,8 @@ mod tests {
     #[test]
     fn each_segment_has_its_offset() {
         let leap = leap(StampSource::Ktime);
-        let tai = BaseClock::new(&leap, TimeBase::Tai, true).unwrap();
-        let mono = BaseClock::new(&leap, TimeBase::Monotonic, true).unwrap();
+        let tai = BaseClock::new(&leap, of(TimeBase::Tai), true).unwrap();
+        let mono = BaseClock::new(&leap, of(TimeBase::Monotonic), true).unwrap();
         for (stamp, tai_s, offset) in [
             (0, 37, 5_000_000_000),
             (199, 37, 5_000_000_000),
@@ -247,23 +261,57 @@ mod tests {
             assert_eq!(mono.ahead_ns(Some(RawStamp(stamp))), -offset);
             assert_eq!(mono.ahead_ns_at(MonoNs(stamp)), -offset);
         }
-        let real = BaseClock::new(&leap, TimeBase::Realtime, false).unwrap();
+        let real = BaseClock::new(&leap, of(TimeBase::Realtime), false).unwrap();
         assert_eq!(real.ahead_ns(None), 0);
+    }
+
+    #[test]
+    fn a_table_tells_of_segments_in_which_the_kernel_has_no_offset() {
+        let segments = [
+            segment(100, 50, 0),
+            segment(200, 50, 1),
+            segment(300, 50, 37),
+        ];
+        let known = history(StampSource::Ktime, &segments);
+        let table = Some(TableOffset {
+            tai_offset_s: 36,
+            expires: RealNs(1),
+        });
+        let base = TimeBase::Tai;
+        let tai = |table| BaseClock::new(&known, FileClock { base, table }, true).unwrap();
+        let ahead_s = |clock: &BaseClock| {
+            let stamps = [150, 250, 350].map(|stamp| clock.ahead_ns(Some(RawStamp(stamp))));
+            stamps.map(|ahead_ns| ahead_ns / NS_PER_S)
+        };
+        assert_eq!(ahead_s(&tai(table)), [36, 36, 37]);
+        // As versions before the table converted.
+        assert_eq!(ahead_s(&tai(None)), [0, 1, 37]);
+    }
+
+    #[test]
+    fn a_time_that_no_file_holds_is_none() {
+        let known = history(StampSource::Ktime, &[segment(100, 1_000, 37)]);
+        let mono = BaseClock::new(&known, of(TimeBase::Monotonic), true).unwrap();
+        assert_eq!(mono.from_real(RealNs(1_000), None), Some(FileNs(0)));
+        assert_eq!(mono.from_real(RealNs(999), None), None);
+        assert_eq!(mono.to_real(FileNs(u64::MAX), None), None);
+        let tai = BaseClock::new(&known, of(TimeBase::Tai), true).unwrap();
+        assert_eq!(tai.from_real(RealNs(u64::MAX), None), None);
     }
 
     #[test]
     fn segments_that_were_left_out_are_not_made_up() {
         let mut leap = leap(StampSource::Ktime);
         leap.left_out = 3;
-        let refused = BaseClock::new(&leap, TimeBase::Monotonic, true);
+        let refused = BaseClock::new(&leap, of(TimeBase::Monotonic), true);
         assert_eq!(refused, Err(Untold::LeftOut(3)));
-        assert!(BaseClock::new(&leap, TimeBase::Realtime, true).is_ok());
+        assert!(BaseClock::new(&leap, of(TimeBase::Realtime), true).is_ok());
     }
 
     #[test]
     fn a_tai_stamp_is_in_its_segment_too() {
         let leap = leap(StampSource::Tai);
-        let tai = BaseClock::new(&leap, TimeBase::Tai, true).unwrap();
+        let tai = BaseClock::new(&leap, of(TimeBase::Tai), true).unwrap();
         let change = 200 + 4_000_000_000 + 38_000_000_000;
         assert_eq!(tai.ahead_ns(Some(RawStamp(change - 1))), 37 * NS_PER_S);
         assert_eq!(tai.ahead_ns(Some(RawStamp(change))), 38 * NS_PER_S);
@@ -272,17 +320,12 @@ mod tests {
     #[test]
     fn a_counter_needs_the_reading_where_a_segment_begins() {
         let mut leap = leap(StampSource::Tsc);
-        let new = |leap: &History| BaseClock::new(leap, TimeBase::Tai, true);
+        let new = |leap: &History| BaseClock::new(leap, of(TimeBase::Tai), true);
         assert_eq!(new(&leap), Err(Untold::NoStart));
         let mut sample = |mono, tsc| {
             leap.samples.push(Sample {
-                mono: MonoNs(mono),
-                real: RealNs(0),
-                real_after: None,
-                width_ns: 40,
-                tai_offset_s: 37,
-                bend: false,
                 tsc: Some([TscCycles(tsc), TscCycles(tsc + 9)]),
+                ..Sample::at(mono, 0)
             });
         };
         sample(100, 3_000);
@@ -301,19 +344,19 @@ mod tests {
         let mut segments = [segment(100, 50, 0), segment(200, 53, 37)];
         segments[1].after = Some(segments[0].until);
         let known = history(StampSource::Tsc, &segments);
-        let mono = BaseClock::new(&known, TimeBase::Monotonic, false).unwrap();
+        let mono = BaseClock::new(&known, of(TimeBase::Monotonic), false).unwrap();
         assert_eq!(mono.ahead_ns_at(MonoNs(250)), -50);
-        let tai = BaseClock::new(&known, TimeBase::Tai, false);
+        let tai = BaseClock::new(&known, of(TimeBase::Tai), false);
         assert_eq!(tai, Err(Untold::NoStamp));
         segments[1].step_ns = 3;
         let known = history(StampSource::Tsc, &segments);
-        let mono = BaseClock::new(&known, TimeBase::Monotonic, false);
+        let mono = BaseClock::new(&known, of(TimeBase::Monotonic), false);
         assert_eq!(mono, Err(Untold::NoStamp));
     }
 
     #[test]
     fn one_offset_needs_no_stamps() {
-        let new = |history, base| BaseClock::new(history, base, false);
+        let new = |history, base| BaseClock::new(history, of(base), false);
         let whole = history(
             StampSource::Tsc,
             &[segment(100, 50, 37), segment(200, 90, 37)],

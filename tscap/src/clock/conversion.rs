@@ -29,8 +29,10 @@ pub enum Conversion {
 pub struct OffsetConversion {
     /// Stamps from here on belong to the current segment.
     from: RawStamp,
-    /// Stamps after this one and before `from` may belong to either.
+    /// Stamps after this one...
     after: RawStamp,
+    /// ...and before this one may belong to either.
+    before: RawStamp,
     earlier: OffsetNs,
     current: OffsetNs,
 }
@@ -47,15 +49,22 @@ impl OffsetConversion {
                 RawStamp(real.0.wrapping_add_signed(segment.tai_offset_s * NS_PER_S))
             }
         };
+        // TAI goes back where its whole seconds become fewer: the same stamps come again.
+        let [until, from] = [earlier.until, current.from];
+        let [least, greatest] = match current.is_set() {
+            true => [
+                stamp(earlier, until).min(stamp(current, until)),
+                stamp(earlier, from).max(stamp(current, from)),
+            ],
+            false => [stamp(current, from); 2],
+        };
         Self {
             from: match current.after {
-                Some(_) => stamp(current, current.from),
+                Some(_) => stamp(current, from),
                 None => RawStamp(0),
             },
-            after: match current.is_set() {
-                true => stamp(earlier, earlier.until),
-                false => stamp(current, current.from),
-            },
+            after: least,
+            before: greatest,
             earlier: offset(source, earlier),
             current: offset(source, segments.current()),
         }
@@ -79,7 +88,7 @@ impl Conversion {
     pub fn is_ambiguous(&self, stamp: RawStamp) -> bool {
         match self {
             Self::Offset(offset) => {
-                stamp < offset.from && stamp > offset.after && offset.earlier != offset.current
+                stamp < offset.before && stamp > offset.after && offset.earlier != offset.current
             }
             Self::Counter { step, .. } => {
                 step.is_some_and(|(after, from)| {

@@ -7,45 +7,8 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-
 use super::reading::Reading;
-use super::{Bracket, FeedForward, NsPerCycle, RealNs, Scale, TscCycles, Verdict};
-
-/// What the file says of a raw counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CounterReport {
-    /// p̂, in units of 2^-58 ns a cycle: intervals between raw stamps are this
-    /// times their difference.
-    pub ns_per_cycle_2_58: NsPerCycle,
-    /// Greatest relative error of p̂ over its baseline, parts per billion.
-    pub rate_bound_ppb: u64,
-}
-
-/// How closely the offset between a CPU's own counter (its perf event) and the
-/// TSC is bracketed, ns. A chain of two legs: CLOCK_MONOTONIC is read on either
-/// side of the event, and the TSC on either side of CLOCK_MONOTONIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OffsetBracket {
-    /// The first leg, which each CPU has for itself, of the narrowest run.
-    pub cpu_ns: u64,
-    /// The second, between two clocks that are the same on every CPU.
-    pub common_ns: u64,
-    /// Both together, all runs intersected. The offset is off by half of this at most.
-    pub whole_ns: u64,
-}
-
-impl OffsetBracket {
-    /// The greater of each.
-    #[must_use]
-    pub fn max(self, other: Self) -> Self {
-        Self {
-            cpu_ns: self.cpu_ns.max(other.cpu_ns),
-            common_ns: self.common_ns.max(other.common_ns),
-            whole_ns: self.whole_ns.max(other.whole_ns),
-        }
-    }
-}
+use super::{Bracket, CounterReport, FeedForward, NsPerCycle, RealNs, Scale, TscCycles, Verdict};
 
 /// A straight piece of the clock, from a cross-timestamp on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,15 +62,26 @@ pub struct CounterClock {
     last_bound_ns: u64,
     /// The greatest such distance.
     bound_ns: u64,
+    /// The greatest since it was asked for last.
+    recent_bound_ns: u64,
     /// Cross-timestamps passed over because they were interrupted.
     wide: u64,
+    /// How far off stamps can be if the system clock was set, or the counter jumped, by
+    /// no more than those passed over since the latest one of use show, ns.
+    hidden_ns: u64,
+    /// How often the bound was raised by that.
+    raised: u64,
 }
 
 /// What a cross-timestamp was to the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     /// Of use.
-    Used,
+    Used {
+        /// Counter values at which nobody can tell how the reference went: it may have bent
+        /// more than once since the latest cross-timestamp of use.
+        unknown: Option<(TscCycles, TscCycles)>,
+    },
     /// Interrupted or torn: of no use.
     PassedOver,
     /// The counter jumped: the clock begins anew.
@@ -129,10 +103,13 @@ const SHORTEST_GAP_NS: u64 = 20_000;
 const WIDE: u64 = 2;
 /// A wide cross-timestamp is passed over unless the one before is this old.
 const LONGEST_GAP_NS: u64 = 100_000_000;
+/// Two cross-timestamps this far apart, some drains, may have several bends between them.
+const STALL_NS: u64 = 30_000_000;
 
 impl CounterClock {
     /// Begins with two cross-timestamps of one segment; `None` if they are torn,
-    /// less than 10 ms apart, or too wide for a rate within 10 ppm.
+    /// less than 10 ms apart, too wide for a rate within 10 ppm, or if one was
+    /// interrupted: the bound would never fall below its width.
     pub(super) fn new(first: &Bracket, second: &Bracket) -> Option<Self> {
         let span = second.real[0].0.checked_sub(first.real[0].0)?;
         if span < SHORTEST_BASELINE_NS {
@@ -143,6 +120,11 @@ impl CounterClock {
             return None;
         }
         let far = Reading::new(first, model.rate())?;
+        let near = Reading::new(second, model.rate())?;
+        let least = far.width().min(near.width());
+        if is_interrupted(&far, least) || is_interrupted(&near, least) {
+            return None;
+        }
         let bound_ns = far.width().div_ceil(2);
         let mut clock = Self {
             pieces: VecDeque::from([Piece {
@@ -154,9 +136,11 @@ impl CounterClock {
             model,
             last_bound_ns: bound_ns,
             bound_ns,
+            recent_bound_ns: bound_ns,
             wide: 0,
+            hidden_ns: 0,
+            raised: 0,
         };
-        let near = Reading::new(second, clock.model.rate())?;
         let line_bound_ns = clock.line_bound_ns(near.at);
         clock.join(&near, line_bound_ns);
         Some(clock)
@@ -174,7 +158,7 @@ impl CounterClock {
                 return Seen::PassedOver;
             }
             self.begin_anew(bracket, &reading);
-            return Seen::Used;
+            return Seen::Used { unknown: None };
         }
         let last = *self.latest();
         let gap = reading.at.0.saturating_sub(last.from.0);
@@ -182,11 +166,12 @@ impl CounterClock {
         if reading.at > last.from && gap < LONGEST_GAP_NS && self.is_too_wide(&reading) {
             // Stamps go by the last line until the next one.
             self.wide += 1;
-            self.bound_ns = self.bound_ns.max(self.line_bound_ns(reading.at));
+            self.raise(self.line_bound_ns(reading.at));
             let line = last.real_at(reading.at).0;
+            self.hidden_ns = self.hidden_ns.max(reading.farther_ns(line));
             if !(reading.low..=reading.high).contains(&line) {
                 // The clock has left the line since.
-                self.bound_ns = self.bound_ns.max(reading.farther_ns(line));
+                self.cover_what_hid();
             }
             return Seen::PassedOver;
         }
@@ -202,12 +187,27 @@ impl CounterClock {
             }
             Verdict::Used => {
                 self.before = self.before.filter(|before| reading.at < before.until);
+                let is_unknown = self.may_have_bent_twice(gap);
+                if is_unknown {
+                    // Of stamps converted meanwhile no more is known than that.
+                    self.cover_what_hid();
+                }
+                self.hidden_ns = 0;
                 if gap >= SHORTEST_GAP_NS {
                     self.join(&reading, line_bound_ns);
                 }
-                Seen::Used
+                Seen::Used {
+                    unknown: is_unknown.then_some((last.from, reading.at)),
+                }
             }
         }
+    }
+
+    /// Whether the reference may have changed its rate more than once in the `gap` before
+    /// the latest reading, ns: not in a short one; nor in a long one if it ran straight
+    /// over all of that, and over as long before.
+    fn may_have_bent_twice(&self, gap: u64) -> bool {
+        gap > STALL_NS && self.model.straight_ns() / 2 < gap
     }
 
     /// A counter that stands tells no time: its stamps are off by as much as the
@@ -216,8 +216,31 @@ impl CounterClock {
         let Bracket { tsc, real } = bracket;
         if tsc[0] == tsc[1] {
             let line = self.latest().real_at(tsc[0]).0;
-            self.bound_ns = self.bound_ns.max(real[1].0.saturating_sub(line));
+            self.raise(real[1].0.saturating_sub(line));
         }
+    }
+
+    /// The bound takes in what may have happened unseen since the latest cross-timestamp
+    /// of use.
+    pub(super) fn cover_what_hid(&mut self) {
+        self.raised += u64::from(self.hidden_ns > self.bound_ns);
+        self.raise(self.hidden_ns);
+    }
+
+    /// How often the bound was raised for what may have happened unseen.
+    pub(super) fn raised(&self) -> u64 {
+        self.raised
+    }
+
+    fn raise(&mut self, bound_ns: u64) {
+        self.bound_ns = self.bound_ns.max(bound_ns);
+        self.recent_bound_ns = self.recent_bound_ns.max(bound_ns);
+    }
+
+    /// The bound of stamps since the last call, ns.
+    pub(super) fn take_recent_bound_ns(&mut self) -> u64 {
+        // Both ends are rounded to nanoseconds.
+        std::mem::take(&mut self.recent_bound_ns) + 1
     }
 
     fn latest(&self) -> &Piece {
@@ -236,12 +259,14 @@ impl CounterClock {
     /// Joins the latest piece to the clock at `reading`, and begins one there. The line
     /// until now is good to `line_bound_ns` there, if the host's clock did not bend: if
     /// it did, then it left this line somewhere, and the one that joins the two is off
-    /// by as much more as both differ.
+    /// by as much more as both differ. If it was set by less than the reading shows, or bent
+    /// and bent back, then it was as far from the line as it is now.
     fn join(&mut self, reading: &Reading, line_bound_ns: u64) {
         let value = self.model.estimate(reading.at).real.0;
         let rate = self.model.local_rate();
         let last = self.pieces.back_mut().expect("there is always one");
-        let bend = last.real_at(reading.at).0.abs_diff(value);
+        let line = last.real_at(reading.at).0;
+        let (bend, farther_ns) = (line.abs_diff(value), reading.farther_ns(line));
         let cycles = reading.at.0 - last.from.0;
         let exact = NsPerCycle::of(value.saturating_sub(last.real.0), cycles);
         last.rate = exact.unwrap_or(last.rate);
@@ -250,7 +275,8 @@ impl CounterClock {
             real: RealNs(value),
             rate,
         });
-        self.bound_ns = self.bound_ns.max(line_bound_ns.saturating_add(bend));
+        self.raise(line_bound_ns.saturating_add(bend));
+        self.raise(farther_ns);
         self.bounded(reading, value);
     }
 
@@ -289,11 +315,11 @@ impl CounterClock {
 
     fn bounded(&mut self, reading: &Reading, value: u64) {
         self.last_bound_ns = reading.farther_ns(value);
-        self.bound_ns = self.bound_ns.max(self.last_bound_ns);
+        self.raise(self.last_bound_ns);
     }
 
     fn is_too_wide(&self, reading: &Reading) -> bool {
-        reading.width() > WIDE * self.model.least_width_ns() + 20
+        is_interrupted(reading, self.model.least_width_ns())
     }
 
     /// Whether a reading was interrupted: much wider than the narrowest.
@@ -302,11 +328,12 @@ impl CounterClock {
         reading.is_none_or(|reading| self.is_too_wide(&reading))
     }
 
-    /// p̂ with its error, for the file.
+    /// p̂ with its error.
     pub fn report(&self) -> CounterReport {
         CounterReport {
             ns_per_cycle_2_58: self.rate(),
             rate_bound_ppb: self.rate_bound_ppb(),
+            raw: None,
         }
     }
 
@@ -351,6 +378,11 @@ impl CounterClock {
             before: self.before,
         }
     }
+}
+
+/// Whether it is much wider than the least.
+fn is_interrupted(reading: &Reading, least_ns: u64) -> bool {
+    reading.width() > WIDE * least_ns + 20
 }
 
 /// The latest pieces of the clock, newest first.

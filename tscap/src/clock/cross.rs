@@ -3,7 +3,7 @@
 
 use nix::time::{ClockId, clock_gettime};
 
-use super::{BootNs, Bracket, MonoNs, RealNs, StampSource, TaiNs, TscCycles};
+use super::{BootNs, Bracket, MonoNs, OffsetNs, RealNs, StampSource, TaiNs, TscCycles};
 use crate::sys::tsc;
 
 /// Readings of several clocks, taken in the order mono, TSC, real, TSC, tai, mono; the
@@ -22,6 +22,9 @@ pub struct CrossTimestamp {
     /// CLOCK_BOOTTIME after all others, where REALTIME − MONOTONIC is another than in
     /// the reading before: it tells whether the machine was suspended.
     pub boot: Option<BootNs>,
+    /// REALTIME − MONOTONIC exactly, if it was read: proof that nobody set the clock by
+    /// less than the brackets show.
+    pub offset: Option<OffsetNs>,
 }
 
 impl CrossTimestamp {
@@ -32,10 +35,15 @@ impl CrossTimestamp {
     /// nanoseconds (`offs_real`, kernel/time/timekeeping.c) and both clocks
     /// truncate the same fraction, so that a reading of one *is* a reading of
     /// the other plus the offset. `real[0]` was read no earlier than `mono[0]`
-    /// and `real[1]` no later than `mono[1]`.
+    /// and `real[1]` no later than `mono[1]`. Where the offset was read exactly, both
+    /// bounds are that.
     pub fn mono_to_real(&self) -> Option<(i64, i64)> {
         let low = difference(self.real[1].0, self.mono[1].0);
         let high = difference(self.real[0].0, self.mono[0].0);
+        let (low, high) = match self.offset {
+            Some(OffsetNs(exact)) => (low.max(exact), high.min(exact)),
+            None => (low, high),
+        };
         (low <= high).then_some((low, high))
     }
 
@@ -80,20 +88,21 @@ fn difference(a: u64, b: u64) -> i64 {
 pub trait Reference<T = CrossTimestamp> {
     /// Takes one.
     fn read(&mut self) -> T;
+
+    /// CLOCK_MONOTONIC_RAW between two readings of the TSC, where it can be had.
+    fn raw(&mut self) -> Option<Bracket> {
+        None
+    }
 }
 
-/// The host's clocks, read through the vDSO: about four times 20 ns, and twice 20 ns
-/// for the TSC.
+/// The host's clocks, read through the vDSO: about four times 20 ns, twice 20 ns for the
+/// TSC, and three times 5 ns for the coarse clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct HostClocks {
     reads_tsc: bool,
-    /// REALTIME − MONOTONIC in the latest reading, ns.
-    offset: Option<i64>,
+    /// REALTIME − MONOTONIC when it was read last.
+    offset: Option<OffsetNs>,
 }
-
-/// REALTIME − MONOTONIC is another one if it has moved by so much, ns: readings that
-/// are interrupted seem to move it, but no suspend is shorter.
-const MOVED_NS: u64 = 1_000_000;
 
 impl HostClocks {
     /// The clocks that stamps of `source` are held against.
@@ -104,22 +113,11 @@ impl HostClocks {
         }
     }
 
-    /// Reads CLOCK_BOOTTIME if the other two have moved.
-    fn boot(&mut self, real: u64, mono: MonoNs) -> Option<BootNs> {
-        let offset = difference(real, mono.0);
-        let has_moved = |before: i64| before.abs_diff(offset) > MOVED_NS;
-        let is_due = self.offset.is_none_or(has_moved);
-        self.offset = Some(offset);
-        is_due.then(|| BootNs(now(ClockId::CLOCK_BOOTTIME)))
-    }
-
     fn tsc(self) -> Option<TscCycles> {
         self.reads_tsc.then(tsc::read)
     }
-}
 
-impl Reference for HostClocks {
-    fn read(&mut self) -> CrossTimestamp {
+    fn read_once(self) -> CrossTimestamp {
         let mono_before = MonoNs::now();
         let tsc_before = self.tsc();
         let real = now(ClockId::CLOCK_REALTIME);
@@ -131,8 +129,40 @@ impl Reference for HostClocks {
             tsc: tsc_before.zip(tsc_after).map(<[_; 2]>::from),
             real: [RealNs(real); 2],
             tai: TaiNs(tai),
-            boot: self.boot(real, mono_before),
+            boot: None,
+            offset: exact_offset(),
         }
+    }
+}
+
+/// REALTIME − MONOTONIC, by the coarse clocks: both are the time of the latest tick, and
+/// the kernel makes one of the other by adding that offset, whole nanoseconds
+/// (`update_vdso_time_data`, kernel/time/vsyscall.c). `None` if ticks came between the
+/// reads each time.
+fn exact_offset() -> Option<OffsetNs> {
+    (0..3).find_map(|_| {
+        let before = now(ClockId::CLOCK_MONOTONIC_COARSE);
+        let real = now(ClockId::CLOCK_REALTIME_COARSE);
+        let after = now(ClockId::CLOCK_MONOTONIC_COARSE);
+        (before == after).then(|| OffsetNs(difference(real, before)))
+    })
+}
+
+impl Reference for HostClocks {
+    /// Reads again if the clock was set since the reading before: it may have been in
+    /// this one.
+    fn read(&mut self) -> CrossTimestamp {
+        let mut cross = self.read_once();
+        if self.offset.is_none() || (cross.offset.is_some() && cross.offset != self.offset) {
+            cross = self.read_once();
+            cross.boot = Some(BootNs(now(ClockId::CLOCK_BOOTTIME)));
+        }
+        self.offset = cross.offset.or(self.offset);
+        cross
+    }
+
+    fn raw(&mut self) -> Option<Bracket> {
+        self.reads_tsc.then(Bracket::of_raw)
     }
 }
 
@@ -177,6 +207,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_raw_clock_is_read_where_the_counter_is() {
+        let reads_raw = |source| Reference::<CrossTimestamp>::raw(&mut HostClocks::new(source));
+        assert!(reads_raw(StampSource::Tsc).is_some());
+        assert!(reads_raw(StampSource::Ktime).is_none());
+    }
+
+    #[test]
     fn a_set_clock_between_the_reads_is_noticed() {
         let cross = CrossTimestamp {
             mono: [MonoNs(100), MonoNs(140)],
@@ -184,6 +221,7 @@ mod tests {
             real: [RealNs(1_110), RealNs(5_000)],
             tai: TaiNs(1_120),
             boot: None,
+            offset: None,
         };
         assert_eq!(cross.mono_to_real(), None);
         assert_eq!(cross.tai_offset_s(), Some(0));
@@ -198,6 +236,7 @@ mod tests {
             real,
             tai: TaiNs(tai),
             boot: None,
+            offset: None,
         };
         assert_eq!(cross(42_000_000_020).tai_offset_s(), Some(37));
         assert_eq!(cross(5_000_000_020).tai_offset_s(), Some(0));
@@ -212,10 +251,8 @@ mod tests {
         let mut read = || -> CrossTimestamp { clocks.read() };
         let first = read().suspended_ns();
         assert!(first.is_some());
-        let later = (0..100).filter(|_| read().boot.is_some()).count();
-        // Readings that are interrupted seem to move.
-        assert!(later < 50, "{later}");
-        clocks.offset = clocks.offset.map(|offset| offset - 3_600_000_000_000);
+        assert!((0..100).all(|_| read().boot.is_none()));
+        clocks.offset = clocks.offset.map(|OffsetNs(ns)| OffsetNs(ns - 1));
         let cross: CrossTimestamp = clocks.read();
         let now = cross.suspended_ns().expect("they have moved");
         assert!(first.is_some_and(|first| now.abs_diff(first) < 1_000_000_000));
@@ -231,7 +268,17 @@ mod tests {
             assert!(cross.tsc.is_some_and(|[before, after]| before < after));
             let (l, h) = cross.mono_to_real().expect("nobody sets the clock here");
             (low, high) = (low.max(l), high.min(h));
+            let by_brackets = CrossTimestamp {
+                offset: None,
+                ..cross
+            };
+            let (l, h) = by_brackets
+                .mono_to_real()
+                .expect("nobody sets the clock here");
+            let exact = cross.offset.expect("ticks are far apart").0;
+            assert!((l..=h).contains(&exact), "{exact} {l}..{h}");
         }
+        assert_eq!(low, high, "the coarse clocks give one offset");
         assert!(low <= high, "brackets must share an offset: {low}..{high}");
     }
 }

@@ -9,9 +9,10 @@
 mod piece;
 mod stretches;
 
-use piece::Piece;
+use piece::{Piece, Start};
 use stretches::stretches;
 
+use super::kept::SAMPLE_EVERY_NS;
 use super::reading::Reading;
 use super::{
     Bounds, Bracket, Estimate, History, MonoNs, NsPerCycle, RawStamp, RealNs, Sample, Segment,
@@ -21,11 +22,24 @@ use super::{
 /// What the history allows, by segment.
 #[derive(Clone, Debug)]
 pub struct Fit {
+    /// In order of their first stamps.
     parts: Vec<Part>,
+    /// The last stamp of each part and those before.
+    last_stamps: Vec<u64>,
     /// Live stamps this near to where the clock can have been are left alone, ns: they
     /// rest on far more readings than the history keeps. 3/8 of a raw counter's
     /// narrowest reading: beyond it is the error of few live stamps.
     tolerance_ns: u64,
+}
+
+/// Why the time of a stamp is left as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// The history does not tell: the clock may have been set just then, or changed its
+    /// rate more than once.
+    Untold,
+    /// The history contradicts the time by more than the bound that was stated with it.
+    BeyondBound,
 }
 
 #[derive(Clone, Debug)]
@@ -58,7 +72,7 @@ impl Fit {
     /// Of a whole history. TAI stamps are off CLOCK_REALTIME by whole seconds:
     /// nothing is to be fitted there.
     pub fn new(history: &History) -> Self {
-        let (mut parts, mut tolerance_ns) = (Vec::new(), 0);
+        let (mut parts, mut least) = (Vec::new(), 0);
         match (history.source, history.rate) {
             (StampSource::Ktime, _) => {
                 let mut samples = history.samples.clone();
@@ -69,22 +83,31 @@ impl Fit {
             (StampSource::Tsc, Some(rate)) => {
                 let readings: Vec<_> = readings(&history.samples, rate);
                 let widths = readings.iter().map(|(_, reading)| reading.width());
-                let least = widths.min().unwrap_or(0);
-                tolerance_ns = least * 3 / 8;
+                least = widths.min().unwrap_or(0);
                 // A line that leaves less room than this is given up: it hides a bend,
                 // too small to show in one reading. A clock under NTP has one in each
                 // second.
                 let room_ns = least * 13 / 16;
                 let segments = history.segments.iter();
                 let nexts = segments.clone().skip(1).map(Some).chain([None]);
-                let of = |(segment, next)| straight(segment, next, &readings, rate, room_ns);
-                parts.extend(segments.zip(nexts).map(of));
+                let of = by_segment(&history.segments, &readings);
+                let all = segments.zip(nexts).zip(of);
+                parts.extend(all.map(|((segment, next), within)| {
+                    straight(segment, next, &within, rate, room_ns)
+                }));
             }
             _ => {}
         }
+        // A counter that jumped back passes the same values again.
+        parts.sort_by_key(|part| part.stamps()[0]);
+        let last_stamps = parts.iter().scan(0, |last, part| {
+            *last = part.stamps()[1].max(*last);
+            Some(*last)
+        });
         Self {
+            last_stamps: last_stamps.collect(),
             parts,
-            tolerance_ns,
+            tolerance_ns: least * 3 / 8,
         }
     }
 
@@ -101,7 +124,11 @@ impl Fit {
     /// Where CLOCK_REALTIME can have been at a stamp, ns; `None` if the history does
     /// not tell: the clock may have been set just then.
     pub fn allowed(&self, stamp: RawStamp) -> Option<[RealNs; 2]> {
-        let parts = self.parts.iter();
+        let after = self
+            .parts
+            .partition_point(|part| part.stamps()[0] <= stamp.0);
+        let before = self.last_stamps[..after].partition_point(|last| *last < stamp.0);
+        let parts = self.parts[before..after].iter();
         let mut possible = parts.filter_map(|part| Some((part, part.allowed(stamp)?)));
         let (part, allowed) = possible.next()?;
         // A counter that went back passes the same values again.
@@ -109,19 +136,31 @@ impl Fit {
         is_told.then_some(allowed)
     }
 
-    /// The time of a stamp that was converted to `live`: moved to where the clock can
-    /// have been, if it is not there; with its greatest error against the host's clock,
-    /// that of the stamp itself apart, as long as no bend hides that is greater than the
-    /// tolerance.
-    pub fn refine(&self, stamp: RawStamp, live: RealNs) -> Option<Estimate> {
-        let [first, last] = self.allowed(stamp)?;
+    /// The time of a stamp that was converted to `live`, with the greatest error that
+    /// was stated for it, that of the stamp itself apart: moved to where the clock can
+    /// have been, if it is not there, and never farther than that. Its greatest error against
+    /// the host's clock is the live one and that distance: however the clock ran between
+    /// two samples, it was no farther from the live time.
+    ///
+    /// # Errors
+    /// Why it is left where it is.
+    pub fn refine(
+        &self,
+        stamp: RawStamp,
+        live: RealNs,
+        live_bound_ns: u64,
+    ) -> Result<Estimate, Left> {
+        let [first, last] = self.allowed(stamp).ok_or(Left::Untold)?;
         let low = RealNs(first.0.saturating_sub(self.tolerance_ns));
         let high = RealNs(last.0.saturating_add(self.tolerance_ns));
         let real = live.clamp(low, high);
-        let farther = real.0.abs_diff(first.0).max(real.0.abs_diff(last.0));
-        Some(Estimate {
+        let moved_ns = real.0.abs_diff(live.0);
+        if moved_ns > live_bound_ns {
+            return Err(Left::BeyondBound);
+        }
+        Ok(Estimate {
             real,
-            bound_ns: farther + self.tolerance_ns,
+            bound_ns: live_bound_ns.saturating_add(moved_ns),
         })
     }
 }
@@ -152,15 +191,51 @@ fn readings(samples: &[Sample], rate: NsPerCycle) -> Vec<(Sample, Reading)> {
     readings
 }
 
+/// The readings of each segment.
+fn by_segment<'a>(
+    segments: &[Segment],
+    readings: &'a [(Sample, Reading)],
+) -> Vec<Vec<&'a (Sample, Reading)>> {
+    let mut all = vec![Vec::new(); segments.len()];
+    for reading in readings {
+        let (sample, _) = reading;
+        let first = segments.partition_point(|segment| segment.until < sample.mono);
+        let of = segments[first..].iter();
+        let of = of.take_while(|segment| segment.from <= sample.end());
+        for (within, _) in all[first..].iter_mut().zip(of) {
+            within.push(reading);
+        }
+    }
+    all
+}
+
+/// When bends were left out of a history: within a second of these.
+struct LeftOut(Vec<MonoNs>);
+
+impl LeftOut {
+    fn new(readings: &[&(Sample, Reading)]) -> Self {
+        let samples = readings.iter().map(|(sample, _)| sample);
+        let counted = samples.filter(|sample| sample.bends_left_out > 0);
+        Self(counted.map(|sample| sample.mono).collect())
+    }
+
+    /// Whether one may have been between two times.
+    fn is_between(&self, from: MonoNs, until: MonoNs) -> bool {
+        let earliest = MonoNs(from.0.saturating_sub(SAMPLE_EVERY_NS));
+        let latest = MonoNs(until.0.saturating_add(SAMPLE_EVERY_NS));
+        let first = self.0.partition_point(|at| *at < earliest);
+        self.0.get(first).is_some_and(|at| *at <= latest)
+    }
+}
+
 fn straight(
     segment: &Segment,
     next: Option<&Segment>,
-    readings: &[(Sample, Reading)],
+    within: &[&(Sample, Reading)],
     rate: NsPerCycle,
     least_room_ns: u64,
 ) -> Part {
-    let within = readings.iter();
-    let within: Vec<_> = within.filter(|(sample, _)| segment.has(sample)).collect();
+    let left_out = LeftOut::new(within);
     let mut pieces: Vec<Piece> = Vec::new();
     for (index, (sample, reading)) in within.iter().enumerate() {
         let mut reading = *reading;
@@ -172,16 +247,32 @@ fn straight(
             reading.low = reading.low.saturating_sub(width);
             reading.high = reading.high.saturating_add(width);
         }
-        let last = pieces.last_mut().filter(|_| !sample.bend);
-        let is_on_its_line = last.is_some_and(|piece| {
-            let is_taken = piece.take(&reading, least_room_ns);
-            if is_taken && !is_before_bend {
-                piece.until = reading.at.0;
-            }
-            is_taken
-        });
-        if !is_on_its_line {
-            pieces.push(Piece::new(&reading, rate));
+        let before = index.checked_sub(1).map(|index| within[index].0.mono);
+        let is_lost = before.is_some_and(|before| left_out.is_between(before, sample.mono));
+        let start = match pieces.last_mut() {
+            None => Some(Start::First),
+            Some(_) if is_lost => Some(Start::LeftOut),
+            Some(piece) if piece.is_hole_until(reading.at.0) => Some(match sample.bend {
+                true => Start::LeftOut,
+                false => Start::First,
+            }),
+            Some(_) if sample.bend => Some(Start::Bend),
+            Some(piece) => piece.take(&reading, least_room_ns).err(),
+        };
+        if let Some(start) = start {
+            pieces.push(Piece::new(&reading, rate, start));
+        }
+        let piece = pieces.last_mut().expect("it was begun at the latest now");
+        piece.is_before_bend = is_before_bend || left_out.is_between(sample.mono, sample.mono);
+        if start.is_none() && !is_before_bend {
+            piece.until = reading.at.0;
+        }
+    }
+    for index in 1..pieces.len() {
+        if let [before, next] = &mut pieces[index - 1..=index]
+            && next.start == Start::Bend
+        {
+            before.part_from(next);
         }
     }
     let Bounds { low, high } = segment.mono_to_real;
@@ -199,6 +290,20 @@ fn straight(
 }
 
 impl Part {
+    /// The first and the last stamp that can be of this part.
+    fn stamps(&self) -> [u64; 2] {
+        match self {
+            Self::Constant { from, until, .. } => [from.0, until.0],
+            Self::Straight { pieces, .. } => match &pieces[..] {
+                [] => [u64::MAX, 0],
+                [first, ..] => {
+                    let last = &pieces[pieces.len() - 1];
+                    [first.reach().start, last.reach().end]
+                }
+            },
+        }
+    }
+
     /// Where the clock can have been if the stamp is of this part; `None` if it can't be.
     fn allowed(&self, stamp: RawStamp) -> Option<[RealNs; 2]> {
         match self {
@@ -218,8 +323,10 @@ impl Part {
                 let before = after.checked_sub(1).map(|index| &pieces[index]);
                 let next = pieces.get(after);
                 let allowed = match (before, next) {
-                    (Some(piece), _) if stamp.0 <= piece.until => piece.at(stamp),
-                    (Some(piece), Some(next)) if !piece.is_hole_until(next.from) => {
+                    (Some(piece), _) if stamp.0 <= piece.until => {
+                        piece.at(stamp).filter(|_| piece.is_proven())
+                    }
+                    (Some(piece), Some(next)) if next.start != Start::First => {
                         piece.between(next, stamp)
                     }
                     (Some(piece), Some(next)) => {

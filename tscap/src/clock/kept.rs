@@ -2,7 +2,8 @@
 
 use super::{MonoNs, Sample};
 
-const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
+/// A second of the clock has its narrowest sample.
+pub(super) const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
 /// Of at most so many bends and steps a second the samples are kept...
 const KEPT_EVERY_SECOND: usize = 8;
 /// ...and no more at once: with 200 bytes each they and the segments fit an option.
@@ -17,6 +18,12 @@ pub(super) struct KeptSamples {
     samples: Vec<Sample>,
     /// How often in this second the samples on either side of something were kept.
     sides: usize,
+    /// Greatest error of stamps of this second, ns, once it is known.
+    bound_ns: Option<u64>,
+    /// How often they were not.
+    left_out: u64,
+    /// The sample before was the first after a bend, a step or a jump, and is kept.
+    is_second: bool,
 }
 
 impl KeptSamples {
@@ -27,15 +34,22 @@ impl KeptSamples {
             until: MonoNs(first.mono.0 + SAMPLE_EVERY_NS),
             samples: Vec::new(),
             sides: 0,
+            bound_ns: None,
+            left_out: 0,
+            is_second: false,
         }
     }
 
-    /// One more, which is kept if it is the narrowest of its second.
+    /// One more, which is kept if it is the narrowest of its second, or the second one
+    /// after a bend: any two are on a straight line, so that only a third one proves it.
     pub fn offer(&mut self, sample: Sample) {
         if sample.mono >= self.until {
-            self.samples.extend(self.best.take());
+            self.end_second();
             self.until = MonoNs(sample.mono.0 + SAMPLE_EVERY_NS);
             self.sides = 0;
+        }
+        if std::mem::take(&mut self.is_second) {
+            self.samples.push(sample);
         }
         if self.best.is_none_or(|best| sample.width_ns < best.width_ns) {
             self.best = Some(sample);
@@ -47,15 +61,78 @@ impl KeptSamples {
     pub fn both_sides(&mut self, before: Option<Sample>, sample: Sample) {
         if self.sides < KEPT_EVERY_SECOND && self.samples.len() < MOST_KEPT {
             self.sides += 1;
-            self.samples.extend(before);
+            // Also kept as the second one after the bend before.
+            let is_there = before.is_some() && self.samples.last() == before.as_ref();
+            self.samples.extend(before.filter(|_| !is_there));
             self.samples.push(sample);
+            self.is_second = true;
+        } else {
+            self.left_out += 1;
         }
+    }
+
+    /// Stamps since the sample before are off by at most so much, ns.
+    pub fn bound(&mut self, bound_ns: u64) {
+        self.bound_ns = self.bound_ns.max(Some(bound_ns));
     }
 
     /// Those kept since the last call.
     pub fn take(&mut self) -> Vec<Sample> {
-        let mut samples = std::mem::take(&mut self.samples);
-        samples.extend(self.best.take());
-        samples
+        self.end_second();
+        std::mem::take(&mut self.samples)
+    }
+
+    fn end_second(&mut self) {
+        let bends_left_out = std::mem::take(&mut self.left_out);
+        let live_bound_ns = self.bound_ns.take();
+        let best = self.best.take();
+        self.samples.extend(best.map(|best| Sample {
+            bends_left_out,
+            live_bound_ns,
+            ..best
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(mono: u64, width_ns: u64) -> Sample {
+        Sample {
+            width_ns,
+            ..Sample::at(mono, mono + 1_000)
+        }
+    }
+
+    #[test]
+    fn each_second_keeps_the_first_of_its_narrowest() {
+        let mut kept = KeptSamples::new(sample(0, 50));
+        for (mono, width_ns) in [
+            (10, 60),
+            (20, 40),
+            (30, 40),
+            (SAMPLE_EVERY_NS - 1, 45),
+            (SAMPLE_EVERY_NS, 70),
+            (2 * SAMPLE_EVERY_NS - 1, 80),
+        ] {
+            kept.offer(sample(mono, width_ns));
+        }
+        assert_eq!(kept.take(), [sample(20, 40), sample(SAMPLE_EVERY_NS, 70)]);
+        assert_eq!(kept.take(), []);
+    }
+
+    #[test]
+    fn a_second_has_eight_bends_and_counts_the_others() {
+        let mut kept = KeptSamples::new(sample(0, 10));
+        kept.bound(30);
+        kept.bound(20);
+        for bend in 1..=11 {
+            kept.both_sides(Some(sample(100 * bend - 50, 40)), sample(100 * bend, 40));
+        }
+        let samples = kept.take();
+        let best = samples.iter().find(|sample| sample.width_ns == 10).unwrap();
+        assert_eq!((best.bends_left_out, best.live_bound_ns), (3, Some(30)));
+        assert_eq!(samples.len(), 2 * 8 + 1);
     }
 }

@@ -137,6 +137,44 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_a_nanosecond_are_rounded_to_the_nearest_or_up() {
+        const ONE: i128 = 1 << FRACTION;
+        for (time, nearest, up) in [
+            (0, 0, 0),
+            (1, 0, 1),
+            (ONE / 2 - 1, 0, 1),
+            (ONE / 2, 1, 1),
+            (ONE, 1, 1),
+            (ONE + 1, 1, 2),
+            (-ONE / 2 - 1, -1, 0),
+            (7 * ONE + ONE / 2, 8, 8),
+        ] {
+            assert_eq!(
+                (Fine(time).ns(), Fine(time).ns_up()),
+                (nearest, up),
+                "{time}"
+            );
+        }
+        assert_eq!(Fine(5 * ONE / 2).as_f64(), 2.5);
+        let [half, less] = [NsPerCycle(1 << 57), NsPerCycle((1 << 57) - 1)];
+        assert_eq!([1, 2, 3].map(|cycles| half.duration_ns(cycles)), [1, 1, 2]);
+        assert_eq!([1, 2, 3].map(|cycles| less.duration_ns(cycles)), [0, 1, 1]);
+    }
+
+    #[test]
+    fn cycles_are_rounded_towards_zero() {
+        let rate = NsPerCycle::of(2, 1).unwrap();
+        assert_eq!([-3, 3, 4].map(|ns| rate.cycles_in(ns)), [-1, 1, 2]);
+    }
+
+    #[test]
+    fn a_longer_period_is_ahead() {
+        let [one, more] = [2, 3].map(|ns| NsPerCycle::of(ns, 2).unwrap());
+        assert_eq!(more.ppb_from(one), 500_000_000);
+        assert_eq!(one.ppb_from(more), -333_333_333);
+    }
+
+    #[test]
     fn rates_no_counter_has_are_none() {
         assert_eq!(NsPerCycle::of(0, 5), None);
         assert_eq!(NsPerCycle::of(5, 0), None);

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::model::Verdict;
 use super::types::NS_PER_S;
 use super::{
-    Bracket, Counts, FeedForward, NsPerCycle, RealNs, Reference, Scale, Tracker, TscCycles,
+    Bracket, CounterClock, Counts, FeedForward, NsPerCycle, RealNs, Reference, Scale, Tracker,
+    TscCycles,
 };
 use crate::sys::ptp::PtpError;
 
@@ -134,7 +135,7 @@ impl PhcClock {
             }
             return Looked::Stands;
         }
-        let host = host.counter().map(|counter| counter.model());
+        let host = host.counter();
         let bracket = host.and_then(|host| Some((reading.bracket(host)?, host.rate())));
         let Some((bracket, host_rate)) = bracket else {
             self.torn += 1;
@@ -182,7 +183,7 @@ impl PhcClock {
             phc: PhcNs(there.real.0),
             base,
             host_ahead_ns: ahead.saturating_add(offset_s * NS_PER_S),
-            bound_ns: here.bound_ns.saturating_add(there.bound_ns),
+            bound_ns: (here.bound_ns.max(counter.bound_ns())).saturating_add(there.bound_ns),
             host_rate_ppb: counter.rate().ppb_from(model.rate()),
             rate_bound_ppb: counter.rate_bound_ppb() + model.rate_bound_ppb() + 1,
             least_width_ns: model.least_width_ns(),
@@ -200,16 +201,23 @@ impl PhcReading {
     /// by the host's clock, to its bound, as far as they are inside of the system
     /// call. `None` if they are not: that clock was set meanwhile, by more than the
     /// call's length.
-    fn bracket(&self, host: &FeedForward) -> Option<Bracket> {
+    ///
+    /// What all of the host's readings allow together is no bound here: its rate may have
+    /// changed by less than they show. That of its stamps holds all the same.
+    fn bracket(&self, host: &CounterClock) -> Option<Bracket> {
         let start = self.tsc[0];
-        let estimate = host.estimate(start);
+        let estimate = host.model().estimate(start);
+        let bound_ns = estimate.bound_ns.max(host.bound_ns());
         let at = |real: RealNs, slack: i64| {
             let ns = real.0.wrapping_sub(estimate.real.0).cast_signed();
-            let cycles = host.local_rate().cycles_in(ns.saturating_add(slack));
+            let cycles = host
+                .model()
+                .local_rate()
+                .cycles_in(ns.saturating_add(slack));
             start.0.saturating_add_signed(cycles)
         };
         // Rounded outwards; and its readings are truncated to nanoseconds.
-        let slack = i64::try_from(estimate.bound_ns + 2).ok()?;
+        let slack = i64::try_from(bound_ns + 2).ok()?;
         let first = at(self.real[0], -slack).max(start.0);
         let last = at(self.real[1], slack).min(self.tsc[1].0);
         (self.real[0] <= self.real[1] && first <= last).then_some(Bracket {

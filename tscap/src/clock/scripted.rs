@@ -153,6 +153,7 @@ impl Host {
             real,
             tai: TaiNs(real[0].0 + 37_000_000_000),
             boot: None,
+            offset: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CrossTimestamp, MonoNs, OffsetNs, RealNs, TscCycles};
+use super::{CrossTimestamp, LEAST_TAI_OFFSET_S, MonoNs, OffsetNs, RealNs, TscCycles};
 
 /// One cross-timestamp as it is kept in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,9 +22,22 @@ pub struct Sample {
     /// clock's rate has changed shortly before it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bend: bool,
+    /// Of the second that this is the narrowest of: bends, steps and jumps beside which
+    /// no samples were kept, because there were too many.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bends_left_out: u64,
+    /// Where it is the narrowest of its second, for TSC stamps: the greatest error, ns, of
+    /// stamps that were converted live in that second, their own apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live_bound_ns: Option<u64>,
     /// The TSC around the readings of CLOCK_REALTIME, where it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tsc: Option<[TscCycles; 2]>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+pub(super) fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Sample {
@@ -38,6 +51,8 @@ impl Sample {
             width_ns: cross.width_ns(),
             tai_offset_s: cross.tai_offset_s()?,
             bend: false,
+            bends_left_out: 0,
+            live_bound_ns: None,
             tsc: cross.tsc,
         })
     }
@@ -45,6 +60,15 @@ impl Sample {
     /// CLOCK_MONOTONIC after the other reads.
     pub fn end(&self) -> MonoNs {
         MonoNs(self.mono.0.saturating_add(self.width_ns))
+    }
+
+    /// Whether REALTIME − MONOTONIC can have been within `bounds` during the reads, see
+    /// [`CrossTimestamp::mono_to_real`].
+    pub(super) fn allows(&self, bounds: Bounds) -> bool {
+        let last = self.real_after.unwrap_or(self.real);
+        let low = i128::from(last.0) - i128::from(self.end().0);
+        let high = i128::from(self.real.0) - i128::from(self.mono.0);
+        low <= i128::from(bounds.high) && high >= i128::from(bounds.low)
     }
 }
 
@@ -75,7 +99,7 @@ impl Bounds {
 
     /// The offset in the middle: off by at most [`Self::half_width`].
     pub fn middle(self) -> OffsetNs {
-        OffsetNs(self.low + (self.high - self.low) / 2)
+        OffsetNs(self.low.saturating_add_unsigned(self.width() / 2))
     }
 
     /// From one to the other.
@@ -140,8 +164,118 @@ impl Segment {
         self.cause.is_some()
     }
 
-    /// Whether a sample is one of its cross-timestamps.
-    pub(super) fn has(&self, sample: &Sample) -> bool {
-        sample.mono <= self.until && sample.end() >= self.from
+    /// Whether the kernel had been given TAI − UTC: it is 0 until a time daemon sets it, and
+    /// leap seconds are counted from there.
+    pub fn has_tai_offset(&self) -> bool {
+        self.tai_offset_s >= LEAST_TAI_OFFSET_S
+    }
+
+    /// CLOCK_REALTIME at the earliest when it began and at the latest when it ended.
+    pub fn real(&self) -> [RealNs; 2] {
+        let Bounds { low, high } = self.mono_to_real;
+        let real = |mono: MonoNs, offset| RealNs(mono.0.saturating_add_signed(offset));
+        [real(self.from, low), real(self.until, high)]
+    }
+
+    /// What no clock has, if it has any of that.
+    pub(super) fn contradiction(&self) -> Option<&'static str> {
+        let Bounds { low, high } = self.mono_to_real;
+        let is_time = |mono: MonoNs| {
+            let real = |offset| mono.0.checked_add_signed(offset).is_some();
+            i64::try_from(mono.0).is_ok() && real(low) && real(high)
+        };
+        if low > high {
+            Some("an offset above its upper bound")
+        } else if self.after.is_some_and(|after| after > self.from) || self.from > self.until {
+            Some("a segment that ends before it begins")
+        } else if !is_time(self.from) || !is_time(self.until) {
+            Some("a time before 1970 or after 2554")
+        } else if i32::try_from(self.tai_offset_s).is_err() {
+            Some("an offset of TAI that no kernel holds")
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+impl Sample {
+    /// Of CLOCK_MONOTONIC and CLOCK_REALTIME, 40 ns wide.
+    pub(super) fn at(mono: u64, real: u64) -> Self {
+        Self {
+            mono: MonoNs(mono),
+            real: RealNs(real),
+            real_after: None,
+            width_ns: 40,
+            tai_offset_s: 37,
+            bend: false,
+            bends_left_out: 0,
+            live_bound_ns: None,
+            tsc: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_allows_the_offsets_between_its_readings() {
+        let sample = Sample {
+            real_after: Some(RealNs(1_045)),
+            ..Sample::at(100, 1_030)
+        };
+        // CLOCK_MONOTONIC is from 100 to 140: from 1 045 − 140 to 1 030 − 100.
+        for (low, high, is_allowed) in [
+            (0, 904, false),
+            (0, 905, true),
+            (910, 920, true),
+            (930, 2_000, true),
+            (931, 2_000, false),
+        ] {
+            assert_eq!(
+                sample.allows(Bounds { low, high }),
+                is_allowed,
+                "{low} {high}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_sample_has_not_takes_no_room_in_a_file() {
+        let sample = Sample::at(1, 2);
+        let json = serde_json::to_string(&sample).unwrap();
+        assert_eq!(
+            json,
+            r#"{"mono":1,"real":2,"width_ns":40,"tai_offset_s":37}"#
+        );
+        let bend = Sample {
+            bend: true,
+            bends_left_out: 3,
+            real_after: Some(RealNs(5)),
+            live_bound_ns: Some(7),
+            tsc: Some([TscCycles(8), TscCycles(9)]),
+            ..sample
+        };
+        for sample in [sample, bend] {
+            let json = serde_json::to_string(&sample).unwrap();
+            assert_eq!(serde_json::from_str::<Sample>(&json).unwrap(), sample);
+        }
+    }
+
+    #[test]
+    fn the_middle_of_any_bounds_is_between_them() {
+        for (low, high, middle) in [
+            (-5, 4, -1),
+            (i64::MIN, i64::MAX, -1),
+            (i64::MIN, i64::MIN + 1, i64::MIN),
+            (i64::MAX - 3, i64::MAX, i64::MAX - 2),
+            (0, i64::MAX, i64::MAX / 2),
+        ] {
+            let bounds = Bounds { low, high };
+            assert_eq!(bounds.middle(), OffsetNs(middle), "{bounds:?}");
+            assert_eq!(bounds.half_width(), high.abs_diff(middle), "{bounds:?}");
+        }
     }
 }

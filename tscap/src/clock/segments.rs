@@ -11,11 +11,15 @@ const MOST_SEGMENTS: usize = 1_000;
 pub(super) struct Segments {
     latest: Vec<Segment>,
     forgotten: Forgotten,
-    /// Least and greatest offset that stamps of the current one were converted by, ns.
-    used: Option<(i64, i64)>,
-    /// Greatest error of those before it, ns.
-    ended_bound_ns: u64,
+    /// What each of the latest readings by itself allows.
+    readings: [Bounds; STAMPS_WAIT + 1],
+    /// Greatest error of what was converted, ns.
+    used_bound_ns: u64,
 }
+
+/// Stamps wait for so many readings at most until they are converted: for the next one,
+/// and for another one where older stamps of other CPUs may come.
+const STAMPS_WAIT: usize = 2;
 
 /// What is left of segments that are forgotten.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,8 +53,8 @@ impl Segments {
                 samples: 1,
             }],
             forgotten: Forgotten::default(),
-            used: None,
-            ended_bound_ns: 0,
+            readings: [mono_to_real; STAMPS_WAIT + 1],
+            used_bound_ns: 0,
         }
     }
 
@@ -64,8 +68,10 @@ impl Segments {
         start: Start,
     ) {
         let after = self.current().until;
-        self.ended_bound_ns = self.bound_ns();
-        self.used = None;
+        if start.step.is_some() {
+            self.used_bound_ns = self.bound_ns();
+            self.readings = [mono_to_real; STAMPS_WAIT + 1];
+        }
         self.forget();
         self.latest.push(Segment {
             after: Some(after),
@@ -130,22 +136,29 @@ impl Segments {
         self.forgotten.steps + steps(&self.latest)
     }
 
+    /// What a reading that agrees with the current one allows by itself.
+    pub fn saw(&mut self, reading: Bounds) {
+        self.readings.rotate_left(1);
+        self.readings[STAMPS_WAIT] = reading;
+    }
+
     /// Stamps are converted by the middle of the current one's bounds.
     pub fn convert(&mut self) {
-        let middle = self.current().mono_to_real.middle().0;
-        let (least, greatest) = self.used.unwrap_or((middle, middle));
-        self.used = Some((least.min(middle), greatest.max(middle)));
+        self.used_bound_ns = self.bound_ns();
     }
 
     /// Greatest error of the offset by which any stamp was converted, or would be now,
-    /// ns. What is known by now of the offset holds for those before too.
+    /// ns. Not by what all readings allow together: the clock may have been set by less
+    /// than any of them shows. Whenever that was, the offset was within the readings on
+    /// either side of the stamp.
     pub fn bound_ns(&self) -> u64 {
-        let bounds = self.current().mono_to_real;
-        let middle = bounds.middle().0;
-        let (least, greatest) = self.used.unwrap_or((middle, middle));
-        let now = bounds.high.abs_diff(least.min(middle));
-        let now = now.max(greatest.max(middle).abs_diff(bounds.low));
-        self.ended_bound_ns.max(now)
+        let middle = self.current().mono_to_real.middle().0;
+        let farther = |reading: &Bounds| {
+            let above = reading.high.saturating_sub(middle);
+            above.max(middle.saturating_sub(reading.low)).max(0)
+        };
+        let now = self.readings.iter().map(farther).max().unwrap_or(0);
+        self.used_bound_ns.max(now.unsigned_abs())
     }
 
     /// Forgets the earlier half if there are too many; what they say of all time is

@@ -6,8 +6,9 @@ use super::segments::{Segments, Start};
 use super::types::NS_PER_S;
 use super::usual_width::UsualWidth;
 use super::{
-    BootNs, Bounds, Conversion, CounterClock, CrossTimestamp, MonoNs, OffsetConversion, RawStamp,
-    RealNs, Reference, Sample, Segment, StampSource, StepCause, TscCycles,
+    BootNs, Bounds, Bracket, Conversion, CounterClock, CounterReport, CrossTimestamp, MonoNs,
+    NsPerCycle, OffsetConversion, RawClock, RawStamp, RealNs, Reference, Sample, Segment,
+    StampSource, StepCause, TscCycles,
 };
 
 /// What a cross-timestamp said.
@@ -53,12 +54,16 @@ pub struct Tracker {
     /// Counter before the latest cross-timestamp of the usual width: only as far as that
     /// its clock was not set for certain.
     latest_tsc: TscCycles,
-    /// Counter values between which the clock was set last.
+    /// Counter values between which the clock was set last, or went nobody knows how.
     tsc_step: Option<(TscCycles, TscCycles)>,
+    /// Greatest value that the counter can have shown before it went back.
+    tsc_before_jump: Option<TscCycles>,
     /// Counter before a step that the counter's clock could not be told of yet.
     step_after: Option<TscCycles>,
     /// Greatest error of the stamps themselves, ns.
     stamp_error_ns: u64,
+    /// CLOCK_MONOTONIC_RAW by the counter, for intervals.
+    raw: RawClock,
 }
 
 /// What CLOCK_BOOTTIME seems to gain on CLOCK_MONOTONIC between two readings that are
@@ -82,8 +87,10 @@ impl Tracker {
             first: *first,
             latest_tsc: first.tsc.map_or(TscCycles(0), |[before, _]| before),
             tsc_step: None,
+            tsc_before_jump: None,
             step_after: None,
             stamp_error_ns: 0,
+            raw: RawClock::default(),
         })
     }
 
@@ -140,13 +147,14 @@ impl Tracker {
             self.observe_counter(cross, sample, true);
             return Observation::Stepped { step_ns, cause };
         };
+        self.segments.saw(seen);
         let observation = self.observe_counter(cross, sample, false);
         let counter_jump_ns = match observation {
             Observation::CounterJumped { jump_ns } => Some(jump_ns),
             _ => None,
         };
         // The clock may have been set before, by less than a wide one shows.
-        let is_certain = !self.usual.is_exceeded_by(sample.width_ns);
+        let is_certain = cross.offset.is_some() || !self.usual.is_exceeded_by(sample.width_ns);
         let certain = is_certain.then_some(both);
         // Another offset to TAI can wait for one that is certain.
         if counter_jump_ns.is_some() || (other_tai && is_certain) {
@@ -181,10 +189,7 @@ impl Tracker {
         let Some(bracket) = cross.bracket() else {
             return observation;
         };
-        // A counter that went back has come as far as it was: its values are new ones.
-        self.tsc_step = self
-            .tsc_step
-            .filter(|(after, from)| after < from || bracket.tsc[1] < *after);
+        self.come_as_far(bracket.tsc[1]);
         let previous = self.previous.replace(sample);
         let other_tai = self.current().tai_offset_s != sample.tai_offset_s;
         match (&mut self.counter, self.first.bracket()) {
@@ -194,9 +199,13 @@ impl Tracker {
                     self.step_after.get_or_insert(self.latest_tsc);
                 }
                 match counter.observe(&bracket, self.step_after.is_some()) {
-                    Seen::Used => {
+                    Seen::Used { unknown } => {
                         if let Some(after) = self.step_after.take() {
                             self.tsc_step = Some((after, bracket.tsc[1]));
+                            self.tsc_before_jump = None;
+                        }
+                        if let Some((after, until)) = unknown {
+                            self.tsc_step = Some(joined(self.tsc_step, after, until));
                         }
                     }
                     // A reading that is of no use leaves the step to the next one: until
@@ -204,12 +213,21 @@ impl Tracker {
                     Seen::PassedOver => {
                         let step = self.step_after.map(|after| (after, TscCycles(u64::MAX)));
                         self.tsc_step = step.or(self.tsc_step);
+                        if cross.offset.is_none() {
+                            counter.cover_what_hid();
+                        }
                     }
                     Seen::Jumped { by_ns } => {
-                        self.tsc_step = Some((self.latest_tsc, bracket.tsc[1]));
+                        // What hid in wide readings before this one may have been it.
+                        counter.cover_what_hid();
+                        let ends = [self.latest_tsc, bracket.tsc[1]];
+                        let back = cycles_back(&bracket, by_ns, counter.rate());
+                        self.tsc_step = Some(around_jump(ends, back));
+                        self.tsc_before_jump = Some(TscCycles(ends[1].0.saturating_add(back)));
                         observation = Observation::CounterJumped { jump_ns: by_ns };
                     }
                 }
+                self.kept.bound(counter.take_recent_bound_ns());
                 if counter.model().counts().bends > bends {
                     let bend = true;
                     self.kept.both_sides(previous, Sample { bend, ..sample });
@@ -234,6 +252,16 @@ impl Tracker {
         observation
     }
 
+    /// A counter that went back and has come as far as it was shows values that are new,
+    /// but for those that it showed after the latest reading before.
+    fn come_as_far(&mut self, tsc: TscCycles) {
+        let has_come = |(after, from): &(TscCycles, TscCycles)| from <= after && tsc >= *after;
+        if let Some((after, _)) = self.tsc_step.filter(has_come) {
+            let greatest = self.tsc_before_jump.filter(|greatest| *greatest > after);
+            self.tsc_step = greatest.map(|greatest| (after, greatest));
+        }
+    }
+
     /// Whether stamps can be converted: a counter needs two cross-timestamps at
     /// least 10 ms apart.
     pub fn is_settled(&self) -> bool {
@@ -243,6 +271,20 @@ impl Tracker {
     /// The counter's clock, for TSC stamps.
     pub fn counter(&self) -> Option<&CounterClock> {
         self.counter.as_ref()
+    }
+
+    /// Takes in a reading of CLOCK_MONOTONIC_RAW, by which intervals are measured.
+    pub fn observe_raw(&mut self, bracket: &Bracket) {
+        self.raw.observe(bracket);
+    }
+
+    /// What the file says of the counter, for TSC stamps.
+    pub fn counter_report(&self) -> Option<CounterReport> {
+        let report = self.counter.as_ref()?.report();
+        Some(CounterReport {
+            raw: self.raw.rate(),
+            ..report
+        })
     }
 
     /// Length of a span of stamps, ns.
@@ -290,6 +332,12 @@ impl Tracker {
         self.segments.steps()
     }
 
+    /// How often the bound was raised for what interrupted readings may hide; 0 for stamps
+    /// that are no counter's.
+    pub fn bound_raised(&self) -> u64 {
+        self.counter.as_ref().map_or(0, CounterClock::raised)
+    }
+
     /// Cross-timestamps of no use because the clock was set meanwhile.
     pub fn torn(&self) -> u64 {
         self.torn
@@ -306,7 +354,7 @@ impl Tracker {
     }
 
     /// Greatest error of a converted stamp against the host's CLOCK_REALTIME in
-    /// any segment, ns. For `tai`, whose offset is a whole number of seconds, it
+    /// any segment, ns: 1 at least, for rounding. For `tai`, whose offset is a whole number of seconds, it
     /// is what the cross-timestamps have shown. It holds for the clock as user space reads it; the
     /// kernel's fast accessor, which BPF uses, may lag it by a moment while the
     /// timekeeper is being updated (`ktime_get_mono_fast_ns`,
@@ -316,7 +364,7 @@ impl Tracker {
             // Both ends are rounded to nanoseconds.
             return counter.bound_ns() + self.stamp_error_ns + 1;
         }
-        self.segments.bound_ns()
+        self.segments.bound_ns().max(1)
     }
 
     /// CLOCK_REALTIME at a CLOCK_MONOTONIC reading of the current segment.
@@ -369,6 +417,44 @@ impl Tracker {
             };
         }
         Conversion::Offset(OffsetConversion::new(self.source, &self.segments))
+    }
+}
+
+/// How far a counter went back when the clock went ahead of it by so much, 0 if it went
+/// forward. A microsecond and the reading's length cover how far off the clock was.
+fn cycles_back(bracket: &Bracket, by_ns: i64, rate: NsPerCycle) -> u64 {
+    if by_ns <= 0 {
+        return 0;
+    }
+    let back = rate.cycles_in(by_ns.saturating_add(1_000)).unsigned_abs();
+    back.saturating_add(width(bracket.tsc))
+}
+
+/// Counter values that stamps from both sides of a jump can have, where `ends` are those of
+/// the readings on either side: if it went back by less than these are apart, as much more
+/// on both.
+fn around_jump([after, from]: [TscCycles; 2], back: u64) -> (TscCycles, TscCycles) {
+    if from < after {
+        return (after, from);
+    }
+    (
+        TscCycles(after.0.saturating_sub(back)),
+        TscCycles(from.0.saturating_add(back)),
+    )
+}
+
+/// The values of a step and those from `after` to `until`, if these follow on it: stamps
+/// from before may still wait.
+fn joined(
+    step: Option<(TscCycles, TscCycles)>,
+    after: TscCycles,
+    until: TscCycles,
+) -> (TscCycles, TscCycles) {
+    match step.filter(|(_, from)| *from >= after) {
+        Some((earlier, from)) if earlier < from => (earlier.min(after), from.max(until)),
+        // The counter went back.
+        Some((earlier, _)) if until < earlier => (earlier, until),
+        _ => (after, until),
     }
 }
 

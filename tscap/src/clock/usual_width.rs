@@ -23,3 +23,44 @@ impl UsualWidth {
         ns > 2 * (self.0 / 1_024) + 20
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn limit_is(width: UsualWidth, ns: u64) {
+        assert!(!width.is_exceeded_by(ns), "{width:?}");
+        assert!(width.is_exceeded_by(ns + 1), "{width:?}");
+    }
+
+    #[test]
+    fn twice_the_least_and_20_ns_are_usual() {
+        let mut width = UsualWidth::new(100);
+        limit_is(width, 220);
+        width.take(60);
+        limit_is(width, 140);
+        width.take(80);
+        limit_is(width, 140);
+    }
+
+    /// 1 000 · (1 + 1/1024)^100 = 1 102.6.
+    #[test]
+    fn the_least_is_forgotten_by_a_thousandth_at_a_time() {
+        let mut width = UsualWidth::new(1_000);
+        for _ in 0..100 {
+            width.take(10_000);
+        }
+        limit_is(width, 2 * 1_102 + 20);
+        for _ in 0..10_000 {
+            width.take(10_000);
+        }
+        limit_is(width, 20_020);
+        // From 0 too.
+        let mut width = UsualWidth::new(0);
+        for _ in 0..10_000 {
+            width.take(10);
+        }
+        limit_is(width, 40);
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::io::{self, IsTerminal as _};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -20,10 +20,11 @@ use crate::compare::{
     run as measure,
 };
 use crate::load::{FAST_BYTES, Pair};
+use crate::numbers::counted;
 use crate::report::{page, text};
 use crate::sys::affinity;
 use crate::sys::kernel_files::KernelFiles;
-use crate::xdp::InterruptKfuncs;
+use crate::xdp::{InterruptKfuncs, Occupant};
 
 /// How far it is.
 #[derive(Serialize)]
@@ -56,7 +57,7 @@ pub(super) fn run(plan: &ComparePlan) -> Result<Exit, Failure> {
 
 /// `None` if a second signal ended it at once.
 async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failure> {
-    let mut signals = Signals::new().trying("cannot catch signals")?;
+    let mut signals = Signals::new()?;
     // On a terminal a progress bar says more.
     let json = plan.json && !io::stderr().is_terminal();
     let console = Console::new(json, false, Verbosity::Normal);
@@ -84,13 +85,11 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
         Place::Live { link, .. } => (link.name.clone(), None),
     };
     console.say(&format!(
-        "ready: comparing on {interface}, CPU {cpu}, {} rounds, {} {}",
-        plan.amount.rounds,
+        "ready: comparing on {interface}, CPU {cpu}, {}, {} {}",
+        counted(plan.amount.rounds.into(), "round"),
         // There it takes as long as the frames do.
         frame_bytes.map_or("at least", |_| "about"),
-        humantime::format_duration(Duration::from_secs(
-            plan.amount.seconds(frame_bytes.is_some())
-        ))
+        measuring::about(plan.amount.seconds(frame_bytes.is_some(), None))
     ));
     let started_ns = RealNs::now().0;
     let before = Ticks::read(&files);
@@ -152,7 +151,7 @@ fn place(plan: &ComparePlan) -> Result<Place, Failure> {
             "cannot measure on {name}: it has XDP program {} already",
             xdp.ids()
         ))
-        .hint("end what attached it"));
+        .hint(Occupant::of(xdp).removal(name, xdp.mode)));
     }
     Ok(Place::Live {
         link,
@@ -171,7 +170,10 @@ async fn rounds(
     let of = amount.rounds;
     let steps = measuring::Amount {
         of,
-        seconds: amount.seconds(matches!(place, Place::Own { .. })) as f64,
+        seconds: {
+            let sends = matches!(place, Place::Own { .. });
+            move |first_round| amount.seconds(sends, first_round)
+        },
     };
     let measured = measuring::measure(
         "tscap-compare",

@@ -1,13 +1,15 @@
 //! What a command says while it runs and at its end: to people on standard
 //! error, or as JSON lines to machines.
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::lines::Lines;
+use super::terminal;
 use crate::cli::Verbosity;
+use crate::escaped::{escaped, escaped_lines};
 
 /// How long a reader may take at the end to read what is left.
 const END_WITHIN: Duration = Duration::from_secs(1);
@@ -23,6 +25,7 @@ pub(super) struct Console {
     /// Progress that found too much waiting before it.
     progress_left_out: u64,
     verbosity: Verbosity,
+    /// A live line is wanted.
     live: bool,
     /// A live line stands on the terminal.
     has_line: bool,
@@ -46,7 +49,7 @@ impl Console {
             stdout: stdout.transpose()?,
             progress_left_out: 0,
             verbosity,
-            live: !json && verbosity > Verbosity::Quiet && io::stderr().is_terminal(),
+            live: !json && verbosity > Verbosity::Quiet,
             has_line: false,
         })
     }
@@ -63,7 +66,7 @@ impl Console {
     pub fn say(&mut self, text: &str) {
         let clear = if self.has_line { "\r\x1b[K" } else { "" };
         self.has_line = false;
-        self.stderr.put(format!("{clear}{text}\n"));
+        self.stderr.put(format!("{clear}{}\n", escaped_lines(text)));
     }
 
     pub fn detail(&mut self, text: &str) {
@@ -80,7 +83,9 @@ impl Console {
     }
 
     pub fn warning(&mut self, text: &str) {
+        const VERSION: u32 = 1;
         self.say(&format!("warning: {text}"));
+        self.event("warning", VERSION, serde_json::json!({ "text": text }));
     }
 
     pub fn error(&mut self, text: &str) {
@@ -95,16 +100,17 @@ impl Console {
         }
     }
 
-    /// Tells how far it is, unless nobody has read the last times: people by
-    /// `line` on a terminal.
-    pub fn progress(&mut self, v: u32, body: impl Serialize, line: impl FnOnce() -> String) {
+    /// Tells how far it is, unless nobody has read the last times: people by the
+    /// first of `parts` that fit on a line of a terminal.
+    pub fn progress(&mut self, v: u32, body: impl Serialize, parts: impl FnOnce() -> Vec<String>) {
         if self.json {
             let event = "progress";
             let is_taken = self.machines().offer(json_line(&Event { event, v, body }));
             self.progress_left_out += u64::from(!is_taken);
         }
-        if self.live {
-            self.has_line |= self.stderr.offer(format!("\r{}\x1b[K", line()));
+        if let Some(width) = self.live.then(|| terminal::width(io::stderr())).flatten() {
+            let line = terminal::line(&parts(), width);
+            self.has_line |= self.stderr.offer(format!("\r{}\x1b[K", escaped(&line)));
         }
     }
 
@@ -128,6 +134,9 @@ impl Drop for Console {
                     "nobody reads standard output: the last {lost} JSON lines are lost"
                 ));
             }
+        }
+        if self.has_line {
+            self.stderr.put("\n");
         }
         self.stderr.finish(END_WITHIN);
     }
@@ -159,7 +168,7 @@ mod tests {
         let mut console = Console::new(true, true, Verbosity::Normal).unwrap();
         console.stdout = Some(stdout);
         for _ in 0..MOST_WAITING + 6 {
-            console.progress(1, serde_json::json!({}), String::new);
+            console.progress(1, serde_json::json!({}), Vec::new);
         }
         assert_eq!(console.progress_left_out(), 7);
         // As if it had ended: the end needs no second for this.

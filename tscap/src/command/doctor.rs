@@ -3,8 +3,8 @@
 use std::env;
 
 use super::capture::{FILE_CAPABILITIES, probe};
-use super::print::print;
-use super::{Exit, Failure, Hint, interfaces};
+use super::print::{print, print_coloured};
+use super::{Exit, Failure, Hint, interfaces, terminal};
 use crate::causes::with_causes;
 use crate::changes::JournalFolder;
 use crate::cli::{ClockChoice, DoctorPlan};
@@ -12,11 +12,13 @@ use crate::clock::{StampSource, TscPath};
 use crate::doctor::{
     self, Interface, InterfaceFacts, Machine, MachineFacts, Privileges, Probe, Report,
 };
+use crate::escaped::escaped;
 use crate::sys::caps::{self, Capability};
 use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::Link;
+use crate::sys::netns::NetnsId;
 use crate::sys::timex::KernelClock;
-use crate::sys::{ethtool, napi, netns, process, system, xdp_features};
+use crate::sys::{ethtool, napi, process, system, xdp_features};
 use crate::xdp::{Kfunc, Occupant, generates_by_perf, offloads};
 
 /// Examines the machine, and an interface if one is given.
@@ -27,8 +29,8 @@ pub(super) fn run(plan: &DoctorPlan) -> Result<Exit, Failure> {
         .transpose()?;
     let files = KernelFiles::live();
     let facts = MachineFacts {
-        kernel: system::os(),
-        cpu: system::hardware(),
+        kernel: escaped(&system::os()).into(),
+        cpu: escaped(&system::hardware()).into(),
         virtualisation: doctor::hypervisor(&files).unwrap_or(None),
     };
     let mut checks = doctor::machine(&files, &machine(plan)?);
@@ -37,16 +39,17 @@ pub(super) fn run(plan: &DoctorPlan) -> Result<Exit, Failure> {
         checks.extend(doctor::interface(&files, interface));
     }
     let interface = interface.map(|it| InterfaceFacts {
-        name: it.link.name,
+        name: escaped(&it.link.name).into(),
         ifindex: it.link.index,
         driver: it.driver,
     });
     let report = Report::new(facts, interface, checks);
-    print(&if plan.json {
-        serde_json::to_string(&report).trying("cannot write the report as JSON")? + "\n"
+    if plan.json {
+        let json = serde_json::to_string(&report).trying("cannot write the report as JSON")?;
+        print(&(json + "\n"))?;
     } else {
-        report.text()
-    })?;
+        print_coloured(&report.text(plan.verbose, terminal::width(std::io::stdout())))?;
+    }
     Ok(match report.is_bad() {
         true => Exit::Fault,
         false => Exit::Success,
@@ -129,7 +132,7 @@ fn interface(link: Link) -> Interface {
         xdp_features: xdp_features::of(link.index).unwrap_or(None),
         occupant: link.xdp.as_ref().map(Occupant::of).unwrap_or_default(),
         napi_ids: napi::ids(link.index).unwrap_or(None),
-        netns: netns::here().ok().and_then(netns::name_of),
+        netns: NetnsId::here().ok().and_then(NetnsId::name),
         link,
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use crate::causes::with_causes;
+use crate::escaped::escaped_lines;
 
 /// A command that ended in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,19 +16,26 @@ pub enum Exit {
     Fault,
     /// The frames seen and their outcomes don't add up: a bug in tscap.
     DoesNotAddUp,
-    /// Stopped at once by a second signal.
+    /// A signal ended it before it was done.
     Aborted,
+}
+
+impl Exit {
+    /// The exit code of the process.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Fault => 1,
+            Self::DoesNotAddUp => 3,
+            // As shells report a process ended by SIGINT.
+            Self::Aborted => 130,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        match exit {
-            Exit::Success => Self::SUCCESS,
-            Exit::Fault => Self::from(1),
-            Exit::DoesNotAddUp => Self::from(3),
-            // As shells report a process ended by SIGINT.
-            Exit::Aborted => Self::from(130),
-        }
+        Self::from(exit.code())
     }
 }
 
@@ -86,9 +94,9 @@ impl<T, E: Into<Box<dyn Error + Send + Sync>>> Hint<T> for Result<T, E> {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.chain())?;
+        f.write_str(&escaped_lines(&self.chain()))?;
         match &self.hint {
-            Some(hint) => write!(f, "\nhint: {hint}"),
+            Some(hint) => write!(f, "\nhint: {}", escaped_lines(hint)),
             None => Ok(()),
         }
     }
@@ -97,6 +105,13 @@ impl fmt::Display for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_from_outside_do_not_steer_the_terminal() {
+        let failure = Failure::new("cannot read a\u{1b}[2J").hint("move \u{9b}31m away");
+        let expected = r"cannot read a\u001b[2J".to_owned() + "\n" + r"hint: move \u009b31m away";
+        assert_eq!(failure.to_string(), expected);
+    }
 
     #[test]
     fn says_what_why_and_what_next() {

@@ -25,14 +25,21 @@ pub(super) fn list() -> Result<Exit, Failure> {
     print(&text)
 }
 
-/// The interface `name`; `task` is what was to be done with it.
+/// The interface `name`, or with that number in the list; `task` is what was to be done
+/// with it.
 pub(super) fn find(name: &str, task: &str) -> Result<Link, Failure> {
-    netdev::by_name(name)
-        .trying(format!("cannot look up interface {name}"))?
-        .ok_or_else(|| {
-            Failure::new(format!("cannot {task} {name}: no such interface here"))
-                .hint("tscap capture -D lists the interfaces of this network namespace")
+    let what = || format!("cannot look up interface {name}");
+    let mut link = netdev::by_name(name).trying(what())?;
+    if let (None, Ok(number)) = (&link, name.parse()) {
+        link = netdev::by_index(number).trying(what())?;
+    }
+    link.ok_or_else(|| {
+        let failure = Failure::new(format!("cannot {task} {name}: no such interface here"));
+        failure.hint(match name {
+            "any" => "name each interface: -i eth0 -i eth1 (tscap -D lists them)",
+            _ => "tscap -D lists the interfaces of this network namespace",
         })
+    })
 }
 
 /// The same, and it must carry Ethernet frames and be up.

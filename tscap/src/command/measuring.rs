@@ -1,41 +1,47 @@
 //! A measurement in a thread of its own, with a progress bar and an end by Ctrl-C.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::time::sleep_until;
 
 use super::console::Console;
 use super::signals::Signals;
 use super::{Failure, Hint};
 use crate::load::Stop;
 
+/// What goes on for so long after a second request to end hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(5);
+
 /// How long it will take.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Amount {
+pub(super) struct Amount<E> {
     /// Steps.
     pub of: u32,
-    /// About, s.
-    pub seconds: f64,
+    /// About, s; given the duration of the first step, s, once that is known.
+    pub seconds: E,
 }
 
 /// Does `work` in a thread called `name`; it says after each step how many are over,
-/// by `progress` to machines. `None` if a second signal ended it at once; `left_out` is
-/// what the first one costs.
-pub(super) async fn measure<T: Send + 'static, P: Serialize>(
+/// by `progress` to machines. It says 0 when it is prepared, if the duration of the first
+/// step gives a better estimate. The first request to end leaves `left_out` out. A second
+/// one ends what that is doing: `None` if nothing was measured by then, or if it hangs.
+pub(super) async fn measure<T: Send + 'static, E: Send + 'static, P: Serialize>(
     name: &str,
-    amount: Amount,
+    amount: Amount<impl Fn(Option<f64>) -> f64>,
     left_out: &str,
     signals: &mut Signals,
     console: &mut Console,
     progress: impl Fn(u32) -> P,
-    work: impl FnOnce(Arc<Stop>, UnboundedSender<u32>) -> T + Send + 'static,
-) -> Result<Option<T>, Failure> {
+    work: impl FnOnce(Arc<Stop>, UnboundedSender<u32>) -> Result<T, E> + Send + 'static,
+) -> Result<Option<Result<T, E>>, Failure> {
     const VERSION: u32 = 1;
     let (done, mut steps) = unbounded_channel();
     let stop = Arc::new(Stop::default());
-    let start = Instant::now();
+    let (mut start, mut seconds) = (Instant::now(), (amount.seconds)(None));
+    let mut first_is_timed = false;
     let measuring = std::thread::Builder::new().name(name.into());
     let measuring = measuring
         .spawn({
@@ -43,30 +49,49 @@ pub(super) async fn measure<T: Send + 'static, P: Serialize>(
             move || work(stop, done)
         })
         .trying("cannot start the measuring thread")?;
+    let mut deadline = None;
     loop {
         tokio::select! {
             step = steps.recv() => match step {
+                Some(0) => (start, first_is_timed) = (Instant::now(), true),
                 Some(step) => {
                     let share = f64::from(step) / f64::from(amount.of.max(1));
                     let spent = start.elapsed().as_secs_f64();
-                    let left = time_left(share, spent, amount.seconds);
-                    console.progress(VERSION, progress(step), || bar(share, left));
+                    if step == 1 && first_is_timed {
+                        seconds = (amount.seconds)(Some(spent));
+                        let left = about(seconds - spent);
+                        console.say(&format!("1 of {} done: about {left} left", amount.of));
+                    }
+                    let left = time_left(share, spent, seconds);
+                    console.progress(VERSION, progress(step), || vec![bar(share), time(left)]);
                 }
                 None => break,
             },
             () = signals.next() => {
-                if !stop.ask() {
+                if stop.ask() {
+                    console.note(&format!("ending: {left_out} is left out; once more to abort it"));
+                } else {
                     stop.kill_child();
-                    return Ok(None);
+                    deadline.get_or_insert_with(|| Instant::now() + HANGS_AFTER);
                 }
-                console.note(&format!("ending: {left_out} is left out; once more to abort"));
+            }
+            () = sleep_until(deadline.unwrap_or(start).into()), if deadline.is_some() => {
+                return Ok(None);
             }
         }
     }
     let measured = measuring.join();
     let measured =
         measured.map_err(|_| Failure::new("the measuring thread panicked: please report this"))?;
-    Ok(Some(measured))
+    match (measured, deadline) {
+        (Err(_), Some(_)) => Ok(None),
+        (measured, _) => Ok(Some(measured)),
+    }
+}
+
+/// A time of so many seconds, for people.
+pub(super) fn about(seconds: f64) -> String {
+    humantime::format_duration(Duration::from_secs(seconds.max(0.0).ceil() as u64)).to_string()
 }
 
 /// The longer of what the steps so far promise and what is left of the estimate, s.
@@ -75,12 +100,17 @@ fn time_left(share: f64, spent: f64, estimate: f64) -> f64 {
     promised.max((estimate - spent) * (1.0 - share))
 }
 
-/// A progress bar with the time left, s.
-fn bar(share: f64, left: f64) -> String {
-    const WIDTH: usize = 40;
+/// Seconds to the end.
+fn time(left: f64) -> String {
+    format!("{left:.0} s left")
+}
+
+/// A progress bar, which leaves room for the time in 40 columns.
+fn bar(share: f64) -> String {
+    const WIDTH: usize = 20;
     let done = ((share * WIDTH as f64) as usize).min(WIDTH);
     format!(
-        "[{}{}] {:3.0} %  {left:.0} s left",
+        "[{}{}] {:3.0} %",
         "#".repeat(done),
         "-".repeat(WIDTH - done),
         share * 100.0

@@ -9,6 +9,7 @@ mod doctor;
 mod failure;
 mod generate;
 mod interfaces;
+mod journals;
 mod lines;
 mod loss;
 mod measuring;
@@ -17,6 +18,7 @@ mod report;
 mod restore;
 mod signals;
 mod streams;
+mod terminal;
 mod whole_file;
 
 pub use failure::{Exit, Failure, Hint};
@@ -31,13 +33,13 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Capture(plan) => capture::run(&plan),
         Plan::Clock(plan) => clock::run(&plan),
         Plan::Compare(plan) => compare::run(&plan),
-        Plan::Convert(plan) => convert::run(&plan),
+        Plan::Convert(plan) => signals::whole_or_nothing(move || convert::run(&plan)),
         Plan::Doctor(plan) => doctor::run(&plan),
         Plan::Generate(plan) => generate::run(&plan),
         Plan::ReadStreams { file, json } => streams::run(&file, json),
         Plan::Loss(plan) => loss::run(&plan),
         Plan::Forecast(plan) => loss::answer(&plan),
-        Plan::Report(plan) => report::run(&plan),
+        Plan::Report(plan) => signals::whole_or_nothing(move || report::run(&plan)),
         Plan::Restore => restore::run(),
     }
 }

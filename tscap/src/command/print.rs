@@ -3,18 +3,31 @@
 use std::io::{self, Write};
 
 use super::{Exit, Failure, Hint};
+use crate::escaped::escaped_lines;
 
-/// Prints text, with its colours if it goes to a terminal that wants them
-/// (NO_COLOR); nobody being left to read it is no failure.
+/// Prints text without what would steer a terminal; nobody being left to read it is no
+/// failure.
 pub(super) fn print(text: &str) -> Result<Exit, Failure> {
     print_if_read(text).map(|_| Exit::Success)
 }
 
 /// The same; says whether there may still be somebody to read it.
 pub(super) fn print_if_read(text: &str) -> Result<bool, Failure> {
+    print_coloured(&escaped_lines(text))
+}
+
+/// Prints text that tscap alone has made, with its colours if it goes to a terminal that
+/// wants them (NO_COLOR); says whether there may still be somebody to read it.
+pub(super) fn print_coloured(text: &str) -> Result<bool, Failure> {
     match anstream::stdout().write_all(text.as_bytes()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(error).trying("cannot write to standard output"),
     }
+}
+
+/// Says something on standard error, in a line.
+pub(super) fn say(text: &str) {
+    // Nobody may be left to read it.
+    let _ = writeln!(io::stderr(), "{}", escaped_lines(text.trim_end()));
 }

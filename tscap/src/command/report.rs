@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use super::print::print;
+use super::print::{print, say};
 use super::whole_file::{is_same, write_whole};
 use super::{Exit, Failure, Hint};
 use crate::cli::ReportPlan;
@@ -53,9 +53,13 @@ pub(super) fn read(path: &Path) -> Result<Saved, Failure> {
 
 fn read_of(mut from: impl Read, path: &Path) -> Result<Saved, Failure> {
     let what = || cannot_read(path);
-    let mut json = String::new();
-    let read = from.read_to_string(&mut json).trying(what());
-    let saved = read.and_then(|_| Saved::from_json(&json).trying(what()));
+    let mut bytes = Vec::new();
+    let read = from.read_to_end(&mut bytes).trying(what());
+    let saved = read.and_then(|_| {
+        let json = std::str::from_utf8(&bytes);
+        let json = json.map_err(|_| Failure::new(format!("{}: it is not JSON", what())))?;
+        Saved::from_json(json).trying(what())
+    });
     saved.map_err(|failure| failure.hint(SAVED))
 }
 
@@ -84,7 +88,9 @@ fn digest_of(from: impl BufRead, path: &Path) -> Result<Digest, Failure> {
     }
     if reader.is_torn() {
         let name = path.display();
-        eprintln!("{name}: the last line is torn: what comes before it was used");
+        say(&format!(
+            "{name}: the last line is torn: what comes before it was used"
+        ));
     }
     Ok(digest)
 }

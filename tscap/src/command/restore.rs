@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::print::print;
-use super::{Exit, Failure, Hint};
+use super::{Exit, Failure, Hint, capture, journals};
 use crate::changes::{Change, GivenBack, Journal, JournalError, JournalFolder, State};
 use crate::sys::kernel_files::KernelFiles;
 
@@ -37,41 +37,19 @@ impl Report {
 }
 
 fn restore(folder: &JournalFolder, files: &KernelFiles) -> Result<Report, Failure> {
-    let journals = folder.all().map_err(|error| {
-        let hint = match &error {
-            JournalError::NotPrivate { path } => {
-                format!("look who made it, then: rm -r {}", path.display())
-            }
-            _ => "run it as root".into(),
-        };
-        let failure = Err::<(), _>(error).trying("cannot look for what is to be restored");
-        failure.expect_err("it is one").hint(hint)
-    })?;
+    let failed = |error| journals::failure("cannot look for what is to be restored", error);
+    let all = || folder.all().map_err(failed);
     let mut report = Report::default();
-    for journal in journals {
-        let told = journal.and_then(|journal| Ok((folder.state(&journal)?, journal)));
-        match told {
-            Ok((State::Left, journal)) => give_back(journal, folder, files, &mut report),
-            Ok((State::Live, journal)) => report.problems.push(format!(
-                "cannot restore what process {pid} has changed: it is running, and does so itself \
-                 when it ends\nhint: kill -INT {pid} ends it",
-                pid = journal.pid
-            )),
-            Ok((State::OtherBoot, journal)) => {
-                report.done.push(format!(
-                    "process {} ran before the last boot: its changes went with that",
-                    journal.pid
-                ));
-                remove(&journal, folder, &mut report);
-            }
-            Err(error) => {
-                let hint = "\nhint: look at the file, then remove it";
-                report.failed("cannot restore from a journal".into(), error);
-                if let Some(last) = report.problems.last_mut() {
-                    last.push_str(hint);
-                }
-            }
-        }
+    if !all()?.is_empty() {
+        // Read again when no process is about to change anything: what was running
+        // may be over, and the lock keeps the next one from looking too early.
+        let note = || {
+            let text = "note: waiting for another tscap that is about to change settings";
+            let _ = writeln!(io::stderr(), "{text}");
+        };
+        let turn = journals::take_turn(folder, journals::TURN_WITHIN, note, failed);
+        let _turn = capture::runtime()?.block_on(turn)?;
+        restore_from(all()?, folder, files, &mut report);
     }
     if report.done.is_empty() && report.problems.is_empty() {
         report.done.push("nothing to restore".into());
@@ -79,9 +57,51 @@ fn restore(folder: &JournalFolder, files: &KernelFiles) -> Result<Report, Failur
     Ok(report)
 }
 
+fn restore_from(
+    journals: Vec<Result<Journal, JournalError>>,
+    folder: &JournalFolder,
+    files: &KernelFiles,
+    report: &mut Report,
+) {
+    let (mut live, mut left) = (Vec::new(), Vec::new());
+    for journal in journals {
+        match journal.and_then(|journal| Ok((folder.state(&journal)?, journal))) {
+            Ok((State::Left, journal)) => left.push(journal),
+            Ok((State::Live, journal)) => {
+                report.problems.push(format!(
+                    "cannot restore what process {pid} has changed: it is running, and does so \
+                     itself when it ends\nhint: kill -INT {pid} ends it",
+                    pid = journal.pid
+                ));
+                live.push(journal);
+            }
+            Ok((State::OtherBoot, journal)) => {
+                report.done.push(format!(
+                    "process {} ran before the last boot: its changes went with that",
+                    journal.pid
+                ));
+                remove(&journal, folder, report);
+            }
+            Err(error) => {
+                let failure = journals::failure("cannot restore from a journal", error);
+                report.problems.push(failure.to_string());
+            }
+        }
+    }
+    for journal in left {
+        give_back(journal, &live, folder, files, report);
+    }
+}
+
 /// Gives back the changes of one journal, and says what became of each.
-fn give_back(journal: Journal, folder: &JournalFolder, files: &KernelFiles, report: &mut Report) {
-    let done = journal.give_back(folder, files, |change, became| match became {
+fn give_back(
+    journal: Journal,
+    live: &[Journal],
+    folder: &JournalFolder,
+    files: &KernelFiles,
+    report: &mut Report,
+) {
+    let done = journal.give_back(folder, files, live, |change, became| match became {
         GivenBack::Restored => report
             .done
             .push(format!("restored the {change}: {}", change.old_shown())),
@@ -94,6 +114,12 @@ fn give_back(journal: Journal, folder: &JournalFolder, files: &KernelFiles, repo
             .done
             .push(format!("there is no {change} any more: nothing to restore")),
         GivenBack::Elsewhere => report.problems.push(elsewhere(change)),
+        GivenBack::OtherSysfs => report.problems.push(other_sysfs(change)),
+        GivenBack::NotSame { now } => report.problems.push(change.not_same(&now)),
+        GivenBack::InUse { pid } => report.problems.push(format!(
+            "cannot restore the {change} yet: process {pid} is running and has changed it since\n\
+             hint: run tscap restore when it has ended"
+        )),
         GivenBack::Failed(error) => {
             report.failed(format!("cannot restore the {change}"), error);
         }
@@ -108,12 +134,19 @@ fn elsewhere(change: &Change) -> String {
         Some(command) => command,
         None => format!(
             "run tscap restore inside the namespace net:[{}] (lsns -t net lists them)",
-            change.interface.netns
+            change.interface.netns.inode
         ),
     };
     format!(
         "cannot restore the {change} from here: it is in another network namespace\nhint: {hint}"
     )
+}
+
+fn other_sysfs(change: &Change) -> String {
+    let hint = change.command_in_namespace().unwrap_or_else(|| {
+        "unshare --mount sh -c 'mount -t sysfs sysfs /sys && exec tscap restore'".into()
+    });
+    format!("cannot restore the {change}: /sys belongs to another network namespace\nhint: {hint}")
 }
 
 fn remove(journal: &Journal, folder: &JournalFolder, report: &mut Report) {

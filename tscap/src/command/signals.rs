@@ -1,36 +1,129 @@
 //! The signals that end a command in order.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::oneshot;
 
-/// SIGINT, SIGTERM and SIGHUP, caught from the moment that this is made.
+use super::whole_file;
+use super::{Exit, Failure, Hint as _, capture};
+use crate::sys::wake;
+
+/// Signals within this time are one request: coreutils' `timeout` signals its child,
+/// and then the group that the child is in.
+const ONE_REQUEST: Duration = Duration::from_millis(500);
+/// The thread needs little.
+const STACK: usize = 256 << 10;
+/// A command that has not taken up a request for so long hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(5);
+
+/// Requests to end, by SIGINT, SIGTERM or SIGHUP, from the moment that this is made.
+///
+/// A thread of its own takes the signals: what counts is when they came, not when the
+/// command finds time for them.
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(super) struct Signals(Receiver<()>);
+
+/// What the thread owns.
+struct Watch {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
     /// Caught so that a write past the file size limit (`ulimit -f`) fails as
     /// one on a full disk does, instead of killing the process.
     _file_too_large: Signal,
+    requests: Sender<()>,
 }
 
 impl Signals {
-    pub fn new() -> io::Result<Self> {
+    /// Catches them, and lets [`wake`] end a system call that hangs.
+    pub fn new() -> Result<Self, Failure> {
+        let runtime = capture::runtime()?;
+        let guard = runtime.enter();
+        let (requests, taken) = channel(1);
+        let watch = Watch::new(requests).trying("cannot catch signals")?;
+        wake::prepare().trying("cannot catch signals")?;
+        drop(guard);
+        std::thread::Builder::new()
+            .name("tscap-signals".into())
+            .stack_size(STACK)
+            .spawn(move || runtime.block_on(watch.run()))
+            .trying("cannot start a thread")?;
+        Ok(Self(taken))
+    }
+
+    /// Waits for the next request. Safe to cancel.
+    pub async fn next(&mut self) {
+        // The thread sends for as long as there is somebody to receive.
+        let _ = self.0.recv().await;
+    }
+}
+
+impl Watch {
+    fn new(requests: Sender<()>) -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
             _file_too_large: signal(SignalKind::from_raw(libc::SIGXFSZ))?,
+            requests,
         })
     }
 
-    /// Waits for the next one. Safe to cancel.
-    pub async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
+    /// Makes requests of signals until the command is done with them.
+    async fn run(mut self) {
+        let mut asked: Option<Instant> = None;
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+                _ = self.hangup.recv() => {}
+                () = self.requests.closed() => return,
+            }
+            let now = Instant::now();
+            match asked {
+                Some(asked) if now - asked < ONE_REQUEST => continue,
+                Some(asked) if now - asked >= HANGS_AFTER && self.requests.capacity() == 0 => {
+                    eprintln!("tscap: aborted: it hangs");
+                    whole_file::abandon();
+                    std::process::exit(Exit::Aborted.code().into());
+                }
+                _ => {}
+            }
+            match self.requests.try_send(()) {
+                // Since the request that waits.
+                Err(TrySendError::Full(())) => {}
+                Ok(()) | Err(TrySendError::Closed(())) => asked = Some(now),
+            }
         }
     }
+}
+
+/// Does `work`, which writes a file whole or not at all; a signal ends it at once, and
+/// its temporary files are removed.
+pub(super) fn whole_or_nothing(
+    work: impl FnOnce() -> Result<Exit, Failure> + Send + 'static,
+) -> Result<Exit, Failure> {
+    let mut signals = Signals::new()?;
+    let (done, result) = oneshot::channel();
+    let worker = std::thread::Builder::new().name("tscap-work".into());
+    let worker = worker.spawn(move || {
+        // Nobody waits any more if this fails.
+        let _ = done.send(work());
+    });
+    worker.trying("cannot start a thread")?;
+    capture::runtime()?.block_on(async {
+        tokio::select! {
+            result = result => result
+                .unwrap_or_else(|_| Err(Failure::new("the worker panicked: please report this"))),
+            () = signals.next() => {
+                whole_file::abandon();
+                eprintln!("tscap: ended by a signal before it was done");
+                Ok(Exit::Aborted)
+            }
+        }
+    })
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::print::print;
 use super::{Exit, Failure, Hint};
 use crate::measure::{CaptureError, Sent, StreamReport, read};
+use crate::numbers::counted;
 
 /// Reads a capture and prints what came through of the streams in it; with
 /// [`Exit::Fault`] if only a part of the file can be read.
@@ -51,14 +52,19 @@ fn report(path: &Path) -> Result<StreamReport, Failure> {
             .iter()
             .map(|interface| interface.counts.frames)
             .sum();
-        let failure = Failure::new(format!(
-            "no stream of `tscap gen` in {name}, of {frames} frames"
-        ));
-        return Err(failure.hint(match cut {
+        let mut what = format!(
+            "no stream of `tscap gen` in {name}, of {}",
+            counted(frames, "frame")
+        );
+        if !report.warnings.is_empty() {
+            what = format!("{what}: {}", report.warnings.join("; "));
+        }
+        return Err(Failure::new(what).hint(match cut {
+            _ if !report.is_whole => "`capinfos` or `tshark -r` may tell more of the file".into(),
             0 => "capture on the interface that the frames come to while `tscap gen` runs".into(),
             cut => format!(
-                "{cut} frames were cut before a stream header could be seen: capture with a \
-                 snaplen of 96 or more"
+                "cut before a stream header could be seen: {}; capture with a snaplen of 96 or more",
+                counted(cut, "frame")
             ),
         }));
     }
@@ -102,6 +108,49 @@ mod tests {
                 "{failure}"
             );
         }
+    }
+
+    /// By its interface description, which no frame follows.
+    #[test]
+    fn a_file_of_which_no_block_can_be_read_says_why() {
+        use pcap_file::pcapng::PcapNgWriter;
+        let head = PcapNgWriter::new(Vec::new()).unwrap().into_inner();
+        let at = head.len();
+        let block = |words: &[u32]| {
+            let words = words.iter().flat_map(|word| word.to_ne_bytes());
+            [&head[..], &words.collect::<Vec<_>>()].concat()
+        };
+        for (broken, why) in [
+            (
+                block(&[1, 20, 1, 0, 24]),
+                "its length is 20 bytes at its start and 24 at its end",
+            ),
+            (block(&[1, 21, 1, 0, 21]), "no block is 21 bytes long"),
+            (
+                block(&[1, 1 << 30, 1]),
+                "it is 1073741824 bytes long, and tscap reads blocks of up to 16 MiB",
+            ),
+            (
+                block(&[1, 24, 1, 0, 0x00ff_0002, 24]),
+                "an option is longer than the block",
+            ),
+            (
+                block(&[6, 32, 0, 0, 0, 0, 0, 32]),
+                "it is of interface 0, which is not described before it",
+            ),
+        ] {
+            let failure = failure_of(&broken);
+            let part = format!(
+                "no stream of `tscap gen` in FILE, of 0 frames: the file is broken: read up to \
+                 there (cannot read the block at byte {at}: {why})\n"
+            );
+            assert!(failure.starts_with(&part), "{failure}");
+        }
+        let failure = failure_of(&block(&[1, 20, 1]));
+        assert!(
+            failure.contains("the file ends in the middle of a block"),
+            "{failure}"
+        );
     }
 
     #[test]

@@ -3,39 +3,80 @@
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::Builder;
 
-/// Writes a file under another name and gives it its own when it is whole. What
-/// the path led to is as before if that fails. A pipe or a device is written to.
-pub(super) fn write_whole(path: &Path, content: &str) -> io::Result<()> {
-    write_whole_by(path, |file| file.write_all(content.as_bytes()))
+use crate::sys::access::keep_access;
+
+/// The temporary files of this process that have no name of their own yet.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes the temporary files; none is made, and none gets its name, any more. To be
+/// called before the process exits while other threads may be writing.
+pub(super) fn abandon() {
+    let unfinished = lock();
+    for path in &*unfinished {
+        // The folder may be gone.
+        let _ = fs::remove_file(path);
+    }
+    std::mem::forget(unfinished);
 }
 
-/// The same, of what `write` writes.
+fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes a file under another name and gives it its own when it is whole. What
+/// the path led to is as before if that fails; its owner and mode stay. A new file is
+/// its owner's alone. A pipe or a device is written to.
+pub(super) fn write_whole(path: &Path, content: &str) -> io::Result<()> {
+    write_whole_by(path, 0o600, |file| file.write_all(content.as_bytes()))
+}
+
+/// The same, of what `write` writes; a new file has the mode `new_mode`.
 pub(super) fn write_whole_by<T, E: From<io::Error>>(
     path: &Path,
+    new_mode: u32,
     write: impl FnOnce(&mut File) -> Result<T, E>,
 ) -> Result<T, E> {
     let path = match fs::canonicalize(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
         found => found?,
     };
-    if path.exists() && !path.is_file() {
+    let before = match fs::metadata(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        found => Some(found?),
+    };
+    if before.as_ref().is_some_and(|before| !before.is_file()) {
         return write(&mut File::create(path)?);
     }
     let folder = match path.parent() {
         Some(folder) if folder != "" => folder,
         _ => Path::new("."),
     };
-    let mut file = Builder::new()
-        .prefix(".tscap-")
-        // Less what the umask takes.
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder)?;
-    let written = write(file.as_file_mut())?;
-    file.as_file().sync_all()?;
+    let mut file = {
+        let mut unfinished = lock();
+        let file = Builder::new().prefix(".tscap-").tempfile_in(folder)?;
+        unfinished.push(file.path().to_owned());
+        file
+    };
+    let temporary = file.path().to_owned();
+    let written = write(file.as_file_mut()).and_then(|written| {
+        match &before {
+            Some(before) => keep_access(before, file.as_file())?,
+            None => {
+                let mode = Permissions::from_mode(new_mode & 0o777);
+                file.as_file().set_permissions(mode)?;
+            }
+        }
+        file.as_file().sync_all()?;
+        Ok(written)
+    });
+    let mut unfinished = lock();
+    unfinished.retain(|other| *other != temporary);
+    let written = written?;
     file.persist(path).map_err(io::Error::from)?;
     Ok(written)
 }
@@ -93,6 +134,20 @@ mod tests {
         assert!(write_whole(&path, "text").is_err());
         assert!(write_whole(&folder.path().join("none/out.html"), "text").is_err());
         assert_eq!(names(folder.path()), ["out.html"]);
+    }
+
+    #[test]
+    fn a_new_file_is_its_owners_and_an_old_one_keeps_its_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.html");
+        let mode = || fs::metadata(&path).unwrap().mode() & 0o777;
+        write_whole(&path, "new").unwrap();
+        assert_eq!(mode(), 0o600);
+        for kept in [0o644, 0o400] {
+            fs::set_permissions(&path, Permissions::from_mode(kept)).unwrap();
+            write_whole(&path, "again").unwrap();
+            assert_eq!(mode(), kept);
+        }
     }
 
     #[test]

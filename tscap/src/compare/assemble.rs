@@ -1,23 +1,27 @@
 //! From what was measured to what is said.
 
-use super::experiment::{ExperimentError, PATTERNS, Results};
+use super::Stamp;
+use super::experiment::{PATTERNS, Results};
 use super::interrupts;
-use super::prepare::causes;
 use super::schema::{
-    Checkpoint, Comparison, FrameCost, Machine, Method, Metric, Outcome, Precision, Subject,
-    VERSION, Verdict,
+    Checkpoint, Comparison, FrameCost, Machine, Method, Metric, Precision, Subject, VERSION,
+    Verdict,
 };
-use super::statistics::{Density, autocorrelation, correlation, verdict};
+use super::statistics::{Allowance, Density, autocorrelation, correlation, verdict};
 use super::taken::{PatternTaken, Taken};
+use super::warnings::{disagreement, early_end, losses, noise};
+use tscap_common::compare::UNROLLED;
+
 use crate::clock::{StampPath, StampSource};
 use crate::measure::Summary;
 
 /// The checkpoints are readings of CLOCK_MONOTONIC.
 const CHECKPOINT: &str = "bpf_ktime_get_ns";
-/// The two costs of a read may differ by so much, a share of the unrolled one.
-const AGREEMENT: f64 = 0.25;
-/// More stolen time than this makes a machine noisy, %.
-const MOST_STEAL_PERCENT: f64 = 2.0;
+
+/// The kernel gives the duration of a run of a program in whole ns, …
+const PROGRAM_QUANTUM_NS: f64 = 1.0;
+/// … of which a read is the difference of two, over so many reads.
+pub(super) const READ_QUANTUM_NS: f64 = 2.0 / UNROLLED as f64;
 
 /// What the caller knows besides the results.
 #[derive(Clone, Debug)]
@@ -52,12 +56,17 @@ pub fn assemble(results: Results, about: Circumstances) -> Option<Comparison> {
         .iter()
         .map(|taken| subject(taken, &own, &own_means))
         .collect();
-    let verdicts = verdicts(&subjects);
-    let mut warnings = results.ended_by.iter().map(early_end).collect::<Vec<_>>();
+    let compared = comparable(&subjects);
+    // The read and the p99 of each stamp with interrupts off too.
+    let allowance = Allowance {
+        comparisons: compared.len() + 2 * off.len(),
+        quantum_ns: resolution_ns.max(1.0),
+    };
+    let verdicts: Vec<_> = compared.iter().map(|it| it.verdict(allowance)).collect();
+    let mut warnings: Vec<_> = results.ended_by.iter().map(early_end).collect();
     warnings.extend(noise(&about, &verdicts));
     warnings.extend(results.warnings);
-    warnings.extend(losses(&taken));
-    warnings.extend(losses(&off));
+    warnings.extend(taken.iter().chain(&off).flat_map(losses));
     warnings.extend(subjects.iter().filter_map(disagreement));
     subjects.iter_mut().for_each(|subject| {
         let has_precision = subject.source.is_some();
@@ -86,7 +95,7 @@ pub fn assemble(results: Results, about: Circumstances) -> Option<Comparison> {
         },
         subjects,
         verdicts,
-        interrupts_off: interrupts::beside(&taken, &off, &own),
+        interrupts_off: interrupts::beside(&taken, &off, &own, allowance),
         warnings,
     })
 }
@@ -203,7 +212,32 @@ fn precision(
     }
 }
 
-fn verdicts(subjects: &[Subject]) -> Vec<Verdict> {
+/// Costs that a verdict is on.
+struct Compared {
+    metric: Metric,
+    stamp: Stamp,
+    costs: Vec<f64>,
+    ktime: Vec<f64>,
+}
+
+impl Compared {
+    fn verdict(&self, allowance: Allowance) -> Verdict {
+        let quantum_ns = match self.metric {
+            Metric::Read => READ_QUANTUM_NS,
+            // A mean of many frames has no steps.
+            Metric::Frame => 0.0,
+            Metric::Program => PROGRAM_QUANTUM_NS,
+        };
+        let allowance = Allowance {
+            quantum_ns,
+            ..allowance
+        };
+        verdict(self.metric, self.stamp, &self.costs, &self.ktime, allowance)
+    }
+}
+
+/// Each cost of each stamp that `ktime` has too.
+fn comparable(subjects: &[Subject]) -> Vec<Compared> {
     let ktime = subjects
         .iter()
         .find(|it| it.source == Some(StampSource::Ktime));
@@ -217,141 +251,21 @@ fn verdicts(subjects: &[Subject]) -> Vec<Verdict> {
     };
     let others = subjects.iter().filter(|it| it.source != ktime.source);
     let of_all = others.flat_map(|subject| {
-        let stamp = StampPath::by_function(&subject.path);
         [Metric::Read, Metric::Frame, Metric::Program].map(|metric| {
-            let both = costs(subject, metric).zip(costs(ktime, metric));
-            both.map(|(costs, ktime)| verdict(metric, stamp, &costs, &ktime))
+            Some(Compared {
+                metric,
+                stamp: StampPath::by_function(&subject.path),
+                costs: costs(subject, metric)?,
+                ktime: costs(ktime, metric)?,
+            })
         })
     });
     of_all.flatten().collect()
 }
 
-fn early_end(error: &ExperimentError) -> String {
-    let partial = "ended before all was measured: these are partial results";
-    match error {
-        ExperimentError::Stopped => partial.into(),
-        error => format!("{partial}: {}", causes(error)),
-    }
-}
-
-/// What makes all figures doubtful comes first.
-fn noise(about: &Circumstances, verdicts: &[Verdict]) -> Vec<String> {
-    let mut noise = Vec::new();
-    let steal = about.machine.steal_percent;
-    if steal > MOST_STEAL_PERCENT {
-        noise.push(format!(
-            "a noisy machine: its host took {steal:.1} % of the time meanwhile"
-        ));
-    }
-    let undecided = verdicts
-        .iter()
-        .filter(|it| it.outcome == Outcome::Undecided);
-    match undecided.count() {
-        0 => {}
-        count => noise.push(format!(
-            "a noisy machine, or too few rounds: {count} of {} comparisons are undecided",
-            verdicts.len()
-        )),
-    }
-    if about.cpus == 1 {
-        noise.push("one CPU only: sender, receiver and everything else share it".into());
-    }
-    noise
-}
-
-/// A round with loss where none belongs is shown.
-fn losses(taken: &[Taken]) -> Vec<String> {
-    let mut losses = Vec::new();
-    for taken in taken {
-        let counts = taken.patterns.iter().map(|pattern| pattern.counts);
-        let lost: u64 = std::iter::once(taken.fast)
-            .chain(counts)
-            .map(|counts| counts.sent.saturating_sub(counts.received))
-            .sum();
-        if lost > 0 {
-            losses.push(format!(
-                "{}: {lost} frames were not measured that were sent",
-                taken.turn.name()
-            ));
-        }
-        if taken.fast.elsewhere > 0 {
-            losses.push(format!(
-                "{}: {} frames came in on other CPUs and were not measured",
-                taken.turn.name(),
-                taken.fast.elsewhere
-            ));
-        }
-        if taken.fast.unstamped > 0 {
-            losses.push(format!(
-                "{}: on {} frames the clock could not be read",
-                taken.turn.name(),
-                taken.fast.unstamped
-            ));
-        }
-        let moved: u32 = taken.patterns.iter().map(|pattern| pattern.moved).sum();
-        if moved > 0 {
-            losses.push(format!(
-                "{}: somebody opened a perf event during {moved} bursts, and the sender's TSC \
-                 moved: their delays and intervals are left out",
-                taken.turn.name()
-            ));
-        }
-        if taken.rates_with_loss > 0 {
-            losses.push(format!(
-                "{}: no rate without loss was found in {} rounds",
-                taken.turn.name(),
-                taken.rates_with_loss
-            ));
-        }
-    }
-    losses
-}
-
-/// Both ways to measure a read should agree; `None` if they do.
-fn disagreement(subject: &Subject) -> Option<String> {
-    let unrolled = subject.read_ns.as_ref()?;
-    let unrolled = unrolled.iter().sum::<f64>() / unrolled.len() as f64;
-    let frame = &subject.frame.as_ref()?.rounds;
-    let on_frames = frame.iter().sum::<f64>() / frame.len() as f64;
-    if (on_frames / unrolled - 1.0).abs() <= AGREEMENT {
-        return None;
-    }
-    Some(format!(
-        "{}: {on_frames:.1} ns on frames and {unrolled:.1} ns unrolled: on frames code and data \
-         are colder, and the clock's reads on either side are ordered against it",
-        StampPath::by_function(&subject.path)?.name()
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::TscPath;
-    use crate::compare::taken::FrameCounts;
-
-    #[test]
-    fn what_is_missing_is_said() {
-        let mut taken = Taken::new(Some(StampPath::Tsc(TscPath::Module)));
-        assert_eq!(losses(std::slice::from_ref(&taken)), Vec::<String>::new());
-        taken.fast = FrameCounts {
-            sent: 10,
-            received: 7,
-            elsewhere: 2,
-            unstamped: 1,
-        };
-        taken.rates_with_loss = 4;
-        taken.patterns[0].moved = 2;
-        let said = losses(&[taken]).join("\n");
-        for part in [
-            "tsc-module: 3 frames were not",
-            "2 frames came in on other",
-            "on 1 frames",
-            "in 4 rounds",
-            "during 2 bursts",
-        ] {
-            assert!(said.contains(part), "{part}: {said}");
-        }
-    }
 
     #[test]
     fn the_mean_is_less_by_the_exact_one() {
@@ -359,14 +273,6 @@ mod tests {
         let summary = summary_less(&less(&[50, 50, 51], &own), &own).unwrap();
         assert!((summary.mean - 30.0).abs() < 1e-9, "{summary:?}");
         assert_eq!((summary.min, summary.max), (30, 31));
-    }
-
-    #[test]
-    fn an_early_end_is_explained() {
-        assert!(early_end(&ExperimentError::Stopped).ends_with("partial results"));
-        let source = std::io::Error::from_raw_os_error(libc::ENODEV);
-        let said = early_end(&ExperimentError::Step(source));
-        assert!(said.contains("partial results: No such device"), "{said}");
     }
 
     #[test]

@@ -117,8 +117,8 @@ pub struct Results {
 }
 
 /// Does it all, in this thread, which it pins and moves into another namespace; says
-/// how many rounds are over after each. What ends it after the first round leaves
-/// what was whole by then.
+/// how many rounds are over before the first and after each. What ends it after the
+/// first round leaves what was whole by then.
 pub fn run(
     place: Place,
     request: &Request,
@@ -170,6 +170,7 @@ impl Bench {
         amount: &Amount,
         tell: &mut impl FnMut(u32),
     ) -> Result<(), ExperimentError> {
+        tell(0);
         for round in 1..=amount.rounds {
             let taken = self.round(&results.taken, amount, round)?;
             append(&mut results.taken, taken);
@@ -286,7 +287,10 @@ impl Bench {
         let mut tried = f64::INFINITY;
         for _ in 0..RATE_STEPS {
             self.go_on()?;
-            let (sent, written, rate) = self.capture(path, burst)?;
+            let captured = self.capture(path, burst);
+            // A capture that was killed because of that is no fault.
+            self.go_on()?;
+            let (sent, written, rate) = captured?;
             if written >= sent {
                 taken.lossless_rate.push(rate.min(tried));
                 return Ok(());
@@ -319,7 +323,9 @@ impl Bench {
                 &mut taken.loss_by_gap,
             ),
         };
-        let (sent, written, _) = self.capture(path, burst)?;
+        let captured = self.capture(path, burst);
+        self.go_on()?;
+        let (sent, written, _) = captured?;
         points.push(schema::LossPoint {
             size,
             gap,

@@ -5,11 +5,11 @@ use super::schema::{
     Checkpoint, Comparison, FrameCost, InterruptsOff, Machine, Method, Metric, Subject, VERSION,
     Way,
 };
-use super::statistics::{Density, autocorrelation, ratio, verdict};
+use super::statistics::{Allowance, Density, autocorrelation, ratio, verdict};
 use crate::clock::{StampPath, TscPath};
 use crate::measure::Summary;
 
-const ROUNDS: u32 = 3;
+const ROUNDS: u32 = 5;
 
 pub(crate) fn comparison() -> Comparison {
     let floor = subject(None, 22.0);
@@ -18,7 +18,13 @@ pub(crate) fn comparison() -> Comparison {
     let verdicts = [&floor, &tsc].map(|subject| {
         let costs = &subject.program_ns;
         let stamp = StampPath::by_function(&subject.path);
-        verdict(Metric::Program, stamp, costs, &ktime.program_ns)
+        verdict(
+            Metric::Program,
+            stamp,
+            costs,
+            &ktime.program_ns,
+            Allowance::NONE,
+        )
     });
     Comparison {
         v: VERSION,
@@ -104,8 +110,8 @@ fn interrupts_off() -> InterruptsOff {
     InterruptsOff {
         source: StampPath::Ktime.source(),
         path: StampPath::Ktime.function().into(),
-        read: ratio(&off.read_ns, &on.read_ns),
-        p99: ratio(&off.p99_ns, &on.p99_ns),
+        read: ratio(&off.read_ns, &on.read_ns, Allowance::NONE),
+        p99: ratio(&off.p99_ns, &on.p99_ns, Allowance::NONE),
         on,
         off,
     }

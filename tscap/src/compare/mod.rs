@@ -19,6 +19,7 @@ mod programs;
 pub mod schema;
 pub mod statistics;
 mod taken;
+mod warnings;
 mod whole;
 
 use crate::clock::StampPath;

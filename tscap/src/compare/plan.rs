@@ -24,9 +24,9 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// About 10 seconds.
+    /// About 20 seconds. With fewer rounds the verdicts' intervals are twenty times as wide.
     pub const QUICK: Self = Self {
-        rounds: 10,
+        rounds: 40,
         frames: 1_000,
         pattern_rounds: 2,
         pattern_frames: [12, 100],
@@ -48,7 +48,7 @@ impl Amount {
     };
     /// The paper's 20,000 frames a round.
     pub const PAPER: Self = Self {
-        rounds: 5,
+        rounds: 60,
         frames: 20_000,
         pattern_rounds: 3,
         pattern_frames: [20_000, 20_000],
@@ -56,27 +56,28 @@ impl Amount {
     };
 
     /// About how long it takes, s; on live traffic the frames decide, and this is
-    /// the least.
-    pub fn seconds(&self, sends: bool) -> u64 {
+    /// the least until the `first_round` is over, which took so many seconds.
+    pub fn seconds(&self, sends: bool, first_round: Option<f64>) -> f64 {
         // Setting up a burst, both unrolled runs and the whole program.
-        const TURN_MS: u64 = 70;
+        const TURN: f64 = 0.07;
         // A capture begins, takes a burst, and ends.
-        const CAPTURE_MS: u64 = 450;
-        const STAMPS: u64 = 4;
+        const CAPTURE: f64 = 0.45;
+        const STAMPS: u32 = 4;
         let with_interrupts_off = if self.irqs_off { 2 } else { 0 };
-        let turns = u64::from(self.rounds) * (STAMPS + with_interrupts_off);
-        let mut ms = turns * (TURN_MS + u64::from(self.frames) / 50);
+        let turn = TURN + f64::from(self.frames) * 20e-6;
+        let round = f64::from(STAMPS + with_interrupts_off) * turn;
+        let mut seconds = f64::from(self.rounds) * first_round.unwrap_or(round);
         if sends {
-            let [voip, hd] = self.pattern_frames.map(u64::from);
-            let patterns = 20 * voip + hd * 1368 / 1000 + 2 * TURN_MS;
-            ms += u64::from(self.pattern_rounds) * STAMPS * patterns;
-            let points = (self.sizes.len() + self.gaps.len()) as u64;
-            let captures = (u64::from(self.rate_rounds) + points) * CAPTURE_MS;
+            let [voip, hd] = self.pattern_frames.map(f64::from);
+            let patterns = voip * 20e-3 + hd * 1.368e-3 + 2.0 * TURN;
+            seconds += f64::from(self.pattern_rounds * STAMPS) * patterns;
+            let points = self.sizes.len() + self.gaps.len();
+            let captures = (f64::from(self.rate_rounds) + points as f64) * CAPTURE;
             // Byte times of a short frame and its gap are 8 ns each.
-            let gaps = self.gaps.iter().map(|gap| (64 + gap) * 8 * LOSS_FRAMES);
-            ms += (STAMPS - 1) * (captures + gaps.sum::<u64>() / 1_000_000);
+            let bytes: u64 = self.gaps.iter().map(|gap| (64 + gap) * LOSS_FRAMES).sum();
+            seconds += f64::from(STAMPS - 1) * (captures + bytes as f64 * 8e-9);
         }
-        ms / 1000 + 1
+        seconds
     }
 }
 
@@ -86,18 +87,29 @@ mod tests {
 
     #[test]
     fn each_is_over_in_its_time() {
-        assert!(Amount::QUICK.seconds(true) <= 15);
-        assert!(Amount::DEFAULT.seconds(true) <= 120);
+        assert!(Amount::QUICK.seconds(true, None) <= 30.0);
+        assert!(Amount::DEFAULT.seconds(true, None) <= 120.0);
         // 20,000 frames 20 ms apart, for each of four stamps, three times.
-        assert!(Amount::PAPER.seconds(true) > 3 * 4 * 400);
-        assert!(Amount::DEFAULT.seconds(false) < Amount::DEFAULT.seconds(true));
+        assert!(Amount::PAPER.seconds(true, None) > 3.0 * 4.0 * 400.0);
+        assert!(Amount::DEFAULT.seconds(false, None) < Amount::DEFAULT.seconds(true, None));
         // Two more turns a round.
-        for (amount, more) in [(Amount::QUICK, 1..=2), (Amount::DEFAULT, 10..=15)] {
+        for (amount, more) in [(Amount::QUICK, 5.0..=9.0), (Amount::DEFAULT, 10.0..=15.0)] {
             let both_ways = Amount {
                 irqs_off: true,
                 ..amount
             };
-            assert!(more.contains(&(both_ways.seconds(true) - amount.seconds(true))));
+            assert!(more.contains(&(both_ways.seconds(true, None) - amount.seconds(true, None))));
         }
+    }
+
+    #[test]
+    fn the_first_round_tells_how_long_the_others_take() {
+        let (rough, timed) = (
+            Amount::QUICK.seconds(true, None),
+            Amount::QUICK.seconds(true, Some(1.0)),
+        );
+        // Patterns and captures come on top of 40 rounds.
+        assert!((40.0..rough + 40.0).contains(&timed), "{timed}");
+        assert_eq!(Amount::QUICK.seconds(false, Some(1.0)), 40.0);
     }
 }

@@ -236,12 +236,26 @@ pub struct Way {
 pub struct Ratio {
     /// Geometric mean over the rounds.
     pub ratio: Option<f64>,
-    /// 99 % t interval of it.
+    /// Interval of it, see `confidence`.
     pub interval: Option<[f64; 2]>,
     /// Ratios so near to 1 are equal for all purposes.
     pub margin: f64,
     /// What follows.
     pub outcome: Outcome,
+    /// Share of such intervals that hold the true ratio: 1 − 1 %/n of n comparisons in
+    /// the run, so that all hold together in 99 % of runs. Absent from an earlier tscap,
+    /// whose intervals were 99 % each and took correlated rounds for less noisy than
+    /// they are.
+    #[serde(default)]
+    pub confidence: Option<f64>,
+    /// Correlation of the ratio of a round with that of the next round; absent if the
+    /// ratio never varies.
+    #[serde(default)]
+    pub lag_1: Option<f64>,
+    /// A true ratio of this, or one over it, would be found to differ by more than the
+    /// margin in 80 of 100 runs like this.
+    #[serde(default)]
+    pub detectable: Option<f64>,
 }
 
 /// What is compared.
@@ -269,14 +283,29 @@ pub struct Verdict {
     /// Its cost over that of `ktime`: geometric mean over the rounds; absent if a
     /// round's cost was 0 or less.
     pub ratio: Option<f64>,
-    /// 99 % t interval of the ratio; absent without a ratio and with fewer than
-    /// three rounds.
+    /// Interval of the ratio, see `confidence`: it allows for rounds that correlate with
+    /// the next by up to 0.97. Absent without a ratio, with fewer than five rounds and
+    /// with a `lag_1` above 0.9.
     pub interval: Option<[f64; 2]>,
     /// Ratios from 1 less this to 1 plus this are equal for all purposes:
     /// max(3 %, 1 ns as a share of what `ktime` costs).
     pub margin: f64,
     /// What follows.
     pub outcome: Outcome,
+    /// Share of such intervals that hold the true ratio: 1 − 1 %/n of n comparisons in
+    /// the run, so that all hold together in 99 % of runs. Absent from an earlier tscap,
+    /// whose intervals were 99 % each and took correlated rounds for less noisy than
+    /// they are.
+    #[serde(default)]
+    pub confidence: Option<f64>,
+    /// Correlation of the ratio of a round with that of the next round; absent if the
+    /// ratio never varies.
+    #[serde(default)]
+    pub lag_1: Option<f64>,
+    /// A true ratio of this, or one over it, would be found to differ by more than the
+    /// margin in 80 of 100 runs like this.
+    #[serde(default)]
+    pub detectable: Option<f64>,
 }
 
 /// What follows from the interval.

@@ -1,6 +1,7 @@
 //! The whole capture program on one frame, by `BPF_PROG_TEST_RUN`.
 
 use aya::programs::ProgramError;
+use tscap_common::block::MAX_CAPLEN;
 
 use super::Stamp;
 use super::programs::OBJECT;
@@ -65,7 +66,7 @@ impl Whole {
             ring_bytes: RING_BYTES,
             ring_cpus: &[cpu],
             possible_cpus,
-            snaplen: 262_144,
+            snaplen: MAX_CAPLEN as u32,
             keep_raw: false,
             packet_meta: false,
         })?;

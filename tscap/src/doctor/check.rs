@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::causes::with_causes;
+use crate::escaped::escaped;
 use crate::sys::kernel_files::KernelFileError;
 
 /// How a check came out.
@@ -78,7 +79,7 @@ impl Topic {
         Check {
             id: self.id,
             verdict,
-            found,
+            found: escaped(&found).into_owned(),
             why: self.why,
             remedy,
         }

@@ -2,6 +2,7 @@
 //! UTC.
 
 use super::check::{Check, Topic, advice, fix};
+use crate::clock::LEAST_TAI_OFFSET_S;
 use crate::sys::cpuinfo::Flags;
 use crate::sys::kernel_files::{KernelFiles, read};
 use crate::sys::timex::KernelClock;
@@ -19,6 +20,11 @@ const SYNC: Topic = Topic {
     id: "clock_sync",
     why: "Wall-clock times are no nearer to UTC than this clock is; intervals hold without it.",
 };
+const TAI: Topic = Topic {
+    id: "tai_offset",
+    why: "`convert --time-base tai` and stamps of --clock tai are TAI only by this offset; the \
+          times in a capture do not need it.",
+};
 
 /// Where the kernel's clock source is chosen.
 const FOLDER: &str = "devices/system/clocksource/clocksource0";
@@ -31,6 +37,7 @@ const DAEMONS: [(&str, &str); 5] = [
     ("ptp4l", "pmc -u -b 0 'GET TIME_STATUS_NP'"),
     ("phc2sys", "pmc -u -b 0 'GET TIME_STATUS_NP'"),
 ];
+const NO_ADJTIMEX: &str = "a seccomp filter forbids adjtimex: run tscap outside of the container";
 /// A synchronised clock with more than this between it and UTC has lost its
 /// reference: over the internet NTP keeps some tens of milliseconds.
 const LARGEST_ERROR_NS: u64 = 100_000_000;
@@ -96,9 +103,7 @@ pub(super) fn sync(files: &KernelFiles, clock: &Result<KernelClock, String>) -> 
         let clock = match clock {
             Ok(clock) => clock,
             Err(error) => {
-                let remedy =
-                    "a seccomp filter forbids adjtimex: run tscap outside of the container";
-                return Ok(SYNC.warning(format!("not known: {error}"), advice(remedy)));
+                return Ok(SYNC.warning(format!("not known: {error}"), advice(NO_ADJTIMEX)));
             }
         };
         let error = format!(
@@ -125,6 +130,21 @@ pub(super) fn sync(files: &KernelFiles, clock: &Result<KernelClock, String>) -> 
         };
         Ok(SYNC.warning(format!("{state}; no time daemon runs"), remedy))
     })
+}
+
+/// Whether a time daemon has given the kernel TAI − UTC.
+pub(super) fn tai(clock: &Result<KernelClock, String>) -> Check {
+    match clock.as_ref().map(|clock| i64::from(clock.tai_offset_s)) {
+        Ok(offset_s) if offset_s >= LEAST_TAI_OFFSET_S => TAI.good(format!("{offset_s} s")),
+        Ok(offset_s) => TAI.warning(
+            format!("{offset_s} s: no time daemon has set it"),
+            advice(
+                "chronyd sets it with `leapsectz right/UTC` in chrony.conf; until then `tscap \
+                 convert --time-base tai` goes by the leap-second table of tzdata",
+            ),
+        ),
+        Err(error) => TAI.warning(format!("not known: {error}"), advice(NO_ADJTIMEX)),
+    }
 }
 
 #[cfg(test)]
@@ -177,17 +197,39 @@ mod tests {
         source(&Recorded::veth().files).is(Warning, "current_clocksource");
     }
 
+    const CLOCK: KernelClock = KernelClock {
+        synchronised: true,
+        max_error_ns: 0,
+        est_error_ns: 0,
+        tai_offset_s: 37,
+        frequency_ppb: 0,
+        tick_ppb: 0,
+        leap: Leap::None,
+    };
+
+    #[test]
+    fn the_kernel_is_to_have_the_offset_of_tai() {
+        tai(&Ok(CLOCK)).is(Good, "37 s");
+        // A leap second since boot, with no daemon.
+        for tai_offset_s in [0, 1] {
+            let clock = KernelClock {
+                tai_offset_s,
+                ..CLOCK
+            };
+            tai(&Ok(clock))
+                .is(Warning, "no time daemon has set it")
+                .advises("leapsectz");
+        }
+        tai(&Err("EPERM".into())).is(Warning, "not known: EPERM");
+    }
+
     #[test]
     fn the_clock_is_to_be_synchronised() {
         let clock = |synchronised, max_error_ns| {
             Ok(KernelClock {
                 synchronised,
                 max_error_ns,
-                est_error_ns: 0,
-                tai_offset_s: 37,
-                frequency_ppb: 0,
-                tick_ppb: 0,
-                leap: Leap::None,
+                ..CLOCK
             })
         };
         let machine = Recorded::veth();

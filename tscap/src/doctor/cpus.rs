@@ -2,6 +2,7 @@
 //! a daemon that moves interrupts.
 
 use super::check::{Check, Topic, advice, fix};
+use crate::numbers::counted;
 use crate::sys::cpuinfo::Flags;
 use crate::sys::kernel_files::{KernelFileError, KernelFiles, numbered, read, read_if_there};
 use crate::sys::{cpu_list, process};
@@ -75,7 +76,7 @@ pub(super) fn isolated(files: &KernelFiles) -> Check {
                 cpus.len()
             )),
             ([], [.., before, last]) => ISOLATED.warning(
-                format!("none of {} CPUs", online.len()),
+                format!("none of {}", counted(online.len() as u64, "CPU")),
                 advice(format!(
                     "add isolcpus={before}-{last} to the kernel's command line, boot, and capture \
                      with --rx-cpu {before} --converter-cpu {last}"

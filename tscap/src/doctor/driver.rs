@@ -137,10 +137,7 @@ pub(super) fn mtu(interface: &Interface) -> Check {
     let smaller = |mtu: u32| fix(format!("ip link set dev {} mtu {mtu}", link.name));
     let longest = MAX_CAPLEN as u32 - HEADER;
     if link.mtu > longest {
-        let found = format!(
-            "{}: frames over {MAX_CAPLEN} bytes are counted, not captured",
-            link.mtu
-        );
+        let found = format!("{}: frames are cut to {MAX_CAPLEN} bytes", link.mtu);
         return MTU.warning(found, smaller(longest));
     }
     if link.mtu <= USUAL_MTU {
@@ -252,7 +249,7 @@ mod tests {
         check(9000, None).0.is(Warning, "not known");
         check(65_536, Some(XdpFeatures::none()))
             .0
-            .is(Warning, "are counted, not captured")
+            .is(Warning, "are cut to 65440 bytes")
             .fixed_by(&format!("ip link set dev veth0 mtu {}", MAX_CAPLEN - 14));
     }
 }

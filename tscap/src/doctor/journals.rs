@@ -68,7 +68,7 @@ fn owed(left: &[Journal]) -> Check {
 
 fn unreadable(error: &JournalError) -> Check {
     let found = with_causes(error.to_string(), std::error::Error::source(error));
-    JOURNALS.warning(found, advice("look at the file, then remove it"))
+    JOURNALS.warning(found, advice(error.remedy()))
 }
 
 #[cfg(test)]
@@ -76,13 +76,17 @@ mod tests {
     use super::*;
     use crate::changes::{Change, InterfaceId, Setting};
     use crate::doctor::check::Verdict::{Good, Warning};
-    use crate::sys::netns;
-    use crate::sys::recorded::Recorded;
+    use crate::sys::netns::NetnsId;
+    use crate::sys::recorded::{Recorded, link};
 
     const PID: u32 = 77;
+    const NOWHERE: NetnsId = NetnsId {
+        inode: 1,
+        cookie: None,
+    };
 
     /// A machine with the journal of process [`PID`], which runs.
-    fn machine(queues: u32, netns: u64) -> (Recorded, JournalFolder) {
+    fn machine(queues: u32, netns: NetnsId) -> (Recorded, JournalFolder) {
         let machine = Recorded::veth();
         machine.run(PID, 5);
         let folder = JournalFolder::at(&machine.path("journals"), &machine.files);
@@ -90,9 +94,8 @@ mod tests {
         journal.changes = (0..queues)
             .map(|queue| Change {
                 interface: InterfaceId {
-                    name: "veth0".into(),
-                    ifindex: 5,
                     netns,
+                    ..InterfaceId::here(&link("veth0", 5)).unwrap()
                 },
                 setting: Setting::Rps { queue },
                 path: String::new(),
@@ -110,7 +113,7 @@ mod tests {
 
     #[test]
     fn only_those_of_killed_captures_count() {
-        let here = netns::here().unwrap();
+        let here = NetnsId::here().unwrap();
         let (machine, folder) = machine(2, here);
         check(&folder).is(Good, "1 of running captures");
         machine.end(PID);
@@ -128,7 +131,7 @@ mod tests {
 
     #[test]
     fn one_that_cannot_be_restored_from_here() {
-        let (recorded, folder) = machine(1, 1);
+        let (recorded, folder) = machine(1, NOWHERE);
         recorded.end(PID);
         check(&folder)
             .is(
@@ -136,7 +139,7 @@ mod tests {
                 "process 77 left the RPS CPUs of veth0's queue 0 changed",
             )
             .advises("inside the network namespace");
-        let (recorded, folder) = machine(0, 1);
+        let (recorded, folder) = machine(0, NOWHERE);
         recorded.end(PID);
         check(&folder)
             .is(Warning, "without changes")
@@ -145,7 +148,7 @@ mod tests {
 
     #[test]
     fn rubbish_is_named() {
-        let (machine, folder) = machine(1, 1);
+        let (machine, folder) = machine(1, NOWHERE);
         machine.put("journals/1-1.json", "rubbish");
         check(&folder).is(Warning, "1-1.json").advises("remove it");
     }

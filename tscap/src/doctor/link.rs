@@ -2,7 +2,6 @@
 
 use super::Interface;
 use super::check::{Check, Topic, advice, fix};
-use crate::sys::netdev::AttachedMode;
 
 const LINK: Topic = Topic {
     id: "link",
@@ -64,25 +63,14 @@ pub(super) fn programs(interface: &Interface) -> Check {
             advice("another tscap captures there: stop that first"),
         );
     }
-    let name = &interface.link.name;
-    // What a link holds only its owner or this command lets go.
-    let command = match (occupant.link_id, xdp.mode) {
-        (Some(id), _) => format!("bpftool link detach id {id}"),
-        (None, AttachedMode::Native) => format!("ip link set dev {name} xdpdrv off"),
-        (None, AttachedMode::Generic) => format!("ip link set dev {name} xdpgeneric off"),
-        (None, AttachedMode::Offloaded) => format!("ip link set dev {name} xdpoffload off"),
-        (None, AttachedMode::Multi) => {
-            format!("ip link set dev {name} xdpdrv off; ip link set dev {name} xdpgeneric off")
-        }
-    };
-    PROGRAMS.bad(found, fix(command))
+    PROGRAMS.bad(found, fix(occupant.command(&interface.link.name, xdp.mode)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::doctor::check::Verdict::{Bad, Good, Warning};
-    use crate::sys::netdev::AttachedXdp;
+    use crate::sys::netdev::{AttachedMode, AttachedXdp};
     use crate::xdp::Occupant;
 
     #[test]
@@ -138,13 +126,14 @@ mod tests {
         interface.occupant = Occupant {
             name: Some("filter".into()),
             link_id: Some(12),
+            holders: Vec::new(),
         };
         programs(&interface)
             .is(Bad, "program 7 (filter) is attached, multi")
             .fixed_by("bpftool link detach id 12");
         interface.occupant = Occupant {
             name: Some("tscap_ktime".into()),
-            link_id: Some(12),
+            ..interface.occupant
         };
         programs(&interface)
             .is(Bad, "tscap_ktime")

@@ -3,6 +3,8 @@
 use super::Interface;
 use super::check::{Check, Topic, advice, fix};
 use super::driver::{Expected, expected};
+use crate::pcapng::VlanTags;
+use crate::sys::xdp_features::XdpFeatures;
 use crate::xdp::offloads;
 
 const OFFLOADS: Topic = Topic {
@@ -14,11 +16,17 @@ const COALESCING: Topic = Topic {
     why: "A frame is stamped after its interrupt: a device that waits for more frames delays it.",
 };
 
+const UNKNOWN_TAGS: &str = "outer VLAN tags may be missing: the network stack can have taken \
+                            them off before XDP, which can't read them here";
+
 /// Whether offloads hide frames as they arrived.
 pub(super) fn hiding(interface: &Interface) -> Check {
     let generic = !matches!(expected(interface), Expected::Native { .. });
-    let hiding = offloads::hiding(&interface.features, generic);
-    if hiding.is_empty() {
+    let reads = |features: XdpFeatures| !generic && features.tells_vlan_tags();
+    let are_read = interface.xdp_features.is_some_and(reads);
+    let tags = offloads::vlan_tags(&interface.link, &interface.features, are_read);
+    let hiding = offloads::really_hiding(&interface.features, generic, tags);
+    if hiding.is_empty() && tags != VlanTags::Unknown {
         return OFFLOADS.good("none that hides frames is on");
     }
     let (mut names, mut switches) = (Vec::new(), String::new());
@@ -30,7 +38,18 @@ pub(super) fn hiding(interface: &Interface) -> Check {
             switches += &format!(" {name} off");
         }
     }
-    let found = format!("on: {}", names.join(", "));
+    let mut found = match names.is_empty() {
+        true => String::new(),
+        false => format!("on: {}; ", names.join(", ")),
+    };
+    if tags == VlanTags::Unknown {
+        found += UNKNOWN_TAGS;
+    }
+    let found = found.trim_end_matches("; ").to_owned();
+    if names.is_empty() {
+        let advice = advice("tcpdump -e shows the tag; or capture where frames enter the machine");
+        return OFFLOADS.warning(found, advice);
+    }
     if switches.is_empty() {
         return OFFLOADS.warning(
             found,
@@ -86,18 +105,32 @@ mod tests {
     use super::*;
     use crate::doctor::check::Verdict::{Good, Warning};
     use crate::sys::ethtool::{Coalescing, Feature};
-    use crate::sys::xdp_features::XdpFeatures;
+
+    #[test]
+    fn tags_that_nobody_can_read_may_be_missing() {
+        let mut interface = Interface::recorded();
+        hiding(&interface).is(Good, "none");
+        interface.xdp_features = Some(XdpFeatures::native(true));
+        hiding(&interface)
+            .is(Warning, "VLAN tags may be missing")
+            .advises("tcpdump -e");
+        // Of generic XDP no driver tells anything.
+        interface.xdp_features = Some(XdpFeatures::none().telling_vlan_tags());
+        hiding(&interface).is(Warning, "VLAN tags may be missing");
+    }
 
     #[test]
     fn offloads_that_hide_frames_can_be_turned_off_or_not() {
         let mut interface = Interface::recorded();
+        interface.link.kind = None;
+        interface.xdp_features = Some(XdpFeatures::native(true));
         let mut set = |name: &str, on, fixed| {
             interface
                 .features
                 .insert(name.into(), Feature { on, fixed });
             hiding(&interface)
         };
-        set("tx-tcp-segmentation", true, false).is(Good, "none");
+        set("rx-vlan-hw-parse", false, false).is(Good, "none");
         // Behind native XDP.
         set("rx-gro", true, false).is(Good, "none");
         set("rx-lro", true, true)

@@ -4,6 +4,7 @@ use super::Interface;
 use super::check::{Check, Topic, advice, fix};
 use super::cpus::{isolated_cpus, online_cpus};
 use super::driver::{Expected, expected};
+use crate::numbers::counted;
 use crate::sys::irq::{self, QueueIrq, Route};
 use crate::sys::kernel_files::{KernelFileError, KernelFiles, numbered, read_if_there};
 use crate::sys::{class_net, cpu_list, napi, rps};
@@ -66,10 +67,7 @@ fn rx_queues(files: &KernelFiles, interface: &Interface) -> Check {
         let name = &interface.link.name;
         // Those in use; a device may have been made with more.
         let queues = numbered(&class_net::folder(files, name).join("queues"), "rx-")?;
-        let count = match queues.len() {
-            1 => "1 queue".to_owned(),
-            several => format!("{several} queues"),
-        };
+        let count = counted(queues.len() as u64, "queue");
         let irqs = irq::of_interface(files, name)?;
         if irqs.is_empty() {
             let device = class_net::folder(files, name).join("device");

@@ -6,11 +6,14 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::check::{Check, Remedy, Verdict};
+use crate::numbers::counted;
 
 /// Version of the JSON object.
 const VERSION: u32 = 1;
 /// Width of the column of verdicts.
 const VERDICT_WIDTH: usize = 8;
+/// Narrowest column of findings beside verdict and name, else below them.
+const NARROWEST: usize = 40;
 
 /// What was examined.
 #[derive(Debug, Serialize)]
@@ -72,45 +75,37 @@ impl Report {
         self.bad > 0
     }
 
-    /// A table with the colours of a terminal.
-    pub fn text(&self) -> String {
+    /// What is bad, then what is a warning, with `verbose` also what is good; with the
+    /// colours of a terminal, and folded to its width in columns where there is one.
+    pub fn text(&self, verbose: bool, width: Option<usize>) -> String {
         let machine = &self.machine;
-        let mut text = format!("{}, {}\n", machine.cpu, machine.kernel);
+        let mut text = fold(&format!("{}, {}", machine.cpu, machine.kernel), "", width);
+        text.push('\n');
         if let Some(interface) = &self.interface {
             let driver = interface.driver.as_deref().unwrap_or("driver unknown");
             let _ = writeln!(text, "interface {} ({driver})", interface.name);
         }
         text.push('\n');
-        let widths = self.checks.iter().map(|check| check.id.len());
-        let id_width = widths.max().unwrap_or(0);
-        let margin = " ".repeat(VERDICT_WIDTH + id_width + 2);
-        let dim = Style::new().dimmed();
-        for check in &self.checks {
-            let style = style(check.verdict);
-            let (verdict, id, found) = (name(check.verdict), check.id, &check.found);
-            let _ = writeln!(
-                text,
-                "{style}{verdict:VERDICT_WIDTH$}{style:#} {id:id_width$} {found}"
-            );
-            let _ = writeln!(text, "{margin}{dim}{}{dim:#}", check.why);
-            let _ = match &check.remedy {
-                Some(Remedy::Fix(command)) => writeln!(text, "{margin}fix: {command}"),
-                Some(Remedy::Advice(words)) => writeln!(text, "{margin}advice: {words}"),
-                None => Ok(()),
-            };
+        let order = [Verdict::Bad, Verdict::Warning, Verdict::Good];
+        let order = &order[..if verbose { 3 } else { 2 }];
+        let of = |verdict| self.checks.iter().filter(move |it| it.verdict == verdict);
+        let shown: Vec<_> = order.iter().flat_map(|verdict| of(*verdict)).collect();
+        let id_width = shown.iter().map(|check| check.id.len()).max().unwrap_or(0);
+        for check in &shown {
+            text += &lines(check, id_width, width);
         }
-        let _ = writeln!(
-            text,
-            "\n{} good, {}, {} bad{}",
+        if !shown.is_empty() {
+            text.push('\n');
+        }
+        let counts = format!(
+            "{} good{}, {}, {} bad{}",
             self.good,
-            match self.warnings {
-                1 => "1 warning".into(),
-                several => format!("{several} warnings"),
-            },
+            if verbose { "" } else { " (listed by -v)" },
+            counted(self.warnings as u64, "warning"),
             self.bad,
             self.named(Verdict::Bad)
         );
-        text
+        text + &fold(&counts, "", width) + "\n"
     }
 
     /// The names of the checks that came out so.
@@ -122,6 +117,67 @@ impl Report {
             false => format!(": {}", ids.join(", ")),
         }
     }
+}
+
+/// The lines of a check.
+fn lines(check: &Check, id_width: usize, width: Option<usize>) -> String {
+    let style = style(check.verdict);
+    let (verdict, id) = (name(check.verdict), check.id);
+    let beside = VERDICT_WIDTH + id_width + 2;
+    let is_narrow = width.is_some_and(|width| width < beside + NARROWEST);
+    let (margin, head) = match is_narrow {
+        true => (
+            "  ".to_owned(),
+            format!("{style}{verdict}{style:#} {id}\n  "),
+        ),
+        false => (
+            " ".repeat(beside),
+            format!("{style}{verdict:VERDICT_WIDTH$}{style:#} {id:id_width$} "),
+        ),
+    };
+    let dim = Style::new().dimmed();
+    let found = fold(&check.found, &margin, width);
+    let why = fold(check.why, &margin, width);
+    let mut text = format!("{head}{found}\n{margin}{dim}{why}{dim:#}\n");
+    let _ = match &check.remedy {
+        // Lines that a shell takes as one.
+        Some(Remedy::Fix(command)) => {
+            let room = width.map(|width| width - 2);
+            let command = fold(&format!("fix: {command}"), &margin, room);
+            writeln!(text, "{margin}{}", command.replace('\n', " \\\n"))
+        }
+        Some(Remedy::Advice(words)) => {
+            let words = fold(&format!("advice: {words}"), &margin, width);
+            writeln!(text, "{margin}{words}")
+        }
+        None => Ok(()),
+    };
+    text
+}
+
+/// Breaks text that begins behind `margin` before each word that would end beyond the
+/// width. A word that is longer stays whole.
+fn fold(text: &str, margin: &str, width: Option<usize>) -> String {
+    let Some(width) = width else {
+        return text.to_owned();
+    };
+    let mut folded = String::new();
+    let mut column = margin.len();
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if !folded.is_empty() {
+            if column + 1 + length > width {
+                folded = folded + "\n" + margin;
+                column = margin.len();
+            } else {
+                folded.push(' ');
+                column += 1;
+            }
+        }
+        folded += word;
+        column += length;
+    }
+    folded
 }
 
 fn name(verdict: Verdict) -> &'static str {
@@ -169,18 +225,22 @@ mod tests {
         Report::new(machine, Some(interface), checks)
     }
 
+    fn plain(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
+
     #[test]
     fn people_get_a_table() {
         let report = report(vec![
-            LINK.bad("down", fix("ip link set dev eth0 up")),
-            RPS.warning("on", advice("turn it off")),
             RPS.good("off"),
+            RPS.warning("on", advice("turn it off")),
+            LINK.bad("down", fix("ip link set dev eth0 up")),
         ]);
         assert!(report.is_bad());
-        let text = report.text();
+        let text = report.text(true, None);
         assert!(text.contains("\x1b["), "colours");
         assert_eq!(
-            anstream::adapter::strip_str(&text).to_string(),
+            plain(&text),
             "AMD EPYC, 2 CPUs, Linux 6.12\n\
              interface eth0 (ice)\n\
              \n\
@@ -195,6 +255,46 @@ mod tests {
              \n\
              1 good, 1 warning, 1 bad: link\n"
         );
+        let text = plain(&report.text(false, None));
+        assert!(!text.contains("good     "), "{text}");
+        assert!(
+            text.ends_with("\n1 good (listed by -v), 1 warning, 1 bad: link\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn lines_fit_a_terminal() {
+        let report = report(vec![
+            RPS.warning("on, and many words that do not fit", advice("turn it off")),
+            LINK.bad(
+                "down",
+                fix(
+                    "ip link set dev eth0 up && ip link set dev eth1 up && ip link set dev eth2 up",
+                ),
+            ),
+        ]);
+        for width in 40..200 {
+            let text = plain(&report.text(false, Some(width)));
+            let longest = text.lines().map(|line| line.chars().count()).max();
+            assert!(longest <= Some(width), "{width}:\n{text}");
+            assert!(text.find("down") < text.find("on, and"), "{text}");
+            let command = text
+                .split_once("fix: ")
+                .unwrap()
+                .1
+                .split("\nwarning")
+                .next();
+            let command = command.unwrap().replace("\\\n", "");
+            let words: Vec<_> = command.split_whitespace().collect();
+            assert!(
+                words.join(" ").starts_with("ip link set dev eth0 up && ip"),
+                "{text}"
+            );
+            assert!(words.join(" ").ends_with("dev eth2 up"), "{text}");
+        }
+        let text = plain(&report.text(false, Some(40)));
+        assert!(text.contains("\nbad link\n  down\n"), "{text}");
     }
 
     #[test]

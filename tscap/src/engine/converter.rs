@@ -10,7 +10,7 @@ use super::batch::{Batch, Frames};
 use super::finished::Finished;
 use super::pieces::{Cut, Pieces};
 use super::rings::Rings;
-use super::{ClosedFile, Idle, Output, OutputError, Recalibration, Rotation, Shared};
+use super::{CloseError, ClosedFile, Idle, Output, OutputError, Recalibration, Rotation, Shared};
 use crate::clock::{
     Conversion, CrossTimestamp, MonoNs, Observation, Reference, StepCause, Tracker,
 };
@@ -19,6 +19,8 @@ use crate::ring::{Consumer, CorruptBlock};
 
 /// Statistics go into the file this often.
 const STATISTICS_EVERY_NS: u64 = 10_000_000_000;
+/// CLOCK_MONOTONIC_RAW is read this often: its rate is then good to 0.1 ppm at once.
+const RAW_EVERY_NS: u64 = 1_000_000_000;
 
 /// What the converter tells the control task.
 #[derive(Debug)]
@@ -49,8 +51,8 @@ pub enum Event {
     FileClosed {
         /// Which.
         file: ClosedFile,
-        /// What went wrong when it was closed.
-        error: Option<std::io::Error>,
+        /// Why it does not hold what was written.
+        error: Option<CloseError>,
     },
     /// A file is gone, by its ring of files or because another took its name.
     FileRemoved {
@@ -94,6 +96,7 @@ pub struct Converter<R> {
     pub(super) rotation: Option<Rotation>,
     shared: Arc<Shared>,
     next_statistics: MonoNs,
+    next_raw: MonoNs,
 }
 
 impl<R: Reference + Reference<MonoNs>> Converter<R> {
@@ -124,10 +127,11 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             reference,
             tracker,
             file,
-            pieces: Pieces::new(batch, output, events),
+            pieces: Pieces::new(batch, output.watched(Arc::clone(&shared.writes)), events),
             rotation: None,
             shared,
             next_statistics,
+            next_raw: start,
         }
     }
 
@@ -234,17 +238,27 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             Observation::Agrees | Observation::Torn => {}
         }
         let now = cross.mono[1];
+        if now >= self.next_raw
+            && let Some(raw) = Reference::<CrossTimestamp>::raw(&mut self.reference)
+        {
+            self.tracker.observe_raw(&raw);
+            self.next_raw = MonoNs(now.0 + RAW_EVERY_NS);
+        }
         if now >= self.next_statistics
             && self.pieces.batch.is_writing()
-            && let Err(error) = self.write_statistics(now)
+            && let Err(error) = self.write_statistics(now, Output::write)
         {
             self.pieces.write_failed(&[], error);
         }
         cross
     }
 
-    /// Writes the statistics of the current file up to now. Gives the counts.
-    pub(super) fn write_statistics(&mut self, at: MonoNs) -> Result<Counts, OutputError> {
+    /// Writes the statistics of the current file up to now by `write`. Gives the counts.
+    pub(super) fn write_statistics(
+        &mut self,
+        at: MonoNs,
+        write: impl Fn(&mut Output, &[u8]) -> Result<(), OutputError>,
+    ) -> Result<Counts, OutputError> {
         self.next_statistics = MonoNs(at.0 + STATISTICS_EVERY_NS);
         let observed = self.shared.observed.lock().map(|seen| seen.clone());
         let batch = &self.pieces.batch;
@@ -257,7 +271,7 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             .file
             .statistics(&mut self.tracker, at, &counts, order, None)
             .map_err(WriteError::into_output_error)?;
-        self.pieces.output.write(&blocks)?;
+        write(&mut self.pieces.output, &blocks)?;
         Ok(counts)
     }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::pieces::FileLimits;
 use super::window::WINDOW_NS;
-use super::{Converter, Event, Rotation};
+use super::{Converter, Event, Output, Rotation};
 use crate::clock::{CrossTimestamp, MonoNs, RawStamp, Reference};
 use crate::pcapng::{FileWriter, WriteError};
 
@@ -83,7 +83,7 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             _ => to_real(at).max(self.file.start()),
         };
         // The old file is complete before the next one is tried.
-        let counts = self.write_statistics(self.tracker.mono_at(start));
+        let counts = self.write_statistics(self.tracker.mono_at(start), Output::write_final);
         let next = counts.and_then(|counts| {
             let next = self.file.next(start, counts);
             next.map_err(WriteError::into_output_error)
@@ -100,7 +100,13 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         };
         let frames = self.pieces.batch.written();
         let headers = next.take();
-        match rotation.open_next(next.start(), begins_period, frames, &headers) {
+        match rotation.open_next(
+            next.start(),
+            begins_period,
+            frames,
+            &headers,
+            &self.pieces.output,
+        ) {
             Ok(opened) => {
                 rotation.switch(&mut self.pieces.output, opened);
                 self.pieces.path = Some(rotation.current_path().into());

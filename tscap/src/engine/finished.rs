@@ -89,13 +89,9 @@ impl Finished {
         let blocks = self
             .file
             .statistics(&mut self.tracker, at, &counts, order, totals)?;
-        self.output.write(&blocks).or_else(|error| {
-            if error.is_reader_gone() {
-                return Ok(());
-            }
-            // Half a statistics block must not stay in the file.
-            let cut = self.output.cut(0);
-            Err(WriteError::Output(cut.err().unwrap_or(error.source)))
-        })
+        match self.output.write_final(&blocks) {
+            Err(error) if !error.is_reader_gone() => Err(WriteError::Output(error.source)),
+            _ => Ok(()),
+        }
     }
 }

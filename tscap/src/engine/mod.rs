@@ -11,10 +11,12 @@ mod order;
 mod outcome;
 mod output;
 mod pieces;
+mod prepared;
 mod rings;
 mod rotation;
 mod shared;
 mod window;
+mod write_watch;
 
 pub use batch::{Batch, Frames, Written};
 pub use converter::{Converter, Event, Resolve};
@@ -22,10 +24,12 @@ pub use finished::{Finished, Totals};
 pub use idle::Idle;
 pub use order::StampOrder;
 pub use outcome::Outcomes;
-pub use output::{Output, OutputError, PreparedFile};
+pub use output::{CloseError, Output, OutputError};
 pub use pieces::PIECE_BYTES;
+pub use prepared::PreparedFile;
 pub use rotation::{ClosedFile, Limits, NameError, Names, Naming, Period, Rotation, RotationPlan};
 pub use shared::{InterfaceCounts, Observed, Recalibration, Shared};
+pub use write_watch::WriteWatch;
 
 #[cfg(test)]
 mod tests;

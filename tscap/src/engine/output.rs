@@ -1,85 +1,22 @@
 //! Where the blocks go: a file, or a stream such as a pipe.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt as _, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
 use std::time::Duration;
 
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, fallocate, fcntl};
 
-/// A file opened for writing but not touched yet: what it held is still there,
-/// and a file made for this is removed again unless [`PreparedFile::start`] is
-/// called.
-#[derive(Debug)]
-pub struct PreparedFile {
-    file: Option<File>,
-    path: PathBuf,
-    is_new: bool,
-}
-
-impl PreparedFile {
-    /// Opens or creates `path`. A named pipe that nobody reads is an error of
-    /// the kind `NotConnected`: to wait for a reader here would be deaf to signals.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let is_new = !path.exists();
-        let is_fifo = path.metadata().is_ok_and(|data| data.file_type().is_fifo());
-        let nonblocking = if is_fifo { libc::O_NONBLOCK } else { 0 };
-        // Not truncated: a start that fails must not cost an older capture.
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .custom_flags(nonblocking)
-            .open(path);
-        let file = match file {
-            Err(error) if is_fifo && error.raw_os_error() == Some(libc::ENXIO) => {
-                return Err(io::ErrorKind::NotConnected.into());
-            }
-            file => file?,
-        };
-        if is_fifo {
-            // The converter shall wait for its reader.
-            fcntl(&file, FcntlArg::F_SETFL(OFlag::empty()))?;
-        }
-        Ok(Self {
-            file: Some(file),
-            path: path.to_owned(),
-            is_new,
-        })
-    }
-
-    /// Empties the file and makes it the output.
-    pub fn start(mut self) -> io::Result<Output> {
-        let file = self.file.take().expect("taken here only");
-        if !file.metadata()?.is_file() {
-            return Ok(Output::stream(file));
-        }
-        file.set_len(0)?;
-        Output::regular(file)
-    }
-}
-
-impl Drop for PreparedFile {
-    fn drop(&mut self) {
-        let is_device = |file: &File| {
-            file.metadata().is_ok_and(|data| {
-                let kind = data.file_type();
-                kind.is_char_device() || kind.is_block_device() || kind.is_fifo()
-            })
-        };
-        if let Some(file) = &self.file
-            && self.is_new
-            && !is_device(file)
-        {
-            // Best effort: an empty file left behind is no capture.
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
+use super::WriteWatch;
 
 /// How long to leave a full non-blocking pipe to its reader.
 const FULL_PIPE: Duration = Duration::from_millis(1);
+/// Written to a pipe at once: that it is taken shows that the reader goes on.
+const PIPE_BYTES: usize = 64 * 1024;
+/// Where in a file room is kept for the end: behind all that is ever written.
+const FAR: i64 = 1 << 40;
 
 /// The output, a stream of whole blocks.
 pub struct Output {
@@ -90,6 +27,32 @@ pub struct Output {
     base: u64,
     /// Bytes written, always whole blocks.
     length: u64,
+    /// Nothing but the output is in the file, and its end is the file's.
+    is_alone: bool,
+    /// Room kept for the end, bytes.
+    reserve: u64,
+    watch: Arc<WriteWatch>,
+}
+
+/// Why a file does not hold what was written.
+#[derive(Debug, thiserror::Error)]
+pub enum CloseError {
+    /// The system says so, for instance of an earlier write on a network file system.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// It has no name any more.
+    #[error("it was removed meanwhile: what was written into it is gone")]
+    Removed,
+    /// Its length is not that of what was written.
+    #[error(
+        "another program changed it meanwhile: it has {found} bytes where {written} were written"
+    )]
+    Changed {
+        /// Its length, bytes.
+        found: u64,
+        /// What it should be, bytes.
+        written: u64,
+    },
 }
 
 /// A write that failed.
@@ -107,6 +70,17 @@ impl OutputError {
     pub fn is_reader_gone(&self) -> bool {
         self.source.kind() == io::ErrorKind::BrokenPipe
     }
+
+    /// The write was given up because it was told to.
+    pub(super) fn aborted(written: usize) -> Self {
+        let source = io::ErrorKind::Interrupted.into();
+        Self { written, source }
+    }
+
+    /// Whether the write was given up because it was told to.
+    pub fn is_aborted(&self) -> bool {
+        self.source.kind() == io::ErrorKind::Interrupted
+    }
 }
 
 impl Output {
@@ -117,16 +91,18 @@ impl Output {
             regular: None,
             base: 0,
             length: 0,
+            is_alone: false,
+            reserve: 0,
+            watch: Arc::default(),
         }
     }
 
-    /// A new, empty file.
+    /// A new, empty file, opened to be appended to.
     pub fn regular(file: File) -> io::Result<Self> {
         Ok(Self {
-            writer: Box::new(file.try_clone()?),
-            regular: Some(file),
-            base: 0,
-            length: 0,
+            regular: Some(file.try_clone()?),
+            is_alone: true,
+            ..Self::stream(file)
         })
     }
 
@@ -141,12 +117,53 @@ impl Output {
             (true, true) => data.len(),
             (true, false) => io::Seek::stream_position(&mut file)?,
         };
+        let regular = data.is_file().then(|| file.try_clone()).transpose()?;
         Ok(Self {
-            writer: Box::new(file.try_clone()?),
-            regular: data.is_file().then_some(file),
+            is_alone: regular.is_some() && data.len() == base,
+            regular,
             base,
-            length: 0,
+            ..Self::stream(file)
         })
+    }
+
+    /// Lets `watch` see the writes, and end them.
+    #[must_use]
+    pub fn watched(mut self, watch: Arc<WriteWatch>) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    /// What sees the writes.
+    pub(super) fn watch(&self) -> &Arc<WriteWatch> {
+        &self.watch
+    }
+
+    /// Keeps so many bytes of the disk free for [`Self::write_final`], where the file
+    /// system can.
+    ///
+    /// # Errors
+    /// If there is no room for them.
+    pub fn reserve(&mut self, bytes: u64) -> io::Result<()> {
+        self.reserve = bytes;
+        match self.allocate(FAR) {
+            Err(error @ (Errno::ENOSPC | Errno::EDQUOT)) => Err(error.into()),
+            // Another error is that of a file system that can't.
+            _ => Ok(()),
+        }
+    }
+
+    /// The room kept for the end, bytes.
+    pub(super) fn reserved(&self) -> u64 {
+        self.reserve
+    }
+
+    fn allocate(&self, at: i64) -> nix::Result<()> {
+        match (&self.regular, i64::try_from(self.reserve)) {
+            (Some(file), Ok(bytes @ 1..)) if self.is_alone => {
+                fallocate(file, FallocateFlags::FALLOC_FL_KEEP_SIZE, at, bytes)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether a torn block can be taken off again.
@@ -162,14 +179,22 @@ impl Output {
     /// Writes blocks, all of them or up to an error. After an error
     /// [`Self::cut`] says how much of them is to stay.
     pub fn write(&mut self, blocks: &[u8]) -> Result<(), OutputError> {
+        let most = match self.regular {
+            Some(_) => blocks.len(),
+            None => PIPE_BYTES,
+        };
         let mut written = 0;
         while written < blocks.len() {
-            match self.writer.write(&blocks[written..]) {
+            let end = blocks.len().min(written + most);
+            match self.writer.write(&blocks[written..end]) {
                 Ok(0) => {
                     let source = io::ErrorKind::WriteZero.into();
                     return Err(OutputError { written, source });
                 }
-                Ok(count) => written += count,
+                Ok(count) => {
+                    written += count;
+                    self.watch.wrote();
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // A pipe that somebody else has made non-blocking is full.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -177,19 +202,88 @@ impl Output {
                 }
                 Err(source) => return Err(OutputError { written, source }),
             }
+            if written < blocks.len() && self.watch.is_aborted() {
+                return Err(OutputError::aborted(written));
+            }
         }
         self.length += written as u64;
         Ok(())
     }
 
-    /// Ends the output. On a network file system this may be where an error of
-    /// an earlier write shows.
-    pub fn close(self) -> io::Result<()> {
-        // The first descriptor to close hears of it, and `writer` is another one of
-        // the same file.
+    /// Writes the blocks that end a file, if need be into the room kept for them. After
+    /// an error none of them is in a file; half of them may be in a pipe.
+    pub fn write_final(&mut self, blocks: &[u8]) -> Result<(), OutputError> {
+        let written = self.write(blocks).or_else(|error| {
+            if self.reserve == 0 || error.is_reader_gone() {
+                return Err(error);
+            }
+            self.truncate_after(&error)?;
+            self.write(blocks)
+        });
+        written.or_else(|error| {
+            self.truncate_after(&error)?;
+            Err(error)
+        })
+    }
+
+    fn truncate_after(&mut self, error: &OutputError) -> Result<(), OutputError> {
+        let written = error.written;
+        self.cut(0)
+            .map_err(|source| OutputError { written, source })
+    }
+
+    /// Whether the file has no name any more.
+    pub(super) fn is_removed(&self) -> bool {
+        let data = self.regular.as_ref().map(File::metadata);
+        matches!(data, Some(Ok(data)) if data.nlink() == 0)
+    }
+
+    /// Ends the output.
+    ///
+    /// # Errors
+    /// If the file does not hold what was written, or has no name.
+    pub fn close(self) -> Result<(), CloseError> {
+        let is_removed = self.is_removed();
+        self.close_removed(is_removed)
+    }
+
+    /// Ends an output whose file had no name any more at some time, if it `is_removed`.
+    pub(super) fn close_removed(self, is_removed: bool) -> Result<(), CloseError> {
+        let intact = match is_removed {
+            true => Err(CloseError::Removed),
+            false => self.check_length(),
+        };
+        if self.reserve > 0
+            && intact.is_ok()
+            && let Some(file) = self.regular.as_ref().filter(|_| self.is_alone)
+        {
+            // What was kept for the end and not used.
+            file.set_len(self.base + self.length)?;
+        }
+        // The first descriptor to close hears of an earlier write's error, and `writer`
+        // is another one of the same file.
         let closed = self.regular.map_or(Ok(()), nix::unistd::close);
         drop(self.writer);
-        Ok(closed?)
+        closed.map_err(io::Error::from)?;
+        intact
+    }
+
+    /// Whether the file has the length of what was written.
+    fn check_length(&self) -> Result<(), CloseError> {
+        let Some(file) = &self.regular else {
+            return Ok(());
+        };
+        let (found, written) = (file.metadata()?.len(), self.base + self.length);
+        match found < written || (self.is_alone && found > written) {
+            true => Err(CloseError::Changed { found, written }),
+            false => Ok(()),
+        }
+    }
+
+    /// Lets other captures take the file over.
+    pub(super) fn unlock(&self) {
+        // Best effort: it is unlocked when it is closed.
+        let _ = self.regular.as_ref().map(File::unlock);
     }
 
     /// Device and inode of a regular file.
@@ -204,7 +298,10 @@ impl Output {
         self.length += whole as u64;
         if let Some(file) = &mut self.regular {
             file.set_len(self.base + self.length)?;
-            io::Seek::seek(file, io::SeekFrom::End(0))?;
+            let end = io::Seek::seek(file, io::SeekFrom::End(0))?;
+            // Nothing else is written any more but what room was kept for.
+            // Best effort: there may be no room even now.
+            let _ = self.allocate(i64::try_from(end).unwrap_or(i64::MAX));
         }
         Ok(())
     }
@@ -220,71 +317,4 @@ impl std::fmt::Debug for Output {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A pipe that is full every other time.
-    struct Stubborn {
-        taken: Vec<u8>,
-        is_full: bool,
-        tell: std::sync::mpsc::Sender<Vec<u8>>,
-    }
-
-    impl Write for Stubborn {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.is_full = !self.is_full;
-            if self.is_full {
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
-            let takes = bytes.len().min(7);
-            self.taken.extend_from_slice(&bytes[..takes]);
-            let _ = self.tell.send(self.taken.clone());
-            Ok(takes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn an_inherited_file_keeps_what_was_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out");
-        for appends in [false, true] {
-            std::fs::write(&path, b"before").unwrap();
-            let mut file = OpenOptions::new()
-                .write(true)
-                .append(appends)
-                .open(&path)
-                .unwrap();
-            if !appends {
-                io::Seek::seek(&mut file, io::SeekFrom::End(0)).unwrap();
-            }
-            let mut output = Output::inherited(file).unwrap();
-            assert!(output.can_be_cut());
-            output.write(b"whole").unwrap();
-            OpenOptions::new()
-                .append(true)
-                .open(&path)
-                .unwrap()
-                .write_all(b"torn")
-                .unwrap();
-            output.cut(0).unwrap();
-            assert_eq!(std::fs::read(&path).unwrap(), b"beforewhole");
-        }
-    }
-
-    #[test]
-    fn a_full_non_blocking_pipe_is_waited_for() {
-        let (tell, told) = std::sync::mpsc::channel();
-        let mut output = Output::stream(Stubborn {
-            taken: Vec::new(),
-            is_full: false,
-            tell,
-        });
-        output.write(b"one block and another").unwrap();
-        assert_eq!(told.try_iter().last().unwrap(), b"one block and another");
-        assert_eq!(output.length(), 21);
-    }
-}
+mod tests;

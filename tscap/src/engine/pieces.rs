@@ -143,9 +143,14 @@ impl Pieces {
     }
 
     fn write(&mut self, blocks: &[u8]) {
-        if !blocks.is_empty()
-            && let Err(error) = self.output.write(blocks)
-        {
+        if blocks.is_empty() {
+            return;
+        }
+        let written = match self.output.watch().is_aborted() {
+            true => Err(OutputError::aborted(0)),
+            false => self.output.write(blocks),
+        };
+        if let Err(error) = written {
             self.write_failed(blocks, error);
         }
     }
@@ -155,6 +160,10 @@ impl Pieces {
         let reader_gone = error.is_reader_gone();
         let whole = self.batch.unwrite(blocks, error.written, reader_gone);
         let cut = self.output.cut(whole);
+        if error.is_aborted() {
+            // The control task knows.
+            return;
+        }
         self.tell(if reader_gone {
             Event::ReaderGone
         } else {

@@ -1,9 +1,9 @@
 //! What the converter thread and the control task tell each other.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use super::Outcomes;
+use super::{Outcomes, WriteWatch};
 
 /// Counts of one interface that only the control task can read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +70,8 @@ pub struct Shared {
     pub host_bound_ns: AtomicU64,
     /// New offsets of the rings' stamps, until the converter has taken them.
     pub recalibrated: Mutex<Option<Recalibration>>,
+    /// The writes to the output.
+    pub writes: Arc<WriteWatch>,
     /// From the control task to the converter.
     pub observed: Mutex<Observed>,
 }

@@ -18,8 +18,10 @@ use crate::clock::{
 use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo, StampOption};
 use crate::ring::synthetic::{self, Producer};
 
+mod last_statistics;
 mod merge;
 mod rotation;
+mod stop;
 
 const IFINDEX: u32 = 7;
 const EPOCH: u64 = 1_700_000_000_000_000_000;
@@ -47,6 +49,7 @@ impl Reference for Script {
             real: [RealNs(mono + offset); 2],
             tai: TaiNs(mono + offset),
             boot: None,
+            offset: None,
         }
     }
 }
@@ -86,6 +89,7 @@ struct Bench {
     converter: Converter<Script>,
     script: Script,
     events: UnboundedReceiver<Event>,
+    shared: Arc<Shared>,
     bytes: Arc<Mutex<Vec<u8>>>,
     headers: usize,
 }
@@ -136,6 +140,7 @@ fn bench_of(
     });
     output.write(&headers).unwrap();
     let (tell, events) = unbounded_channel();
+    let shared = Arc::new(Shared::default());
     let converter = Converter::new(
         consumers,
         script.clone(),
@@ -147,7 +152,7 @@ fn bench_of(
             keep_raw: false,
         },
         Box::new(|ifindex| (ifindex == IFINDEX).then_some(0)),
-        Arc::new(Shared::default()),
+        Arc::clone(&shared),
         tell,
     );
     Bench {
@@ -155,6 +160,7 @@ fn bench_of(
         converter,
         script,
         events,
+        shared,
         bytes,
         headers: headers.len(),
     }

@@ -58,7 +58,7 @@ pub enum LoadError {
         what: &'static str,
     },
     /// It ended with an error, or without an account of its frames.
-    #[error("{} failed, {status:?}: {why}", tool.name())]
+    #[error("{} failed, {}: {why}", tool.name(), ended(*status))]
     Failed {
         /// Which.
         tool: Tool,
@@ -73,6 +73,16 @@ pub enum LoadError {
     /// Another step failed.
     #[error(transparent)]
     Step(#[from] io::Error),
+}
+
+/// How a program ended.
+fn ended(status: WaitStatus) -> String {
+    match status {
+        WaitStatus::Exited(_, code) => format!("exit code {code}"),
+        WaitStatus::Signaled(_, signal, _) => format!("ended by {signal}"),
+        // It was waited for until it had ended.
+        other => format!("{other:?}"),
+    }
 }
 
 /// As an [`io::Error`], for what has no other.

@@ -10,6 +10,7 @@ use super::schema::{Kind, Method, Point, Sweep, VERSION};
 use crate::causes::with_causes;
 use crate::compare::schema::Machine;
 use crate::load::Tool;
+use crate::numbers::counted;
 
 /// More stolen time than this makes a machine noisy, %.
 const MOST_STEAL_PERCENT: f64 = 2.0;
@@ -87,8 +88,9 @@ fn noise(machine: &Machine) -> Option<String> {
     // What runs already will take a CPU from it now and then.
     (machine.load[0] > cpus / 2.0).then(|| {
         format!(
-            "busy machine: load {:.1} on {cpus} CPUs at the start; others lose frames here too",
-            machine.load[0]
+            "busy machine: load {:.1} on {} at the start; others lose frames here too",
+            machine.load[0],
+            counted(machine.cpus.into(), "CPU")
         )
     })
 }
@@ -111,8 +113,9 @@ fn unfilled(points: &[Point]) -> Option<String> {
     let count = unfilled.count();
     (count > 0).then(|| {
         format!(
-            "at {count} points the ring holds all frames that were sent, and could lose none: send \
-             longer by --duration"
+            "at {} the ring holds all frames that were sent, and could lose none: send \
+             longer by --duration",
+            counted(count as u64, "point")
         )
     })
 }

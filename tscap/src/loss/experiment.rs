@@ -166,13 +166,13 @@ impl Experiment {
             frames: frames(costs, spot, lasting).min(most),
         };
         let run = self.rig.capture_point(program, spot, burst);
+        // Told to end, it is not waited until a capture has come to rest, or that is killed.
+        self.rig.go_on()?;
         let run = run.map_err(|source| LossError::Capture {
             size: spot.size,
             tool: spot.tool,
             source,
         })?;
-        // Told to end, it is not waited until a capture has come to rest.
-        self.rig.go_on()?;
         Ok(Point::new(spot, costs, run))
     }
 

@@ -13,6 +13,8 @@ use super::receive_clock::{DelayBasis, ReceiveClock};
 use super::report::{InterfaceReport, StreamReport};
 use super::streams::{Sent, Source, Streams};
 use crate::causes::with_causes;
+use crate::escaped::escaped;
+use crate::numbers::counted;
 use crate::pcapng::{Interface, ReadError, Record, records};
 
 /// Why there is no report.
@@ -31,7 +33,7 @@ pub enum CaptureError {
 /// warning.
 pub fn read<R: Read + Seek>(file: &mut R, sent: &Sent) -> Result<StreamReport, CaptureError> {
     let mut sources = Vec::new();
-    let mut length = 0;
+    let (mut length, mut untimed) = (0, 0u64);
     let end = each(file, usize::MAX, |record| {
         length += 1;
         match record {
@@ -42,9 +44,16 @@ pub fn read<R: Read + Seek>(file: &mut R, sent: &Sent) -> Result<StreamReport, C
                 }
             }
             Record::Packet(_) => {}
+            Record::Untimed => untimed += 1,
         }
     })?;
     let mut warnings: Vec<String> = sources.iter().filter_map(not_looked_into).collect();
+    if untimed > 0 {
+        warnings.push(format!(
+            "not looked into: {} in simple packet blocks, which hold no times",
+            counted(untimed, "frame")
+        ));
+    }
     let mut streams = Streams::new(sources);
     // No further than the first time: the file may be growing.
     each(file, length, |record| {
@@ -89,7 +98,10 @@ fn source(interface: Interface) -> Source {
 }
 
 fn not_looked_into(source: &Source) -> Option<String> {
-    let name = source.name.as_deref().unwrap_or("an interface");
+    let name = source
+        .name
+        .as_deref()
+        .map_or("an interface".into(), escaped);
     (!source.is_ethernet)
         .then(|| format!("{name} is not Ethernet: its frames were counted and not looked into"))
 }
@@ -107,8 +119,13 @@ fn broken_off(error: ReadError) -> String {
 fn changed_offset(interface: &InterfaceReport) -> Option<String> {
     match &interface.delay_basis {
         DelayBasis::Clocks { tai_offsets_s, .. } if tai_offsets_s.len() > 1 => Some(format!(
-            "the offset of CLOCK_TAI was changed during the capture ({tai_offsets_s:?} s): path \
-             delays of frames near a change may be wrong by as much"
+            "the offset of CLOCK_TAI was changed during the capture ({} s): path delays of \
+             frames near a change may be wrong by as much",
+            tai_offsets_s
+                .iter()
+                .map(i64::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
         )),
         _ => None,
     }

@@ -34,8 +34,10 @@ pub(super) struct Delays {
 /// How the intervals of two frames were found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntervalSources {
-    /// Pairs of frames whose intervals are p̂·ΔN of the TSC on both sides: no
-    /// clock that is set or slewed is in them. It takes raw stamps in the file
+    /// Pairs of frames whose intervals are those of the TSC on both sides, by its rate
+    /// against CLOCK_MONOTONIC_RAW: no clock that is set or slewed is in them. In a
+    /// capture of less than a second that rate is not known, and p̂ has the slews of the
+    /// host's clock in it. It takes raw stamps in the file
     /// (`--keep-raw`) and a sender that read the same TSC.
     pub tsc_pairs: u64,
     /// Pairs of frames whose intervals are differences of the file's stamps and
@@ -152,6 +154,7 @@ mod tests {
         clock.counter = Some(CounterReport {
             ns_per_cycle_2_58: NsPerCycle(1 << 57),
             rate_bound_ppb: 1,
+            raw: None,
         });
         clock
     }

@@ -10,8 +10,8 @@ const DIGITS: u8 = 3;
 /// A quantile needs so many values beyond it.
 pub(crate) const BEYOND: u64 = 10;
 
-/// Signed values. Memory: 8 bytes a value up to 4,096 of them, then about 50 kB
-/// with values up to a million, and 0.4 MB at most.
+/// Signed values. Memory: 8 bytes a value up to 4,096 of them, then about 0.1 MB
+/// with values up to a million, and 0.8 MB at most.
 #[derive(Clone, Debug)]
 pub(crate) struct Distribution {
     n: u64,
@@ -33,8 +33,8 @@ enum Values {
 #[derive(Clone, Debug)]
 struct Histograms {
     /// Of the negative values' magnitudes.
-    negative: Histogram<u32>,
-    rest: Histogram<u32>,
+    negative: Histogram<u64>,
+    rest: Histogram<u64>,
 }
 
 /// What a distribution is reported as. A quantile with fewer than 10 values
@@ -175,7 +175,7 @@ impl Histograms {
     }
 }
 
-fn magnitude_at(histogram: &Histogram<u32>, rank: u64) -> i64 {
+fn magnitude_at(histogram: &Histogram<u64>, rank: u64) -> i64 {
     let mut seen = 0;
     let bucket = histogram.iter_recorded().find(|bucket| {
         seen += bucket.count_since_last_iteration();
@@ -194,6 +194,17 @@ mod tests {
     #[test]
     fn of_nothing_there_is_no_summary() {
         assert_eq!(Summary::of([]), None);
+    }
+
+    /// A counter of 32 bits would stop at 4,294,967,295.
+    #[test]
+    fn more_equal_values_than_32_bits_count_are_counted() {
+        let mut histograms = Histograms::new();
+        let many = u64::from(u32::MAX) + 100;
+        histograms.rest.record_n(5, many).unwrap();
+        histograms.add(9);
+        assert_eq!(histograms.at_rank(many, 0), 5);
+        assert_eq!(histograms.at_rank(many + 1, 0), 9);
     }
 
     #[test]

@@ -6,6 +6,8 @@ use super::delay::IntervalSources;
 use super::distribution::Summary;
 use super::receive_clock::DelayBasis;
 use super::report::{Counts, InterfaceReport, StreamReport, StreamSummary};
+use crate::escaped::escaped;
+use crate::numbers::{counted, grouped};
 
 /// So many streams of an interface are printed; JSON has all.
 const MOST_STREAMS: usize = 16;
@@ -23,7 +25,8 @@ impl fmt::Display for StreamReport {
 
 impl fmt::Display for InterfaceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.name.as_deref().unwrap_or("(unnamed interface)");
+        let name = self.name.as_deref();
+        let name = name.map_or("(unnamed interface)".into(), escaped);
         writeln!(f, "{name}: {}", self.counts)?;
         for stream in self.streams.iter().take(MOST_STREAMS) {
             write!(f, "{stream}")?;
@@ -33,7 +36,9 @@ impl fmt::Display for InterfaceReport {
             let lost: u64 = self.streams.iter().map(|stream| stream.loss.lost).sum();
             writeln!(
                 f,
-                "and {more} more streams (--json has all); lost in all of them: {lost}"
+                "and {} (--json has all); lost in all of them: {}",
+                counted(more as u64, "more stream"),
+                grouped(lost)
             )?;
         }
         if self.streams.is_empty() {
@@ -44,7 +49,7 @@ impl fmt::Display for InterfaceReport {
             writeln!(
                 f,
                 "the file's stamps have steps of {} ns",
-                self.stamp_resolution_ns
+                grouped(self.stamp_resolution_ns)
             )?;
         }
         Ok(())
@@ -55,8 +60,11 @@ impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} frames = {} of streams + {} others + {} malformed",
-            self.frames, self.streams, self.others, self.malformed
+            "{} = {} of streams + {} + {} malformed",
+            counted(self.frames, "frame"),
+            grouped(self.streams),
+            counted(self.others, "other"),
+            grouped(self.malformed)
         )?;
         let details = [
             (self.cut, "cut before the stream header"),
@@ -72,7 +80,7 @@ impl fmt::Display for Counts {
         let details: Vec<String> = details
             .iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}"))
+            .map(|(count, what)| format!("{} {what}", grouped(*count)))
             .collect();
         match details.is_empty() {
             true => Ok(()),
@@ -86,12 +94,14 @@ impl fmt::Display for StreamSummary {
         let (loss, reordering) = (&self.loss, &self.reordering);
         write!(f, "run {} flow {}: ", self.id.run, self.id.flow)?;
         if let Some(sent) = loss.sent {
-            write!(f, "{sent} sent, ")?;
+            write!(f, "{} sent, ", grouped(sent))?;
         }
         write!(
             f,
             "{} received, {} distinct, {} lost",
-            loss.received, loss.distinct, loss.lost
+            grouped(loss.received),
+            grouped(loss.distinct),
+            grouped(loss.lost)
         )?;
         if loss.lost > 0 {
             let of = (loss.lost + loss.distinct - loss.beyond_sent) as f64;
@@ -99,24 +109,29 @@ impl fmt::Display for StreamSummary {
             write!(
                 f,
                 " ({percent:.3} %; loss periods: {}, longest: {})",
-                loss.loss_periods, loss.longest_loss
+                grouped(loss.loss_periods),
+                grouped(loss.longest_loss)
             )?;
         }
-        write!(f, ", {} reordered", reordering.reordered)?;
+        write!(f, ", {} reordered", grouped(reordering.reordered))?;
         if let Some(extent) = &reordering.extent {
             let at_least = if reordering.extents_cut > 0 {
                 "at least "
             } else {
                 ""
             };
-            write!(f, " (extent up to {at_least}{})", extent.max)?;
+            write!(
+                f,
+                " (extent up to {at_least}{})",
+                grouped(extent.max.unsigned_abs())
+            )?;
         }
         writeln!(f)?;
         if loss.beyond_sent > 0 {
             writeln!(
                 f,
-                "  {} frames came with numbers beyond those sent",
-                loss.beyond_sent
+                "  beyond the numbers sent: {}",
+                counted(loss.beyond_sent, "frame")
             )?;
         }
         let rows = [
@@ -145,8 +160,8 @@ impl fmt::Display for StreamSummary {
         if let Some(path) = self.delay.path_ns.as_ref().filter(|path| path.negative > 0) {
             writeln!(
                 f,
-                "  {} path delays are negative: the clocks of sender and receiver disagree",
-                path.negative
+                "  negative: {}; the clocks of sender and receiver disagree",
+                counted(path.negative, "path delay")
             )?;
         }
         match self.delay.intervals {
@@ -168,8 +183,10 @@ impl fmt::Display for StreamSummary {
                 stamp_pairs,
             } => writeln!(
                 f,
-                "  intervals: {tsc_pairs} p̂·ΔN of the TSC on both sides, {stamp_pairs} from the \
-                 file's stamps and the sender's CLOCK_TAI"
+                "  intervals: {} p̂·ΔN of the TSC on both sides, {} from the file's stamps and the \
+                 sender's CLOCK_TAI",
+                grouped(tsc_pairs),
+                grouped(stamp_pairs)
             ),
         }
     }
@@ -216,5 +233,23 @@ impl fmt::Display for DelayBasis {
             }
             Self::Unavailable { why } => write!(f, "path delay: not available ({why})"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_frame_is_no_frames() {
+        let counts = Counts {
+            frames: 1,
+            others: 1,
+            ..Counts::default()
+        };
+        assert_eq!(
+            counts.to_string(),
+            "1 frame = 0 of streams + 1 other + 0 malformed"
+        );
     }
 }

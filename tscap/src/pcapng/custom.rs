@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub use tscap_common::block::PEN;
 
 use crate::clock::{
-    CounterReport, OffsetBracket, Sample, Segment, StampPath, StampSource, TimeBase,
+    CounterReport, FileClock, OffsetBracket, Sample, Segment, StampPath, StampSource, TableOffset,
+    TimeBase,
 };
 use crate::engine::{Outcomes, StampOrder, Totals};
 
@@ -56,6 +57,20 @@ impl StampOption {
     }
 }
 
+/// Whether the VLAN tag that a frame arrived with is in the frame as captured. A device,
+/// or the network stack before the frame came to this interface, may have moved it out of
+/// the frame's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VlanTags {
+    /// Nothing took it off, or the program put it back.
+    Kept,
+    /// The device takes it off, and the program can't read it.
+    Stripped,
+    /// Unknown: it may have been taken off.
+    Unknown,
+}
+
 /// In an interface description: how frames of this interface were taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceOption {
@@ -67,6 +82,9 @@ pub struct InterfaceOption {
     pub stamp: StampOption,
     /// Offloads in force that change what a frame looks like, by kernel name.
     pub offloads: BTreeMap<String, bool>,
+    /// Whether VLAN tags are in the frames. Not in captures of early versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan_tags: Option<VlanTags>,
     /// The machine's boot, as in `/proc/sys/kernel/random/boot_id`: raw stamps are of
     /// this boot. Not in captures of early versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,6 +93,10 @@ pub struct InterfaceOption {
     /// convert` changed that. The clock's history in the statistics names its clocks.
     #[serde(default, skip_serializing_if = "TimeBase::is_realtime")]
     pub time_base: TimeBase,
+    /// TAI − UTC that `tscap convert` took from a table of leap seconds, where the kernel
+    /// had not been given its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leap_table: Option<TableOffset>,
 }
 
 impl InterfaceOption {
@@ -85,8 +107,18 @@ impl InterfaceOption {
             xdp_mode: xdp_mode.into(),
             stamp,
             offloads,
+            vlan_tags: None,
             boot_id: None,
             time_base: TimeBase::Realtime,
+            leap_table: None,
+        }
+    }
+
+    /// Which clock the times of its packets are of.
+    pub fn clock(&self) -> FileClock {
+        FileClock {
+            base: self.time_base,
+            table: self.leap_table,
         }
     }
 }

@@ -6,7 +6,8 @@ use std::ops::Range;
 use pcap_file::Endianness;
 use tscap_common::block::PEN;
 
-use crate::clock::TimeBase;
+use super::block::{options, word as word_at};
+use crate::clock::{FileClock, TimeBase};
 
 /// Where an interface description's options begin, bytes.
 const DESCRIPTION_OPTIONS: usize = 16;
@@ -20,34 +21,49 @@ const START_TIME: u16 = 2;
 const END_TIME: u16 = 3;
 
 /// What other programs show of an interface whose times are not of CLOCK_REALTIME.
-fn comment(base: TimeBase) -> Option<&'static str> {
-    match base {
-        TimeBase::Realtime => None,
-        TimeBase::Tai => Some("times are of CLOCK_TAI, ahead of UTC by leap seconds"),
-        TimeBase::Monotonic => Some("times are of CLOCK_MONOTONIC, since the machine's boot"),
+fn comment(clock: FileClock) -> Option<String> {
+    match (clock.base, clock.table) {
+        (TimeBase::Realtime, _) => None,
+        (TimeBase::Tai, None) => {
+            Some("times are of CLOCK_TAI, ahead of UTC by leap seconds".into())
+        }
+        (TimeBase::Tai, Some(table)) => Some(format!("times are of TAI: {table}")),
+        (TimeBase::Monotonic, _) => {
+            Some("times are of CLOCK_MONOTONIC, since the machine's boot".into())
+        }
     }
 }
 
-/// As our option says it: its last field, left out for CLOCK_REALTIME.
-fn field(base: TimeBase) -> String {
-    match base {
+/// As our option says it: its last fields, left out for CLOCK_REALTIME.
+fn fields(clock: FileClock) -> String {
+    let mut fields = match clock.base {
         TimeBase::Realtime => String::new(),
-        _ => format!(",\"time_base\":\"{}\"", base.name()),
+        base => format!(",\"time_base\":\"{}\"", base.name()),
+    };
+    if let Some(table) = &clock.table {
+        let table = serde_json::to_string(table).expect("plain structs always serialise");
+        fields = format!("{fields},\"leap_table\":{table}");
     }
+    fields
 }
 
-/// An interface description of ours, with the base `to` instead of `from`; `None` if
+/// An interface description of ours, with the clock `to` instead of `from`; `None` if
 /// the option that says so has no room for it.
 pub(super) fn describe(
     block: &[u8],
-    from: TimeBase,
-    to: TimeBase,
+    from: FileClock,
+    to: FileClock,
     endianness: Endianness,
 ) -> Option<Vec<u8>> {
     let mut options = Vec::new();
+    let from_comment = comment(from);
     for (code, range) in all_options(block, DESCRIPTION_OPTIONS, endianness) {
         let value = &block[range];
-        if code == COMMENT && comment(from).is_some_and(|text| text.as_bytes() == value) {
+        if code == COMMENT
+            && from_comment
+                .as_ref()
+                .is_some_and(|text| text.as_bytes() == value)
+        {
             continue;
         }
         let ours = (code == CUSTOM_TEXT).then(|| of_ours(value, endianness));
@@ -56,9 +72,9 @@ pub(super) fn describe(
                 if let Some(text) = comment(to) {
                     put_option(&mut options, COMMENT, text.as_bytes(), endianness)?;
                 }
-                let mut json = json.replace(&field(from), "");
+                let mut json = json.replace(&fields(from), "");
                 let end = json.rfind('}').unwrap_or(json.len());
-                json.insert_str(end, &field(to));
+                json.insert_str(end, &fields(to));
                 let value = [&value[..4], json.as_bytes()].concat();
                 put_option(&mut options, code, &value, endianness)?;
             }
@@ -108,26 +124,10 @@ fn of_ours(value: &[u8], endianness: Endianness) -> Option<&str> {
 }
 
 /// Code and value of each option of a block that can be read.
-fn all_options(block: &[u8], mut at: usize, endianness: Endianness) -> Vec<(u16, Range<usize>)> {
-    let mut options = Vec::new();
-    let end = block.len() - 4;
-    while at + 4 <= end {
-        let half = |at: usize| {
-            let bytes = [block[at], block[at + 1]];
-            match endianness {
-                Endianness::Big => u16::from_be_bytes(bytes),
-                Endianness::Little => u16::from_le_bytes(bytes),
-            }
-        };
-        let (code, length) = (half(at), usize::from(half(at + 2)));
-        let value = at + 4..at + 4 + length;
-        if code == 0 || value.end > end {
-            break;
-        }
-        at = value.end.next_multiple_of(4);
-        options.push((code, value));
-    }
-    options
+fn all_options(block: &[u8], at: usize, endianness: Endianness) -> Vec<(u16, Range<usize>)> {
+    options(block, at, endianness)
+        .map_while(Result::ok)
+        .collect()
 }
 
 fn put_option(
@@ -149,11 +149,7 @@ fn put_option(
 }
 
 fn read(bytes: &[u8], endianness: Endianness) -> u32 {
-    let bytes = *bytes.first_chunk().expect("a block is long enough");
-    match endianness {
-        Endianness::Big => u32::from_be_bytes(bytes),
-        Endianness::Little => u32::from_le_bytes(bytes),
-    }
+    word_at(bytes, 0, endianness).expect("a block is long enough")
 }
 
 fn word(word: u32, endianness: Endianness) -> [u8; 4] {
@@ -166,6 +162,11 @@ fn word(word: u32, endianness: Endianness) -> [u8; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::{RealNs, TableOffset};
+
+    fn of(base: TimeBase) -> FileClock {
+        FileClock { base, table: None }
+    }
 
     fn description(endianness: Endianness) -> Vec<u8> {
         description_with(br#"{"v":1,"boot_id":"b"}"#, endianness)
@@ -195,7 +196,8 @@ mod tests {
     fn a_description_is_changed_and_changed_back() {
         for endianness in [Endianness::Little, Endianness::Big] {
             let real = description(endianness);
-            let to_tai = describe(&real, TimeBase::Realtime, TimeBase::Tai, endianness).unwrap();
+            let to_tai =
+                describe(&real, of(TimeBase::Realtime), of(TimeBase::Tai), endianness).unwrap();
             let all = all_options(&to_tai, DESCRIPTION_OPTIONS, endianness);
             let codes: Vec<_> = all.iter().map(|(code, _)| *code).collect();
             assert_eq!(codes, [2, COMMENT, COMMENT, CUSTOM_TEXT, 9]);
@@ -203,9 +205,24 @@ mod tests {
             assert!(text.contains("times are of CLOCK_TAI"));
             assert!(text.contains(r#"{"v":1,"boot_id":"b","time_base":"tai"}"#));
             assert_eq!(read(&to_tai[4..], endianness) as usize, to_tai.len());
-            let mono = describe(&to_tai, TimeBase::Tai, TimeBase::Monotonic, endianness).unwrap();
-            assert!(!String::from_utf8_lossy(&mono).contains("TAI"));
-            let back = describe(&mono, TimeBase::Monotonic, TimeBase::Realtime, endianness);
+            let mono = of(TimeBase::Monotonic);
+            let to_mono = describe(&to_tai, of(TimeBase::Tai), mono, endianness).unwrap();
+            assert!(!String::from_utf8_lossy(&to_mono).contains("TAI"));
+            let back = describe(&to_mono, mono, of(TimeBase::Realtime), endianness);
+            assert_eq!(back.as_ref(), Some(&real));
+            let table = Some(TableOffset {
+                tai_offset_s: 37,
+                expires: RealNs(1_782_604_800_000_000_000),
+            });
+            let base = TimeBase::Tai;
+            let by_table = FileClock { base, table };
+            let to_tai = describe(&real, of(TimeBase::Realtime), by_table, endianness).unwrap();
+            let text = String::from_utf8_lossy(&to_tai);
+            assert!(text.contains("times are of TAI: UTC + 37 s by the leap-second table"));
+            assert!(text.contains(
+                r#""time_base":"tai","leap_table":{"tai_offset_s":37,"expires":1782604800000000000}}"#
+            ));
+            let back = describe(&to_tai, by_table, of(TimeBase::Realtime), endianness);
             assert_eq!(back, Some(real));
         }
     }
@@ -214,7 +231,7 @@ mod tests {
     fn a_full_option_is_refused() {
         let json = format!("{{\"v\":1,\"boot_id\":\"{}\"}}", "b".repeat(65_500));
         let full = description_with(json.as_bytes(), Endianness::Little);
-        let (real, mono) = (TimeBase::Realtime, TimeBase::Monotonic);
+        let (real, mono) = (of(TimeBase::Realtime), of(TimeBase::Monotonic));
         assert!(describe(&full, real, real, Endianness::Little).is_some());
         assert!(describe(&full, real, mono, Endianness::Little).is_none());
     }

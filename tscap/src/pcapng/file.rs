@@ -14,7 +14,7 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use pcap_file::{DataLink, Endianness};
 
 use super::custom::{ClockOption, InterfaceOption, StampOption, StatisticsOption, option};
-use crate::clock::{CounterClock, MonoNs, RealNs, Sample, Tracker};
+use crate::clock::{MonoNs, RealNs, Sample, Tracker};
 use crate::engine::{Observed, OutputError, StampOrder, Totals, Written};
 
 /// What the section header says.
@@ -68,6 +68,10 @@ impl WriteError {
         OutputError { written: 0, source }
     }
 }
+
+/// Most that the statistics at the end of a file take for each interface, bytes: a block
+/// with a full option, and one more with little news where no other file could follow.
+pub const MOST_FINAL_BYTES: u64 = (64 + 8) * 1024;
 
 /// Encodes every block but the packets.
 pub struct FileWriter {
@@ -192,7 +196,7 @@ impl FileWriter {
         let (segments, forgotten) = tracker.unsettled_segments(&mut self.settled_segments);
         let clock = ClockOption {
             stamp: self.stamp(),
-            counter: tracker.counter().map(CounterClock::report),
+            counter: tracker.counter_report(),
             host_bound_ns: tracker.host_bound_ns(),
             stamp_error_ns: tracker.stamp_error_ns(),
             utc_bound_ns: observed.utc_bound_ns,

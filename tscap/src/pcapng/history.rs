@@ -2,7 +2,7 @@
 
 use super::custom::ClockOption;
 use super::reader::ReadError;
-use crate::clock::History;
+use crate::clock::{History, Impossible};
 
 /// Gathers what statistics blocks say, in the file's order.
 #[derive(Debug, Default)]
@@ -41,7 +41,10 @@ impl Gatherer {
     }
 
     /// All of it; `None` if there was none.
-    pub fn history(self) -> Option<History> {
-        self.history
+    ///
+    /// # Errors
+    /// What no clock can have been.
+    pub fn history(self) -> Result<Option<History>, Impossible> {
+        self.history.map(History::checked).transpose()
     }
 }

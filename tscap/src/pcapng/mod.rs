@@ -2,6 +2,7 @@
 //! descriptions, statistics. All by the pcap-file crate; the packets are
 //! written by the XDP program and made final by the engine.
 
+mod block;
 mod custom;
 mod describe;
 mod file;
@@ -9,8 +10,9 @@ mod history;
 mod reader;
 mod rewrite;
 
-pub use custom::{ClockOption, InterfaceOption, PEN, StampOption, StatisticsOption};
-pub use file::{Counts, FileWriter, InterfaceInfo, SectionInfo, WriteError};
+pub use block::BlockFault;
+pub use custom::{ClockOption, InterfaceOption, PEN, StampOption, StatisticsOption, VlanTags};
+pub use file::{Counts, FileWriter, InterfaceInfo, MOST_FINAL_BYTES, SectionInfo, WriteError};
 pub use history::Gatherer;
 pub use reader::{Interface, Packet, ReadError, Record, interval_ns, records};
 pub use rewrite::{RewriteError, rewrite};

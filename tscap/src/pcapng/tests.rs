@@ -15,7 +15,7 @@ use pcap_file::{DataLink, Endianness};
 
 use super::*;
 use crate::clock::{
-    CrossTimestamp, FileNs, MonoNs, RealNs, StampPath, StampSource, TaiNs, Tracker,
+    CrossTimestamp, FileNs, MonoNs, RealNs, StampPath, StampSource, TaiNs, Tracker, TscCycles,
 };
 use crate::engine::{InterfaceCounts, Observed, Outcomes, StampOrder, Totals, Written};
 
@@ -28,6 +28,7 @@ fn cross(mono: u64, offset: u64) -> CrossTimestamp {
         real: [RealNs(mono + 20 + offset); 2],
         tai: TaiNs(mono + 20 + offset),
         boot: None,
+        offset: None,
     }
 }
 
@@ -233,7 +234,7 @@ fn a_clock_set_all_the_time_still_fits_an_option() {
             gatherer.take(interface, &ours.clock).unwrap();
         }
     }
-    assert_eq!(gatherer.history().unwrap().left_out, 4_900);
+    assert_eq!(gatherer.history().unwrap().unwrap().left_out, 4_900);
 }
 
 #[test]
@@ -291,6 +292,33 @@ fn interfaces_are_numbered_over_all_sections() {
     );
     let torn = records(&file[..file.len() - 1]).unwrap().last().unwrap();
     assert!(torn.unwrap_err().is_torn_end());
+}
+
+/// As often as it is looked at, somebody has set it.
+#[test]
+fn the_last_statistics_of_a_restless_clock_fit_the_room_kept_for_them() {
+    let interfaces = ["eth0", "eth1"].map(interface);
+    let mut writer = writer(&interfaces);
+    writer.take();
+    let at = |read: u64| CrossTimestamp {
+        tsc: Some([TscCycles(EPOCH + read), TscCycles(EPOCH + read + 40)]),
+        ..cross(EPOCH + read * 10_000_000, read % 2 * 5_000_000_000)
+    };
+    let mut tracker = Tracker::new(StampSource::Ktime, &at(0)).unwrap();
+    let mut counts = counted(u64::MAX / 16);
+    counts.written = vec![counts.written[0]; 2];
+    counts.observed.interfaces = vec![counts.observed.interfaces[0]; 2];
+    let order = StampOrder::default();
+    for read in 1..=3_000 {
+        tracker.observe(&at(read));
+    }
+    let now = MonoNs(EPOCH + 30_000_000_000);
+    let length = [(); 2].map(|()| {
+        let bytes = writer.statistics(&mut tracker, now, &counts, order, None);
+        bytes.unwrap().len() as u64
+    });
+    assert!(length[0] > 2 * 16 * 1024, "{length:?}");
+    assert!(length[0] + length[1] <= 2 * MOST_FINAL_BYTES, "{length:?}");
 }
 
 /// The counts of a capture that come to so much each.

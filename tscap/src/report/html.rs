@@ -4,11 +4,15 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::table::Table;
 use super::words::{command, notices, verdicts};
-use super::{figures, tables};
+use super::{figures, glossary, tables};
 use crate::compare::schema::{Comparison, Machine};
 
-/// Colours and dashes of the charts too.
 const STYLE: &str = include_str!("style.css");
+/// Colours, dashes and letters of the charts.
+pub(super) const FIGURE_STYLE: &str = include_str!("figure.css");
+/// Where a curve would have one point.
+pub(super) const FEW_POINTS: &str = "no curves: one size and one pace were measured, which the table has; without --quick there are \
+     more";
 /// Should anything ever slip in: nothing is fetched, nothing runs.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
@@ -27,6 +31,7 @@ pub fn page(comparison: &Comparison) -> String {
         (precision(comparison))
         (loss(comparison))
         (whereabouts(&tables::environment(comparison), &comparison.machine))
+        (glossary::comparison())
     };
     document(&title, &body)
 }
@@ -41,7 +46,7 @@ pub fn document(title: &str, body: &Markup) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(FIGURE_STYLE)) (PreEscaped(STYLE)) }
             }
             body { (body) }
         }
@@ -124,14 +129,19 @@ fn precision(comparison: &Comparison) -> Markup {
 
 fn loss(comparison: &Comparison) -> Markup {
     let losses = tables::losses(comparison);
+    let figures = figures::losses(comparison);
+    let is_short = losses.is_some() && figures.is_empty();
     html! {
         h2 { "Loss" }
         @if losses.is_none() {
             p { "Not measured: nobody knows how many frames of live traffic were sent." }
         }
         (optional(losses))
+        @if is_short {
+            p.note { (FEW_POINTS) }
+        }
         div.figures {
-            @for figure in figures::losses(comparison) {
+            @for figure in figures {
                 (figure.markup())
             }
         }

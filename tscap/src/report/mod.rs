@@ -9,6 +9,7 @@ mod chart;
 mod clock;
 mod density;
 mod figures;
+mod glossary;
 mod html;
 mod paper;
 mod sweep;

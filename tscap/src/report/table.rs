@@ -55,7 +55,7 @@ impl Table {
         let class = |column: usize| self.words.contains(&column).then_some("words");
         html! {
             div.table {
-                table {
+                table class=[(!self.head.is_empty()).then_some("rows")] {
                     @if !self.title.is_empty() {
                         caption { (self.title) }
                     }
@@ -73,7 +73,7 @@ impl Table {
                                     @if column == 0 {
                                         th scope="row" class="words" { (cell) }
                                     } @else {
-                                        td class=[class(column)] { (cell) }
+                                        td class=[class(column)] data-column=[self.head.get(column)] { (cell) }
                                     }
                                 }
                             }

@@ -2,8 +2,8 @@
 
 use crate::clock::{StampPath, StampSource};
 use crate::compare::schema::{Comparison, Metric};
-use crate::compare::statistics::{advice, interrupt_sentences};
-use crate::numbers::grouped;
+use crate::compare::statistics::{advice, family_sentence, interrupt_sentences, power_sentence};
+use crate::numbers::{counted, grouped};
 
 /// Stands where there is no figure.
 pub(super) const NOTHING: &str = "–";
@@ -102,15 +102,20 @@ pub(super) fn verdicts(comparison: &Comparison) -> Vec<String> {
     let advice = advice(&comparison.verdicts).map(str::to_owned);
     let interrupts = comparison.interrupts_off.iter();
     let interrupts = interrupts.flat_map(interrupt_sentences);
-    sentences.chain(interrupts).chain(advice).collect()
+    let of_all = [family_sentence(comparison), power_sentence(comparison)];
+    sentences
+        .chain(interrupts)
+        .chain(of_all.into_iter().flatten())
+        .chain(advice)
+        .collect()
 }
 
 /// What must be known before any figure.
 pub(super) fn notices(comparison: &Comparison) -> Vec<String> {
     let partial = comparison.partial.then(|| {
         format!(
-            "partial: ended early, after {} whole rounds",
-            comparison.method.rounds
+            "partial: ended early, after {}",
+            counted(comparison.method.rounds.into(), "whole round")
         )
     });
     let warnings = comparison.warnings.iter().cloned();

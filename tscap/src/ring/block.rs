@@ -139,3 +139,6 @@ fn word(bytes: &[u8], offset: usize) -> u32 {
 fn put(bytes: &mut [u8], offset: usize, value: u32) {
     bytes[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
 }
+
+#[cfg(test)]
+mod tests;

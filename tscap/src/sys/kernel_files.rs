@@ -47,6 +47,11 @@ impl KernelFiles {
         }
     }
 
+    /// Whether these are the live ones.
+    pub fn are_live(&self) -> bool {
+        *self == Self::live()
+    }
+
     /// A path in procfs.
     pub fn proc(&self, path: impl AsRef<Path>) -> PathBuf {
         self.proc.join(path)

@@ -2,6 +2,7 @@
 //! kernel tells about interfaces, privileges, clock and machine. Each file is
 //! one kernel interface; none of them knows the rest of tscap.
 
+pub mod access;
 pub mod affinity;
 pub mod bpf;
 pub mod caps;

@@ -25,6 +25,8 @@ const NETDEV_CMD_DEV_GET: u8 = 1;
 const NETDEV_A_DEV_IFINDEX: u16 = 1;
 /// `NETDEV_A_DEV_XDP_FEATURES`, u64.
 const NETDEV_A_DEV_XDP_FEATURES: u16 = 3;
+/// `NETDEV_A_DEV_XDP_RX_METADATA_FEATURES`, u64, since 6.6.
+const NETDEV_A_DEV_XDP_RX_METADATA_FEATURES: u16 = 5;
 /// `NETDEV_CMD_NAPI_GET`, since 6.8.
 const NETDEV_CMD_NAPI_GET: u8 = 11;
 /// `NETDEV_A_NAPI_IFINDEX`, u32.
@@ -55,15 +57,16 @@ pub(super) fn napi_ids(ifindex: u32) -> io::Result<Option<Vec<u32>>> {
     ))
 }
 
-/// The XDP features of an interface; `None` where the kernel can't tell.
-pub(super) fn xdp_features(ifindex: u32) -> io::Result<Option<u64>> {
+/// The XDP features of an interface, and what metadata of frames its driver tells XDP
+/// programs (0 from a kernel that doesn't say); `None` where the kernel can't tell.
+pub(super) fn xdp_features(ifindex: u32) -> io::Result<Option<(u64, u64)>> {
     let interface = attribute(NETDEV_A_DEV_IFINDEX, &ifindex.to_ne_bytes());
     let Some(answer) = ask_netdev(NLM_F_REQUEST, NETDEV_CMD_DEV_GET, &interface)? else {
         return Ok(None);
     };
-    Ok(numbers(&answer, NETDEV_A_DEV_XDP_FEATURES)?
-        .first()
-        .copied())
+    let first = |kind| Ok::<_, io::Error>(numbers(&answer, kind)?.first().copied());
+    let metadata = first(NETDEV_A_DEV_XDP_RX_METADATA_FEATURES)?.unwrap_or(0);
+    Ok(first(NETDEV_A_DEV_XDP_FEATURES)?.map(|features| (features, metadata)))
 }
 
 /// The attributes of each message of the family's answer; `None` where there is

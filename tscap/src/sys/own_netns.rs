@@ -42,7 +42,8 @@ impl OwnNetns {
     }
 }
 
-fn in_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+/// Does something in a thread of its own, which takes its namespaces along when it ends.
+pub(super) fn in_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let thread = scope.spawn(work).join();
         thread.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))

@@ -120,7 +120,7 @@ fn pmu(folder: &Path) -> Result<(u32, u64), PerfError> {
     };
     let odd = |name: &str| PerfError::NoPmu {
         path: folder.join(name).display().to_string(),
-        source: io::ErrorKind::InvalidData.into(),
+        source: io::Error::other("it does not have the form of Linux's msr PMU"),
     };
     let kind = read("type")?.trim().parse().map_err(|_| odd("type"))?;
     let text = read("events/tsc")?;

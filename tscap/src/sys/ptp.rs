@@ -31,6 +31,14 @@ pub enum Method {
 }
 
 impl Method {
+    fn ioctl(self) -> &'static str {
+        match self {
+            Self::Precise => "PTP_SYS_OFFSET_PRECISE",
+            Self::Extended => "PTP_SYS_OFFSET_EXTENDED",
+            Self::Plain => "PTP_SYS_OFFSET",
+        }
+    }
+
     /// The best way of these that works just now, this one the best: a driver may refuse
     /// once, as when the hardware is busy, or for long, as while the kernel counts by
     /// another counter than the one that the device latches
@@ -75,7 +83,7 @@ pub enum PtpError {
         source: io::Error,
     },
     /// The kernel or the driver refused; ENODEV once the device is gone.
-    #[error("cannot read {} ({method:?})", path.display())]
+    #[error("cannot read {} ({})", path.display(), method.ioctl())]
     Read {
         /// The device.
         path: PathBuf,
@@ -264,6 +272,19 @@ fn nanoseconds(sec: i64, nsec: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_names_the_call() {
+        let error = PtpError::Read {
+            path: "/dev/ptp0".into(),
+            method: Method::Extended,
+            source: io::ErrorKind::Unsupported.into(),
+        };
+        assert_eq!(
+            error.to_string(),
+            "cannot read /dev/ptp0 (PTP_SYS_OFFSET_EXTENDED)"
+        );
+    }
 
     #[test]
     fn what_is_no_time_is_refused() {

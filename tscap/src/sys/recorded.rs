@@ -109,6 +109,8 @@ impl Recorded {
     pub fn interface(&self, name: &str, ifindex: u32, queues: u32) {
         let folder = format!("sys/class/net/{name}");
         self.put(&format!("{folder}/ifindex"), &ifindex.to_string());
+        let address = format!("02:00:00:00:00:{ifindex:02x}");
+        self.put(&format!("{folder}/address"), &address);
         self.put(&format!("{folder}/threaded"), "0");
         for queue in 0..queues {
             self.put(&format!("{folder}/queues/rx-{queue}/rps_cpus"), "0");

@@ -5,6 +5,7 @@ use std::{fs, io, path::Path};
 use nix::sys::utsname::{UtsName, uname};
 
 use super::kernel_files::{self, KernelFileError, KernelFiles, read_if_there};
+use crate::numbers::counted;
 
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
@@ -36,8 +37,7 @@ pub enum SystemError {
 pub fn hardware() -> String {
     let model = processor();
     match online_cpus() {
-        Ok(cpus) if cpus.len() == 1 => format!("{model}, 1 CPU"),
-        Ok(cpus) => format!("{model}, {} CPUs", cpus.len()),
+        Ok(cpus) => format!("{model}, {}", counted(cpus.len() as u64, "CPU")),
         Err(_) => model,
     }
 }

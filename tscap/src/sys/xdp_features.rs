@@ -13,45 +13,68 @@ const BASIC: u64 = 1 << 0;
 const NDO_XMIT: u64 = 1 << 2;
 /// `NETDEV_XDP_ACT_RX_SG`: frames in several buffers.
 const RX_SG: u64 = 1 << 5;
+/// `NETDEV_XDP_RX_METADATA_VLAN_TAG`: a program bound to the device can read the VLAN tag
+/// that was taken off a frame.
+const METADATA_VLAN_TAG: u64 = 1 << 2;
 
 /// The features of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct XdpFeatures(u64);
+pub struct XdpFeatures {
+    actions: u64,
+    metadata: u64,
+}
 
 impl XdpFeatures {
     /// What a driver tells that has native XDP, for frames in several buffers or
     /// in one only.
     #[cfg(test)]
     pub(crate) fn native(multi_buffer: bool) -> Self {
-        Self(BASIC | if multi_buffer { RX_SG } else { 0 })
+        Self::new(BASIC | if multi_buffer { RX_SG } else { 0 }, 0)
+    }
+
+    /// The same of a driver that tells the VLAN tag as well.
+    #[cfg(test)]
+    pub(crate) fn telling_vlan_tags(self) -> Self {
+        Self::new(self.actions, METADATA_VLAN_TAG)
     }
 
     /// What a driver tells that has no native XDP.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
-        Self(0)
+        Self::new(0, 0)
+    }
+
+    fn new(actions: u64, metadata: u64) -> Self {
+        Self { actions, metadata }
     }
 
     /// Whether programs can run in the driver.
     pub fn has_native(self) -> bool {
-        self.0 & BASIC != 0
+        self.actions & BASIC != 0
     }
 
     /// Whether other programs can redirect frames to the interface.
     pub fn takes_redirects(self) -> bool {
-        self.0 & NDO_XMIT != 0
+        self.actions & NDO_XMIT != 0
     }
 
     /// Whether they can take frames that are longer than a buffer.
     pub fn has_multi_buffer(self) -> bool {
-        self.0 & RX_SG != 0
+        self.actions & RX_SG != 0
+    }
+
+    /// Whether a program bound to the device can read the VLAN tag that was taken off a
+    /// frame.
+    pub fn tells_vlan_tags(self) -> bool {
+        self.metadata & METADATA_VLAN_TAG != 0
     }
 }
 
 /// The features of interface `ifindex` in this thread's network namespace;
 /// `None` from a kernel that doesn't tell.
 pub fn of(ifindex: u32) -> io::Result<Option<XdpFeatures>> {
-    Ok(netdev_family::xdp_features(ifindex)?.map(XdpFeatures))
+    let features = netdev_family::xdp_features(ifindex)?;
+    Ok(features.map(|(actions, metadata)| XdpFeatures::new(actions, metadata)))
 }
 
 #[cfg(test)]
@@ -67,11 +90,14 @@ mod tests {
     #[test]
     fn bits_have_their_meaning() {
         // virtio_net: basic, redirect, transmit, several buffers.
-        let virtio = XdpFeatures(0x27);
+        let features = |actions| XdpFeatures::new(actions, 0x3);
+        let virtio = features(0x27);
         assert!(virtio.has_native() && virtio.has_multi_buffer());
-        assert!(!XdpFeatures(0x0f).has_multi_buffer());
-        assert!(XdpFeatures(0x0f).takes_redirects());
-        assert!(!XdpFeatures(0x0b).takes_redirects());
-        assert!(!XdpFeatures(0x20).has_native());
+        assert!(!virtio.tells_vlan_tags());
+        assert!(XdpFeatures::new(0x27, 0x7).tells_vlan_tags());
+        assert!(!features(0x0f).has_multi_buffer());
+        assert!(features(0x0f).takes_redirects());
+        assert!(!features(0x0b).takes_redirects());
+        assert!(!features(0x20).has_native());
     }
 }

@@ -5,9 +5,13 @@ use std::os::fd::AsFd;
 
 use serde::{Deserialize, Serialize};
 
+use super::kfunc::VlanTagKfunc;
 use super::load::Loaded;
+use super::program::Program;
 use crate::sys::bpf::{XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE, XdpLink};
-use crate::sys::netdev::Link;
+use crate::sys::kernel_files::KernelFiles;
+use crate::sys::netdev::{AttachedXdp, Link};
+use crate::sys::xdp_features;
 
 /// Where the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,12 +56,12 @@ pub enum ModeChoice {
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
     /// Another program is there already.
-    #[error("{interface} already has XDP program {program_ids} attached")]
+    #[error("{interface} already has XDP program {} attached", xdp.ids())]
     Busy {
         /// The interface.
         interface: String,
-        /// Its id, as `bpftool prog` shows it; several if there are.
-        program_ids: String,
+        /// What is attached.
+        xdp: AttachedXdp,
     },
     /// The kernel refused.
     #[error("cannot attach to {interface} in {} mode", mode.name())]
@@ -78,11 +82,14 @@ pub struct Attachment {
     pub link: XdpLink,
     /// Where it runs.
     pub mode: XdpMode,
+    /// Whether it puts VLAN tags back that were taken off the frames.
+    pub reads_vlan_tags: bool,
     /// Why it is not native although that would have been taken.
     pub fallback: Option<io::Error>,
 }
 
-/// Attaches the program to `interface`.
+/// Attaches the program to `interface`; one of its own that reads VLAN tags if the driver
+/// tells them.
 pub fn attach(
     loaded: &Loaded,
     interface: &Link,
@@ -91,39 +98,61 @@ pub fn attach(
     if let Some(xdp) = &interface.xdp {
         return Err(AttachError::Busy {
             interface: interface.name.clone(),
-            program_ids: xdp.ids(),
+            xdp: xdp.clone(),
         });
     }
     let first = match choice {
         ModeChoice::Auto | ModeChoice::Native => XdpMode::Native,
         ModeChoice::Generic => XdpMode::Generic,
     };
-    match try_attach(loaded, interface, first) {
-        Ok(link) => Ok(Attachment {
-            link,
-            mode: first,
-            fallback: None,
-        }),
+    let attached = |link, mode| Attachment {
+        link,
+        mode,
+        reads_vlan_tags: false,
+        fallback: None,
+    };
+    if first == XdpMode::Native
+        && let Some(link) = attach_bound(loaded, interface)
+    {
+        return Ok(Attachment {
+            reads_vlan_tags: true,
+            ..attached(link, first)
+        });
+    }
+    match try_attach(&loaded.program, interface, first) {
+        Ok(link) => Ok(attached(link, first)),
         Err(AttachError::Refused { source, .. })
             if choice == ModeChoice::Auto && is_driver_refusal(&source) =>
         {
-            let link = try_attach(loaded, interface, XdpMode::Generic)?;
+            let link = try_attach(&loaded.program, interface, XdpMode::Generic)?;
             Ok(Attachment {
-                link,
-                mode: XdpMode::Generic,
                 fallback: Some(source),
+                ..attached(link, XdpMode::Generic)
             })
         }
         Err(error) => Err(error),
     }
 }
 
-fn try_attach(loaded: &Loaded, interface: &Link, mode: XdpMode) -> Result<XdpLink, AttachError> {
-    let program = loaded.program.as_fd();
-    XdpLink::attach(program, interface.index, mode.flags()).map_err(|source| AttachError::Refused {
-        interface: interface.name.clone(),
-        mode,
-        source,
+/// Attaches a program of its own that reads VLAN tags. `None` if the driver or the kernel
+/// can't: one without is attached then.
+fn attach_bound(loaded: &Loaded, interface: &Link) -> Option<XdpLink> {
+    let features = xdp_features::of(interface.index).ok().flatten()?;
+    if !features.tells_vlan_tags() {
+        return None;
+    }
+    let kfunc = VlanTagKfunc::find(&KernelFiles::live()).ok()?;
+    let program = loaded.bound_to(interface.index, &kfunc).ok()?;
+    try_attach(&program, interface, XdpMode::Native).ok()
+}
+
+fn try_attach(program: &Program, interface: &Link, mode: XdpMode) -> Result<XdpLink, AttachError> {
+    XdpLink::attach(program.as_fd(), interface.index, mode.flags()).map_err(|source| {
+        AttachError::Refused {
+            interface: interface.name.clone(),
+            mode,
+            source,
+        }
     })
 }
 

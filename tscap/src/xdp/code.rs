@@ -9,8 +9,9 @@ use aya::maps::Map;
 use aya::programs::ProgramError;
 use aya::{Ebpf, EbpfError};
 use aya_obj::btf::BtfError;
-use aya_obj::generated::{BPF_CALL, BPF_JMP, bpf_func_info, bpf_insn};
+use aya_obj::generated::{BPF_ALU64, BPF_CALL, BPF_JMP, BPF_K, BPF_MOV, bpf_func_info, bpf_insn};
 use aya_obj::{Object, ProgramSection, VerifierLog};
+use tscap_common::config::VLAN_TAG_CALL;
 
 use super::load::LoadError;
 use super::program::Program;
@@ -32,6 +33,15 @@ pub(crate) struct Call {
     pub btf_id: u32,
     /// The BTF of its module.
     pub module: Option<Arc<OwnedFd>>,
+}
+
+/// The interface that a program is bound to, and how it reads the tags of its frames.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound<'a> {
+    /// Number of the interface in this thread's network namespace.
+    pub ifindex: u32,
+    /// The kfunc that tells the VLAN tag.
+    pub vlan_tag: &'a Call,
 }
 
 /// Those programs of an object that call certain kfuncs, relocated: they use the
@@ -86,16 +96,19 @@ impl Code {
         })
     }
 
-    /// Loads the program `name`.
-    pub fn load(&self, name: &str) -> Result<Program, LoadError> {
+    /// Loads the program `name`. Only if it is `bound` it sees VLAN tags that were taken
+    /// off its frames, and it can be attached there only.
+    pub fn load(&self, name: &str, bound: Option<Bound<'_>>) -> Result<Program, LoadError> {
         let program = self.programs.get(name);
         let routine = program.ok_or(LoadError::Missing(
             "program of that name that calls these kfuncs",
         ))?;
+        let code = reading_tags(&routine.code, bound.map(|bound| bound.vlan_tag));
         let program = bpf::program::Program {
             name,
             license: &self.license,
-            code: &routine.code,
+            code: &code,
+            bound_to: bound.map(|bound| bound.ifindex),
             frags: matches!(routine.section, ProgramSection::Xdp { frags: true, .. }),
             module: self.module.as_deref().map(|btf| btf.as_fd()),
             functions: self.types.as_ref().map(|types| Functions {
@@ -137,16 +150,36 @@ fn calling(code: &[bpf_insn], calls: &[Call]) -> Option<Vec<bpf_insn>> {
     let mut code = code.to_vec();
     for call in calls {
         let marked = code.iter_mut().filter(|it| is_marked(it, call.marker));
-        let patched = marked.map(|it| {
-            it.set_src_reg(KFUNC);
-            it.off = call.module.as_ref().map_or(0, |_| MODULE_INDEX);
-            it.imm = call.btf_id.cast_signed();
-        });
+        let patched = marked.map(|it| make(it, call));
         if patched.count() == 0 {
             return None;
         }
     }
     Some(code)
+}
+
+/// The code with the kfunc that tells the VLAN tag, or with "no tag" in its place: the
+/// verifier removes what handles one then.
+fn reading_tags(code: &[bpf_insn], vlan_tag: Option<&Call>) -> Vec<bpf_insn> {
+    let mut code = code.to_vec();
+    for it in code.iter_mut().filter(|it| is_marked(it, VLAN_TAG_CALL)) {
+        if let Some(call) = vlan_tag {
+            make(it, call);
+        } else {
+            // r0 = -1: any number but 0 is an error of the kfunc.
+            it.code = (BPF_ALU64 | BPF_MOV | BPF_K) as u8;
+            it.set_dst_reg(0);
+            it.imm = -1;
+        }
+    }
+    code
+}
+
+/// Makes `instruction` a call of the kfunc.
+fn make(instruction: &mut bpf_insn, call: &Call) {
+    instruction.set_src_reg(KFUNC);
+    instruction.off = call.module.as_ref().map_or(0, |_| MODULE_INDEX);
+    instruction.imm = call.btf_id.cast_signed();
 }
 
 fn is_marked(instruction: &bpf_insn, marker: u32) -> bool {
@@ -225,6 +258,28 @@ mod tests {
         assert!(kfuncs.contains(&(0x6370, MODULE_INDEX)), "{kfuncs:?}");
         for call in &calls {
             assert!(!after.iter().any(|it| is_marked(it, call.marker)));
+        }
+    }
+
+    /// Nobody can load a program with a marker left in it.
+    #[test]
+    fn each_program_reads_tags_or_has_none() {
+        for name in [
+            "tscap_ktime",
+            "tscap_tai",
+            "tscap_tsc_perf",
+            "tscap_tsc_kfunc",
+        ] {
+            let before = code_of(PROGRAMS, name);
+            let at = before.iter().position(|it| is_marked(it, VLAN_TAG_CALL));
+            let at = at.unwrap_or_else(|| panic!("{name} asks for no tag"));
+            let call = call(VLAN_TAG_CALL, false);
+            let reading = reading_tags(&before, Some(&call))[at];
+            assert_eq!((reading.src_reg(), reading.imm), (KFUNC, 0x6373), "{name}");
+            let without = reading_tags(&before, None);
+            assert_eq!((without[at].code, without[at].imm), (0xb7, -1), "{name}");
+            let left = without.iter().any(|it| is_marked(it, VLAN_TAG_CALL));
+            assert!(!left, "{name}");
         }
     }
 

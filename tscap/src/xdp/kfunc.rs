@@ -7,7 +7,7 @@ mod btf;
 use std::sync::Arc;
 use std::{io, slice};
 
-use tscap_common::config::{IRQ_RESTORE_CALL, IRQ_SAVE_CALL, STAMP_CALL};
+use tscap_common::config::{IRQ_RESTORE_CALL, IRQ_SAVE_CALL, STAMP_CALL, VLAN_TAG_CALL};
 
 pub use absent::NoKfunc;
 pub use btf::BtfError;
@@ -74,6 +74,27 @@ impl InterruptKfuncs {
 
     /// What a program calls.
     pub(crate) fn calls(&self) -> &[Call] {
+        &self.0
+    }
+}
+
+/// The kfunc of the kernel that tells an XDP program bound to a device the VLAN tag that
+/// was taken off a frame, since Linux 6.8.
+#[derive(Clone, Debug)]
+pub struct VlanTagKfunc(Call);
+
+impl VlanTagKfunc {
+    /// Looks for it.
+    ///
+    /// # Errors
+    /// When it can't be called, with the reason.
+    pub fn find(files: &KernelFiles) -> Result<Self, NoKfunc> {
+        let function = ("bpf_xdp_metadata_rx_vlan_tag", VLAN_TAG_CALL);
+        in_kernel(files, [function]).map(|[call]| Self(call))
+    }
+
+    /// What a program calls.
+    pub(crate) fn call(&self) -> &Call {
         &self.0
     }
 }

@@ -11,9 +11,9 @@ use tscap_common::ring::value_size;
 use tscap_common::state::OTHER_INTERFACE;
 
 use super::calibration::{self, TscOffset};
-use super::code::Code;
+use super::code::{Bound, Code};
 use super::counters::{Counters, CpuBytes, LossesBytes, cpu_state};
-use super::kfunc::Kfunc;
+use super::kfunc::{Kfunc, VlanTagKfunc};
 use super::object::with_value_size;
 use super::program::Program;
 use super::retried::retried;
@@ -102,7 +102,7 @@ impl LoadError {
 pub struct Loaded {
     ebpf: Ebpf,
     name: String,
-    calling: Option<Code>,
+    code: Code,
     /// The program.
     pub program: Program,
     /// The counters.
@@ -129,9 +129,8 @@ impl Loaded {
             .map_max_entries(RINGS, ring_count)
             .map_max_entries(CPUS, options.possible_cpus)
             .load(&object)?;
-        let calling = options.kfunc;
-        let calling = calling.map(|kfunc| Code::of(&object, &ebpf, kfunc.calls()));
-        let calling = calling.transpose()?;
+        let calls = options.kfunc.map(Kfunc::calls).unwrap_or_default();
+        let code = Code::of(&object, &ebpf, calls)?;
 
         let mut cpus: Array<MapData, CpuBytes> = take(&mut ebpf, CPUS)?;
         for cpu in 0..options.possible_cpus {
@@ -154,10 +153,10 @@ impl Loaded {
         let rings = Memory::map(rings.fd(), ring_count, options.ring_bytes)?;
 
         Ok(Self {
-            program: load_by(&mut ebpf, options.program, calling.as_ref())?,
+            program: code.load(options.program, None)?,
             name: options.program.to_owned(),
             ebpf,
-            calling,
+            code,
             counters,
             rings: Some(rings),
         })
@@ -180,8 +179,20 @@ impl Loaded {
     /// Loads the program once more, to another place in memory; what is attached
     /// stays so.
     pub(crate) fn load_anew(&mut self) -> Result<(), LoadError> {
-        self.program = load_by(&mut self.ebpf, &self.name, self.calling.as_ref())?;
+        self.program = self.code.load(&self.name, None)?;
         Ok(())
+    }
+
+    /// Loads the program once more, for interface `ifindex` only, so that it reads the
+    /// VLAN tags of its frames.
+    pub(crate) fn bound_to(
+        &self,
+        ifindex: u32,
+        kfunc: &VlanTagKfunc,
+    ) -> Result<Program, LoadError> {
+        let vlan_tag = kfunc.call();
+        self.code
+            .load(&self.name, Some(Bound { ifindex, vlan_tag }))
     }
 }
 
@@ -192,7 +203,7 @@ pub(crate) fn load_by(
     calling: Option<&Code>,
 ) -> Result<Program, LoadError> {
     if let Some(code) = calling {
-        return code.load(name);
+        return code.load(name, None);
     }
     let xdp: Option<&mut Xdp> = ebpf.program_mut(name).and_then(|it| it.try_into().ok());
     let xdp = xdp.ok_or(LoadError::Missing("XDP program of that name"))?;

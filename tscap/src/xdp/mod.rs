@@ -20,7 +20,7 @@ pub(crate) use calibration::calibrate;
 pub(crate) use code::{Call, Code};
 pub use counters::{CounterError, Counters};
 pub use generator::{Generator, GeneratorProgram, GeneratorState, generates_by_perf};
-pub use kfunc::{BtfError, InterruptKfuncs, Kfunc, NoKfunc};
+pub use kfunc::{BtfError, InterruptKfuncs, Kfunc, NoKfunc, VlanTagKfunc};
 pub use load::{LoadError, LoadOptions, Loaded};
 pub(crate) use load::{load_by, take};
 pub use object::{PROGRAMS, program_name};

@@ -3,19 +3,26 @@
 
 use std::collections::BTreeMap;
 
+use crate::pcapng::VlanTags;
 use crate::sys::ethtool::{self, Feature};
+use crate::sys::netdev::Link;
+
+/// The device takes an 802.1Q tag off the frame.
+const C_TAG: &str = "rx-vlan-hw-parse";
+/// The same of an 802.1ad tag.
+const S_TAG: &str = "rx-vlan-stag-hw-parse";
 
 /// Offloads that make the file differ from what arrived, by the kernel's names:
 /// the tag stripped, or several frames made one. In native mode XDP runs before
 /// software GRO, so only the hardware's matter.
 const HIDING: [(&str, &str); 4] = [
     (
-        "rx-vlan-hw-parse",
+        C_TAG,
         "the VLAN tag is stripped before XDP and would be missing from the file; \
          ethtool calls it rx-vlan-offload",
     ),
     (
-        "rx-vlan-stag-hw-parse",
+        S_TAG,
         "the 802.1ad tag is stripped before XDP and would be missing from the file",
     ),
     (
@@ -68,6 +75,36 @@ pub fn hiding(
         .collect()
 }
 
+/// Those of [`hiding`] that really do, where VLAN tags are known to be `tags`.
+pub fn really_hiding(
+    features: &BTreeMap<String, Feature>,
+    generic: bool,
+    tags: VlanTags,
+) -> Vec<(&'static str, &'static str)> {
+    let mut hiding = hiding(features, generic);
+    hiding.retain(|(name, _)| tags == VlanTags::Stripped || ![C_TAG, S_TAG].contains(name));
+    hiding
+}
+
+/// Whether VLAN tags are in the frames of `link` as XDP sees them. `are_read`: the
+/// program reads those that were taken off.
+pub fn vlan_tags(link: &Link, features: &BTreeMap<String, Feature>, are_read: bool) -> VlanTags {
+    let is_on = |name| {
+        features
+            .get(name)
+            .is_some_and(|feature: &Feature| feature.on)
+    };
+    match link.kind.as_deref() {
+        _ if are_read => VlanTags::Kept,
+        // Frames from a wire, or written by a process, enter the kernel here.
+        None | Some("tun") if is_on(C_TAG) || is_on(S_TAG) => VlanTags::Stripped,
+        None | Some("tun") if features.contains_key(C_TAG) => VlanTags::Kept,
+        // Those of other virtual interfaces have been in the network stack, which keeps
+        // the outer tag beside the frame's bytes (`skb->vlan_tci`).
+        _ => VlanTags::Unknown,
+    }
+}
+
 /// Names of features that differ, with the new state.
 pub fn changes(
     before: &BTreeMap<String, Feature>,
@@ -104,6 +141,42 @@ mod tests {
             ["rx-vlan-hw-parse", "rx-gro"]
         );
         assert!(hiding(&features(&[]), true).is_empty());
+    }
+
+    #[test]
+    fn tags_are_known_where_frames_enter_the_kernel() {
+        let of = |kind: Option<&str>, on: &[&str], are_read| {
+            let mut link = crate::sys::recorded::link("eth0", 2);
+            link.kind = kind.map(str::to_owned);
+            vlan_tags(&link, &features(on), are_read)
+        };
+        for kind in [None, Some("tun")] {
+            assert_eq!(of(kind, &[], false), VlanTags::Kept);
+            assert_eq!(of(kind, &[C_TAG], false), VlanTags::Stripped);
+            assert_eq!(of(kind, &[C_TAG], true), VlanTags::Kept);
+        }
+        for kind in ["veth", "bridge", "macvlan"] {
+            assert_eq!(of(Some(kind), &[], false), VlanTags::Unknown, "{kind}");
+            assert_eq!(of(Some(kind), &[C_TAG], false), VlanTags::Unknown);
+            assert_eq!(of(Some(kind), &[], true), VlanTags::Kept);
+        }
+        let mut link = crate::sys::recorded::link("eth0", 2);
+        link.kind = None;
+        let no_features = BTreeMap::new();
+        assert_eq!(vlan_tags(&link, &no_features, false), VlanTags::Unknown);
+    }
+
+    #[test]
+    fn a_tag_that_is_kept_or_unknown_is_not_said_to_be_stripped() {
+        let all = features(&[C_TAG, "rx-gro"]);
+        for (tags, names) in [
+            (VlanTags::Stripped, &[C_TAG, "rx-gro"][..]),
+            (VlanTags::Kept, &["rx-gro"]),
+            (VlanTags::Unknown, &["rx-gro"]),
+        ] {
+            let really = really_hiding(&all, true, tags).into_iter();
+            assert_eq!(really.map(|(name, _)| name).collect::<Vec<_>>(), names);
+        }
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! To other clocks than CLOCK_REALTIME.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tscap::clock::{RawStamp, TimeBase};
+use tscap::clock::scripted::EPOCH;
+use tscap::clock::{RawStamp, StampPath, TimeBase};
 use tscap::pcapng::{Packet, Record, records};
 
 use super::script::{
-    LENGTH, MS, capture, capture_with, convert, file, headers, log, log_with, packet, packets,
-    refuses_with, slewed,
+    LENGTH, MS, capture, capture_by, capture_with, convert, file, headers, log, log_with, packet,
+    packets, refuses_with, slewed,
 };
 
 const S: u64 = 1_000_000_000;
@@ -110,6 +111,70 @@ fn a_leap_second_is_none_in_tai() {
             assert!(ahead.is_sorted() && ahead.iter().all(|s| [37, 38].contains(s)));
         }
     }
+}
+
+/// A table that expires at a time, s since 1970.
+fn table(folder: &TempDir, expires: u64) -> PathBuf {
+    let path = folder.path().join("leap-seconds.list");
+    let ntp = expires + 2_208_988_800;
+    let text = format!("#@\t{ntp}\n3644697600\t36\t# 1 Jul 2015\n3692217600\t37\t# 1 Jan 2017\n");
+    fs::write(&path, text).unwrap();
+    path
+}
+
+/// The kernel's offset is 0 as long as no time daemon has set it.
+#[test]
+fn tai_is_told_by_a_table_where_the_kernel_has_no_offset() {
+    for path in [StampPath::Ktime, StampPath::Tai] {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, truths) = capture_by(path, &slewed(), true, |_| (0, 0), |_| 0);
+        let times = packets(&real).into_iter().map(|packet| packet.time.0);
+        let errors = times
+            .zip(&truths)
+            .map(|(time, truth)| time.abs_diff(*truth));
+        assert!(errors.max() < Some(MS), "the offset of TAI moves no time");
+        let day = EPOCH / S + 86_400;
+        let by = table(&folder, day);
+        let by = by.to_str().unwrap();
+        let output = folder.path().join("out.pcapng");
+        let arguments = ["--time-base", "tai", "--leap-seconds", by];
+        let done = convert(&file(&folder, &real), &output, &arguments);
+        let text = String::from_utf8(done.stdout).unwrap();
+        assert!(
+            text.contains("UTC + 37 s by the leap-second table that is good to 2023-11-15"),
+            "{text}"
+        );
+        let there = fs::read(&output).unwrap();
+        assert_eq!(time_base(&there), TimeBase::Tai);
+        assert!(String::from_utf8_lossy(&there).contains("times are of TAI: UTC + 37 s by"));
+        let pairs = packets(&real).into_iter().zip(packets(&there));
+        let mut apart = pairs.map(|(real, there)| there.time.0 - real.time.0);
+        assert!(apart.all(|apart| apart == 37 * S));
+        // The way back needs no table.
+        fs::remove_file(by).unwrap();
+        assert!(converted(&folder, &there, &["--time-base", "realtime"]) == real);
+    }
+}
+
+#[test]
+fn tai_without_an_offset_of_the_kernel_or_a_table_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, _) = capture_with(&slewed(), true, |_| (0, 0));
+    let path = table(&folder, EPOCH / S);
+    let more = [
+        "--time-base",
+        "tai",
+        "--leap-seconds",
+        path.to_str().unwrap(),
+    ];
+    let parts = [
+        "the kernel had no TAI offset",
+        "leap-seconds.list does not give it: it expired on 2023-11-14",
+        "hint: give the newest table by --leap-seconds",
+    ];
+    refuses_with(&folder, &bytes, &more, &parts);
+    fs::remove_file(&path).unwrap();
+    refuses_with(&folder, &bytes, &more, &["No such file", parts[2]]);
 }
 
 #[test]

@@ -42,8 +42,9 @@ fn a_log_does_what_the_own_history_does() {
         "{live:?} {by_log:?}"
     );
     let bound = json["bound_ns"]["p99"].as_i64().unwrap();
+    // In each second the clock bends by up to 1,000 ppm in the 10 ms of a drain.
     assert!(
-        by_log.p99.unwrap() <= bound && bound < 1_000,
+        by_log.p99.unwrap() <= bound && bound < 11_000,
         "{bound} {by_log:?}"
     );
     // Both are within some tens of ns of the truth, and so of each other.
@@ -222,7 +223,7 @@ fn a_log_that_does_not_fit_is_refused() {
     let name = path.to_str().unwrap();
     let refuses = |parts: &[&str]| refuses_with(&folder, &bytes, &["--clock-log", name], parts);
     refuses(&[
-        "the log tells of 33 % of the capture's time",
+        "the log tells of 32 % of the capture's time",
         "hint: give a log that was kept while the capture ran",
     ]);
     fs::remove_file(&path).unwrap();
@@ -230,7 +231,10 @@ fn a_log_that_does_not_fit_is_refused() {
     refuses(&["of another boot of the machine (boot-2) than the capture (boot-1)"]);
     let header = serde_json::to_string(&Header::new(BOOT)).unwrap();
     fs::write(&path, format!("{header}\n{{\"moon\":1}}\n")).unwrap();
-    refuses(&["line 2 of the clock log is damaged"]);
+    refuses(&[
+        "line 2 of the clock log is damaged",
+        "convert without --clock-log",
+    ]);
     fs::write(&path, "hello\n").unwrap();
     refuses(&[
         "not a clock log",

@@ -114,8 +114,8 @@ fn frames_of_two_cpus_come_out_of_two_rings() {
 }
 
 #[test]
-fn two_interfaces_share_one_program_and_are_counted_apart() {
-    let Some(_turn) = root("two_interfaces_share_one_program") else {
+fn two_interfaces_share_the_rings_and_are_counted_apart() {
+    let Some(_turn) = root("two_interfaces_share_the_rings") else {
         return;
     };
     let bench = Bench::new("two");
@@ -132,8 +132,9 @@ fn two_interfaces_share_one_program_and_are_counted_apart() {
         .on(&bench.rx)
         .to(&path)
         .ready();
-    assert!(rx1.xdp_program().is_some());
-    assert_eq!(rx1.xdp_program(), bench.rx.xdp_program());
+    for port in [&rx1, &bench.rx] {
+        assert!(port.xdp_program().is_some());
+    }
     PacketSocket::open(&bench.tx).send(&to_rx0, 0..3000, 0);
     PacketSocket::open(&tx1).send(&to_rx1, 0..2000, 0);
     let finished = capture.stop();

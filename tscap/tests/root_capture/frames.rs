@@ -1,10 +1,12 @@
 //! Short, tagged, long and too long frames.
 
 use std::fs;
+use std::net::UdpSocket;
 use std::path::Path;
+use std::sync::Arc;
 
 use tscap_common::block::{
-    CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, LENGTH_OFFSET, TYPE_OFFSET, padded,
+    CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, LENGTH_OFFSET, MAX_CAPLEN, TYPE_OFFSET, padded,
 };
 
 use crate::support::bench::Bench;
@@ -12,8 +14,10 @@ use crate::support::capture::capture_on;
 use crate::support::files;
 use crate::support::frame::Frame;
 use crate::support::live::LiveSender;
+use crate::support::netns::Netns;
 use crate::support::packet_socket::PacketSocket;
 use crate::support::peers;
+use crate::support::port::Port;
 use crate::support::process;
 use crate::support::recording::{Packet, Recording};
 use crate::support::root::{root, root_with};
@@ -95,7 +99,7 @@ fn frames_of_every_length_are_whole_and_cut_where_asked() {
 }
 
 /// The sum of all bytes between the packets of a file and the words that follow them.
-fn pads(path: &Path) -> u64 {
+pub fn pads(path: &Path) -> u64 {
     let bytes = fs::read(path).expect("reads");
     let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("4")) as usize;
     let (mut at, mut sum) = (0, 0);
@@ -135,7 +139,7 @@ fn jumbo_frames_are_whole() {
 }
 
 #[test]
-fn frames_longer_than_a_record_are_counted_and_fit_when_cut() {
+fn frames_longer_than_a_record_are_cut_to_the_longest() {
     let Some(_turn) = root("frames_longer_than_a_record") else {
         return;
     };
@@ -152,18 +156,19 @@ fn frames_longer_than_a_record_are_counted_and_fit_when_cut() {
     socket.send(&short, 6..7, 0);
     let finished = capture.stop();
     let summary = finished.success();
-    assert_eq!(
-        (summary.seen, summary.written, summary.outcomes["too_long"]),
-        (7, 2, 5)
-    );
+    assert_eq!((summary.seen, summary.written), (7, 7));
     let recording = Recording::read(&path);
-    let drops: Vec<_> = recording
-        .packets
-        .iter()
-        .map(|packet| packet.drops)
-        .collect();
-    assert_eq!(drops, [None, Some(5)]);
-    assert_eq!(recording.last_statistics(0).os_drop, Some(5));
+    assert_eq!(recording.last_statistics(0).os_drop, Some(0));
+    assert_eq!(recording.interfaces[0].snaplen, 65_440);
+    for (number, packet) in recording.packets.iter().enumerate() {
+        let (frame, caplen) = match number {
+            0 | 6 => (&short, 60),
+            _ => (&long, MAX_CAPLEN),
+        };
+        let lengths = (packet.origlen as usize, packet.data.len());
+        assert_eq!(lengths, (frame.size(), caplen));
+        frame.check(&packet.data, number as u64);
+    }
 
     let capture = capture_on(&bench.rx, &path).with(["-s", "65000"]).ready();
     socket.send(&long, 0..5, 0);
@@ -172,6 +177,38 @@ fn frames_longer_than_a_record_are_counted_and_fit_when_cut() {
         assert_eq!((packet.origlen, packet.data.len()), (65_549, 65_000));
         long.check(&packet.data, number as u64);
     }
+}
+
+#[test]
+fn long_frames_of_the_loopback_are_cut_and_none_is_lost() {
+    let Some(_turn) = root("long_frames_of_the_loopback_are_cut") else {
+        return;
+    };
+    // The longest datagram of IPv4, and what it is in a frame.
+    const DATAGRAM: usize = 65_507;
+    const LONG: usize = 14 + 20 + 8 + DATAGRAM;
+    let netns = Arc::new(Netns::new("lo"));
+    let loopback = Port::find(&netns, "lo");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let capture = capture_on(&loopback, &path).ready();
+    netns.enter(|| {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("bind");
+        let address = socket.local_addr().expect("an address");
+        for length in [100, DATAGRAM, 100, DATAGRAM] {
+            let sent = socket.send_to(&vec![7; length], address);
+            assert_eq!(sent.expect("send"), length);
+        }
+    });
+    let finished = capture.stop();
+    let summary = finished.success();
+    assert_eq!((summary.seen, summary.written), (4, 4));
+    let packets = Recording::read(&path).packets;
+    let lengths = packets
+        .iter()
+        .map(|it| (it.origlen as usize, it.data.len()));
+    let (short, long) = ((142, 142), (LONG, MAX_CAPLEN));
+    assert_eq!(lengths.collect::<Vec<_>>(), [short, long, short, long]);
 }
 
 #[test]

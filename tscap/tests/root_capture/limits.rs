@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
+use crate::support::capture::{capture, capture_on};
 use crate::support::files;
 use crate::support::frame::Frame;
 use crate::support::packet_socket::PacketSocket;
@@ -134,6 +134,26 @@ fn snaplen_zero_is_the_default() {
     PacketSocket::open(&bench.tx).send(&frame, 0..1, 0);
     capture.stop().success();
     let recording = Recording::read(&path);
-    assert_eq!(recording.interfaces[0].snaplen, 262_144);
+    assert_eq!(recording.interfaces[0].snaplen, 65_440);
     assert_eq!(recording.packets[0].data.len(), 1514);
+}
+
+#[test]
+fn an_interface_goes_by_its_number_and_dumpcaps_condition_ends_the_capture() {
+    let Some(_turn) = root("an_interface_goes_by_its_number") else {
+        return;
+    };
+    let bench = Bench::new("number");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let number = bench.rx.index.to_string();
+    let plan = capture(&bench.rx.netns).with(["-i", &number]).to(&path);
+    let capture = plan.with(["-nn", "-a", "packets:10"]).ready();
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    PacketSocket::open(&bench.tx).send(&frame, 0..20, 0);
+    let finished = capture.wait();
+    assert_eq!(finished.success().interfaces[0].name, bench.rx.name);
+    assert_eq!(finished.success().written, 10);
+    let plan = capture_on(&bench.rx, &path).with(["-i", &number]);
+    plan.run().failure(1, &["twice"]);
 }

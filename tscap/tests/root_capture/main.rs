@@ -16,3 +16,4 @@ mod pipe;
 mod promiscuity;
 mod resources;
 mod signals;
+mod vlan;

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use crate::support::bench::Bench;
-use crate::support::capture::{capture, capture_on};
+use crate::support::capture::{LIMIT, TSCAP, capture, capture_on};
 use crate::support::command::must;
 use crate::support::files;
 use crate::support::frame::Frame;
 use crate::support::packet_socket::PacketSocket;
 use crate::support::root::root;
+use crate::support::{terminal, wait};
 
 #[test]
 fn interfaces_are_listed() {
@@ -17,7 +18,7 @@ fn interfaces_are_listed() {
     };
     let bench = Bench::new("list");
     let _ = bench.add_pair(1);
-    let mut list = bench.rx.netns.command(crate::support::capture::TSCAP);
+    let mut list = bench.rx.netns.command(TSCAP);
     let text = must(list.args(["capture", "-D"]));
     for name in ["lo", "rx0", "rx1"] {
         assert!(
@@ -93,24 +94,83 @@ fn the_summary_for_people_names_every_outcome() {
 }
 
 #[test]
-fn quiet_says_that_it_is_ready_and_no_more() {
-    let Some(_turn) = root("quiet_says_that_it_is_ready") else {
+fn quiet_is_one_line() {
+    let Some(_turn) = root("quiet_is_one_line") else {
         return;
     };
     let bench = Bench::new("quiet");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
-    let capture = capture_on(&bench.rx, &path).human().with(["-q"]).ready();
-    // Long enough for a live line, were there one.
+    let capture = capture_on(&bench.rx, &path).human().with(["-q"]).start();
+    wait::until("the program to be attached", LIMIT, || {
+        (!bench.rx.show()["xdp"].is_null()).then_some(())
+    });
+    // Longer than it takes to a live line, were there one.
     std::thread::sleep(Duration::from_millis(1200));
     let finished = capture.stop();
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-    let lines = finished
+    let lines = finished.stderr.lines();
+    let lines: Vec<_> = lines
+        .filter(|line| !line.starts_with("warning: "))
+        .collect();
+    assert_eq!(lines.len(), 1, "{}", finished.stderr);
+    assert!(lines[0].contains(" seen = "), "{}", finished.stderr);
+}
+
+#[test]
+fn a_capture_says_little_before_it_is_ready_and_its_live_line_fits() {
+    let Some(_turn) = root("a_capture_says_little_before_it_is_ready") else {
+        return;
+    };
+    let bench = Bench::new("live");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    for columns in [40, 80, 200] {
+        let mut command = bench.rx.netns.command(TSCAP);
+        command
+            .args(["-i", &bench.rx.name, "--duration", "1.5", "-w"])
+            .arg(&path);
+        let lines = terminal::shown(&mut command, columns);
+        let ready = lines.iter().position(|line| line.starts_with("ready: "));
+        let before = &lines[..ready.expect("a line ready")];
+        assert!(
+            before.iter().all(|line| line.starts_with("warning: ")),
+            "{lines:#?}"
+        );
+        let live = lines.iter().find(|line| line.starts_with("00:00:01"));
+        let live = live.expect("a live line");
+        assert!(live.chars().count() < columns.into(), "{live}");
+        assert_eq!(live.contains("clock ±"), columns >= 80, "{live}");
+        assert!(live.contains("drops"), "{live}");
+    }
+}
+
+#[test]
+fn a_name_that_promises_pcap_is_warned_of_also_in_json() {
+    let Some(_turn) = root("a_name_that_promises_pcap") else {
+        return;
+    };
+    let bench = Bench::new("name");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcap");
+    let finished = capture_on(&bench.rx, &path).ready().stop();
+    finished.success();
+    assert!(finished.stderr.contains("warning: "), "{}", finished.stderr);
+    let events = finished.stdout.lines();
+    let events = events.map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let texts: Vec<_> = events
+        .filter(|event| event["event"] == "warning" && event["v"] == 1)
+        .map(|event| event["text"].as_str().expect("a text").to_owned())
+        .collect();
+    assert!(
+        texts.iter().any(|text| text.contains("writes pcapng")),
+        "{texts:?}"
+    );
+    let said = finished
         .stderr
         .lines()
-        .filter(|line| !line.starts_with("warning: "));
-    let extra: Vec<&str> = lines.filter(|line| !line.starts_with("ready: ")).collect();
-    assert!(!extra.iter().any(|line| line.contains("pps")), "{extra:?}");
+        .filter(|line| line.starts_with("warning: "));
+    assert_eq!(said.count(), texts.len(), "{}", finished.stderr);
 }
 
 #[test]

@@ -1,16 +1,16 @@
-//! Signals finish the file; a second one aborts.
+//! Signals finish the file; a second one aborts what hangs.
 
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
 use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
+use crate::support::capture::{Capture, capture_on};
 use crate::support::files;
 use crate::support::frame::Frame;
 use crate::support::packet_socket::PacketSocket;
 use crate::support::recording::Recording;
-use crate::support::root::root;
+use crate::support::root::{root, root_with};
 
 #[test]
 fn ctrl_c_right_after_the_last_frame_loses_none() {
@@ -58,6 +58,67 @@ fn term_and_hup_finish_the_file() {
     }
 }
 
+/// As coreutils' `timeout` sends them: to its child, and then to the child's group.
+#[test]
+fn two_signals_at_once_are_one() {
+    let Some(_turn) = root("two_signals_at_once_are_one") else {
+        return;
+    };
+    let bench = Bench::new("twice");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let socket = PacketSocket::open(&bench.tx);
+    let pairs = [
+        (Signal::SIGINT, Signal::SIGINT),
+        (Signal::SIGTERM, Signal::SIGINT),
+        (Signal::SIGHUP, Signal::SIGTERM),
+    ];
+    for (first, second) in pairs {
+        for pause in 1..=10 {
+            let mut capture = capture_on(&bench.rx, &path).ready();
+            socket.send(&frame, 0..100, 0);
+            capture.signal(first);
+            // The time between the two is what is tested.
+            std::thread::sleep(Duration::from_millis(pause));
+            if !capture.has_ended() {
+                capture.signal(second);
+            }
+            let summary = capture.wait().success();
+            assert_eq!((summary.seen, summary.written), (100, 100), "{pause} ms");
+        }
+    }
+    assert_eq!(Recording::read(&path).packets.len(), 100);
+}
+
+#[test]
+fn the_timeout_of_coreutils_loses_nothing() {
+    let programs = ["ip", "ethtool", "timeout"];
+    let Some(_turn) = root_with("the_timeout_of_coreutils_loses_nothing", &programs) else {
+        return;
+    };
+    let bench = Bench::new("timeout");
+    let folder = files::folder();
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let socket = PacketSocket::open(&bench.tx);
+    for number in 0..3 {
+        let path = folder.path().join(number.to_string());
+        let capture = capture_on(&bench.rx, &path)
+            .through(["timeout", "-s", "INT", "2"])
+            .ready();
+        socket.send(&frame, 0..100, 0);
+        let finished = capture.wait();
+        // That of timeout itself.
+        assert_eq!(finished.code, Some(124), "{}", finished.stderr);
+        let summary = finished.accounted();
+        assert_eq!((summary.seen, summary.written), (100, 100));
+        assert!(!finished.stderr.contains("aborted"), "{}", finished.stderr);
+        let recording = Recording::read(&path);
+        assert_eq!(recording.packets.len(), 100);
+        assert_eq!(recording.last_statistics(0).delivered, Some(100));
+    }
+}
+
 #[test]
 fn a_second_ctrl_c_aborts_a_capture_that_hangs_on_its_output() {
     let Some(_turn) = root("a_second_ctrl_c_aborts") else {
@@ -73,18 +134,90 @@ fn a_second_ctrl_c_aborts_a_capture_that_hangs_on_its_output() {
     let mut capture = plan.stdout(writer).ready();
     // Nobody reads: far more than a pipe holds, so that the converter blocks.
     PacketSocket::open(&bench.tx).send(&frame, 0..2000, 0);
-    // Two signals that are pending at once are one: let each be handled, and send
-    // another if that took longer.
-    for _ in 0..4 {
-        if !capture.has_ended() {
-            capture.signal(Signal::SIGINT);
-            std::thread::sleep(Duration::from_millis(500));
-        }
-    }
+    ctrl_c_until_the_end(&mut capture);
     let finished = capture.wait();
     assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    let summary = finished.accounted();
+    assert_eq!(summary.seen, 2000);
+    assert!(summary.outcomes["write_failed"] > 1000, "{summary:?}");
     assert_eq!(bench.rx.xdp_program(), None);
     drop(reader);
+}
+
+/// A frame or none: what can't be written is the statistics at the end.
+#[test]
+fn a_second_ctrl_c_aborts_the_last_statistics_too() {
+    let Some(_turn) = root("a_second_ctrl_c_aborts_the_last_statistics_too") else {
+        return;
+    };
+    let bench = Bench::new("abort-last");
+    let (mut reader, writer) = std::io::pipe().expect("a pipe");
+    let mut filler = writer.try_clone().expect("another end of the pipe");
+    let plan = crate::support::capture::capture(&bench.rx.netns)
+        .on(&bench.rx)
+        .with(["-w", "-"]);
+    let mut capture = plan.stdout(writer).ready();
+    let mut headers = vec![0; 4096];
+    let length = std::io::Read::read(&mut reader, &mut headers);
+    assert!(length.expect("read the headers") > 0);
+    files::fill(&mut filler);
+    ctrl_c_until_the_end(&mut capture);
+    let finished = capture.wait();
+    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    assert_eq!(finished.accounted().seen, 0);
+}
+
+/// Signals come all the time, but the writing goes on.
+#[test]
+fn no_number_of_ctrl_c_aborts_a_capture_whose_reader_is_slow() {
+    let Some(_turn) = root("no_number_of_ctrl_c_aborts") else {
+        return;
+    };
+    let bench = Bench::new("slow-reader");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 1514);
+    let (mut reader, writer) = std::io::pipe().expect("a pipe");
+    let plan = crate::support::capture::capture(&bench.rx.netns)
+        .on(&bench.rx)
+        .with(["-w", "-"]);
+    let mut capture = plan.stdout(writer).ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..1500, 0);
+    let slow = std::thread::spawn(move || {
+        let (mut all, mut piece) = (Vec::new(), vec![0; 64 * 1024]);
+        loop {
+            match std::io::Read::read(&mut reader, &mut piece).expect("read the pipe") {
+                0 => return all,
+                length => all.extend_from_slice(&piece[..length]),
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+    ctrl_c_until_the_end(&mut capture);
+    let finished = capture.wait();
+    let summary = finished.success();
+    assert_eq!((summary.seen, summary.written), (1500, 1500));
+    assert!(
+        finished.stderr.contains("still writing"),
+        "{}",
+        finished.stderr
+    );
+    std::fs::write(&path, slow.join().expect("the reader")).expect("write a file");
+    let recording = Recording::read(&path);
+    assert_eq!(recording.packets.len(), 1500);
+    assert_eq!(recording.last_statistics(0).delivered, Some(1500));
+}
+
+/// Ctrl-C every 0.6 s: those within half a second are one.
+fn ctrl_c_until_the_end(capture: &mut Capture) {
+    for _ in 0..30 {
+        if capture.has_ended() {
+            return;
+        }
+        capture.signal(Signal::SIGINT);
+        std::thread::sleep(Duration::from_millis(600));
+    }
+    panic!("it does not end");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use support::capture::TSCAP;
 use support::command::Done;
 
 /// A quick comparison may take longer on a busy machine.
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_secs(180);
 
 fn compare(arguments: &[&str]) -> std::process::Command {
     let mut command = std::process::Command::new(TSCAP);

@@ -25,20 +25,21 @@ fn every_stamp_takes_its_turns() {
     assert_eq!(links(), before);
     let comparison = comparison(&done);
     assert!(!comparison.partial);
-    assert_eq!(comparison.method.rounds, 10);
+    assert_eq!(comparison.method.rounds, 40);
+    done.estimated("1 of 40 done: about ", " left\n", comparison.seconds);
     let names: Vec<_> = comparison.subjects.iter().map(|it| it.source).collect();
     let tsc = tscap::clock::StampSource::Tsc;
     assert!(names.len() >= 3 && names[0].is_none(), "{names:?}");
     for subject in &comparison.subjects {
-        assert_eq!(subject.program_ns.len(), 10);
+        assert_eq!(subject.program_ns.len(), 40);
         assert!((5.0..5_000.0).contains(&median(&subject.program_ns)));
         let Some(source) = subject.source else {
             assert_eq!((&subject.read_ns, &subject.frame), (&None, &None));
             continue;
         };
         let frame = subject.frame.as_ref().expect("a cost on frames");
-        assert_eq!(frame.all.n, 10_000, "every frame's value is kept");
-        assert_eq!((frame.rounds.len(), frame.autocorrelation.len()), (10, 20));
+        assert_eq!(frame.all.n, 40_000, "every frame's value is kept");
+        assert_eq!((frame.rounds.len(), frame.autocorrelation.len()), (40, 20));
         assert!((1.0..5_000.0).contains(&median(&frame.rounds)), "{frame:?}");
         let read = subject.read_ns.as_ref().expect("a cost of one read");
         assert!((1.0..1_000.0).contains(&median(read)), "{read:?}");

@@ -3,6 +3,7 @@
 use crate::support::bench::Bench;
 use crate::support::capture::{capture, capture_on};
 use crate::support::files::{SmallDisk, length};
+use crate::support::finished::Summary;
 use crate::support::frame::Frame;
 use crate::support::live::LiveSender;
 use crate::support::packet_socket::PacketSocket;
@@ -39,6 +40,7 @@ fn the_file_ends_with_its_last_whole_block() {
         assert_eq!(summary.outcomes["after_stop"], 0, "{:?}", summary.outcomes);
         let recording = Recording::read(&path);
         assert_eq!(recording.packets.len() as u64, summary.written);
+        ends_with_the_account(&recording, &summary);
         for (number, packet) in recording.packets.iter().enumerate() {
             frame.check(&packet.data, number as u64);
         }
@@ -70,7 +72,18 @@ fn a_disk_that_fills_up_flat_out_keeps_the_accounting() {
     // What came after detaching is not seen.
     let summary = finished.accounted();
     assert!(summary.seen <= sent, "{} of {sent}", summary.seen);
-    assert_eq!(Recording::read(&path).packets.len() as u64, summary.written);
+    let recording = Recording::read(&path);
+    assert_eq!(recording.packets.len() as u64, summary.written);
+    ends_with_the_account(&recording, &summary);
+}
+
+/// Room for it was kept.
+#[track_caller]
+fn ends_with_the_account(recording: &Recording, summary: &Summary) {
+    let statistics = recording.last_statistics(0);
+    assert_eq!(statistics.delivered, Some(summary.written));
+    let totals = &statistics.custom["totals"];
+    assert_eq!(totals["seen"].as_u64(), Some(summary.seen));
 }
 
 #[test]
@@ -116,5 +129,6 @@ fn a_full_disk_behind_standard_output() {
     // As with `-w FILE`: it ends with the last whole frame.
     let recording = Recording::read(&path);
     assert_eq!(recording.packets.len() as u64, summary.written);
+    ends_with_the_account(&recording, &summary);
     assert_eq!(bench.rx.xdp_program(), None);
 }

@@ -9,6 +9,9 @@ use nix::sys::stat::Mode;
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
 use crate::support::files;
+use crate::support::frame::Frame;
+use crate::support::packet_socket::PacketSocket;
+use crate::support::recording::Recording;
 use crate::support::root::{root, root_with};
 
 #[test]
@@ -94,9 +97,9 @@ fn dev_null_takes_everything() {
         return;
     };
     let bench = Bench::new("null");
-    let frame = crate::support::frame::Frame::new(&bench.tx, &bench.rx, 60);
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
     let capture = capture_on(&bench.rx, Path::new("/dev/null")).ready();
-    crate::support::packet_socket::PacketSocket::open(&bench.tx).send(&frame, 0..100, 0);
+    PacketSocket::open(&bench.tx).send(&frame, 0..100, 0);
     assert_eq!(capture.stop().success().written, 100);
 }
 
@@ -133,4 +136,91 @@ fn waiting_for_the_reader_of_a_named_pipe_can_be_ended() {
         assert_eq!(bench.rx.xdp_program(), None);
         assert!(path.exists(), "the pipe is not tscap's to remove");
     }
+}
+
+#[test]
+fn a_failed_start_leaves_a_link_to_nothing_as_it_was() {
+    let Some(_turn) = root("a_failed_start_leaves_a_link_to_nothing") else {
+        return;
+    };
+    let bench = Bench::new("dangling");
+    let folder = files::folder();
+    let [link, target] = ["link", "target"].map(|name| folder.path().join(name));
+    std::os::unix::fs::symlink("target", &link).expect("make a link");
+    let other = crate::support::probes::Attached::pass(&bench.rx, aya::programs::XdpMode::Driver);
+    let failed = capture_on(&bench.rx, &link).run();
+    failed.failure(1, &["rx0", &other.id.to_string()]);
+    assert!(link.is_symlink() && !target.exists());
+}
+
+#[test]
+fn a_file_has_one_capture_at_a_time() {
+    let Some(_turn) = root("a_file_has_one_capture_at_a_time") else {
+        return;
+    };
+    let bench = Bench::new("locked");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let first = capture_on(&bench.rx, &path).ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..10, 0);
+    let name = path.to_str().expect("a UTF-8 path");
+    let second = capture_on(&bench.tx, &path).run();
+    second.failure(1, &[name, "another capture is writing it"]);
+    assert_eq!(first.stop().success().written, 10);
+    assert_eq!(Recording::read(&path).packets.len(), 10);
+    assert_eq!(files::mode(&path), 0o600);
+}
+
+#[test]
+fn a_file_that_is_not_what_was_written_is_told() {
+    let Some(_turn) = root("a_file_that_is_not_what_was_written") else {
+        return;
+    };
+    let bench = Bench::new("tampered");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let socket = PacketSocket::open(&bench.tx);
+    type Change = fn(&Path);
+    let changes: [(Change, &str); 3] = [
+        (
+            |path| std::fs::remove_file(path).expect("remove it"),
+            "removed meanwhile",
+        ),
+        (
+            |path| drop(std::fs::File::create(path).expect("empty it")),
+            "changed it meanwhile",
+        ),
+        (
+            |path| {
+                let mut options = std::fs::OpenOptions::new();
+                let mut file = options.append(true).open(path).expect("open it");
+                std::io::Write::write_all(&mut file, b"text").expect("add to it");
+            },
+            "changed it meanwhile",
+        ),
+    ];
+    for (change, told) in changes {
+        let capture = capture_on(&bench.rx, &path).ready();
+        socket.send(&frame, 0..10, 0);
+        change(&path);
+        socket.send(&frame, 10..20, 0);
+        let finished = capture.stop();
+        finished.failure(1, &[path.to_str().expect("a UTF-8 path"), told]);
+        assert_eq!(finished.accounted().seen, 20);
+    }
+    // Under another name it is whole.
+    let capture = capture_on(&bench.rx, &path).ready();
+    let moved = folder.path().join("moved.pcapng");
+    std::fs::rename(&path, &moved).expect("rename it");
+    socket.send(&frame, 0..10, 0);
+    let finished = capture.stop();
+    finished.success();
+    assert!(
+        finished.stderr.contains("was renamed meanwhile"),
+        "{}",
+        finished.stderr
+    );
+    assert_eq!(Recording::read(&moved).packets.len(), 10);
 }

@@ -1,12 +1,14 @@
 //! Another XDP program on the interface.
 
+use std::path::Path;
+
 use aya::programs::XdpMode;
 
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
 use crate::support::files;
-use crate::support::probes::Attached;
-use crate::support::root::root;
+use crate::support::probes::{self, Attached};
+use crate::support::root::{root, root_with};
 
 #[test]
 fn another_program_attached_is_named_and_left_alone() {
@@ -26,7 +28,7 @@ fn another_program_attached_is_named_and_left_alone() {
             .lines()
             .find(|line| line.starts_with("hint: "));
         assert!(
-            hint.is_some_and(|hint| hint.contains("rx0") || hint.contains(&id)),
+            hint.is_some_and(|hint| hint.contains("bpftool link detach id")),
             "{hint:?}"
         );
         assert_eq!(
@@ -37,6 +39,73 @@ fn another_program_attached_is_named_and_left_alone() {
         assert!(!path.exists(), "a file was left");
         assert_eq!(bench.rx.promiscuity(), 0, "given back");
     }
+}
+
+/// The command that a refused capture names, run; then a capture begins.
+fn command_of_the_hint(bench: &Bench, file: &Path) -> String {
+    let refused = capture_on(&bench.rx, file).run();
+    refused.failure(1, &["already has XDP program"]);
+    let hint = refused
+        .stderr
+        .lines()
+        .find(|line| line.starts_with("hint: "));
+    let hint = hint.expect("a hint").to_owned();
+    let (_, command) = hint.rsplit_once(": ").expect("a command");
+    bench.rx.netns.must("sh", &["-c", command]);
+    assert_eq!(bench.rx.xdp_program(), None, "after {command}");
+    capture_on(&bench.rx, file).ready().stop().success();
+    hint
+}
+
+#[test]
+fn the_command_of_the_hint_takes_the_other_program_off() {
+    let Some(_turn) = root_with("the_command_of_the_hint", &["ip", "ethtool", "bpftool"]) else {
+        return;
+    };
+    let bench = Bench::new("off");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    // By netlink, as `ip link` and xdp-loader attach.
+    let mut ebpf = probes::load("probe_pass", 0);
+    let id = probes::program(&mut ebpf, "probe_pass")
+        .info()
+        .expect("info")
+        .id();
+    for mode in ["xdpdrv", "xdpgeneric"] {
+        let attach = ["net", "attach", mode, "id", &id.to_string(), "dev", "rx0"];
+        bench.rx.netns.must("bpftool", &attach);
+        let hint = command_of_the_hint(&bench, &path);
+        assert!(
+            hint.ends_with(&format!("ip link set dev rx0 {mode} off")),
+            "{hint}"
+        );
+    }
+    // By a link, which this process holds.
+    for mode in [XdpMode::Driver, XdpMode::Skb] {
+        let _other = Attached::pass(&bench.rx, mode);
+        let hint = command_of_the_hint(&bench, &path);
+        let holder = format!("process {} (", std::process::id());
+        assert!(
+            hint.contains(&holder) && hint.contains("bpftool link detach id"),
+            "{hint}"
+        );
+    }
+}
+
+#[test]
+fn the_capture_that_the_hint_names_frees_the_interface_when_it_ends() {
+    let Some(_turn) = root("the_capture_that_the_hint_names") else {
+        return;
+    };
+    let bench = Bench::new("holder");
+    let folder = files::folder();
+    let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+    let running = capture_on(&bench.rx, &first).ready();
+    let holder = format!("process {} (tscap) holds it: end that", running.pid());
+    let refused = capture_on(&bench.rx, &second).run();
+    refused.failure(1, &[&holder]);
+    running.stop().success();
+    capture_on(&bench.rx, &second).ready().stop().success();
 }
 
 #[test]

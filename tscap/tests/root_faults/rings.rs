@@ -37,7 +37,7 @@ fn rings_that_memory_has_no_room_for() {
     let path = folder.path().join("out.pcapng");
     // Less address space than one ring takes.
     let plan = capture_on(&bench.rx, &path).with(["--ring-size", "256M"]);
-    plan.through(["prlimit", "--as=250000000"])
+    plan.through(["prlimit", "--as=268000000"])
         .run()
         .failure(1, &["ring", "memory"]);
     assert!(!path.exists(), "a file was left");

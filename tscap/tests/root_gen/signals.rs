@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
+
 use crate::support::bench::Bench;
 use crate::support::capture::generate_on;
 use crate::support::probes::Attached;
@@ -36,6 +38,51 @@ fn an_endless_run_ends_at_ctrl_c() {
                 "signal"
             );
         }
+    }
+}
+
+/// As coreutils' `timeout` sends them: to its child, and then to the child's group.
+#[test]
+fn two_signals_at_once_are_one() {
+    let Some(_turn) = root("gen_two_signals_at_once_are_one") else {
+        return;
+    };
+    let bench = Bench::new("ctrlctwice");
+    let _peer = Attached::dropping(&bench.rx);
+    for sender in ["native", "packet"] {
+        let summaries = [false, true].map(|is_twice| {
+            let before = bench.rx.received();
+            let arguments = ["--rate", "1k", "--size", "64,128", "--duration", "60"];
+            let plan = generate_on(&bench.tx).with(arguments);
+            let running = plan.with(["--sender", sender]).ready();
+            running.wait_event("progress");
+            running.signal(Signal::SIGINT);
+            if is_twice {
+                // The time between the two is what is tested. The process is there until
+                // it is waited for.
+                std::thread::sleep(Duration::from_millis(5));
+                running.signal(Signal::SIGINT);
+            }
+            let finished = running.wait();
+            assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+            let mut summary = finished.end.expect("a summary");
+            let sent = summary["sent"].take();
+            assert_eq!(sent, bench.rx.received() - before, "{sender}");
+            // How many were late is up to the machine.
+            summary["late"].take();
+            (summary, finished.stderr)
+        });
+        let [(once, once_stderr), (twice, twice_stderr)] = summaries;
+        assert_eq!(
+            (&once["steps"], &once["stopped_by"]),
+            (&1.into(), &"signal".into())
+        );
+        assert_eq!(twice, once);
+        assert_eq!(
+            twice_stderr.lines().count(),
+            once_stderr.lines().count(),
+            "{twice_stderr}"
+        );
     }
 }
 

@@ -12,10 +12,12 @@ mod refusals;
 use std::process::Command;
 use std::time::Duration;
 
+use tempfile::TempDir;
 use tscap::loss::Sweep;
 
 pub use support::capture::TSCAP;
 use support::command::Done;
+use support::netns::Netns;
 
 /// A quick sweep may take longer on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -40,11 +42,50 @@ fn fails(done: &Done, parts: &[&str]) {
     }
 }
 
-/// What it must not leave behind: interfaces, and files in the folder of its captures.
-fn left() -> (String, Vec<std::ffi::OsString>) {
-    let links = support::command::must(Command::new("ip").args(["-br", "link"]));
-    let files = std::fs::read_dir("/dev/shm").expect("list /dev/shm");
-    let names = files.map(|file| file.expect("a file").file_name());
-    let ours = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("tscap-loss-");
-    (links, names.filter(ours).collect())
+/// A network namespace and a folder for the captures of one test: what is left behind
+/// there is the test's, whoever else measures on the machine.
+struct Place {
+    netns: Netns,
+    /// Its interfaces: some kernels give every namespace more than a loopback.
+    links: String,
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("tscap-test-")
+            .tempdir_in("/dev/shm");
+        let netns = Netns::new("loss");
+        Self {
+            links: netns.ip(&["-br", "link"]),
+            netns,
+            folder: folder.expect("a folder in /dev/shm"),
+        }
+    }
+
+    /// `tscap loss` there, without `--folder`.
+    fn loss(&self, arguments: &[&str]) -> Command {
+        let mut command = self.netns.command(TSCAP);
+        command.arg("loss").args(arguments);
+        command
+    }
+
+    /// The same with `--folder`.
+    fn loss_in_folder(&self, arguments: &[&str]) -> Command {
+        let mut command = self.loss(arguments);
+        command.arg("--folder").arg(self.folder.path());
+        command
+    }
+
+    /// Panics if there is a new interface, or a file.
+    #[track_caller]
+    fn has_nothing_new(&self) {
+        assert_eq!(self.netns.ip(&["-br", "link"]), self.links);
+        let files = std::fs::read_dir(&self.folder).expect("list the folder");
+        let names: Vec<_> = files
+            .map(|file| file.expect("a file").file_name())
+            .collect();
+        assert!(names.is_empty(), "{names:?}");
+    }
 }

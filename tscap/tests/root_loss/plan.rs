@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::support::command::{Done, run};
 use crate::support::files;
 use crate::support::root::root;
-use crate::{LIMIT, fails, left, loss};
+use crate::{LIMIT, Place, fails, loss};
 
 fn answer(done: &Done) -> Value {
     serde_json::from_str(&done.stdout).unwrap_or_else(|_| panic!("{done:?}"))
@@ -18,12 +18,12 @@ fn the_exit_code_tells_whether_it_fits() {
     let Some(_turn) = root("the_exit_code_tells_whether_it_fits") else {
         return;
     };
-    let before = left();
+    let place = Place::new();
     let plan = |rate| {
         let arguments = [
             "--plan", "--rate", rate, "--size", "64", "--for", "10", "--json",
         ];
-        run(&mut loss(&arguments), LIMIT)
+        run(&mut place.loss_in_folder(&arguments), LIMIT)
     };
     let fits = plan("1000");
     assert_eq!(fits.status.code(), Some(0), "{}", fits.stderr);
@@ -39,7 +39,7 @@ fn the_exit_code_tells_whether_it_fits() {
     assert_eq!(told["fits"], false);
     assert!(told["ring_needed"].is_null(), "{told}");
     assert!(told["lost_before"].as_f64() > Some(0.5), "{told}");
-    assert_eq!(left(), before);
+    place.has_nothing_new();
 }
 
 #[test]

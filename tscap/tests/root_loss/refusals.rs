@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use crate::support::command::run;
 use crate::support::process::cpus;
 use crate::support::root::{root, root_with};
-use crate::{LIMIT, fails, left, loss};
+use crate::{LIMIT, Place, fails, loss};
 
 #[test]
 fn what_cannot_be_measured_is_refused_at_once() {
     let Some(_turn) = root("what_cannot_be_measured_is_refused_at_once") else {
         return;
     };
-    let before = left();
+    let place = Place::new();
     let first = cpus()[0].to_string();
     let cases: [(&[&str], &[&str]); 5] = [
         (&["--cpu", "4096"], &["send from CPU 4096"]),
@@ -35,14 +35,18 @@ fn what_cannot_be_measured_is_refused_at_once() {
     ];
     for (arguments, parts) in cases {
         let start = Instant::now();
-        let done = run(loss(&["--quick"]).args(arguments), LIMIT);
+        let mut command = match arguments.contains(&"--folder") {
+            true => place.loss(&["--quick"]),
+            false => place.loss_in_folder(&["--quick"]),
+        };
+        let done = run(command.args(arguments), LIMIT);
         fails(&done, parts);
         assert!(
             start.elapsed() < Duration::from_secs(5),
             "nothing is measured"
         );
     }
-    assert_eq!(left(), before);
+    place.has_nothing_new();
 }
 
 #[test]

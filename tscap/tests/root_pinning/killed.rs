@@ -39,6 +39,11 @@ fn the_next_capture_warns_and_restore_gives_back() {
         .with(["--xdp-mode", "generic", "--rx-cpu", "0"])
         .ready();
     assert_eq!((rps(&bench.rx).as_str(), journals().len()), ("1", 2));
+    let meanwhile = restore(&bench.rx);
+    assert_eq!(meanwhile.status.code(), Some(1), "{}", meanwhile.stdout);
+    let yet = format!("yet: process {} is running", next.pid());
+    assert!(meanwhile.stderr.contains(&yet), "{}", meanwhile.stderr);
+    assert_eq!((rps(&bench.rx).as_str(), journals().len()), ("1", 2));
     next.stop().success();
     assert_eq!((rps(&bench.rx).as_str(), journals().len()), ("2", 1));
 

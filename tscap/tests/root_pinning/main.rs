@@ -7,6 +7,7 @@ mod support;
 mod interrupts;
 mod killed;
 mod machine;
+mod namespaces;
 mod refusals;
 mod restored;
 mod steering;

@@ -44,8 +44,10 @@ fn another_running_captures_changes() {
     }
     let bench = Bench::new("pin-live");
     let folder = files::folder();
-    let path = folder.path().join("out.pcapng");
-    let plan = |cpu| capture_on(&bench.rx, &path).with(["--xdp-mode", "generic", "--rx-cpu", cpu]);
+    let plan = |cpu| {
+        let path = folder.path().join(format!("on-{cpu}.pcapng"));
+        capture_on(&bench.rx, &path).with(["--xdp-mode", "generic", "--rx-cpu", cpu])
+    };
     let running = plan("1").ready();
     let pid = format!("process {}", running.pid());
     plan("0").run().failure(1, &["rx0", &pid, "running"]);
@@ -189,12 +191,14 @@ fn the_other_ones_turn() {
     let bench = Bench::new("pin-turn");
     bench.rx.offload("rx-vlan-offload", true);
     let folder = files::folder();
-    let path = folder.path().join("out.pcapng");
-    let plan = || capture_on(&bench.rx, &path).with(["--offloads", "off"]);
+    let start = |name: &str| {
+        capture_on(&bench.rx, &folder.path().join(name))
+            .with(["--offloads", "off"])
+            .start()
+    };
     let turn = JournalFolder::live().try_lock().expect("root may");
     let turn = turn.expect("nobody else holds it");
-    let stopped = plan().start();
-    let goes_on = plan().start();
+    let (stopped, goes_on) = (start("stopped"), start("goes-on"));
     for capture in [&stopped, &goes_on] {
         capture.wait_line("note: waiting for another tscap");
     }

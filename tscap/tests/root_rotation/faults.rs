@@ -1,5 +1,7 @@
 //! What goes wrong where one file ends.
 
+use std::os::unix::fs::PermissionsExt;
+
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
 use crate::support::files::{self, SmallDisk};
@@ -23,7 +25,7 @@ fn a_disk_that_is_full_keeps_whole_files() {
     let frame = Frame::new(&bench.tx, &bench.rx, 1000);
     let socket = PacketSocket::open(&bench.tx);
     let mut failed_to_begin = 0;
-    for pages in 24..36 {
+    for pages in (20..26).chain(44..50) {
         let disk = SmallDisk::new(pages * 4096);
         let path = disk.file("out");
         // Each file is 8 pages when it is full, but for a few bytes.
@@ -47,9 +49,9 @@ fn a_disk_that_is_full_keeps_whole_files() {
             .map(|file| Recording::read(&file.path))
             .collect();
         check_frames(&recordings, &frame, 0..summary.written);
-        // The last one may have no room for them.
-        for recording in &recordings[..files.len() - 1] {
-            assert_eq!(recording.last_statistics(0).delivered, Some(29));
+        for (file, recording) in files.iter().zip(&recordings) {
+            let delivered = recording.last_statistics(0).delivered;
+            assert_eq!(delivered, Some(file.frames), "{pages} pages");
         }
         for (file, recording) in files.iter().zip(&recordings) {
             assert_eq!(file.frames, recording.packets.len() as u64);
@@ -133,6 +135,9 @@ fn existing_names_are_taken_over_and_links_are_not_followed() {
     std::fs::hard_link(name("out1"), name("kept")).expect("another name of it");
     std::fs::write(name("elsewhere"), "not ours").expect("a file");
     std::os::unix::fs::symlink("elsewhere", name("out2")).expect("a link to it");
+    std::fs::set_permissions(name("out1"), PermissionsExt::from_mode(0o640)).expect("chmod");
+    // Where an earlier tscap wrote headers: whoever opens it waits for a reader.
+    nix::unistd::mkfifo(&name("out3.part"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
     let frame = Frame::new(&bench.tx, &bench.rx, 60);
     let capture = capture_on(&bench.rx, &path).with(["-C", "1k"]).ready();
     PacketSocket::open(&bench.tx).send(&frame, 0..60, 0);
@@ -142,6 +147,8 @@ fn existing_names_are_taken_over_and_links_are_not_followed() {
     check_frames(&recordings, &frame, 0..60);
     assert_eq!(summary.files.expect("several files").replaced, 2);
     assert_eq!(files::length(&name("kept")), 1_000_000);
+    let modes = ["out", "out1", "out2", "out3"].map(|it| files::mode(&name(it)));
+    assert_eq!(modes, [0o600, 0o640, 0o600, 0o600]);
     assert_eq!(
         std::fs::read(name("elsewhere")).expect("read it"),
         b"not ours"
@@ -150,5 +157,43 @@ fn existing_names_are_taken_over_and_links_are_not_followed() {
     assert!(
         removed.iter().all(|event| event["frames"].is_null()),
         "{removed:?}"
+    );
+}
+
+/// Two rotations over one set of names: the second one does not take what the first writes.
+#[test]
+fn a_name_that_another_capture_writes_is_not_taken() {
+    let Some(_turn) = root("a_name_that_another_capture_writes") else {
+        return;
+    };
+    let bench = Bench::new("two-rings");
+    let folder = files::folder();
+    let path = folder.path().join("out");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let socket = PacketSocket::open(&bench.tx);
+    let rotating = |more: &[&str]| capture_on(&bench.rx, &path).with(["-C", "1k"]).with(more);
+    let first = rotating(&[]).ready();
+    socket.send(&frame, 0..20, 0);
+    first.wait_event("file");
+    let entries = std::fs::read_dir(folder.path()).expect("the folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let is_locked = |path: &std::path::PathBuf| {
+        let file = std::fs::File::open(path).expect("open a file");
+        file.try_lock().is_err()
+    };
+    assert_eq!(
+        paths.filter(is_locked).count(),
+        1,
+        "the one that is written"
+    );
+    first.stop().success();
+    let held = std::fs::File::create(folder.path().join("out1")).expect("a file");
+    held.try_lock().expect("nobody writes it any more");
+    let second = rotating(&[]).ready();
+    socket.send(&frame, 0..20, 0);
+    let finished = second.wait();
+    finished.failure(
+        1,
+        &["cannot begin the next file", "out1", "another capture"],
     );
 }

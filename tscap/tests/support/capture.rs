@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 use super::command::wait_for;
 use super::finished::Finished;
 use super::lines::Lines;
+use super::made;
 use super::netns::Netns;
 use super::old_kernel;
 use super::port::Port;
@@ -119,6 +120,7 @@ impl Plan<'_> {
         let mut child = command
             .spawn()
             .unwrap_or_else(|e| panic!("start {command:?}: {e}"));
+        made::note("process", child.id());
         Capture {
             stdout: child.stdout.take().map(Lines::collect),
             stderr: child.stderr.take().map(Lines::collect),

@@ -4,7 +4,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use super::wait;
+use super::{made, wait};
 
 /// For programs that answer at once.
 pub const SHORT: Duration = Duration::from_secs(30);
@@ -20,6 +20,24 @@ pub struct Done {
     pub stderr: String,
 }
 
+impl Done {
+    /// Panics unless the time given on standard error, between the words `before` and
+    /// `after`, is between a third of and twice the `seconds` that it took: other work
+    /// makes it longer.
+    #[track_caller]
+    pub fn estimated(&self, before: &str, after: &str, seconds: f64) {
+        let rest = self.stderr.split_once(before).map(|(_, rest)| rest);
+        let time = rest.and_then(|rest| rest.split_once(after)).map(|it| it.0);
+        let time = time.and_then(|time| humantime::parse_duration(time).ok());
+        let estimate = time.unwrap_or_else(|| panic!("no estimate:\n{}", self.stderr));
+        assert!(
+            (1.0 / 3.0..=2.0).contains(&(estimate.as_secs_f64() / seconds)),
+            "it took {seconds} s:\n{}",
+            self.stderr
+        );
+    }
+}
+
 /// Runs `command` to its end, with no input. Kills it and panics after `limit`.
 pub fn run(command: &mut Command, limit: Duration) -> Done {
     command
@@ -29,6 +47,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Done {
     let child = command
         .spawn()
         .unwrap_or_else(|error| panic!("start {command:?}: {error}"));
+    made::note("process", child.id());
     finish(child, &format!("{command:?}"), limit)
 }
 

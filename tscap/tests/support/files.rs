@@ -79,8 +79,19 @@ pub fn length(path: &Path) -> u64 {
 /// A pipe that holds as much as it can.
 pub fn full_pipe() -> (PipeReader, PipeWriter) {
     let (reader, mut writer) = std::io::pipe().expect("a pipe");
-    let size = fcntl(&writer, FcntlArg::F_GETPIPE_SZ).expect("size of the pipe");
+    fill(&mut writer);
+    (reader, writer)
+}
+
+/// Fills an empty pipe.
+pub fn fill(writer: &mut PipeWriter) {
+    let size = fcntl(&*writer, FcntlArg::F_GETPIPE_SZ).expect("size of the pipe");
     let bytes = vec![b'\n'; usize::try_from(size).expect("a size")];
     writer.write_all(&bytes).expect("fill the pipe");
-    (reader, writer)
+}
+
+/// The permissions of a file, as chmod takes them.
+pub fn mode(path: &Path) -> u32 {
+    let data = fs::metadata(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    data.permissions().mode() & 0o777
 }

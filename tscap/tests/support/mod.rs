@@ -19,6 +19,7 @@ pub mod frame;
 pub mod in_process;
 pub mod lines;
 pub mod live;
+pub mod made;
 pub mod netns;
 pub mod old_kernel;
 pub mod packet_socket;

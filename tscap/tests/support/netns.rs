@@ -8,6 +8,7 @@ use std::thread;
 use nix::sched::{CloneFlags, setns};
 
 use super::command::{SHORT, must, run};
+use super::made;
 
 /// A named network namespace with a working loopback and no IPv6, so that no
 /// frame moves in it that a test did not send.
@@ -22,6 +23,7 @@ impl Netns {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("tscap-{tag}-{}-{count}", std::process::id());
+        made::note("namespace", &name);
         must(Command::new("ip").args(["netns", "add", &name]));
         let netns = Self { name };
         netns.enter(|| {

@@ -1,14 +1,78 @@
-//! What a terminal does: a process group of its own, Ctrl-C for all of it, and lines
-//! that are read as they come.
+//! What a terminal does: a width, a process group of its own, Ctrl-C for all of it, and
+//! lines that are read as they come.
 
-use std::io::{BufRead as _, BufReader};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, killpg};
+use nix::pty::{Winsize, openpty};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
+
+/// Runs a command on a terminal of so many columns to its end. Returns all lines that
+/// stood there, without colours, also those that were written over.
+pub fn shown(command: &mut Command, columns: u16) -> Vec<String> {
+    shown_with(command, columns, None)
+}
+
+/// The same of a command that gets SIGINT once `part` is there.
+pub fn shown_until_ctrl_c(command: &mut Command, columns: u16, part: &str) -> Vec<String> {
+    shown_with(command, columns, Some(part))
+}
+
+fn shown_with(command: &mut Command, columns: u16, mut part: Option<&str>) -> Vec<String> {
+    let size = Winsize {
+        ws_row: 24,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    let ends = openpty(Some(&size), None).expect("a pseudo-terminal");
+    let other = ends.slave.try_clone().expect("a file descriptor");
+    command
+        .stdin(Stdio::null())
+        .stdout(other)
+        .stderr(ends.slave);
+    let mut child = command.spawn().expect("start tscap");
+    // Their copies of the terminal's end go away: it then ends with the program.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut all = Vec::new();
+    let mut terminal = File::from(ends.master);
+    let mut buffer = [0; 4096];
+    // EIO once nobody has the other end open.
+    while let Ok(length @ 1..) = terminal.read(&mut buffer) {
+        all.extend_from_slice(&buffer[..length]);
+        if part.is_some_and(|part| String::from_utf8_lossy(&all).contains(part)) {
+            let pid = Pid::from_raw(child.id().cast_signed());
+            kill(pid, Signal::SIGINT).expect("send SIGINT");
+            part = None;
+        }
+    }
+    assert_eq!(part, None, "never shown");
+    child.wait().expect("wait for tscap");
+    let text = String::from_utf8(all).expect("UTF-8").replace("\r\n", "\n");
+    assert!(
+        text.is_empty() || text.ends_with('\n'),
+        "{text:?} has no end of its line"
+    );
+    let lines = text.split(['\r', '\n']);
+    lines
+        .map(|line| anstream::adapter::strip_str(line).to_string())
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+/// Panics unless every line fits a terminal of so many columns.
+pub fn check_width(lines: &[String], columns: u16) {
+    let longest = lines.iter().map(|line| line.chars().count()).max();
+    assert!(
+        longest <= Some(columns.into()),
+        "{columns} columns: {lines:#?}"
+    );
+}
 
 /// Starts a command in a process group of its own.
 pub fn in_a_group(command: &mut Command) -> Child {
@@ -20,6 +84,16 @@ pub fn in_a_group(command: &mut Command) -> Child {
 /// Ctrl-C goes to all of a group.
 pub fn ctrl_c(child: &Child) {
     killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("send SIGINT");
+}
+
+/// Ctrl-C until it has ended: those within half a second are one.
+pub fn ctrl_c_until_the_end(child: &mut Child, limit: Duration) {
+    let start = Instant::now();
+    while child.try_wait().expect("wait for tscap").is_none() {
+        assert!(start.elapsed() < limit, "tscap does not end");
+        ctrl_c(child);
+        std::thread::sleep(Duration::from_millis(600));
+    }
 }
 
 /// Waits for a line on standard error; returns the lines after it, still to come.

@@ -107,7 +107,7 @@ fn bad_arguments_are_named() {
         ("-i a --pattern voip --size 100", "--size"),
         ("-i a --pattern voip --line-rate 10G", "--line-rate"),
         ("-i a --flat-out -c 0", "--count"),
-        ("-i a --flat-out --duration 0", "in no time"),
+        ("-i a --flat-out --duration 0", "greater than 0"),
         ("-i a --flat-out --flows 0", "--flows"),
         ("-i a --flat-out --flows 16385", "--flows"),
         ("-i a --flat-out --vlan 0", "--vlan"),

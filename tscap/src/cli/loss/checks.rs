@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::generator::{DISCARD, Layout, Network};
 use crate::loss::{Grid, LONGEST_FRAME, Pace, SLOW_RING};
-use crate::numbers::{ring, size};
+use crate::numbers::{counted, grouped, ring, size};
 
 /// Most points of a sweep.
 const MOST_POINTS: usize = 100_000;
@@ -40,8 +40,7 @@ pub(super) fn check_pace(pace: Pace, size: u32) -> Result<(), String> {
     match pace.pacing(size) {
         Some(_) => Ok(()),
         None => Err(format!(
-            "{pace:?} is no pace for frames of {size} bytes: more than one a nanosecond, or one \
-             in centuries"
+            "no pace for frames of {size} bytes: more than one a nanosecond, or one in centuries"
         )),
     }
 }
@@ -71,7 +70,9 @@ pub(super) fn check(grid: &Grid) -> Result<(), String> {
     let points = grid.len();
     if points > MOST_POINTS {
         return Err(format!(
-            "{points} points are more than {MOST_POINTS}: shorten a list"
+            "{} are more than {}: shorten a list",
+            counted(points as u64, "point"),
+            grouped(MOST_POINTS as u64)
         ));
     }
     if !(SHORTEST..=LONGEST).contains(&grid.duration) {

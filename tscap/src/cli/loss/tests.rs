@@ -169,5 +169,5 @@ fn bad_arguments_are_named() {
     let sizes = "64-1514/1";
     let rates: Vec<_> = (1..=100).map(|rate| rate.to_string()).collect();
     let error = parsed(&format!("--size {sizes} --rate {}", rates.join(","))).unwrap_err();
-    assert!(error.contains("points are more than 100000"), "{error}");
+    assert!(error.contains("points are more than 100,000"), "{error}");
 }

@@ -95,7 +95,7 @@ fn bad_values_and_combinations_are_named() {
             "-w f -b filesize:18446744073709551615",
             "no file is as large",
         ),
-        ("-w f -b duration:0", "in no time"),
+        ("-w f -b duration:0", "greater than 0"),
         ("-w f -b duration:1m", "duration is a number of seconds"),
         ("-w f -b duration:nan", "duration:nan"),
         ("-w f -b interval:0.5", "interval is a number, 1 or more"),

@@ -3,6 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::clock::scripted::Host;
 
+const USED: Seen = Seen::Used { unknown: None };
+
 fn clock_of(host: &Host) -> CounterClock {
     let gaps = [20, 40, 20];
     CounterClock::new(&host.bracket(0, gaps), &host.bracket(100_000_000, gaps)).unwrap()
@@ -73,13 +75,38 @@ fn a_slew_is_followed_within_the_bound_and_the_bend() {
     let step = 200_000;
     for t in (100_200_000u64..1_500_000_000).step_by(step) {
         let bracket = host.bracket(t, [20, 40, 20]);
-        assert_eq!(clock.observe(&bracket, false), Seen::Used);
+        assert_eq!(clock.observe(&bracket, false), USED);
         let middle = t - step as u64 / 2;
         let at = clock.conversion().to_real(host.cycles(middle));
         let error = at.0.abs_diff(host.real(middle));
         assert!(error <= clock.bound_ns(), "{error} at {t}");
     }
     assert!(clock.bound_ns() < 300, "{}", clock.bound_ns());
+}
+
+#[test]
+fn the_bound_of_a_second_is_that_of_its_own_readings() {
+    let host = Host {
+        hertz: 3_000_000_000,
+        slews: vec![(0, 0), (555_000_000, 500_000)],
+    };
+    let mut clock = clock_of(&host);
+    let mut bound_of = |from: u64, until: u64| {
+        for t in (from..until).step_by(10_000_000) {
+            clock.observe(&host.bracket(t, [20, 40, 20]), false);
+        }
+        (clock.take_recent_bound_ns(), clock.bound_ns())
+    };
+    let (before, _) = bound_of(110_000_000, 550_000_000);
+    let (meanwhile, most) = bound_of(550_000_000, 1_000_000_000);
+    let (after, most_after) = bound_of(1_000_000_000, 2_000_000_000);
+    // 10 ms of 500 ppm: the rate is known anew at the second reading after the bend.
+    assert!(
+        before < 100 && (5_000..5_100).contains(&meanwhile),
+        "{before} {meanwhile}"
+    );
+    assert!(after < 200, "{after}");
+    assert_eq!((most, most_after), (meanwhile - 1, meanwhile - 1));
 }
 
 /// Of bends that the width of the readings hides.
@@ -135,11 +162,13 @@ fn wide_readings_are_passed_over() {
     let bound = clock.bound_ns();
     let bracket = host.bracket(110_000_000, [9_000, 40, 20]);
     assert_eq!(clock.observe(&bracket, false), Seen::PassedOver);
+    assert_eq!(clock.wide(), 1);
     // 10 ms by p̂ alone.
     assert!(clock.bound_ns() <= bound + 10);
-    // But not for ever.
+    // But not for ever. It was not followed for as long before: who knows how it went.
     let bracket = host.bracket(400_000_000, [9_000, 40, 20]);
-    assert_eq!(clock.observe(&bracket, false), Seen::Used);
+    let seen = clock.observe(&bracket, false);
+    assert!(matches!(seen, Seen::Used { unknown: Some(_) }), "{seen:?}");
 }
 
 /// While the clock is slewed its rate is known by the last few readings only.
@@ -199,7 +228,7 @@ fn a_counter_that_jumps_is_noticed_and_followed() {
         let expected = -jump * 1_000_000_000 / 2_596_130_000;
         assert!(by_ns.abs_diff(expected) < 2_000, "{by_ns} {expected}");
         for t in (111_000_000u64..2_000_000_000).step_by(1_000_000) {
-            assert_eq!(clock.observe(&moved(t), false), Seen::Used);
+            assert_eq!(clock.observe(&moved(t), false), USED);
         }
         for t in (1_998_500_000u64..4_000_000_000).step_by(1_000_000) {
             let at = TscCycles(host.cycles(t).0.wrapping_add_signed(jump));
@@ -222,6 +251,22 @@ fn a_counter_that_stands_is_of_no_use() {
         let mut bracket = host.bracket(t * 1_000_000, [20, 40, 20]);
         bracket.tsc = [stopped; 2];
         let seen = clock.observe(&bracket, false);
-        assert_ne!(seen, Seen::Used, "{t}");
+        assert_ne!(seen, USED, "{t}");
     }
+}
+
+/// The bound never falls: one would stay as wide as that.
+#[test]
+fn it_begins_with_no_reading_that_was_interrupted() {
+    let host = Host {
+        hertz: 2_596_130_000,
+        slews: vec![],
+    };
+    let (narrow, wide) = ([20, 40, 20], [500, 40, 20]);
+    let new = |first, second| {
+        CounterClock::new(&host.bracket(0, first), &host.bracket(100_000_000, second))
+    };
+    assert!(new(narrow, narrow).is_some());
+    assert!(new(narrow, wide).is_none());
+    assert!(new(wide, narrow).is_none());
 }

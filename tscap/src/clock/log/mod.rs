@@ -80,16 +80,12 @@ pub struct Entry {
     /// Segments that are new or have grown.
     pub segments: Vec<Segment>,
     /// How many more there were, forgotten because there were too many.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "super::segment::is_zero")]
     pub segments_left_out: u64,
     /// Samples, in any order.
     pub samples: Vec<Sample>,
     /// The clock against the counter.
     pub phases: Vec<Phases>,
-}
-
-fn is_none(count: &u64) -> bool {
-    *count == 0
 }
 
 /// A whole line of a log.

@@ -159,3 +159,31 @@ impl Phases {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: NsPerCycle = NsPerCycle(1 << 58);
+
+    fn reading(at: u64, real: u64, width: u64) -> Reading {
+        Reading {
+            at: TscCycles(at),
+            low: real - width / 2,
+            high: real + width / 2,
+        }
+    }
+
+    /// By 1,000 ppm more than p̂: 40 µs in the 40 ms to the middle of the bin.
+    #[test]
+    fn a_phase_is_carried_to_the_middle_of_its_bin() {
+        let line = Line::new(&reading(1_000, 5_000_000_000, 20), RATE);
+        let local = NsPerCycle(RATE.0 + RATE.0 / 1_000);
+        for (ms, carried) in [(10, 40_000), (50, 0), (90, -40_000)] {
+            let cycles = ms * 1_000_000;
+            let seen = reading(1_000 + cycles, 5_000_000_007 + cycles, 20);
+            let phase = line.phase(&seen, local);
+            assert!(phase.abs_diff(7 + carried) <= 1, "{phase} at {ms} ms");
+        }
+    }
+}

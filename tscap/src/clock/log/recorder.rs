@@ -30,12 +30,17 @@ impl Recorder {
     ) -> Option<Entry> {
         let status = Status::of(tracker, tsc, utc_bound_ns, self.before.as_ref())?;
         self.before = Some(status);
+        let mut samples = tracker.take_samples();
+        for sample in &mut samples {
+            // Of the stamps of a capture, of which a log has none.
+            sample.live_bound_ns = None;
+        }
         let (segments, segments_left_out) = tracker.unsettled_segments(&mut self.settled_segments);
         Some(Entry {
             status,
             segments: segments.to_vec(),
             segments_left_out,
-            samples: tracker.take_samples(),
+            samples,
             phases: self.bins.take_whole(),
         })
     }

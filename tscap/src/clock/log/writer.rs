@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use super::reader::header;
@@ -52,8 +53,8 @@ impl LogWriter {
             return Err(WriteLogError::NotAFile);
         }
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false);
-        let mut file = file.open(path)?;
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.mode(0o600).open(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(WriteLogError::InUse),

@@ -82,6 +82,9 @@ pub struct FeedForward {
     stretch: Stretch,
     /// The rate since the reference last changed its own.
     local: Local,
+    /// The reading at which it was seen last that the reference had changed its rate, or
+    /// the first one.
+    bent_at: TscCycles,
     /// Latest reading that was used.
     at: TscCycles,
     /// Ca there.
@@ -116,6 +119,7 @@ impl FeedForward {
             window: Window::new(scale),
             stretch: Stretch::new(far, &pair, false),
             local: Local::average(&pair),
+            bent_at: far.at,
             at: far.at,
             absolute: start,
             allowed: far.interval(),
@@ -159,6 +163,7 @@ impl FeedForward {
             }
             self.window
                 .keep_what_meets(seen, reading.at, local.rate, local.drift_ppb);
+            self.bent_at = reading.at;
         }
         if straight.is_none() {
             self.counts.bends += 1;
@@ -252,6 +257,8 @@ impl FeedForward {
         self.window.take(reading, error_ns, self.pair.rate);
         self.stretch = self.stretch_from(reading);
         self.local = Local::average(&self.pair);
+        // What its rate did meanwhile is not known.
+        self.bent_at = reading.at;
         self.allowed = reading.interval();
         self.absolute = Fine::from_ns(i128::from(reading.middle()));
         self.at = reading.at;
@@ -294,6 +301,11 @@ impl FeedForward {
     /// The rate since the reference last changed its own: p̂ if that is possible.
     pub fn local_rate(&self) -> NsPerCycle {
         self.local.rate
+    }
+
+    /// For how long the reference has run straight until the latest reading, ns.
+    pub(super) fn straight_ns(&self) -> u64 {
+        self.pair.rate.duration_ns(self.at.0 - self.bent_at.0)
     }
 
     /// The counter at the latest reading that was used.

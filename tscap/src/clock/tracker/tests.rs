@@ -3,8 +3,9 @@ use std::ops::Range;
 use proptest::prelude::*;
 
 use super::*;
-use crate::clock::{BootNs, RealNs, TaiNs};
+use crate::clock::{BootNs, OffsetNs, RealNs, TaiNs};
 
+mod hidden;
 mod steps;
 mod survived;
 
@@ -52,6 +53,17 @@ impl Truth {
             real: [RealNs(self.real(times[1])), RealNs(self.real(times[3]))],
             tai: TaiNs(self.tai(times[2])),
             boot: None,
+            offset: None,
+        }
+    }
+
+    /// As stamps of a source need it: others than the counter's are converted by the
+    /// offset alone.
+    fn cross_of(self, source: StampSource, at: u64, gaps: [u64; 4]) -> CrossTimestamp {
+        let cross = self.cross(at, gaps);
+        CrossTimestamp {
+            tsc: cross.tsc.filter(|_| source == StampSource::Tsc),
+            ..cross
         }
     }
 }
@@ -101,13 +113,14 @@ proptest! {
         stamps in prop::collection::vec(0.0..1.0, 1..20),
     ) {
         let mut at = 1_000_000;
-        let mut tracker = Tracker::new(source, &truth.cross(at, [20; 4])).unwrap();
+        let mut tracker = Tracker::new(source, &truth.cross_of(source, at, [20; 4])).unwrap();
         let mut before = at;
         let mut written = Vec::new();
         for (after, gaps) in reads {
             before = at;
             at += after + 10_000_000;
-            prop_assert_eq!(tracker.observe(&truth.cross(at, gaps)), Observation::Agrees);
+            let seen = tracker.observe(&truth.cross_of(source, at, gaps));
+            prop_assert_eq!(seen, Observation::Agrees);
             if tracker.is_settled() {
                 let real = tracker.convert().to_real(truth.stamp(source, at));
                 written.push(real.0.abs_diff(truth.real(at)));
@@ -136,19 +149,19 @@ proptest! {
         window in 1_000u64..10_000_000,
     ) {
         let after = Truth { mono_to_real: before.mono_to_real + step, ..before };
-        let mut tracker = Tracker::new(source, &before.cross(900_000_000, [20; 4])).unwrap();
+        let mut tracker = Tracker::new(source, &before.cross_of(source, 900_000_000, [20; 4])).unwrap();
         for i in 1..50 {
-            tracker.observe(&before.cross(1_000_000_000 + i * 100_000, [20, 25, 22, 30]));
+            tracker.observe(&before.cross_of(source, 1_000_000_000 + i * 100_000, [20, 25, 22, 30]));
         }
         let last = 1_000_000_000 + 49 * 100_000;
         let first = last + window;
-        let seen = tracker.observe(&after.cross(first - 80, [20; 4]));
+        let seen = tracker.observe(&after.cross_of(source, first - 80, [20; 4]));
         let Observation::Stepped { step_ns, .. } = seen else {
             return Err(TestCaseError::fail("the step was missed"));
         };
         prop_assert!(step_ns.abs_diff(step) < 100);
         for i in 1..10 {
-            let seen = tracker.observe(&after.cross(first + i * 100_000, [20, 25, 22, 30]));
+            let seen = tracker.observe(&after.cross_of(source, first + i * 100_000, [20, 25, 22, 30]));
             prop_assert_eq!(seen, Observation::Agrees);
         }
 
@@ -174,28 +187,29 @@ proptest! {
 fn the_bound_holds_for_what_was_converted_before() {
     let truth = Truth::START;
     let source = StampSource::Ktime;
-    let mut tracker = Tracker::new(source, &truth.cross(0, [400, 20, 20, 20])).unwrap();
+    let read = |at, gaps| truth.cross_of(source, at, gaps);
+    let mut tracker = Tracker::new(source, &read(0, [400, 20, 20, 20])).unwrap();
     let early = tracker.convert();
-    let same = tracker.clone();
-    tracker.observe(&truth.cross(MS, [20, 20, 20, 400]));
+    tracker.observe(&read(MS, [20, 20, 20, 400]));
     tracker.convert();
     let off = early.to_real(RawStamp(500)).0.abs_diff(truth.real(500));
     let closer = tracker.current().mono_to_real.half_width();
     assert!(off > closer, "{off} {closer}");
-    assert!((off..=2 * off + closer).contains(&tracker.host_bound_ns()));
+    assert!((off..=500).contains(&tracker.host_bound_ns()));
     // For the next segment it is told too.
     let set = Truth {
         mono_to_real: truth.mono_to_real + NS_PER_S,
         ..truth
     };
-    tracker.observe(&set.cross(2 * MS, [20; 4]));
+    tracker.observe(&set.cross_of(source, 2 * MS, [20; 4]));
     tracker.convert();
     assert!(tracker.host_bound_ns() >= off);
-    // Of what converts nothing only the latest counts.
-    let mut idle = Tracker::new(source, &truth.cross(0, [400, 20, 20, 20])).unwrap();
-    idle.observe(&truth.cross(MS, [20, 20, 20, 400]));
-    assert_eq!(idle.host_bound_ns(), closer);
-    assert!(same.host_bound_ns() >= off);
+    // Of what converts nothing only the latest readings count.
+    let mut idle = Tracker::new(source, &read(0, [400, 20, 20, 20])).unwrap();
+    for ms in 1..5 {
+        idle.observe(&read(ms * MS, [20; 4]));
+    }
+    assert!(idle.host_bound_ns() <= 60);
 }
 
 /// It would narrow the segment that begins by an offset that may be of before a small

@@ -68,7 +68,13 @@ pub(super) fn check(program: &Path) -> Result<(), Failure> {
             "cannot run {} on complete files: there is no such program",
             program.display()
         ))
-        .hint("-z takes one program without arguments: put them into a script")),
+        .hint(match program.to_string_lossy() {
+            words if words.contains(' ') => format!(
+                "-z takes one program and no arguments, as tcpdump's does: give it a script \
+                 with the line: exec {words} \"$1\""
+            ),
+            _ => "install it, or give its path".into(),
+        })),
     }
 }
 

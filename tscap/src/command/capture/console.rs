@@ -13,7 +13,7 @@ use crate::cli::{CapturePlan, Target};
 use crate::clock::{StampSource, StepCause};
 use crate::command::console::{Console, read_order};
 use crate::engine::ClosedFile;
-use crate::numbers::{grouped, signed, size, span};
+use crate::numbers::{counted, grouped, ring, signed, size, span};
 use crate::xdp::XdpMode;
 
 /// One interface as the capture begins.
@@ -45,20 +45,16 @@ impl fmt::Display for Ready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let interface = |it: &ReadyInterface| format!("{} ({})", it.name, it.xdp_mode.name());
         let interfaces: Vec<_> = self.interfaces.iter().map(interface).collect();
-        let (ring, unit) = match self.ring_bytes {
-            bytes if bytes < 1 << 20 => (bytes >> 10, "KiB"),
-            bytes => (bytes >> 20, "MiB"),
-        };
         write!(
             f,
-            "capturing on {}, clock {} by {}, {} read, ±{} ns, {} ring{} of {ring} {unit}",
+            "capturing on {}, clock {} by {}, {} read, ±{} ns, {} of {}",
             interfaces.join(", "),
             self.clock.name(),
             self.path,
             read_order(self.ordered),
             self.host_bound_ns,
-            self.rings,
-            if self.rings == 1 { "" } else { "s" },
+            counted(self.rings as u64, "ring"),
+            ring(self.ring_bytes as u64),
         )
     }
 }
@@ -93,7 +89,9 @@ pub(super) fn of(plan: &CapturePlan) -> io::Result<Console> {
 }
 
 pub(super) fn ready(console: &mut Console, ready: &Ready) {
-    console.say(&format!("ready: {ready}"));
+    if !console.is_quiet() {
+        console.say(&format!("ready: {ready}"));
+    }
     console.event("ready", VERSION, ready);
 }
 
@@ -114,8 +112,8 @@ pub(super) fn stepped(console: &mut Console, step_ns: i64, cause: StepCause) {
 
 pub(super) fn file_closed(console: &mut Console, file: &ClosedFile) {
     let path = file.path.display();
-    let (frames, bytes) = (grouped(file.frames), size(file.bytes));
-    console.detail(&format!("{path}: {frames} packets, {bytes}"));
+    let (frames, bytes) = (counted(file.frames, "frame"), size(file.bytes));
+    console.detail(&format!("{path}: {frames}, {bytes}"));
     let body = serde_json::json!({
         "file": path.to_string(),
         "frames": file.frames,
@@ -129,7 +127,8 @@ pub(super) fn file_closed(console: &mut Console, file: &ClosedFile) {
 pub(super) fn file_removed(console: &mut Console, path: &Path, frames: Option<u64>) {
     let path = path.display();
     let what = match frames {
-        Some(frames) => format!("{} packets are removed", grouped(frames)),
+        Some(1) => "1 frame is removed".into(),
+        Some(frames) => format!("{} are removed", counted(frames, "frame")),
         None => "what was there before the capture is replaced".into(),
     };
     console.detail(&format!("{path}: {what}"));
@@ -157,7 +156,7 @@ pub(super) fn counter_jumped(console: &mut Console, jump_ns: i64) {
 }
 
 pub(super) fn progress(console: &mut Console, progress: &Progress) {
-    console.progress(VERSION, progress, || live_line(progress));
+    console.progress(VERSION, progress, || live_parts(progress));
 }
 
 pub(super) fn summary(console: &mut Console, summary: &Summary) {
@@ -175,20 +174,19 @@ pub(super) fn summary(console: &mut Console, summary: &Summary) {
     }
 }
 
-fn live_line(progress: &Progress) -> String {
+/// The parts of the live line, the most important ones first.
+fn live_parts(progress: &Progress) -> Vec<String> {
     let seconds = progress.seconds as u64;
-    format!(
-        "{:02}:{:02}:{:02}  {} packets  {}/s  {}  {} drops  ring {:.0} %  clock ±{} ns",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60,
-        grouped(progress.written),
-        grouped(progress.rate as u64),
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    vec![
+        format!("{hours:02}:{minutes:02}:{:02}", seconds % 60),
+        counted(progress.written, "frame"),
+        counted(progress.drops, "drop"),
+        format!("{}/s", grouped(progress.rate as u64)),
+        format!("ring {:.0} %", progress.ring_fill * 100.0),
         size(progress.bytes),
-        grouped(progress.drops),
-        progress.ring_fill * 100.0,
-        progress.host_bound_ns,
-    )
+        format!("clock ±{} ns", progress.host_bound_ns),
+    ]
 }
 
 fn one_line(summary: &Summary) -> String {
@@ -259,9 +257,9 @@ fn whole(summary: &Summary) -> String {
         if let Some(missed) = interface.ifdrop.filter(|missed| *missed > 0) {
             let _ = writeln!(
                 text,
-                "  {} itself missed {} frames before XDP",
+                "  {} itself missed {} before XDP",
                 interface.name,
-                grouped(missed)
+                counted(missed, "frame")
             );
         }
     }
@@ -272,23 +270,23 @@ fn whole(summary: &Summary) -> String {
 fn several_files(text: &mut String, files: &FilesSummary) {
     let _ = writeln!(
         text,
-        "  in {} files; from one to the next within {}",
-        grouped(files.written),
+        "  in {}; from one to the next within {}",
+        counted(files.written, "file"),
         span(files.longest_cut_ns)
     );
     if files.removed > 0 {
         let _ = writeln!(
             text,
-            "  of them {} with {} frames are removed",
-            grouped(files.removed),
-            grouped(files.frames_removed)
+            "  removed of them: {} with {}",
+            counted(files.removed, "file"),
+            counted(files.frames_removed, "frame")
         );
     }
     if files.replaced > 0 {
         let _ = writeln!(
             text,
-            "  {} files of an earlier time are replaced",
-            grouped(files.replaced)
+            "  replaced: {} of an earlier time",
+            counted(files.replaced, "file")
         );
     }
     if let Some(commands) = &files.commands {
@@ -327,33 +325,49 @@ fn clock(text: &mut String, summary: &Summary) {
     if clock.steps > 0 {
         let _ = writeln!(
             text,
-            "  the clock was set {} times: {} segments, {} stamps on either side of a step",
-            clock.steps,
-            clock.segments_forgotten + clock.segments.len() as u64,
-            clock.ambiguous
+            "  the clock was set {}: {}",
+            counted(clock.steps, "time"),
+            counted(
+                clock.segments_forgotten + clock.segments.len() as u64,
+                "segment"
+            )
+        );
+    }
+    if clock.ambiguous > 0 {
+        let _ = writeln!(
+            text,
+            "  {} without a bound: at a step or a jump, or after a stall",
+            counted(clock.ambiguous, "stamp")
+        );
+    }
+    if clock.bound_raised > 0 {
+        let _ = writeln!(
+            text,
+            "  the bound was raised {} for what interrupted readings may hide",
+            counted(clock.bound_raised, "time")
         );
     }
     if clock.segments_forgotten > 0 {
         let _ = writeln!(
             text,
-            "  the first {} segments are not told here: there were too many",
-            clock.segments_forgotten
+            "  not told here, as there were too many: the first {}",
+            counted(clock.segments_forgotten, "segment")
         );
     }
     let order = &clock.order;
     if order.stamp_decreases > 0 {
         let _ = writeln!(
             text,
-            "  {} stamps decreased, by {} ns at most",
-            grouped(order.stamp_decreases),
+            "  {} decreased, by {} ns at most",
+            counted(order.stamp_decreases, "stamp"),
             grouped(order.largest_decrease_ns)
         );
     }
     if order.late > 0 {
         let _ = writeln!(
             text,
-            "  {} frames stand behind younger ones of another CPU, late by {} at most",
-            grouped(order.late),
+            "  behind younger frames of another CPU: {}, late by {} at most",
+            counted(order.late, "frame"),
             span(order.largest_lateness_ns)
         );
     }

@@ -1,20 +1,13 @@
 //! Journals of other captures: what a killed one left changed is told, and what
 //! a running one has changed is kept away from.
 
-use std::time::{Duration, Instant};
-
 use super::pinning::journal_failure;
 use crate::changes::{Journal, JournalError, JournalFolder, JournalLock, State};
 use crate::cli::{CapturePlan, Offloads};
 use crate::command::console::Console;
-use crate::command::{Failure, Hint as _};
+use crate::command::{Failure, Hint as _, journals};
 use crate::sys::netdev::Link;
-use crate::sys::netns;
-
-/// How long another capture may take from looking to changing.
-const TURN_WITHIN: Duration = Duration::from_secs(10);
-/// How often its end is looked for.
-const TURN_EVERY: Duration = Duration::from_millis(10);
+use crate::sys::netns::NetnsId;
 
 /// Waits until no other capture is between looking at the journals and changing
 /// what it wants to change. `None` if this one changes nothing.
@@ -25,35 +18,10 @@ pub(super) async fn turn(
     if !makes_changes(plan) {
         return Ok(None);
     }
+    let note = || console.note("waiting for another tscap that is about to change settings");
     let folder = JournalFolder::live();
-    let turn = wait_for_turn(&folder, TURN_WITHIN, console).await?;
-    Ok(Some(turn))
-}
-
-async fn wait_for_turn(
-    folder: &JournalFolder,
-    within: Duration,
-    console: &mut Console,
-) -> Result<JournalLock, Failure> {
-    let try_lock = || folder.try_lock().map_err(journal_failure);
-    if let Some(turn) = try_lock()? {
-        return Ok(turn);
-    }
-    console.note("waiting for another tscap that is about to change settings");
-    let deadline = Instant::now() + within;
-    loop {
-        if let Some(turn) = try_lock()? {
-            return Ok(turn);
-        }
-        if Instant::now() > deadline {
-            return Err(Failure::new(format!(
-                "cannot change settings: another tscap has been about to for {} s",
-                within.as_secs()
-            ))
-            .hint("fuser -v /run/tscap/lock names it: end it, or let it go on if it is stopped"));
-        }
-        tokio::time::sleep(TURN_EVERY).await;
-    }
+    let turn = journals::take_turn(&folder, journals::TURN_WITHIN, note, journal_failure);
+    turn.await.map(Some)
 }
 
 fn makes_changes(plan: &CapturePlan) -> bool {
@@ -122,15 +90,16 @@ fn try_out(folder: &JournalFolder) -> Result<(), JournalError> {
 }
 
 fn refuse_shared(journal: &Journal, interfaces: &[Link]) -> Result<(), Failure> {
-    let here = netns::here().ok();
+    let Ok(here) = NetnsId::here() else {
+        return Ok(());
+    };
     let is_captured = |ifindex| interfaces.iter().any(|link| link.index == ifindex);
-    let shared = journal.changes.iter().find(|change| {
-        Some(change.interface.netns) == here && is_captured(change.interface.ifindex)
-    });
-    let Some(change) = shared else { return Ok(()) };
+    let mut interfaces = journal.changes.iter().map(|change| &change.interface);
+    let shared = interfaces.find(|id| id.netns.is(here) && is_captured(id.ifindex));
+    let Some(shared) = shared else { return Ok(()) };
     Err(Failure::new(format!(
         "cannot change {}: tscap, process {}, is running and has changed it",
-        change.interface.name, journal.pid
+        shared.name, journal.pid
     ))
     .hint(format!(
         "stop it first: kill -INT {} (it then restores what it has changed)",

@@ -1,6 +1,7 @@
 //! The files of a capture as they come and go: told, counted, and handed to the
 //! program of `-z`.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use crate::cli::CapturePlan;
 use crate::command::Failure;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
-use crate::engine::ClosedFile;
+use crate::engine::{CloseError, ClosedFile};
+use crate::numbers::counted;
 
 /// Commands that work on complete files are waited for at most so long at the
 /// end.
@@ -33,6 +35,21 @@ pub(super) enum Waited {
 pub(super) struct Files {
     summary: FilesSummary,
     commands: Option<Commands>,
+    are_intact: bool,
+}
+
+/// What to say of a file that does not hold what was written into it.
+pub(super) fn not_intact(file: &impl Display, error: &CloseError) -> String {
+    match error {
+        CloseError::Io(error) => format!(
+            "cannot write to {file}: {error}\n\
+             hint: the file may lack its end; make room, or give -w another place"
+        ),
+        CloseError::Removed | CloseError::Changed { .. } => format!(
+            "{file}: {error}\n\
+             hint: keep other programs from the file until the capture has ended"
+        ),
+    }
 }
 
 impl Files {
@@ -42,10 +59,17 @@ impl Files {
         Ok(Self {
             summary: FilesSummary::default(),
             commands: command.map(Commands::start).transpose()?,
+            are_intact: true,
         })
     }
 
-    pub fn closed(&mut self, file: ClosedFile, console: &mut Console) {
+    /// Whether each file held what was written into it when it was closed.
+    pub fn are_intact(&self) -> bool {
+        self.are_intact
+    }
+
+    pub fn closed(&mut self, file: ClosedFile, is_intact: bool, console: &mut Console) {
+        self.are_intact &= is_intact;
         self.summary.written += 1;
         console::file_closed(console, &file);
         match &mut self.commands {
@@ -106,9 +130,8 @@ impl Files {
                 () = &mut limit => Waited::TooLong,
             };
             console.warning(&format!(
-                "{} commands have not ended: those that run are left to run, those that wait \
-                 are not begun",
-                commands.summary().unfinished
+                "not ended: {}. Those that run are left to run, those that wait are not begun",
+                counted(commands.summary().unfinished, "command")
             ));
             return waited;
         }

@@ -1,26 +1,26 @@
 //! The end of a capture: detach, drain, account.
 
 use std::io;
-use std::thread::JoinHandle;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::console;
-use super::files::Waited;
+use super::files::{Waited, not_intact};
 use super::live_links::LiveLinks;
 use super::session::{heed, observe, recheck_counter};
 use super::start::Running;
 use super::summary::{ClockSummary, FilesSummary, InterfaceSummary, Stop, Summary};
+use super::writing::{abandoned, joined, on_thread, until_finished};
 use super::{Exit, Failure};
 use crate::cli::{CapturePlan, Target};
-use crate::clock::{CounterClock, MonoNs, StampPath};
+use crate::clock::{MonoNs, StampPath};
 use crate::command::Hint;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
 use crate::engine::{Finished, Observed, Totals};
 use crate::sys::bpf::wait_for_running_programs;
-
-/// How often a stopped converter is looked for.
-const JOIN_EVERY: Duration = Duration::from_millis(2);
 
 /// Detaches, drains, accounts.
 pub(super) async fn finish(
@@ -42,9 +42,9 @@ pub(super) async fn finish(
     recheck_counter(&mut running, console);
     running.shared.request_stop();
     running.converter.thread().unpark();
-    if until_finished(&running.converter, signals).await {
-        console.error("aborted: frames still in the rings are lost");
-        return Ok((Exit::Aborted, None));
+    let writes = Arc::clone(&running.shared.writes);
+    if !until_finished(&running.converter, &writes, signals, console).await {
+        return Ok(abandoned(console));
     }
     let observed = observe(plan, &running)?;
     let counters = &running.loaded.counters;
@@ -52,11 +52,7 @@ pub(super) async fn finish(
     let other = counters
         .other_losses()
         .trying("cannot account for the frames")?;
-    let Ok(mut finished) = running.converter.join() else {
-        return Err(Failure::new(
-            "the converter thread panicked: please report this",
-        ));
-    };
+    let mut finished = joined(running.converter)?;
     // Before the files' commands are waited for, which may take minutes.
     drop(running._in_force);
     // What it said last may be an error that nobody has heard yet.
@@ -75,15 +71,25 @@ pub(super) async fn finish(
         Some(rotation) => Target::Path(rotation.current_path().into()),
         None => plan.target.clone(),
     };
-    let mut is_complete = finished
-        .write_last_statistics(at, &observed, &totals)
-        .inspect_err(|error| {
-            let cause = std::error::Error::source(error).unwrap_or(error);
-            console.error(&format!(
-                "cannot write the last statistics to {last_file}: {cause}"
-            ));
-        })
-        .is_ok();
+    let (last_observed, last_totals) = (observed.clone(), totals);
+    let last = on_thread(move || {
+        let written = finished.write_last_statistics(at, &last_observed, &last_totals);
+        (finished, written)
+    })?;
+    if !until_finished(&last, &writes, signals, console).await {
+        return Ok(abandoned(console));
+    }
+    let (finished, written) = joined(last)?;
+    let mut is_complete = written.is_ok();
+    if let Err(error) = written
+        && !writes.is_aborted()
+    {
+        let cause = std::error::Error::source(&error).unwrap_or(&error);
+        console.error(&format!(
+            "cannot write the last statistics to {last_file}: {cause}\n\
+             hint: make room, or give -w another place"
+        ));
+    }
     let mut summary = summarise(
         plan,
         running.path,
@@ -93,49 +99,62 @@ pub(super) async fn finish(
         &observed,
         (stop, seconds),
     );
-    let mut is_aborted = false;
+    let mut is_waiting_over = false;
     if let Some(rotation) = finished.rotation {
         let end = finished.tracker.real_at(at);
         let longest_cut = rotation.longest_cut().as_nanos();
         let closing = rotation.close_last(finished.output, totals.written, end);
-        is_aborted = until_finished(&closing, signals).await;
+        if !until_finished(&closing, &writes, signals, console).await {
+            return Ok(abandoned(console));
+        }
         while let Ok(event) = running.events.try_recv() {
             is_complete &= heed(plan, event, &mut running.files, console).is_none();
         }
-        if !is_aborted {
-            match running.files.wait_for_commands(signals, console).await {
-                Waited::All => {}
-                Waited::TooLong => is_complete = false,
-                Waited::Aborted => is_aborted = true,
-            }
+        match running.files.wait_for_commands(signals, console).await {
+            Waited::All => {}
+            Waited::TooLong => is_complete = false,
+            Waited::Aborted => is_waiting_over = true,
         }
+        is_complete &= running.files.are_intact();
         summary.files = Some(FilesSummary {
             longest_cut_ns: u64::try_from(longest_cut).unwrap_or(u64::MAX),
             ..running.files.summary()
         });
-    } else if let Err(error) = finished.output.close() {
-        console.error(&format!("cannot close {last_file}: {error}"));
-        is_complete = false;
+    } else {
+        let id = finished.output.id();
+        let closing = on_thread(move || finished.output.close())?;
+        if !until_finished(&closing, &writes, signals, console).await {
+            return Ok(abandoned(console));
+        }
+        if let Err(error) = joined(closing)? {
+            console.error(&not_intact(&last_file, &error));
+            is_complete = false;
+        } else if let Target::Path(path) = &last_file {
+            note_of_renaming(path, id, console);
+        }
+    }
+    if writes.is_aborted() {
+        console.error("aborted: frames that could not be written are counted as write_failed");
     }
     console::summary(console, &summary);
     let exit = match (totals.add_up(), stop.is_wanted() && is_complete) {
         (false, _) => Exit::DoesNotAddUp,
-        _ if is_aborted => Exit::Aborted,
+        _ if writes.is_aborted() || is_waiting_over => Exit::Aborted,
         (true, true) => Exit::Success,
         (true, false) => Exit::Fault,
     };
     Ok((exit, Some(summary)))
 }
 
-/// Waits for the end of a thread. Says whether a signal came first.
-async fn until_finished<T>(thread: &JoinHandle<T>, signals: &mut Signals) -> bool {
-    while !thread.is_finished() {
-        tokio::select! {
-            () = tokio::time::sleep(JOIN_EVERY) => {}
-            () = signals.next() => return true,
-        }
+/// Says where the capture is not, if its file has lost its name to none or another.
+fn note_of_renaming(path: &Path, id: Option<(u64, u64)>, console: &mut Console) {
+    let there = path.metadata().ok().map(|data| (data.dev(), data.ino()));
+    if id.is_some() && there != id {
+        console.warning(&format!(
+            "{} was renamed meanwhile: the capture is under the new name",
+            path.display()
+        ));
     }
-    false
 }
 
 /// Waits until no program counts any more, where the kernel can't be asked: at
@@ -198,7 +217,7 @@ fn summarise(
             source: path.source().name().into(),
             path: path.function().into(),
             ordered: path.is_ordered(),
-            counter: tracker.counter().map(CounterClock::report),
+            counter: tracker.counter_report(),
             host_bound_ns: tracker.host_bound_ns(),
             synchronised: observed.utc_bound_ns.is_some(),
             utc_bound_ns: observed.utc_bound_ns,
@@ -207,6 +226,7 @@ fn summarise(
             steps: tracker.steps(),
             order: finished.order(),
             ambiguous: finished.batch.ambiguous,
+            bound_raised: tracker.bound_raised(),
         },
         stopped_by: stop,
     }

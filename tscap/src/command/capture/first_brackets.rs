@@ -81,6 +81,7 @@ mod tests {
                 real: [RealNs(before), RealNs(after)],
                 tai: TaiNs(before),
                 boot: None,
+                offset: None,
             }
         }
     }

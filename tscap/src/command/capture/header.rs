@@ -11,7 +11,10 @@ use crate::cli::CapturePlan;
 use crate::clock::{OffsetBracket, StampPath, StampSource};
 use crate::command::{Failure, Hint};
 use crate::engine::{Event, Names, Output};
-use crate::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo, StampOption};
+use crate::pcapng::{
+    FileWriter, InterfaceInfo, InterfaceOption, MOST_FINAL_BYTES, SectionInfo, StampOption,
+    VlanTags,
+};
 use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::Link;
 use crate::sys::{ethtool, process, system};
@@ -38,8 +41,10 @@ pub(super) fn describe(
     mode: XdpMode,
     stamp: StampOption,
     offloads: BTreeMap<String, bool>,
+    vlan_tags: VlanTags,
 ) -> InterfaceInfo {
     let mut tscap = InterfaceOption::new(mode.name(), stamp, offloads);
+    tscap.vlan_tags = Some(vlan_tags);
     tscap.boot_id = process::boot_id(&KernelFiles::live()).ok();
     let driver = || ethtool::driver(&link.name).map(|driver| driver.name);
     InterfaceInfo {
@@ -70,6 +75,11 @@ pub(super) fn write_headers(
     let (mut output, first) = opened
         .start()
         .trying(format!("cannot empty {}", plan.target))?;
+    let no_room = |failure: Failure| failure.hint("give -w a file where there is room");
+    output
+        .reserve(MOST_FINAL_BYTES * file.interfaces() as u64)
+        .trying(format!("cannot keep room for the end of {}", plan.target))
+        .map_err(no_room)?;
     if let Err(error) = output.write(&file.take()) {
         if error.is_reader_gone() {
             // Ends the capture as it does at any later time.
@@ -80,7 +90,7 @@ pub(super) fn write_headers(
         let _ = output.cut(0);
         return Err(error)
             .trying(format!("cannot write the file header to {}", plan.target))
-            .map_err(|failure| failure.hint("give -w a file where there is room"));
+            .map_err(no_room);
     }
     Ok((output, first))
 }

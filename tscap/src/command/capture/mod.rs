@@ -19,6 +19,7 @@ mod receiving;
 mod session;
 mod start;
 mod summary;
+mod writing;
 
 pub use first_brackets::first_brackets;
 pub(super) use prepare::FILE_CAPABILITIES;

@@ -7,6 +7,7 @@ use super::pinning;
 use crate::changes::{Change, ChangeError, Changes, InterfaceId, Setting};
 use crate::command::console::Console;
 use crate::command::{Failure, Hint};
+use crate::pcapng::VlanTags;
 use crate::sys::ethtool::Feature;
 use crate::sys::netdev::Link;
 use crate::xdp::{XdpMode, offloads};
@@ -37,9 +38,32 @@ pub(super) fn turn_off(
     Ok(())
 }
 
+/// Warns of what hides frames as they arrived: offloads in force, and VLAN tags that may
+/// have been taken off before.
+pub(super) fn say_hiding(
+    link: &Link,
+    in_force: &BTreeMap<String, Feature>,
+    generic: bool,
+    tags: VlanTags,
+    console: &mut Console,
+) {
+    let name = &link.name;
+    for (offload, why) in offloads::really_hiding(in_force, generic, tags) {
+        console.warning(&format!(
+            "{name}: {offload} is on: {why} (--offloads off turns it off for the capture)"
+        ));
+    }
+    if tags == VlanTags::Unknown {
+        console.warning(&format!(
+            "{name}: the outer VLAN tag of a frame may be missing: the network stack can have \
+             taken it off before, and this program can't read it (tcpdump -e shows it)"
+        ));
+    }
+}
+
 fn turn_off_journalled(link: &Link, names: &[&str], changes: &mut Changes) -> Result<(), Failure> {
     let what = || format!("cannot turn off offloads of {}", link.name);
-    let interface = InterfaceId::here(&link.name, link.index).trying(what())?;
+    let interface = InterfaceId::here(link).trying(what())?;
     let planned = plan_off(&interface, names, changes).trying(what())?;
     let refused = changes.make(planned).map_err(pinning::journal_failure)?;
     match refused.into_iter().next() {
@@ -59,7 +83,7 @@ pub(super) fn foresee(
         .filter(|(name, feature)| feature.on && !feature.fixed && offloads::is_lasting(name));
     let names: Vec<_> = lasting.map(|(name, _)| name.as_str()).collect();
     let what = || format!("cannot give back offloads of {}", link.name);
-    let interface = InterfaceId::here(&link.name, link.index).trying(what())?;
+    let interface = InterfaceId::here(link).trying(what())?;
     let planned = plan_off(&interface, &names, changes).trying(what())?;
     let switches: String = names.iter().map(|name| format!(" {name} on")).collect();
     let foreseen = changes.foresee(planned).map_err(pinning::journal_failure);
@@ -105,7 +129,7 @@ pub(super) fn say_changes(
             .iter()
             .map(|(name, on)| format!("{name} {}", if *on { "on" } else { "off" }))
             .collect();
-        console.note(&format!(
+        console.detail(&format!(
             "{}: attaching changed offloads: {}",
             link.name,
             changes.join(", ")
@@ -113,7 +137,7 @@ pub(super) fn say_changes(
     }
     // `veth_xdp_set`, drivers/net/veth.c.
     if mode == XdpMode::Native && link.kind.as_deref() == Some("veth") {
-        console.note(&format!(
+        console.detail(&format!(
             "{}: native XDP on veth turns segmentation offload (TSO) of its peer off",
             link.name
         ));

@@ -48,10 +48,14 @@ pub(super) fn open(target: &Target) -> Result<Option<Opened>, Failure> {
 }
 
 fn not_opened(path: &Path, error: io::Error) -> Failure {
+    let hint = match error.kind() {
+        io::ErrorKind::ResourceBusy => "give each capture a file of its own",
+        _ => "give -w a file in a folder that you may write to",
+    };
     Err::<(), _>(error)
         .trying(format!("cannot write to {}", path.display()))
         .expect_err("it is one")
-        .hint("give -w a file in a folder that you may write to")
+        .hint(hint)
 }
 
 /// Opens the first of several files, begun at `start`.

@@ -12,12 +12,13 @@ mod plan;
 
 use self::plan::{Found, Wanted};
 use super::prepare::Machine;
-use crate::changes::{Change, Changes, InterfaceId, JournalError, Planned};
+use crate::changes::{self, Change, Changes, InterfaceId, JournalError, Planned};
 use crate::cli::CapturePlan;
 use crate::command::console::Console;
 use crate::command::{Failure, Hint};
 use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::Link;
+use crate::sys::netns::NetnsId;
 use crate::sys::{class_net, cpu_list};
 use crate::xdp::XdpMode;
 
@@ -68,33 +69,22 @@ fn beside_receiving(plan: &CapturePlan, machine: &Machine) -> Option<String> {
 fn check_sysfs(files: &KernelFiles, link: &Link) -> Result<(), Failure> {
     let what = format!("cannot pin the receive work of {}", link.name);
     let shows = class_net::shows(files, &link.name, link.index, link.mac);
-    if shows.trying(what.as_str())? {
+    let is_here = changes::sysfs_is_here(files, link.index);
+    if shows.trying(what.as_str())? && is_here.trying(what.as_str())? {
         return Ok(());
     }
-    Err(
-        Failure::new(format!("{what}: /sys belongs to another network namespace")).hint(
-            "start tscap by `ip netns exec`, which mounts the right one; or, inside the \
-             namespace, by: unshare --mount sh -c 'mount -t sysfs sysfs /sys && exec tscap …'",
-        ),
-    )
+    let hint = match NetnsId::here().ok().and_then(NetnsId::name) {
+        Some(name) => format!("ip netns exec {name} tscap … mounts the right one"),
+        None => "inside the namespace: unshare --mount sh -c 'mount -t sysfs sysfs /sys && exec \
+                 tscap …'"
+            .into(),
+    };
+    Err(Failure::new(format!("{what}: /sys belongs to another network namespace")).hint(hint))
 }
 
 /// What to say when changes can't be journalled.
 pub(super) fn journal_failure(error: JournalError) -> Failure {
-    let hint = match &error {
-        JournalError::NotPrivate { path } => format!(
-            "nothing stays changed; look who made it, then: rm -r {}",
-            path.display()
-        ),
-        JournalError::Malformed { path, .. } => {
-            format!("look at it, then remove it: rm {}", path.display())
-        }
-        _ => {
-            "nothing stays changed; --rx-cpu and --offloads off keep a journal of what they change \
-              in /run/tscap, which takes root"
-                .into()
-        }
-    };
+    let hint = format!("nothing stays changed; {}", error.remedy());
     let failure = Err::<(), _>(error).trying("cannot keep a journal of changes");
     failure.expect_err("it is one").hint(hint)
 }
@@ -135,7 +125,7 @@ impl<'a> Pinning<'a> {
         cpus.rotate_left(self.next % self.cpus.len());
         self.next += found.queues();
 
-        let interface = InterfaceId::here(&link.name, link.index).trying(what())?;
+        let interface = InterfaceId::here(link).trying(what())?;
         let mut set = |wanted: Vec<Wanted>| apply(&interface, wanted, changes, console);
         let irqs = set(found.irqs_on(&cpus))?;
         let mut threads = set(found.threads_on(&cpus))?;
@@ -234,7 +224,7 @@ fn apply(
 }
 
 impl Outcome {
-    fn refuse(&mut self, what: String, error: crate::changes::ChangeError) {
+    fn refuse(&mut self, what: String, error: changes::ChangeError) {
         let failure = Err::<(), _>(error).trying(what);
         self.refused.push(failure.expect_err("it is one").chain());
     }

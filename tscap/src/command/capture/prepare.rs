@@ -5,6 +5,7 @@ use tscap_common::ring::{MIN_RING_BYTES, value_size};
 use super::receiving;
 use crate::cli::{CapturePlan, ClockChoice};
 use crate::command::{Failure, Hint, interfaces};
+use crate::numbers::{counted, ring as length};
 use crate::sys::caps::{self, Capability};
 use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::Link;
@@ -95,11 +96,11 @@ pub(super) fn ring_bytes(asked: Option<usize>, rings: usize) -> Result<usize, Fa
         && total > available
     {
         return Err(Failure::new(format!(
-            "cannot make {rings} rings of {} MiB: that is {} MiB, and {} MiB of memory are \
-             available",
-            bytes >> 20,
-            total >> 20,
-            available >> 20
+            "cannot make {} of {}: they take {}, and {} of memory are available",
+            counted(rings as u64, "ring"),
+            length(bytes as u64),
+            length(total),
+            length(available)
         ))
         .hint("give a smaller --ring-size"));
     }
@@ -151,7 +152,8 @@ fn choose_converter_cpu(
     match asked {
         Some(cpu) if allowed.contains(&cpu) => Ok(cpu),
         Some(cpu) => Err(Failure::new(format!(
-            "cannot pin the converter to CPU {cpu}: this process may run on {allowed:?}"
+            "cannot pin the converter to CPU {cpu}: this process may run on {}",
+            cpu_list::list(allowed)
         ))
         .hint("give --converter-cpu one of these")),
         None => free
@@ -257,7 +259,7 @@ mod tests {
         assert_eq!(choose(&[0, 1], Some(1), &[1]), Ok(1), "as asked");
         let error = choose(&[0, 1], Some(2), &[]).unwrap_err();
         assert!(
-            error.contains("[0, 1]") && error.contains("hint: "),
+            error.contains("may run on 0-1") && error.contains("hint: "),
             "{error}"
         );
         assert!(choose(&[], None, &[]).is_err());

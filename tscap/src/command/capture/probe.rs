@@ -2,11 +2,12 @@
 
 use std::future::pending;
 
+use tscap_common::block::MAX_CAPLEN;
 use tscap_common::ring::MIN_RING_BYTES;
 
 use super::counter::Counter;
 use super::{first_brackets, load, prepare, runtime};
-use crate::cli::{ClockChoice, MAX_SNAPLEN};
+use crate::cli::ClockChoice;
 use crate::clock::{HostClocks, StampPath, TscPath};
 use crate::command::{Failure, Hint as _};
 use crate::sys::kernel_files::KernelFiles;
@@ -32,7 +33,7 @@ pub(in crate::command) fn probe(
         ring_bytes: MIN_RING_BYTES,
         ring_cpus: &ring_cpus,
         possible_cpus: system::possible_cpus().trying("cannot count the possible CPUs")?,
-        snaplen: MAX_SNAPLEN,
+        snaplen: MAX_CAPLEN as u32,
         keep_raw: false,
         packet_meta: false,
     };

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use tokio::time::MissedTickBehavior;
 
 use super::console::{self, Progress, Ready, ReadyInterface};
-use super::files::Files;
+use super::files::{Files, not_intact};
 use super::finish::finish;
 use super::first_brackets::first_brackets;
 use super::load;
@@ -23,7 +23,7 @@ use crate::clock::{HostClocks, RealNs, StampSource};
 use crate::command::Hint;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
-use crate::engine::{Event, Names, Observed, RotationPlan};
+use crate::engine::{CloseError, Event, Names, Observed, RotationPlan};
 use crate::sys::timex::{ClockSetWatch, KernelClock};
 
 /// How often the interfaces are looked after.
@@ -43,9 +43,10 @@ pub(super) async fn run(
 ) -> Result<(Exit, Option<Summary>), Failure> {
     let mut console = console::of(plan).trying("cannot start a thread")?;
     // First of all, so that no signal finds the machine half changed.
-    let mut signals = Signals::new().trying("cannot catch signals")?;
+    let mut signals = Signals::new()?;
     let mut machine = prepare::check(plan, programs.ring_cpus.clone())?;
     pinning::check(plan, &machine, &mut console)?;
+    warn_of_name(&plan.target, &mut console);
     let opened = match (&plan.rotation, &plan.target) {
         (Some(rotation), Target::Path(path)) => {
             Some(open_first(rotation, path, RealNs::now(), &mut console)?)
@@ -97,6 +98,18 @@ pub(super) async fn run(
         }
     };
     finish(plan, running, stop, &mut signals, &mut console).await
+}
+
+/// Warns of a name that promises another format.
+fn warn_of_name(target: &Target, console: &mut Console) {
+    let Target::Path(path) = target else {
+        return;
+    };
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    if ending.is_some_and(|ending| ["pcap", "cap"].contains(&ending)) {
+        let path = path.display();
+        console.warning(&format!("tscap writes pcapng: {path} will not be pcap"));
+    }
 }
 
 /// Opens the first of several files, before the capture's own start is known.
@@ -274,14 +287,11 @@ pub(super) fn heed(
         Event::PeriodsOver => Some(Stop::Files),
         Event::FileClosed { file, error } => {
             if let Some(error) = &error {
-                let path = file.path.display();
-                console.error(&format!(
-                    "cannot write to {path}: {error}\n\
-                    hint: the file may lack its end; make room, or give -w another place"
-                ));
+                console.error(&not_intact(&file.path.display(), error));
             }
-            files.closed(file, console);
-            error.map(|_| Stop::WriteError)
+            let stops = matches!(error, Some(CloseError::Io(_)));
+            files.closed(file, error.is_none(), console);
+            stops.then_some(Stop::WriteError)
         }
         Event::FileRemoved { path, frames } => {
             files.removed(&path, frames, console);

@@ -17,7 +17,7 @@ use super::pinning::Pinning;
 use super::prepare::Machine;
 use crate::changes::{Changes, JournalFolder};
 use crate::cli::{CapturePlan, Offloads};
-use crate::clock::{HostClocks, StampPath, Tracker, TscPath};
+use crate::clock::{HostClocks, Segment, StampPath, StampSource, Tracker, TscPath};
 use crate::command::console::Console;
 use crate::command::{Failure, Hint};
 use crate::engine::{Converter, Event, Finished, Frames, Rotation, Shared};
@@ -28,7 +28,7 @@ use crate::sys::kernel_files::KernelFiles;
 use crate::sys::netdev::{self, Link};
 use crate::sys::perf::Standing;
 use crate::sys::promisc::Promiscuous;
-use crate::xdp::{AttachError, Loaded, ModeChoice, XdpMode, attach, offloads};
+use crate::xdp::{AttachError, Loaded, ModeChoice, Occupant, XdpMode, attach, offloads};
 
 /// Some drivers take the link down to attach; it is given this long to come up.
 const LINK_UP_WITHIN: Duration = Duration::from_secs(10);
@@ -115,13 +115,8 @@ pub(super) fn start(
             pinning.steer(link, attachment.mode, &mut changes, console)?;
         }
         let in_force = offloads::read(&link.name);
-        for (name, why) in offloads::hiding(&in_force, generic) {
-            console.warning(&format!(
-                "{}: {name} is on: {why} (--offloads off turns it off for the capture)",
-                link.name
-            ));
-        }
-        let in_file = offloads::for_file(&in_force);
+        let tags = offloads::vlan_tags(link, &in_force, attachment.reads_vlan_tags);
+        offloading::say_hiding(link, &in_force, generic, tags, console);
         let bracket = counter.as_ref().and_then(Counter::bracket);
         let stamp = header::stamp(path, bracket, machine);
         described.push(header::describe(
@@ -129,7 +124,8 @@ pub(super) fn start(
             link,
             attachment.mode,
             stamp,
-            in_file,
+            offloads::for_file(&in_force),
+            tags,
         ));
         live.push(LiveLink::new(link, attachment));
     }
@@ -137,6 +133,14 @@ pub(super) fn start(
 
     let cross = tracker.read(&mut clocks);
     tracker.observe(&cross);
+    let has_tai_offset = tracker.segments().iter().all(Segment::has_tai_offset);
+    if path.source() == StampSource::Tai && !has_tai_offset {
+        console.note(
+            "no time daemon has given the kernel the TAI offset, so that its CLOCK_TAI is UTC: \
+             the times in the file are right all the same, and `tscap convert --time-base tai` \
+             goes by the leap-second table of tzdata",
+        );
+    }
     let start = tracker.real_at(cross.mono[1]);
     let mut file =
         FileWriter::new(&header::section(), &described, start).trying("cannot make headers")?;
@@ -211,13 +215,7 @@ fn make_promiscuous(link: &Link, console: &mut Console) -> Option<Promiscuous> {
 
 fn attach_failure(error: AttachError) -> Failure {
     let hint = match &error {
-        AttachError::Busy {
-            interface,
-            program_ids,
-        } => format!(
-            "bpftool prog show id {program_ids} tells whose it is; stop its owner, or: \
-             ip link set dev {interface} xdp off"
-        ),
+        AttachError::Busy { interface, xdp } => Occupant::of(xdp).removal(interface, xdp.mode),
         AttachError::Refused {
             mode: XdpMode::Native,
             ..

@@ -118,8 +118,12 @@ pub struct ClockSummary {
     /// Stamps out of order.
     #[serde(flatten)]
     pub order: StampOrder,
-    /// Stamps taken while the clock was being set.
+    /// Stamps without a bound: taken while the clock was being set or its counter jumped, or
+    /// in a stall that may hide changes of its rate.
     pub ambiguous: u64,
+    /// How often the bound was raised for what interrupted readings may hide.
+    #[serde(default)]
+    pub bound_raised: u64,
 }
 
 /// The result of a capture.

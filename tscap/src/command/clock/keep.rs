@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use crate::cli::ClockPlan;
 use crate::clock::log::{Digest, Header, Line, LogWriter, Recorder, WriteLogError};
 use crate::clock::{CrossTimestamp, Observation, Tracker};
+use crate::command::print::say;
 use crate::command::report::{check_apart, check_writable, digest, write_page};
 use crate::command::{Failure, Hint};
+use crate::numbers::counted;
 use crate::report::clock_page;
 use crate::sys::kernel_files::KernelFiles;
 use crate::sys::{process, tsc};
@@ -142,7 +144,10 @@ fn open(path: &Path, boot_id: &str) -> Result<LogWriter, Failure> {
         failure.expect_err("it is one").hint(hint)
     })?;
     if log.cut() > 0 {
-        eprintln!("{name}: cut off {} bytes of a torn last line", log.cut());
+        say(&format!(
+            "{name}: cut off {} of a torn last line",
+            counted(log.cut(), "byte")
+        ));
     }
     Ok(log)
 }

@@ -13,7 +13,7 @@ use references::{References, Said};
 
 use super::print::print_if_read;
 use super::signals::Signals;
-use super::{Exit, Failure, Hint, capture};
+use super::{Exit, Failure, Hint, capture, terminal};
 use crate::cli::ClockPlan;
 use crate::clock::{HostClocks, Observation, StampSource, Status, Tracker};
 use crate::sys::timex::KernelClock;
@@ -45,8 +45,8 @@ pub(super) fn run(plan: &ClockPlan) -> Result<Exit, Failure> {
 }
 
 async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
-    let mut references = References::open(plan.reference.as_deref())?;
-    let mut signals = Signals::new().trying("cannot catch signals")?;
+    let mut references = References::open(plan.reference.as_deref(), plan.json)?;
+    let mut signals = Signals::new()?;
     let mut keeper = Keeper::new(plan)?;
     let mut clocks = HostClocks::new(StampSource::Tsc);
     let stop = signals.next();
@@ -140,5 +140,6 @@ fn say(
         let json = serde_json::to_string(&line).expect("plain structs always serialise");
         return print_if_read(&(json + "\n"));
     }
-    print_if_read(&table::line(line, seconds, status, said.columns()))
+    let width = terminal::width(std::io::stdout());
+    print_if_read(&table::line(line, seconds, status, said.columns(), width))
 }

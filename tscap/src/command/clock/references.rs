@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use serde_json::json;
 
 use super::table::Column;
 use crate::causes::with_causes;
 use crate::clock::{
     Bracket, Looked, PhcClock, PhcStatus, RawClock, Slew, Status, Tracker, TscCycles,
 };
+use crate::command::print::print_if_read;
 use crate::command::{Failure, Hint};
-use crate::numbers::{signed, span};
+use crate::numbers::{minus, signed, span};
 use crate::sys::ptp::{Method, PtpDevice, PtpError};
 use crate::sys::timex::KernelClock;
 
@@ -29,6 +31,8 @@ pub(super) struct References {
 
 #[derive(Debug)]
 struct Device {
+    /// Warnings are JSON objects.
+    json: bool,
     path: PathBuf,
     ptp: PtpDevice,
     clock: PhcClock,
@@ -59,10 +63,11 @@ struct DeviceStatus {
 
 impl References {
     /// Opens the device asked for.
-    pub fn open(device: Option<&Path>) -> Result<Self, Failure> {
+    pub fn open(device: Option<&Path>, json: bool) -> Result<Self, Failure> {
+        let open = |path| Device::open(path, json);
         Ok(Self {
             raw: RawClock::default(),
-            device: device.map(Device::open).transpose()?,
+            device: device.map(open).transpose()?,
         })
     }
 
@@ -100,7 +105,7 @@ impl Said {
     /// As columns of the table.
     pub fn columns(&self) -> Vec<Column> {
         let unknown = || "unknown".to_owned();
-        let ppm = |ppb: i64| format!("{:+.3}", ppb as f64 / 1e3);
+        let ppm = |ppb: i64| minus(&format!("{:+.3}", ppb as f64 / 1e3));
         let slew = self.slew.as_ref();
         let kernel = slew
             .and_then(|slew| slew.kernel_ppb)
@@ -110,16 +115,16 @@ impl Said {
             format!("{}±{bound:.3}", ppm(slew.ppb))
         };
         let mut columns = vec![
-            Column::new("slew, ppm", 15, slew.map_or_else(unknown, bounded)),
-            Column::new("kernel", 8, kernel),
+            Column::new(7, "slew, ppm", 15, slew.map_or_else(unknown, bounded)),
+            Column::new(7, "kernel", 8, kernel),
         ];
         if self.has_device {
             let status = self.reference.as_ref().map(|device| &device.status);
             let of = |cell: fn(&PhcStatus) -> String| status.map_or_else(unknown, cell);
             columns.extend([
-                Column::new("ahead of PHC", 14, of(|it| signed(it.host_ahead_ns))),
-                Column::new("± PHC", 9, of(|it| span(it.bound_ns))),
-                Column::new("age", 9, of(|it| span(it.age_ns))),
+                Column::new(2, "ahead of PHC", 14, of(|it| signed(it.host_ahead_ns))),
+                Column::new(2, "± PHC", 9, of(|it| span(it.bound_ns))),
+                Column::new(8, "age", 9, of(|it| span(it.age_ns))),
             ]);
         }
         columns
@@ -127,9 +132,10 @@ impl Said {
 }
 
 impl Device {
-    fn open(path: &Path) -> Result<Self, Failure> {
+    fn open(path: &Path, json: bool) -> Result<Self, Failure> {
         let ptp = PtpDevice::open(path).map_err(refusal)?;
         Ok(Self {
+            json,
             path: path.to_owned(),
             ptp,
             clock: PhcClock::default(),
@@ -169,6 +175,10 @@ impl Device {
         };
         self.is_away = matches!(looked, Looked::Failed(_) | Looked::Stands);
         if let Some(warning) = warning {
+            if self.json {
+                let event = json!({ "event": "warning", "v": 1, "text": warning });
+                let _ = print_if_read(&format!("{event}\n"));
+            }
             // Nobody may be there to read it.
             let _ = writeln!(std::io::stderr(), "warning: {warning}");
         }

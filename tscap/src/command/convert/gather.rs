@@ -1,11 +1,10 @@
 //! A first look at all of a capture: its clock, and whether raw stamps were kept.
 
 use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 
 use super::failure;
-use crate::clock::{History, RawStamp, StampSource, TimeBase};
+use crate::clock::{FileClock, History, RawStamp, StampSource};
 use crate::command::{Failure, Hint};
 use crate::pcapng::{Gatherer, InterfaceOption, ReadError, Record, records};
 
@@ -17,7 +16,7 @@ pub(super) struct Gathered {
     /// Of the machine that captured, if it says so.
     pub boot_id: Option<String>,
     /// Which clock its times are of.
-    pub time_base: TimeBase,
+    pub clock: FileClock,
     /// Whether every packet of ours has a raw stamp.
     pub all_have_stamps: bool,
     /// The clock by its statistics, if it has any.
@@ -28,18 +27,20 @@ pub(super) struct Gathered {
     pub stamps: Option<[RawStamp; 2]>,
     /// Greatest error of a raw stamp as such, ns.
     pub stamp_error_ns: u64,
+    /// Greatest error that the statistics state for its times, ns, if it has any.
+    pub live_bound_ns: Option<u64>,
 }
 
 /// Looks at everything.
 pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
     let input = path.display();
-    let records = records(BufReader::new(file)).trying(format!("cannot read {input}"));
+    let records = records(file).trying(format!("cannot read {input}"));
     let records = records.map_err(|failure| failure.hint("tscap converts its own captures"))?;
     let mut gatherer = Gatherer::default();
     let (mut packets, mut stamps) = (0u64, None);
     let (mut from_ours, mut raw) = (0u64, 0u64);
     let mut is_ours = Vec::new();
-    let mut stamp_error_ns = 0;
+    let (mut stamp_error_ns, mut live_bound_ns) = (0, None);
     let (mut ours, mut has_statistics): (Option<InterfaceOption>, _) = (None, false);
     for record in records {
         match record {
@@ -55,17 +56,18 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
                     (*first, *last) = (stamp.min(*first), stamp.max(*last));
                 }
             }
+            Ok(Record::Untimed) => packets += 1,
             // A capture describes its interfaces before anything else.
             Ok(Record::Interface(_)) if packets > 0 || has_statistics => {
                 return Err(several(ReadError::OtherClock, path));
             }
             Ok(Record::Interface(interface)) => {
-                is_ours.push(interface.tscap.is_some() && interface.resolution_ns == 1);
+                is_ours.push(interface.tscap.is_some());
                 let Some(described) = interface.tscap else {
                     continue;
                 };
                 let other = |known: &InterfaceOption| {
-                    known.boot_id != described.boot_id || known.time_base != described.time_base
+                    known.boot_id != described.boot_id || known.clock() != described.clock()
                 };
                 if ours.as_ref().is_some_and(other) {
                     return Err(several(ReadError::OtherClock, path));
@@ -78,6 +80,7 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
             Ok(Record::Statistics(interface, statistics)) => {
                 has_statistics = true;
                 stamp_error_ns = stamp_error_ns.max(statistics.clock.stamp_error_ns);
+                live_bound_ns = live_bound_ns.max(Some(statistics.clock.host_bound_ns));
                 let taken = gatherer.take(interface, &statistics.clock);
                 taken.map_err(|error| match error {
                     ReadError::OtherClock => several(error, path),
@@ -94,13 +97,14 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
     })?;
     Ok(Gathered {
         source: ours.stamp.source,
+        clock: ours.clock(),
         boot_id: ours.boot_id,
-        time_base: ours.time_base,
         all_have_stamps: raw == from_ours,
-        history: gatherer.history(),
+        history: gatherer.history().trying(format!("cannot read {input}"))?,
         packets,
         stamps,
         stamp_error_ns,
+        live_bound_ns,
     })
 }
 

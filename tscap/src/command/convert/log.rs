@@ -19,6 +19,9 @@ const LEAST_COVERAGE: f64 = 0.5;
 #[derive(Debug)]
 pub(super) struct Logged {
     pub history: History,
+    /// Greatest error against the host's clock that it states for the stamps of its own
+    /// clock, ns.
+    pub bound_ns: u64,
     /// Its last line was torn, and passed over.
     pub is_torn: bool,
 }
@@ -57,7 +60,10 @@ pub(super) fn history(path: &Path, capture: &Gathered, input: &Path) -> Result<L
         ))
         .hint("give a log that was kept while the capture ran"));
     }
-    let logged = gather(&mut reader, capture).trying(format!("cannot read {name}"))?;
+    let logged = gather(&mut reader, capture).trying(format!("cannot read {name}"));
+    let logged = logged.map_err(|failure| {
+        failure.hint("convert without --clock-log, or by a log that is whole")
+    })?;
     let told = match (capture.source, capture.stamps) {
         // Off CLOCK_REALTIME by whole seconds: nothing is to be told.
         (StampSource::Tai, _) | (_, None) => 1.0,
@@ -77,7 +83,7 @@ pub(super) fn history(path: &Path, capture: &Gathered, input: &Path) -> Result<L
 fn gather(reader: &mut LogReader<BufReader<File>>, capture: &Gathered) -> Result<Logged, LogError> {
     let mut history = History::new(capture.source);
     // What follows it may follow a hole.
-    let mut earlier = None;
+    let (mut earlier, mut bound_ns) = (None, 0);
     while let Some(line) = reader.next_line()? {
         let Line::Entry(entry) = line else { continue };
         let Entry {
@@ -88,6 +94,7 @@ fn gather(reader: &mut LogReader<BufReader<File>>, capture: &Gathered) -> Result
             ..
         } = *entry;
         let rate = status.counter.ns_per_cycle_2_58;
+        bound_ns = status.host_bound_ns.max(bound_ns);
         history.left_out += segments_left_out;
         history.take(Some(rate), &segments, [])?;
         let around = match capture.source {
@@ -112,7 +119,8 @@ fn gather(reader: &mut LogReader<BufReader<File>>, capture: &Gathered) -> Result
     };
     history.segments.retain(is_around);
     Ok(Logged {
-        history,
+        history: history.checked()?,
+        bound_ns,
         is_torn: reader.is_torn(),
     })
 }

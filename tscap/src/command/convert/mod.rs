@@ -7,8 +7,9 @@ mod log;
 mod said;
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use serde::Serialize;
@@ -18,13 +19,13 @@ use gather::{Gathered, gather};
 use left::{Left, Span};
 use log::Logged;
 
-use super::print::print;
+use super::print::{print, say};
 use super::whole_file::{is_one, write_whole_by};
 use super::{Exit, Failure, Hint};
 use crate::cli::ConvertPlan;
-use crate::clock::{Fit, StampSource, TimeBase};
+use crate::clock::{self, Fit, LiveBounds, StampSource, TableOffset, TimeBase};
 use crate::measure::{Distribution, Summary};
-use crate::numbers::grouped;
+use crate::numbers::counted;
 use crate::pcapng::{InterfaceOption, Packet, ReadError, RewriteError, StatisticsOption, rewrite};
 
 /// Version of the JSON object.
@@ -41,6 +42,9 @@ struct Converted {
     packets: u64,
     /// Which clock the copy's times are of.
     time_base: TimeBase,
+    /// TAI − UTC that was taken from a table of leap seconds, as the kernel had none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leap_table: Option<TableOffset>,
     /// Whether they were to be stamped again, rather than only turned into another clock's.
     stamps_again: bool,
     /// Of these, not stamped again though they were to be: not told by the history, as
@@ -48,6 +52,9 @@ struct Converted {
     left: u64,
     /// When these were taken: those in a row, at most 100 rows.
     left_spans: Vec<Span>,
+    /// Of those left: the history contradicts them by more than the bound that the capture
+    /// states for its times.
+    beyond_bound: u64,
     /// How far the others moved, later being positive, ns; null if there were none.
     moved_ns: Option<Summary>,
     /// Greatest error of each of these against the host's clock, with that of the offsets
@@ -99,13 +106,15 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         .hint("give -w another file"));
     }
     let capture = gather(&file, &plan.input)?;
-    let is_rebased = plan.time_base.is_some_and(|base| base != capture.time_base);
+    let is_rebased = plan
+        .time_base
+        .is_some_and(|base| base != capture.clock.base);
     // Another clock's times alone change nothing that could not be changed back.
     let stamps_again = plan.clock_log.is_some() || !is_rebased;
     if capture.packets > 0 && capture.stamps.is_none() && stamps_again {
         return Err(Failure::new(format!(
-            "cannot convert {input}: none of its {} packets kept its raw stamp",
-            grouped(capture.packets)
+            "cannot convert {input}: of its {} none kept its raw stamp",
+            counted(capture.packets, "packet")
         ))
         .hint("capture with --keep-raw"));
     }
@@ -115,18 +124,26 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     };
     // When the capture's own clock was set it knows best: a log may have had a hole then.
     let told = capture.history.as_ref().unwrap_or(&clock.history);
-    let mut bases = Bases::new(told, &capture, plan.time_base, &plan.input)?;
-    let again = || File::open(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    // Two more looks at this very file, whatever its path leads to by now.
-    let inputs = [again().trying(trying())?, again().trying(trying())?];
+    let mut bases = Bases::new(told, &capture, plan)?;
+    // One more look at this very file, whatever its path leads to by now.
+    let again = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).trying(trying())?;
     let output = plan.output.display();
-    let error_ns = capture.stamp_error_ns;
+    let bounds = Bounds {
+        stamp_error_ns: capture.stamp_error_ns,
+        // A capture that was killed early states none: then that of the log's own stamps.
+        live_ns: capture.live_bound_ns.unwrap_or(clock.bound_ns),
+        by_second: capture
+            .history
+            .as_ref()
+            .map(LiveBounds::new)
+            .unwrap_or_default(),
+    };
     let write = |to: &mut File| {
-        let converted = copy(inputs, &clock, error_ns, stamps_again, &mut bases, to)?;
+        let converted = copy(again, &clock, bounds, stamps_again, &mut bases, to)?;
         match file.metadata() {
             Ok(now) if now.len() == about.len() => Ok(converted),
             Ok(_) => Err(CopyError::Grown),
-            Err(error) => Err(CopyError::Read(ReadError::from(error).into())),
+            Err(error) => Err(CopyError::Read(ReadError::Io(error).into())),
         }
     };
     // /dev/stdout that leads to a file would be another file than standard output.
@@ -136,7 +153,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
             .is_ok_and(|target| stdout.metadata().is_ok_and(|out| is_one(target, &out)));
     let converted = match is_stdout {
         true => write(&mut stdout),
-        false => write_whole_by(&plan.output, write),
+        false => write_whole_by(&plan.output, about.mode(), write),
     };
     let converted = converted.map_err(|error| match error {
         CopyError::Read(error) => failure(error, trying()),
@@ -145,6 +162,11 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
             "cannot convert {input}: its length has changed meanwhile"
         ))
         .hint("wait until the capture has ended"),
+        CopyError::OutOfRange => Failure::new(format!(
+            "cannot convert {input}: by the history of its clock a packet would be before the \
+             start of its clock or after 2554"
+        ))
+        .hint("the file is damaged: the history of its clock contradicts its packets"),
     })?;
     let said = if plan.json {
         let json = serde_json::to_string(&converted).expect("plain structs always serialise");
@@ -154,7 +176,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     };
     if is_stdout || target.is_ok_and(|target| !target.is_file()) {
         // The copy may be where the summary would be.
-        eprint!("{said}");
+        say(&said);
     } else {
         print(&said)?;
     }
@@ -164,12 +186,25 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     })
 }
 
+/// What is known of the capture's times, ns.
+#[derive(Clone, Debug)]
+struct Bounds {
+    /// Greatest error of the raw stamps as such.
+    stamp_error_ns: u64,
+    /// Greatest error of the live times, with that.
+    live_ns: u64,
+    /// The same second by second, without that.
+    by_second: LiveBounds,
+}
+
 #[derive(Debug)]
 enum CopyError {
     Read(RewriteError),
     Output(io::Error),
     /// The input is longer or shorter than it was.
     Grown,
+    /// A time that no file can hold.
+    OutOfRange,
 }
 
 fn failure<E>(error: E, trying: String) -> Failure
@@ -196,31 +231,45 @@ fn own(capture: &Gathered, path: &Path) -> Result<Logged, Failure> {
     })?;
     Ok(Logged {
         history,
+        bound_ns: capture.live_bound_ns.unwrap_or(0),
         is_torn: false,
     })
 }
 
 fn copy(
-    inputs: [File; 2],
-    clock: &Logged,
-    stamp_error_ns: u64,
+    from: File,
+    logged: &Logged,
+    Bounds {
+        stamp_error_ns,
+        live_ns,
+        by_second,
+    }: Bounds,
     stamps_again: bool,
     bases: &mut Bases,
     to: &mut File,
 ) -> Result<Converted, CopyError> {
-    let [parsed, copied] = inputs.map(BufReader::new);
-    let history = &clock.history;
+    let history = &logged.history;
     let fit = stamps_again.then(|| Fit::new(history));
-    let (mut packets, mut left) = (0, Left::default());
+    let (mut packets, mut left, mut beyond_bound) = (0, Left::default(), 0);
+    let live_bound_ns = live_ns.saturating_sub(stamp_error_ns);
     let (mut moves, mut bounds) = (Distribution::new(), Distribution::new());
     let mut to = BufWriter::new(to);
-    let base = bases.base;
+    let clock = bases.clock;
     let clocks = bases.clone();
+    let mut is_out_of_range = false;
     let time = |packet: &Packet, of: Option<&InterfaceOption>| {
         packets += 1;
-        let live = clocks.real(packet.time, packet.raw);
+        let Some(live) = clocks.real(packet.time, packet.raw) else {
+            is_out_of_range |= of.is_some();
+            return None;
+        };
         let told = fit.as_ref().zip(packet.raw);
-        let again = told.and_then(|(fit, raw)| fit.refine(raw, live));
+        let again = told.and_then(|(fit, raw)| {
+            let live_bound_ns = by_second.at(raw).unwrap_or(live_bound_ns);
+            let again = fit.refine(raw, live, live_bound_ns);
+            beyond_bound += u64::from(again == Err(clock::Left::BeyondBound));
+            again.ok()
+        });
         match again {
             Some(again) => {
                 left.end_span();
@@ -233,31 +282,37 @@ fn copy(
         }
         of?;
         let time = clocks.time(again.map_or(live, |again| again.real), packet.raw);
-        (time != packet.time).then_some(time)
+        is_out_of_range |= time.is_none();
+        time.filter(|time| *time != packet.time)
     };
     let moved = |statistics: &StatisticsOption| bases.moved(statistics);
-    let done = rewrite(parsed, copied, &mut to, base, time, moved);
+    let done = rewrite(from, &mut to, clock, time, moved);
     let is_whole = match done {
         Ok(()) => true,
         Err(RewriteError::Read(error)) if error.is_torn_end() => false,
         Err(RewriteError::Copy(error)) => return Err(CopyError::Output(error)),
         Err(error) => return Err(CopyError::Read(error)),
     };
+    if is_out_of_range {
+        return Err(CopyError::OutOfRange);
+    }
     to.flush()?;
     Ok(Converted {
         event: "convert",
         v: VERSION,
         source: history.source,
         packets,
-        time_base: base,
+        time_base: clock.base,
+        leap_table: clock.table,
         stamps_again,
         left: left.packets,
         left_spans: left.spans,
+        beyond_bound,
         moved_ns: moves.summary(),
         bound_ns: bounds.summary(),
         samples: history.samples.len(),
         segments: history.segments.len(),
-        is_log_torn: clock.is_torn,
+        is_log_torn: logged.is_torn,
         is_whole,
     })
 }

@@ -8,22 +8,22 @@ use super::Converted;
 use super::left::Span;
 use crate::cli::ConvertPlan;
 use crate::clock::RealNs;
-use crate::numbers::{grouped, span};
+use crate::numbers::{counted, grouped, span};
 
 /// Spans that are told.
 const SPANS: usize = 8;
 
 pub(super) fn text(converted: &Converted, plan: &ConvertPlan, is_rebased: bool) -> String {
     let mut text = format!(
-        "{}: {} packets {} by {} samples of the clock in {} segments\n",
+        "{}: {} {} by {} of the clock in {}\n",
         plan.output.display(),
-        grouped(converted.packets - converted.left),
+        counted(converted.packets - converted.left, "packet"),
         match converted.stamps_again {
             true => "stamped again",
             false => "turned into another clock's time",
         },
-        grouped(converted.samples as u64),
-        converted.segments
+        counted(converted.samples as u64, "sample"),
+        counted(converted.segments as u64, "segment")
     );
     let quantile = |value: Option<i64>| value.map_or("–".into(), |ns| format!("{ns} ns"));
     if let Some(moved) = &converted.moved_ns {
@@ -40,8 +40,7 @@ pub(super) fn text(converted: &Converted, plan: &ConvertPlan, is_rebased: bool) 
     if let Some(bound) = &converted.bound_ns {
         let _ = writeln!(
             text,
-            "  off the host's clock by at most {} (p50), {} (p99), {} (all), if its rate did not \
-             change unseen between samples",
+            "  off the host's clock by at most {} (p50), {} (p99), {} (all)",
             quantile(bound.p50),
             quantile(bound.p99),
             span(bound.max.unsigned_abs())
@@ -49,7 +48,13 @@ pub(super) fn text(converted: &Converted, plan: &ConvertPlan, is_rebased: bool) 
     }
     if is_rebased {
         let base = converted.time_base.name();
-        let _ = writeln!(text, "  all times are of {base} now");
+        let _ = match converted.leap_table {
+            None => writeln!(text, "  all times are of {base} now"),
+            Some(table) => writeln!(
+                text,
+                "  all times are of {base} now: {table}, as the kernel had no TAI offset"
+            ),
+        };
     }
     if converted.left > 0 {
         let how = match is_rebased {
@@ -67,6 +72,13 @@ pub(super) fn text(converted: &Converted, plan: &ConvertPlan, is_rebased: bool) 
         );
         for left in converted.left_spans.iter().take(SPANS) {
             let _ = writeln!(text, "    {}", told(left));
+        }
+        if converted.beyond_bound > 0 {
+            let _ = writeln!(
+                text,
+                "    {} of them would have moved by more than the bound of their live times",
+                grouped(converted.beyond_bound)
+            );
         }
         if converted.left_spans.len() > SPANS {
             text += "    and more: --json lists them\n";
@@ -87,9 +99,9 @@ fn told(left: &Span) -> String {
         time.map_or_else(|_| "?".into(), |time| format!("{time:.3}"))
     };
     format!(
-        "{} to {}: {} packets",
+        "{} to {}: {}",
         time(left.from),
         time(left.until),
-        grouped(left.packets)
+        counted(left.packets, "packet")
     )
 }

@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use crate::command::console::{Console, read_order};
 use crate::generator::{GapReport, Pacing, Sent, Step};
-use crate::numbers::{grouped, span};
+use crate::numbers::{counted, grouped, span};
 
 /// Version of the JSON objects.
 const VERSION: u32 = 1;
 /// A realised rate this far from the one asked for is worth a warning.
-const RATE_TOLERANCE: f64 = 0.001;
+const RATE_TOLERANCE: f64 = 0.01;
 
 /// The sender as it begins.
 #[derive(Debug, Serialize)]
@@ -111,7 +111,7 @@ impl StepReport {
 pub(super) fn ready(console: &mut Console, ready: &Ready<'_>) {
     let steps = match ready.steps {
         1 => String::new(),
-        steps => format!(", {steps} steps"),
+        steps => format!(", {}", counted(steps as u64, "step")),
     };
     let tsc = ready.tsc_path.zip(ready.ordered);
     let tsc = tsc.map_or(String::new(), |(path, ordered)| {
@@ -127,15 +127,15 @@ pub(super) fn ready(console: &mut Console, ready: &Ready<'_>) {
 pub(super) fn progress(console: &mut Console, progress: &Progress) {
     console.progress(VERSION, progress, || {
         let step = match progress.steps {
-            1 => String::new(),
-            steps => format!("step {} of {steps}  ", progress.step),
+            1 => None,
+            steps => Some(format!("step {} of {steps}", progress.step)),
         };
-        format!(
-            "{step}{:.0} s  {} frames  {}/s",
-            progress.seconds,
-            grouped(progress.sent),
-            grouped(progress.rate as u64)
-        )
+        let parts = [
+            format!("{:.0} s", progress.seconds),
+            counted(progress.sent, "frame"),
+            format!("{}/s", grouped(progress.rate as u64)),
+        ];
+        step.into_iter().chain(parts).collect()
     });
 }
 
@@ -149,8 +149,8 @@ pub(super) fn step(console: &mut Console, step: &StepReport) {
     }
     if step.refused > 0 {
         console.warning(&format!(
-            "{} frames were not taken by the interface: its queue was full, or it went down",
-            grouped(step.refused)
+            "not taken by the interface: {}; its queue was full, or it went down",
+            counted(step.refused, "frame")
         ));
     }
     if step.tsc_moved_ns > 0 {
@@ -176,16 +176,20 @@ pub(super) fn summary(console: &mut Console, summary: &Summary) {
     console.event("summary", VERSION, summary);
     if !console.is_json() && summary.steps > 1 {
         console.say(&format!(
-            "{} frames sent in {} steps, {} refused",
-            grouped(summary.sent),
-            summary.steps,
+            "{} sent in {}, {} refused",
+            counted(summary.sent, "frame"),
+            counted(summary.steps as u64, "step"),
             grouped(summary.refused)
         ));
     }
 }
 
 fn one_line(step: &StepReport) -> String {
-    let mut line = format!("{} frames of {} bytes sent", grouped(step.sent), step.size);
+    let mut line = format!(
+        "{} of {} bytes sent",
+        counted(step.sent, "frame"),
+        step.size
+    );
     if let Some(rate) = step.rate {
         let bits = rate * f64::from(step.size) * 8.0;
         let _ = write!(
@@ -217,14 +221,14 @@ fn details(step: &StepReport) -> Option<String> {
     };
     Some(match (&gaps.error_ns, step.period_ns) {
         (Some(errors), Some(period)) => format!(
-            "  gaps of {}, off by {}; {} frames late by more than a gap",
+            "  gaps of {}, off by {}; {} late by more than a gap",
             span(period.round() as u64),
             quantiles(errors),
-            grouped(step.late)
+            counted(step.late, "frame")
         ),
         _ => format!(
-            "  gaps between bulks of {} frames: {}",
-            gaps.frames,
+            "  gaps between bulks of {}: {}",
+            counted(gaps.frames, "frame"),
             quantiles(&gaps.gap_ns)
         ),
     })
@@ -236,5 +240,51 @@ fn decimal(rate: f64) -> String {
         format!("{rate:.1}")
     } else {
         grouped(rate.round() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(rate_asked: Option<f64>, rate: Option<f64>) -> StepReport {
+        StepReport {
+            run: 1,
+            size: 64,
+            period_ns: rate_asked.map(|rate| 1e9 / rate),
+            sent: 1,
+            refused: 0,
+            late: 0,
+            seconds: 0.0,
+            rate_asked,
+            rate,
+            tsc_moved_ns: 0,
+            gaps: None,
+        }
+    }
+
+    #[test]
+    fn a_rate_within_one_per_cent_is_no_warning() {
+        for (asked, rate, is_missed) in [
+            (1_000.0, 1_000.0, false),
+            (1_000.0, 1_002.0, false),
+            (1_000.0, 1_009.9, false),
+            (1_000.0, 990.1, false),
+            (1_000.0, 1_010.1, true),
+            (1_000.0, 989.9, true),
+            (1e6, 1_002_000.0, false),
+            (1e6, 500_000.0, true),
+        ] {
+            let missed = step(Some(asked), Some(rate)).missed_rate();
+            assert_eq!(missed, is_missed.then_some((asked, rate)));
+        }
+        // Flat out, and of one frame.
+        assert_eq!(step(None, Some(1e6)).missed_rate(), None);
+        assert_eq!(step(Some(1e3), None).missed_rate(), None);
+    }
+
+    #[test]
+    fn one_frame_is_no_frames() {
+        assert_eq!(one_line(&step(None, None)), "1 frame of 64 bytes sent");
     }
 }

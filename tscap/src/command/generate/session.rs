@@ -27,8 +27,7 @@ const LOOK_EACH: Duration = Duration::from_millis(1);
 
 /// Sends everything.
 pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
-    let mut signals = Signals::new().trying("cannot catch signals")?;
-    wake::prepare().trying("cannot catch signals")?;
+    let mut signals = Signals::new()?;
     let console = Console::new(plan.json, true, plan.verbosity);
     let mut console = console.trying("cannot start a thread")?;
     let machine = prepare::check(plan, &mut console)?;

@@ -16,7 +16,7 @@ use crate::loss::model::Costs;
 use crate::loss::{
     Answer, Arrival, Experiment, Grid, Pace, Question, Spot, answer as foretell, captures,
 };
-use crate::numbers::{grouped, ring as length, size};
+use crate::numbers::{counted, ring as length, size};
 use crate::saved::Saved;
 
 /// How far it is.
@@ -100,7 +100,7 @@ fn saved(path: &Path, plan: &ForecastPlan) -> Result<Costs, Failure> {
 
 /// What they cost now; `None` if a second signal came.
 async fn measured(plan: &ForecastPlan) -> Result<Option<Costs>, Failure> {
-    let mut signals = Signals::new().trying("cannot catch signals")?;
+    let mut signals = Signals::new()?;
     let mut console = console(plan.json)?;
     let place = place(plan.cpu, None, plan.folder.as_deref(), None)?;
     let pair = pair()?;
@@ -113,7 +113,7 @@ async fn measured(plan: &ForecastPlan) -> Result<Option<Costs>, Failure> {
     let (of, rounds) = (captures(&grid, &place), grid.rounds);
     let amount = measuring::Amount {
         of,
-        seconds: grid.seconds(),
+        seconds: |_| grid.seconds(),
     };
     console.note("finding out what a capture costs here, in some seconds");
     let costs = measuring::measure(
@@ -180,11 +180,11 @@ fn text(answer: &Answer) -> String {
             .to_owned(),
     };
     format!(
-        "{} frames of {} bytes a second for {} s, {} bytes of each kept, ring of {}\n{verdict}\n  \
+        "{} of {} bytes a second for {} s, {} bytes of each kept, ring of {}\n{verdict}\n  \
          receiving takes {} of a CPU, converting and writing {} of another\n  {ring}\n  \
          the file gets {} long{}\n  {storage}\n  \
          a network card's driver takes something besides, which no veth can tell\n",
-        grouped(question.rate.round() as u64),
+        counted(question.rate.round() as u64, "frame"),
         question.size,
         question.seconds,
         question.caplen,

@@ -1,7 +1,7 @@
 //! The sweep.
 
 use std::env;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use crate::load::Tool;
 use crate::loss::{
     Circumstances, Grid, LossError, Place, Results, Sweep, assemble, captures, run as measure,
 };
-use crate::numbers::ring as length;
+use crate::numbers::{counted, ring as length};
 use crate::report::{sweep_page, sweep_text};
 use crate::sys::kernel_files::KernelFiles;
 use crate::sys::system;
@@ -52,7 +52,7 @@ pub(in crate::command) fn run(plan: &LossPlan) -> Result<Exit, Failure> {
 
 /// `None` if a second signal ended it at once.
 async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
-    let mut signals = Signals::new().trying("cannot catch signals")?;
+    let mut signals = Signals::new()?;
     let mut console = console(plan.json)?;
     let grid = &plan.grid;
     let place = place(
@@ -73,17 +73,17 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
     }
     let files = KernelFiles::live();
     console.say(&format!(
-        "ready: {} points on {interface}, sent from CPU {}, about {}",
-        grid.len(),
+        "ready: {} on {interface}, sent from CPU {}, about {}",
+        counted(grid.len() as u64, "point"),
         place.sender_cpu,
-        humantime::format_duration(Duration::from_secs(grid.seconds() as u64 + 1))
+        measuring::about(grid.seconds())
     ));
     let started_ns = RealNs::now().0;
     let (before, start) = (Ticks::read(&files), Instant::now());
     let of = captures(grid, &place);
     let amount = measuring::Amount {
         of,
-        seconds: grid.seconds(),
+        seconds: |_| grid.seconds(),
     };
     let measured = measuring::measure(
         "tscap-loss",
@@ -145,9 +145,9 @@ fn uneven_memory(grid: &Grid, rings: usize) -> Vec<String> {
     let told = uneven.map(|total| {
         let whole = (total / MIB).max(1) * MIB;
         format!(
-            "dumpcap takes whole MiB of memory: it had {} where tscap's rings had {} KiB together",
+            "dumpcap takes whole MiB of memory: it had {} where tscap's rings had {} together",
             length(whole as u64),
-            total >> 10
+            length(total as u64)
         )
     });
     told.collect()

@@ -1,6 +1,6 @@
 use super::*;
 use crate::changes::{Changes, InterfaceId, Setting};
-use crate::sys::recorded::Recorded;
+use crate::sys::recorded::{Recorded, link};
 
 const PID: u32 = 77;
 const RPS: &str = "sys/class/net/eth0/queues/rx-0/rps_cpus";
@@ -25,7 +25,7 @@ impl Machine {
     fn capture(&self, pid: u32, started: u64, cpu: &str) {
         let files = &self.recorded.files;
         self.recorded.run(std::process::id(), started);
-        let interface = InterfaceId::here("eth0", 2).unwrap();
+        let interface = InterfaceId::here(&link("eth0", 2)).unwrap();
         let name = "virtio2-input.0".to_owned();
         let settings = [
             Setting::IrqAffinity { irq: 38, name },
@@ -172,11 +172,30 @@ fn what_fails_stays_in_the_journal() {
     machine.recorded.put("journals/1-1.json", "rubbish");
     let report = machine.restore();
     assert_eq!(report.problems.len(), 2, "{report:?}");
-    assert!(report.problems[0].contains("interrupt 38"), "{report:?}");
-    assert!(report.problems[1].contains("1-1.json"), "{report:?}");
+    assert!(report.problems[0].contains("1-1.json"), "{report:?}");
+    assert!(report.problems[1].contains("interrupt 38"), "{report:?}");
     machine.left(2, "rubbish", "00000000");
     machine.recorded.put(AFFINITY, "1");
     let report = machine.restore();
     assert_eq!((report.done.len(), report.problems.len()), (1, 1));
     machine.left(1, "0", "00000000");
+}
+
+#[test]
+fn what_a_running_capture_has_changed_since_stays_in_the_journal() {
+    let machine = Machine::with_capture(PID, 5, "1");
+    machine.recorded.end(PID);
+    machine.capture(PID + 1, 6, "2");
+    let report = machine.restore();
+    assert!(report.done.is_empty(), "{report:?}");
+    let problems = report.problems.join("\n");
+    assert_eq!(
+        problems.matches("yet: process 78 is running").count(),
+        2,
+        "{problems}"
+    );
+    machine.left(2, "2", "00000004");
+    machine.recorded.end(PID + 1);
+    assert!(machine.restore().problems.is_empty());
+    machine.left(0, "0", "00000000");
 }

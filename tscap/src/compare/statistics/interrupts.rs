@@ -1,6 +1,6 @@
 //! What interrupts off do to a stamp, in words.
 
-use super::sentences::{Margin, stamp, times};
+use super::sentences::{Ends, Margin, no_interval, stamp, times};
 use crate::compare::schema::{InterruptsOff, Outcome, Ratio};
 
 /// Of the read and of the tail: a sentence each, without a full stop.
@@ -20,21 +20,25 @@ pub fn interrupt_sentences(of: &InterruptsOff) -> [String; 2] {
 
 fn against(of: &Ratio, [less, more]: [&str; 2]) -> String {
     let (Some(ratio), Some([low, high])) = (of.ratio, of.interval) else {
-        return "undecided (fewer than 3 rounds with enough frames, or a cost of 0 or less): run \
-                longer"
-            .into();
+        return no_interval(of.ratio, of.lag_1);
     };
     match of.outcome {
-        Outcome::Dearer => format!("{more} than with them on by {}", times(ratio, [low, high])),
+        Outcome::Dearer => format!(
+            "{more} than with them on by {}",
+            times(ratio, [low, high], of.lag_1)
+        ),
         Outcome::Cheaper => format!(
             "{less} than with them on by {}",
-            times(1.0 / ratio, [1.0 / high, 1.0 / low])
+            times(1.0 / ratio, [1.0 / high, 1.0 / low], of.lag_1)
         ),
         Outcome::WithinMargin => format!(
-            "within {} of that with them on ({low:.2}–{high:.2}, 99 %)",
-            Margin(of.margin)
+            "within {} of that with them on ({})",
+            Margin(of.margin),
+            Ends([low, high], of.lag_1)
         ),
-        Outcome::Undecided => format!("undecided ({low:.2}–{high:.2}, 99 %): run longer"),
+        Outcome::Undecided => {
+            format!("undecided ({}): run longer", Ends([low, high], of.lag_1))
+        }
     }
 }
 
@@ -42,7 +46,7 @@ fn against(of: &Ratio, [less, more]: [&str; 2]) -> String {
 mod tests {
     use super::*;
     use crate::compare::made;
-    use crate::compare::statistics::ratio;
+    use crate::compare::statistics::{Allowance, ratio};
 
     #[test]
     fn both_in_words() {
@@ -57,17 +61,21 @@ mod tests {
                  them on (1.01–1.01, 99 %)",
             ]
         );
-        of.p99 = ratio(&[50.0; 3], &[100.0; 3]);
+        of.p99 = ratio(&[50.0; 5], &[100.0; 5], Allowance::NONE);
         let [_, words] = interrupt_sentences(&of);
         assert!(words.ends_with("lower than with them on by 2.00× (2.00–2.00, 99 %)"));
-        of.p99 = ratio(&[100.0; 3], &[50.0; 3]);
+        of.p99 = ratio(&[100.0; 5], &[50.0; 5], Allowance::NONE);
         let [_, words] = interrupt_sentences(&of);
         assert!(words.contains("ktime is higher than"), "{words}");
-        of.p99 = ratio(&[90.0, 100.0, 110.0], &[100.0; 3]);
+        of.p99 = ratio(
+            &[90.0, 100.0, 110.0, 90.0, 100.0],
+            &[100.0; 5],
+            Allowance::NONE,
+        );
         let [_, words] = interrupt_sentences(&of);
         assert!(words.contains("ktime is undecided (0."), "{words}");
-        of.p99 = ratio(&[], &[]);
+        of.p99 = ratio(&[], &[], Allowance::NONE);
         let [_, words] = interrupt_sentences(&of);
-        assert!(words.contains("undecided (fewer than 3 rounds"), "{words}");
+        assert!(words.contains("undecided (fewer than 5 rounds"), "{words}");
     }
 }

@@ -1,118 +1,74 @@
-//! Confidence interval of the mean of a short, possibly autocorrelated series.
+//! What rounds say of their mean.
 
-use std::f64::consts::PI;
+use super::correlated::MeanDistribution;
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+/// Fewer rounds than this can't tell noise from a slow drift.
+pub(super) const FEWEST: usize = 5;
+/// Neighbours that correlate more than this are beyond what the interval allows for:
+/// it is withheld.
+pub(super) const MOST_LAG_1: f64 = 0.9;
+/// Outside of an interval of one standard deviation to either side.
+const OUTSIDE_SD: f64 = 0.3173;
+/// A normal value is less than so many standard deviations with a probability of 80 %.
+const POWER_SDS: f64 = 0.8416;
 
-/// Share of intervals that hold the true mean.
-const CONFIDENCE: f64 = 0.99;
-/// Fewer rounds say nothing of their own spread.
-const FEWEST: usize = 3;
+/// The mean of rounds in the order of time.
+pub(super) struct RoundsMean {
+    pub mean: f64,
+    /// Lag-1 correlation; `None` of fewer than three rounds and of such that never
+    /// vary.
+    pub lag_1: Option<f64>,
+    /// `None` of fewer than five rounds, and if `lag_1` is above 0.9.
+    pub interval: Option<[f64; 2]>,
+    /// A true mean so far beyond a limit gives an interval that is beyond it in 80 of
+    /// 100 runs like this.
+    pub reach: Option<f64>,
+}
 
-/// 99 % t interval of the mean of rounds in the order of time; `None` of fewer
-/// than three.
-///
-/// The plain t interval takes the rounds for independent. Those of a shared
-/// machine drift: with an autocorrelation of 0.8 from one round to the next it
-/// misses the mean in one series of four. So the variance of the mean is had from
-/// the slow part of the series alone, the part that makes means wander: the mean
-/// square of its first ν type II cosine coefficients, for which the quantile is
-/// that of t with ν degrees of freedom ("EWC" in Lazarus, Lewis, Stock & Watson,
-/// HAR Inference, Journal of Business & Economic Statistics 36 (2018) 541–559).
-/// With ν = n − 1 this is the plain t interval.
-///
-/// A percentile bootstrap is no way out: of 5 to 10 rounds it resamples too little
-/// and finds differences that are not there in 11–14 % of null runs.
-pub(super) fn t_interval(rounds: &[f64]) -> Option<[f64; 2]> {
-    if rounds.len() < FEWEST {
-        return None;
+impl RoundsMean {
+    /// With an interval that misses the true mean with the probability `misses`, for
+    /// rounds that correlate by up to 0.97; `None` without a round. Rounds are known to
+    /// ± `known_to`, which widens the interval on either side.
+    pub fn of(rounds: &[f64], misses: f64, known_to: f64) -> Option<Self> {
+        if rounds.is_empty() {
+            return None;
+        }
+        let mean = mean(rounds);
+        let lag_1 = lag_1(rounds, mean);
+        let is_bearable = lag_1.is_none_or(|lag_1| lag_1 <= MOST_LAG_1);
+        let ends = (rounds.len() >= FEWEST && is_bearable).then(|| {
+            let of = MeanDistribution::of(rounds);
+            let interval = |outside| of.as_ref().map_or([mean; 2], |of| of.interval(outside));
+            [misses, OUTSIDE_SD].map(interval)
+        });
+        let reach =
+            ends.map(|[interval, sd]| half_width(interval) + known_to + POWER_SDS * half_width(sd));
+        let interval = ends.map(|[[low, high], _]| [low - known_to, high + known_to]);
+        Some(Self {
+            mean,
+            lag_1,
+            interval,
+            reach,
+        })
     }
-    let n = rounds.len() as f64;
-    let mean = mean(rounds);
-    let terms = terms(rounds.len());
-    let squares: f64 = (1..=terms)
-        .map(|term| cosine_coefficient(rounds, mean, term).powi(2))
-        .sum();
-    let half = t_quantile(terms) * (squares / terms as f64 / n).sqrt();
-    Some([mean - half, mean + half])
+}
+
+fn half_width([low, high]: [f64; 2]) -> f64 {
+    (high - low) / 2.0
 }
 
 pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// ν = √n: 4 of 15 rounds. The paper's 0.4·n^⅔ is for hundreds of values and a
-/// 95 % interval: its 2 of 15 rounds, at 99 %, would find a difference of 10 % amid
-/// 2 % of noise in 80 runs of 100, these in all.
-fn terms(rounds: usize) -> usize {
-    (rounds as f64).sqrt().round() as usize
-}
-
-/// Type II cosine coefficient of the deviations from the mean, so scaled that
-/// that of independent values has their variance.
-fn cosine_coefficient(rounds: &[f64], mean: f64, term: usize) -> f64 {
-    let n = rounds.len() as f64;
-    let sum: f64 = rounds
-        .iter()
-        .enumerate()
-        .map(|(index, value)| (value - mean) * (PI * term as f64 * (index as f64 + 0.5) / n).cos())
-        .sum();
-    (2.0 / n).sqrt() * sum
-}
-
-fn t_quantile(freedom: usize) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom as f64)
-        .expect("at least one degree of freedom")
-        .inverse_cdf(0.5 + CONFIDENCE / 2.0)
+/// Box & Jenkins, Time Series Analysis, equation 2.1.13.
+fn lag_1(rounds: &[f64], mean: f64) -> Option<f64> {
+    let squares: f64 = rounds.iter().map(|value| (value - mean).powi(2)).sum();
+    let pairs = rounds.windows(2);
+    let products: f64 = pairs.map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+    let varies = squares.sqrt() > 1e-12 * mean.abs().max(1.0);
+    (rounds.len() > 2 && varies).then(|| products / squares)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2.
-    #[test]
-    fn quantiles_are_those_of_the_tables() {
-        for (freedom, quantile) in [
-            (1, 63.657),
-            (2, 9.925),
-            (3, 5.841),
-            (4, 4.604),
-            (10, 3.169),
-            (100, 2.626),
-        ] {
-            assert!((t_quantile(freedom) - quantile).abs() < 6e-4, "{freedom}");
-        }
-    }
-
-    #[test]
-    fn two_rounds_give_none() {
-        assert_eq!(t_interval(&[1.0, 1.1]), None);
-    }
-
-    /// Of three rounds all coefficients are taken: mean 2, s = 1, t of 2 degrees.
-    #[test]
-    fn of_three_rounds_it_is_the_plain_t_interval() {
-        let [low, high] = t_interval(&[1.0, 3.0, 2.0]).unwrap();
-        let half = 9.9248 / 3.0f64.sqrt();
-        assert!((low - (2.0 - half)).abs() < 1e-4, "{low}");
-        assert!((high - (2.0 + half)).abs() < 1e-4, "{high}");
-    }
-
-    #[test]
-    fn a_drift_widens_it_and_a_flutter_does_not() {
-        let width = |rounds: &[f64]| t_interval(rounds).map(|[low, high]| high - low).unwrap();
-        let drift: Vec<f64> = (0..16).map(f64::from).collect();
-        let mut flutter = drift.clone();
-        // The same values, low and high in turn.
-        flutter[8..].reverse();
-        let flutter: Vec<f64> = (0..8).flat_map(|i| [flutter[i], flutter[i + 8]]).collect();
-        assert!(width(&drift) > 5.0 * width(&flutter));
-    }
-
-    #[test]
-    fn a_series_that_never_varies_has_no_width() {
-        let [low, high] = t_interval(&[0.25; 15]).unwrap();
-        assert!((low - 0.25).abs() < 1e-12 && (high - 0.25).abs() < 1e-12);
-    }
-}
+mod tests;

@@ -1,17 +1,20 @@
 //! What the measured series say: verdicts, autocorrelation, correlation, density.
 //! Pure: nothing here touches the system.
 
+mod correlated;
 mod histogram;
 mod interrupts;
 mod interval;
 #[cfg(test)]
 mod noise;
+mod power;
 mod sentences;
 mod series;
 mod verdict;
 
 pub use histogram::Density;
 pub use interrupts::interrupt_sentences;
+pub use power::{family_sentence, power_sentence};
 pub use sentences::advice;
 pub use series::{autocorrelation, correlation};
-pub use verdict::{ratio, verdict};
+pub use verdict::{Allowance, ratio, verdict};

@@ -35,7 +35,13 @@ pub struct ClosedFile {
 /// What the thread is to do.
 #[derive(Debug)]
 pub(super) enum Job {
-    Close(Output, ClosedFile),
+    Close {
+        output: Output,
+        file: ClosedFile,
+        /// Somebody else had removed it before the next file began, which may have taken
+        /// its name since.
+        is_removed: bool,
+    },
     /// Frees the bytes of a file whose name has been taken by another.
     Free {
         file: File,
@@ -84,8 +90,12 @@ impl Closer {
 
 fn work(job: Job) -> Option<Event> {
     Some(match job {
-        Job::Close(output, file) => Event::FileClosed {
-            error: output.close().err(),
+        Job::Close {
+            output,
+            file,
+            is_removed,
+        } => Event::FileClosed {
+            error: output.close_removed(is_removed).err(),
             file,
         },
         Job::Free { file, path, frames } => {

@@ -10,6 +10,7 @@ mod schedule;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -71,6 +72,8 @@ pub(super) struct Opened {
     output: Output,
     current: Current,
     replaced: Option<std::fs::File>,
+    /// The file before it had no name any more.
+    is_removed: bool,
 }
 
 impl Rotation {
@@ -147,20 +150,23 @@ impl Rotation {
         *left == 0
     }
 
-    /// Opens the next file and writes `headers` into it. What fails leaves no
-    /// half of it behind, and what had its name until now as it was.
+    /// Opens the next file after `before` and writes `headers` into it. What fails
+    /// leaves no half of it behind, and what had its name until now as it was.
     pub(super) fn open_next(
         &mut self,
         start: RealNs,
         begins_period: bool,
         frames_before: u64,
         headers: &[u8],
+        before: &Output,
     ) -> Result<Opened, (PathBuf, io::Error)> {
         let path = self
             .names
             .next(start, begins_period)
             .map_err(|error| (self.names.template().into(), io::Error::other(error)))?;
-        let (output, replaced) = match begin(&path, headers) {
+        // Before a name is taken, which may be that of this file.
+        let is_removed = before.is_removed();
+        let (output, replaced) = match begin_file(&path, headers, before) {
             Ok(begun) => begun,
             Err(error) => return Err((path, error)),
         };
@@ -172,6 +178,7 @@ impl Rotation {
                 frames_before,
             },
             replaced,
+            is_removed,
         })
     }
 
@@ -182,8 +189,10 @@ impl Rotation {
             output: next_output,
             current: next,
             replaced,
+            is_removed,
         } = next;
         let old_output = std::mem::replace(output, next_output);
+        old_output.unlock();
         let old = std::mem::replace(&mut self.current, next);
         let next = &self.current;
         self.earlier_bytes += old_output.length();
@@ -197,7 +206,11 @@ impl Rotation {
             path: old.path,
         };
         self.complete.add(closed.path.clone(), closed.frames);
-        self.closer.give(Job::Close(old_output, closed));
+        self.closer.give(Job::Close {
+            output: old_output,
+            file: closed,
+            is_removed,
+        });
         // Of ours or not, what had the name has lost it, or had before.
         let frames = self.complete.take(&next.path);
         if let Some(file) = replaced {
@@ -233,17 +246,26 @@ impl Rotation {
             id: output.id(),
             path: self.current.path,
         };
-        self.closer.give(Job::Close(output, closed));
+        self.closer.give(Job::Close {
+            is_removed: output.is_removed(),
+            output,
+            file: closed,
+        });
         self.closer.end()
     }
 }
 
 /// A file with `headers` at `path`, and what had that name until now.
-fn begin(path: &Path, headers: &[u8]) -> io::Result<(Output, Option<std::fs::File>)> {
+fn begin_file(
+    path: &Path,
+    headers: &[u8],
+    before: &Output,
+) -> io::Result<(Output, Option<std::fs::File>)> {
     let (next, file) = next_file::create(path)?;
-    let mut output = Output::regular(file)?;
+    let mut output = Output::regular(file)?.watched(Arc::clone(before.watch()));
+    output.reserve(before.reserved())?;
     output.write(headers).map_err(|error| error.source)?;
-    Ok((output, next.take_name()?))
+    Ok((output, next.take_name(before.id())?))
 }
 
 #[cfg(test)]

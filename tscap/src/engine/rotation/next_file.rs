@@ -1,76 +1,98 @@
 //! The next file, which takes its name once it has its headers.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Appended to the name of a file that has no headers yet.
-const PART: &str = ".part";
+use tempfile::{Builder, TempPath};
+
+use crate::engine::prepared::lock;
+use crate::sys::access::keep_access;
 
 /// A new, empty file under a name of its own; removed again unless it
 /// [takes its name](Self::take_name).
 #[derive(Debug)]
 pub(super) struct NextFile {
     path: PathBuf,
-    part: PathBuf,
+    part: TempPath,
+    file: File,
 }
 
-/// Makes the file.
+/// Makes the file, its owner's alone, under a name that nothing has: what others leave in
+/// the folder is neither opened nor followed.
 pub(super) fn create(path: &Path) -> io::Result<(NextFile, File)> {
-    let mut part = OsString::from(path);
-    part.push(PART);
+    let folder = match path.parent() {
+        Some(folder) if folder != "" => folder,
+        _ => Path::new("."),
+    };
+    let part = Builder::new()
+        .prefix(".tscap-")
+        .suffix(".part")
+        .append(true)
+        .tempfile_in(folder)?;
+    let (file, part) = part.into_parts();
+    lock(&file)?;
     let next = NextFile {
         path: path.to_owned(),
-        part: part.into(),
+        part,
+        file: file.try_clone()?,
     };
-    // What a run that was killed left has the same name.
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .custom_flags(libc::O_NOFOLLOW)
-        .open(&next.part)?;
     Ok((next, file))
 }
 
 impl NextFile {
     /// Gives the file its name. What had that name until now is returned: its bytes
-    /// are freed when that is dropped, which takes long if they are many.
-    pub(super) fn take_name(self) -> io::Result<Option<File>> {
-        let replaced = match fs::symlink_metadata(&self.path).map(|data| data.file_type()) {
-            Ok(kind) if kind.is_file() || kind.is_symlink() => Some(
-                OpenOptions::new()
-                    .read(true)
-                    .custom_flags(libc::O_PATH | libc::O_NOFOLLOW)
-                    .open(&self.path)?,
-            ),
+    /// are freed when that is dropped, which takes long if they are many. A file that
+    /// another capture writes keeps its name; `own`, by device and inode, is the file
+    /// before this one.
+    pub(super) fn take_name(self, own: Option<(u64, u64)>) -> io::Result<Option<File>> {
+        let replaced = match fs::symlink_metadata(&self.path) {
+            Ok(data) if data.is_file() => {
+                if own != Some((data.dev(), data.ino())) {
+                    check_unlocked(&self.path)?;
+                }
+                keep_access(&data, &self.file)?;
+                true
+            }
+            Ok(data) if data.is_symlink() => true,
             Ok(_) => return Err(io::Error::other("something has that name that is no file")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(error),
         };
-        fs::rename(&self.part, &self.path)?;
+        let replaced = replaced.then(|| {
+            OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_PATH | libc::O_NOFOLLOW)
+                .open(&self.path)
+        });
+        let replaced = replaced.transpose()?;
+        self.part.persist(&self.path)?;
         Ok(replaced)
     }
 }
 
-impl Drop for NextFile {
-    fn drop(&mut self) {
-        // Best effort: half a header is no capture. Not there any more if it has
-        // taken its name.
-        let _ = fs::remove_file(&self.part);
+/// An error if another capture writes the file.
+fn check_unlocked(path: &Path) -> io::Result<()> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path);
+    match file {
+        // Unlocked again at once.
+        Ok(file) => lock(&file),
+        // It may be replaced without being read.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt as _;
-
     use super::*;
 
     fn made(path: &Path) -> Option<File> {
-        create(path).unwrap().0.take_name().unwrap()
+        create(path).unwrap().0.take_name(None).unwrap()
     }
 
     #[test]
@@ -114,7 +136,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         fs::create_dir(&path).unwrap();
-        let error = create(&path).unwrap().0.take_name().unwrap_err();
+        let error = create(&path).unwrap().0.take_name(None).unwrap_err();
         assert!(error.to_string().contains("no file"), "{error}");
         assert!(path.is_dir());
         assert!(create(&folder.path().join("none/out")).is_err());

@@ -45,7 +45,7 @@ impl Files {
         let start = RealNs(second * SECOND);
         let next = self
             .rotation
-            .open_next(start, true, frames_before, b"headers");
+            .open_next(start, true, frames_before, b"headers", &self.output);
         self.rotation.switch(&mut self.output, next.unwrap());
     }
 
@@ -117,6 +117,27 @@ fn what_takes_long_to_close_or_free_holds_nothing_up() {
     end.send(()).unwrap();
     let told = ["closed 1", "closed 1", "removed Some(1)", "closed 0"];
     assert_eq!(files.end(2), told);
+}
+
+#[test]
+fn only_what_somebody_else_has_removed_is_told_as_removed() {
+    let (end, ended) = channel();
+    let output = Output::stream(Slow(ended));
+    let mut files = Files::begin("out", tcpdump(false, Some(2)), output);
+    // The third one takes the name of the first, which waits to be closed.
+    for number in 1..=3 {
+        files.next(number, number);
+    }
+    let current = files.rotation.current_path().to_owned();
+    std::fs::remove_file(current).unwrap();
+    // Nor does the fourth one hide what became of the one before.
+    files.next(4, 4);
+    files.next(5, 5);
+    end.send(()).unwrap();
+    let told = files.end(5);
+    let removed: Vec<_> = told.iter().filter(|it| it.contains("Removed)")).collect();
+    assert_eq!(removed.len(), 1, "{told:?}");
+    assert!(removed[0].contains("RealNs(3000000000)"), "{removed:?}");
 }
 
 /// A minute later, with other names in between, more of them than a ring has numbers.

@@ -101,13 +101,13 @@ fn a_whole_run_reads_well() {
     assert_eq!(
         report.to_string(),
         "\
-vb: 1001 frames = 1001 of streams + 0 others + 0 malformed
-run 4660 flow 0: 1002 sent, 1001 received, 1001 distinct, 1 lost (0.100 %; loss periods: 1, longest: 1), 0 reordered
+vb: 1,001 frames = 1,001 of streams + 0 others + 0 malformed
+run 4660 flow 0: 1,002 sent, 1,001 received, 1,001 distinct, 1 lost (0.100 %; loss periods: 1, longest: 1), 0 reordered
   ns                                   n       min       p50       p90       p99     p99.9       max      mean        sd
   path delay                        1001        -5       204       208       209         -       209     204.3       7.2
   delay variation                    999        -9         1         1         -         -         1       0.0       3.0
   |inter-arrival − inter-send|       999         1         1         1         -         -         9       1.8       2.4
-  1 path delays are negative: the clocks of sender and receiver disagree
+  negative: 1 path delay; the clocks of sender and receiver disagree
   intervals: from the file's stamps and the sender's CLOCK_TAI
 path delay: from the sender's reading of CLOCK_TAI, before the frame leaves, to the stamp in XDP;
   the clocks' part ±20 ns on one host; from another host also the difference of the hosts' clocks (this one's is unsynchronised: no bound)
@@ -195,7 +195,7 @@ fn the_file_of_another_program_has_no_path_delay() {
         text.contains("path delay: not available (not a file of tscap"),
         "{text}"
     );
-    assert!(text.contains("steps of 1000 ns"), "{text}");
+    assert!(text.contains("steps of 1,000 ns"), "{text}");
 }
 
 #[test]

@@ -3,15 +3,12 @@
 use maud::{Markup, html};
 
 use super::plot::Plot;
-use super::{Axis, STYLES, Scale, marker};
+use super::{Axis, STYLES, Scale, marker, width};
 
 /// Of a row.
 const ROW: f64 = 26.0;
 /// Above and below the rows.
 const EDGES: f64 = 84.0;
-
-/// Room for the rows' names.
-const NAMES: f64 = 150.0;
 
 /// An interval about a ratio.
 pub(in crate::report) struct Interval {
@@ -39,7 +36,9 @@ pub(in crate::report) fn intervals(
     // A row is one high; the first one is at the top.
     let mut y = Axis::over("", Scale::Linear, []);
     (y.low, y.high) = (0.0, rows.len().max(1) as f64);
-    let plot = Plot::new(&x, &y, NAMES, EDGES + ROW * rows.len() as f64);
+    let names = rows.iter().map(|row| width(&row.name));
+    let names = 16.0 + names.fold(0.0, f64::max);
+    let plot = Plot::new(&x, &y, names, EDGES + ROW * rows.len() as f64);
     plot.svg(
         id,
         title,

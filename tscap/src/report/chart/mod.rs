@@ -3,6 +3,7 @@
 
 mod axis;
 mod intervals;
+mod lettering;
 mod marker;
 mod plot;
 
@@ -10,12 +11,16 @@ use maud::{Markup, html};
 
 pub use axis::{Axis, Scale};
 pub(super) use intervals::{Interval, intervals};
-use plot::Plot;
+pub(super) use lettering::width;
+use plot::{LEGEND_ROW, Plot, WIDTH};
 
 /// Looks before they repeat.
 pub(super) const STYLES: usize = 6;
-/// Height of a chart; its width is [`plot::WIDTH`]. Units of its own.
+/// Height of a chart with one row of legend; its width is [`WIDTH`]. Units of its own.
 const HEIGHT: f64 = 330.0;
+/// Of an entry in the legend, before its name and after it.
+const SAMPLE: f64 = 40.0;
+const BETWEEN: f64 = 14.0;
 /// Room for the figures at the left.
 const LEFT: f64 = 74.0;
 
@@ -65,7 +70,10 @@ pub enum Shape {
 impl Chart {
     /// As inline SVG.
     pub fn markup(&self) -> Markup {
-        let plot = Plot::new(&self.x, &self.y, LEFT, HEIGHT);
+        let entries = self.entries();
+        let rows = entries.last().map_or(0.0, |(_, (_, row))| *row);
+        let height = HEIGHT + rows * LEGEND_ROW;
+        let plot = Plot::new(&self.x, &self.y, LEFT, height).below_legend(rows);
         let band = self.band.and_then(|band| plot.band(-band, band));
         plot.svg(
             &self.id,
@@ -84,24 +92,78 @@ impl Chart {
                 @for series in self.series.iter().filter(|it| it.shape != Shape::Area) {
                     (series.markup(&plot))
                 }
-                (self.legend(&plot))
+                (legend(&entries))
             },
         )
     }
 
-    fn legend(&self, plot: &Plot) -> Markup {
+    /// The series of the legend, each with its place: x, and its row.
+    fn entries(&self) -> Vec<(&Series, (f64, f64))> {
+        let (mut x, mut row) = (LEFT, 0.0);
         let named = self.series.iter().filter(|series| !series.name.is_empty());
-        html! {
-            @for (index, series) in named.enumerate() {
-                @let (x, y) = plot.legend(index);
-                g class={ "s" (series.style % STYLES) } {
-                    path.line d=(format!("M{x:.1} {y:.1}h34")) {}
-                    @if series.shape == Shape::Marked {
-                        path.marker d=(marker::at(series.style, x + 17.0, y)) {}
-                    }
-                    text x=(format!("{:.1}", x + 40.0)) y=(format!("{:.1}", y + 4.0)) {
-                        (series.name)
-                    }
+        named
+            .map(|series| {
+                let entry = SAMPLE + width(&series.name) + BETWEEN;
+                if x + entry > WIDTH && x > LEFT {
+                    (x, row) = (LEFT, row + 1.0);
+                }
+                let place = (x, row);
+                x += entry;
+                (series, place)
+            })
+            .collect()
+    }
+
+    /// Whether there is more to see than one point of each series.
+    pub(super) fn has_curve(&self) -> bool {
+        let curves = self.series.iter().map(|series| {
+            let mut xs: Vec<f64> = series
+                .points
+                .iter()
+                .filter(|(x, y)| self.x.place(*x).is_some() && self.y.place(*y).is_some())
+                .map(|(x, _)| *x)
+                .collect();
+            xs.dedup();
+            xs.len()
+        });
+        curves.max().unwrap_or(0) > 1
+    }
+
+    /// The points of all series with a name, a line each.
+    pub(super) fn csv(&self) -> String {
+        let head = ["series", &self.x.label, &self.y.label].map(quoted);
+        let points = self
+            .series
+            .iter()
+            .filter(|series| !series.name.is_empty())
+            .flat_map(|series| {
+                let points = series.points.iter().filter(|(x, _)| x.is_finite());
+                points.map(|(x, y)| format!("{},{x},{y}\n", quoted(&series.name)))
+            });
+        let points: String = points.collect();
+        format!("{}\n{points}", head.join(","))
+    }
+}
+
+/// A field of CSV (RFC 4180).
+pub(super) fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
+fn legend(entries: &[(&Series, (f64, f64))]) -> Markup {
+    html! {
+        @for (series, (x, row)) in entries {
+            @let y = 16.0 + row * LEGEND_ROW;
+            g class={ "entry s" (series.style % STYLES) } {
+                path.line d=(format!("M{x:.1} {y:.1}h34")) {}
+                @if series.shape == Shape::Marked {
+                    path.marker d=(marker::at(series.style, x + 17.0, y)) {}
+                }
+                text x=(format!("{:.1}", x + SAMPLE)) y=(format!("{:.1}", y + 4.0)) {
+                    (series.name)
                 }
             }
         }

@@ -8,9 +8,9 @@ use super::Axis;
 pub(super) const WIDTH: f64 = 640.0;
 const RIGHT: f64 = 30.0;
 const TOP: f64 = 34.0;
+/// Height of a row of the legend.
+pub(super) const LEGEND_ROW: f64 = 20.0;
 const BOTTOM: f64 = 50.0;
-/// Of an entry in the legend.
-const ENTRY: f64 = 110.0;
 
 /// Where values are drawn.
 pub(super) struct Plot<'a> {
@@ -18,12 +18,25 @@ pub(super) struct Plot<'a> {
     y: &'a Axis,
     /// Room at the left.
     left: f64,
+    top: f64,
     height: f64,
 }
 
 impl<'a> Plot<'a> {
     pub fn new(x: &'a Axis, y: &'a Axis, left: f64, height: f64) -> Self {
-        Self { x, y, left, height }
+        Self {
+            x,
+            y,
+            left,
+            top: TOP,
+            height,
+        }
+    }
+
+    /// The same with more rows of legend than one.
+    pub fn below_legend(self, rows: f64) -> Self {
+        let top = TOP + rows * LEGEND_ROW;
+        Self { top, ..self }
     }
 
     /// The whole drawing.
@@ -47,18 +60,13 @@ impl<'a> Plot<'a> {
     }
 
     fn up(&self, share: f64) -> f64 {
-        self.bottom() - share * (self.bottom() - TOP)
+        self.bottom() - share * (self.bottom() - self.top)
     }
 
     /// Where a point is drawn, if the axes show it.
     pub fn place(&self, x: f64, y: f64) -> Option<(f64, f64)> {
         let (x, y) = (self.x.place(x)?, self.y.place(y)?);
         Some((self.across(x), self.up(y)))
-    }
-
-    /// Where an entry of the legend begins.
-    pub fn legend(&self, index: usize) -> (f64, f64) {
-        (self.left + index as f64 * ENTRY, 16.0)
     }
 
     /// All of the width between two values of y.
@@ -73,7 +81,7 @@ impl<'a> Plot<'a> {
 
     /// The axis below, with its grid.
     pub fn horizontal(&self, axis: &Axis) -> Markup {
-        let (top, bottom) = (TOP, self.bottom());
+        let (top, bottom) = (self.top, self.bottom());
         html! {
             g.axis {
                 @for (value, text) in axis.ticks() {

@@ -102,12 +102,23 @@ pub(super) fn stability(scales: &[Allan]) -> Option<Figure> {
     if points.is_empty() {
         return None;
     }
-    let series = vec![Series {
+    let bars = scales.iter().flat_map(|scale| {
+        let [low, high] = scale.interval.map(|end| (scale.tau_s, end));
+        [low, high, (f64::NAN, f64::NAN)]
+    });
+    let bars = Series {
+        name: String::new(),
+        style: 1,
+        shape: Shape::Line,
+        points: bars.collect(),
+    };
+    let curve = Series {
         name: "Allan deviation".to_owned(),
         style: 1,
         shape: Shape::Marked,
         points,
-    }];
+    };
+    let series = vec![curve, bars];
     let x = series[0].points.iter().map(|(x, _)| *x);
     let chart = Chart {
         id: "allan".to_owned(),
@@ -121,7 +132,8 @@ pub(super) fn stability(scales: &[Allan]) -> Option<Figure> {
         band: None,
     };
     let note = "overlapping Allan deviation of readings every 100 ms: on short scales, where it falls \
-                as 1/τ, it is the noise of the readings rather than that of the clock";
+                as 1/τ, it is the noise of the readings rather than that of the clock; bars: 95 % by \
+                chi squared with the degrees of freedom of the table below";
     Some(Figure::new(&chart, vec![note.to_owned()], None))
 }
 

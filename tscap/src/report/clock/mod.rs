@@ -5,6 +5,7 @@ mod tables;
 
 use maud::html;
 
+use super::glossary;
 use super::html::document;
 use super::text::tabular;
 use crate::clock::log::Digest;
@@ -47,6 +48,7 @@ pub fn clock_page(digest: &Digest) -> String {
             h2 { "Steps and jumps" }
             (changes.markup())
         }
+        (glossary::clock())
     };
     document("The clock of a raw counter", &body)
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::clock::log::Digest;
 use crate::clock::{Allan, RealNs, Segment};
-use crate::numbers::{grouped, span};
+use crate::numbers::{counted, grouped, span};
 use crate::report::table::Table;
 use crate::report::words::{NOTHING, whole};
 
@@ -23,7 +23,7 @@ pub(super) fn facts(digest: &Digest) -> Table {
         let (from, until) = (time(first.real), time(last.real));
         let continued = match digest.continued {
             0 => String::new(),
-            more => format!("; continued {} times", grouped(more)),
+            more => format!("; continued {}", counted(more, "time")),
         };
         rows.push((
             "time",
@@ -60,7 +60,7 @@ pub(super) fn facts(digest: &Digest) -> Table {
                 grouped(totals.implausible)
             ),
         ),
-        ("clock set", format!("{} times", grouped(totals.steps))),
+        ("clock set", counted(totals.steps, "time")),
     ]);
     let row = |(name, fact): (&str, String)| vec![name.to_owned(), fact];
     Table {
@@ -86,7 +86,7 @@ pub(super) fn changes(digest: &Digest) -> Option<Table> {
     let left_out = digest.changes.len().saturating_sub(ROWS);
     let rows: Vec<_> = digest.changes.iter().skip(left_out).map(row).collect();
     let note =
-        (left_out > 0).then(|| format!("{} earlier ones are left out", grouped(left_out as u64)));
+        (left_out > 0).then(|| format!("left out: {}", counted(left_out as u64, "earlier change")));
     (!rows.is_empty()).then(|| Table {
         title: "Where a segment of the clock began".to_owned(),
         head: vec![
@@ -108,17 +108,21 @@ pub(super) fn stability(scales: &[Allan]) -> Option<Table> {
             format!("{:.1}", scale.tau_s),
             grouped(scale.factor as u64),
             grouped(scale.terms),
+            format!("{:.1}", scale.freedom),
             format!("{:.3e}", scale.deviation),
+            format!("{:.3e}–{:.3e}", scale.interval[0], scale.interval[1]),
         ]
     };
     (!scales.is_empty()).then(|| Table {
         title: "Allan deviation of the host's clock against the counter".to_owned(),
-        head: vec!["τ, s", "averaging factor", "terms", "deviation"],
+        head: vec!["τ, s", "averaging factor", "terms", "degrees of freedom", "deviation", "95 % interval"],
         rows: scales.iter().map(row).collect(),
         words: &[],
         notes: vec![
             "overlapping (IEEE Std 1139; NIST SP 1065, 5.2.4), of phases every 100 ms; terms overlap, \
-             and a scale has three times as many as its averaging factor at least"
+             and a scale has five times as many as its averaging factor at least; degrees of \
+             freedom: as many independent values would be known as well (SP 1065, 5.4.1, for the \
+             noise found by 5.5.6), five at least; interval: by chi squared"
                 .to_owned(),
         ],
     })

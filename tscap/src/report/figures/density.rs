@@ -5,7 +5,7 @@ use crate::compare::schema::{Comparison, Subject};
 use crate::report::chart::{Axis, Chart, Scale, Series, Shape};
 use crate::report::density::Histogram;
 use crate::report::tables;
-use crate::report::words::{number, stamp, whole};
+use crate::report::words::{number, stamp};
 
 /// Density of the cost per frame (figures 2 and 4 of the paper).
 pub(in crate::report) fn costs(comparison: &Comparison) -> Option<Figure> {
@@ -78,7 +78,7 @@ fn density(
     let note = format!("frames beyond the edges: {beyond}");
     let label = match origin == 0.0 {
         true => format!("{what}, {}", unit.name),
-        false => format!("{what} less {} ns, {}", whole(origin as i64), unit.name),
+        false => format!("{what}: difference from {}, {}", span(origin), unit.name),
     };
     let ends = [low, high].map(|end| (end - origin) / unit.ns);
     let chart = Chart {
@@ -111,6 +111,12 @@ fn histograms(
         .collect()
 }
 
+/// A round time, ns, as it is said: 20.2 ms.
+fn span(ns: f64) -> String {
+    let unit = Unit::of(ns);
+    format!("{} {}", ns / unit.ns, unit.name)
+}
+
 /// What an axis of times is in.
 struct Unit {
     name: &'static str,
@@ -122,7 +128,7 @@ impl Unit {
     fn of(most: f64) -> Self {
         let (name, ns) = match most {
             ..2e4 => ("ns", 1.0),
-            ..2e7 => ("µs", 1e3),
+            ..1e6 => ("µs", 1e3),
             _ => ("ms", 1e6),
         };
         Self { name, ns }

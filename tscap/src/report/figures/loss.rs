@@ -38,7 +38,8 @@ pub(in crate::report) fn losses(comparison: &Comparison) -> Vec<Figure> {
             series,
             band: None,
         };
-        Figure::new(&chart, Vec::new(), Some(table))
+        let has_curve = chart.has_curve();
+        has_curve.then(|| Figure::new(&chart, Vec::new(), Some(table)))
     };
     let size = (!by_size.is_empty()).then(|| {
         let x = Axis::over("frame size, B", Scale::Linear, xs(&by_size));
@@ -57,7 +58,7 @@ pub(in crate::report) fn losses(comparison: &Comparison) -> Vec<Figure> {
             table,
         )
     });
-    size.into_iter().chain(gap).collect()
+    size.into_iter().chain(gap).flatten().collect()
 }
 
 /// A series for each stamp that has points.

@@ -2,7 +2,7 @@
 
 use super::Figure;
 use crate::compare::schema::Comparison;
-use crate::report::chart::{Interval, intervals};
+use crate::report::chart::{Interval, intervals, quoted};
 use crate::report::tables;
 use crate::report::words::{short, stamp};
 
@@ -28,7 +28,15 @@ pub(in crate::report) fn verdicts(comparison: &Comparison) -> Option<Figure> {
     });
     let rows: Vec<Interval> = rows.collect();
     let title = "Cost over that of ktime".to_owned();
+    let csv = rows.iter().map(|row| {
+        let [low, high] = row.interval;
+        let (ratio, margin) = (row.ratio, row.margin);
+        format!("{},{ratio},{low},{high},{margin}\n", quoted(&row.name))
+    });
+    let csv: String = csv.collect();
     (!rows.is_empty()).then(|| Figure {
+        id: "verdicts".to_owned(),
+        csv: format!("cost,ratio to ktime,low,high,margin\n{csv}"),
         chart: intervals(
             "verdicts",
             &title,

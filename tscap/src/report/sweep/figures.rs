@@ -1,4 +1,4 @@
-//! Loss curves: measured, foretold, and of other programs.
+//! Loss curves: measured, predicted, and of other programs.
 
 use super::tables::{name, pace, snaplen};
 use crate::loss::schema::{Point, Sweep};
@@ -38,9 +38,10 @@ pub(super) fn losses(sweep: &Sweep) -> Vec<Figure> {
     let charts = settings.iter().enumerate().map(|(index, wanted)| {
         let points = sweep.points.iter().filter(|it| setting(it) == *wanted);
         let chart = chart(index, wanted, points.collect(), over_rate);
-        Figure::new(&chart, Vec::new(), None)
+        let has_curve = chart.has_curve();
+        has_curve.then(|| Figure::new(&chart, Vec::new(), None))
     });
-    charts.collect()
+    charts.flatten().collect()
 }
 
 fn is_over_rate(sweep: &Sweep) -> bool {
@@ -72,7 +73,7 @@ fn chart(index: usize, setting: &Setting, points: Vec<&Point>, over_rate: bool) 
         if let Some(foretold) = point.foretold {
             let clock = point.clock.map_or("", |clock| clock.name());
             add(
-                format!("{clock} foretold"),
+                format!("{clock} predicted"),
                 (x(point), 100.0 * foretold.lost()),
             );
         }
@@ -98,7 +99,7 @@ fn chart(index: usize, setting: &Setting, points: Vec<&Point>, over_rate: bool) 
     Chart {
         id: format!("loss-{index}"),
         title: format!("{pace}{kept}, ring of {}", ring(setting.ring)),
-        description: "Share of the frames lost by each program, and what the model foretells of \
+        description: "Share of the frames lost by each program, and what the model predicts for \
                       tscap; the table below has each point."
             .to_owned(),
         x: Axis::over(label, Scale::Linear, xs),

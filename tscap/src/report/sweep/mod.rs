@@ -6,17 +6,19 @@ mod tables;
 
 use maud::html;
 
-use super::html::{document, notice_list, whereabouts};
+use super::glossary;
+use super::html::{FEW_POINTS, document, notice_list, whereabouts};
 use super::text::{tabular, wrapped};
 use super::words::{command, number};
 use crate::loss::schema::Sweep;
+use crate::numbers::counted;
 
 /// What a sweep found: warnings first, how good the model was last.
 pub fn sweep_text(sweep: &Sweep) -> String {
     let tables = [tables::costs(sweep), tables::points(sweep)];
     let mut lines = tabular(&notices(sweep), &tables::environment(sweep), tables);
     if let Some(accuracy) = accuracy(sweep) {
-        lines.extend([String::new(), "Foretold".to_owned()]);
+        lines.extend([String::new(), "Prediction".to_owned()]);
         lines.extend(wrapped(&accuracy, "  "));
     }
     lines.join("\n") + "\n"
@@ -31,12 +33,16 @@ pub fn sweep_page(sweep: &Sweep) -> String {
             (machine.cpu) ", " (machine.kernel) "; " code { (command(&sweep.command)) }
         }
         (notice_list(&notices(sweep)))
-        h2 { "Loss, measured and foretold" }
+        h2 { "Loss, measured and predicted" }
         @if let Some(accuracy) = accuracy(sweep) {
             p { (accuracy) }
         }
+        @let figures = figures::losses(sweep);
+        @if figures.is_empty() {
+            p.note { (FEW_POINTS) }
+        }
         div.figures {
-            @for figure in figures::losses(sweep) {
+            @for figure in figures {
                 (figure.markup())
             }
         }
@@ -44,6 +50,7 @@ pub fn sweep_page(sweep: &Sweep) -> String {
         h2 { "What the stages cost" }
         (tables::costs(sweep).markup())
         (whereabouts(&tables::environment(sweep), machine))
+        (glossary::sweep())
     };
     document(
         &format!("Where a capture loses frames: {}", machine.cpu),
@@ -54,7 +61,8 @@ pub fn sweep_page(sweep: &Sweep) -> String {
 fn notices(sweep: &Sweep) -> Vec<String> {
     let partial = sweep
         .partial
-        .then(|| format!("partial: ended early, after {} points", sweep.points.len()));
+        .then(|| counted(sweep.points.len() as u64, "point"))
+        .map(|points| format!("partial: ended early, after {points}"));
     sweep.warnings.iter().cloned().chain(partial).collect()
 }
 
@@ -62,10 +70,10 @@ fn notices(sweep: &Sweep) -> Vec<String> {
 fn accuracy(sweep: &Sweep) -> Option<String> {
     let accuracy = sweep.accuracy?;
     Some(format!(
-        "off by {} points of loss in the mean of {} points, of which {} % lost 5 to 60 %; the best \
+        "off by {} points of loss in the mean of {}, of which {} % lost 5 to 60 %; the best \
          constant guess is off by {}",
         number(accuracy.error),
-        accuracy.points,
+        counted(accuracy.points.into(), "point"),
         number(100.0 * accuracy.between),
         number(accuracy.error_of_constant)
     ))

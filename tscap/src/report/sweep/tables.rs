@@ -1,21 +1,21 @@
 //! Which figures of a sweep are told in which table.
 
+use crate::load::Tool;
 use crate::loss::Arrival;
 use crate::loss::model::Receiving;
 use crate::loss::schema::{Calibration, Point, Sweep};
-use crate::numbers::{grouped, ring};
+use crate::numbers::{grouped, ring, size};
 use crate::report::table::Table;
 use crate::report::tables::Facts;
 use crate::report::words::{NOTHING, loss_percent, maybe, number};
+use crate::sys::cpu_list;
 
 /// Where and how it was measured.
 pub(super) fn environment(sweep: &Sweep) -> Table {
     let method = &sweep.method;
-    let cpus: Vec<_> = method.capture_cpus.iter().map(u32::to_string).collect();
-    let slow = method.file_bytes_per_s.map(|rate| {
-        let rate = grouped(rate);
-        format!(", slowed down to {rate} bytes/s")
-    });
+    let slow = method
+        .file_bytes_per_s
+        .map(|rate| format!(", slowed down to {}/s", size(rate)));
     let peers: Vec<_> = method
         .peers
         .iter()
@@ -29,7 +29,7 @@ pub(super) fn environment(sweep: &Sweep) -> Table {
             number(method.point_seconds),
             method.sender_cpu,
             method.receive_cpu,
-            cpus.join(","),
+            cpu_list::list(&method.capture_cpus),
             method.folder,
             slow.unwrap_or_default(),
             peers.concat(),
@@ -69,17 +69,18 @@ pub(super) fn costs(sweep: &Sweep) -> Table {
             "frames come",
             "send",
             "receive",
-            "a byte",
+            "receive/B",
             "turned away",
             "convert",
-            "a byte",
+            "convert/B",
             "turn, µs",
             "file, MB/s",
         ],
         rows: sweep.calibrations.iter().map(row).collect(),
         words: &[0, 1],
         notes: vec![
-            "receive: with the capture's program, up the stack; turned away: received without \
+            "receive: with the capture's program, up the stack; receive/B, convert/B: the same for each \
+             byte kept, besides; turned away: received without \
              room in the ring; convert: and write; turn: from one drain of the ring to the next"
                 .to_owned(),
         ],
@@ -111,7 +112,10 @@ pub(super) fn points(sweep: &Sweep) -> Table {
             grouped(point.size.into()),
             pace(point),
             snaplen(point.snaplen),
-            ring(point.ring_bytes),
+            match point.tool {
+                Tool::Tscap => ring(point.ring_bytes),
+                _ => NOTHING.to_owned(),
+            },
             grouped(run.sent),
             format!("{:.3}", run.sent as f64 / run.seconds / 1e6),
             percent(run.lost.before),
@@ -127,14 +131,28 @@ pub(super) fn points(sweep: &Sweep) -> Table {
     Table {
         title: "Every point: shares of the frames sent that were lost, %".to_owned(),
         head: vec![
-            "program", "size", "pace", "snaplen", "ring", "sent", "Mpps", "before", "ring",
-            "writer", "lost", "foretold", "CPU a", "CPU b", "CPU s/M",
+            "program",
+            "size",
+            "pace",
+            "snaplen",
+            "ring",
+            "sent",
+            "Mpps",
+            "before",
+            "in ring",
+            "writer",
+            "lost",
+            "predicted",
+            "CPU a",
+            "CPU b",
+            "CPU s/M",
         ],
         rows: sweep.points.iter().map(row).collect(),
         words: &[0, 2],
         notes: vec![
-            "before: before the program saw them; ring: no room in it; writer: on the way to the \
-             file"
+            "ring: of each CPU, which only tscap has: tcpdump and dumpcap have a buffer as long as \
+             all of tscap's rings together; before: before the program saw them; in ring: no room \
+             in the ring or buffer; writer: on the way to the file"
                 .to_owned(),
             format!(
                 "CPU a: CPU {}, which sends{}; CPU b: {}; % busy while sending, also when waiting \

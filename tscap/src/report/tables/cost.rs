@@ -2,6 +2,7 @@
 
 use super::{Table, head, row};
 use crate::compare::schema::{Comparison, Subject};
+use crate::numbers::counted;
 use crate::report::paper::{self, PATTERNS};
 use crate::report::words::{NOTHING, maybe, number, rounds, stamp};
 
@@ -39,8 +40,8 @@ pub(in crate::report) fn costs(comparison: &Comparison) -> Table {
     let paths: Vec<String> = paths.collect();
     Table {
         title: format!(
-            "Cost of a stamp: median and range of {} rounds",
-            comparison.method.rounds
+            "Cost of a stamp: median and range of {}",
+            counted(comparison.method.rounds.into(), "round")
         ),
         head: vec!["stamp", "read, ns", "program, ns", "lossless, Mpps"],
         rows: comparison.subjects.iter().map(row).collect(),

@@ -2,7 +2,7 @@
 
 use super::Table;
 use crate::compare::schema::{Comparison, Machine};
-use crate::numbers::grouped;
+use crate::numbers::counted;
 use crate::report::words::{command, maybe, number};
 
 /// Which command ran, where, and how.
@@ -23,9 +23,9 @@ pub(in crate::report) fn environment(comparison: &Comparison) -> Table {
     let facts = Facts {
         machine: &comparison.machine,
         method: format!(
-            "{} rounds, {} frames{} of each stamp in each, on CPU {}",
-            method.rounds,
-            grouped(method.frames.into()),
+            "{}, {}{} of each stamp in each, on CPU {}",
+            counted(method.rounds.into(), "round"),
+            counted(method.frames.into(), "frame"),
             match method.frame_bytes {
                 Some(_) => frames,
                 None => " of live traffic".to_owned(),

@@ -1,5 +1,7 @@
 use super::{all, recorded};
-use crate::report::page;
+use crate::loss::made;
+use crate::report::chart::{Axis, Chart, Scale, Series, Shape, width};
+use crate::report::{page, sweep_page};
 
 /// The drawings of a page.
 pub(super) fn drawings(page: &str) -> Vec<&str> {
@@ -98,7 +100,10 @@ fn stamps_differ_by_more_than_colour() {
         .unwrap()
         .descendants()
         .filter(|node| node.attribute("class") == Some("marker"))
-        .filter(|node| node.parent().unwrap().attribute("class").unwrap().len() == 2)
+        .filter(|node| {
+            let class = node.parent().unwrap().attribute("class");
+            class.unwrap().starts_with("entry")
+        })
         .map(|node| {
             let path = node.attribute("d").unwrap();
             let shape = path.find(|c: char| c.is_lowercase()).unwrap();
@@ -111,5 +116,87 @@ fn stamps_differ_by_more_than_colour() {
     assert_eq!(markers.len(), 4);
     for dash in [".s0", ".s1", ".s2", ".s3", ".s4", ".s5"] {
         assert!(page.contains(&format!("{dash} {{ --c: var(--c")), "{dash}");
+    }
+}
+
+/// By the widths of DejaVu Sans, Debian's default, which is wider than most fonts.
+#[test]
+fn no_two_names_of_a_legend_overlap() {
+    let series = DEJAVU.iter().map(|(name, _)| Series {
+        name: (*name).to_owned(),
+        style: 0,
+        shape: Shape::Line,
+        points: vec![(1.0, 1.0), (2.0, 2.0)],
+    });
+    let many = Chart {
+        id: "many".to_owned(),
+        title: "Many".to_owned(),
+        description: "Many names".to_owned(),
+        x: Axis::over("x", Scale::Linear, [1.0, 2.0]),
+        y: Axis::over("y", Scale::Linear, [1.0, 2.0]),
+        series: series.collect(),
+        band: None,
+    };
+    let many = many.markup().into_string();
+    let pages = [
+        many,
+        page(&recorded()),
+        page(&super::both_ways()),
+        sweep_page(&made::sweep()),
+    ];
+    let mut rows = 0;
+    for page in &pages {
+        for drawing in drawings(page) {
+            let document = roxmltree::Document::parse(drawing).unwrap();
+            let view = document.root_element().attribute("viewBox").unwrap();
+            let wide: f64 = view.split(' ').nth(2).unwrap().parse().unwrap();
+            let entries = document.descendants().filter(|node| {
+                let class = node.attribute("class").unwrap_or_default();
+                class.starts_with("entry")
+            });
+            let boxes: Vec<[f64; 3]> = entries
+                .map(|entry| {
+                    let text = entry.children().find(|node| node.has_tag_name("text"));
+                    let text = text.unwrap();
+                    let at = |name| text.attribute(name).unwrap().parse::<f64>().unwrap();
+                    let width = width(text.text().unwrap());
+                    [at("x") - 40.0, at("x") + width, at("y")]
+                })
+                .collect();
+            for [_, right, _] in &boxes {
+                assert!(*right <= wide, "{boxes:?}");
+            }
+            for pair in boxes.windows(2) {
+                let [[_, right, y], [left, _, next]] = [pair[0], pair[1]];
+                assert!(right < left || next > y, "{boxes:?}");
+            }
+            let mut ys: Vec<_> = boxes.iter().map(|[.., y]| y.to_string()).collect();
+            ys.dedup();
+            rows = rows.max(ys.len());
+        }
+    }
+    assert!(rows > 1, "none was long enough to need a second row");
+}
+
+/// DejaVu Sans at 13 px, as Chromium measures it.
+const DEJAVU: [(&str, f64); 8] = [
+    ("tsc-module-ordered", 128.0),
+    ("ktime predicted", 102.7),
+    ("tcpdump", 57.9),
+    ("netsniff-ng", 70.1),
+    ("tscap ktime", 76.3),
+    ("Allan deviation", 96.9),
+    ("absolute − difference", 140.3),
+    ("tsc-perf, off", 75.1),
+];
+
+#[test]
+fn letters_are_no_wider_than_taken_for() {
+    for (text, pixels) in DEJAVU {
+        assert!(
+            (pixels..1.25 * pixels).contains(&width(text)),
+            "{text}: {}",
+            width(text)
+        );
     }
 }

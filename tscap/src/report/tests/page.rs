@@ -1,16 +1,21 @@
 use super::drawings::drawings;
 use super::{all, both_ways, live, recorded};
-use crate::report::{page, text};
+use crate::clock::log::{Digest, Header, Line};
+use crate::loss::made;
+use crate::report::{clock_page, page, sweep_page, text};
 
 #[test]
 fn the_page_asks_for_nothing_from_elsewhere() {
     for comparison in all() {
         let page = page(&comparison);
-        for part in [
-            "http:", "https:", "src=", "href=", "url(", "@import", "<script",
-        ] {
+        for part in ["http:", "https:", "src=", "url(", "@import", "<script"] {
             assert!(!page.contains(part), "{part}");
         }
+        // Links are to what is in the page.
+        assert_eq!(
+            page.matches("href=").count(),
+            page.matches("href=\"data:").count()
+        );
         assert!(page.contains("default-src 'none'"));
     }
 }
@@ -72,4 +77,100 @@ fn interrupts_off_have_their_table_and_figure() {
         assert!(!page(&recorded()).contains(title), "{title}");
         assert!(page(&both_ways()).contains(title), "{title}");
     }
+}
+
+fn pages() -> Vec<String> {
+    let mut clock = Digest::default();
+    clock.take(Line::Header(Header::new("boot-1")));
+    let comparisons = all().into_iter().map(|comparison| page(&comparison));
+    comparisons
+        .chain([sweep_page(&made::sweep()), clock_page(&clock)])
+        .collect()
+}
+
+/// The text between the tags `name` of some HTML, in which nothing is nested.
+fn texts<'a>(html: &'a str, start: &str, end: &str) -> Vec<&'a str> {
+    let parts = html.split(start).skip(1);
+    let inner = parts.filter_map(|part| part.split_once(end).map(|(inner, _)| inner));
+    inner.collect()
+}
+
+#[test]
+fn no_two_columns_have_one_name() {
+    for page in pages() {
+        for head in texts(&page, "<thead>", "</thead>") {
+            let mut names: Vec<_> = texts(head, "<th scope=\"col\"", "</th>")
+                .into_iter()
+                .map(|name| name.split_once('>').unwrap().1)
+                .collect();
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count, "{head}");
+        }
+    }
+}
+
+/// Where a row does not fit, each cell stands on a line of its own with its column's name.
+#[test]
+fn a_narrow_page_names_the_column_of_each_cell() {
+    let page = page(&recorded());
+    assert!(page.contains("attr(data-column)"));
+    for body in texts(&page, "<table class=\"rows\">", "</table>") {
+        let cells = body.matches("<td").count();
+        assert_eq!(cells, body.matches(" data-column=\"").count(), "{body}");
+    }
+}
+
+#[test]
+fn each_figure_can_be_saved_as_a_drawing_and_as_points() {
+    for page in pages() {
+        for figure in texts(&page, "<figure>", "</figure>") {
+            let links = texts(figure, "href=\"data:", "\"");
+            assert_eq!(links.len(), 2, "{figure}");
+            let [drawing, points] = [links[0], links[1]].map(decoded);
+            let drawing = drawing
+                .strip_prefix("image/svg+xml;charset=utf-8,")
+                .unwrap();
+            let document = roxmltree::Document::parse(drawing).unwrap();
+            let root = document.root_element();
+            assert_eq!(
+                root.tag_name().namespace(),
+                Some("http://www.w3.org/2000/svg")
+            );
+            assert!(drawing.contains("--c0: #000"), "it has its colours");
+            let points = points.strip_prefix("text/csv;charset=utf-8,").unwrap();
+            assert!(points.lines().count() > 1, "{points}");
+        }
+    }
+}
+
+/// What a link holds: percent encoding undone.
+fn decoded(uri: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = uri.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digits = [rest.next().unwrap(), rest.next().unwrap()];
+                u8::from_str_radix(str::from_utf8(&digits).unwrap(), 16).unwrap()
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+/// One size and one gap, as with --quick.
+#[test]
+fn a_curve_of_one_point_is_left_out_and_that_is_said() {
+    let mut quick = recorded();
+    for subject in &mut quick.subjects {
+        subject.loss_by_size.truncate(1);
+        subject.loss_by_gap.truncate(1);
+    }
+    let page = page(&quick);
+    assert!(!page.contains("Loss against the gap between frames"));
+    assert!(page.contains("no curves: one size and one pace"));
+    assert!(!super::super::page(&recorded()).contains("no curves"));
 }

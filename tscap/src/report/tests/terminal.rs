@@ -64,7 +64,7 @@ fn the_table_tells_what_was_measured() {
         ["760", "2.50", "64", "B,", "flat", "out"]
     );
     for verdict in &comparison.verdicts {
-        assert!(text.contains(&verdict.to_string()), "{verdict}");
+        assert!(words.contains(&verdict.to_string()), "{verdict}");
     }
     assert!(text.contains("command         tscap compare --json --report out.html"));
 }

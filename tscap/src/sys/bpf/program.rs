@@ -16,6 +16,8 @@ const BPF_PROG_TEST_RUN: c_int = 10;
 const BPF_PROG_TYPE_XDP: u32 = 6;
 /// The program takes frames in several fragments.
 const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
+/// The program runs on one device only, whose metadata of frames it may read.
+const BPF_F_XDP_DEV_BOUND_ONLY: u32 = 1 << 6;
 /// Frames of a test run are real.
 const BPF_F_TEST_XDP_LIVE_FRAMES: u32 = 1 << 1;
 /// `BPF_OBJ_NAME_LEN`, with the zero at its end.
@@ -84,6 +86,8 @@ pub struct Program<'a> {
     pub code: &'a [bpf_insn],
     /// Whether it takes frames in several fragments.
     pub frags: bool,
+    /// The interface, of this thread's network namespace, that it is bound to.
+    pub bound_to: Option<u32>,
     /// The BTF of the module whose functions it calls with `off` 1; those of the
     /// kernel have 0.
     pub module: Option<BorrowedFd<'a>>,
@@ -119,16 +123,19 @@ fn try_load(program: &Program<'_>, log: &mut [u8]) -> io::Result<OwnedFd> {
     let module = program.module.map(|fd| fd.as_raw_fd());
     // The first one is that of the kernel, which is never looked up here.
     let modules: [c_int; 2] = [0, module.unwrap_or(0)];
+    let frags = if program.frags {
+        BPF_F_XDP_HAS_FRAGS
+    } else {
+        0
+    };
+    let bound = program.bound_to.map_or(0, |_| BPF_F_XDP_DEV_BOUND_ONLY);
     let mut attr = Load {
         prog_type: BPF_PROG_TYPE_XDP,
         insn_cnt: u32::try_from(program.code.len()).map_err(io::Error::other)?,
         insns: program.code.as_ptr().expose_provenance() as u64,
         license: program.license.as_ptr().expose_provenance() as u64,
-        prog_flags: if program.frags {
-            BPF_F_XDP_HAS_FRAGS
-        } else {
-            0
-        },
+        prog_flags: frags | bound,
+        prog_ifindex: program.bound_to.unwrap_or(0),
         expected_attach_type: BPF_XDP,
         fd_array: match module {
             Some(_) => modules.as_ptr().expose_provenance() as u64,

@@ -73,3 +73,66 @@ fn thirty_days_take_the_memory_of_seven() {
     assert!(digest.points.capacity() <= 2 * MOST_POINTS);
     assert_eq!(digest.changes.len(), MOST_SEGMENTS);
 }
+
+#[test]
+fn an_eighth_more_than_seven_days_of_phases_is_cut_to_seven() {
+    let phases = |from: usize, length: usize| Phases {
+        from: TscCycles(from as u64 * 3),
+        every: 3,
+        ns: (from..from + length)
+            .map(|ns| Some(ns.cast_signed() as i64))
+            .collect(),
+    };
+    let full = MOST_PHASES + MOST_PHASES / 8;
+    let mut digest = Digest::default();
+    digest.take_phases(&phases(0, full));
+    assert_eq!((digest.phases, digest.series.len()), (full, 1));
+    digest.take_phases(&phases(full, 1));
+    let [series] = digest.series.make_contiguous() else {
+        panic!("they follow on one another");
+    };
+    assert_eq!((digest.phases, series.ns.len()), (MOST_PHASES, MOST_PHASES));
+    assert_eq!(series.ns.last(), Some(&(full as f64)));
+    assert_eq!(series.ns[0], (full + 1 - MOST_PHASES) as f64);
+}
+
+#[test]
+fn a_second_process_adds_to_the_first_and_has_its_own_difference_clock() {
+    let entry = |count: u64, t: u64| {
+        let mut entry = later(&first(), t);
+        let status = &mut entry.status;
+        (status.wide, status.steps) = (2 * count, 3 * count);
+        let readings = &mut status.readings;
+        (readings.used, readings.torn, readings.implausible) = (count, 4 * count, 5 * count);
+        status.absolute_less_difference_ns = 7;
+        Line::Entry(Box::new(entry))
+    };
+    let header = || Line::Header(Header::new("boot-1"));
+    let mut digest = Digest::default();
+    // The counts are those of a process so far.
+    for line in [
+        header(),
+        entry(1, 0),
+        entry(10, EVERY),
+        header(),
+        entry(100, 2 * EVERY),
+    ] {
+        digest.take(line);
+    }
+    let expected = Totals {
+        used: 110,
+        wide: 220,
+        torn: 440,
+        implausible: 550,
+        steps: 330,
+    };
+    assert_eq!((digest.continued, digest.totals()), (1, expected));
+    let points = digest.points.iter();
+    let of = |point: &Point| (point.process, point.absolute_less_difference_ns);
+    assert_eq!(
+        points.clone().map(of).collect::<Vec<_>>(),
+        [(0, 7), (0, 14), (1, 7)]
+    );
+    let elapsed: Vec<u64> = points.map(|point| point.elapsed_ns).collect();
+    assert_eq!(elapsed, [0, EVERY, 2 * EVERY]);
+}

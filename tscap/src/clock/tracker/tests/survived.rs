@@ -42,6 +42,7 @@ impl Host {
             real: [20, 60].map(|ns| self.real(at + ns)),
             tai: TaiNs(tai.wrapping_add_signed(self.tai_offset_s * NS_PER_S)),
             boot: Some(BootNs(at + 90 + self.suspended_ns)),
+            offset: None,
         }
     }
 

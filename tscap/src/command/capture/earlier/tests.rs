@@ -1,7 +1,6 @@
 use super::*;
 use crate::changes::{Change, InterfaceId, Setting};
 use crate::command::capture::plan_of;
-use crate::sys::netns;
 use crate::sys::recorded::{Recorded, link};
 
 const PID: u32 = 77;
@@ -14,11 +13,7 @@ fn machine() -> (Recorded, JournalFolder) {
     let folder = JournalFolder::at(&machine.path("journals"), &machine.files);
     let mut journal = folder.journal_of(PID).unwrap();
     journal.changes.push(Change {
-        interface: InterfaceId {
-            name: "veth0".into(),
-            ifindex: 5,
-            netns: netns::here().unwrap(),
-        },
+        interface: InterfaceId::here(&link("veth0", 5)).unwrap(),
         setting: Setting::Rps { queue: 0 },
         path: String::new(),
         old: String::new(),
@@ -94,24 +89,9 @@ fn only_a_change_needs_a_journal() {
 }
 
 #[tokio::test]
-async fn captures_that_change_something_take_turns() {
-    let (_machine, folder) = machine();
-    let (changing, harmless) = (plan_of("--offloads off"), plan_of(""));
-    let mut consoles =
-        [&changing, &changing].map(|plan| crate::command::capture::console::of(plan).unwrap());
-    let [console, another] = &mut consoles;
-    let at_once = Duration::ZERO;
-    let turn = wait_for_turn(&folder, at_once, console).await.ok();
-    assert!(turn.is_some());
-    let refused = wait_for_turn(&folder, at_once, another).await;
-    let failure = refused.unwrap_err().to_string();
-    assert!(failure.contains("another tscap"), "{failure}");
-    assert!(failure.contains("hint: fuser"), "{failure}");
-    // The other one waits until this one is done, and journals are left alone.
-    let next = wait_for_turn(&folder, TURN_WITHIN, another);
-    let (next, ()) = tokio::join!(next, async { drop(turn) });
-    assert!(next.is_ok());
-    assert_eq!(folder.all().unwrap().len(), 1);
-    let unneeded = super::turn(&harmless, console).await;
-    assert!(unneeded.is_ok_and(|turn| turn.is_none()));
+async fn only_a_change_waits_for_its_turn() {
+    let harmless = plan_of("");
+    let mut console = crate::command::capture::console::of(&harmless).unwrap();
+    let turn = turn(&harmless, &mut console).await;
+    assert!(turn.is_ok_and(|turn| turn.is_none()));
 }

@@ -113,7 +113,7 @@ fn what_is_refused_is_counted_and_the_rest_is_done() {
     let mut changes = changes(&machine);
     // Both exist; one can't be written.
     let path = machine.path("proc/irq/38/smp_affinity_list");
-    let interface = InterfaceId::here("eth0", 2).unwrap();
+    let interface = InterfaceId::here(&link("eth0", 2)).unwrap();
     let wanted = Found::read(&machine.files, &link("eth0", 2))
         .unwrap()
         .irqs_on(&[1]);
@@ -129,7 +129,7 @@ fn what_is_refused_is_counted_and_the_rest_is_done() {
 fn what_has_gone_meanwhile_is_not_in_force() {
     let machine = Recorded::virtio();
     let mut changes = changes(&machine);
-    let interface = InterfaceId::here("eth0", 2).unwrap();
+    let interface = InterfaceId::here(&link("eth0", 2)).unwrap();
     let found = Found::read(&machine.files, &link("eth0", 2)).unwrap();
     machine.put("proc/interrupts", " 38:  1  0  PCI-MSIX 1-edge  nvme0q1");
     let outcome = apply(

@@ -4,7 +4,13 @@ use super::*;
 use crate::compare::statistics::noise::Noise;
 
 fn of(costs: &[f64], ktime: &[f64]) -> Verdict {
-    verdict(Metric::Read, Some(StampPath::Ktime), costs, ktime)
+    verdict(
+        Metric::Read,
+        Some(StampPath::Ktime),
+        costs,
+        ktime,
+        Allowance::NONE,
+    )
 }
 
 /// Costs of two stamps, round by round.
@@ -69,7 +75,7 @@ fn the_interval_holds_without_help_from_the_margin() {
     assert!(wrong <= 20, "{wrong} of 1,000");
 }
 
-/// 2 % of noise in the ratio, 15 rounds.
+/// 2 % of noise in the ratio, 60 rounds.
 #[test]
 fn five_nanoseconds_on_fifty_are_found() {
     let machine = Machine {
@@ -83,7 +89,7 @@ fn five_nanoseconds_on_fifty_are_found() {
         ([50.0, 55.0], Outcome::Cheaper),
     ] {
         let outcomes = (0..100).map(|seed| {
-            let [costs, ktime] = machine.rounds(&mut Noise::new(seed), 15, costs);
+            let [costs, ktime] = machine.rounds(&mut Noise::new(seed), 60, costs);
             of(&costs, &ktime).outcome
         });
         let (found, others): (Vec<_>, Vec<_>) = outcomes.partition(|found| *found == expected);
@@ -120,12 +126,12 @@ fn the_margin_is_3_percent_or_a_nanosecond() {
 
 #[test]
 fn few_rounds_and_impossible_costs_are_undecided() {
-    let two = of(&[50.0; 2], &[25.0; 2]);
-    assert_eq!((two.interval, two.outcome), (None, Outcome::Undecided));
-    assert!((two.ratio.unwrap() - 2.0).abs() < 1e-9);
+    let four = of(&[50.0; 4], &[25.0; 4]);
+    assert_eq!((four.interval, four.outcome), (None, Outcome::Undecided));
+    assert!((four.ratio.unwrap() - 2.0).abs() < 1e-9);
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let costs = [50.0, 50.0, bad, 50.0];
-        for verdict in [of(&costs, &[50.0; 4]), of(&[50.0; 4], &costs)] {
+        let costs = [50.0, 50.0, bad, 50.0, 50.0];
+        for verdict in [of(&costs, &[50.0; 5]), of(&[50.0; 5], &costs)] {
             assert_eq!((verdict.ratio, verdict.interval), (None, None));
             assert_eq!(verdict.outcome, Outcome::Undecided);
         }
@@ -135,8 +141,62 @@ fn few_rounds_and_impossible_costs_are_undecided() {
 
 #[test]
 fn a_round_cut_off_is_left_out() {
-    let verdict = of(&[60.0, 60.0, 60.0, 900.0], &[30.0; 3]);
-    assert_eq!(verdict, of(&[60.0; 3], &[30.0; 3]));
+    let verdict = of(&[60.0, 60.0, 60.0, 60.0, 60.0, 900.0], &[30.0; 5]);
+    assert_eq!(verdict, of(&[60.0; 5], &[30.0; 5]));
+}
+
+/// The costs of 100 and 90 ns are whole ns; so is each up to half of one off.
+#[test]
+fn whole_nanoseconds_widen_the_interval() {
+    let allowance = Allowance {
+        comparisons: 1,
+        quantum_ns: 1.0,
+    };
+    let [low, high] = ratio(&[100.0; 5], &[90.0; 5], allowance).interval.unwrap();
+    let (least, greatest) = (99.5 / 90.5, 100.5 / 89.5);
+    assert!(
+        (low - least).abs() < 1e-4 && (high - greatest).abs() < 1e-4,
+        "{low} {high}"
+    );
+}
+
+/// Bonferroni: with nine comparisons each interval is that of 1 % / 9.
+#[test]
+fn several_comparisons_widen_each_interval() {
+    let costs: Vec<f64> = (0..20)
+        .map(|round| 60.0 + f64::from(round * 7 % 5))
+        .collect();
+    let width = |comparisons| {
+        let allowance = Allowance {
+            comparisons,
+            ..Allowance::NONE
+        };
+        let of = ratio(&costs, &[50.0; 20], allowance);
+        assert!((of.confidence.unwrap() - (1.0 - 0.01 / comparisons as f64)).abs() < 1e-12);
+        let [low, high] = of.interval.unwrap();
+        high - low
+    };
+    assert!(width(9) > 1.2 * width(1), "{} {}", width(9), width(1));
+}
+
+/// Null runs with nine comparisons: in 1 % of runs any of them misses.
+#[test]
+fn nine_comparisons_together_miss_in_1_percent_of_runs() {
+    let allowance = Allowance {
+        comparisons: 9,
+        quantum_ns: 0.0,
+    };
+    let misses = |seed| {
+        let mut noise = Noise::new(seed);
+        (0..9).any(|_| {
+            let logs = noise.autocorrelated(20, 0.3).collect::<Vec<_>>();
+            let costs: Vec<f64> = logs.iter().map(|log| 50.0 * (0.1 * log).exp()).collect();
+            let [low, high] = ratio(&costs, &[50.0; 20], allowance).interval.unwrap();
+            low > 1.0 || high < 1.0
+        })
+    };
+    let missed = (0..100).filter(|seed| misses(*seed)).count();
+    assert!(missed <= 4, "{missed} of 100");
 }
 
 fn positive() -> impl Strategy<Value = f64> {

@@ -155,7 +155,11 @@ fn no_room_is_given_back_before_its_blocks_are_written() {
         });
         bench.script.set(stamp + 10 * WINDOW_NS, EPOCH);
         bench.converter.drain();
-        assert_eq!(*writes.lock().unwrap(), [false], "{rings} rings");
+        let writes = writes.lock().unwrap();
+        assert!(
+            !writes.is_empty() && !writes.contains(&true),
+            "{rings} rings"
+        );
         assert!(has_room(&producers));
     }
 }

@@ -15,6 +15,22 @@ fn a_file_takes_the_frame_that_fills_it_and_no_empty_one_follows() {
 }
 
 #[test]
+fn a_file_that_has_exactly_its_bytes_takes_no_more() {
+    const BLOCK_BYTES: u64 = 92;
+    let bench = unlimited(1);
+    let limits = Limits {
+        bytes: Some(bench.headers as u64 + 2 * BLOCK_BYTES),
+        ..Limits::default()
+    };
+    let mut rotating = rotate(bench, &plan(limits, TCPDUMP));
+    for mono in 0..3 {
+        rotating.bench.push(0, 1_000_000 + mono, 60);
+    }
+    rotating.drain_at(2_000_000);
+    assert_eq!(rotating.end(3).closed_frames(), [2, 1]);
+}
+
+#[test]
 fn a_limit_below_the_headers_leaves_one_frame_a_file() {
     let limits = Limits {
         bytes: Some(1),

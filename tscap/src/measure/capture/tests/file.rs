@@ -109,6 +109,7 @@ impl Capture {
             counter: Some(CounterReport {
                 ns_per_cycle_2_58: NsPerCycle(1 << 57),
                 rate_bound_ppb: 1,
+                raw: None,
             }),
             host_bound_ns: 20,
             stamp_error_ns: 0,

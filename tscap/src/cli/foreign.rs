@@ -1,0 +1,243 @@
+//! Options of tcpdump, tshark and dumpcap that `tscap capture` does not have: taken
+//! where they change nothing, answered in a sentence elsewhere. Clap knows them from
+//! the table here, hidden from the help.
+
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches};
+
+/// Group of the options that end in an answer: none of the required ones is asked for
+/// then.
+pub(super) const ANSWERED: &str = "answered";
+/// What is left of the command line: a filter expression for tcpdump and dumpcap.
+const FILTER: &str = "filter";
+
+const NO_PRINTING: &str = "tscap does not print packets: tshark -r FILE shows them";
+const NO_READING: &str = "tscap capture reads no files: tshark -r FILE shows one (tscap gen \
+                          --read and tscap convert read one)";
+const NO_FILTER: &str = "tscap has no filters yet and writes every frame: tcpdump -r FILE -w \
+                         PART 'port 80' or tshark -r FILE -Y http takes a part of its file";
+const PCAPNG: &str = "tscap writes pcapng only: editcap -F nsecpcap FILE OUT.pcap makes pcap \
+                      of it, with nanoseconds";
+const ETHERNET: &str = "tscap captures Ethernet frames only (EN10MB)";
+const STAMPS: &str = "tscap has its own clocks: see --clock, and tscap doctor for those that \
+                      work here";
+const RECEIVED: &str = "tscap captures received frames only (-Q in): an XDP program sees no \
+                        frame that this machine sends";
+
+/// What becomes of an option.
+#[derive(Clone, Copy, Debug)]
+enum Reply {
+    /// It asks for nothing, or for what tscap does anyway.
+    Taken,
+    /// The same with one of these values; with any other, the sentence.
+    TakenWith(&'static [&'static str], &'static str),
+    /// The sentence.
+    Answer(&'static str),
+}
+use Reply::{Answer, Taken, TakenWith};
+
+/// An option by its names, as clap shows them.
+#[rustfmt::skip]
+const OPTIONS: &[(&str, Reply)] = &[
+    // tcpdump's, and tshark's and dumpcap's where they mean the same.
+    ("-A", Answer(NO_PRINTING)),
+    ("-B, --buffer-size", Answer("a buffer is KiB for tcpdump and MiB for dumpcap: --ring-size takes the ring of each CPU, such as 64M")),
+    ("-d", Answer(NO_FILTER)),
+    ("-e", Taken),
+    ("-E", Answer(NO_PRINTING)),
+    ("-f", Answer(NO_FILTER)),
+    ("-F", TakenWith(&["pcapng"], PCAPNG)),
+    ("-g", Answer("tscap leaves the file to its owner: chmod g+r FILE afterwards")),
+    ("-H", Taken),
+    ("-I, --monitor-mode", Answer(ETHERNET)),
+    ("-j, --time-stamp-type", Answer(STAMPS)),
+    ("-J, --list-time-stamp-types", Answer(STAMPS)),
+    ("-K, --dont-verify-checksums", Taken),
+    ("-l", Taken),
+    ("-L, --list-data-link-types", Answer(ETHERNET)),
+    ("-m", Answer(NO_PRINTING)),
+    ("-M", Answer(NO_PRINTING)),
+    ("-n", Taken),
+    ("-N", Taken),
+    ("-O, --no-optimize", Taken),
+    ("-P", Answer("tscap does not print packets, and writes pcapng: editcap -F nsecpcap FILE OUT.pcap makes pcap of it")),
+    ("-Q, --direction", TakenWith(&["in"], RECEIVED)),
+    ("-r, --read-file", Answer(NO_READING)),
+    ("-S, --absolute-tcp-sequence-numbers", Taken),
+    ("-t", Taken),
+    ("-T", Answer(NO_PRINTING)),
+    ("-u", Taken),
+    ("-U, --packet-buffered", Taken),
+    ("-V", Answer(NO_READING)),
+    ("-x", Answer(NO_PRINTING)),
+    ("-X", Answer(NO_PRINTING)),
+    ("-y, --linktype", TakenWith(&["EN10MB"], ETHERNET)),
+    ("-Z, --relinquish-privileges", Answer("tscap does not change its user: start it as a user whose copy has the capabilities (tscap doctor gives the setcap command)")),
+    ("-#, --number", Taken),
+    ("--immediate-mode", Taken),
+    ("--lengths", Taken),
+    ("--micro", Answer("tscap writes times in nanoseconds")),
+    ("--nano", Taken),
+    ("--print", Answer(NO_PRINTING)),
+    ("--time-stamp-precision", TakenWith(&["nano"], "tscap writes times in nanoseconds")),
+    // tshark's and dumpcap's.
+    ("-2", Answer(NO_PRINTING)),
+    ("-o", Answer(NO_PRINTING)),
+    ("-R, --read-filter", Answer(NO_FILTER)),
+    ("-Y, --display-filter", Answer(NO_FILTER)),
+    ("--capture-comment", Answer("tscap writes no comments: editcap --capture-comment TEXT FILE OUT adds one")),
+    ("--color", Answer(NO_PRINTING)),
+    ("--hexdump", Answer(NO_PRINTING)),
+    ("--temp-dir", Answer("tscap makes no temporary files: give -w")),
+];
+
+/// What the foreign options of a command line ask for that tscap does not do.
+#[derive(Debug)]
+pub(super) struct ForeignArgs {
+    answer: Option<String>,
+}
+
+impl ForeignArgs {
+    /// The first answer, as a usage error.
+    pub fn check(self) -> Result<(), clap::Error> {
+        self.answer.map_or(Ok(()), |answer| Err(error(answer)))
+    }
+}
+
+impl FromArgMatches for ForeignArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let answers = OPTIONS.iter().filter_map(|(names, reply)| match reply {
+            Taken => None,
+            Answer(sentence) => {
+                (matches.contains_id(names)).then(|| format!("{names}: {sentence}"))
+            }
+            TakenWith(values, sentence) => {
+                let given = matches.get_many::<String>(names)?;
+                let other = given
+                    .into_iter()
+                    .find(|it| !values.contains(&it.as_str()))?;
+                Some(format!("{names} {other}: {sentence}"))
+            }
+        });
+        let filter = matches.get_many::<String>(FILTER);
+        let filter = filter.map(|words| words.map(String::as_str).collect::<Vec<_>>().join(" "));
+        let filter = filter.map(|words| format!("{words}: {NO_FILTER}"));
+        Ok(Self {
+            answer: answers.chain(filter).next(),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for ForeignArgs {
+    fn augment_args(command: Command) -> Command {
+        let answered = OPTIONS.iter().filter(|it| matches!(it.1, Answer(_)));
+        let answered = answered.map(|(names, _)| *names).chain([FILTER]);
+        let group = ArgGroup::new(ANSWERED).args(answered).multiple(true);
+        let filter = Arg::new(FILTER).hide(true).num_args(0..);
+        let options = OPTIONS.iter().map(|(names, reply)| option(names, *reply));
+        command.args(options).arg(filter).group(group)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+fn option(names: &'static str, reply: Reply) -> Arg {
+    let arg = names
+        .split(", ")
+        .fold(Arg::new(names), |arg, name| match name.strip_prefix("--") {
+            Some(long) => arg.long(long),
+            None => arg.short(name.chars().nth(1)),
+        });
+    let arg = arg.hide(true);
+    match reply {
+        Taken => arg.action(ArgAction::Count),
+        TakenWith(..) => arg.action(ArgAction::Append),
+        // Whether it has a value is nothing to the answer.
+        Answer(_) => arg.action(ArgAction::Append).num_args(0..=1),
+    }
+}
+
+fn error(message: impl std::fmt::Display) -> clap::Error {
+    use clap::CommandFactory as _;
+    super::Cli::command().error(ErrorKind::UnknownArgument, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Cli, Plan};
+    use super::*;
+
+    fn parse(line: &str) -> Result<Plan, String> {
+        let words = ["tscap"].into_iter().chain(line.split_whitespace());
+        let plan = Cli::plan(words.map(Into::into));
+        plan.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_option_of_the_table_is_taken_or_answered() {
+        let plain = parse("capture -i a -w f").unwrap();
+        for (names, reply) in OPTIONS {
+            for name in names.split(", ") {
+                let line = |value: &str| format!("capture {name} {value} -i a -w f");
+                let alone = format!("capture {name}");
+                match reply {
+                    Taken => assert_eq!(parse(&line("")).unwrap(), plain, "{name}"),
+                    Answer(sentence) => {
+                        assert!(parse(&alone).unwrap_err().contains(sentence), "{name}");
+                    }
+                    TakenWith(values, sentence) => {
+                        assert_eq!(parse(&line(values[0])).unwrap(), plain, "{name}");
+                        let error = parse(&line("other")).unwrap_err();
+                        assert!(error.contains(sentence), "{name}: {error}");
+                        assert!(error.contains("other"), "{name}: {error}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn answers_come_before_what_is_missing() {
+        for (line, part) in [
+            ("capture -r in.pcap", "tshark -r FILE"),
+            ("-nnr in.pcap port 80", "tshark -r FILE"),
+            (
+                "capture -i a -w f tcp port 80",
+                "tcp port 80: tscap has no filters",
+            ),
+            ("-i a -w f not port 22", "not port 22: tscap has no filters"),
+            ("-i a -w f -f udp", "no filters"),
+            ("-XX -i a", "does not print packets"),
+            ("-i a -Z nobody -w f", "setcap"),
+            ("-i a -Q out -w f", "received frames only"),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(part), "{line}: {error}");
+            assert!(!error.contains("required"), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_command_line_of_tcpdump_is_one_of_capture() {
+        let plain = parse("capture -v -i a -w f -c 5").unwrap();
+        for line in [
+            "-nnvvveltttti a -w f -c 5",
+            "-i a -n -e -l -U -vvv -Q in --immediate-mode -tttt -c 5 -w f",
+            "-v -i a -a packets:5 -w f",
+        ] {
+            assert_eq!(parse(line).unwrap(), plain, "{line}");
+        }
+        assert_eq!(parse("-D").unwrap(), Plan::ListInterfaces);
+        for line in ["--help", "-h", "--version", "-V"] {
+            let shown = parse(line).unwrap_err();
+            assert!(!shown.contains("--snapshot-length"), "{line}: {shown}");
+        }
+    }
+}

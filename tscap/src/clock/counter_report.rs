@@ -1,0 +1,53 @@
+//! What a file says of a raw counter.
+
+use serde::{Deserialize, Serialize};
+
+use super::{NsPerCycle, RawRate};
+
+/// What the file says of a raw counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterReport {
+    /// p̂, in units of 2^-58 ns a cycle: the average rate against the host's clock, with
+    /// all that slewed that.
+    pub ns_per_cycle_2_58: NsPerCycle,
+    /// Greatest relative error of p̂ as an average over its baseline, parts per billion:
+    /// intervals by it are off by the slews as well, of which it says nothing.
+    pub rate_bound_ppb: u64,
+    /// The rate against CLOCK_MONOTONIC_RAW, which nothing slews, once it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<RawRate>,
+}
+
+impl CounterReport {
+    /// Intervals between raw stamps are this times their difference, the difference
+    /// clock: by CLOCK_MONOTONIC_RAW, or by p̂ where that is not known.
+    pub fn interval_rate(&self) -> NsPerCycle {
+        self.raw
+            .map_or(self.ns_per_cycle_2_58, |raw| raw.ns_per_cycle_2_58)
+    }
+}
+
+/// How closely the offset between a CPU's own counter (its perf event) and the
+/// TSC is bracketed, ns. A chain of two legs: CLOCK_MONOTONIC is read on either
+/// side of the event, and the TSC on either side of CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OffsetBracket {
+    /// The first leg, which each CPU has for itself, of the narrowest run.
+    pub cpu_ns: u64,
+    /// The second, between two clocks that are the same on every CPU.
+    pub common_ns: u64,
+    /// Both together, all runs intersected. The offset is off by half of this at most.
+    pub whole_ns: u64,
+}
+
+impl OffsetBracket {
+    /// The greater of each.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.max(other.cpu_ns),
+            common_ns: self.common_ns.max(other.common_ns),
+            whole_ns: self.whole_ns.max(other.whole_ns),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The threads that write a capture's end: waited for, and interrupted if they hang.
+
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::summary::Summary;
+use crate::command::console::Console;
+use crate::command::signals::Signals;
+use crate::command::{Exit, Failure, Hint as _};
+use crate::engine::WriteWatch;
+use crate::sys::wake::wake;
+
+/// How often a stopped converter is looked for.
+const JOIN_EVERY: Duration = Duration::from_millis(2);
+/// An output to which nothing could be written for so long hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(1);
+/// A write that hangs has so long to return once it is interrupted.
+const RETURNS_WITHIN: Duration = Duration::from_secs(1);
+
+/// Waits for the end of a thread that writes. A request to end that comes meanwhile ends
+/// the writing as soon as it hangs. False if it hangs even then.
+pub(super) async fn until_finished<T>(
+    thread: &JoinHandle<T>,
+    writes: &WriteWatch,
+    signals: &mut Signals,
+    console: &mut Console,
+) -> bool {
+    let mut is_asked = writes.is_aborted();
+    let mut latest = (writes.done(), Instant::now());
+    while !thread.is_finished() {
+        tokio::select! {
+            () = tokio::time::sleep(JOIN_EVERY) => {}
+            () = signals.next() => {
+                is_asked = true;
+                console.note(&format!(
+                    "still writing: aborted once nothing can be written for {} s",
+                    HANGS_AFTER.as_secs()
+                ));
+            }
+        }
+        if writes.done() != latest.0 {
+            latest = (writes.done(), Instant::now());
+        }
+        let since = latest.1.elapsed();
+        if is_asked && since >= HANGS_AFTER {
+            writes.abort();
+            // The thread may have ended just now; else it is interrupted again.
+            let _ = wake(thread);
+            thread.thread().unpark();
+            if since >= HANGS_AFTER + RETURNS_WITHIN {
+                return thread.is_finished();
+            }
+        }
+    }
+    true
+}
+
+/// A write that can't be interrupted: what is still to be written is lost.
+pub(super) fn abandoned(console: &mut Console) -> (Exit, Option<Summary>) {
+    console.error(
+        "aborted: the output does not let go: frames that are not written are lost, and the \
+         file may end within a block",
+    );
+    (Exit::Aborted, None)
+}
+
+/// Does what may hang on the output.
+pub(super) fn on_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, Failure> {
+    let thread = std::thread::Builder::new().name("tscap-end".into());
+    thread.spawn(work).trying("cannot start a thread")
+}
+
+pub(super) fn joined<T>(thread: JoinHandle<T>) -> Result<T, Failure> {
+    let result = thread.join();
+    result.map_err(|_| Failure::new("a thread panicked: please report this"))
+}

@@ -1,0 +1,75 @@
+//! What commands share that look at journals: taking turns, and what to say of errors.
+
+use std::time::{Duration, Instant};
+
+use super::{Failure, Hint as _};
+use crate::changes::{JournalError, JournalFolder, JournalLock};
+
+/// How long another process may take from looking to changing.
+pub(super) const TURN_WITHIN: Duration = Duration::from_secs(10);
+/// How often its end is looked for.
+const TURN_EVERY: Duration = Duration::from_millis(10);
+
+/// Takes the lock of the journals. `note` is called if another process has it, and
+/// `failed` tells why there is no lock.
+pub(super) async fn take_turn(
+    folder: &JournalFolder,
+    within: Duration,
+    note: impl FnOnce(),
+    failed: impl Fn(JournalError) -> Failure,
+) -> Result<JournalLock, Failure> {
+    let try_lock = || folder.try_lock().map_err(&failed);
+    if let Some(turn) = try_lock()? {
+        return Ok(turn);
+    }
+    note();
+    let deadline = Instant::now() + within;
+    loop {
+        if let Some(turn) = try_lock()? {
+            return Ok(turn);
+        }
+        if Instant::now() > deadline {
+            return Err(Failure::new(format!(
+                "cannot change settings: another tscap has been about to for {} s",
+                within.as_secs()
+            ))
+            .hint("fuser -v /run/tscap/lock names it: end it, or let it go on if it is stopped"));
+        }
+        tokio::time::sleep(TURN_EVERY).await;
+    }
+}
+
+/// What to say of a journal that can't be read or written.
+pub(super) fn failure(what: &str, error: JournalError) -> Failure {
+    let hint = error.remedy();
+    let failure = Err::<(), _>(error).trying(what);
+    failure.expect_err("it is one").hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::recorded::Recorded;
+
+    #[tokio::test]
+    async fn one_process_at_a_time() {
+        let machine = Recorded::veth();
+        let folder = JournalFolder::at(&machine.path("journals"), &machine.files);
+        let unexpected = || panic!("nobody else has it");
+        let failed = |error| failure("cannot look", error);
+        let turn = take_turn(&folder, Duration::ZERO, unexpected, failed)
+            .await
+            .ok();
+        assert!(turn.is_some());
+        let mut notes = 0;
+        let refused = take_turn(&folder, Duration::ZERO, || notes += 1, failed).await;
+        let failure = refused.unwrap_err().to_string();
+        assert!(failure.contains("another tscap"), "{failure}");
+        assert!(failure.contains("hint: fuser"), "{failure}");
+        // The next one waits until this one is done.
+        let next = take_turn(&folder, TURN_WITHIN, || notes += 1, failed);
+        let (next, ()) = tokio::join!(next, async { drop(turn) });
+        assert!(next.is_ok());
+        assert_eq!(notes, 2);
+    }
+}

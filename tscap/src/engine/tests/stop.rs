@@ -1,0 +1,46 @@
+//! The end of the drain loop.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use super::*;
+
+#[test]
+fn it_goes_on_until_it_is_asked_to_stop() {
+    let mut bench = unlimited(1);
+    bench.push(0, 900_000, 60);
+    let Bench {
+        mut producers,
+        converter,
+        shared,
+        bytes,
+        ..
+    } = bench;
+    let running = thread::spawn(move || converter.run());
+    let wait_for = |frames| {
+        while shared.written.load(Ordering::Relaxed) < frames {
+            assert!(!running.is_finished());
+            thread::yield_now();
+        }
+    };
+    wait_for(1);
+    assert!(producers[0].push(IFINDEX, RawStamp(900_001), &[0; 60]));
+    wait_for(2);
+    shared.request_stop();
+    let finished = running.join().unwrap();
+    assert_eq!(finished.batch.written(), 2);
+    let length = bytes.lock().unwrap().len() as u64;
+    assert_eq!(finished.bytes(), length);
+    assert_eq!(shared.bytes.load(Ordering::Relaxed), length);
+}
+
+#[test]
+fn asked_to_stop_it_takes_what_it_held_back() {
+    let mut bench = unlimited(2);
+    bench.push(0, 1_000_000, 60);
+    bench.push(1, 1_000_001, 60);
+    assert!(bench.converter.drain());
+    assert!(bench.stamps().is_empty());
+    bench.shared.request_stop();
+    assert_eq!(bench.converter.run().batch.written(), 2);
+}

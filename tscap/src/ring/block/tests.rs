@@ -1,0 +1,71 @@
+use super::*;
+use tscap_common::block::{META_BYTES, ORIGLEN_OFFSET, RAW_BYTES};
+
+/// A block of `caplen` bytes 0xa5 with room for a raw stamp, everything else 0.
+fn bytes(caplen: usize) -> Vec<u8> {
+    let length = block_len(caplen, RAW_BYTES + META_BYTES + 4);
+    let mut bytes = vec![0; length];
+    put(&mut bytes, TYPE_OFFSET, EPB_TYPE);
+    put(&mut bytes, LENGTH_OFFSET, u32::try_from(length).unwrap());
+    put(&mut bytes, CAPLEN_OFFSET, u32::try_from(caplen).unwrap());
+    put(&mut bytes, ORIGLEN_OFFSET, u32::try_from(caplen).unwrap());
+    bytes[DATA_OFFSET..][..caplen].fill(0xa5);
+    bytes
+}
+
+#[test]
+fn the_raw_stamp_stands_behind_the_frame_and_its_padding() {
+    for caplen in 14..18 {
+        let mut bytes = bytes(caplen);
+        let before = bytes.clone();
+        let mut block = Block::at_start(&mut bytes, 0, RawStamp(0)).unwrap();
+        block.set_raw_option(RawStamp(u64::MAX));
+        let at = DATA_OFFSET + caplen.next_multiple_of(4) + RAW_STAMP_OFFSET;
+        assert_eq!(bytes[at..at + 8], [0xff; 8], "{caplen}");
+        bytes[at..at + 8].fill(0);
+        assert_eq!(bytes, before, "nothing else");
+    }
+}
+
+#[test]
+fn a_final_block_has_its_interface_and_time() {
+    let mut bytes = bytes(60);
+    let mut block = Block::at_start(&mut bytes, 0, RawStamp(0)).unwrap();
+    block.finish(3, RealNs(0x1234_5678_9abc_def0));
+    assert_eq!(block.data(), [0xa5; 60]);
+    assert_eq!(stamp(&bytes, 0), RawStamp(0x1234_5678_9abc_def0));
+    assert_eq!(stamp(&bytes, -16), RawStamp(0x1234_5678_9abc_dee0));
+    let length = bytes.len();
+    let two = [&bytes[..], &bytes].concat();
+    let ends: Vec<_> = blocks(&two).collect();
+    assert_eq!(ends, [(3, length), (3, 2 * length)]);
+}
+
+#[test]
+fn what_is_no_block_says_what_it_is() {
+    let least = u32::try_from(block_len(0, 0)).unwrap();
+    let whole = bytes(60);
+    let length = u32::try_from(whole.len()).unwrap();
+    let most = u32::try_from(MAX_RECORD).unwrap();
+    for (block_type, length, is_block) in [
+        (EPB_TYPE, length, true),
+        (EPB_TYPE, least, true),
+        (EPB_TYPE + 1, length, false),
+        (EPB_TYPE, length - 1, false),
+        (EPB_TYPE, least - 4, false),
+        (EPB_TYPE, length + 4, false),
+        (EPB_TYPE, most + 4, false),
+    ] {
+        let mut bytes = whole.clone();
+        put(&mut bytes, TYPE_OFFSET, block_type);
+        put(&mut bytes, LENGTH_OFFSET, length);
+        let found = Block::at_start(&mut bytes, 77, RawStamp(0)).map(|block| block.len());
+        let expected = CorruptBlock {
+            position: 77,
+            block_type,
+            length,
+        };
+        let expected = is_block.then_some(length as usize).ok_or(expected);
+        assert_eq!(found, expected);
+    }
+}

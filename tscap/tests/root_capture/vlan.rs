@@ -1,0 +1,207 @@
+//! VLAN tags that the network stack took off a frame before it came to the interface.
+
+use std::fs;
+use std::sync::Arc;
+
+use crate::support::bench::Bench;
+use crate::support::capture::{Plan, capture_on};
+use crate::support::files;
+use crate::support::frame::Frame;
+use crate::support::netns::Netns;
+use crate::support::packet_socket::PacketSocket;
+use crate::support::port::Port;
+use crate::support::recording::Recording;
+use crate::support::root::{root, root_with};
+use crate::support::tcpdump::Tcpdump;
+
+use super::frames::pads;
+
+const C_TAG: u16 = 0x8100;
+const S_TAG: u16 = 0x88a8;
+const WARNING: &str = "the outer VLAN tag of a frame may be missing";
+
+/// Whether this kernel tells XDP programs the tag.
+fn kernel_tells_tags() -> bool {
+    let symbols = fs::read_to_string("/proc/kallsyms").expect("kallsyms");
+    symbols.contains(" bpf_xdp_metadata_rx_vlan_tag")
+}
+
+/// Two veth pairs joined by a bridge: frames from `tx0` go through the bridge's namespace
+/// to `far0`, in a namespace of its own.
+struct Bridged {
+    bench: Bench,
+    bridge: Port,
+    far: Port,
+}
+
+impl Bridged {
+    fn new(tag: &str, mtu: u32) -> Self {
+        let bench = Bench::with_mtu(tag, mtu);
+        let far = Arc::new(Netns::new(&format!("{tag}-far")));
+        let middle = &bench.rx.netns;
+        let mtu = mtu.to_string();
+        let pair = [
+            "link", "add", "out0", "mtu", &mtu, "type", "veth", "peer", "name", "far0",
+        ];
+        middle.ip(&[&pair[..], &["mtu", &mtu, "netns", far.name()]].concat());
+        // Without snooping the bridge sends nothing of its own.
+        let bridge = [
+            "link",
+            "add",
+            "bridge0",
+            "type",
+            "bridge",
+            "mcast_snooping",
+            "0",
+        ];
+        middle.ip(&bridge);
+        let far = Port::find(&far, "far0");
+        let (out, bridge) = (Port::find(middle, "out0"), Port::find(middle, "bridge0"));
+        for port in [&bench.rx, &out] {
+            port.set(&["master", "bridge0"]);
+        }
+        for port in [&bridge, &out, &far] {
+            port.set(&["up"]);
+        }
+        far.wait_up();
+        bridge.wait_up();
+        let bridge = Port::find(middle, "bridge0");
+        Self { bench, bridge, far }
+    }
+
+    fn frame(&self, size: usize) -> Frame {
+        Frame::new(&self.bench.tx, &self.far, size)
+    }
+}
+
+#[test]
+fn tags_that_a_bridge_took_off_are_in_the_file_as_in_tcpdumps() {
+    let name = "tags_that_a_bridge_took_off";
+    let Some(_turn) = root_with(name, &["ip", "ethtool", "tcpdump"]) else {
+        return;
+    };
+    if !kernel_tells_tags() {
+        println!("SKIPPED: this kernel tells XDP programs no VLAN tag");
+        return;
+    }
+    let joined = Bridged::new("tagback", 9000);
+    // Untagged, with one tag or two, in one buffer or in several; those of 1511 to 1540
+    // bytes are around what the program copies itself.
+    let mut frames = Vec::new();
+    for size in [60, 61, 62, 63, 1000, 1532, 1533, 1536, 1540, 4096, 8996] {
+        let frame = joined.frame(size);
+        frames.push(frame.clone());
+        frames.push(frame.clone().tagged(C_TAG, 0xe064));
+        frames.push(frame.clone().tagged(S_TAG, 7));
+        frames.push(frame.tagged(S_TAG, 7).tagged(C_TAG, 42));
+    }
+    let bytes: Vec<_> = (0..)
+        .zip(&frames)
+        .map(|(n, frame)| frame.bytes(n))
+        .collect();
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    for snaplen in [0, 1, 5, 12, 13, 14, 15, 16, 17, 19, 77, 1001] {
+        let witness = folder.path().join("witness.pcap");
+        let witness = Tcpdump::listen(&joined.far, &witness, bytes.len() as u64);
+        let argument = snaplen.to_string();
+        let plan = capture_on(&joined.far, &path).with(["-s", &argument, "--packet-meta"]);
+        let capture = plan.ready();
+        PacketSocket::open(&joined.bench.tx).send_all(&bytes);
+        let seen = witness.finish();
+        let finished = capture.stop();
+        assert_eq!(finished.success().written, bytes.len() as u64);
+        assert!(
+            !finished.stderr.contains("warning: "),
+            "{}",
+            finished.stderr
+        );
+        let recording = Recording::read(&path);
+        assert_eq!(recording.interfaces[0].custom["vlan_tags"], "kept");
+        assert_eq!(recording.packets.len(), seen.len());
+        let kept = if snaplen == 0 { usize::MAX } else { snaplen };
+        for ((packet, seen), sent) in recording.packets.iter().zip(&seen).zip(&bytes) {
+            assert_eq!(seen.data, *sent, "what tcpdump saw");
+            assert_eq!(packet.origlen, seen.origlen);
+            assert_eq!(
+                packet.data,
+                seen.data[..seen.data.len().min(kept)],
+                "-s {snaplen}"
+            );
+        }
+        assert_eq!(pads(&path), 0, "bytes of something else after a packet");
+    }
+}
+
+#[test]
+fn where_a_tag_can_be_missing_capture_and_file_say_so() {
+    let Some(_turn) = root("where_a_tag_can_be_missing") else {
+        return;
+    };
+    let joined = Bridged::new("taghid", 1500);
+    let far = &joined.far.netns;
+    far.ip(&["link", "add", "mac0", "link", "far0", "type", "macvlan"]);
+    let macvlan = Port::find(far, "mac0");
+    macvlan.set(&["up"]);
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let unknown = |plan: Plan<'_>| {
+        let finished = plan.with(["--offloads", "off"]).ready().stop();
+        finished.success();
+        assert!(finished.stderr.contains(WARNING), "{}", finished.stderr);
+        let recording = Recording::read(&path);
+        assert_eq!(recording.interfaces[0].custom["vlan_tags"], "unknown");
+    };
+    unknown(capture_on(&joined.bridge, &path));
+    unknown(capture_on(&macvlan, &path));
+    unknown(capture_on(&joined.far, &path).with(["--xdp-mode", "generic"]));
+    if !kernel_tells_tags() {
+        unknown(capture_on(&joined.far, &path));
+    }
+}
+
+/// Each interface has a program of its own then, over the same rings.
+#[test]
+fn tags_are_put_back_on_each_of_two_interfaces() {
+    let Some(_turn) = root("tags_are_put_back_on_each_of_two_interfaces") else {
+        return;
+    };
+    if !kernel_tells_tags() {
+        println!("SKIPPED: this kernel tells XDP programs no VLAN tag");
+        return;
+    }
+    let joined = Bridged::new("tagtwo", 1500);
+    let (middle, far) = (&joined.bridge.netns, &joined.far.netns);
+    let pair = [
+        "link", "add", "out1", "type", "veth", "peer", "name", "far1",
+    ];
+    middle.ip(&[&pair[..], &["netns", far.name()]].concat());
+    let (out, second) = (Port::find(middle, "out1"), Port::find(far, "far1"));
+    out.set(&["master", "bridge0"]);
+    for port in [&out, &second] {
+        port.set(&["up"]);
+    }
+    second.wait_up();
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let capture = capture_on(&joined.far, &path).on(&second).ready();
+    // To an address that the bridge doesn't know: to all its ports.
+    let frame = joined.frame(100).for_a_stranger().tagged(C_TAG, 100);
+    PacketSocket::open(&joined.bench.tx).send(&frame, 0..50, 0);
+    let finished = capture.stop();
+    assert_eq!(finished.success().written, 100);
+    let packets = Recording::read(&path).packets;
+    for interface in [0, 1] {
+        let of_it = packets.iter().filter(|it| it.interface == interface);
+        for (number, packet) in (0..50).zip(of_it) {
+            assert_eq!(packet.data, frame.bytes(number));
+        }
+        assert_eq!(
+            packets
+                .iter()
+                .filter(|it| it.interface == interface)
+                .count(),
+            50
+        );
+    }
+}
