@@ -13,7 +13,7 @@ mod common;
 #[path = "../benches/capture/targets.rs"]
 mod targets;
 
-use tscap::load::{Lost, Point, Tool};
+use tscap::measuring::load::{Lost, Point, Tool};
 
 use amount::SHORT;
 use cells::{Bare, KindReport, Taken};

@@ -190,7 +190,7 @@ fn lines_fit_a_terminal_of_any_usual_width() {
             lines.iter().any(|line| line.contains("kernel")),
             "{lines:#?}"
         );
-        if tscap::sys::tsc::check().is_ok() {
+        if tscap::capturing::host::tsc::check().is_ok() {
             let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
             let lines = terminal::shown(command.args(["clock", "--duration", "1"]), columns);
             terminal::check_width(&lines, columns);
@@ -280,7 +280,7 @@ fn a_file_that_cannot_be_read_is_a_failure_with_a_hint() {
 /// The host's own clock, which is only read.
 #[test]
 fn the_clock_is_watched() {
-    if tscap::sys::tsc::check().is_err() {
+    if tscap::capturing::host::tsc::check().is_err() {
         let output = tscap(&["clock"]);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains("no clock to watch"), "{stderr}");

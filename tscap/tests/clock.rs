@@ -38,7 +38,7 @@ fn ends_within(child: &mut Child, limit: Duration) -> bool {
 }
 
 fn has_no_counter() -> bool {
-    let found = tscap::sys::tsc::check();
+    let found = tscap::capturing::host::tsc::check();
     found.is_err_and(|error| {
         println!("SKIPPED: {error}");
         true

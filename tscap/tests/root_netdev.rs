@@ -11,9 +11,9 @@ use support::netns::Netns;
 use support::port::Port;
 use support::probes::Attached;
 use support::root::root;
-use tscap::sys::ethtool::{self, EthtoolError};
-use tscap::sys::netdev::{self, AttachedMode, AttachedXdp, Link};
-use tscap::sys::promisc::{Promiscuous, PromiscuousError};
+use tscap::capturing::host::ethtool::{self, EthtoolError};
+use tscap::capturing::host::netdev::{self, AttachedMode, AttachedXdp, Link};
+use tscap::capturing::host::promisc::{Promiscuous, PromiscuousError};
 
 /// The link of `port`, asked for in its namespace.
 fn link(port: &Port) -> Link {

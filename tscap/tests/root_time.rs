@@ -20,11 +20,11 @@ use support::process;
 use support::recording::Recording;
 use support::root::{root, two_cpus};
 use support::tun::Tun;
-use tscap::clock::{StampPath, TscPath};
+use tscap::capturing::clock::{StampPath, TscPath};
+use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS, program_name};
+use tscap::capturing::host::bpf::{XDP_FLAGS_SKB_MODE, XdpLink};
+use tscap::capturing::host::perf::Standing;
 use tscap::command::Exit;
-use tscap::sys::bpf::{XDP_FLAGS_SKB_MODE, XdpLink};
-use tscap::sys::perf::Standing;
-use tscap::xdp::{LoadOptions, Loaded, PROGRAMS, program_name};
 
 /// Checks every stamp of a file against the TAI readings around it. Returns the
 /// greatest distance by which a stamp was outside, ns (within the bound).

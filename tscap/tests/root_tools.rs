@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::SigSet;
-use tscap::clock::StampSource;
-use tscap::load::{Burst, Pair, Point, Program, Setup, Stand, Stop, Tool, tool_cpus};
+use tscap::capturing::clock::StampSource;
+use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stand, Stop, Tool, tool_cpus};
 
 use support::capture::TSCAP;
 use support::files;

@@ -21,10 +21,10 @@ use support::packet_socket::PacketSocket;
 use support::peers;
 use support::root::{root, two_cpus};
 use support::wait::until;
-use tscap::clock::{FileNs, OffsetBracket, RawStamp, Segment};
+use tscap::capturing::clock::{FileNs, OffsetBracket, RawStamp, Segment};
+use tscap::capturing::host::perf::{Standing, TscEvent};
+use tscap::capturing::pcapng::{Packet, Record, StatisticsOption, interval_ns, records};
 use tscap::command::Exit;
-use tscap::pcapng::{Packet, Record, StatisticsOption, interval_ns, records};
-use tscap::sys::perf::{Standing, TscEvent};
 
 fn read(path: &Path) -> impl Iterator<Item = Record> {
     let file = File::open(path).expect("open the capture");

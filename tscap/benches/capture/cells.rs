@@ -1,7 +1,7 @@
 //! What the rounds of one kind of frame gave.
 
 use serde::Serialize;
-use tscap::load::{Point, Tool};
+use tscap::measuring::load::{Point, Tool};
 
 use crate::amount::Kind;
 use crate::common::spread::Spread;

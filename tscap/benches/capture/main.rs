@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
-use tscap::load::{Program, Tool, tool_cpus};
+use tscap::measuring::load::{Program, Tool, tool_cpus};
 
 use common::cli::{self, Options, Parts};
 use common::header::Header;

@@ -1,7 +1,7 @@
 //! The report as a page with its curves.
 
 use maud::{Markup, html};
-use tscap::report::{Axis, Chart, Figure, Scale, Series, Shape, Table, document};
+use tscap::measuring::report::{Axis, Chart, Figure, Scale, Series, Shape, Table, document};
 
 use crate::cells::{Cell, KindReport};
 use crate::common::table::show;

@@ -1,7 +1,7 @@
 //! What the bench found, as `--json` prints it and as table and page are made from.
 
 use serde::Serialize;
-use tscap::load::Tool;
+use tscap::measuring::load::Tool;
 
 use crate::cells::KindReport;
 use crate::common::header::Header;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use tscap::clock::StampSource;
-use tscap::load::{Burst, Pair, Point, Program, Setup, Stand, Stop};
+use tscap::capturing::clock::StampSource;
+use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stand, Stop};
 
 use crate::amount::{Amount, Kind};
 use crate::cells::{Bare, KindReport, Taken};

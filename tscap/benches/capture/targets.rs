@@ -2,7 +2,7 @@
 //! without one is left out: the target that none of ours fails is always there. Another
 //! program that failed is left out of what tscap is held against, which then says so.
 
-use tscap::load::Tool;
+use tscap::measuring::load::Tool;
 
 use crate::amount::{BEGINNINGS, LONG, MIDDLING, SHORT};
 use crate::cells::{Cell, KindReport, ToolCells};

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
-use tscap::clock::{
+use tscap::capturing::clock::{
     CrossTimestamp, HostClocks, RawStamp, Reference, StampSource, Tracker, TscCycles,
     measure_tsc_rate,
 };
-use tscap::sys::tsc;
+use tscap::capturing::host::tsc;
 
 use crate::common::converter::cpu_time_ns;
 use crate::common::spread::Spread;

@@ -1,7 +1,7 @@
 //! What happens in the simulation: the path to a server, and what the server shows.
 
-use tscap::clock::Bracket;
-use tscap::clock::scripted::{EPOCH, Oscillator, Path, Random};
+use tscap::capturing::clock::Bracket;
+use tscap::capturing::clock::scripted::{EPOCH, Oscillator, Path, Random};
 
 /// A second, ns.
 pub const S: u64 = 1_000_000_000;

@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use tscap::clock::{Bracket, NsPerCycle, RealNs, TscCycles};
+use tscap::capturing::clock::{Bracket, NsPerCycle, RealNs, TscCycles};
 
 const KP: f64 = 0.1;
 const KI: f64 = 0.001;

@@ -3,8 +3,8 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::clock::scripted::{Oscillator, Random};
-use tscap::clock::{FeedForward, Scale};
+use tscap::capturing::clock::scripted::{Oscillator, Random};
+use tscap::capturing::clock::{FeedForward, Scale};
 
 use crate::common::spread::Spread;
 use crate::common::target::{Bound, Target};

@@ -7,11 +7,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tscap::clock::{CrossTimestamp, HostClocks, RawStamp, Reference as _, StampPath, Tracker};
-use tscap::engine::{Converter, Event, Frames, Output, Shared};
-use tscap::pcapng::{FileWriter, InterfaceInfo, InterfaceOption, SectionInfo, StampOption};
-use tscap::ring::synthetic::{self, Producer};
-use tscap::sys::process::thread_cpu_time;
+use tscap::capturing::clock::{
+    CrossTimestamp, HostClocks, RawStamp, Reference as _, StampPath, Tracker,
+};
+use tscap::capturing::engine::{Converter, Event, Frames, Output, Shared};
+use tscap::capturing::host::process::thread_cpu_time;
+use tscap::capturing::pcapng::{
+    FileWriter, InterfaceInfo, InterfaceOption, SectionInfo, StampOption,
+};
+use tscap::capturing::ring::synthetic::{self, Producer};
 
 /// Interface number of the frames.
 pub const IFINDEX: u32 = 7;

@@ -1,7 +1,7 @@
 //! Where the figures come from.
 
 use serde::Serialize;
-use tscap::sys::system;
+use tscap::capturing::host::system;
 
 /// The machine, its kernel, and how busy it was.
 #[derive(Debug, Serialize)]

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::clock::{StampPath, StampSource, TscPath};
-use tscap::compare::Amount;
+use tscap::capturing::clock::{StampPath, StampSource, TscPath};
+use tscap::measuring::compare::Amount;
 
 use crate::common::rounds::{self, Subject};
 use crate::common::spread::Spread;

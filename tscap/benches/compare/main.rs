@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
-use tscap::compare::Amount;
+use tscap::measuring::compare::Amount;
 
 use common::cli::{self, Options, Parts};
 use common::header::Header;

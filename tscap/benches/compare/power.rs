@@ -2,10 +2,10 @@
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
-use tscap::clock::StampPath;
-use tscap::compare::Amount;
-use tscap::compare::schema::{Metric, Outcome, Verdict};
-use tscap::compare::statistics::{Allowance, verdict};
+use tscap::capturing::clock::StampPath;
+use tscap::measuring::compare::Amount;
+use tscap::measuring::compare::schema::{Metric, Outcome, Verdict};
+use tscap::measuring::compare::statistics::{Allowance, verdict};
 use tscap_common::compare::MOST_WORK;
 
 use crate::common::rounds;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::clock::StampSource;
-use tscap::compare::Comparison;
-use tscap::compare::schema::{Metric, Outcome};
+use tscap::capturing::clock::StampSource;
+use tscap::measuring::compare::Comparison;
+use tscap::measuring::compare::schema::{Metric, Outcome};
 
 use crate::common::target::{Bound, Target};
 use crate::support::capture::TSCAP;

@@ -4,11 +4,11 @@
 use std::cell::RefCell;
 
 use anyhow::{Context, Result, ensure};
-use tscap::clock::{NsPerCycle, StampPath, TscPath, measure_tsc_rate};
-use tscap::compare::{Programs, Settings, Stamp, trimmed_mean};
-use tscap::load::{Burst, Pair, Traffic};
-use tscap::sys::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
-use tscap::sys::tsc;
+use tscap::capturing::clock::{NsPerCycle, StampPath, TscPath, measure_tsc_rate};
+use tscap::capturing::host::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
+use tscap::capturing::host::tsc;
+use tscap::measuring::compare::{Programs, Settings, Stamp, trimmed_mean};
+use tscap::measuring::load::{Burst, Pair, Traffic};
 
 use crate::common::rounds::Subject;
 

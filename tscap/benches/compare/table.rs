@@ -1,7 +1,7 @@
 //! The report for people.
 
-use tscap::clock::StampPath;
-use tscap::compare::schema::{Outcome, Verdict};
+use tscap::capturing::clock::StampPath;
+use tscap::measuring::compare::schema::{Outcome, Verdict};
 
 use crate::common::spread::Spread;
 use crate::common::table::{absent, heading, machine, row, show, text};

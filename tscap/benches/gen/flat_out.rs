@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::generator::{Pacing, Sender, Step};
+use tscap::measuring::generator::{Pacing, Sender, Step};
 
 use crate::common::live::Generator;
 use crate::common::rounds::{self, Subject};

@@ -11,7 +11,9 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::generator::{GapReport, LineRate, Pacing, Pattern, Period, Quantiles, Sender, Step};
+use tscap::measuring::generator::{
+    GapReport, LineRate, Pacing, Pattern, Period, Quantiles, Sender, Step,
+};
 use tscap_common::gaps::{BUCKETS, values_of};
 use tscap_common::generator::Gaps;
 

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use tscap::clock::{NsPerCycle, measure_tsc_rate};
-use tscap::generator::{
+use tscap::capturing::clock::{NsPerCycle, measure_tsc_rate};
+use tscap::capturing::host::tsc;
+use tscap::measuring::generator::{
     Addresses, DISCARD, Layout, NativeSender, Network, Orders, PacketSender, Sender, Sent, Step,
     Template,
 };
-use tscap::sys::tsc;
 
 use crate::support::bench::Bench;
 use crate::support::port::Port;

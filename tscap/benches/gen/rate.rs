@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::generator::{Pacing, Rate, Sender, Step};
+use tscap::measuring::generator::{Pacing, Rate, Sender, Step};
 
 use crate::common::rounds::{self, Subject};
 use crate::common::target::{Bound, Target};

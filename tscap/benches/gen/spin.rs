@@ -1,8 +1,8 @@
 //! The bare loop: it waits as a sender does, and sends nothing.
 
-use tscap::clock::TscCycles;
-use tscap::generator::Period;
-use tscap::sys::tsc;
+use tscap::capturing::clock::TscCycles;
+use tscap::capturing::host::tsc;
+use tscap::measuring::generator::Period;
 use tscap_common::gaps::{BUCKETS, bucket_of};
 use tscap_common::generator::Gaps;
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use serde::Serialize;
-use tscap::clock::StampSource;
-use tscap::generator::Rate;
-use tscap::load::{Pair, Stop};
-use tscap::loss::model::{Costs, record_bytes};
-use tscap::loss::schema::{Calibration, Point};
-use tscap::loss::{Arrival, Experiment, Grid, Pace, Place, Spot};
+use tscap::capturing::clock::StampSource;
+use tscap::measuring::generator::Rate;
+use tscap::measuring::load::{Pair, Stop};
+use tscap::measuring::loss::model::{Costs, record_bytes};
+use tscap::measuring::loss::schema::{Calibration, Point};
+use tscap::measuring::loss::{Arrival, Experiment, Grid, Pace, Place, Spot};
 
 /// Most bytes a second that the file takes where it alone is slow.
 const SLOW: u64 = 40_000_000;

@@ -2,8 +2,8 @@
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
-use tscap::loss::accuracy;
-use tscap::loss::schema::{Accuracy, Point};
+use tscap::measuring::loss::accuracy;
+use tscap::measuring::loss::schema::{Accuracy, Point};
 
 use crate::common::header::Header;
 use crate::common::target::{self, Bound, Target};

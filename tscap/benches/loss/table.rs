@@ -1,6 +1,6 @@
 //! The report for people.
 
-use tscap::loss::schema::Point;
+use tscap::measuring::loss::schema::Point;
 
 use crate::common::table::{self, heading, machine, row};
 use crate::common::target::Target;

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
-use tscap::clock::{RawStamp, StampPath};
-use tscap::engine::Output;
+use tscap::capturing::clock::{RawStamp, StampPath};
+use tscap::capturing::engine::Output;
 use tscap_common::block::block_len;
 use tscap_common::ring::MIN_RING_BYTES;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, ensure};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use tscap::sys::timex::KernelClock;
+use tscap::capturing::host::timex::KernelClock;
 
 use crate::files::{self, Read};
 use crate::memory::{Growth, Memory};

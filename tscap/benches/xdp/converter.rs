@@ -10,9 +10,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
-use tscap::clock::{RawStamp, StampPath, TscPath};
-use tscap::engine::{Output, PreparedFile};
-use tscap::ring::synthetic::Producer;
+use tscap::capturing::clock::{RawStamp, StampPath, TscPath};
+use tscap::capturing::engine::{Output, PreparedFile};
+use tscap::capturing::ring::synthetic::Producer;
 use tscap_common::block::{STAMP_HIGH_OFFSET, block_len};
 
 use crate::common::converter::{Discard, Filled, IFINDEX, cpu_time_ns};

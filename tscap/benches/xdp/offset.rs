@@ -4,11 +4,13 @@ use std::future::pending;
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
-use tscap::clock::{HostClocks, NsPerCycle, OffsetBracket, StampPath, StampSource, TscPath};
+use tscap::capturing::clock::{
+    HostClocks, NsPerCycle, OffsetBracket, StampPath, StampSource, TscPath,
+};
+use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS, TscEvents, program_name};
+use tscap::capturing::host::perf::Standing;
+use tscap::capturing::host::system::{online_cpus, possible_cpus};
 use tscap::command::capture::first_brackets;
-use tscap::sys::perf::Standing;
-use tscap::sys::system::{online_cpus, possible_cpus};
-use tscap::xdp::{LoadOptions, Loaded, PROGRAMS, TscEvents, program_name};
 use tscap_common::ring::MIN_RING_BYTES;
 
 use crate::spread::Spread;

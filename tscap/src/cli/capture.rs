@@ -11,10 +11,10 @@ use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES, is_valid_ring_bytes};
 use super::foreign::{ANSWERED, ForeignArgs};
 use super::rotation::RotationArgs;
 use super::{Cli, Plan, units};
-use crate::clock::{StampSource, TscPath};
-use crate::engine::RotationPlan;
-use crate::numbers::ring;
-use crate::xdp::ModeChoice;
+use crate::capturing::clock::{StampSource, TscPath};
+use crate::capturing::engine::RotationPlan;
+use crate::capturing::hook::ModeChoice;
+use crate::text::numbers::ring;
 
 /// tcpdump's and Wireshark's default and maximum snaplen, bytes: taken, but no frame is
 /// recorded beyond [`MAX_CAPLEN`].

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{Plan, units};
-use crate::compare::Amount;
+use crate::measuring::compare::Amount;
 
 /// Longest wait for live frames unless one is given.
 const TIMEOUT: &str = "10";

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Plan;
-use crate::clock::TimeBase;
+use crate::capturing::clock::TimeBase;
 
 /// Stamp a capture again, by all that is known of its clock at its end
 ///

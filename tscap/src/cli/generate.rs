@@ -9,7 +9,9 @@ use clap::{ArgGroup, Args, CommandFactory, ValueEnum};
 use tscap_common::stream::MOST_FLOWS;
 
 use super::{Cli, Plan, Verbosity, units};
-use crate::generator::{DISCARD, Layout, LineRate, Network, Pacing, Pattern, Period, Rate, Step};
+use crate::measuring::generator::{
+    DISCARD, Layout, LineRate, Network, Pacing, Pattern, Period, Rate, Step,
+};
 
 /// Most steps of a sweep.
 const MOST_STEPS: usize = 10_000;

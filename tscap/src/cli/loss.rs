@@ -12,10 +12,10 @@ use checks::{check, check_drain, check_pace, check_sizes};
 
 use super::capture::{ClockChoice, ring_bytes};
 use super::{Cli, Plan, units};
-use crate::clock::StampSource;
-use crate::generator::{LineRate, Rate};
-use crate::load::Tool;
-use crate::loss::{Grid, LONGEST_FRAME, Pace};
+use crate::capturing::clock::StampSource;
+use crate::measuring::generator::{LineRate, Rate};
+use crate::measuring::load::Tool;
+use crate::measuring::loss::{Grid, LONGEST_FRAME, Pace};
 
 /// Ring that a plan asks about unless one is given: that of a capture.
 const USUAL_RING: usize = 64 << 20;

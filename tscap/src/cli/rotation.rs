@@ -8,7 +8,7 @@ use clap::{Args, CommandFactory};
 use jiff::tz::TimeZone;
 
 use super::{Cli, units};
-use crate::engine::{Limits, Names, Naming, Period, RotationPlan};
+use crate::capturing::engine::{Limits, Names, Naming, Period, RotationPlan};
 
 /// dumpcap's numbers have five digits.
 const MOST_FILES: u64 = 99_999;

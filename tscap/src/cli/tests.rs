@@ -1,8 +1,8 @@
 use clap::Parser;
 
 use super::*;
-use crate::clock::TscPath;
-use crate::xdp::ModeChoice;
+use crate::capturing::clock::TscPath;
+use crate::capturing::hook::ModeChoice;
 
 fn plan(args: &str) -> Result<CapturePlan, String> {
     let words = ["tscap", "capture"]

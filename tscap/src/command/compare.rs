@@ -13,18 +13,18 @@ use super::print::print;
 use super::report::{check_writable, write_page};
 use super::signals::Signals;
 use super::{Exit, Failure, Hint, interfaces};
+use crate::capturing::clock::RealNs;
+use crate::capturing::hook::{InterruptKfuncs, Occupant};
+use crate::capturing::host::affinity;
+use crate::capturing::host::kernel_files::KernelFiles;
 use crate::cli::{ComparePlan, Verbosity};
-use crate::clock::RealNs;
-use crate::compare::{
+use crate::measuring::compare::{
     Circumstances, Comparison, ExperimentError, Place, Request, Results, Ticks, assemble, describe,
     run as measure,
 };
-use crate::load::{FAST_BYTES, Pair};
-use crate::numbers::counted;
-use crate::report::{page, text};
-use crate::sys::affinity;
-use crate::sys::kernel_files::KernelFiles;
-use crate::xdp::{InterruptKfuncs, Occupant};
+use crate::measuring::load::{FAST_BYTES, Pair};
+use crate::measuring::report::{page, text};
+use crate::text::numbers::counted;
 
 /// How far it is.
 #[derive(Serialize)]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::lines::Lines;
 use super::terminal;
 use crate::cli::Verbosity;
-use crate::escaped::{escaped, escaped_lines};
+use crate::text::escaped::{escaped, escaped_lines};
 
 /// How long a reader may take at the end to read what is left.
 const END_WITHIN: Duration = Duration::from_secs(1);

@@ -5,21 +5,21 @@ use std::env;
 use super::capture::{FILE_CAPABILITIES, probe};
 use super::print::{print, print_coloured};
 use super::{Exit, Failure, Hint, interfaces, terminal};
-use crate::causes::with_causes;
-use crate::changes::JournalFolder;
-use crate::cli::{ClockChoice, DoctorPlan};
-use crate::clock::{StampSource, TscPath};
-use crate::doctor::{
+use crate::capturing::clock::{StampSource, TscPath};
+use crate::capturing::doctor::{
     self, Interface, InterfaceFacts, Machine, MachineFacts, Privileges, Probe, Report,
 };
-use crate::escaped::escaped;
-use crate::sys::caps::{self, Capability};
-use crate::sys::kernel_files::KernelFiles;
-use crate::sys::netdev::Link;
-use crate::sys::netns::NetnsId;
-use crate::sys::timex::KernelClock;
-use crate::sys::{ethtool, napi, process, system, xdp_features};
-use crate::xdp::{Kfunc, Occupant, generates_by_perf, offloads};
+use crate::capturing::hook::{Kfunc, Occupant, generates_by_perf, offloads};
+use crate::capturing::host::caps::{self, Capability};
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::netdev::Link;
+use crate::capturing::host::netns::NetnsId;
+use crate::capturing::host::timex::KernelClock;
+use crate::capturing::host::{ethtool, napi, process, system, xdp_features};
+use crate::capturing::settings::JournalFolder;
+use crate::cli::{ClockChoice, DoctorPlan};
+use crate::text::causes::with_causes;
+use crate::text::escaped::escaped;
 
 /// Examines the machine, and an interface if one is given.
 pub(super) fn run(plan: &DoctorPlan) -> Result<Exit, Failure> {

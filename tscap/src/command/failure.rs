@@ -4,8 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::causes::with_causes;
-use crate::escaped::escaped_lines;
+use crate::text::causes::with_causes;
+use crate::text::escaped::escaped_lines;
 
 /// A command that ended in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::print::print;
 use super::{Exit, Failure, Hint};
-use crate::sys::ethtool;
-use crate::sys::netdev::{self, Link};
+use crate::capturing::host::ethtool;
+use crate::capturing::host::netdev::{self, Link};
 
 /// Lists the interfaces, as tcpdump -D does, with what matters to a capture.
 pub(super) fn list() -> Result<Exit, Failure> {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Failure, Hint as _};
-use crate::changes::{JournalError, JournalFolder, JournalLock};
+use crate::capturing::settings::{JournalError, JournalFolder, JournalLock};
 
 /// How long another process may take from looking to changing.
 pub(super) const TURN_WITHIN: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ pub(super) fn failure(what: &str, error: JournalError) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::recorded::Recorded;
+    use crate::capturing::host::recorded::Recorded;
 
     #[tokio::test]
     async fn one_process_at_a_time() {

@@ -10,7 +10,7 @@ use tokio::time::sleep_until;
 use super::console::Console;
 use super::signals::Signals;
 use super::{Failure, Hint};
-use crate::load::Stop;
+use crate::measuring::load::Stop;
 
 /// What goes on for so long after a second request to end hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(5);

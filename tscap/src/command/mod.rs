@@ -23,8 +23,8 @@ mod whole_file;
 
 pub use failure::{Exit, Failure, Hint};
 
+use crate::capturing::host::{affinity, cpu_list};
 use crate::cli::Plan;
-use crate::sys::{affinity, cpu_list};
 
 /// Runs a plan.
 pub fn run(plan: Plan) -> Result<Exit, Failure> {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Exit, Failure, Hint};
-use crate::escaped::escaped_lines;
+use crate::text::escaped::escaped_lines;
 
 /// Prints text without what would steer a terminal; nobody being left to read it is no
 /// failure.

@@ -7,10 +7,10 @@ use std::path::Path;
 use super::print::{print, say};
 use super::whole_file::{is_same, write_whole};
 use super::{Exit, Failure, Hint};
+use crate::capturing::clock::log::{Digest, Line, LogReader, is_header};
 use crate::cli::ReportPlan;
-use crate::clock::log::{Digest, Line, LogReader, is_header};
-use crate::report::{clock_page, clock_text, page, sweep_page, sweep_text, text};
-use crate::saved::Saved;
+use crate::measuring::report::{clock_page, clock_text, page, sweep_page, sweep_text, text};
+use crate::measuring::saved::Saved;
 
 const SAVED: &str =
     "give a file that `tscap compare --json`, `tscap loss --json` or `tscap clock --log` wrote";

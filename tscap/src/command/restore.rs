@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use super::print::print;
 use super::{Exit, Failure, Hint, capture, journals};
-use crate::changes::{Change, GivenBack, Journal, JournalError, JournalFolder, State};
-use crate::sys::kernel_files::KernelFiles;
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::settings::{Change, GivenBack, Journal, JournalError, JournalFolder, State};
 
 /// Gives back what killed captures left changed.
 pub(super) fn run() -> Result<Exit, Failure> {

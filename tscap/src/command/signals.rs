@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::whole_file;
 use super::{Exit, Failure, Hint as _, capture};
-use crate::sys::wake;
+use crate::capturing::host::wake;
 
 /// Signals within this time are one request: coreutils' `timeout` signals its child,
 /// and then the group that the child is in.

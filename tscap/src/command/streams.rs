@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::print::print;
 use super::{Exit, Failure, Hint};
-use crate::measure::{CaptureError, Sent, StreamReport, read};
-use crate::numbers::counted;
+use crate::measuring::measure::{CaptureError, Sent, StreamReport, read};
+use crate::text::numbers::counted;
 
 /// Reads a capture and prints what came through of the streams in it; with
 /// [`Exit::Fault`] if only a part of the file can be read.

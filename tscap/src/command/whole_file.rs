@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::Builder;
 
-use crate::sys::access::keep_access;
+use crate::capturing::host::access::keep_access;
 
 /// The temporary files of this process that have no name of their own yet.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());

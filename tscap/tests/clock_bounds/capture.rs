@@ -1,6 +1,6 @@
-//! A capture of simulated frames, as [`tscap::engine::Converter`] makes one.
+//! A capture of simulated frames, as [`tscap::capturing::engine::Converter`] makes one.
 
-use tscap::clock::{
+use tscap::capturing::clock::{
     CounterReport, History, LiveBounds, MonoNs, RawStamp, RealNs, Reference, StampSource, Tracker,
 };
 

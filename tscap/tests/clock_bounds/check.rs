@@ -1,7 +1,7 @@
 //! Holds what was stated against the model's true time.
 
-use tscap::clock::{Fit, PhcBase};
-use tscap::pcapng::interval_ns;
+use tscap::capturing::clock::{Fit, PhcBase};
+use tscap::capturing::pcapng::interval_ns;
 
 use super::capture::{Captured, Stamp, capture};
 use super::host::{Event, Host};

@@ -1,8 +1,10 @@
 //! A PTP hardware clock that is read by `PTP_SYS_OFFSET_PRECISE` or `_EXTENDED`.
 
 use fastrand::Rng;
-use tscap::clock::{PhcBase, PhcClock, PhcNs, PhcReading, RealNs, Reference, Tracker, TscCycles};
-use tscap::sys::ptp::PtpError;
+use tscap::capturing::clock::{
+    PhcBase, PhcClock, PhcNs, PhcReading, RealNs, Reference, Tracker, TscCycles,
+};
+use tscap::capturing::host::ptp::PtpError;
 
 use super::host::Host;
 use super::noise::exponential;

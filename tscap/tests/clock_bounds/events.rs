@@ -1,6 +1,6 @@
 //! The classes of what happens to a host's clock.
 
-use tscap::clock::StampSource;
+use tscap::capturing::clock::StampSource;
 
 use super::host::Event;
 use super::noise::{either_sign, log_uniform};

@@ -1,7 +1,7 @@
 //! `tscap clock --log` beside the capture, with a PTP hardware clock where there is one.
 
-use tscap::clock::log::Recorder;
-use tscap::clock::{History, StampSource, TscCycles};
+use tscap::capturing::clock::log::Recorder;
+use tscap::capturing::clock::{History, StampSource, TscCycles};
 
 use super::capture::first_brackets;
 use super::device::{Device, Look};

@@ -1,6 +1,6 @@
-//! A process that reads a host's clocks, as [`tscap::clock::HostClocks`] does.
+//! A process that reads a host's clocks, as [`tscap::capturing::clock::HostClocks`] does.
 
-use tscap::clock::{
+use tscap::capturing::clock::{
     BootNs, Bracket, CrossTimestamp, MonoNs, OffsetNs, RealNs, Reference, StampSource, TaiNs,
     TscCycles,
 };

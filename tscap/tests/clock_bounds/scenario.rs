@@ -1,7 +1,7 @@
 //! What happens in one run: all of it follows from its class and its seed.
 
 use fastrand::Rng;
-use tscap::clock::StampSource;
+use tscap::capturing::clock::StampSource;
 
 use super::events::Class;
 use super::host::{Event, Machine};

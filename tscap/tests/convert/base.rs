@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use tscap::clock::scripted::EPOCH;
-use tscap::clock::{RawStamp, StampPath, TimeBase};
-use tscap::pcapng::{Packet, Record, records};
+use tscap::capturing::clock::scripted::EPOCH;
+use tscap::capturing::clock::{RawStamp, StampPath, TimeBase};
+use tscap::capturing::pcapng::{Packet, Record, records};
 
 use super::script::{
     LENGTH, MS, capture, capture_by, capture_with, convert, file, headers, log, log_with, packet,

@@ -4,10 +4,10 @@ use std::fs;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tscap::clock::log::{Header, LogWriter};
-use tscap::clock::scripted::Host;
-use tscap::clock::{RawStamp, StampPath};
-use tscap::pcapng::Packet;
+use tscap::capturing::clock::log::{Header, LogWriter};
+use tscap::capturing::clock::scripted::Host;
+use tscap::capturing::clock::{RawStamp, StampPath};
+use tscap::capturing::pcapng::Packet;
 
 use super::script::{
     BOOT, LENGTH, MS, capture, capture_by, convert, errors, file, headers, log, log_with, packet,

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use tscap::clock::scripted::Host;
-use tscap::clock::{RawStamp, StampPath};
-use tscap::measure::Summary;
+use tscap::capturing::clock::scripted::Host;
+use tscap::capturing::clock::{RawStamp, StampPath};
+use tscap::measuring::measure::Summary;
 
 use super::script::{
     DRAIN, LENGTH, MS, TSC, capture, capture_by, convert, errors, file, headers, log, packet,

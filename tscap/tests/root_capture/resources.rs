@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
-use tscap::sys::process::cpu_time;
+use tscap::capturing::host::process::cpu_time;
 
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;

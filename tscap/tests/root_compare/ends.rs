@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tscap::compare::Comparison;
+use tscap::measuring::compare::Comparison;
 
 use crate::support::bench::Bench;
 use crate::support::capture::{TSCAP, generate_on};

@@ -1,7 +1,7 @@
 //! Stamps with interrupts off, where programs can turn them off.
 
 use nix::sys::utsname::uname;
-use tscap::clock::StampSource;
+use tscap::capturing::clock::StampSource;
 
 use crate::support::command::run;
 use crate::support::root::root;

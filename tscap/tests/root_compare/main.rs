@@ -11,7 +11,7 @@ mod stamps;
 
 use std::time::Duration;
 
-use tscap::compare::Comparison;
+use tscap::measuring::compare::Comparison;
 
 use support::capture::TSCAP;
 use support::command::Done;

@@ -3,8 +3,8 @@
 use std::os::fd::AsRawFd as _;
 use std::process::Stdio;
 
-use tscap::compare::schema::{Metric, Outcome};
-use tscap::compare::{Programs, Settings};
+use tscap::measuring::compare::schema::{Metric, Outcome};
+use tscap::measuring::compare::{Programs, Settings};
 
 use crate::support::bench::Bench;
 use crate::support::capture::{TSCAP, generate_on};
@@ -28,7 +28,7 @@ fn every_stamp_takes_its_turns() {
     assert_eq!(comparison.method.rounds, 40);
     done.estimated("1 of 40 done: about ", " left\n", comparison.seconds);
     let names: Vec<_> = comparison.subjects.iter().map(|it| it.source).collect();
-    let tsc = tscap::clock::StampSource::Tsc;
+    let tsc = tscap::capturing::clock::StampSource::Tsc;
     assert!(names.len() >= 3 && names[0].is_none(), "{names:?}");
     for subject in &comparison.subjects {
         assert_eq!(subject.program_ns.len(), 40);
@@ -124,7 +124,7 @@ fn without_a_way_to_the_tsc_the_others_are_compared() {
     let comparison = comparison(&done);
     let names: Vec<_> = comparison.subjects.iter().map(|it| it.source).collect();
     assert!(
-        !names.contains(&Some(tscap::clock::StampSource::Tsc)),
+        !names.contains(&Some(tscap::capturing::clock::StampSource::Tsc)),
         "{names:?}"
     );
     let told = comparison

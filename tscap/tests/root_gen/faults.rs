@@ -1,6 +1,6 @@
 //! The interface goes while frames are sent: what was sent is told all the same.
 
-use tscap::sys::perf::{Standing, TscEvent};
+use tscap::capturing::host::perf::{Standing, TscEvent};
 
 use crate::support::bench::Bench;
 use crate::support::capture::generate_on;

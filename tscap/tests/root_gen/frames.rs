@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use tscap::clock::{StampPath, StampSource};
+use tscap::capturing::clock::{StampPath, StampSource};
 use tscap_common::stream::{STAMP_MASK, StreamHeader};
 
 use crate::support::bench::Bench;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
-use tscap::measure::{DelayBasis, Sent, StreamId, StreamReport, StreamSummary, read};
+use tscap::measuring::measure::{DelayBasis, Sent, StreamId, StreamReport, StreamSummary, read};
 
 use crate::support::bench::Bench;
 use crate::support::capture::{capture_on, generate_on};

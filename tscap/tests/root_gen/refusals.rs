@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tscap::measure::{Content, content};
+use tscap::measuring::measure::{Content, content};
 
 use crate::support::bench::Bench;
 use crate::support::capture::{LIMIT, generate_on};

@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tscap::loss::Sweep;
+use tscap::measuring::loss::Sweep;
 
 pub use support::capture::TSCAP;
 use support::command::Done;

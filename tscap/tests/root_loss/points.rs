@@ -1,9 +1,9 @@
 //! What is measured: every frame accounted for, at each point.
 
-use tscap::load::Tool;
-use tscap::loss::Sweep;
-use tscap::loss::model::Receiving;
-use tscap::loss::schema::Point;
+use tscap::measuring::load::Tool;
+use tscap::measuring::loss::Sweep;
+use tscap::measuring::loss::model::Receiving;
+use tscap::measuring::loss::schema::Point;
 
 use crate::support::command::run;
 use crate::support::root::{root, root_with, two_cpus};

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 
 use nix::sys::signal::Signal;
-use tscap::changes::JournalFolder;
+use tscap::capturing::settings::JournalFolder;
 
 use crate::machine::{journals, restore, rps, set_rps};
 use crate::support::bench::Bench;

@@ -1,7 +1,7 @@
 //! What `--rx-cpu` and `tscap restore` refuse, and what they warn of.
 
 use nix::sys::signal::Signal;
-use tscap::changes::JournalFolder;
+use tscap::capturing::settings::JournalFolder;
 
 use crate::machine::{journals, restore, rps, warning};
 use crate::support::bench::Bench;

@@ -1,7 +1,7 @@
 //! The frames of one run of `tscap gen` with one flow, as they come out of a
 //! capture: each one number after the other, and each gap with its drop count.
 
-use tscap::generator::{DISCARD, Layout, Network};
+use tscap::measuring::generator::{DISCARD, Layout, Network};
 use tscap_common::stream::StreamHeader;
 
 use super::packets::Packet;

@@ -1,11 +1,11 @@
 //! The frames that `compare` sends itself, of which it needs too many for an emulated
 //! machine: `agent traffic`, in the guest.
 
-use tscap::clock::measure_tsc_rate;
-use tscap::compare::{Programs, Settings};
-use tscap::load::{Burst, Pair, Traffic};
-use tscap::sys::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
-use tscap::sys::{affinity, tsc};
+use tscap::capturing::clock::measure_tsc_rate;
+use tscap::capturing::host::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
+use tscap::capturing::host::{affinity, tsc};
+use tscap::measuring::compare::{Programs, Settings};
+use tscap::measuring::load::{Burst, Pair, Traffic};
 use tscap_common::stream::STAMP_MASK;
 
 const FRAMES: u64 = 50;

@@ -13,7 +13,7 @@ mod subject;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::xdp::PROGRAMS;
+use tscap::capturing::hook::PROGRAMS;
 
 use crate::report::Ratio;
 use crate::spread::Spread;

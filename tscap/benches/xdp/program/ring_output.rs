@@ -1,11 +1,11 @@
 //! A program that writes into tscap's ring.
 
 use anyhow::{Context, Result, ensure};
-use tscap::clock::RawStamp;
-use tscap::ring::Consumer;
-use tscap::sys::perf::Standing;
-use tscap::sys::system::possible_cpus;
-use tscap::xdp::{LoadOptions, Loaded, TscEvents};
+use tscap::capturing::clock::RawStamp;
+use tscap::capturing::hook::{LoadOptions, Loaded, TscEvents};
+use tscap::capturing::host::perf::Standing;
+use tscap::capturing::host::system::possible_cpus;
+use tscap::capturing::ring::Consumer;
 use tscap_common::block::block_len;
 
 use super::subject::Subject;

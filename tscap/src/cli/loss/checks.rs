@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::generator::{DISCARD, Layout, Network};
-use crate::loss::{Grid, LONGEST_FRAME, Pace, SLOW_RING};
-use crate::numbers::{counted, grouped, ring, size};
+use crate::measuring::generator::{DISCARD, Layout, Network};
+use crate::measuring::loss::{Grid, LONGEST_FRAME, Pace, SLOW_RING};
+use crate::text::numbers::{counted, grouped, ring, size};
 
 /// Most points of a sweep.
 const MOST_POINTS: usize = 100_000;

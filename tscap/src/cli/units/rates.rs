@@ -1,6 +1,6 @@
 //! Rates as people write them.
 
-use crate::generator::{LineRate, Rate};
+use crate::measuring::generator::{LineRate, Rate};
 
 /// A decimal number with a power of ten by its letter: `1.5M` is 15 and 5. What
 /// follows the letter is left over.

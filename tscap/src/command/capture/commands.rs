@@ -13,8 +13,8 @@ use nix::unistd::{AccessFlags, access};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::summary::CommandsSummary;
+use crate::capturing::host::priority;
 use crate::command::{Failure, Hint};
-use crate::sys::priority;
 
 /// Why the program is not run on a file.
 pub(super) const REPLACED: &str = "not run: another file has that name by now";

@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use super::commands::Ended;
 use super::summary::{FilesSummary, Stop, Summary, VERSION};
+use crate::capturing::clock::{StampSource, StepCause};
+use crate::capturing::engine::ClosedFile;
+use crate::capturing::hook::XdpMode;
 use crate::cli::{CapturePlan, Target};
-use crate::clock::{StampSource, StepCause};
 use crate::command::console::{Console, read_order};
-use crate::engine::ClosedFile;
-use crate::numbers::{counted, grouped, ring, signed, size, span};
-use crate::xdp::XdpMode;
+use crate::text::numbers::{counted, grouped, ring, signed, size, span};
 
 /// One interface as the capture begins.
 #[derive(Debug, Serialize)]

@@ -2,13 +2,13 @@
 
 use std::error::Error as _;
 
-use crate::causes::with_causes;
-use crate::clock::{Bounds, NsPerCycle, OffsetBracket, Tracker};
+use crate::capturing::clock::{Bounds, NsPerCycle, OffsetBracket, Tracker};
+use crate::capturing::engine::Recalibration;
+use crate::capturing::hook::{Loaded, TscError, TscEvents, TscOffset};
+use crate::capturing::host::perf::{PerfError, Standing};
 use crate::command::console::Console;
 use crate::command::{Failure, Hint};
-use crate::engine::Recalibration;
-use crate::sys::perf::{PerfError, Standing};
-use crate::xdp::{Loaded, TscError, TscEvents, TscOffset};
+use crate::text::causes::with_causes;
 
 /// The events, one for each CPU that has a ring.
 #[derive(Debug)]

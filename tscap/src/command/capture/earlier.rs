@@ -2,12 +2,12 @@
 //! a running one has changed is kept away from.
 
 use super::pinning::journal_failure;
-use crate::changes::{Journal, JournalError, JournalFolder, JournalLock, State};
+use crate::capturing::host::netdev::Link;
+use crate::capturing::host::netns::NetnsId;
+use crate::capturing::settings::{Journal, JournalError, JournalFolder, JournalLock, State};
 use crate::cli::{CapturePlan, Offloads};
 use crate::command::console::Console;
 use crate::command::{Failure, Hint as _, journals};
-use crate::sys::netdev::Link;
-use crate::sys::netns::NetnsId;
 
 /// Waits until no other capture is between looking at the journals and changing
 /// what it wants to change. `None` if this one changes nothing.

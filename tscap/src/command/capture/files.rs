@@ -8,12 +8,12 @@ use std::time::Duration;
 use super::commands::{Commands, Ended, REPLACED};
 use super::console;
 use super::summary::FilesSummary;
+use crate::capturing::engine::{CloseError, ClosedFile};
 use crate::cli::CapturePlan;
 use crate::command::Failure;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
-use crate::engine::{CloseError, ClosedFile};
-use crate::numbers::counted;
+use crate::text::numbers::counted;
 
 /// Commands that work on complete files are waited for at most so long at the
 /// end.

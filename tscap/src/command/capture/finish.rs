@@ -14,13 +14,13 @@ use super::start::Running;
 use super::summary::{ClockSummary, FilesSummary, InterfaceSummary, Stop, Summary};
 use super::writing::{abandoned, joined, on_thread, until_finished};
 use super::{Exit, Failure};
+use crate::capturing::clock::{MonoNs, StampPath};
+use crate::capturing::engine::{Finished, Observed, Totals};
+use crate::capturing::host::bpf::wait_for_running_programs;
 use crate::cli::{CapturePlan, Target};
-use crate::clock::{MonoNs, StampPath};
 use crate::command::Hint;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
-use crate::engine::{Finished, Observed, Totals};
-use crate::sys::bpf::wait_for_running_programs;
 
 /// Detaches, drains, accounts.
 pub(super) async fn finish(

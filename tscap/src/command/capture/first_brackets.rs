@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::clock::{Reference, StampSource, Tracker};
+use crate::capturing::clock::{Reference, StampSource, Tracker};
 use crate::command::Failure;
 
 /// Brackets taken before the first frame: they narrow the offset to about the
@@ -66,7 +66,7 @@ mod tests {
     use std::future::pending;
 
     use super::*;
-    use crate::clock::{CrossTimestamp, HostClocks, MonoNs, RealNs, TaiNs, TscCycles};
+    use crate::capturing::clock::{CrossTimestamp, HostClocks, MonoNs, RealNs, TaiNs, TscCycles};
 
     /// A machine that interrupts every reading of the clocks for a millisecond.
     struct Interrupted(u64);

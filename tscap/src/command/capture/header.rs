@@ -7,18 +7,18 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::opened::Opened;
 use super::prepare::Machine;
-use crate::cli::CapturePlan;
-use crate::clock::{OffsetBracket, StampPath, StampSource};
-use crate::command::{Failure, Hint};
-use crate::engine::{Event, Names, Output};
-use crate::pcapng::{
+use crate::capturing::clock::{OffsetBracket, StampPath, StampSource};
+use crate::capturing::engine::{Event, Names, Output};
+use crate::capturing::hook::XdpMode;
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::netdev::Link;
+use crate::capturing::host::{ethtool, process, system};
+use crate::capturing::pcapng::{
     FileWriter, InterfaceInfo, InterfaceOption, MOST_FINAL_BYTES, SectionInfo, StampOption,
     VlanTags,
 };
-use crate::sys::kernel_files::KernelFiles;
-use crate::sys::netdev::Link;
-use crate::sys::{ethtool, process, system};
-use crate::xdp::XdpMode;
+use crate::cli::CapturePlan;
+use crate::command::{Failure, Hint};
 
 /// How stamps are taken.
 pub(super) fn stamp(

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use crate::engine::{InterfaceCounts, Outcomes};
-use crate::sys::bpf::XdpLink;
-use crate::sys::netdev::{self, Link, RxStats};
-use crate::xdp::{Attachment, CounterError, Counters, XdpMode};
+use crate::capturing::engine::{InterfaceCounts, Outcomes};
+use crate::capturing::hook::{Attachment, CounterError, Counters, XdpMode};
+use crate::capturing::host::bpf::XdpLink;
+use crate::capturing::host::netdev::{self, Link, RxStats};
 
 /// One interface.
 #[derive(Debug)]

@@ -3,11 +3,11 @@
 
 use super::prepare::Machine;
 use super::{Console, Programs};
+use crate::capturing::clock::{StampPath, TscPath};
+use crate::capturing::hook::{Kfunc, LoadError, LoadOptions, Loaded, NoKfunc, program_name};
+use crate::capturing::host::kernel_files::KernelFiles;
 use crate::cli::{CapturePlan, ClockChoice};
-use crate::clock::{StampPath, TscPath};
 use crate::command::{Failure, Hint};
-use crate::sys::kernel_files::KernelFiles;
-use crate::xdp::{Kfunc, LoadError, LoadOptions, Loaded, NoKfunc, program_name};
 
 /// The kfuncs, best first: the kernel's own needs neither a module nor
 /// CAP_SYS_ADMIN, and is ordered.
@@ -132,7 +132,7 @@ fn load_by(
 
 fn no_kfunc(no: &NoKfunc) -> Failure {
     let cause = std::error::Error::source(no);
-    Failure::new(crate::causes::with_causes(no.to_string(), cause)).hint(no.advice())
+    Failure::new(crate::text::causes::with_causes(no.to_string(), cause)).hint(no.advice())
 }
 
 /// Paths that were tried, and why they don't work.

@@ -30,8 +30,8 @@ use tokio::runtime::Runtime;
 
 use super::console::Console;
 use super::{Exit, Failure, Hint as _};
+use crate::capturing::hook::PROGRAMS;
 use crate::cli::CapturePlan;
-use crate::xdp::PROGRAMS;
 
 /// Which programs to run: what tests replace.
 #[derive(Clone, Debug)]

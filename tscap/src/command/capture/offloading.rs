@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use super::pinning;
-use crate::changes::{Change, ChangeError, Changes, InterfaceId, Setting};
+use crate::capturing::hook::{XdpMode, offloads};
+use crate::capturing::host::ethtool::Feature;
+use crate::capturing::host::netdev::Link;
+use crate::capturing::pcapng::VlanTags;
+use crate::capturing::settings::{Change, ChangeError, Changes, InterfaceId, Setting};
 use crate::command::console::Console;
 use crate::command::{Failure, Hint};
-use crate::pcapng::VlanTags;
-use crate::sys::ethtool::Feature;
-use crate::sys::netdev::Link;
-use crate::xdp::{XdpMode, offloads};
 
 /// Turns those off that hide frames as they arrived.
 pub(super) fn turn_off(

@@ -5,10 +5,10 @@ use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use crate::capturing::clock::RealNs;
+use crate::capturing::engine::{Names, Output, PreparedFile};
 use crate::cli::Target;
-use crate::clock::RealNs;
 use crate::command::{Failure, Hint};
-use crate::engine::{Names, Output, PreparedFile};
 
 /// The output, opened but not touched yet.
 #[derive(Debug)]

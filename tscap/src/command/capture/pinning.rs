@@ -5,22 +5,22 @@
 //!   (`napi_schedule`, `net_rx_action`);
 //! - or, with threaded NAPI, the CPU of the poll thread (`napi_threaded_poll`);
 //! - in generic mode also RPS, which comes after these and before the program
-//!   ([`crate::sys::rps`]). In native mode it comes after the program, has no
+//!   ([`crate::capturing::host::rps`]). In native mode it comes after the program, has no
 //!   say in its stamps, and is left as it is.
 
 mod plan;
 
 use self::plan::{Found, Wanted};
 use super::prepare::Machine;
-use crate::changes::{self, Change, Changes, InterfaceId, JournalError, Planned};
+use crate::capturing::hook::XdpMode;
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::netdev::Link;
+use crate::capturing::host::netns::NetnsId;
+use crate::capturing::host::{class_net, cpu_list};
+use crate::capturing::settings::{self, Change, Changes, InterfaceId, JournalError, Planned};
 use crate::cli::CapturePlan;
 use crate::command::console::Console;
 use crate::command::{Failure, Hint};
-use crate::sys::kernel_files::KernelFiles;
-use crate::sys::netdev::Link;
-use crate::sys::netns::NetnsId;
-use crate::sys::{class_net, cpu_list};
-use crate::xdp::XdpMode;
 
 /// What must be right before the machine is touched, and what is worth a
 /// warning then.
@@ -69,7 +69,7 @@ fn beside_receiving(plan: &CapturePlan, machine: &Machine) -> Option<String> {
 fn check_sysfs(files: &KernelFiles, link: &Link) -> Result<(), Failure> {
     let what = format!("cannot pin the receive work of {}", link.name);
     let shows = class_net::shows(files, &link.name, link.index, link.mac);
-    let is_here = changes::sysfs_is_here(files, link.index);
+    let is_here = settings::sysfs_is_here(files, link.index);
     if shows.trying(what.as_str())? && is_here.trying(what.as_str())? {
         return Ok(());
     }
@@ -224,7 +224,7 @@ fn apply(
 }
 
 impl Outcome {
-    fn refuse(&mut self, what: String, error: changes::ChangeError) {
+    fn refuse(&mut self, what: String, error: settings::ChangeError) {
         let failure = Err::<(), _>(error).trying(what);
         self.refused.push(failure.expect_err("it is one").chain());
     }

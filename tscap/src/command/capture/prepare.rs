@@ -3,13 +3,13 @@
 use tscap_common::ring::{MIN_RING_BYTES, value_size};
 
 use super::receiving;
+use crate::capturing::host::caps::{self, Capability};
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::netdev::Link;
+use crate::capturing::host::{affinity, cpu_list, system, tsc};
 use crate::cli::{CapturePlan, ClockChoice};
 use crate::command::{Failure, Hint, interfaces};
-use crate::numbers::{counted, ring as length};
-use crate::sys::caps::{self, Capability};
-use crate::sys::kernel_files::KernelFiles;
-use crate::sys::netdev::Link;
-use crate::sys::{affinity, cpu_list, system, tsc};
+use crate::text::numbers::{counted, ring as length};
 
 /// All rings together take at most this many bytes by default.
 const DEFAULT_TOTAL_BYTES: usize = 512 << 20;

@@ -7,13 +7,13 @@ use tscap_common::ring::MIN_RING_BYTES;
 
 use super::counter::Counter;
 use super::{first_brackets, load, prepare, runtime};
+use crate::capturing::clock::{HostClocks, StampPath, TscPath};
+use crate::capturing::hook::{LoadOptions, PROGRAMS};
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::perf::Standing;
+use crate::capturing::host::{system, tsc};
 use crate::cli::ClockChoice;
-use crate::clock::{HostClocks, StampPath, TscPath};
 use crate::command::{Failure, Hint as _};
-use crate::sys::kernel_files::KernelFiles;
-use crate::sys::perf::Standing;
-use crate::sys::{system, tsc};
-use crate::xdp::{LoadOptions, PROGRAMS};
 
 /// Gets ready to stamp as a capture does with `--clock` and `--tsc-path`, with the
 /// smallest rings, and lets go of everything again. Returns the path that works, and

@@ -1,9 +1,9 @@
 //! On which CPUs frames come in, unless `--rx-cpu` says it.
 
-use crate::sys::class_net;
-use crate::sys::irq::{self, Route};
-use crate::sys::kernel_files::{KernelFileError, KernelFiles};
-use crate::sys::netdev::Link;
+use crate::capturing::host::class_net;
+use crate::capturing::host::irq::{self, Route};
+use crate::capturing::host::kernel_files::{KernelFileError, KernelFiles};
+use crate::capturing::host::netdev::Link;
 
 /// The CPUs that take the receive interrupts of these interfaces, as far as procfs
 /// and sysfs show them. None for a veth, which has no interrupts.
@@ -29,7 +29,7 @@ fn of(files: &KernelFiles, link: &Link) -> Result<Vec<u32>, KernelFileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::recorded::{Recorded, link};
+    use crate::capturing::host::recorded::{Recorded, link};
 
     #[test]
     fn interrupts_tell_where_frames_come_in() {

@@ -18,13 +18,13 @@ use super::start::{self, Running};
 use super::summary::{Stop, Summary};
 use super::{Exit, Failure, Programs};
 use super::{commands, earlier, pinning};
+use crate::capturing::clock::{HostClocks, RealNs, StampSource};
+use crate::capturing::engine::{CloseError, Event, Names, Observed, RotationPlan};
+use crate::capturing::host::timex::{ClockSetWatch, KernelClock};
 use crate::cli::{CapturePlan, ClockChoice, Target};
-use crate::clock::{HostClocks, RealNs, StampSource};
 use crate::command::Hint;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
-use crate::engine::{CloseError, Event, Names, Observed, RotationPlan};
-use crate::sys::timex::{ClockSetWatch, KernelClock};
 
 /// How often the interfaces are looked after.
 const LINKS_EVERY: Duration = Duration::from_millis(200);

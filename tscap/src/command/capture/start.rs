@@ -15,20 +15,22 @@ use super::offloading;
 use super::opened::Opened;
 use super::pinning::Pinning;
 use super::prepare::Machine;
-use crate::changes::{Changes, JournalFolder};
+use crate::capturing::clock::{HostClocks, Segment, StampPath, StampSource, Tracker, TscPath};
+use crate::capturing::engine::{Converter, Event, Finished, Frames, Rotation, Shared};
+use crate::capturing::hook::{
+    AttachError, Loaded, ModeChoice, Occupant, XdpMode, attach, offloads,
+};
+use crate::capturing::host::affinity;
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::netdev::{self, Link};
+use crate::capturing::host::perf::Standing;
+use crate::capturing::host::promisc::Promiscuous;
+use crate::capturing::pcapng::FileWriter;
+use crate::capturing::ring::Consumer;
+use crate::capturing::settings::{Changes, JournalFolder};
 use crate::cli::{CapturePlan, Offloads};
-use crate::clock::{HostClocks, Segment, StampPath, StampSource, Tracker, TscPath};
 use crate::command::console::Console;
 use crate::command::{Failure, Hint};
-use crate::engine::{Converter, Event, Finished, Frames, Rotation, Shared};
-use crate::pcapng::FileWriter;
-use crate::ring::Consumer;
-use crate::sys::affinity;
-use crate::sys::kernel_files::KernelFiles;
-use crate::sys::netdev::{self, Link};
-use crate::sys::perf::Standing;
-use crate::sys::promisc::Promiscuous;
-use crate::xdp::{AttachError, Loaded, ModeChoice, Occupant, XdpMode, attach, offloads};
 
 /// Some drivers take the link down to attach; it is given this long to come up.
 const LINK_UP_WITHIN: Duration = Duration::from_secs(10);

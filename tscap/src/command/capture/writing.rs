@@ -4,11 +4,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::summary::Summary;
+use crate::capturing::engine::WriteWatch;
+use crate::capturing::host::wake::wake;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
 use crate::command::{Exit, Failure, Hint as _};
-use crate::engine::WriteWatch;
-use crate::sys::wake::wake;
 
 /// How often a stopped converter is looked for.
 const JOIN_EVERY: Duration = Duration::from_millis(2);

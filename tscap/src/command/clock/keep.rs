@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::capturing::clock::log::{Digest, Header, Line, LogWriter, Recorder, WriteLogError};
+use crate::capturing::clock::{CrossTimestamp, Observation, Tracker};
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::{process, tsc};
 use crate::cli::ClockPlan;
-use crate::clock::log::{Digest, Header, Line, LogWriter, Recorder, WriteLogError};
-use crate::clock::{CrossTimestamp, Observation, Tracker};
 use crate::command::print::say;
 use crate::command::report::{check_apart, check_writable, digest, write_page};
 use crate::command::{Failure, Hint};
-use crate::numbers::counted;
-use crate::report::clock_page;
-use crate::sys::kernel_files::KernelFiles;
-use crate::sys::{process, tsc};
+use crate::measuring::report::clock_page;
+use crate::text::numbers::counted;
 
 /// Between two entries: at most this, as between a capture's statistics...
 const LONGEST: Duration = Duration::from_secs(10);

@@ -14,10 +14,10 @@ use references::{References, Said};
 use super::print::print_if_read;
 use super::signals::Signals;
 use super::{Exit, Failure, Hint, capture, terminal};
+use crate::capturing::clock::{HostClocks, Observation, StampSource, Status, Tracker};
+use crate::capturing::host::timex::KernelClock;
+use crate::capturing::host::tsc;
 use crate::cli::ClockPlan;
-use crate::clock::{HostClocks, Observation, StampSource, Status, Tracker};
-use crate::sys::timex::KernelClock;
-use crate::sys::tsc;
 
 /// Version of the JSON objects.
 const VERSION: u32 = 1;

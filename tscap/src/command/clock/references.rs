@@ -9,15 +9,15 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::table::Column;
-use crate::causes::with_causes;
-use crate::clock::{
+use crate::capturing::clock::{
     Bracket, Looked, PhcClock, PhcStatus, RawClock, Slew, Status, Tracker, TscCycles,
 };
+use crate::capturing::host::ptp::{Method, PtpDevice, PtpError};
+use crate::capturing::host::timex::KernelClock;
 use crate::command::print::print_if_read;
 use crate::command::{Failure, Hint};
-use crate::numbers::{minus, signed, span};
-use crate::sys::ptp::{Method, PtpDevice, PtpError};
-use crate::sys::timex::KernelClock;
+use crate::text::causes::with_causes;
+use crate::text::numbers::{minus, signed, span};
 
 /// Between two looks at a device, which take some µs each.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -1,7 +1,7 @@
 //! The clock as lines of a table.
 
-use crate::clock::Status;
-use crate::numbers::{grouped, minus, signed, span};
+use crate::capturing::clock::Status;
+use crate::text::numbers::{grouped, minus, signed, span};
 
 /// Lines under one heading.
 const PAGE: u64 = 20;
@@ -116,8 +116,8 @@ fn row(columns: &[Column], text: impl Fn(&Column) -> &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::scripted::Host;
-    use crate::clock::{StampSource, Tracker};
+    use crate::capturing::clock::scripted::Host;
+    use crate::capturing::clock::{StampSource, Tracker};
 
     #[test]
     fn each_reason_of_a_rejection_is_told() {

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use super::gather::Gathered;
-use crate::cli::ConvertPlan;
-use crate::clock::{
+use crate::capturing::clock::{
     BaseClock, FileClock, FileNs, History, LEAP_SECONDS, LeapSeconds, RawStamp, RealNs,
     TableOffset, TimeBase,
 };
+use crate::capturing::pcapng::StatisticsOption;
+use crate::cli::ConvertPlan;
 use crate::command::{Failure, Hint};
-use crate::pcapng::StatisticsOption;
 
 /// A packet may be so much before the first reading of the clock or after the last one.
 const AROUND_NS: u64 = 60_000_000_000;

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::path::Path;
 
 use super::failure;
-use crate::clock::{FileClock, History, RawStamp, StampSource};
+use crate::capturing::clock::{FileClock, History, RawStamp, StampSource};
+use crate::capturing::pcapng::{Gatherer, InterfaceOption, ReadError, Record, records};
 use crate::command::{Failure, Hint};
-use crate::pcapng::{Gatherer, InterfaceOption, ReadError, Record, records};
 
 /// What a capture says of itself.
 #[derive(Debug)]

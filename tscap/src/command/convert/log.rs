@@ -5,8 +5,10 @@ use std::io::BufReader;
 use std::path::Path;
 
 use super::gather::Gathered;
-use crate::clock::log::{Entry, Line, LogReader, ReadLogError};
-use crate::clock::{Fit, History, Impossible, MonoNs, RawStamp, Sample, Segment, StampSource};
+use crate::capturing::clock::log::{Entry, Line, LogReader, ReadLogError};
+use crate::capturing::clock::{
+    Fit, History, Impossible, MonoNs, RawStamp, Sample, Segment, StampSource,
+};
 use crate::command::{Failure, Hint};
 
 /// Samples are kept of this long before and after the capture, for lines that reach

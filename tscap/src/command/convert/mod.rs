@@ -22,11 +22,13 @@ use log::Logged;
 use super::print::{print, say};
 use super::whole_file::{is_one, write_whole_by};
 use super::{Exit, Failure, Hint};
+use crate::capturing::clock::{self, Fit, LiveBounds, StampSource, TableOffset, TimeBase};
+use crate::capturing::pcapng::{
+    InterfaceOption, Packet, ReadError, RewriteError, StatisticsOption, rewrite,
+};
 use crate::cli::ConvertPlan;
-use crate::clock::{self, Fit, LiveBounds, StampSource, TableOffset, TimeBase};
-use crate::measure::{Distribution, Summary};
-use crate::numbers::counted;
-use crate::pcapng::{InterfaceOption, Packet, ReadError, RewriteError, StatisticsOption, rewrite};
+use crate::measuring::measure::{Distribution, Summary};
+use crate::text::numbers::counted;
 
 /// Version of the JSON object.
 const VERSION: u32 = 1;

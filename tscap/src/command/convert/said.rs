@@ -6,9 +6,9 @@ use jiff::Timestamp;
 
 use super::Converted;
 use super::left::Span;
+use crate::capturing::clock::RealNs;
 use crate::cli::ConvertPlan;
-use crate::clock::RealNs;
-use crate::numbers::{counted, grouped, span};
+use crate::text::numbers::{counted, grouped, span};
 
 /// Spans that are told.
 const SPANS: usize = 8;

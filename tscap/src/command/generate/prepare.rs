@@ -1,13 +1,13 @@
 //! Everything that is checked before a frame is sent, and which sender it is.
 
 use super::stamps::TscStamps;
+use crate::capturing::clock::{NsPerCycle, measure_tsc_rate};
+use crate::capturing::host::netdev::Link;
+use crate::capturing::host::{tsc, xdp_features};
 use crate::cli::{GenPlan, SenderChoice};
-use crate::clock::{NsPerCycle, measure_tsc_rate};
 use crate::command::console::Console;
 use crate::command::{Failure, Hint, interfaces};
-use crate::generator::{Addresses, NativeSender, PacketSender, Sender, Step, Template};
-use crate::sys::netdev::Link;
-use crate::sys::{tsc, xdp_features};
+use crate::measuring::generator::{Addresses, NativeSender, PacketSender, Sender, Step, Template};
 
 /// The parts of the plan that depend on the machine.
 pub(super) struct Machine {

@@ -8,13 +8,15 @@ use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use super::prepare::{self, Machine};
 use super::report::{self, Progress, Ready, StepReport, Summary};
+use crate::capturing::clock::MonoNs;
+use crate::capturing::host::{affinity, wake};
 use crate::cli::GenPlan;
-use crate::clock::MonoNs;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
 use crate::command::{Exit, Failure, Hint};
-use crate::generator::{Control, Orders, Pacing, SendError, Sender, Sent, Step, Template};
-use crate::sys::{affinity, wake};
+use crate::measuring::generator::{
+    Control, Orders, Pacing, SendError, Sender, Sent, Step, Template,
+};
 
 /// A sender that is to stop is woken so often until it has.
 const WAKE_EACH: Duration = Duration::from_millis(5);

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use super::capture::prepare;
 use super::{Failure, Hint};
+use crate::capturing::host::{affinity, cpu_list};
 use crate::cli::Verbosity;
 use crate::command::console::Console;
-use crate::load::Pair;
-use crate::loss::{LossError, Place};
-use crate::sys::{affinity, cpu_list};
+use crate::measuring::load::Pair;
+use crate::measuring::loss::{LossError, Place};
 
 pub(super) use plan::answer;
 pub(super) use sweep::run;

@@ -12,12 +12,12 @@ use crate::command::print::print;
 use crate::command::report::read;
 use crate::command::signals::Signals;
 use crate::command::{Exit, Failure, Hint, measuring};
-use crate::loss::model::Costs;
-use crate::loss::{
+use crate::measuring::loss::model::Costs;
+use crate::measuring::loss::{
     Answer, Arrival, Experiment, Grid, Pace, Question, Spot, answer as foretell, captures,
 };
-use crate::numbers::{counted, ring as length, size};
-use crate::saved::Saved;
+use crate::measuring::saved::Saved;
+use crate::text::numbers::{counted, ring as length, size};
 
 /// How far it is.
 #[derive(Serialize)]
@@ -65,7 +65,7 @@ pub(in crate::command) fn answer(plan: &ForecastPlan) -> Result<Exit, Failure> {
 
 fn spot(plan: &ForecastPlan) -> Spot {
     Spot {
-        tool: crate::load::Tool::Tscap,
+        tool: crate::measuring::load::Tool::Tscap,
         clock: plan.clock,
         size: plan.size,
         pace: Pace::Rate(plan.rate),

@@ -6,21 +6,21 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::{console, pair, place, refusal};
+use crate::capturing::clock::RealNs;
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::system;
 use crate::cli::LossPlan;
-use crate::clock::RealNs;
 use crate::command::print::print;
 use crate::command::report::{check_writable, write_page};
 use crate::command::signals::Signals;
 use crate::command::{Exit, Failure, Hint, measuring};
-use crate::compare::{Ticks, describe};
-use crate::load::Tool;
-use crate::loss::{
+use crate::measuring::compare::{Ticks, describe};
+use crate::measuring::load::Tool;
+use crate::measuring::loss::{
     Circumstances, Grid, LossError, Place, Results, Sweep, assemble, captures, run as measure,
 };
-use crate::numbers::{counted, ring as length};
-use crate::report::{sweep_page, sweep_text};
-use crate::sys::kernel_files::KernelFiles;
-use crate::sys::system;
+use crate::measuring::report::{sweep_page, sweep_text};
+use crate::text::numbers::{counted, ring as length};
 
 /// How far it is.
 #[derive(Serialize)]

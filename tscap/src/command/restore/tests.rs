@@ -1,6 +1,6 @@
 use super::*;
-use crate::changes::{Changes, InterfaceId, Setting};
-use crate::sys::recorded::{Recorded, link};
+use crate::capturing::host::recorded::{Recorded, link};
+use crate::capturing::settings::{Changes, InterfaceId, Setting};
 
 const PID: u32 = 77;
 const RPS: &str = "sys/class/net/eth0/queues/rx-0/rps_cpus";

@@ -1,7 +1,7 @@
 use super::*;
-use crate::changes::{Change, InterfaceId, Setting};
+use crate::capturing::host::recorded::{Recorded, link};
+use crate::capturing::settings::{Change, InterfaceId, Setting};
 use crate::command::capture::plan_of;
-use crate::sys::recorded::{Recorded, link};
 
 const PID: u32 = 77;
 

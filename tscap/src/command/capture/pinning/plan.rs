@@ -1,12 +1,12 @@
 //! Which settings put an interface's receive work on which CPUs.
 
-use crate::changes::Setting;
-use crate::sys::cpu_list;
-use crate::sys::irq::{self, QueueIrq};
-use crate::sys::kernel_files::{KernelFileError, KernelFiles};
-use crate::sys::napi::{self, Kthread};
-use crate::sys::netdev::Link;
-use crate::sys::rps::{self, RxQueue};
+use crate::capturing::host::cpu_list;
+use crate::capturing::host::irq::{self, QueueIrq};
+use crate::capturing::host::kernel_files::{KernelFileError, KernelFiles};
+use crate::capturing::host::napi::{self, Kthread};
+use crate::capturing::host::netdev::Link;
+use crate::capturing::host::rps::{self, RxQueue};
+use crate::capturing::settings::Setting;
 
 /// What there is to be steered.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 use super::*;
-use crate::changes::JournalFolder;
+use crate::capturing::host::recorded::{Recorded, link};
+use crate::capturing::settings::JournalFolder;
 use crate::command::capture::plan_of;
-use crate::sys::recorded::{Recorded, link};
 
 fn console() -> Console {
     crate::command::capture::console::of(&plan_of("-v")).unwrap()

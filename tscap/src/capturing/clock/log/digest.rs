@@ -1,0 +1,195 @@
+//! What a report needs of a log, in bounded memory.
+
+use std::collections::VecDeque;
+
+use super::{Entry, Header, Line, Phases};
+use crate::capturing::clock::{Allan, RealNs, Segment, Status, TscCycles, allan};
+
+/// 7 days of entries, one in 10 s, and of phases, one in 100 ms: earlier ones are
+/// forgotten.
+const MOST_POINTS: usize = 7 * 8_640;
+const MOST_PHASES: usize = 7 * 864_000;
+/// The latest beginnings of segments.
+const MOST_SEGMENTS: usize = 1_000;
+/// Between two phases, s.
+const EVERY_S: f64 = 0.1;
+
+/// The clock at an entry.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// CLOCK_REALTIME.
+    pub real: RealNs,
+    /// The counter.
+    pub tsc: TscCycles,
+    /// Since the first of all entries, by the counter, ns: as if the clock had never been
+    /// set.
+    pub elapsed_ns: u64,
+    /// Which process said so, from 0 on.
+    pub process: u64,
+    /// θ̂, ns.
+    pub offset_ns: i64,
+    /// Greatest error of a stamp so far, ns.
+    pub host_bound_ns: u64,
+    /// Local rate against p̂, parts per billion.
+    pub skew_ppb: i64,
+    /// p̂, in units of 2^-58 ns a cycle.
+    pub ns_per_cycle_2_58: u64,
+    /// How far the absolute clock has gone from the difference clock since the start of
+    /// this process, ns.
+    pub absolute_less_difference_ns: i64,
+}
+
+/// A log, or a clock being watched.
+#[derive(Clone, Debug, Default)]
+pub struct Digest {
+    /// The first process.
+    pub header: Option<Header>,
+    /// How many processes after it.
+    pub continued: u64,
+    /// The clock at each entry, the latest 7 days.
+    pub points: VecDeque<Point>,
+    /// Latest status of the last process.
+    pub latest: Option<Status>,
+    /// Of the processes before it.
+    before: Totals,
+    /// Segments that began because of something, the latest ones.
+    pub changes: VecDeque<Segment>,
+    /// Offset of TAI in the latest segment, s.
+    pub tai_offset_s: i64,
+    series: VecDeque<Series>,
+    phases: usize,
+}
+
+/// Sums over all processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Readings that were used.
+    pub used: u64,
+    /// Rejected: interrupted.
+    pub wide: u64,
+    /// Rejected: counter or clock went backwards or was set in it.
+    pub torn: u64,
+    /// Rejected: contradicted the clock.
+    pub implausible: u64,
+    /// How often the system clock was set.
+    pub steps: u64,
+}
+
+/// Phases without a step between them.
+#[derive(Clone, Debug)]
+struct Series {
+    end: TscCycles,
+    every: u64,
+    ns: Vec<f64>,
+}
+
+impl Digest {
+    /// Takes in the next line.
+    pub fn take(&mut self, line: Line) {
+        match line {
+            Line::Header(header) if self.header.is_none() => self.header = Some(header),
+            Line::Header(_) => {
+                self.continued += 1;
+                self.before = self.totals();
+                self.latest = None;
+            }
+            Line::Entry(entry) => self.take_entry(&entry),
+        }
+    }
+
+    fn take_entry(&mut self, entry: &Entry) {
+        let status = &entry.status;
+        let rate = status.counter.ns_per_cycle_2_58;
+        let last = self.points.back();
+        let elapsed_ns = last.map_or(0, |last| {
+            let since = rate.duration_ns(status.tsc.0.saturating_sub(last.tsc.0));
+            last.elapsed_ns.saturating_add(since)
+        });
+        let last = last.filter(|last| last.process == self.continued);
+        let gone = last.map_or(0, |last| last.absolute_less_difference_ns);
+        let point = Point {
+            real: status.real,
+            tsc: status.tsc,
+            elapsed_ns,
+            process: self.continued,
+            offset_ns: status.offset_ns,
+            host_bound_ns: status.host_bound_ns,
+            skew_ppb: status.skew_ppb,
+            ns_per_cycle_2_58: rate.0,
+            absolute_less_difference_ns: gone.wrapping_add(status.absolute_less_difference_ns),
+        };
+        push(&mut self.points, point, MOST_POINTS);
+        self.latest = Some(*status);
+        for segment in &entry.segments {
+            self.tai_offset_s = segment.tai_offset_s;
+            let is_known = |known: &Segment| known.from == segment.from;
+            if segment.after.is_some() && !self.changes.iter().rev().take(100).any(is_known) {
+                push(&mut self.changes, *segment, MOST_SEGMENTS);
+            }
+        }
+        for phases in &entry.phases {
+            self.take_phases(phases);
+        }
+    }
+
+    fn take_phases(&mut self, phases: &Phases) {
+        let ns = phases
+            .ns
+            .iter()
+            .map(|ns| ns.map_or(f64::NAN, |ns| ns as f64));
+        let last = self.series.back_mut();
+        match last.filter(|last| last.end == phases.from && last.every == phases.every) {
+            Some(series) => {
+                series.ns.extend(ns);
+                series.end = phases.end();
+            }
+            None => self.series.push_back(Series {
+                end: phases.end(),
+                every: phases.every,
+                ns: ns.collect(),
+            }),
+        }
+        self.phases += phases.ns.len();
+        // A part of the first at a time, so that it is not moved at each entry.
+        while self.phases > MOST_PHASES + MOST_PHASES / 8 {
+            let Some(first) = self.series.front_mut() else {
+                break;
+            };
+            let forgotten = first.ns.len().min(self.phases - MOST_PHASES);
+            first.ns.drain(..forgotten);
+            self.phases -= forgotten;
+            if first.ns.is_empty() {
+                self.series.pop_front();
+            }
+        }
+    }
+
+    /// How stable the clock is against the counter, on all scales that there are enough
+    /// phases for.
+    pub fn stability(&self) -> Vec<Allan> {
+        allan(self.series.iter().map(|series| &series.ns[..]), EVERY_S)
+    }
+
+    /// Readings and steps of all processes.
+    pub fn totals(&self) -> Totals {
+        let mut totals = self.before;
+        if let Some(status) = &self.latest {
+            totals.used += status.readings.used;
+            totals.wide += status.wide;
+            totals.torn += status.readings.torn;
+            totals.implausible += status.readings.implausible;
+            totals.steps += status.steps;
+        }
+        totals
+    }
+}
+
+fn push<T>(queue: &mut VecDeque<T>, item: T, most: usize) {
+    if queue.len() == most {
+        queue.pop_front();
+    }
+    queue.push_back(item);
+}
+
+#[cfg(test)]
+mod tests;

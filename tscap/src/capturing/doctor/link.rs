@@ -1,0 +1,142 @@
+//! The interface itself, and programs of others on it.
+
+use super::Interface;
+use super::check::{Check, Topic, advice, fix};
+
+const LINK: Topic = Topic {
+    id: "link",
+    why: "A capture needs an Ethernet interface that is up, and frames need a link.",
+};
+const PROGRAMS: Topic = Topic {
+    id: "xdp_programs",
+    why: "An interface takes one XDP program: a capture is refused where another one is attached.",
+};
+
+/// Whether frames can be captured on it at all.
+pub(super) fn link(interface: &Interface) -> Check {
+    let link = &interface.link;
+    let name = &link.name;
+    let kind = link.kind.as_deref().or(interface.driver.as_deref());
+    let kind = kind.unwrap_or("unknown driver");
+    if !link.is_ethernet() {
+        let found = format!("{kind}: no Ethernet frames (link type {})", link.link_type);
+        return LINK.bad(
+            found,
+            advice("capture on the Ethernet interface below it, or use tcpdump"),
+        );
+    }
+    if !link.is_up {
+        return LINK.bad(
+            format!("{kind}, down"),
+            fix(format!("ip link set dev {name} up")),
+        );
+    }
+    if !link.has_carrier {
+        return LINK.warning(
+            format!("{kind}, up, but without carrier"),
+            advice("plug in the cable, or set its peer up"),
+        );
+    }
+    LINK.good(format!("{kind}, up, with carrier"))
+}
+
+/// Whether an XDP program of somebody else is attached.
+pub(super) fn programs(interface: &Interface) -> Check {
+    let Some(xdp) = &interface.link.xdp else {
+        return PROGRAMS.good("none");
+    };
+    let occupant = &interface.occupant;
+    let named = occupant.name.as_ref().map(|name| format!(" ({name})"));
+    let found = format!(
+        "program {}{} is attached, {}",
+        xdp.ids(),
+        named.unwrap_or_default(),
+        xdp.mode
+    );
+    if occupant
+        .name
+        .as_ref()
+        .is_some_and(|name| name.starts_with("tscap_"))
+    {
+        return PROGRAMS.bad(
+            found,
+            advice("another tscap captures there: stop that first"),
+        );
+    }
+    PROGRAMS.bad(found, fix(occupant.command(&interface.link.name, xdp.mode)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capturing::doctor::check::Verdict::{Bad, Good, Warning};
+    use crate::capturing::hook::Occupant;
+    use crate::capturing::host::netdev::{AttachedMode, AttachedXdp};
+
+    #[test]
+    fn it_must_be_up_and_ethernet() {
+        let mut interface = Interface::recorded();
+        link(&interface).is(Good, "veth, up, with carrier");
+        interface.link.has_carrier = false;
+        link(&interface)
+            .is(Warning, "without carrier")
+            .advises("peer");
+        interface.link.is_up = false;
+        link(&interface)
+            .is(Bad, "veth, down")
+            .fixed_by("ip link set dev veth0 up");
+        interface.link.link_type = libc::ARPHRD_NONE;
+        interface.link.kind = None;
+        interface.driver = Some("tun".into());
+        link(&interface)
+            .is(Bad, "tun: no Ethernet")
+            .advises("tcpdump");
+    }
+
+    #[test]
+    fn a_program_that_is_there_is_named_with_what_detaches_it() {
+        let mut interface = Interface::recorded();
+        programs(&interface).is(Good, "none");
+        let attached = |mode| {
+            Some(AttachedXdp {
+                mode,
+                program_ids: vec![7],
+            })
+        };
+        for (mode, command) in [
+            (AttachedMode::Native, "ip link set dev veth0 xdpdrv off"),
+            (
+                AttachedMode::Generic,
+                "ip link set dev veth0 xdpgeneric off",
+            ),
+            (
+                AttachedMode::Offloaded,
+                "ip link set dev veth0 xdpoffload off",
+            ),
+            (
+                AttachedMode::Multi,
+                "ip link set dev veth0 xdpdrv off; ip link set dev veth0 xdpgeneric off",
+            ),
+        ] {
+            interface.link.xdp = attached(mode);
+            programs(&interface)
+                .is(Bad, "program 7 is attached")
+                .fixed_by(command);
+        }
+        interface.occupant = Occupant {
+            name: Some("filter".into()),
+            link_id: Some(12),
+            holders: Vec::new(),
+        };
+        programs(&interface)
+            .is(Bad, "program 7 (filter) is attached, multi")
+            .fixed_by("bpftool link detach id 12");
+        interface.occupant = Occupant {
+            name: Some("tscap_ktime".into()),
+            ..interface.occupant
+        };
+        programs(&interface)
+            .is(Bad, "tscap_ktime")
+            .advises("another tscap");
+    }
+}

@@ -1,0 +1,302 @@
+//! Makes the blocks of a run final, and keeps the counts.
+
+use super::Outcomes;
+use super::converter::Resolve;
+use super::order::{StampOrder, Youngest};
+use crate::capturing::clock::{Conversion, RawStamp, Tracker};
+use crate::capturing::ring::{self, CorruptBlock, Run};
+
+/// What one interface contributed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Frames written to the file.
+    pub written: u64,
+    /// Frames taken out of a ring but not written.
+    pub outcomes: Outcomes,
+}
+
+/// Which frames to write, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frames {
+    /// At most so many; `None` for all.
+    pub count: Option<u64>,
+    /// With their raw stamps, which the program must have been loaded to keep.
+    pub keep_raw: bool,
+}
+
+/// What is done with frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Write,
+    /// The capture is over: count the rest as `after_stop`.
+    Stopped,
+    /// The output is broken: count the rest as `write_failed`.
+    Broken,
+}
+
+/// A file, by the frames that remain to be written of all.
+#[derive(Clone, Copy, Debug)]
+struct FileSpan {
+    start: u64,
+    full: u64,
+}
+
+impl FileSpan {
+    fn new(remaining: u64, most: Option<u64>) -> Self {
+        Self {
+            start: remaining,
+            full: remaining.saturating_sub(most.unwrap_or(u64::MAX)),
+        }
+    }
+}
+
+/// What became of one piece of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taken {
+    /// Bytes from the start of the run to write.
+    pub to_write: usize,
+    /// The last frame asked for is among them.
+    pub count_reached: bool,
+    /// No block where one should be.
+    pub corrupt: Option<CorruptBlock>,
+}
+
+impl Taken {
+    /// Whether there is something to tell.
+    pub(super) fn is_news(&self) -> bool {
+        self.count_reached || self.corrupt.is_some()
+    }
+}
+
+/// Conversion of blocks with its counts.
+pub struct Batch {
+    /// By interface, in the file's order.
+    pub counts: Vec<Written>,
+    /// Frames of interfaces that nobody knows.
+    pub unknown_interface: u64,
+    /// Stamps out of order in the current file, in units of the stamp. A frame
+    /// whose write fails may be among the late.
+    order: StampOrder,
+    /// The same in the files before it.
+    earlier_order: StampOrder,
+    /// Stamps that may belong to either side of a step.
+    pub ambiguous: u64,
+    /// By ring.
+    last_stamp: Vec<RawStamp>,
+    youngest: Youngest,
+    remaining: u64,
+    /// `remaining` when the current file began, and when it is full.
+    remaining_at: FileSpan,
+    keep_raw: bool,
+    mode: Mode,
+    reader_gone: bool,
+    resolve: Resolve,
+    /// The interface seen last: (ifindex, index in the file).
+    latest: Option<(u32, u32)>,
+}
+
+impl Batch {
+    pub(super) fn new(interfaces: usize, rings: usize, frames: Frames, resolve: Resolve) -> Self {
+        let remaining = frames.count.unwrap_or(u64::MAX);
+        Self {
+            counts: vec![Written::default(); interfaces],
+            unknown_interface: 0,
+            order: StampOrder::default(),
+            earlier_order: StampOrder::default(),
+            ambiguous: 0,
+            last_stamp: vec![RawStamp(0); rings],
+            youngest: Youngest::new(),
+            remaining,
+            remaining_at: FileSpan::new(remaining, None),
+            keep_raw: frames.keep_raw,
+            mode: Mode::Write,
+            reader_gone: false,
+            resolve,
+            latest: None,
+        }
+    }
+
+    /// Stamps out of order, spans in nanoseconds.
+    pub fn order(&self, tracker: &Tracker) -> StampOrder {
+        let mut order = self.earlier_order;
+        order.add(self.order);
+        in_ns(order, tracker)
+    }
+
+    /// The same in the current file.
+    pub(super) fn order_in_file(&self, tracker: &Tracker) -> StampOrder {
+        in_ns(self.order, tracker)
+    }
+
+    /// Frames written so far.
+    pub fn written(&self) -> u64 {
+        self.counts.iter().map(|counts| counts.written).sum()
+    }
+
+    /// Whether the other end of the pipe is gone.
+    pub(super) fn is_reader_gone(&self) -> bool {
+        self.reader_gone
+    }
+
+    /// Whether the output has failed.
+    pub(super) fn is_broken(&self) -> bool {
+        self.mode == Mode::Broken
+    }
+
+    pub(super) fn is_writing(&self) -> bool {
+        self.mode == Mode::Write
+    }
+
+    /// A file begins, for `most` frames.
+    pub(super) fn begin_file(&mut self, most: Option<u64>) {
+        self.earlier_order.add(std::mem::take(&mut self.order));
+        self.remaining_at = FileSpan::new(self.remaining, most);
+    }
+
+    /// Whether there is a frame in the current file.
+    pub(super) fn has_begun_file(&self) -> bool {
+        self.remaining < self.remaining_at.start
+    }
+
+    /// Whether the current file has as many frames as it may have.
+    pub(super) fn is_file_full(&self) -> bool {
+        self.remaining == self.remaining_at.full
+    }
+
+    /// Counts the frames from here on as after the capture's end.
+    pub(super) fn stop(&mut self) {
+        self.mode = Mode::Stopped;
+    }
+
+    /// Counts the frames from here on as not written.
+    pub(super) fn break_off(&mut self) {
+        self.mode = Mode::Broken;
+    }
+
+    /// Stamps later than `now` are of a clock that has been set back since.
+    pub(super) fn clock_is_at(&mut self, now: RawStamp) {
+        self.youngest.forget_after(now);
+    }
+
+    /// Makes blocks of `run`, which is of `ring`, final until about `limit` bytes
+    /// are taken.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        run: &mut Run<'_>,
+        ring: usize,
+        conversion: &Conversion,
+        limit: usize,
+    ) -> Taken {
+        let mut taken = Taken::default();
+        let mut last_stamp = self.last_stamp[ring];
+        let younger = self.youngest.elsewhere(ring);
+        let mut youngest = RawStamp(0);
+        while run.taken() < limit {
+            let start = run.taken();
+            let mut block = match run.next_block() {
+                None => break,
+                Some(Ok(block)) => block,
+                Some(Err(corrupt)) => {
+                    taken.corrupt = Some(corrupt);
+                    break;
+                }
+            };
+            let stamp = block.raw_stamp();
+            if stamp < last_stamp {
+                self.order.count_decrease(last_stamp, stamp);
+            }
+            last_stamp = stamp;
+            let Some(interface) = self.interface(block.ifindex()) else {
+                // Left out of the file: the blocks before it go first.
+                self.unknown_interface += 1;
+                break;
+            };
+            if self.mode != Mode::Write {
+                self.count_unwritten(interface);
+                continue;
+            }
+            if stamp < younger {
+                self.order.count_late(younger, stamp);
+            }
+            youngest = youngest.max(stamp);
+            self.ambiguous += u64::from(conversion.is_ambiguous(stamp));
+            if self.keep_raw {
+                block.set_raw_option(stamp);
+            }
+            block.finish(interface, conversion.to_real(stamp));
+            taken.to_write = start + block.len();
+            self.counts[interface as usize].written += 1;
+            self.remaining -= 1;
+            if self.remaining == self.remaining_at.full {
+                if self.remaining > 0 {
+                    break;
+                }
+                self.mode = Mode::Stopped;
+                taken.count_reached = true;
+            }
+        }
+        self.last_stamp[ring] = last_stamp;
+        self.youngest.wrote(ring, youngest);
+        taken
+    }
+
+    #[inline]
+    fn interface(&mut self, ifindex: u32) -> Option<u32> {
+        match self.latest {
+            Some((latest, index)) if latest == ifindex => Some(index),
+            _ => {
+                let index = (self.resolve)(ifindex)?;
+                self.latest = Some((ifindex, index));
+                Some(index)
+            }
+        }
+    }
+
+    fn count_unwritten(&mut self, interface: u32) {
+        let outcomes = &mut self.counts[interface as usize].outcomes;
+        match self.mode {
+            Mode::Broken => outcomes.write_failed += 1,
+            Mode::Write | Mode::Stopped => outcomes.after_stop += 1,
+        }
+    }
+
+    /// After a write of final `blocks` of which only `written` bytes went out:
+    /// counts the frames that were cut off, and writes no more from here on.
+    /// Returns the length of the whole blocks that went out.
+    pub(super) fn unwrite(&mut self, blocks: &[u8], written: usize, reader_gone: bool) -> usize {
+        self.reader_gone = reader_gone;
+        self.mode = if reader_gone {
+            Mode::Stopped
+        } else {
+            Mode::Broken
+        };
+        let mut whole = 0;
+        for (interface, end) in ring::blocks(blocks) {
+            if end <= written {
+                whole = end;
+            } else {
+                self.counts[interface as usize].written -= 1;
+                self.count_unwritten(interface);
+            }
+        }
+        whole
+    }
+}
+
+fn in_ns(order: StampOrder, tracker: &Tracker) -> StampOrder {
+    StampOrder {
+        largest_decrease_ns: tracker.span_ns(order.largest_decrease_ns),
+        largest_lateness_ns: tracker.span_ns(order.largest_lateness_ns),
+        ..order
+    }
+}
+
+impl std::fmt::Debug for Batch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batch")
+            .field("counts", &self.counts)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,305 @@
+//! The drain loop: rings in, file out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::batch::{Batch, Frames};
+use super::finished::Finished;
+use super::pieces::{Cut, Pieces};
+use super::rings::Rings;
+use super::{CloseError, ClosedFile, Idle, Output, OutputError, Recalibration, Rotation, Shared};
+use crate::capturing::clock::{
+    Conversion, CrossTimestamp, MonoNs, Observation, Reference, StepCause, Tracker,
+};
+use crate::capturing::pcapng::{Counts, FileWriter, WriteError};
+use crate::capturing::ring::{Consumer, CorruptBlock};
+
+/// Statistics go into the file this often.
+const STATISTICS_EVERY_NS: u64 = 10_000_000_000;
+/// CLOCK_MONOTONIC_RAW is read this often: its rate is then good to 0.1 ppm at once.
+const RAW_EVERY_NS: u64 = 1_000_000_000;
+
+/// What the converter tells the control task.
+#[derive(Debug)]
+pub enum Event {
+    /// As many frames as asked for were written.
+    CountReached,
+    /// The other end of the pipe is gone.
+    ReaderGone,
+    /// The output can't be written any more.
+    WriteFailed {
+        /// Its name, if it is one of several files.
+        path: Option<PathBuf>,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// A ring holds something that is no block.
+    Corrupt(CorruptBlock),
+    /// The next file can't be written.
+    NextFileFailed {
+        /// Its name.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// As many periods as asked for are over.
+    PeriodsOver,
+    /// A file is complete.
+    FileClosed {
+        /// Which.
+        file: ClosedFile,
+        /// Why it does not hold what was written.
+        error: Option<CloseError>,
+    },
+    /// A file is gone, by its ring of files or because another took its name.
+    FileRemoved {
+        /// Its name.
+        path: PathBuf,
+        /// Frames in it, if it was of this capture.
+        frames: Option<u64>,
+    },
+    /// A file that should be gone is not.
+    NotRemoved {
+        /// Its name.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// The system clock was set.
+    Stepped {
+        /// By how much, ns.
+        step_ns: i64,
+        /// Why.
+        cause: StepCause,
+    },
+    /// The raw counter jumped.
+    CounterJumped {
+        /// By how much the clock went ahead of it, ns.
+        jump_ns: i64,
+    },
+}
+
+/// Finds the interface's index in the file for the kernel's `ifindex`, also
+/// after the interface has been renumbered.
+pub type Resolve = Box<dyn FnMut(u32) -> Option<u32> + Send>;
+
+/// The converter: what its thread owns.
+pub struct Converter<R> {
+    pub(super) rings: Rings,
+    reference: R,
+    pub(super) tracker: Tracker,
+    pub(super) file: FileWriter,
+    pub(super) pieces: Pieces,
+    pub(super) rotation: Option<Rotation>,
+    shared: Arc<Shared>,
+    next_statistics: MonoNs,
+    next_raw: MonoNs,
+}
+
+impl<R: Reference + Reference<MonoNs>> Converter<R> {
+    /// Takes over the rings and the output, to which `file` has written its
+    /// headers.
+    #[allow(clippy::too_many_arguments, reason = "called once, by the command")]
+    pub fn new(
+        consumers: Vec<Consumer>,
+        reference: R,
+        tracker: Tracker,
+        output: Output,
+        file: FileWriter,
+        frames: Frames,
+        resolve: Resolve,
+        shared: Arc<Shared>,
+        events: UnboundedSender<Event>,
+    ) -> Self {
+        let batch = Batch::new(file.interfaces(), consumers.len(), frames, resolve);
+        let rings = Rings::new(consumers);
+        let ring_bytes = rings.ring_bytes() as u64;
+        shared.ring_bytes.store(ring_bytes, Ordering::Relaxed);
+        let bound = tracker.host_bound_ns();
+        shared.host_bound_ns.store(bound, Ordering::Relaxed);
+        let start = tracker.mono_at(file.start());
+        let next_statistics = MonoNs(start.0 + STATISTICS_EVERY_NS);
+        Self {
+            rings,
+            reference,
+            tracker,
+            file,
+            pieces: Pieces::new(batch, output.watched(Arc::clone(&shared.writes)), events),
+            rotation: None,
+            shared,
+            next_statistics,
+            next_raw: start,
+        }
+    }
+
+    /// Writes several files: the one taken over is the first of `rotation`.
+    #[must_use]
+    pub fn rotating(mut self, rotation: Rotation) -> Self {
+        self.begin_first_file(rotation);
+        self
+    }
+
+    /// Drains until it is asked to stop and the rings are empty.
+    pub fn run(mut self) -> Finished {
+        let mut idle = Idle::new(self.rings.ring_bytes());
+        loop {
+            let stopping = self.shared.stop_requested();
+            let found = match stopping {
+                true => self.drain_with(Rings::drain_all),
+                false => self.drain_with(Rings::drain),
+            };
+            if stopping && found == 0 {
+                return self.into_finished();
+            }
+            if !stopping {
+                std::thread::park_timeout(idle.sleep(found));
+            }
+        }
+    }
+
+    /// Takes out of the rings what can be in order now; with several of them the
+    /// youngest blocks stay for the next drain. Says whether there was anything.
+    pub fn drain(&mut self) -> bool {
+        self.drain_with(Rings::drain) > 0
+    }
+
+    /// Takes out everything: the producers have ended, so nothing is on its way
+    /// any more. Says whether there was anything.
+    pub fn drain_all(&mut self) -> bool {
+        self.drain_with(Rings::drain_all) > 0
+    }
+
+    /// Gives how full the fullest ring was, bytes.
+    fn drain_with(
+        &mut self,
+        drain: impl Fn(&mut Rings, &Conversion, &mut Pieces) -> Option<Cut>,
+    ) -> u64 {
+        // A clock reading on either side of the look at the rings. By the first
+        // one blocks are held back: what was stamped a window earlier is there.
+        // The second one is later than every stamp taken out now.
+        self.take_recalibration();
+        let before: MonoNs = self.reference.read();
+        let peak = self.rings.look();
+        let cross = self.read_clock();
+        let after = cross.mono[1];
+        self.rings.hold_back(&self.tracker, &cross, before);
+        let now = self.tracker.stamp_at(&cross, before);
+        self.pieces.batch.clock_is_at(now);
+
+        // An empty drain converts nothing.
+        let conversion = match peak {
+            0 => self.tracker.conversion(),
+            _ => self.tracker.convert(),
+        };
+        self.end_file_in_time(&cross);
+        while let Some(cut) = drain(&mut self.rings, &conversion, &mut self.pieces) {
+            let real = conversion.to_real(cut.stamp);
+            self.cut(self.tracker.mono_at(real).min(after), cut.is_timed);
+            self.end_file_in_time(&cross);
+        }
+        self.cut_if_over(before);
+        self.shared.peak_fill.fetch_max(peak, Ordering::Relaxed);
+        self.publish();
+        peak
+    }
+
+    /// Stamps from here on go by offsets that the control task has found to have
+    /// moved; those before are off by at most the error that comes with them.
+    fn take_recalibration(&mut self) {
+        let found = self
+            .shared
+            .recalibrated
+            .lock()
+            .map(|mut found| found.take());
+        if let Ok(Some(Recalibration {
+            offsets,
+            stamp_error_ns,
+        })) = found
+        {
+            self.rings.set_stamp_offsets(&offsets);
+            self.tracker.set_stamp_error_ns(stamp_error_ns);
+        }
+    }
+
+    /// Reads the clock and does what is due by it.
+    fn read_clock(&mut self) -> CrossTimestamp {
+        let cross = self.tracker.read(&mut self.reference);
+        match self.tracker.observe(&cross) {
+            Observation::Stepped { step_ns, cause } => {
+                self.pieces.tell(Event::Stepped { step_ns, cause });
+                self.clock_was_set(cross.mono[1]);
+            }
+            Observation::CounterJumped { jump_ns } => {
+                self.pieces.tell(Event::CounterJumped { jump_ns });
+            }
+            Observation::Agrees | Observation::Torn => {}
+        }
+        let now = cross.mono[1];
+        if now >= self.next_raw
+            && let Some(raw) = Reference::<CrossTimestamp>::raw(&mut self.reference)
+        {
+            self.tracker.observe_raw(&raw);
+            self.next_raw = MonoNs(now.0 + RAW_EVERY_NS);
+        }
+        if now >= self.next_statistics
+            && self.pieces.batch.is_writing()
+            && let Err(error) = self.write_statistics(now, Output::write)
+        {
+            self.pieces.write_failed(&[], error);
+        }
+        cross
+    }
+
+    /// Writes the statistics of the current file up to now by `write`. Gives the counts.
+    pub(super) fn write_statistics(
+        &mut self,
+        at: MonoNs,
+        write: impl Fn(&mut Output, &[u8]) -> Result<(), OutputError>,
+    ) -> Result<Counts, OutputError> {
+        self.next_statistics = MonoNs(at.0 + STATISTICS_EVERY_NS);
+        let observed = self.shared.observed.lock().map(|seen| seen.clone());
+        let batch = &self.pieces.batch;
+        let counts = Counts {
+            written: batch.counts.clone(),
+            observed: observed.unwrap_or_default(),
+        };
+        let order = batch.order_in_file(&self.tracker);
+        let blocks = self
+            .file
+            .statistics(&mut self.tracker, at, &counts, order, None)
+            .map_err(WriteError::into_output_error)?;
+        write(&mut self.pieces.output, &blocks)?;
+        Ok(counts)
+    }
+
+    fn publish(&self) {
+        let shared = &self.shared;
+        let Pieces { batch, output, .. } = &self.pieces;
+        shared.written.store(batch.written(), Ordering::Relaxed);
+        let earlier = self.rotation.as_ref().map_or(0, Rotation::earlier_bytes);
+        shared
+            .bytes
+            .store(earlier + output.length(), Ordering::Relaxed);
+        let bound = self.tracker.host_bound_ns();
+        shared.host_bound_ns.store(bound, Ordering::Relaxed);
+    }
+
+    pub(super) fn into_finished(self) -> Finished {
+        Finished {
+            output: self.pieces.output,
+            file: self.file,
+            rotation: self.rotation,
+            tracker: self.tracker,
+            batch: self.pieces.batch,
+        }
+    }
+}
+
+impl<R> std::fmt::Debug for Converter<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Converter").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,193 @@
+//! Of an output alone.
+
+use std::fs::OpenOptions;
+
+use super::*;
+
+/// A pipe that is full every other time.
+struct Stubborn {
+    taken: Vec<u8>,
+    is_full: bool,
+    tell: std::sync::mpsc::Sender<Vec<u8>>,
+}
+
+impl Write for Stubborn {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_full = !self.is_full;
+        if self.is_full {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let takes = bytes.len().min(7);
+        self.taken.extend_from_slice(&bytes[..takes]);
+        let _ = self.tell.send(self.taken.clone());
+        Ok(takes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_inherited_file_keeps_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    for appends in [false, true] {
+        std::fs::write(&path, b"before").unwrap();
+        let mut file = OpenOptions::new()
+            .write(true)
+            .append(appends)
+            .open(&path)
+            .unwrap();
+        if !appends {
+            io::Seek::seek(&mut file, io::SeekFrom::End(0)).unwrap();
+        }
+        let mut output = Output::inherited(file).unwrap();
+        assert!(output.can_be_cut());
+        output.write(b"whole").unwrap();
+        OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .write_all(b"torn")
+            .unwrap();
+        output.cut(0).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"beforewhole");
+    }
+}
+
+#[test]
+fn a_full_non_blocking_pipe_is_waited_for() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let mut output = Output::stream(Stubborn {
+        taken: Vec::new(),
+        is_full: false,
+        tell,
+    });
+    output.write(b"one block and another").unwrap();
+    assert_eq!(told.try_iter().last().unwrap(), b"one block and another");
+    assert_eq!(output.length(), 21);
+}
+
+/// Takes a few bytes and then is interrupted for ever.
+struct Hanging(usize);
+
+impl Write for Hanging {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        match std::mem::take(&mut self.0) {
+            0 => Err(io::ErrorKind::Interrupted.into()),
+            taken => Ok(taken),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_write_that_hangs_ends_when_it_is_told_to() {
+    let watch = Arc::new(WriteWatch::default());
+    let mut output = Output::stream(Hanging(7)).watched(Arc::clone(&watch));
+    let writer = std::thread::spawn(move || output.write(b"more than it takes"));
+    while watch.done() == 0 {
+        std::thread::yield_now();
+    }
+    watch.abort();
+    let error = writer.join().unwrap().unwrap_err();
+    assert!(error.is_aborted());
+    assert_eq!(error.written, 7);
+}
+
+#[test]
+fn what_others_do_to_a_file_shows_when_it_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let output = || {
+        let mut output = crate::capturing::engine::PreparedFile::open(&path)
+            .unwrap()
+            .start()
+            .unwrap();
+        output.reserve(1 << 16).unwrap();
+        output.write(b"whole").unwrap();
+        output
+    };
+    output().close().unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+
+    let removed = output();
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(removed.close(), Err(CloseError::Removed)));
+
+    // It goes on where the file ends now: the length tells, not only a hole.
+    let mut emptied = output();
+    File::create(&path).unwrap();
+    emptied.write(b"more").unwrap();
+    let error = emptied.close().unwrap_err();
+    let lengths = "it has 4 bytes where 9 were written";
+    assert!(error.to_string().ends_with(lengths), "{error}");
+
+    let lengthened = output();
+    std::fs::write(&path, b"somebody else's").unwrap();
+    assert!(matches!(
+        lengthened.close(),
+        Err(CloseError::Changed { found: 15, .. })
+    ));
+}
+
+/// Writes half of what it is given to a file, and then no more.
+struct Filling(Option<File>);
+
+impl Write for Filling {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut file = self.0.take().ok_or(io::ErrorKind::StorageFull)?;
+        file.write(&bytes[..bytes.len() / 2])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn half_of_the_last_blocks_is_taken_off_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    let file = OpenOptions::new().create_new(true).append(true).open(&path);
+    let mut output = Output::regular(file.unwrap()).unwrap();
+    output.write(b"whole").unwrap();
+    let file = output
+        .regular
+        .as_ref()
+        .map(|file| file.try_clone().unwrap());
+    output.writer = Box::new(Filling(file));
+    let error = output.write_final(b"statistics").unwrap_err();
+    assert_eq!(
+        (error.written, error.source.kind()),
+        (5, io::ErrorKind::StorageFull)
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+    assert!(output.close().is_ok());
+}
+
+#[test]
+fn a_write_that_ends_before_it_is_told_to_is_whole() {
+    let watch = Arc::new(WriteWatch::default());
+    watch.abort();
+    let mut output = Output::stream(io::sink()).watched(watch);
+    output.write(b"all at once").unwrap();
+    assert_eq!(output.length(), 11);
+}
+
+#[test]
+fn what_follows_an_inherited_position_stays_when_the_file_is_closed() {
+    let named = tempfile::NamedTempFile::new().unwrap();
+    let mut file = named.reopen().unwrap();
+    file.write_all(b"before and after").unwrap();
+    io::Seek::seek(&mut file, io::SeekFrom::Start(7)).unwrap();
+    let mut output = Output::inherited(file.try_clone().unwrap()).unwrap();
+    output.reserve(64).unwrap();
+    output.write(b"AND").unwrap();
+    output.close().unwrap();
+    assert_eq!(file.metadata().unwrap().len(), 16);
+}

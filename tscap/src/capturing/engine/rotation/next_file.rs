@@ -1,0 +1,145 @@
+//! The next file, which takes its name once it has its headers.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, TempPath};
+
+use crate::capturing::engine::prepared::lock;
+use crate::capturing::host::access::keep_access;
+
+/// A new, empty file under a name of its own; removed again unless it
+/// [takes its name](Self::take_name).
+#[derive(Debug)]
+pub(super) struct NextFile {
+    path: PathBuf,
+    part: TempPath,
+    file: File,
+}
+
+/// Makes the file, its owner's alone, under a name that nothing has: what others leave in
+/// the folder is neither opened nor followed.
+pub(super) fn create(path: &Path) -> io::Result<(NextFile, File)> {
+    let folder = match path.parent() {
+        Some(folder) if folder != "" => folder,
+        _ => Path::new("."),
+    };
+    let part = Builder::new()
+        .prefix(".tscap-")
+        .suffix(".part")
+        .append(true)
+        .tempfile_in(folder)?;
+    let (file, part) = part.into_parts();
+    lock(&file)?;
+    let next = NextFile {
+        path: path.to_owned(),
+        part,
+        file: file.try_clone()?,
+    };
+    Ok((next, file))
+}
+
+impl NextFile {
+    /// Gives the file its name. What had that name until now is returned: its bytes
+    /// are freed when that is dropped, which takes long if they are many. A file that
+    /// another capture writes keeps its name; `own`, by device and inode, is the file
+    /// before this one.
+    pub(super) fn take_name(self, own: Option<(u64, u64)>) -> io::Result<Option<File>> {
+        let replaced = match fs::symlink_metadata(&self.path) {
+            Ok(data) if data.is_file() => {
+                if own != Some((data.dev(), data.ino())) {
+                    check_unlocked(&self.path)?;
+                }
+                keep_access(&data, &self.file)?;
+                true
+            }
+            Ok(data) if data.is_symlink() => true,
+            Ok(_) => return Err(io::Error::other("something has that name that is no file")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(error),
+        };
+        let replaced = replaced.then(|| {
+            OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_PATH | libc::O_NOFOLLOW)
+                .open(&self.path)
+        });
+        let replaced = replaced.transpose()?;
+        self.part.persist(&self.path)?;
+        Ok(replaced)
+    }
+}
+
+/// An error if another capture writes the file.
+fn check_unlocked(path: &Path) -> io::Result<()> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path);
+    match file {
+        // Unlocked again at once.
+        Ok(file) => lock(&file),
+        // It may be replaced without being read.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(path: &Path) -> Option<File> {
+        create(path).unwrap().0.take_name(None).unwrap()
+    }
+
+    #[test]
+    fn a_name_in_use_changes_hands() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        assert!(made(&path).is_none());
+        fs::write(&path, b"before").unwrap();
+        let number = fs::metadata(&path).unwrap().ino();
+        let replaced = made(&path).unwrap().metadata().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"");
+        // It lives on without a name.
+        assert_eq!((replaced.ino(), replaced.len()), (number, 6));
+        assert_eq!(replaced.nlink(), 0);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_fails_before_it_has_a_name_leaves_nothing_and_takes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        fs::write(&path, b"before").unwrap();
+        drop(create(&path).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"before");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_is_replaced_and_what_it_leads_to_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, b"before").unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        made(&link);
+        assert!(!link.is_symlink());
+        assert_eq!(fs::read(&file).unwrap(), b"before");
+    }
+
+    #[test]
+    fn what_is_no_file_keeps_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        fs::create_dir(&path).unwrap();
+        let error = create(&path).unwrap().0.take_name(None).unwrap_err();
+        assert!(error.to_string().contains("no file"), "{error}");
+        assert!(path.is_dir());
+        assert!(create(&folder.path().join("none/out")).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,402 @@
+//! The converter over synthetic rings, a scripted clock and an output in memory.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use pcap_file::pcapng::blocks::Block as FileBlock;
+use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption;
+use pcap_file::pcapng::{PcapNgParser, PcapNgReader};
+use proptest::prelude::*;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tscap_common::ring::MIN_RING_BYTES;
+
+use super::*;
+use crate::capturing::clock::{
+    CrossTimestamp, MonoNs, RawStamp, RealNs, Reference, StampPath, StampSource, StepCause, TaiNs,
+    Tracker,
+};
+use crate::capturing::pcapng::{
+    FileWriter, InterfaceInfo, InterfaceOption, SectionInfo, StampOption,
+};
+use crate::capturing::ring::synthetic::{self, Producer};
+
+mod last_statistics;
+mod merge;
+mod rotation;
+mod stop;
+
+const IFINDEX: u32 = 7;
+const EPOCH: u64 = 1_700_000_000_000_000_000;
+
+/// A clock that moves only when told.
+#[derive(Clone, Debug)]
+struct Script(Arc<Mutex<(u64, u64)>>);
+
+impl Script {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new((1_000_000, EPOCH))))
+    }
+
+    fn set(&self, mono: u64, mono_to_real: u64) {
+        *self.0.lock().unwrap() = (mono, mono_to_real);
+    }
+}
+
+impl Reference for Script {
+    fn read(&mut self) -> CrossTimestamp {
+        let (mono, offset) = *self.0.lock().unwrap();
+        CrossTimestamp {
+            mono: [MonoNs(mono), MonoNs(mono)],
+            tsc: None,
+            real: [RealNs(mono + offset); 2],
+            tai: TaiNs(mono + offset),
+            boot: None,
+            offset: None,
+        }
+    }
+}
+
+impl Reference<MonoNs> for Script {
+    fn read(&mut self) -> MonoNs {
+        MonoNs(self.0.lock().unwrap().0)
+    }
+}
+
+/// An output that takes so many bytes and then fails.
+#[derive(Clone, Debug)]
+struct Sink {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    room: usize,
+    failure: io::ErrorKind,
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut inside = self.bytes.lock().unwrap();
+        let takes = bytes.len().min(self.room - inside.len());
+        if takes == 0 {
+            return Err(self.failure.into());
+        }
+        inside.extend_from_slice(&bytes[..takes]);
+        Ok(takes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Bench {
+    producers: Vec<Producer>,
+    converter: Converter<Script>,
+    script: Script,
+    events: UnboundedReceiver<Event>,
+    shared: Arc<Shared>,
+    bytes: Arc<Mutex<Vec<u8>>>,
+    headers: usize,
+}
+
+fn interface() -> InterfaceInfo {
+    InterfaceInfo {
+        name: "test0".into(),
+        description: Some("synthetic".into()),
+        mac: Some([2, 0, 0, 0, 0, 1]),
+        speed: Some(10_000_000_000),
+        snaplen: 262_144,
+        os: "Linux".into(),
+        tscap: InterfaceOption::new(
+            "native",
+            StampOption::new(StampPath::Ktime),
+            std::collections::BTreeMap::new(),
+        ),
+    }
+}
+
+fn bench(rings: u32, count: Option<u64>, room: usize, failure: io::ErrorKind) -> Bench {
+    bench_of(StampSource::Ktime, rings, count, room, failure)
+}
+
+fn bench_of(
+    source: StampSource,
+    rings: u32,
+    count: Option<u64>,
+    room: usize,
+    failure: io::ErrorKind,
+) -> Bench {
+    let (producers, consumers) = synthetic::rings(rings, MIN_RING_BYTES).unwrap();
+    let mut script = Script::new();
+    let tracker = Tracker::new(source, &script.read()).unwrap();
+    let section = SectionInfo {
+        hardware: "none".into(),
+        os: "Linux".into(),
+        application: "test".into(),
+    };
+    let start = tracker.real_at(tracker.current().from);
+    let mut file = FileWriter::new(&section, &[interface()], start).unwrap();
+    let headers = file.take();
+    let bytes = Arc::new(Mutex::new(Vec::new()));
+    let mut output = Output::stream(Sink {
+        bytes: Arc::clone(&bytes),
+        room: room.saturating_add(headers.len()),
+        failure,
+    });
+    output.write(&headers).unwrap();
+    let (tell, events) = unbounded_channel();
+    let shared = Arc::new(Shared::default());
+    let converter = Converter::new(
+        consumers,
+        script.clone(),
+        tracker,
+        output,
+        file,
+        Frames {
+            count,
+            keep_raw: false,
+        },
+        Box::new(|ifindex| (ifindex == IFINDEX).then_some(0)),
+        Arc::clone(&shared),
+        tell,
+    );
+    Bench {
+        producers,
+        converter,
+        script,
+        events,
+        shared,
+        bytes,
+        headers: headers.len(),
+    }
+}
+
+fn unlimited(rings: u32) -> Bench {
+    bench(rings, None, usize::MAX, io::ErrorKind::StorageFull)
+}
+
+impl Bench {
+    fn push(&mut self, ring: usize, mono: u64, length: usize) {
+        let pushed = self.producers[ring].push(IFINDEX, RawStamp(mono), &vec![0xa5; length]);
+        assert!(pushed, "the test's ring is large enough");
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.events.try_recv().ok()).collect()
+    }
+
+    fn file(&self) -> Vec<u8> {
+        self.bytes.lock().unwrap().clone()
+    }
+
+    /// Stamps of the packets in the file, ns since the epoch.
+    fn stamps(&self) -> Vec<u64> {
+        stamps(&self.file())
+    }
+
+    fn finish(self) -> Finished {
+        self.converter.into_finished()
+    }
+}
+
+fn stamps(file: &[u8]) -> Vec<u64> {
+    let mut stamps = Vec::new();
+    for block in PcapNgReader::new(file).unwrap() {
+        if let FileBlock::EnhancedPacket(packet) = block.unwrap() {
+            stamps.push(u64::try_from(packet.timestamp.as_nanos()).unwrap());
+        }
+    }
+    stamps
+}
+
+#[test]
+fn every_ring_is_drained_and_stamps_are_wall_clock() {
+    let mut bench = unlimited(3);
+    for ring in 0..3 {
+        bench.push(ring, 1_000_000 + ring as u64, 60);
+    }
+    bench.script.set(2_000_000, EPOCH);
+    assert!(bench.converter.drain());
+    assert!(!bench.converter.drain());
+    let expected: Vec<_> = (0..3).map(|ring| EPOCH + 1_000_000 + ring).collect();
+    assert_eq!(bench.stamps(), expected);
+    let finished = bench.finish();
+    assert_eq!(finished.batch.written(), 3);
+    assert_eq!(finished.order().stamp_decreases, 0);
+}
+
+#[test]
+fn a_step_converts_each_side_with_its_own_offset() {
+    let mut bench = unlimited(1);
+    let second = 1_000_000_000;
+    bench.push(0, 900_000, 60);
+    bench.converter.drain();
+    bench.push(0, 1_000_000, 60);
+    bench.push(0, 1_500_000, 60);
+    bench.script.set(2_000_000, EPOCH - second);
+    bench.converter.drain();
+    bench.push(0, 2_500_000, 60);
+    bench.script.set(3_000_000, EPOCH - second);
+    bench.converter.drain();
+
+    assert!(matches!(
+        bench.events()[..],
+        [Event::Stepped {
+            step_ns: -1_000_000_000,
+            cause: StepCause::Set
+        }]
+    ));
+    let before = [900_000, 1_000_000, 1_500_000].map(|mono| mono + EPOCH);
+    let after = [2_500_000 + EPOCH - second];
+    assert_eq!(bench.stamps(), [&before[..], &after].concat());
+    let finished = bench.finish();
+    assert_eq!(finished.tracker.segments().len(), 2);
+    // Only the one between the two cross-timestamps.
+    assert_eq!(finished.batch.ambiguous, 1);
+}
+
+#[test]
+fn stamps_that_decrease_are_counted() {
+    let mut bench = unlimited(2);
+    for mono in [900_000, 900_050, 900_010, 900_020] {
+        bench.push(0, mono, 60);
+    }
+    bench.push(1, 800_000, 60);
+    bench.script.set(2_000_000, EPOCH);
+    bench.converter.drain();
+    let finished = bench.finish();
+    assert_eq!(finished.order().stamp_decreases, 1);
+    assert_eq!(finished.order().largest_decrease_ns, 40);
+}
+
+#[test]
+fn a_count_is_exact_and_the_rest_is_accounted_for() {
+    let mut bench = bench(1, Some(5), usize::MAX, io::ErrorKind::StorageFull);
+    for mono in 0..8 {
+        bench.push(0, 900_000 + mono, 60);
+    }
+    bench.converter.drain();
+    bench.push(0, 950_000, 60);
+    bench.converter.drain();
+    assert!(matches!(bench.events()[..], [Event::CountReached]));
+    assert_eq!(bench.stamps().len(), 5);
+    let finished = bench.finish();
+    let totals = finished.totals(9, &Observed::default(), Outcomes::default());
+    assert_eq!((totals.written, totals.outcomes.after_stop), (5, 4));
+    assert!(totals.add_up());
+}
+
+#[test]
+fn frames_of_a_strange_interface_stay_out_but_are_counted() {
+    let mut bench = unlimited(1);
+    for (mono, ifindex) in [(1, IFINDEX), (2, 99), (3, 99), (4, IFINDEX), (5, 99)] {
+        assert!(bench.producers[0].push(ifindex, RawStamp(mono), &[0; 60]));
+    }
+    bench.converter.drain();
+    assert_eq!(bench.stamps(), [EPOCH + 1, EPOCH + 4]);
+    let totals = bench
+        .finish()
+        .totals(5, &Observed::default(), Outcomes::default());
+    assert_eq!(totals.outcomes.unknown_interface, 3);
+    assert!(totals.add_up());
+}
+
+#[test]
+fn a_reader_that_is_gone_ends_the_capture_in_order() {
+    let mut bench = bench(1, None, 200, io::ErrorKind::BrokenPipe);
+    for mono in 0..8 {
+        bench.push(0, 900_000 + mono, 60);
+    }
+    bench.converter.drain();
+    assert!(matches!(bench.events()[..], [Event::ReaderGone]));
+    let mut finished = bench.finish();
+    let totals = finished.totals(8, &Observed::default(), Outcomes::default());
+    assert_eq!((totals.written, totals.outcomes.after_stop), (2, 6));
+    assert!(totals.add_up());
+    let last = finished.write_last_statistics(MonoNs(2_000_000), &Observed::default(), &totals);
+    assert!(last.is_ok(), "nobody is there to read it");
+}
+
+#[test]
+fn statistics_come_every_ten_seconds_with_counts_and_clock() {
+    let mut bench = unlimited(1);
+    for second in 1..=21u64 {
+        let now = second * 1_000_000_000;
+        bench.push(0, now - 10, 60);
+        bench.script.set(now, EPOCH);
+        bench.converter.drain();
+    }
+    let file = bench.file();
+    let mut delivered = Vec::new();
+    for block in PcapNgReader::new(&file[..]).unwrap() {
+        let FileBlock::InterfaceStatistics(statistics) = block.unwrap() else {
+            continue;
+        };
+        let at = statistics.timestamp.as_nanos() - u128::from(EPOCH);
+        let frames = statistics.options.iter().find_map(|option| match option {
+            InterfaceStatisticsOption::IsbUsrDeliv(frames) => Some(*frames),
+            _ => None,
+        });
+        let json = statistics
+            .options
+            .iter()
+            .any(|option| format!("{option:?}").contains("host_bound_ns"));
+        assert!(json);
+        delivered.push((at / 1_000_000_000, frames));
+    }
+    // The statistics precede the frame that the same drain wrote.
+    assert_eq!(delivered, [(11, Some(10)), (21, Some(20))]);
+}
+
+#[test]
+fn a_ring_gone_bad_is_told_and_left_out() {
+    let mut bench = unlimited(1);
+    bench.push(0, 1, 60);
+    // A frame whose "block" is no block once the tail is moved into it.
+    bench.converter.rings.consumers[0].take(4);
+    bench.push(0, 2, 60);
+    bench.converter.drain();
+    assert!(matches!(bench.events()[..], [Event::Corrupt(_)]));
+    assert!(!bench.converter.drain(), "it is not looked at again");
+    let totals = bench
+        .finish()
+        .totals(2, &Observed::default(), Outcomes::default());
+    assert!(!totals.add_up(), "the frames lost this way must show");
+}
+
+proptest! {
+    /// Wherever the output fails: what is in the file are whole frames from the
+    /// start, and every other frame is counted.
+    #[test]
+    fn a_failing_output_loses_nothing_silently(
+        lengths in prop::collection::vec(14usize..1500, 1..60),
+        room in 0usize..60_000,
+        drains in prop::collection::vec(any::<bool>(), 60),
+    ) {
+        let mut bench = bench(1, None, room, io::ErrorKind::StorageFull);
+        let frames = lengths.len() as u64;
+        for (number, (length, drain)) in lengths.iter().zip(drains).enumerate() {
+            bench.push(0, 900_000 + number as u64, *length);
+            if drain {
+                bench.converter.drain();
+            }
+        }
+        bench.converter.drain();
+        let failed = bench.events().iter().filter(|event| matches!(event, Event::WriteFailed { .. })).count();
+        let file = bench.file();
+        let headers = bench.headers;
+        let finished = bench.finish();
+        let whole = usize::try_from(finished.output.length()).unwrap();
+        prop_assert!((headers..=file.len()).contains(&whole));
+
+        let (mut rest, mut parser) = PcapNgParser::new(&file[..whole]).unwrap();
+        let mut written = 0;
+        while !rest.is_empty() {
+            let (next, block) = parser.next_block(rest).unwrap();
+            written += u64::from(matches!(block, FileBlock::EnhancedPacket(_)));
+            rest = next;
+        }
+        let totals = finished.totals(frames, &Observed::default(), Outcomes::default());
+        prop_assert!(totals.add_up(), "{totals:?}");
+        prop_assert_eq!(totals.written, written);
+        prop_assert_eq!(totals.outcomes.write_failed, frames - written);
+        prop_assert_eq!(failed, usize::from(written < frames));
+    }
+}

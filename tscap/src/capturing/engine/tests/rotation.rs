@@ -1,0 +1,271 @@
+//! Several files: every frame in one of them, whatever the limits.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use tempfile::TempDir;
+
+use super::merge::world::{MOST_FRAMES, World, numbers, world};
+use super::*;
+use crate::capturing::engine::window::WINDOW_NS;
+use crate::capturing::pcapng::{Record, StatisticsOption, records};
+
+mod units;
+
+const TCPDUMP: Naming = Naming::Tcpdump {
+    has_time: false,
+    has_number: true,
+    ring: None,
+};
+
+/// A converter that writes files named after `out` into a folder.
+struct Rotating {
+    bench: Bench,
+    told: UnboundedReceiver<Event>,
+    folder: TempDir,
+}
+
+/// What was left at the end.
+struct Ended {
+    finished: Totals,
+    order: StampOrder,
+    bytes: u64,
+    closed: Vec<ClosedFile>,
+    removed: Vec<(PathBuf, Option<u64>)>,
+    folder: TempDir,
+}
+
+fn rotate(bench: Bench, plan: &RotationPlan) -> Rotating {
+    let folder = tempfile::tempdir().unwrap();
+    let mut names = Names::new(&folder.path().join("out"), plan.naming, TimeZone::UTC);
+    let start = bench.converter.file.start();
+    let path = names.first(start).unwrap();
+    let mut output = PreparedFile::open(&path).unwrap().start().unwrap();
+    output.write(&bench.file()).unwrap();
+    let (tell, told) = unbounded_channel();
+    let rotation = Rotation::new(plan, names, path, start, tell).unwrap();
+    let mut converter = bench.converter.rotating(rotation);
+    converter.pieces.output = output;
+    Rotating {
+        bench: Bench { converter, ..bench },
+        told,
+        folder,
+    }
+}
+
+fn plan(limits: Limits, naming: Naming) -> RotationPlan {
+    RotationPlan {
+        limits,
+        naming,
+        periods: None,
+        command: None,
+    }
+}
+
+fn frames(frames: u64) -> Limits {
+    Limits {
+        frames: Some(frames),
+        ..Limits::default()
+    }
+}
+
+fn period(ns: u64) -> Limits {
+    Limits {
+        period: Some(Period::Every(Duration::from_nanos(ns))),
+        ..Limits::default()
+    }
+}
+
+impl Rotating {
+    /// Ends the capture as the command does: `seen` frames entered the program.
+    fn end(mut self, seen: u64) -> Ended {
+        let mut finished = self.bench.converter.into_finished();
+        let observed = Observed::default();
+        let totals = finished.totals(seen, &observed, Outcomes::default());
+        let end = MonoNs(self.bench.script.0.lock().unwrap().0);
+        finished
+            .write_last_statistics(end, &observed, &totals)
+            .unwrap();
+        let (order, bytes) = (finished.order(), finished.bytes());
+        let end = finished.tracker.real_at(end);
+        let rotation = finished.rotation.unwrap();
+        let closing = rotation.close_last(finished.output, totals.written, end);
+        closing.join().unwrap();
+        let (mut closed, mut removed) = (Vec::new(), Vec::new());
+        while let Ok(event) = self.told.try_recv() {
+            match event {
+                Event::FileClosed { file, error: None } => closed.push(file),
+                Event::FileRemoved { path, frames } => removed.push((path, frames)),
+                other => panic!("{other:?}"),
+            }
+        }
+        Ended {
+            finished: totals,
+            order,
+            bytes,
+            closed,
+            removed,
+            folder: self.folder,
+        }
+    }
+
+    /// Pushes a frame and drains, at a time.
+    fn frame_at(&mut self, mono: u64) {
+        self.bench.push(0, mono, 60);
+        self.drain_at(mono + 10);
+    }
+
+    fn drain_at(&mut self, mono: u64) {
+        self.bench.script.set(mono, EPOCH);
+        self.bench.converter.drain();
+    }
+}
+
+impl Ended {
+    /// Names of the files that are there, with the frames in each.
+    fn there(&self) -> Vec<(String, usize)> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap();
+        let mut there: Vec<_> = entries
+            .map(|entry| {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+                (name, numbers(&std::fs::read(path).unwrap()).len())
+            })
+            .collect();
+        there.sort();
+        there
+    }
+
+    fn closed_frames(&self) -> Vec<u64> {
+        self.closed.iter().map(|file| file.frames).collect()
+    }
+}
+
+/// The last statistics in a file, whose clock they must have.
+fn last_statistics(file: &[u8]) -> StatisticsOption {
+    let statistics = records(file).unwrap().filter_map(|record| {
+        let Record::Statistics(0, statistics) = record.unwrap() else {
+            return None;
+        };
+        Some(*statistics)
+    });
+    let last = statistics.last().expect("statistics in each file");
+    assert!(!last.clock.segments.is_empty() && !last.clock.samples.is_empty());
+    last
+}
+
+/// `isb_usrdeliv` of the last statistics.
+fn delivered(file: &[u8]) -> u64 {
+    let blocks = PcapNgReader::new(file).unwrap().into_iter();
+    let delivered = blocks.filter_map(|block| match block.unwrap() {
+        FileBlock::InterfaceStatistics(statistics) => {
+            statistics
+                .options
+                .into_iter()
+                .find_map(|option| match option {
+                    InterfaceStatisticsOption::IsbUsrDeliv(frames) => Some(frames),
+                    _ => None,
+                })
+        }
+        _ => None,
+    });
+    delivered.last().unwrap()
+}
+
+/// Bytes of a file before its last packet.
+fn before_last_packet(file: &[u8]) -> u64 {
+    let (mut rest, mut parser) = PcapNgParser::new(file).unwrap();
+    let mut before = 0;
+    while !rest.is_empty() {
+        let (next, block) = parser.next_block(rest).unwrap();
+        if matches!(block, FileBlock::EnhancedPacket(_)) {
+            before = file.len() - rest.len();
+        }
+        rest = next;
+    }
+    before as u64
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    let bytes = prop::option::of(prop_oneof![1u64..1_500, 1_500u64..20_000]);
+    let frames = prop::option::of(1u64..60);
+    let length = (1_000u64..400_000).prop_map(Duration::from_nanos);
+    let period = prop_oneof![
+        length.clone().prop_map(Period::Every),
+        length.prop_map(Period::MultipleOf)
+    ];
+    (bytes, frames, prop::option::of(period)).prop_map(|(bytes, frames, period)| Limits {
+        bytes,
+        frames,
+        period,
+    })
+}
+
+/// `is_prompt` worlds have every frame published within the window.
+fn check_cuts(world: &World, limits: Limits, count: Option<u64>, is_prompt: bool) {
+    let mut whole = world.bench(count, usize::MAX);
+    world.run(&mut whole);
+    let mut expected = numbers(&whole.file());
+    let order = whole.finish().order();
+
+    let mut rotating = rotate(world.bench(count, usize::MAX), &plan(limits, TCPDUMP));
+    world.run(&mut rotating.bench);
+    let ended = rotating.end(world.frames.len() as u64);
+    assert!(ended.finished.add_up(), "{:?}", ended.finished);
+    assert_eq!(ended.order, order);
+    assert_eq!(ended.removed, []);
+
+    let mut all = Vec::new();
+    let mut bytes = 0;
+    let mut late = 0;
+    for (number, closed) in ended.closed.iter().enumerate() {
+        let file = std::fs::read(&closed.path).unwrap();
+        let packets = numbers(&file);
+        assert_eq!(closed.bytes, file.len() as u64);
+        assert_eq!(closed.frames, packets.len() as u64);
+        assert_eq!(delivered(&file), closed.frames);
+        assert!(limits.frames.is_none_or(|most| closed.frames <= most));
+        if let (Some(most), true) = (limits.bytes, packets.len() > 1) {
+            assert!(before_last_packet(&file) < most);
+        }
+        let last = last_statistics(&file);
+        let is_last = number + 1 == ended.closed.len();
+        assert_eq!(last.totals, is_last.then_some(ended.finished));
+        late += last.clock.order.late;
+        if is_prompt {
+            let span = closed.start.0..=closed.end.0;
+            assert!(packets.iter().all(|(_, stamp)| span.contains(stamp)));
+        }
+        bytes += closed.bytes;
+        all.extend(packets);
+    }
+    // Frames of one time come in any order.
+    let stamps = |all: &[(usize, u64)]| all.iter().map(|(_, stamp)| *stamp).collect::<Vec<_>>();
+    assert_eq!(stamps(&all), stamps(&expected), "in the same order");
+    all.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(all, expected, "each frame once");
+    assert_eq!((bytes, late), (ended.bytes, order.late));
+    for pair in ended.closed.windows(2) {
+        assert_eq!(pair[0].end, pair[1].start);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn files_together_are_the_one_file(
+        world in world(WINDOW_NS),
+        limits in limits(),
+        count in prop::option::weighted(0.2, 1u64..MOST_FRAMES as u64),
+    ) {
+        check_cuts(&world, limits, count, true);
+    }
+
+    #[test]
+    fn so_they_are_when_frames_come_late(world in world(20 * WINDOW_NS), limits in limits()) {
+        check_cuts(&world, limits, None, false);
+    }
+}

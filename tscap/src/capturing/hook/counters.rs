@@ -1,0 +1,151 @@
+//! What the programs counted, decoded from the maps' bytes at one place.
+
+use std::mem::offset_of;
+
+use aya::maps::{Array, MapData, MapError, PerCpuHashMap, PerCpuValues};
+use aya::util::nr_cpus;
+use tscap_common::state::{CpuState, Losses, NO_RING, OTHER_INTERFACE};
+
+use crate::capturing::engine::Outcomes;
+
+/// A [`CpuState`] as it lies in the map.
+pub(super) type CpuBytes = [u8; size_of::<CpuState>()];
+/// A [`Losses`] as it lies in the map.
+pub(super) type LossesBytes = [u8; size_of::<Losses>()];
+
+/// Only if the key is not there yet (include/uapi/linux/bpf.h).
+const BPF_NOEXIST: u64 = 1;
+
+/// A counter could not be read or set up.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {operation} the XDP program's counters")]
+pub struct CounterError {
+    operation: &'static str,
+    source: MapError,
+}
+
+/// The counters of all CPUs.
+pub struct Counters {
+    cpus: Array<MapData, CpuBytes>,
+    losses: PerCpuHashMap<MapData, u32, LossesBytes>,
+}
+
+impl std::fmt::Debug for Counters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Counters").finish_non_exhaustive()
+    }
+}
+
+impl Counters {
+    pub(super) fn new(
+        cpus: Array<MapData, CpuBytes>,
+        losses: PerCpuHashMap<MapData, u32, LossesBytes>,
+    ) -> Self {
+        Self { cpus, losses }
+    }
+
+    /// Gives the interface loss counters of its own; without them its losses
+    /// count under [`OTHER_INTERFACE`]. Counters it has already are kept.
+    pub fn announce(&mut self, ifindex: u32) -> Result<(), MapError> {
+        let cpus = nr_cpus().map_err(|(_, error)| MapError::from(error));
+        let zeros = PerCpuValues::try_from(vec![[0; size_of::<Losses>()]; cpus?])?;
+        match self.losses.insert(ifindex, zeros, BPF_NOEXIST) {
+            Err(MapError::SyscallError(error))
+                if error.io_error.raw_os_error() == Some(libc::EEXIST) =>
+            {
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Frames that entered the programs, over all CPUs and interfaces.
+    pub fn seen(&self) -> Result<u64, CounterError> {
+        self.seen_off(&[])
+    }
+
+    /// Frames that entered the programs on other CPUs than these.
+    pub fn seen_off(&self, cpus: &[u32]) -> Result<u64, CounterError> {
+        let mut seen = 0;
+        // The index in the map is the number of the CPU.
+        for (cpu, state) in (0u32..).zip(self.cpus.iter()) {
+            let state = state.map_err(|source| CounterError {
+                operation: "read",
+                source,
+            })?;
+            if !cpus.contains(&cpu) {
+                seen += counter(&state, offset_of!(CpuState, seen));
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Frames of one interface that were not recorded; none as long as it has
+    /// no counters of its own.
+    pub fn losses(&self, ifindex: u32) -> Result<Outcomes, CounterError> {
+        let all = match self.losses.get(&ifindex, 0) {
+            Err(MapError::KeyNotFound) => return Ok(Outcomes::default()),
+            all => all.map_err(|source| CounterError {
+                operation: "read",
+                source,
+            })?,
+        };
+        let mut sum = Outcomes::default();
+        for bytes in all.iter() {
+            sum += Outcomes::from(decode_losses(bytes));
+        }
+        Ok(sum)
+    }
+
+    /// Frames of interfaces without counters of their own.
+    pub fn other_losses(&self) -> Result<Outcomes, CounterError> {
+        self.losses(OTHER_INTERFACE)
+    }
+}
+
+/// The state that a CPU starts with.
+pub(super) fn cpu_state(ring: Option<usize>) -> CpuBytes {
+    let ring = ring.and_then(|ring| u32::try_from(ring).ok());
+    let mut bytes = [0; size_of::<CpuState>()];
+    let at = offset_of!(CpuState, ring);
+    bytes[at..at + 4].copy_from_slice(&ring.unwrap_or(NO_RING).to_ne_bytes());
+    bytes
+}
+
+fn decode_losses(bytes: &LossesBytes) -> Losses {
+    Losses {
+        ring_full: counter(bytes, offset_of!(Losses, ring_full)),
+        copy_failed: counter(bytes, offset_of!(Losses, copy_failed)),
+        too_long: counter(bytes, offset_of!(Losses, too_long)),
+        too_short: counter(bytes, offset_of!(Losses, too_short)),
+        no_ring: counter(bytes, offset_of!(Losses, no_ring)),
+        no_stamp: counter(bytes, offset_of!(Losses, no_stamp)),
+        pending: counter(bytes, offset_of!(Losses, pending)),
+    }
+}
+
+fn counter(bytes: &[u8], offset: usize) -> u64 {
+    bytes[offset..]
+        .first_chunk()
+        .map_or(0, |counter| u64::from_ne_bytes(*counter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_and_fields_agree() {
+        let mut bytes = [0; size_of::<Losses>()];
+        for (index, chunk) in bytes.chunks_mut(8).enumerate() {
+            chunk.copy_from_slice(&(index as u64 + 1).to_ne_bytes());
+        }
+        let losses = decode_losses(&bytes);
+        assert_eq!((losses.ring_full, losses.copy_failed), (1, 2));
+        assert_eq!((losses.too_long, losses.too_short), (3, 4));
+        assert_eq!((losses.no_ring, losses.no_stamp), (5, 6));
+        assert_eq!(losses.pending, 7);
+        assert_eq!(cpu_state(Some(3))[..4], 3u32.to_ne_bytes());
+        assert_eq!(cpu_state(None)[..4], NO_RING.to_ne_bytes());
+    }
+}

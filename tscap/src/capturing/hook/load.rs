@@ -1,0 +1,236 @@
+//! Loads a program with its rings.
+
+use std::io;
+use std::os::fd::AsFd as _;
+
+use aya::maps::{Array, Map, MapData, MapError, PerCpuHashMap};
+use aya::programs::{ProgramError, Xdp};
+use aya::{Ebpf, EbpfError, EbpfLoader};
+use tscap_common::config::{CPUS, KEEP_RAW, LOSSES, PACKET_META, RING_MASK, RINGS, SNAPLEN};
+use tscap_common::ring::value_size;
+use tscap_common::state::OTHER_INTERFACE;
+
+use super::calibration::{self, TscOffset};
+use super::code::{Bound, Code};
+use super::counters::{Counters, CpuBytes, LossesBytes, cpu_state};
+use super::kfunc::{Kfunc, VlanTagKfunc};
+use super::object::with_value_size;
+use super::program::Program;
+use super::retried::retried;
+use super::tsc::{TscError, TscEvents};
+use crate::capturing::clock::NsPerCycle;
+use crate::capturing::host::perf::Standing;
+use crate::capturing::ring::{MapError as RingMapError, Memory};
+
+/// What to load, and how.
+#[derive(Clone, Debug)]
+pub struct LoadOptions<'a> {
+    /// The eBPF object; normally [`super::PROGRAMS`].
+    pub object: &'a [u8],
+    /// Name of the program in it.
+    pub program: &'a str,
+    /// The kfunc that it calls.
+    pub kfunc: Option<&'a Kfunc>,
+    /// Length of each ring, bytes; a power of two.
+    pub ring_bytes: usize,
+    /// The CPUs that get a ring.
+    pub ring_cpus: &'a [u32],
+    /// Number of the highest possible CPU, plus one.
+    pub possible_cpus: u32,
+    /// Most bytes captured of a frame.
+    pub snaplen: u32,
+    /// Add the raw stamp to each block.
+    pub keep_raw: bool,
+    /// Add direction and queue to each block.
+    pub packet_meta: bool,
+}
+
+/// Why the program could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The object is not what this build expects.
+    #[error("the eBPF object has no {0}")]
+    Missing(&'static str),
+    /// The object or its maps were refused.
+    #[error("cannot load the eBPF object")]
+    Object(#[from] EbpfError),
+    /// A map could not be set up.
+    #[error("cannot set up the eBPF map {map}")]
+    Map {
+        /// Its name.
+        map: &'static str,
+        /// Why.
+        source: MapError,
+    },
+    /// The program was refused by the verifier or for lack of privilege.
+    #[error("the kernel refused the XDP program {program}")]
+    Program {
+        /// Its name.
+        program: String,
+        /// Why, with the verifier's log.
+        source: ProgramError,
+    },
+    /// No descriptor was left for it.
+    #[error("cannot hold the XDP program")]
+    Descriptor(#[source] io::Error),
+    /// The rings could not be mapped.
+    #[error(transparent)]
+    Rings(#[from] RingMapError),
+}
+
+impl LoadError {
+    /// Whether the verifier's log has this word.
+    pub fn says(&self, word: &str) -> bool {
+        matches!(self, Self::Program { source: ProgramError::LoadError { verifier_log, .. }, .. }
+            if verifier_log.to_string().contains(word))
+    }
+
+    /// The operating system's error at the root, if there is one.
+    pub fn os_error(&self) -> Option<i32> {
+        let mut error: &(dyn std::error::Error + 'static) = self;
+        loop {
+            if let Some(io) = error.downcast_ref::<io::Error>() {
+                return io.raw_os_error();
+            }
+            error = error.source()?;
+        }
+    }
+}
+
+/// A loaded program with its maps.
+#[derive(Debug)]
+pub struct Loaded {
+    ebpf: Ebpf,
+    name: String,
+    code: Code,
+    /// The program.
+    pub program: Program,
+    /// The counters.
+    pub counters: Counters,
+    /// The rings, mapped; taken by the consumers.
+    pub rings: Option<Memory>,
+}
+
+impl Loaded {
+    /// Loads the program and maps the rings.
+    pub fn load(options: &LoadOptions<'_>) -> Result<Self, LoadError> {
+        let ring_count = u32::try_from(options.ring_cpus.len()).unwrap_or(u32::MAX);
+        let size = u32::try_from(value_size(options.ring_bytes)).unwrap_or(u32::MAX);
+        let object = with_value_size(options.object, RINGS, size);
+        let object = object.ok_or(LoadError::Missing("map RINGS"))?;
+        let mask = options.ring_bytes as u64 - 1;
+        let keep_raw = u32::from(options.keep_raw);
+        let packet_meta = u32::from(options.packet_meta);
+        let mut ebpf = EbpfLoader::new()
+            .override_global(RING_MASK, &mask, true)
+            .override_global(SNAPLEN, &options.snaplen, true)
+            .override_global(KEEP_RAW, &keep_raw, true)
+            .override_global(PACKET_META, &packet_meta, true)
+            .map_max_entries(RINGS, ring_count)
+            .map_max_entries(CPUS, options.possible_cpus)
+            .load(&object)?;
+        let calls = options.kfunc.map(Kfunc::calls).unwrap_or_default();
+        let code = Code::of(&object, &ebpf, calls)?;
+
+        let mut cpus: Array<MapData, CpuBytes> = take(&mut ebpf, CPUS)?;
+        for cpu in 0..options.possible_cpus {
+            let ring = options.ring_cpus.iter().position(|with| *with == cpu);
+            cpus.set(cpu, cpu_state(ring), 0)
+                .map_err(|source| LoadError::Map { map: CPUS, source })?;
+        }
+        let losses: PerCpuHashMap<MapData, u32, LossesBytes> = take(&mut ebpf, LOSSES)?;
+        let mut counters = Counters::new(cpus, losses);
+        counters
+            .announce(OTHER_INTERFACE)
+            .map_err(|source| LoadError::Map {
+                map: LOSSES,
+                source,
+            })?;
+
+        let Some(Map::Array(rings)) = ebpf.map(RINGS) else {
+            return Err(LoadError::Missing("array map RINGS"));
+        };
+        let rings = Memory::map(rings.fd(), ring_count, options.ring_bytes)?;
+
+        Ok(Self {
+            program: code.load(options.program, None)?,
+            name: options.program.to_owned(),
+            ebpf,
+            code,
+            counters,
+            rings: Some(rings),
+        })
+    }
+
+    /// Opens the TSC's events on `cpus` for the program.
+    pub fn open_tsc_events(
+        &mut self,
+        cpus: &[u32],
+        standing: Standing,
+    ) -> Result<TscEvents, TscError> {
+        TscEvents::open(&mut self.ebpf, cpus, standing)
+    }
+
+    /// Finds the offset of the event on `cpu` to the TSC.
+    pub fn tsc_offset(&mut self, cpu: u32, rate: NsPerCycle) -> Result<TscOffset, TscError> {
+        calibration::calibrate(&mut self.ebpf, cpu, rate)
+    }
+
+    /// Loads the program once more, to another place in memory; what is attached
+    /// stays so.
+    pub(crate) fn load_anew(&mut self) -> Result<(), LoadError> {
+        self.program = self.code.load(&self.name, None)?;
+        Ok(())
+    }
+
+    /// Loads the program once more, for interface `ifindex` only, so that it reads the
+    /// VLAN tags of its frames.
+    pub(crate) fn bound_to(
+        &self,
+        ifindex: u32,
+        kfunc: &VlanTagKfunc,
+    ) -> Result<Program, LoadError> {
+        let vlan_tag = kfunc.call();
+        self.code
+            .load(&self.name, Some(Bound { ifindex, vlan_tag }))
+    }
+}
+
+/// Loads a program, once more if it is loaded.
+pub(crate) fn load_by(
+    ebpf: &mut Ebpf,
+    name: &str,
+    calling: Option<&Code>,
+) -> Result<Program, LoadError> {
+    if let Some(code) = calling {
+        return code.load(name, None);
+    }
+    let xdp: Option<&mut Xdp> = ebpf.program_mut(name).and_then(|it| it.try_into().ok());
+    let xdp = xdp.ok_or(LoadError::Missing("XDP program of that name"))?;
+    let refused = |source| LoadError::Program {
+        program: name.to_owned(),
+        source,
+    };
+    if xdp.fd().is_ok() {
+        xdp.unload().map_err(refused)?;
+    }
+    load_program(xdp, name)?;
+    let fd = xdp.fd().map_err(refused)?.as_fd().try_clone_to_owned();
+    fd.map(Program::from).map_err(LoadError::Descriptor)
+}
+
+/// Has the kernel verify and load `program`.
+pub(crate) fn load_program(program: &mut Xdp, name: &str) -> Result<(), LoadError> {
+    retried(|| program.load()).map_err(|source| LoadError::Program {
+        program: name.to_owned(),
+        source,
+    })
+}
+
+pub(crate) fn take<T: TryFrom<Map, Error = MapError>>(
+    ebpf: &mut Ebpf,
+    map: &'static str,
+) -> Result<T, LoadError> {
+    let found = ebpf.take_map(map).ok_or(LoadError::Missing(map))?;
+    T::try_from(found).map_err(|source| LoadError::Map { map, source })
+}

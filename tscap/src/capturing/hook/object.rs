@@ -1,0 +1,70 @@
+//! The eBPF object that is part of the binary.
+
+use object::read::elf::ElfFile64;
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
+
+use crate::capturing::clock::{StampPath, TscPath};
+
+/// The committed object, or the one that `TSCAP_EBPF_OBJECT` named at build time.
+pub static PROGRAMS: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_EBPF_OBJECT_PATH"));
+
+/// Name of the program that stamps by `path`.
+pub fn program_name(path: StampPath) -> &'static str {
+    match path {
+        StampPath::Ktime => "tscap_ktime",
+        StampPath::Tai => "tscap_tai",
+        StampPath::Tsc(TscPath::Perf) => "tscap_tsc_perf",
+        StampPath::Tsc(_) => "tscap_tsc_kfunc",
+    }
+}
+
+/// Offset of `value_size` in a legacy map definition (`struct bpf_map_def`:
+/// type, key size, value size, …).
+const VALUE_SIZE_OFFSET: u64 = 8;
+
+/// Where in the object the value size of the map `name` stands.
+fn value_size_at(object: &[u8], name: &str) -> Option<usize> {
+    let file = ElfFile64::<object::Endianness>::parse(object).ok()?;
+    let symbol = file
+        .symbols()
+        .find(|symbol| symbol.name() == Ok(name) && symbol.section_index().is_some())?;
+    let section = file.section_by_index(symbol.section_index()?).ok()?;
+    if section.name() != Ok("maps") {
+        return None;
+    }
+    let (start, _) = section.file_range()?;
+    let offset = start + symbol.address() - section.address() + VALUE_SIZE_OFFSET;
+    usize::try_from(offset).ok()
+}
+
+/// The object with another value size for the map `name`: aya can override the
+/// number of entries only. `None` if the object has no such map.
+pub(super) fn with_value_size(object: &[u8], name: &str, value_size: u32) -> Option<Vec<u8>> {
+    let at = value_size_at(object, name)?;
+    let mut patched = object.to_vec();
+    patched
+        .get_mut(at..at + 4)?
+        .copy_from_slice(&value_size.to_ne_bytes());
+    Some(patched)
+}
+
+#[cfg(test)]
+mod tests {
+    use tscap_common::config::RINGS;
+    use tscap_common::ring::{MIN_RING_BYTES, value_size};
+
+    use super::*;
+
+    #[test]
+    fn the_rings_of_the_committed_object_can_be_resized() {
+        let at = value_size_at(PROGRAMS, RINGS).unwrap();
+        let size = u32::from_ne_bytes(PROGRAMS[at..at + 4].try_into().unwrap());
+        assert_eq!(size as usize, value_size(MIN_RING_BYTES));
+
+        let patched = with_value_size(PROGRAMS, RINGS, 4711).unwrap();
+        assert_eq!(patched[at..at + 4], 4711u32.to_ne_bytes());
+        assert_eq!(patched.len(), PROGRAMS.len());
+        assert!(with_value_size(PROGRAMS, "NO_SUCH_MAP", 1).is_none());
+        assert!(with_value_size(b"no object", RINGS, 1).is_none());
+    }
+}

@@ -1,0 +1,21 @@
+//! What captures. No module here uses one of [`crate::measuring`], and each uses
+//! only modules that stand before it in this list:
+//!
+//! `host` (the operating system), `clock` (raw stamps to wall clock), `pcapng` (the
+//! file), `ring` (shared memory), `hook` (load and attach the programs, read their
+//! counters), `settings` (what must be given back, and its journal), `doctor` (checks of
+//! the machine), `engine` (the converter thread).
+
+pub mod clock;
+pub mod doctor;
+pub mod engine;
+pub mod hook;
+#[allow(unsafe_code, reason = "system calls without a safe wrapper")]
+pub mod host;
+pub mod pcapng;
+#[allow(
+    unsafe_code,
+    reason = "maps memory that the kernel writes; the invariants are in its files"
+)]
+pub mod ring;
+pub mod settings;

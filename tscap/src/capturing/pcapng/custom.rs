@@ -1,0 +1,201 @@
+//! The custom options: JSON in UTF-8 (option code 2988, "may be copied"), under
+//! one private enterprise number, each with a version.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use pcap_file::pcapng::blocks::custom::CustomUtf8Option;
+use pcap_file::pcapng::blocks::opt_common::CommonOption;
+use serde::{Deserialize, Serialize};
+pub use tscap_common::block::PEN;
+
+use crate::capturing::clock::{
+    CounterReport, FileClock, OffsetBracket, Sample, Segment, StampPath, StampSource, TableOffset,
+    TimeBase,
+};
+use crate::capturing::engine::{Outcomes, StampOrder, Totals};
+
+/// Version of the options' schema.
+const VERSION: u32 = 1;
+
+/// An option holds at most 64 KiB, so at most this many segments.
+const MOST_SEGMENTS: usize = 100;
+
+/// How stamps were taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StampOption {
+    /// Which clock.
+    pub source: StampSource,
+    /// The helper that read it.
+    pub path: String,
+    /// Whether the read was ordered (fenced).
+    pub ordered: bool,
+    /// Where in the frame's way: always "xdp", which is after interrupt
+    /// moderation and polling, not the arrival at the interface.
+    pub point: String,
+    /// Where each CPU stamps with a counter of its own, in the interface
+    /// description: how closely their offsets were known at the start, the worst
+    /// of all CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bracket: Option<OffsetBracket>,
+    /// Why the counter would have been refused without `--force`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forced: Option<String>,
+}
+
+impl StampOption {
+    /// For stamps by `path`.
+    pub fn new(path: StampPath) -> Self {
+        Self {
+            source: path.source(),
+            path: path.function().into(),
+            ordered: path.is_ordered(),
+            point: "xdp".into(),
+            bracket: None,
+            forced: None,
+        }
+    }
+}
+
+/// Whether the VLAN tag that a frame arrived with is in the frame as captured. A device,
+/// or the network stack before the frame came to this interface, may have moved it out of
+/// the frame's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VlanTags {
+    /// Nothing took it off, or the program put it back.
+    Kept,
+    /// The device takes it off, and the program can't read it.
+    Stripped,
+    /// Unknown: it may have been taken off.
+    Unknown,
+}
+
+/// In an interface description: how frames of this interface were taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfaceOption {
+    /// Schema version.
+    pub v: u32,
+    /// "native" or "generic". In generic mode frames may be aggregates.
+    pub xdp_mode: String,
+    /// How stamps were taken.
+    pub stamp: StampOption,
+    /// Offloads in force that change what a frame looks like, by kernel name.
+    pub offloads: BTreeMap<String, bool>,
+    /// Whether VLAN tags are in the frames. Not in captures of early versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan_tags: Option<VlanTags>,
+    /// The machine's boot, as in `/proc/sys/kernel/random/boot_id`: raw stamps are of
+    /// this boot. Not in captures of early versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
+    /// Which clock the times of its packets and statistics are of, where `tscap
+    /// convert` changed that. The clock's history in the statistics names its clocks.
+    #[serde(default, skip_serializing_if = "TimeBase::is_realtime")]
+    pub time_base: TimeBase,
+    /// TAI − UTC that `tscap convert` took from a table of leap seconds, where the kernel
+    /// had not been given its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leap_table: Option<TableOffset>,
+}
+
+impl InterfaceOption {
+    /// With the current version.
+    pub fn new(xdp_mode: &str, stamp: StampOption, offloads: BTreeMap<String, bool>) -> Self {
+        Self {
+            v: VERSION,
+            xdp_mode: xdp_mode.into(),
+            stamp,
+            offloads,
+            vlan_tags: None,
+            boot_id: None,
+            time_base: TimeBase::Realtime,
+            leap_table: None,
+        }
+    }
+
+    /// Which clock the times of its packets are of.
+    pub fn clock(&self) -> FileClock {
+        FileClock {
+            base: self.time_base,
+            table: self.leap_table,
+        }
+    }
+}
+
+/// In a statistics block: the clock since the last one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockOption {
+    /// How stamps are taken.
+    pub stamp: StampOption,
+    /// The raw counter, where one stamps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter: Option<CounterReport>,
+    /// Greatest error of a stamp against the host's CLOCK_REALTIME, ns.
+    pub host_bound_ns: u64,
+    /// Of that, the error of raw stamps as such, so far, ns: where each CPU stamps with a
+    /// counter of its own, how well the offsets were known, and how far they moved.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stamp_error_ns: u64,
+    /// The kernel's own bound on CLOCK_REALTIME against UTC, ns; absent while
+    /// the kernel's clock is not synchronised. Not part of `host_bound_ns`.
+    pub utc_bound_ns: Option<u64>,
+    /// Stamps out of order so far, over all interfaces.
+    #[serde(flatten)]
+    pub order: StampOrder,
+    /// Segments that are new or have grown since the last statistics block, the
+    /// latest ones.
+    pub segments: Vec<Segment>,
+    /// Earlier ones of these that found no room in the option.
+    #[serde(default)]
+    pub segments_left_out: u64,
+    /// Samples since the last statistics block, one a second.
+    pub samples: Vec<Sample>,
+}
+
+/// In a statistics block.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatisticsOption {
+    /// Schema version.
+    pub v: u32,
+    /// Frames of this interface that were not written, by reason.
+    pub outcomes: Outcomes,
+    /// The clock.
+    pub clock: ClockOption,
+    /// With `--rx-cpu`: frames that came in on other CPUs, over all interfaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off_cpu: Option<u64>,
+    /// In the last statistics block: the accounting over all interfaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub totals: Option<Totals>,
+}
+
+impl StatisticsOption {
+    /// With the current version.
+    pub fn new(outcomes: Outcomes, mut clock: ClockOption, totals: Option<Totals>) -> Self {
+        let excess = clock.segments.len().saturating_sub(MOST_SEGMENTS);
+        clock.segments.drain(..excess);
+        clock.segments_left_out += excess as u64;
+        Self {
+            v: VERSION,
+            outcomes,
+            clock,
+            off_cpu: None,
+            totals,
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A value as a custom option.
+pub(super) fn option(value: &impl Serialize) -> CommonOption<'static> {
+    let json = serde_json::to_string(value).expect("plain structs always serialise");
+    CommonOption::CustomUtf8Copiable(CustomUtf8Option {
+        pen: PEN,
+        value: Cow::Owned(json),
+    })
+}

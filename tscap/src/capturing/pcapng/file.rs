@@ -1,0 +1,303 @@
+//! Section header, interface descriptions and statistics blocks.
+
+use std::borrow::Cow;
+
+use pcap_file::pcapng::PcapNgWriteError;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption, InterfaceTsResolution,
+};
+use pcap_file::pcapng::blocks::interface_statistics::{
+    InterfaceStatisticsBlock, InterfaceStatisticsOption,
+};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness};
+
+use super::custom::{ClockOption, InterfaceOption, StampOption, StatisticsOption, option};
+use crate::capturing::clock::{MonoNs, RealNs, Sample, Tracker};
+use crate::capturing::engine::{Observed, OutputError, StampOrder, Totals, Written};
+
+/// What the section header says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SectionInfo {
+    /// The machine: CPU and number of CPUs.
+    pub hardware: String,
+    /// The operating system with its version.
+    pub os: String,
+    /// tscap with its version.
+    pub application: String,
+}
+
+/// What an interface description says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfaceInfo {
+    /// Name, such as `eth0`.
+    pub name: String,
+    /// The administrator's alias, or the driver.
+    pub description: Option<String>,
+    /// Hardware address.
+    pub mac: Option<[u8; 6]>,
+    /// Speed, bit/s, where it is known.
+    pub speed: Option<u64>,
+    /// Most bytes captured of a frame.
+    pub snaplen: u32,
+    /// The operating system with its version.
+    pub os: String,
+    /// How frames of this interface were taken.
+    pub tscap: InterfaceOption,
+}
+
+/// Why something could not go into the file.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The block could not be encoded.
+    #[error("cannot encode a pcapng block")]
+    Encode(#[from] PcapNgWriteError),
+    /// The output refused it.
+    #[error("cannot write to the output")]
+    Output(#[source] std::io::Error),
+}
+
+impl WriteError {
+    /// As an error of the output, of which nothing was written.
+    pub fn into_output_error(self) -> OutputError {
+        let source = match self {
+            Self::Encode(error) => std::io::Error::other(error),
+            Self::Output(error) => error,
+        };
+        OutputError { written: 0, source }
+    }
+}
+
+/// Most that the statistics at the end of a file take for each interface, bytes: a block
+/// with a full option, and one more with little news where no other file could follow.
+pub const MOST_FINAL_BYTES: u64 = (64 + 8) * 1024;
+
+/// Encodes every block but the packets.
+pub struct FileWriter {
+    blocks: PcapNgWriter<Vec<u8>>,
+    section: SectionInfo,
+    interfaces: Vec<InterfaceInfo>,
+    start: RealNs,
+    /// What of the counts belongs to the files before this one.
+    before: Counts,
+    /// Segments that no statistics block can change any more.
+    settled_segments: u64,
+    /// The latest sample written.
+    latest_sample: Option<Sample>,
+}
+
+/// The counts of a capture up to some time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// By interface, what the converter did with its frames.
+    pub written: Vec<Written>,
+    /// What the control task saw.
+    pub observed: Observed,
+}
+
+impl std::fmt::Debug for FileWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileWriter").finish_non_exhaustive()
+    }
+}
+
+impl FileWriter {
+    /// Encodes the headers of a capture that started at `start`; they are the
+    /// first thing that [`Self::take`] gives.
+    pub fn new(
+        section: &SectionInfo,
+        interfaces: &[InterfaceInfo],
+        start: RealNs,
+    ) -> Result<Self, WriteError> {
+        Self::after(
+            section.clone(),
+            interfaces.to_vec(),
+            start,
+            Counts::default(),
+        )
+    }
+
+    /// The same for the next file of the capture, begun at `start`, when the
+    /// capture had counted `before`.
+    pub fn next(&self, start: RealNs, before: Counts) -> Result<Self, WriteError> {
+        let next = Self::after(self.section.clone(), self.interfaces.clone(), start, before)?;
+        Ok(Self {
+            // The segment in force is the last of those that it must have.
+            settled_segments: self.settled_segments,
+            latest_sample: self.latest_sample,
+            ..next
+        })
+    }
+
+    fn after(
+        section: SectionInfo,
+        interfaces: Vec<InterfaceInfo>,
+        start: RealNs,
+        before: Counts,
+    ) -> Result<Self, WriteError> {
+        let header = SectionHeaderBlock {
+            endianness: Endianness::native(),
+            options: vec![
+                SectionHeaderOption::Hardware(Cow::Borrowed(&section.hardware)),
+                SectionHeaderOption::OS(Cow::Borrowed(&section.os)),
+                SectionHeaderOption::UserApplication(Cow::Borrowed(&section.application)),
+            ],
+            ..SectionHeaderBlock::default()
+        };
+        let mut blocks = PcapNgWriter::with_section_header(Vec::new(), header)?;
+        for interface in &interfaces {
+            blocks.write_pcapng_block(description(interface))?;
+        }
+        Ok(Self {
+            blocks,
+            section,
+            interfaces,
+            start,
+            before,
+            settled_segments: 0,
+            latest_sample: None,
+        })
+    }
+
+    /// How many interfaces the file describes.
+    pub fn interfaces(&self) -> usize {
+        self.interfaces.len()
+    }
+
+    /// Start of the capture.
+    pub fn start(&self) -> RealNs {
+        self.start
+    }
+
+    /// What has been encoded since the last call.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(self.blocks.get_mut())
+    }
+
+    /// A statistics block for each interface: the counts of this file up to `at`,
+    /// where the capture's are `counts`, and the clock since the last ones; in the
+    /// capture's last ones, `totals`. `order` is that of this file.
+    pub fn statistics(
+        &mut self,
+        tracker: &mut Tracker,
+        at: MonoNs,
+        counts: &Counts,
+        order: StampOrder,
+        totals: Option<&Totals>,
+    ) -> Result<Vec<u8>, WriteError> {
+        let now = tracker.real_at(at);
+        let Counts { written, observed } = counts.since(&self.before);
+        let mut samples = tracker.take_samples();
+        if samples.is_empty() {
+            samples.extend(self.latest_sample);
+        }
+        self.latest_sample = samples.last().copied();
+        let (segments, forgotten) = tracker.unsettled_segments(&mut self.settled_segments);
+        let clock = ClockOption {
+            stamp: self.stamp(),
+            counter: tracker.counter_report(),
+            host_bound_ns: tracker.host_bound_ns(),
+            stamp_error_ns: tracker.stamp_error_ns(),
+            utc_bound_ns: observed.utc_bound_ns,
+            order,
+            segments: segments.to_vec(),
+            segments_left_out: forgotten,
+            samples,
+        };
+        for (interface, written) in (0u32..).zip(written) {
+            let clock = clock.clone();
+            let block = self.statistics_block(interface, now, written, &observed, clock, totals);
+            self.blocks.write_pcapng_block(block)?;
+        }
+        Ok(self.take())
+    }
+
+    /// How stamps are taken, which is the same on all interfaces.
+    fn stamp(&self) -> StampOption {
+        let described = self.interfaces.first().expect("a capture has interfaces");
+        StampOption {
+            bracket: None,
+            forced: None,
+            ..described.tscap.stamp.clone()
+        }
+    }
+
+    fn statistics_block(
+        &self,
+        interface_id: u32,
+        now: RealNs,
+        written: Written,
+        observed: &Observed,
+        clock: ClockOption,
+        totals: Option<&Totals>,
+    ) -> InterfaceStatisticsBlock<'static> {
+        let counts = observed.interfaces.get(interface_id as usize).copied();
+        let counts = counts.unwrap_or_default();
+        let mut outcomes = counts.losses;
+        outcomes += written.outcomes;
+        let received = written.written + outcomes.total();
+        let mut options = vec![
+            InterfaceStatisticsOption::IsbStartTime(self.start.since_epoch()),
+            InterfaceStatisticsOption::IsbEndTime(now.since_epoch()),
+            InterfaceStatisticsOption::IsbIfRecv(received),
+        ];
+        options.extend(counts.ifdrop.map(InterfaceStatisticsOption::IsbIfDrop));
+        options.extend([
+            InterfaceStatisticsOption::IsbOsDrop(outcomes.lost_in_kernel()),
+            InterfaceStatisticsOption::IsbUsrDeliv(written.written),
+            InterfaceStatisticsOption::Common(option(&StatisticsOption {
+                off_cpu: observed.off_cpu,
+                ..StatisticsOption::new(outcomes, clock, totals.copied())
+            })),
+        ]);
+        InterfaceStatisticsBlock {
+            interface_id,
+            timestamp: now.since_epoch(),
+            options,
+        }
+    }
+}
+
+impl Counts {
+    /// What has been counted since `before`.
+    fn since(&self, before: &Self) -> Self {
+        let mut written = self.written.clone();
+        for (written, before) in written.iter_mut().zip(&before.written) {
+            written.written -= before.written;
+            written.outcomes -= before.outcomes;
+        }
+        Self {
+            written,
+            observed: self.observed.since(&before.observed),
+        }
+    }
+}
+
+fn description(interface: &InterfaceInfo) -> InterfaceDescriptionBlock<'_> {
+    let mut options = vec![InterfaceDescriptionOption::IfName(Cow::Borrowed(
+        &interface.name,
+    ))];
+    options.extend(
+        interface.description.as_deref().map(|description| {
+            InterfaceDescriptionOption::IfDescription(Cow::Borrowed(description))
+        }),
+    );
+    options.extend(
+        interface
+            .mac
+            .as_ref()
+            .map(|mac| InterfaceDescriptionOption::IfMacAddr(Cow::Borrowed(mac))),
+    );
+    options.extend(interface.speed.map(InterfaceDescriptionOption::IfSpeed));
+    options.extend([
+        InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO),
+        InterfaceDescriptionOption::IfOs(Cow::Borrowed(&interface.os)),
+        InterfaceDescriptionOption::Common(option(&interface.tscap)),
+    ]);
+    InterfaceDescriptionBlock {
+        linktype: DataLink::ETHERNET,
+        snaplen: interface.snaplen,
+        options,
+    }
+}

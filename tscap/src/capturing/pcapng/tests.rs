@@ -1,0 +1,394 @@
+//! What the headers and statistics say, read back by the pcap-file crate.
+
+use std::collections::BTreeMap;
+
+use pcap_file::pcapng::blocks::Block;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption as Idb, InterfaceTsResolution,
+};
+use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption as Isb;
+use pcap_file::pcapng::blocks::opt_common::CommonOption;
+use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;
+use pcap_file::pcapng::{PcapNgReader, PcapNgWriter};
+use pcap_file::{DataLink, Endianness};
+
+use super::*;
+use crate::capturing::clock::{
+    CrossTimestamp, FileNs, MonoNs, RealNs, StampPath, StampSource, TaiNs, Tracker, TscCycles,
+};
+use crate::capturing::engine::{InterfaceCounts, Observed, Outcomes, StampOrder, Totals, Written};
+
+const EPOCH: u64 = 1_700_000_000_000_000_000;
+
+fn cross(mono: u64, offset: u64) -> CrossTimestamp {
+    CrossTimestamp {
+        mono: [MonoNs(mono), MonoNs(mono + 40)],
+        tsc: None,
+        real: [RealNs(mono + 20 + offset); 2],
+        tai: TaiNs(mono + 20 + offset),
+        boot: None,
+        offset: None,
+    }
+}
+
+fn interface(name: &str) -> InterfaceInfo {
+    let offloads = BTreeMap::from([("rx-gro".to_owned(), true)]);
+    InterfaceInfo {
+        name: name.into(),
+        description: Some("a veth".into()),
+        mac: Some([2, 0, 0, 0, 0, 9]),
+        speed: None,
+        snaplen: 96,
+        os: "Linux 6.18".into(),
+        tscap: InterfaceOption::new("generic", StampOption::new(StampPath::Tai), offloads),
+    }
+}
+
+fn writer(interfaces: &[InterfaceInfo]) -> FileWriter {
+    let section = SectionInfo {
+        hardware: "a CPU".into(),
+        os: "Linux 6.18".into(),
+        application: "tscap".into(),
+    };
+    FileWriter::new(&section, interfaces, RealNs(EPOCH + 5)).unwrap()
+}
+
+/// Of one interface.
+fn counts(written: Written, observed: Observed) -> Counts {
+    Counts {
+        written: vec![written],
+        observed,
+    }
+}
+
+fn blocks(bytes: &[u8]) -> Vec<Block<'static>> {
+    let reader = PcapNgReader::new(bytes).unwrap();
+    reader.into_iter().map(|block| block.unwrap()).collect()
+}
+
+fn json<T: serde::de::DeserializeOwned>(option: &CommonOption<'_>) -> T {
+    match option {
+        CommonOption::CustomUtf8Copiable(custom) => {
+            assert_eq!(custom.pen, PEN);
+            serde_json::from_str(&custom.value).unwrap()
+        }
+        other => panic!("{other:?} is not ours"),
+    }
+}
+
+#[test]
+fn headers_describe_machine_and_interface() {
+    let mut writer = writer(&[interface("eth0"), interface("eth1")]);
+    assert_eq!(writer.interfaces(), 2);
+    let bytes = writer.take();
+    // The byte-order magic as this machine writes it: blocks from the ring
+    // follow in the same order.
+    assert_eq!(bytes[8..12], 0x1a2b_3c4du32.to_ne_bytes());
+    let section = PcapNgReader::new(&bytes[..]).unwrap().section().clone();
+    assert!(
+        section
+            .options
+            .contains(&SectionHeaderOption::UserApplication("tscap".into()))
+    );
+    let Block::InterfaceDescription(second) = &blocks(&bytes)[1] else {
+        panic!("an interface description");
+    };
+    assert_eq!(second.snaplen, 96);
+    let has = |option: &Idb<'_>| second.options.contains(option);
+    assert!(has(&Idb::IfName("eth1".into())));
+    assert!(has(&Idb::IfDescription("a veth".into())));
+    assert!(has(&Idb::IfMacAddr(vec![2, 0, 0, 0, 0, 9].into())));
+    assert!(has(&Idb::IfTsResol(InterfaceTsResolution::NANO)));
+    assert!(
+        !second
+            .options
+            .iter()
+            .any(|option| matches!(option, Idb::IfSpeed(_)))
+    );
+    // Nothing was forced, and nothing says so.
+    assert!(!String::from_utf8_lossy(&bytes).contains("forced"));
+    let Some(Idb::Common(custom)) = second.options.last() else {
+        panic!("a custom option");
+    };
+    let ours: InterfaceOption = json(custom);
+    assert_eq!(ours, interface("eth1").tscap);
+    assert_eq!(
+        (ours.v, ours.stamp.path.as_str()),
+        (1, "bpf_ktime_get_tai_ns")
+    );
+}
+
+#[test]
+fn statistics_hold_counts_times_and_clock() {
+    let mut writer = writer(&[interface("eth0")]);
+    let mut tracker = Tracker::new(StampSource::Ktime, &cross(1_000, EPOCH)).unwrap();
+    tracker.observe(&cross(2_000, EPOCH + 1_000_000));
+    let written = Written {
+        written: 10,
+        outcomes: Outcomes {
+            after_stop: 2,
+            ..Outcomes::default()
+        },
+    };
+    let losses = Outcomes {
+        ring_full: 3,
+        too_long: 1,
+        ..Outcomes::default()
+    };
+    let observed = Observed {
+        interfaces: vec![InterfaceCounts {
+            losses,
+            ifdrop: Some(4),
+        }],
+        utc_bound_ns: Some(500),
+        off_cpu: Some(6),
+    };
+    let totals = Totals {
+        seen: 16,
+        written: 10,
+        outcomes: Outcomes {
+            after_stop: 2,
+            ..losses
+        },
+    };
+    let order = StampOrder {
+        late: 5,
+        largest_lateness_ns: 700,
+        ..StampOrder::default()
+    };
+    let at = MonoNs(3_000);
+    let bytes = writer
+        .statistics(
+            &mut tracker,
+            at,
+            &counts(written, observed),
+            order,
+            Some(&totals),
+        )
+        .unwrap();
+    let Block::InterfaceStatistics(statistics) = blocks(&bytes).remove(1) else {
+        panic!("statistics behind the interface description");
+    };
+    let end = RealNs(3_000 + EPOCH + 1_000_000).since_epoch();
+    assert_eq!(statistics.timestamp, end);
+    let Isb::Common(custom) = statistics.options.last().unwrap() else {
+        panic!("a custom option");
+    };
+    let ours: StatisticsOption = json(custom);
+    assert_eq!(
+        statistics.options[..6],
+        [
+            Isb::IsbStartTime(RealNs(EPOCH + 5).since_epoch()),
+            Isb::IsbEndTime(end),
+            Isb::IsbIfRecv(16),
+            Isb::IsbIfDrop(4),
+            Isb::IsbOsDrop(4),
+            Isb::IsbUsrDeliv(10),
+        ]
+    );
+    assert_eq!(ours.totals, Some(totals));
+    assert!(totals.add_up());
+    assert_eq!(ours.off_cpu, Some(6));
+    assert_eq!(ours.clock.host_bound_ns, 20);
+    assert_eq!(ours.clock.utc_bound_ns, Some(500));
+    assert_eq!(ours.clock.order, order);
+    assert_eq!(ours.clock.segments, tracker.segments());
+}
+
+#[test]
+fn a_clock_set_all_the_time_still_fits_an_option() {
+    let mut writer = writer(&[interface("eth0")]);
+    let mut tracker = Tracker::new(StampSource::Ktime, &cross(0, EPOCH)).unwrap();
+    for step in 1..5_000u64 {
+        tracker.observe(&cross(step * 1_000_000, EPOCH + step * 1_000_000));
+    }
+    let counts = counts(Written::default(), Observed::default());
+    let at = MonoNs(1);
+    let (mut sizes, mut all) = (Vec::new(), writer.take());
+    for _ in 0..2 {
+        let order = StampOrder::default();
+        let bytes = writer.statistics(&mut tracker, at, &counts, order, None);
+        let bytes = bytes.unwrap();
+        sizes.push(bytes.len());
+        all.extend(bytes);
+    }
+    assert!(sizes[0] < 65_536, "{sizes:?}");
+    assert!(
+        sizes[1] < 1_500,
+        "settled segments are not written again: {sizes:?}"
+    );
+    let segments = records(&all[..])
+        .unwrap()
+        .filter_map(|record| match record.unwrap() {
+            Record::Statistics(_, ours) => {
+                Some((ours.clock.segments.len(), ours.clock.segments_left_out))
+            }
+            _ => None,
+        });
+    // None goes missing without a count.
+    assert_eq!(segments.collect::<Vec<_>>(), [(100, 4_900), (1, 0)]);
+    let mut gatherer = Gatherer::default();
+    for record in records(&all[..]).unwrap() {
+        if let Record::Statistics(interface, ours) = record.unwrap() {
+            gatherer.take(interface, &ours.clock).unwrap();
+        }
+    }
+    assert_eq!(gatherer.history().unwrap().unwrap().left_out, 4_900);
+}
+
+#[test]
+fn a_forced_tsc_is_marked_in_the_file() {
+    let mut forced = interface("eth0");
+    forced.tscap.stamp.forced = Some("the TSC is not invariant".into());
+    let bytes = writer(&[forced.clone()]).take();
+    assert_eq!(
+        read(&bytes),
+        [Record::Interface(Interface {
+            name: Some("eth0".into()),
+            linktype: DataLink::ETHERNET,
+            resolution_ns: 1,
+            tscap: Some(forced.tscap),
+        })]
+    );
+}
+
+fn read(bytes: &[u8]) -> Vec<Record> {
+    let records = records(bytes).unwrap();
+    records.map(|record| record.unwrap()).collect()
+}
+
+#[test]
+fn interfaces_are_numbered_over_all_sections() {
+    let mut file = writer(&[interface("eth0"), interface("eth1")]).take();
+    let mut other = PcapNgWriter::with_endianness(Vec::new(), Endianness::Big).unwrap();
+    other
+        .write_pcapng_block(InterfaceDescriptionBlock::new(DataLink::RAW, 64))
+        .unwrap();
+    let packet = EnhancedPacketBlock {
+        timestamp: RealNs(EPOCH).since_epoch(),
+        ..EnhancedPacketBlock::default()
+    };
+    other.write_pcapng_block(packet).unwrap();
+    file.extend(other.get_ref());
+    let read = read(&file);
+    assert_eq!(
+        read[2..],
+        [
+            Record::Interface(Interface {
+                name: None,
+                linktype: DataLink::RAW,
+                resolution_ns: 1_000,
+                tscap: None,
+            }),
+            Record::Packet(Packet {
+                interface: 2,
+                time: FileNs(EPOCH),
+                raw: None,
+                origlen: 0,
+                data: Vec::new(),
+            }),
+        ]
+    );
+    let torn = records(&file[..file.len() - 1]).unwrap().last().unwrap();
+    assert!(torn.unwrap_err().is_torn_end());
+}
+
+/// As often as it is looked at, somebody has set it.
+#[test]
+fn the_last_statistics_of_a_restless_clock_fit_the_room_kept_for_them() {
+    let interfaces = ["eth0", "eth1"].map(interface);
+    let mut writer = writer(&interfaces);
+    writer.take();
+    let at = |read: u64| CrossTimestamp {
+        tsc: Some([TscCycles(EPOCH + read), TscCycles(EPOCH + read + 40)]),
+        ..cross(EPOCH + read * 10_000_000, read % 2 * 5_000_000_000)
+    };
+    let mut tracker = Tracker::new(StampSource::Ktime, &at(0)).unwrap();
+    let mut counts = counted(u64::MAX / 16);
+    counts.written = vec![counts.written[0]; 2];
+    counts.observed.interfaces = vec![counts.observed.interfaces[0]; 2];
+    let order = StampOrder::default();
+    for read in 1..=3_000 {
+        tracker.observe(&at(read));
+    }
+    let now = MonoNs(EPOCH + 30_000_000_000);
+    let length = [(); 2].map(|()| {
+        let bytes = writer.statistics(&mut tracker, now, &counts, order, None);
+        bytes.unwrap().len() as u64
+    });
+    assert!(length[0] > 2 * 16 * 1024, "{length:?}");
+    assert!(length[0] + length[1] <= 2 * MOST_FINAL_BYTES, "{length:?}");
+}
+
+/// The counts of a capture that come to so much each.
+fn counted(number: u64) -> Counts {
+    let losses = Outcomes {
+        ring_full: number,
+        copy_failed: number,
+        too_long: number,
+        too_short: number,
+        no_ring: number,
+        no_stamp: number,
+        ..Outcomes::default()
+    };
+    let outcomes = Outcomes {
+        after_stop: number,
+        write_failed: number,
+        unknown_interface: number,
+        ..Outcomes::default()
+    };
+    let observed = Observed {
+        interfaces: vec![InterfaceCounts {
+            losses,
+            ifdrop: Some(number),
+        }],
+        utc_bound_ns: None,
+        off_cpu: Some(number),
+    };
+    let written = Written {
+        written: number,
+        outcomes,
+    };
+    counts(written, observed)
+}
+
+#[test]
+fn the_next_file_counts_from_its_own_start_and_has_a_clock() {
+    let mut first = writer(&[interface("eth0")]);
+    let mut tracker = Tracker::new(StampSource::Ktime, &cross(0, EPOCH)).unwrap();
+    let order = StampOrder::default();
+    let statistics = |file: &mut FileWriter, tracker: &mut Tracker, counts: &Counts| {
+        let headers = file.take();
+        let bytes = file.statistics(tracker, MonoNs(7), counts, order, None);
+        let all = blocks(&[headers, bytes.unwrap()].concat());
+        assert!(matches!(all[0], Block::InterfaceDescription(_)), "{all:?}");
+        let Block::InterfaceStatistics(statistics) = &all[1] else {
+            panic!("{all:?}");
+        };
+        let Isb::Common(custom) = statistics.options.last().unwrap() else {
+            panic!("a custom option");
+        };
+        (statistics.options.clone(), json::<StatisticsOption>(custom))
+    };
+    let (_, clock) = statistics(&mut first, &mut tracker, &counted(5));
+    let mut next = first.next(RealNs(EPOCH + 7), counted(5)).unwrap();
+    // No clock has been read since.
+    let (options, ours) = statistics(&mut next, &mut tracker, &counted(12));
+    assert_eq!(
+        options[..6],
+        [
+            Isb::IsbStartTime(RealNs(EPOCH + 7).since_epoch()),
+            options[1].clone(),
+            Isb::IsbIfRecv(7 * 10),
+            Isb::IsbIfDrop(7),
+            Isb::IsbOsDrop(7 * 6),
+            Isb::IsbUsrDeliv(7),
+        ]
+    );
+    assert_eq!(ours.outcomes.total(), 7 * 9);
+    assert_eq!(ours.off_cpu, Some(7));
+    assert_eq!(ours.clock.segments, clock.clock.segments);
+    assert_eq!(ours.clock.samples, clock.clock.samples);
+    assert_eq!(ours.clock.samples.len(), 1);
+}

@@ -1,0 +1,144 @@
+//! One Enhanced Packet Block in memory: its fields, and the two that the
+//! converter rewrites.
+
+use tscap_common::block::{
+    CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, INTERFACE_OFFSET, LENGTH_OFFSET, MAX_RECORD,
+    RAW_STAMP_OFFSET, STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET, TYPE_OFFSET, block_len, padded,
+};
+
+use crate::capturing::clock::{RawStamp, RealNs};
+
+/// A ring held something that is no block: a bug, or memory gone bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no packet block at position {position} of a ring: type {block_type:#x}, length {length}")]
+pub struct CorruptBlock {
+    /// Position in the ring, bytes since the start of the capture.
+    pub position: u64,
+    /// What stands for the block type.
+    pub block_type: u32,
+    /// What stands for the length.
+    pub length: u32,
+}
+
+/// One whole block.
+#[derive(Debug)]
+pub struct Block<'a> {
+    bytes: &'a mut [u8],
+    stamp: RawStamp,
+}
+
+impl<'a> Block<'a> {
+    /// The block at the start of `bytes`, which lies at `position` and has this
+    /// [`stamp`].
+    #[inline]
+    pub(super) fn at_start(
+        bytes: &'a mut [u8],
+        position: u64,
+        stamp: RawStamp,
+    ) -> Result<Self, CorruptBlock> {
+        let block_type = word(bytes, TYPE_OFFSET);
+        let length = word(bytes, LENGTH_OFFSET);
+        let len = length as usize;
+        let is_block = block_type == EPB_TYPE
+            && len.is_multiple_of(4)
+            && (block_len(0, 0)..=MAX_RECORD).contains(&len)
+            && len <= bytes.len();
+        if !is_block {
+            return Err(CorruptBlock {
+                position,
+                block_type,
+                length,
+            });
+        }
+        Ok(Self {
+            bytes: &mut bytes[..len],
+            stamp,
+        })
+    }
+
+    /// Length of the whole block, bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Always false: a block has at least its frame of fields.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Index of the interface as the kernel counts, until it is rewritten.
+    #[inline]
+    pub fn ifindex(&self) -> u32 {
+        word(self.bytes, INTERFACE_OFFSET)
+    }
+
+    /// The stamp as it was taken, with the ring's offset: it compares with those
+    /// of other rings.
+    #[inline]
+    pub fn raw_stamp(&self) -> RawStamp {
+        self.stamp
+    }
+
+    /// The captured bytes of the frame.
+    pub fn data(&self) -> &[u8] {
+        &self.bytes[DATA_OFFSET..][..word(self.bytes, CAPLEN_OFFSET) as usize]
+    }
+
+    /// Replaces the raw stamp that the block carries as its first option. The
+    /// program must have been loaded to keep raw stamps.
+    pub fn set_raw_option(&mut self, stamp: RawStamp) {
+        let caplen = word(self.bytes, CAPLEN_OFFSET) as usize;
+        let at = DATA_OFFSET + padded(caplen) + RAW_STAMP_OFFSET;
+        if let Some(option) = self.bytes.get_mut(at..at + 8) {
+            option.copy_from_slice(&stamp.0.to_ne_bytes());
+        }
+    }
+
+    /// Makes the block final: the interface's index in the file, and the stamp
+    /// in nanoseconds since the epoch, high word first.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "the low word of the stamp")]
+    pub fn finish(&mut self, interface: u32, stamp: RealNs) {
+        put(self.bytes, INTERFACE_OFFSET, interface);
+        put(self.bytes, STAMP_HIGH_OFFSET, (stamp.0 >> 32) as u32);
+        put(self.bytes, STAMP_LOW_OFFSET, stamp.0 as u32);
+    }
+}
+
+/// The blocks in `bytes`, which must be whole ones: the interface word of each
+/// and where it ends.
+pub fn blocks(bytes: &[u8]) -> impl Iterator<Item = (u32, usize)> {
+    let mut end = 0;
+    std::iter::from_fn(move || {
+        let block = bytes.get(end..).filter(|rest| !rest.is_empty())?;
+        end += word(block, LENGTH_OFFSET) as usize;
+        Some((word(block, INTERFACE_OFFSET), end))
+    })
+}
+
+/// The stamp of the block at the start of `bytes`, increased by `offset`; of
+/// bytes too short for a block, any. Never [`RawStamp::NEVER`], whatever stands
+/// there.
+#[inline]
+pub(super) fn stamp(bytes: &[u8], offset: i64) -> RawStamp {
+    let high = u64::from(word(bytes, STAMP_HIGH_OFFSET));
+    let raw = high << 32 | u64::from(word(bytes, STAMP_LOW_OFFSET));
+    RawStamp(raw.wrapping_add_signed(offset).min(u64::MAX - 1))
+}
+
+#[inline]
+fn word(bytes: &[u8], offset: usize) -> u32 {
+    bytes
+        .get(offset..)
+        .and_then(|rest| rest.first_chunk())
+        .map_or(0, |word| u32::from_ne_bytes(*word))
+}
+
+#[inline]
+fn put(bytes: &mut [u8], offset: usize, value: u32) {
+    bytes[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! What can be changed, and how each is read and set.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use crate::capturing::host::ethtool::{self, EthtoolError};
+use crate::capturing::host::kernel_files::{self, KernelFileError, KernelFiles};
+use crate::capturing::host::netdev::NetdevError;
+use crate::capturing::host::{affinity, cpu_list, irq, process, rps};
+
+/// What can be changed. The values of each are text, in one form only, so that
+/// two can be compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Setting {
+    /// The CPUs of an interrupt; a list of CPUs.
+    IrqAffinity {
+        /// The interrupt.
+        irq: u32,
+        /// Its name, by which a number that was reused is told.
+        name: String,
+    },
+    /// The CPUs that a queue's frames are handed to; a list of CPUs, which is
+    /// empty when they stay where they came in.
+    Rps {
+        /// The receive queue.
+        queue: u32,
+    },
+    /// The length of a queue's flow table; a number.
+    RpsFlows {
+        /// The receive queue.
+        queue: u32,
+    },
+    /// The CPUs of a poll thread; a list of CPUs.
+    NapiAffinity {
+        /// The thread.
+        pid: u32,
+        /// When it was started, clock ticks since boot.
+        started: u64,
+        /// Its name.
+        name: String,
+    },
+    /// An offload; "on" or "off".
+    Offload {
+        /// The kernel's name for it.
+        name: String,
+    },
+}
+
+/// Why a setting could not be read or set.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// A file of procfs or sysfs.
+    #[error(transparent)]
+    File(#[from] KernelFileError),
+    /// A file does not hold what it should, or the journal does not.
+    #[error("cannot understand {value:?} as the value of {path}")]
+    Value {
+        /// Where.
+        path: String,
+        /// What it holds.
+        value: String,
+    },
+    /// An interrupt whose affinity the kernel keeps to itself
+    /// (`write_irq_affinity`, kernel/irq/proc.c: EIO).
+    #[error("the kernel manages this interrupt itself")]
+    ManagedIrq(#[source] KernelFileError),
+    /// The affinity of a thread.
+    #[error("cannot {operation} the affinity of {name}")]
+    Thread {
+        /// What was tried.
+        operation: &'static str,
+        /// The thread.
+        name: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// An offload.
+    #[error(transparent)]
+    Offload(#[from] EthtoolError),
+    /// The interface.
+    #[error(transparent)]
+    Interface(#[from] NetdevError),
+}
+
+impl Setting {
+    /// Whether it is only to be found inside the network namespace.
+    pub(super) fn is_of_a_namespace(&self) -> bool {
+        match self {
+            Self::IrqAffinity { .. } | Self::NapiAffinity { .. } => false,
+            Self::Rps { .. } | Self::RpsFlows { .. } | Self::Offload { .. } => true,
+        }
+    }
+
+    /// What it is, for people.
+    pub fn of(&self, interface: &str) -> String {
+        match self {
+            Self::IrqAffinity { irq, name } => {
+                format!("CPUs of interrupt {irq} ({name}) of {interface}")
+            }
+            Self::Rps { queue } => format!("RPS CPUs of {interface}'s queue {queue}"),
+            Self::RpsFlows { queue } => format!("RPS flow table of {interface}'s queue {queue}"),
+            Self::NapiAffinity { pid, name, .. } => format!("CPUs of poll thread {pid} ({name})"),
+            Self::Offload { name } => format!("offload {name} of {interface}"),
+        }
+    }
+
+    /// Where a person finds it.
+    pub(super) fn path(&self, files: &KernelFiles, interface: &str) -> String {
+        match self {
+            Self::IrqAffinity { irq, .. } => irq::affinity_file(files, *irq).display().to_string(),
+            Self::Rps { queue } => {
+                let path = rps::cpus_file(files, interface, *queue);
+                path.display().to_string()
+            }
+            Self::RpsFlows { queue } => {
+                let path = rps::flows_file(files, interface, *queue);
+                path.display().to_string()
+            }
+            Self::NapiAffinity { pid, .. } => format!("taskset -pc {pid}"),
+            Self::Offload { name } => format!("ethtool -K {interface} {name}"),
+        }
+    }
+
+    /// Its value now, where `interface` is the name of the interface now; `None` if
+    /// there is no such thing, or not any more.
+    pub(super) fn read(
+        &self,
+        files: &KernelFiles,
+        interface: &str,
+    ) -> Result<Option<String>, ChangeError> {
+        let text = |path| kernel_files::read_if_there(path);
+        let value = match self {
+            Self::IrqAffinity { irq, name } => {
+                if !irq::is_named(files, *irq, name)? {
+                    return Ok(None);
+                }
+                let list = text(&irq::affinity_file(files, *irq))?;
+                list.map(|list| self.canonical(files, interface, cpu_list::parse(&list), list))
+            }
+            Self::Rps { queue } => {
+                let mask = text(&rps::cpus_file(files, interface, *queue))?;
+                mask.map(|mask| self.canonical(files, interface, cpu_list::parse_mask(&mask), mask))
+            }
+            Self::RpsFlows { queue } => text(&rps::flows_file(files, interface, *queue))?.map(Ok),
+            Self::NapiAffinity { pid, started, name } => {
+                if process::started(files, *pid)? != Some(*started) {
+                    return Ok(None);
+                }
+                let cpus = affinity::of_thread(*pid).map_err(thread("read", name))?;
+                Some(Ok(cpu_list::list(&cpus)))
+            }
+            Self::Offload { name } => {
+                let features = ethtool::features(interface)?;
+                features.get(name).map(|feature| Ok(on_off(feature.on)))
+            }
+        };
+        value.transpose()
+    }
+
+    /// Sets it to `value`, where `interface` is the name of the interface now.
+    pub(super) fn set(
+        &self,
+        files: &KernelFiles,
+        interface: &str,
+        value: &str,
+    ) -> Result<(), ChangeError> {
+        let cpus = || {
+            cpu_list::parse(value).ok_or_else(|| ChangeError::Value {
+                path: self.path(files, interface),
+                value: value.to_owned(),
+            })
+        };
+        match self {
+            Self::IrqAffinity { irq, .. } => {
+                let list = cpu_list::list(&cpus()?);
+                let written = kernel_files::write(&irq::affinity_file(files, *irq), &list);
+                written.map_err(|error| match error.os_error() {
+                    Some(libc::EIO) => ChangeError::ManagedIrq(error),
+                    _ => ChangeError::File(error),
+                })?;
+            }
+            Self::Rps { queue } => {
+                let mask = cpu_list::mask(&cpus()?);
+                kernel_files::write(&rps::cpus_file(files, interface, *queue), &mask)?;
+            }
+            Self::RpsFlows { queue } => {
+                kernel_files::write(&rps::flows_file(files, interface, *queue), value)?;
+            }
+            Self::NapiAffinity { pid, name, .. } => {
+                affinity::set_of_thread(*pid, &cpus()?).map_err(thread("set", name))?;
+            }
+            Self::Offload { name } => {
+                ethtool::set_features(interface, &[(name.as_str(), value == on_off(true))])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// CPUs that were read, in the one form.
+    fn canonical(
+        &self,
+        files: &KernelFiles,
+        interface: &str,
+        cpus: Option<Vec<u32>>,
+        text: String,
+    ) -> Result<String, ChangeError> {
+        let cpus = cpus.ok_or_else(|| ChangeError::Value {
+            path: self.path(files, interface),
+            value: text,
+        })?;
+        Ok(cpu_list::list(&cpus))
+    }
+}
+
+impl ChangeError {
+    /// Whether what was to be changed does not exist any more.
+    pub(super) fn is_gone(&self) -> bool {
+        let errno = match self {
+            Self::File(error) => return error.is_missing(),
+            Self::Value { .. } | Self::ManagedIrq(_) => None,
+            Self::Thread { source, .. } | Self::Offload(EthtoolError::Request { source, .. }) => {
+                source.raw_os_error()
+            }
+            Self::Offload(_) | Self::Interface(_) => None,
+        };
+        matches!(errno, Some(libc::ESRCH | libc::ENODEV))
+    }
+}
+
+fn on_off(on: bool) -> String {
+    if on { "on" } else { "off" }.to_owned()
+}
+
+fn thread<'a>(
+    operation: &'static str,
+    name: &'a str,
+) -> impl FnOnce(io::Error) -> ChangeError + 'a {
+    move |source| ChangeError::Thread {
+        operation,
+        name: name.to_owned(),
+        source,
+    }
+}

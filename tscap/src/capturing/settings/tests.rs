@@ -1,0 +1,524 @@
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::PathBuf;
+
+use super::*;
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::recorded::{Recorded, link};
+
+/// A recorded machine with this process running on it, and a folder for
+/// journals: eth0 has number 2, two queues and interrupts 38 and 40.
+struct Machine {
+    recorded: Recorded,
+    files: KernelFiles,
+    folder: JournalFolder,
+}
+
+impl std::ops::Deref for Machine {
+    type Target = Recorded;
+
+    fn deref(&self) -> &Recorded {
+        &self.recorded
+    }
+}
+
+const RUNNING: u64 = 4711;
+
+impl Machine {
+    fn new() -> Self {
+        let recorded = Recorded::virtio();
+        recorded.put(AFFINITY, "0-1");
+        recorded.run(std::process::id(), RUNNING);
+        let files = recorded.files.clone();
+        Self {
+            folder: JournalFolder::at(&recorded.path("journals"), &files),
+            files,
+            recorded,
+        }
+    }
+
+    fn interface(&self) -> InterfaceId {
+        let mut link = link("eth0", 2);
+        link.mac = Some([2, 0, 0, 0, 0, 2]);
+        InterfaceId::here(&link).unwrap()
+    }
+
+    fn plan(&self, setting: Setting, new: &str) -> Planned {
+        Change::plan(&self.files, &self.interface(), setting, new.into()).unwrap()
+    }
+
+    fn change(&self, setting: Setting, new: &str) -> Change {
+        self.plan(setting, new).change().unwrap()
+    }
+
+    fn irq(&self, irq: u32, queue: u32, new: &str) -> Change {
+        let name = format!("virtio2-input.{queue}");
+        self.change(Setting::IrqAffinity { irq, name }, new)
+    }
+
+    fn steer(&self, new: &str) -> Change {
+        self.change(Setting::Rps { queue: 0 }, new)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::new(self.folder.clone(), self.files.clone())
+    }
+
+    fn journals(&self) -> Vec<Journal> {
+        let all = self.folder.all().unwrap();
+        all.into_iter().map(Result::unwrap).collect()
+    }
+}
+
+const AFFINITY: &str = "proc/irq/38/smp_affinity_list";
+const RPS: &str = "sys/class/net/eth0/queues/rx-0/rps_cpus";
+
+#[test]
+fn changes_are_journalled_made_and_given_back() {
+    let machine = Machine::new();
+    let mut changes = machine.changes();
+    assert!(changes.make(Vec::new()).unwrap().is_empty());
+    assert!(machine.journals().is_empty(), "nothing changed, no journal");
+
+    let refused = changes
+        .make(vec![machine.irq(38, 0, "1"), machine.steer("0,33")])
+        .unwrap();
+    assert!(refused.is_empty());
+    assert_eq!(machine.get(AFFINITY), "1");
+    assert_eq!(machine.get(RPS), "00000002,00000001");
+    let flows = machine.change(Setting::RpsFlows { queue: 0 }, "8");
+    changes.make(vec![flows]).unwrap();
+
+    let journals = machine.journals();
+    assert_eq!(journals.len(), 1);
+    let journal = &journals[0];
+    assert_eq!(
+        (journal.pid, journal.started),
+        (std::process::id(), RUNNING)
+    );
+    let recorded: Vec<_> = journal
+        .changes
+        .iter()
+        .map(|change| (change.old.as_str(), change.new.as_str()))
+        .collect();
+    assert_eq!(recorded, [("0-1", "1"), ("", "0,33"), ("0", "8")]);
+    assert!(journal.changes[0].path.ends_with(AFFINITY));
+    assert_eq!(machine.folder.state(journal).unwrap(), State::Live);
+
+    drop(changes);
+    assert_eq!(machine.get(AFFINITY), "0-1");
+    assert_eq!(machine.get(RPS), "00000000");
+    assert!(machine.journals().is_empty());
+}
+
+#[test]
+fn journals_are_private_files_that_people_can_read() {
+    let machine = Machine::new();
+    let mut changes = machine.changes();
+    changes.make(vec![machine.irq(38, 0, "1")]).unwrap();
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(machine.path("journals")), 0o700);
+    let path = machine.folder.file(&machine.journals()[0]);
+    assert_eq!(mode(path.clone()), 0o600);
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    assert_eq!(json["v"], 2);
+    assert_eq!(json["boot_id"], "boot-1");
+    let change = &json["changes"][0];
+    assert_eq!(change["kind"], "irq_affinity");
+    let interface = &change["interface"];
+    assert_eq!(interface["name"], "eth0");
+    assert_eq!(interface["mac"], "02:00:00:00:00:02");
+    assert!(interface["netns"].is_u64() && interface["netns_cookie"].is_u64());
+    assert_eq!(
+        (&change["old"], &change["new"]),
+        (&"0-1".into(), &"1".into())
+    );
+    assert_eq!(fs::read_dir(machine.path("journals")).unwrap().count(), 1);
+}
+
+#[test]
+fn nothing_is_changed_without_a_journal() {
+    let machine = Machine::new();
+    let change = machine.irq(38, 0, "1");
+    // A file where the folder should be.
+    machine.put("journals", "");
+    let error = machine.changes().make(vec![change.clone()]).unwrap_err();
+    assert!(matches!(error, JournalError::NotPrivate { .. }), "{error}");
+    assert_eq!(machine.get(AFFINITY), "0-1");
+    fs::remove_file(machine.path("journals")).unwrap();
+    // A folder that others can write to.
+    fs::create_dir(machine.path("journals")).unwrap();
+    let open = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(machine.path("journals"), open).unwrap();
+    let error = machine.changes().make(vec![change.clone()]).unwrap_err();
+    assert!(matches!(error, JournalError::NotPrivate { .. }), "{error}");
+    assert!(machine.folder.all().is_err(), "not to be trusted either");
+    // No place for the folder.
+    let nowhere = JournalFolder::at(&machine.path("none/journals"), &machine.files);
+    let mut changes = Changes::new(nowhere, machine.files.clone());
+    let error = changes.make(vec![change]).unwrap_err();
+    assert!(error.to_string().contains("none/journals"), "{error}");
+    assert_eq!(machine.get(AFFINITY), "0-1");
+}
+
+#[test]
+fn what_others_do_on_our_account_is_given_back() {
+    for is_done in [true, false] {
+        let machine = Machine::new();
+        let mut changes = machine.changes();
+        changes.foresee(vec![machine.irq(38, 0, "1")]).unwrap();
+        assert_eq!(machine.get(AFFINITY), "0-1", "nothing is done yet");
+        assert_eq!(machine.journals()[0].changes.len(), 1);
+        if is_done {
+            machine.put(AFFINITY, "1");
+        }
+        drop(changes);
+        assert_eq!(machine.get(AFFINITY), "0-1");
+        assert!(machine.journals().is_empty());
+    }
+}
+
+#[test]
+fn what_the_kernel_refuses_leaves_no_trace() {
+    let machine = Machine::new();
+    let mut changes = machine.changes();
+    let gone = machine.irq(40, 1, "1");
+    let kept = machine.irq(38, 0, "1");
+    fs::remove_file(machine.path("proc/irq/40/smp_affinity_list")).unwrap();
+    let refused = changes.make(vec![gone, kept.clone()]).unwrap();
+    assert_eq!(refused.len(), 1);
+    assert!(
+        refused[0].error.to_string().contains("irq/40"),
+        "{refused:?}"
+    );
+    assert_eq!(machine.journals()[0].changes, [kept]);
+}
+
+#[test]
+fn a_managed_interrupt_is_named_so() {
+    let machine = Machine::new();
+    let change = machine.irq(38, 0, "1");
+    // A file that refuses writes as that interrupt's does: with EIO.
+    fs::remove_file(machine.path(AFFINITY)).unwrap();
+    std::os::unix::fs::symlink("/proc/self/mem", machine.path(AFFINITY)).unwrap();
+    let refused = machine.changes().make(vec![change]).unwrap();
+    assert!(
+        matches!(refused[0].error, ChangeError::ManagedIrq(_)),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn no_change_where_there_is_nothing_to_change() {
+    let machine = Machine::new();
+    let name = || "virtio2-input.0".to_owned();
+    let irq = |irq, name| machine.plan(Setting::IrqAffinity { irq, name }, "0-1");
+    assert_eq!(irq(38, name()), Planned::AsWanted);
+    assert_eq!(irq(39, name()), Planned::Absent, "no such interrupt");
+    assert_eq!(irq(40, name()), Planned::Absent, "another one by now");
+    assert_eq!(
+        machine.plan(Setting::Rps { queue: 7 }, "0"),
+        Planned::Absent
+    );
+    machine.put(AFFINITY, "all of them");
+    let setting = Setting::IrqAffinity {
+        irq: 38,
+        name: name(),
+    };
+    let error = Change::plan(&machine.files, &machine.interface(), setting, "0".into());
+    assert!(matches!(error, Err(ChangeError::Value { .. })), "{error:?}");
+}
+
+#[test]
+fn what_became_of_it_decides_what_is_given_back() {
+    let machine = Machine::new();
+    let change = machine.irq(38, 0, "1");
+    let given_back = || change.give_back(&machine.files);
+    assert!(matches!(given_back(), GivenBack::Already), "never made");
+    machine.put(AFFINITY, "1");
+    assert!(matches!(given_back(), GivenBack::Restored));
+    assert_eq!(machine.get(AFFINITY), "0-1");
+    machine.put(AFFINITY, "0");
+    assert!(matches!(given_back(), GivenBack::LeftAlone { now } if now == "0"));
+    assert_eq!(machine.get(AFFINITY), "0");
+    machine.put(AFFINITY, "?");
+    assert!(matches!(
+        given_back(),
+        GivenBack::Failed(ChangeError::Value { .. })
+    ));
+    machine.put("proc/interrupts", " 38:  1  0  PCI-MSIX 1-edge  nvme0q1");
+    machine.put(AFFINITY, "1");
+    assert!(
+        matches!(given_back(), GivenBack::Gone),
+        "the number was reused"
+    );
+    assert_eq!(machine.get(AFFINITY), "1");
+}
+
+#[test]
+fn an_interface_is_known_by_its_number_and_address() {
+    let machine = Machine::new();
+    let change = machine.steer("1");
+    let given_back = || change.give_back(&machine.files);
+    let folder = machine.path("sys/class/net/eth0");
+    machine.put(RPS, "2");
+    fs::rename(&folder, folder.with_file_name("lan0")).unwrap();
+    assert!(matches!(given_back(), GivenBack::Restored));
+    let renamed = "sys/class/net/lan0/queues/rx-0/rps_cpus";
+    assert_eq!(machine.get(renamed), "00000000");
+    // The number belongs to another interface.
+    machine.put(renamed, "2");
+    machine.put("sys/class/net/lan0/address", "02:00:00:00:00:99");
+    let GivenBack::NotSame { now } = given_back() else {
+        panic!("another address");
+    };
+    let said = change.not_same(&now);
+    for part in [
+        "number 2 was eth0",
+        "02:00:00:00:00:99 now",
+        "rps_cpus to none",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(machine.get(renamed), "2");
+    // There is another interface of the name, with another number.
+    machine.put("sys/class/net/lan0/ifindex", "3");
+    assert!(matches!(given_back(), GivenBack::Gone));
+    assert_eq!(machine.get(renamed), "2");
+}
+
+#[test]
+fn a_journal_without_addresses_goes_by_number_and_name() {
+    let machine = Machine::new();
+    let mut change = machine.steer("1");
+    change.interface.mac = None;
+    change.interface.netns.cookie = None;
+    machine.put(RPS, "2");
+    assert!(matches!(
+        change.give_back(&machine.files),
+        GivenBack::Restored
+    ));
+    let folder = machine.path("sys/class/net/eth0");
+    machine.put(RPS, "2");
+    fs::rename(&folder, folder.with_file_name("lan0")).unwrap();
+    let given_back = change.give_back(&machine.files);
+    assert!(
+        matches!(given_back, GivenBack::NotSame { .. }),
+        "{given_back:?}"
+    );
+    assert_eq!(machine.get("sys/class/net/lan0/queues/rx-0/rps_cpus"), "2");
+}
+
+/// As tscap wrote it before it knew addresses and cookies.
+#[test]
+fn a_journal_of_version_1_is_read() {
+    let machine = Machine::new();
+    let inode = machine.interface().netns.inode;
+    machine.put(
+        "journals/77-5.json",
+        &format!(
+            r#"{{"v": 1, "boot_id": "boot-1", "pid": 77, "started": 5, "changes": [{{"interface":
+        {{"name": "eth0", "ifindex": 2, "netns": {inode}}}, "kind": "rps", "queue": 0,
+        "path": "", "old": "", "new": "1"}}]}}"#
+        ),
+    );
+    let private = fs::Permissions::from_mode(0o700);
+    fs::set_permissions(machine.path("journals"), private).unwrap();
+    machine.put(RPS, "2");
+    let journal = machine.journals().remove(0);
+    let mut became = Vec::new();
+    let done = journal.give_back(&machine.folder, &machine.files, &[], |_, it| {
+        became.push(it)
+    });
+    done.unwrap();
+    assert!(matches!(became[..], [GivenBack::Restored]), "{became:?}");
+    assert_eq!(machine.get(RPS), "00000000");
+    assert!(machine.journals().is_empty());
+}
+
+#[test]
+fn a_change_of_another_namespace_waits_there() {
+    let machine = Machine::new();
+    let mut elsewhere = machine.steer("1");
+    // The inode number is used again: this namespace is not that one.
+    let here = elsewhere.interface.netns;
+    elsewhere.interface.netns.cookie = Some(u64::MAX);
+    assert!(!elsewhere.is_here());
+    elsewhere.interface.netns.inode = 1;
+    let given_back = elsewhere.give_back(&machine.files);
+    assert!(matches!(given_back, GivenBack::Gone), "nobody is in it");
+    // A thread in it, and no permission to enter.
+    let net = machine.path("proc/77/task/77/ns/net");
+    fs::create_dir_all(net.parent().unwrap()).unwrap();
+    fs::write(&net, "").unwrap();
+    elsewhere.interface.netns.inode = fs::metadata(net).unwrap().ino();
+    assert_ne!(elsewhere.interface.netns.inode, here.inode);
+    let given_back = elsewhere.give_back(&machine.files);
+    assert!(matches!(given_back, GivenBack::Elsewhere));
+    // Interrupts are the same in every namespace.
+    let mut irq = machine.irq(38, 0, "1");
+    irq.interface.netns = elsewhere.interface.netns;
+    assert!(matches!(irq.give_back(&machine.files), GivenBack::Already));
+}
+
+#[test]
+fn what_a_running_process_has_changed_since_is_kept() {
+    let machine = Machine::new();
+    let change = machine.steer("1");
+    let journal_of = |pid| {
+        machine.run(pid, 5);
+        let mut journal = machine.folder.journal_of(pid).unwrap();
+        journal.changes.push(change.clone());
+        machine.folder.write(&journal).unwrap();
+        journal
+    };
+    let (left, live) = (journal_of(77), journal_of(78));
+    machine.put(RPS, "3");
+    let mut became = Vec::new();
+    let done = left.give_back(&machine.folder, &machine.files, &[live], |_, it| {
+        became.push(it)
+    });
+    done.unwrap();
+    assert!(
+        matches!(became[..], [GivenBack::InUse { pid: 78 }]),
+        "{became:?}"
+    );
+    assert_eq!(
+        (machine.get(RPS).as_str(), machine.journals().len()),
+        ("3", 2)
+    );
+}
+
+#[test]
+fn only_regular_files_of_this_user_are_journals() {
+    use nix::sys::stat::Mode;
+    let machine = Machine::new();
+    machine.run(77, 5);
+    let journal = machine.folder.journal_of(77).unwrap();
+    machine.folder.write(&journal).unwrap();
+    let place = |name: &str| machine.path("journals").join(name);
+    nix::unistd::mkfifo(&place("1-1.json"), Mode::S_IRWXU).unwrap();
+    fs::create_dir(place("2-2.json")).unwrap();
+    std::os::unix::fs::symlink(machine.folder.file(&journal), place("3-3.json")).unwrap();
+    std::os::unix::net::UnixListener::bind(place("4-4.json")).unwrap();
+    let all = machine.folder.all().unwrap();
+    assert_eq!(all.iter().flatten().count(), 1);
+    let errors: Vec<_> = all.into_iter().filter_map(Result::err).collect();
+    assert_eq!(errors.len(), 4, "{errors:?}");
+    for error in errors {
+        assert!(matches!(error, JournalError::NotAFile { .. }), "{error:?}");
+        assert!(error.remedy().contains("rm /"), "{}", error.remedy());
+    }
+    nix::unistd::mkfifo(&place("lock"), Mode::S_IRWXU).unwrap();
+    let refused = machine.folder.try_lock().unwrap_err();
+    assert!(
+        matches!(refused, JournalError::NotAFile { .. }),
+        "{refused:?}"
+    );
+    // What is in the way of a journal to be written is replaced.
+    let new = machine.folder.file(&journal).with_extension("new");
+    nix::unistd::mkfifo(&new, Mode::S_IRWXU).unwrap();
+    machine.folder.write(&journal).unwrap();
+    assert!(machine.folder.file(&journal).is_file() && !new.exists());
+}
+
+#[test]
+fn roots_journals_are_not_to_be_removed_by_others() {
+    if nix::unistd::geteuid().is_root() {
+        return; // root_pinning has a user without privileges for this.
+    }
+    let machine = Machine::new();
+    let folder = JournalFolder::at(std::path::Path::new("/etc"), &machine.files);
+    let error = folder.try_lock().unwrap_err();
+    assert!(matches!(error, JournalError::RootOnly { .. }), "{error:?}");
+}
+
+#[test]
+fn poll_threads_are_known_by_their_start() {
+    // A real thread: affinities are system calls. This test's own.
+    let machine = Machine::new();
+    let pid = nix::unistd::gettid().as_raw().cast_unsigned();
+    machine.run(pid, 99);
+    let cpus = crate::capturing::host::affinity::allowed_cpus().unwrap();
+    let last = cpus.last().unwrap().to_string();
+    let setting = |started| Setting::NapiAffinity {
+        pid,
+        started,
+        name: "napi/eth0-12".into(),
+    };
+    assert_eq!(
+        machine.plan(setting(98), &last),
+        Planned::Absent,
+        "a number used again"
+    );
+    let Planned::Change(change) = machine.plan(setting(99), &last) else {
+        return; // With one CPU there is nothing to pin to.
+    };
+    let mut changes = machine.changes();
+    assert!(changes.make(vec![change.clone()]).unwrap().is_empty());
+    assert_eq!(change.now(&machine.files).unwrap(), Some(last));
+    drop(changes);
+    assert_eq!(
+        crate::capturing::host::affinity::allowed_cpus().unwrap(),
+        cpus
+    );
+}
+
+#[test]
+fn a_journal_is_live_left_or_of_another_boot() {
+    let machine = Machine::new();
+    machine.run(77, 5);
+    let journal = machine.folder.journal_of(77).unwrap();
+    machine.folder.write(&journal).unwrap();
+    let state = || machine.folder.state(&journal).unwrap();
+    assert_eq!(state(), State::Live);
+    machine.run(77, 6);
+    assert_eq!(state(), State::Left, "the number was used again");
+    machine.end(77);
+    assert_eq!(state(), State::Left);
+    machine.put("proc/sys/kernel/random/boot_id", "boot-2");
+    assert_eq!(state(), State::OtherBoot);
+    machine.folder.remove(&journal).unwrap();
+    machine.folder.remove(&journal).unwrap();
+    assert!(machine.journals().is_empty());
+    let error = machine.folder.journal_of(77).unwrap_err();
+    assert!(matches!(error, JournalError::NoProcess));
+}
+
+#[test]
+fn the_latest_journal_comes_first_and_rubbish_is_named() {
+    let machine = Machine::new();
+    for (pid, started) in [(10, 500), (20, 300), (30, 400)] {
+        machine.run(pid, started);
+        let journal = machine.folder.journal_of(pid).unwrap();
+        machine.folder.write(&journal).unwrap();
+    }
+    let pids = |all: &[Result<Journal, JournalError>]| {
+        let journals = all.iter().flatten().map(|journal| journal.pid);
+        journals.collect::<Vec<_>>()
+    };
+    assert_eq!(pids(&machine.folder.all().unwrap()), [10, 30, 20]);
+    machine.put("journals/9-9.json", "{\"v\":1");
+    let future = fs::read_to_string(machine.path("journals/10-500.json")).unwrap();
+    let future = future.replace("\"v\": 2", "\"v\": 3");
+    machine.put("journals/10-500.json", &future);
+    machine.put("journals/10-500.new", "half");
+    let all = machine.folder.all().unwrap();
+    assert_eq!(pids(&all), [30, 20]);
+    let errors = all.iter().filter_map(|journal| journal.as_ref().err());
+    let mut names: Vec<_> = errors.map(ToString::to_string).collect();
+    names.sort();
+    assert!(names[0].contains("10-500.json") && names[1].contains("9-9.json"));
+}
+
+#[test]
+fn what_cannot_be_given_back_stays_in_the_journal() {
+    let machine = Machine::new();
+    let mut changes = machine.changes();
+    let all = vec![machine.irq(38, 0, "1"), machine.steer("1")];
+    changes.make(all.clone()).unwrap();
+    machine.put(AFFINITY, "?");
+    drop(changes);
+    assert_eq!(machine.get(RPS), "00000000");
+    assert_eq!(machine.journals()[0].changes, all[..1]);
+}

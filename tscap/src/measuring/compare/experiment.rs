@@ -1,0 +1,338 @@
+//! The rounds: every stamp takes its turn in each, so that a slow spell of the
+//! machine hits all of them.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tscap_common::compare::MOST_SAMPLES;
+
+use super::bench::Bench;
+use super::plan::Amount;
+use super::prepare::prepare;
+use super::programs::ProgramsError;
+use super::schema;
+use super::taken::Taken;
+use super::whole::WholeError;
+use crate::capturing::clock::{StampPath, StampSource};
+use crate::capturing::hook::InterruptKfuncs;
+use crate::capturing::host::affinity;
+use crate::capturing::host::netdev::Link;
+use crate::measuring::generator::Pattern;
+use crate::measuring::load::{Burst, Pair, Stop, tool_cpus};
+
+/// The paper's patterns, by the name of each.
+pub const PATTERNS: [(&str, Pattern); 2] = [("voip", Pattern::Voip), ("hd", Pattern::Hd)];
+/// Frames in the search for the highest rate: some tenths of a second, and 27 times
+/// what a ring of the captures holds.
+const RATE_FRAMES: u64 = 300_000;
+/// Frames at one point of a loss curve: 5 times what such a ring holds.
+pub(super) const LOSS_FRAMES: u64 = 60_000;
+/// Each step of the search for the highest rate goes down by this factor.
+const RATE_STEP: f64 = 0.85;
+/// Steps of that search.
+const RATE_STEPS: u32 = 6;
+
+/// Where frames come from.
+pub enum Place {
+    /// The generator, through a veth pair of our own; loss is measured by captures
+    /// of this executable.
+    Own {
+        /// The pair.
+        pair: Box<Pair>,
+        /// `tscap`.
+        executable: PathBuf,
+    },
+    /// Whatever an interface receives.
+    Live {
+        /// The interface.
+        link: Link,
+        /// Longest wait for the frames of a turn.
+        timeout: Duration,
+    },
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// How much.
+    pub amount: Amount,
+    /// The CPU to measure on.
+    pub cpu: u32,
+    /// Take the TSC as it is.
+    pub force: bool,
+    /// Measure with interrupts off too, by these.
+    pub interrupts: Option<InterruptKfuncs>,
+}
+
+/// Why there are no results.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// The program could not be attached natively.
+    #[error("cannot attach to {interface} in native mode")]
+    Native {
+        /// The interface.
+        interface: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nothing came in on an interface.
+    #[error("no frame came in on CPU {cpu} of {interface} within {timeout:?}")]
+    NoTraffic {
+        /// The CPU.
+        cpu: u32,
+        /// The interface.
+        interface: String,
+        /// How long was waited.
+        timeout: Duration,
+    },
+    /// It was told to end.
+    #[error("told to end")]
+    Stopped,
+    /// None of the frames sent was measured.
+    #[error("none of the frames sent came in on the CPU that they were sent from")]
+    AllLost,
+    /// The measuring programs failed.
+    #[error(transparent)]
+    Programs(#[from] ProgramsError),
+    /// A whole capture program failed.
+    #[error(transparent)]
+    Whole(#[from] WholeError),
+    /// Another step of it failed.
+    #[error(transparent)]
+    Step(#[from] io::Error),
+}
+
+/// What the rounds gave.
+pub struct Results {
+    /// One for each stamp, the floor first; then those with interrupts off.
+    pub taken: Vec<Taken>,
+    /// Rounds that were whole.
+    pub rounds: u32,
+    /// Why it ended before all was measured.
+    pub ended_by: Option<ExperimentError>,
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+}
+
+/// Does it all, in this thread, which it pins and moves into another namespace; says
+/// how many rounds are over before the first and after each. What ends it after the
+/// first round leaves what was whole by then.
+pub fn run(
+    place: Place,
+    request: &Request,
+    stop: Arc<Stop>,
+    mut tell: impl FnMut(u32),
+) -> Result<Results, ExperimentError> {
+    let tool_cpus = tool_cpus(request.cpu, &affinity::allowed_cpus()?);
+    affinity::pin_to(request.cpu)?;
+    let mut warnings = Vec::new();
+    let (mut bench, turns) = prepare(place, request, tool_cpus, stop, &mut warnings)?;
+    let mut results = Results {
+        taken: turns.into_iter().map(Taken::new).collect(),
+        rounds: 0,
+        ended_by: None,
+        warnings,
+    };
+    let ended = bench.measure_all(&mut results, &request.amount, &mut tell);
+    match ended {
+        Err(error) if results.rounds == 0 => return Err(error),
+        ended => results.ended_by = ended.err(),
+    }
+    Ok(results)
+}
+
+/// Every other round goes backwards, so that none always follows the same one.
+fn order(count: usize, round: u32) -> Vec<usize> {
+    let mut order: Vec<_> = (0..count).collect();
+    if round.is_multiple_of(2) {
+        order.reverse();
+    }
+    order
+}
+
+/// The same turns with nothing taken yet.
+fn empty(turns: &[Taken]) -> Vec<Taken> {
+    turns.iter().map(|of| Taken::new(of.turn)).collect()
+}
+
+fn append(taken: &mut [Taken], later: Vec<Taken>) {
+    for (taken, later) in taken.iter_mut().zip(later) {
+        taken.append(later);
+    }
+}
+
+impl Bench {
+    fn measure_all(
+        &mut self,
+        results: &mut Results,
+        amount: &Amount,
+        tell: &mut impl FnMut(u32),
+    ) -> Result<(), ExperimentError> {
+        tell(0);
+        for round in 1..=amount.rounds {
+            let taken = self.round(&results.taken, amount, round)?;
+            append(&mut results.taken, taken);
+            results.rounds = round;
+            tell(round);
+        }
+        let sizes = amount.sizes.iter().map(|size| (*size, None));
+        let gaps = amount.gaps.iter().map(|gap| (64, Some(*gap)));
+        for (size, gap) in sizes.chain(gaps) {
+            let mut taken = empty(&results.taken);
+            for taken in taken.iter_mut().filter(|it| !it.turn.interrupts_off) {
+                self.loss(taken, size, gap)?;
+            }
+            append(&mut results.taken, taken);
+        }
+        Ok(())
+    }
+
+    /// A round by itself: one that something ends is no round.
+    fn round(
+        &mut self,
+        turns: &[Taken],
+        amount: &Amount,
+        round: u32,
+    ) -> Result<Vec<Taken>, ExperimentError> {
+        // Spread evenly over all rounds.
+        let is_one_of =
+            |some: u32| (round * some) / amount.rounds > ((round - 1) * some) / amount.rounds;
+        let mut taken = empty(turns);
+        for index in order(turns.len(), round) {
+            let taken = &mut taken[index];
+            self.turn(taken, index, amount)?;
+            if taken.turn.interrupts_off {
+                continue;
+            }
+            if is_one_of(amount.pattern_rounds) {
+                self.patterns(taken, amount)?;
+            }
+            if is_one_of(amount.rate_rounds) {
+                self.find_rate(taken)?;
+            }
+        }
+        Ok(taken)
+    }
+
+    fn turn(
+        &mut self,
+        taken: &mut Taken,
+        index: usize,
+        amount: &Amount,
+    ) -> Result<(), ExperimentError> {
+        self.go_on()?;
+        self.programs.load_anew(taken.turn)?;
+        if taken.turn.stamp.is_some() {
+            taken.read_ns.push(self.programs.read_ns(taken.turn)?);
+        }
+        // With interrupts off there is none.
+        if let Some(whole) = self.whole.get_mut(index) {
+            whole.load_anew()?;
+            let program_ns = whole.ns_per_frame();
+            taken.program_ns.push(program_ns.map_err(io::Error::other)?);
+        }
+        self.link.replace(self.programs.cost_program(taken.turn)?)?;
+        let measured = self.measure(Burst::fast(amount.frames.into()), &mut taken.fast)?;
+        if measured.samples.is_empty() {
+            return Err(ExperimentError::AllLost);
+        }
+        taken.round(measured.samples.iter().map(|sample| sample.cost_ns));
+        Ok(())
+    }
+
+    fn patterns(&mut self, taken: &mut Taken, amount: &Amount) -> Result<(), ExperimentError> {
+        let Some(traffic) = &self.traffic else {
+            return Ok(());
+        };
+        let by_tsc = taken.turn.stamp.map(StampPath::source) == Some(StampSource::Tsc);
+        let lacks_tsc = by_tsc && traffic.no_tsc().is_some();
+        for (index, (_, pattern)) in PATTERNS.into_iter().enumerate() {
+            let mut left = u64::from(amount.pattern_frames[index]);
+            let mut burst = Burst::of_pattern(pattern, left);
+            // In pieces that the array of samples holds, and that end soon.
+            let most = burst.in_a_second().min(MOST_SAMPLES.into());
+            while left > 0 {
+                self.go_on()?;
+                burst.frames = left.min(most);
+                left -= burst.frames;
+                let pattern = &mut taken.patterns[index];
+                let measured = self.measure(burst, &mut pattern.counts)?;
+                let mut clocks = self.clocks(taken.turn.stamp)?;
+                if lacks_tsc {
+                    clocks = None;
+                }
+                if by_tsc && measured.tsc_moved_ns > 0 {
+                    pattern.moved += 1;
+                    clocks = None;
+                }
+                pattern.take(
+                    taken.turn.stamp,
+                    measured.run,
+                    &measured.samples,
+                    clocks.as_ref(),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The highest rate that loses nothing: flat out, or as much below as it takes.
+    fn find_rate(&mut self, taken: &mut Taken) -> Result<(), ExperimentError> {
+        let Some(path) = taken.turn.stamp.filter(|_| self.traffic.is_some()) else {
+            return Ok(());
+        };
+        let mut burst = Burst::flat_out(64, RATE_FRAMES);
+        let mut tried = f64::INFINITY;
+        for _ in 0..RATE_STEPS {
+            self.go_on()?;
+            let captured = self.capture(path, burst);
+            // A capture that was killed because of that is no fault.
+            self.go_on()?;
+            let (sent, written, rate) = captured?;
+            if written >= sent {
+                taken.lossless_rate.push(rate.min(tried));
+                return Ok(());
+            }
+            tried = rate * RATE_STEP;
+            let Some(slower) = Burst::at_rate(64, tried, RATE_FRAMES) else {
+                break;
+            };
+            burst = slower;
+        }
+        taken.rates_with_loss += 1;
+        Ok(())
+    }
+
+    /// One point: at a gap, or flat out.
+    fn loss(
+        &mut self,
+        taken: &mut Taken,
+        size: u32,
+        gap: Option<u64>,
+    ) -> Result<(), ExperimentError> {
+        let Some(path) = taken.turn.stamp.filter(|_| self.traffic.is_some()) else {
+            return Ok(());
+        };
+        self.go_on()?;
+        let (burst, points) = match gap {
+            None => (Burst::flat_out(size, LOSS_FRAMES), &mut taken.loss_by_size),
+            Some(gap) => (
+                Burst::with_gap(size, gap, LOSS_FRAMES),
+                &mut taken.loss_by_gap,
+            ),
+        };
+        let captured = self.capture(path, burst);
+        self.go_on()?;
+        let (sent, written, _) = captured?;
+        points.push(schema::LossPoint {
+            size,
+            gap,
+            sent,
+            received: written.min(sent),
+            lost: sent.saturating_sub(written),
+        });
+        Ok(())
+    }
+}

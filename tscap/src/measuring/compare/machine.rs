@@ -1,0 +1,84 @@
+//! Where it ran.
+
+use std::collections::BTreeMap;
+
+use super::schema::Machine;
+use crate::capturing::doctor::hypervisor;
+use crate::capturing::host::kernel_files::{KernelFiles, names, read};
+use crate::capturing::host::{ethtool, system};
+
+/// Ticks of all CPUs so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticks {
+    all: u64,
+    steal: u64,
+}
+
+impl Ticks {
+    /// From the first line of /proc/stat (proc_stat(5)); `None` if it is not there.
+    pub fn read(files: &KernelFiles) -> Option<Self> {
+        let text = read(&files.proc("stat")).ok()?;
+        let line = text.lines().next()?.strip_prefix("cpu")?;
+        let ticks: Vec<u64> = line.split_whitespace().flat_map(str::parse).collect();
+        // Guests' time is part of user's.
+        Some(Self {
+            all: ticks.iter().take(8).sum(),
+            steal: *ticks.get(7)?,
+        })
+    }
+
+    /// Share of the time since `before` that was stolen, %.
+    pub fn steal_percent(self, before: Self) -> f64 {
+        let all = self.all.saturating_sub(before.all);
+        100.0 * self.steal.saturating_sub(before.steal) as f64 / all.max(1) as f64
+    }
+}
+
+/// Describes the machine; what can't be read is left empty.
+pub fn describe(files: &KernelFiles, cpu: u32, interface: &str, steal_percent: f64) -> Machine {
+    let text = |path: std::path::PathBuf| read(&path).ok();
+    let load = text(files.proc("loadavg")).unwrap_or_default();
+    let mut load = load.split_whitespace().map(|it| it.parse().unwrap_or(0.0));
+    let vulnerabilities = files.sys("devices/system/cpu/vulnerabilities");
+    let mitigation = |name: String| {
+        let state = text(vulnerabilities.join(&name))?;
+        (state != "Not affected").then_some((name, state))
+    };
+    let of_all = names(&vulnerabilities).unwrap_or_default().into_iter();
+    Machine {
+        kernel: system::os(),
+        cpu: system::processor(),
+        cpus: system::online_cpus().map_or(0, |cpus| cpus.len() as u32),
+        clocksource: text(files.sys("devices/system/clocksource/clocksource0/current_clocksource"))
+            .unwrap_or_default(),
+        mitigations: of_all.filter_map(mitigation).collect::<BTreeMap<_, _>>(),
+        governor: text(files.sys(format!(
+            "devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
+        ))),
+        virtualisation: hypervisor(files).ok().flatten(),
+        load: [(); 3].map(|()| load.next().unwrap_or(0.0)),
+        steal_percent,
+        interface: interface.into(),
+        driver: ethtool::driver(interface).map_or("veth".into(), |driver| driver.name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capturing::host::recorded::Recorded;
+
+    #[test]
+    fn stolen_time_is_a_share_of_all() {
+        let machine = Recorded::veth();
+        let ticks = |line: &str| {
+            machine.put("proc/stat", line);
+            Ticks::read(&machine.files)
+        };
+        let before = ticks("cpu  100 0 50 800 10 0 0 40 5 0\ncpu0 1 2 3").unwrap();
+        let after = ticks("cpu  150 0 50 840 10 0 0 50 5 0").unwrap();
+        assert_eq!(after.steal_percent(before), 10.0);
+        assert_eq!(before.steal_percent(before), 0.0);
+        assert_eq!(ticks("intr 1"), None);
+    }
+}

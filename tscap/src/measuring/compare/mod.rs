@@ -1,0 +1,75 @@
+//! The experiment of Orosz & Skopkó on any machine: what a stamp costs, and what
+//! that does to precision and loss.
+//!
+//! `programs` and `whole` measure in the kernel, `statistics` judges, `schema` is
+//! what comes of it and `json` reads it; what sends and captures is in
+//! [`crate::measuring::load`].
+
+mod assemble;
+mod bench;
+mod clocks;
+mod experiment;
+mod interrupts;
+mod machine;
+#[cfg(test)]
+pub(crate) mod made;
+mod plan;
+mod prepare;
+mod programs;
+pub mod schema;
+pub mod statistics;
+mod taken;
+mod warnings;
+mod whole;
+
+use crate::capturing::clock::StampPath;
+
+pub use assemble::{Circumstances, assemble};
+pub use experiment::{ExperimentError, Place, Request, Results, run};
+pub use machine::{Ticks, describe};
+pub use plan::Amount;
+#[cfg(test)]
+pub(crate) use programs::OBJECT;
+pub use programs::{Measured, Programs, ProgramsError, Settings};
+pub use schema::Comparison;
+pub use taken::trimmed_mean;
+
+/// A way to stamp; `None` is the floor, no stamp at all.
+pub type Stamp = Option<StampPath>;
+
+/// What a turn of a round measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The stamp.
+    pub stamp: Stamp,
+    /// Whether the CPU's interrupts are off around it.
+    pub interrupts_off: bool,
+}
+
+impl From<Stamp> for Turn {
+    fn from(stamp: Stamp) -> Self {
+        Self {
+            stamp,
+            interrupts_off: false,
+        }
+    }
+}
+
+impl From<StampPath> for Turn {
+    fn from(path: StampPath) -> Self {
+        Some(path).into()
+    }
+}
+
+impl Turn {
+    /// What tells turns apart.
+    fn name(self) -> String {
+        let stamp = self.stamp.map_or("none", StampPath::name);
+        let how = if self.interrupts_off {
+            " with interrupts off"
+        } else {
+            ""
+        };
+        format!("{stamp}{how}")
+    }
+}

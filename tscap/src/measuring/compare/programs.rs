@@ -1,0 +1,293 @@
+//! The measuring programs, loaded, and what they leave.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use aya::maps::{Array, MapData, MapError};
+use aya::programs::ProgramError;
+use aya::{Ebpf, EbpfError, EbpfLoader};
+use tscap_common::compare::{
+    ACTION, COUNTS, Counts, MORE_READS, MORE_WORK, MOST_SAMPLES, ON_CPU, SAMPLES, Sample, UNROLLED,
+};
+
+use super::{Stamp, Turn};
+use crate::capturing::clock::{Bounds, NsPerCycle, StampPath, TscPath};
+use crate::capturing::hook::{
+    Call, Code, InterruptKfuncs, Kfunc, LoadError, Program, TscError, TscEvents, calibrate,
+    load_by, retried, take,
+};
+use crate::capturing::host::perf::Standing;
+use crate::measuring::load::{Burst, Traffic};
+
+/// The committed object, or the one that `TSCAP_COMPARE_OBJECT` named at build
+/// time.
+pub static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_COMPARE_OBJECT_PATH"));
+
+/// Runs of the unrolled reads in one turn: a few milliseconds.
+const READ_RUNS: u32 = 1_000;
+/// Shortest frame that `BPF_PROG_TEST_RUN` takes.
+const FRAME: [u8; 14] = [0; 14];
+
+type SampleWords = [u64; size_of::<Sample>() / 8];
+type CountsWords = [u64; size_of::<Counts>() / 8];
+
+/// Why the programs can't measure.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramsError {
+    /// The object was refused.
+    #[error("cannot load the measuring programs")]
+    Object(#[from] EbpfError),
+    /// It is not as expected, or a program was refused.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// A map could not be used.
+    #[error("cannot use a map of the measuring programs")]
+    Map(#[from] MapError),
+    /// A program could not be run.
+    #[error("cannot run a measuring program")]
+    Run(#[from] ProgramError),
+    /// The TSC is not to be had.
+    #[error(transparent)]
+    Tsc(#[from] TscError),
+}
+
+/// What to load.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The CPU whose frames are measured.
+    pub cpu: u32,
+    /// What becomes of a frame: `XDP_PASS` or `XDP_DROP`.
+    pub action: u32,
+    /// Reads besides the one, at most 8.
+    pub more_reads: u32,
+    /// Multiplications besides the reads, at most [`MOST_WORK`].
+    ///
+    /// [`MOST_WORK`]: tscap_common::compare::MOST_WORK
+    pub more_work: u32,
+}
+
+/// A burst, measured.
+pub struct Measured {
+    /// The run that the frames belong to.
+    pub run: u16,
+    /// Frames sent, also those that the other end refused.
+    pub sent: u64,
+    /// Those that were measured, in the order of the frames.
+    pub samples: Vec<Sample>,
+    /// As [`Sent::tsc_moved_ns`].
+    ///
+    /// [`Sent::tsc_moved_ns`]: crate::measuring::generator::Sent::tsc_moved_ns
+    pub tsc_moved_ns: u64,
+}
+
+/// The programs.
+pub struct Programs {
+    ebpf: Ebpf,
+    /// Those that are loaded.
+    loaded: HashMap<(Kind, String), Program>,
+    /// The code for each turn that needs kfuncs.
+    calling: HashMap<String, Code>,
+    samples: Array<MapData, SampleWords>,
+    counts: Array<MapData, CountsWords>,
+    /// Held open as long as they run.
+    events: Option<TscEvents>,
+    cpu: u32,
+}
+
+impl Programs {
+    /// Loads what every kernel has: the floor and `ktime`. Of the kfuncs only those of
+    /// `kfuncs` can be loaded later, and turns with interrupts off only by `interrupts`.
+    pub fn load(
+        settings: Settings,
+        kfuncs: &[Kfunc],
+        interrupts: Option<&InterruptKfuncs>,
+    ) -> Result<Self, ProgramsError> {
+        let mut ebpf = EbpfLoader::new()
+            .override_global(ON_CPU, &settings.cpu, true)
+            .override_global(ACTION, &settings.action, true)
+            .override_global(MORE_READS, &settings.more_reads, true)
+            .override_global(MORE_WORK, &settings.more_work, true)
+            .load(OBJECT)?;
+        let mut programs = Self {
+            calling: calling(kfuncs, interrupts, &ebpf)?,
+            loaded: HashMap::new(),
+            samples: take(&mut ebpf, SAMPLES)?,
+            counts: take(&mut ebpf, COUNTS)?,
+            ebpf,
+            events: None,
+            cpu: settings.cpu,
+        };
+        programs.load_anew(None)?;
+        programs.load_anew(Some(StampPath::Ktime))?;
+        Ok(programs)
+    }
+
+    /// Loads those of TAI.
+    pub fn load_tai(&mut self) -> Result<(), ProgramsError> {
+        self.load_anew(Some(StampPath::Tai))
+    }
+
+    /// Loads those of a kfunc.
+    pub fn load_kfunc(&mut self, path: TscPath) -> Result<(), ProgramsError> {
+        self.load_anew(Some(StampPath::Tsc(path)))
+    }
+
+    /// Loads those of the TSC by a perf event; returns TSC less the event's count.
+    pub fn load_tsc(&mut self, rate: NsPerCycle) -> Result<Bounds, ProgramsError> {
+        self.load_anew(Some(StampPath::Tsc(TscPath::Perf)))?;
+        let events = TscEvents::open(&mut self.ebpf, &[self.cpu], Standing::Flexible)?;
+        self.events = Some(events);
+        self.tsc_offset(rate)
+    }
+
+    /// TSC less the event's count, now: it moves when others open events.
+    pub fn tsc_offset(&mut self, rate: NsPerCycle) -> Result<Bounds, ProgramsError> {
+        Ok(calibrate(&mut self.ebpf, self.cpu, rate)?.cycles)
+    }
+
+    /// Loads those of a turn, or loads them once more, to another place in memory: where
+    /// a program lies makes it up to 2 ns cheaper or dearer, which is to be noise and not
+    /// a difference. What is attached stays so until it is replaced.
+    pub fn load_anew(&mut self, turn: impl Into<Turn>) -> Result<(), ProgramsError> {
+        let turn = turn.into();
+        for kind in [Kind::Cost, Kind::Read] {
+            let calling = self.calling.get(&turn.name());
+            let program = load_by(&mut self.ebpf, &name(kind, turn), calling)?;
+            self.loaded.insert((kind, turn.name()), program);
+        }
+        Ok(())
+    }
+
+    fn program(&self, kind: Kind, turn: Turn) -> Result<&Program, LoadError> {
+        let program = self.loaded.get(&(kind, turn.name()));
+        program.ok_or(LoadError::Missing("measuring program"))
+    }
+
+    /// The program that measures a turn on frames.
+    pub fn cost_program(&self, turn: impl Into<Turn>) -> Result<BorrowedFd<'_>, ProgramsError> {
+        Ok(self.program(Kind::Cost, turn.into())?.as_fd())
+    }
+
+    /// One read of the clock by unrolled calls, each of which turns interrupts off and
+    /// on if the turn does; the empty run subtracted, ns. To be called on the CPU that is
+    /// measured.
+    pub fn read_ns(&self, turn: impl Into<Turn>) -> Result<f64, ProgramsError> {
+        let reads = self.run_ns(turn.into())?;
+        let empty = self.run_ns(Turn::from(None))?;
+        Ok((reads - empty) / f64::from(UNROLLED))
+    }
+
+    fn run_ns(&self, turn: Turn) -> Result<f64, ProgramsError> {
+        let program = self.program(Kind::Read, turn)?;
+        Ok(f64::from(retried(|| program.run(&FRAME, READ_RUNS))?))
+    }
+
+    /// Lets the attached one see a burst, and takes what it left of these frames.
+    pub fn measure(&mut self, traffic: &mut Traffic, burst: Burst) -> io::Result<Measured> {
+        self.reset()?;
+        let (run, sent) = traffic.send(burst)?;
+        let mut samples = self.samples()?;
+        samples.retain(|sample| sample.frame >> 48 == u64::from(run));
+        Ok(Measured {
+            run,
+            sent: sent.sent + sent.refused,
+            samples,
+            tsc_moved_ns: sent.tsc_moved_ns,
+        })
+    }
+
+    /// Forgets what was measured.
+    pub fn reset(&mut self) -> Result<(), ProgramsError> {
+        Ok(self.counts.set(0, CountsWords::default(), 0)?)
+    }
+
+    /// How much has been measured.
+    pub fn counts(&self) -> Result<Counts, ProgramsError> {
+        let [measured, elsewhere, bad, sink] = self.counts.get(&0, 0)?;
+        Ok(Counts {
+            measured,
+            elsewhere,
+            bad,
+            sink,
+        })
+    }
+
+    /// The samples, in the order of the frames.
+    pub fn samples(&self) -> Result<Vec<Sample>, ProgramsError> {
+        let count = self.counts()?.measured.min(MOST_SAMPLES.into());
+        let sample = |index: u64| {
+            let index = u32::try_from(index).expect("less than MOST_SAMPLES");
+            let [stamp, cost_ns, frame, sent_tai, sent_tsc] = self.samples.get(&index, 0)?;
+            Ok(Sample {
+                stamp,
+                cost_ns,
+                frame,
+                sent_tai,
+                sent_tsc,
+            })
+        };
+        (0..count).map(sample).collect()
+    }
+}
+
+/// What a program measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    /// One read on a frame.
+    Cost,
+    /// Unrolled reads.
+    Read,
+}
+
+fn name(kind: Kind, turn: Turn) -> String {
+    let kind = match kind {
+        Kind::Cost => "cost",
+        Kind::Read => "read",
+    };
+    let clock = match turn.stamp {
+        None => "none",
+        Some(StampPath::Ktime) => "ktime",
+        Some(StampPath::Tai) => "tai",
+        Some(StampPath::Tsc(TscPath::Perf)) => "tsc",
+        Some(StampPath::Tsc(_)) => "kfunc",
+    };
+    let off = if turn.interrupts_off { "_off" } else { "" };
+    format!("{kind}_{clock}{off}")
+}
+
+fn calling(
+    kfuncs: &[Kfunc],
+    interrupts: Option<&InterruptKfuncs>,
+    ebpf: &Ebpf,
+) -> Result<HashMap<String, Code>, LoadError> {
+    let of_kfuncs = kfuncs.iter().map(|kfunc| {
+        let stamp = Some(StampPath::Tsc(kfunc.path));
+        (stamp, kfunc.calls())
+    });
+    let helpers = [StampPath::Ktime, StampPath::Tsc(TscPath::Perf)];
+    let of_helpers = helpers.map(|path| (Some(path), [].as_slice()));
+    let with_interrupts_off = interrupts.into_iter().flat_map(|interrupts| {
+        let stamps = of_kfuncs.clone().chain(of_helpers);
+        stamps.map(|(stamp, calls): (Stamp, &[Call])| {
+            let turn = Turn {
+                stamp,
+                interrupts_off: true,
+            };
+            (turn, [calls, interrupts.calls()].concat())
+        })
+    });
+    of_kfuncs
+        .clone()
+        .map(|(stamp, calls)| (Turn::from(stamp), calls.to_vec()))
+        .chain(with_interrupts_off)
+        .map(|(turn, calls)| Ok((turn.name(), Code::of(OBJECT, ebpf, &calls)?)))
+        .collect()
+}
+
+/// As an [`io::Error`], for what runs in another namespace.
+impl From<ProgramsError> for io::Error {
+    fn from(error: ProgramsError) -> Self {
+        Self::other(error)
+    }
+}

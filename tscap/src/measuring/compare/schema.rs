@@ -1,0 +1,323 @@
+//! What `tscap compare --json` writes and `tscap report` reads: one object, version
+//! [`VERSION`]. Fields are only added within a version; readers ignore those that
+//! they don't know. Times and costs are in nanoseconds.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::capturing::clock::StampSource;
+use crate::measuring::measure::Summary;
+
+/// Version of the object.
+pub const VERSION: u32 = 1;
+
+/// A comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// [`VERSION`].
+    pub v: u32,
+    /// The command that gave it, word by word.
+    pub command: Vec<String>,
+    /// tscap's version.
+    pub tscap: String,
+    /// When it began, CLOCK_REALTIME, ns since the epoch.
+    pub started_ns: u64,
+    /// How long it took, s.
+    pub seconds: f64,
+    /// Ended early, by a signal or an error: the rounds and the points of the loss
+    /// curves that were whole by then.
+    pub partial: bool,
+    /// Where it ran.
+    pub machine: Machine,
+    /// How it was done.
+    pub method: Method,
+    /// One for each stamp, the floor ("none") first, then `ktime`.
+    pub subjects: Vec<Subject>,
+    /// Each stamp against `ktime`, by metric.
+    pub verdicts: Vec<Verdict>,
+    /// Stamps with interrupts off beside the same ones with interrupts on; empty unless
+    /// it was asked for.
+    #[serde(default)]
+    pub interrupts_off: Vec<InterruptsOff>,
+    /// What a reader must know before the figures: a noisy machine, a path that
+    /// is not there, loss where none belongs.
+    pub warnings: Vec<String>,
+}
+
+/// Where it ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Kernel release and architecture.
+    pub kernel: String,
+    /// CPU model.
+    pub cpu: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// Current clock source.
+    pub clocksource: String,
+    /// What the kernel does about each CPU vulnerability, by its sysfs name;
+    /// those that the CPU is not affected by are left out.
+    pub mitigations: BTreeMap<String, String>,
+    /// Frequency governor of the measuring CPU, if it has one.
+    pub governor: Option<String>,
+    /// Hypervisor, if the machine is virtual.
+    pub virtualisation: Option<String>,
+    /// Load averages over 1, 5, 15 min at the start.
+    pub load: [f64; 3],
+    /// Share of time that a hypervisor took from all CPUs while measuring, %.
+    pub steal_percent: f64,
+    /// Interface and driver.
+    pub interface: String,
+    /// Driver of it.
+    pub driver: String,
+}
+
+/// How it was done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Method {
+    /// Rounds in which every stamp took its turn.
+    pub rounds: u32,
+    /// Frames of each stamp in each round, for the cost per frame.
+    pub frames: u32,
+    /// Length of these frames, bytes; `None` for live traffic.
+    pub frame_bytes: Option<u32>,
+    /// CPU that received, and stamped.
+    pub cpu: u32,
+    /// What the cost per frame was measured with.
+    pub checkpoint: Checkpoint,
+}
+
+/// The checkpoint: a clock read before and after the stamp.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The helper that was read.
+    pub path: String,
+    /// One checkpoint after another with nothing between: its own cost, which is
+    /// subtracted (its mean), and its noise.
+    pub own: Summary,
+    /// Usual step from one value of that to the next greater one, ns.
+    pub resolution_ns: f64,
+}
+
+/// One stamp.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Subject {
+    /// `None` for the floor: no stamp at all.
+    pub source: Option<StampSource>,
+    /// The function that read the clock, which tells two stamps of one source apart;
+    /// "" for the floor.
+    pub path: String,
+    /// Whether the read was ordered (fenced).
+    pub ordered: bool,
+    /// One read, by unrolled calls, by round, the empty run subtracted. Absent for
+    /// the floor.
+    pub read_ns: Option<Vec<f64>>,
+    /// Cost per frame in the softirq; absent for the floor.
+    pub frame: Option<FrameCost>,
+    /// The whole capture program per frame, by round.
+    pub program_ns: Vec<f64>,
+    /// Highest rate at which a capture with a ring of 1 MiB (10,922 frames of 64
+    /// bytes) lost nothing of a burst of 300,000 of them, frames/s, by round; empty
+    /// on live traffic.
+    pub lossless_rate: Vec<f64>,
+    /// Precision by traffic pattern; empty on live traffic and for the floor.
+    pub precision: Vec<Precision>,
+    /// Loss against frame size.
+    pub loss_by_size: Vec<LossPoint>,
+    /// Loss against the gap.
+    pub loss_by_gap: Vec<LossPoint>,
+}
+
+/// Cost of a stamp on real frames.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FrameCost {
+    /// Of all frames of all rounds.
+    pub all: Summary,
+    /// Mean of each round without its 1 % least and greatest costs, less that of
+    /// the checkpoint alone.
+    pub rounds: Vec<f64>,
+    /// For a density plot: bucket's lower end, ns, and share of the frames in it.
+    /// What the shares lack of 1 is the outermost frames on either side, which
+    /// are left out: 0.2 %, and a few more where they lie far away.
+    pub histogram: Vec<(f64, f64)>,
+    /// Width of these buckets, ns.
+    pub bucket_ns: f64,
+    /// Autocorrelation of the series at lags 1 to 20; empty with fewer than 80
+    /// frames or when the cost never varies.
+    pub autocorrelation: Vec<f64>,
+}
+
+/// Precision on one traffic pattern.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Precision {
+    /// "voip" or "hd".
+    pub pattern: String,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames received.
+    pub received: u64,
+    /// Frames lost; sent = received + lost.
+    pub lost: u64,
+    /// Cost of the stamp on these frames.
+    pub cost_ns: Option<Summary>,
+    /// Receive stamp less send stamp.
+    pub delay_ns: Option<Summary>,
+    /// |inter-arrival − inter-send|.
+    pub interval_error_ns: Option<Summary>,
+    /// How the intervals were had: "raw stamps" (p̂·ΔN) or "stamps".
+    pub intervals_from: String,
+    /// Inter-arrival times for a density plot, as in [`FrameCost::histogram`].
+    pub inter_arrival: Vec<(f64, f64)>,
+    /// Width of these buckets, ns.
+    pub bucket_ns: f64,
+    /// Correlation of the frames' interval errors with their stamps' cost, over
+    /// all frames, large values limited to what ten others exceed; absent with
+    /// fewer than 30 frames or when one of both doesn't vary.
+    pub correlation: Option<f64>,
+}
+
+/// Loss at one point of a sweep: of a burst of 60,000 frames, into a capture with
+/// snaplen 96 and a ring of 1 MiB, which holds 10,922 frames of 64 bytes, 8,192
+/// longer ones.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LossPoint {
+    /// Frame length, bytes.
+    pub size: u32,
+    /// From the end of a frame to the start of the next, byte times at 1 Gbit/s;
+    /// `None` flat out.
+    pub gap: Option<u64>,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames received.
+    pub received: u64,
+    /// Frames lost; sent = received + lost.
+    pub lost: u64,
+}
+
+/// A stamp with the CPU's interrupts on and off around it, in turns of the same rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InterruptsOff {
+    /// The clock.
+    pub source: StampSource,
+    /// The function that read it, as [`Subject::path`].
+    pub path: String,
+    /// Interrupts as they are.
+    pub on: Way,
+    /// Interrupts off.
+    pub off: Way,
+    /// [`Way::read_ns`] of `off` over that of `on`.
+    pub read: Ratio,
+    /// [`Way::p99_ns`] of `off` over that of `on`.
+    pub p99: Ratio,
+}
+
+/// One of both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Way {
+    /// One read, as [`Subject::read_ns`]; with interrupts off each read turns them off
+    /// and on again.
+    pub read_ns: Vec<f64>,
+    /// Cost on frames, of all rounds. Interrupts are off from before the first
+    /// checkpoint until after the second one. Less the mean of the checkpoint alone with
+    /// interrupts on, for both.
+    pub all: Summary,
+    /// What 99 % of the frames of a round cost at most, less that of the checkpoint
+    /// alone as in `all`; rounds in which either way has fewer than 10 frames beyond it
+    /// are left out.
+    pub p99_ns: Vec<f64>,
+    /// Frames that cost 1 µs or more: something came between.
+    pub over_1_us: u64,
+}
+
+/// One cost over another in the same rounds; as the fields of [`Verdict`] of the same
+/// names, but for what it is a ratio to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// Geometric mean over the rounds.
+    pub ratio: Option<f64>,
+    /// Interval of it, see `confidence`.
+    pub interval: Option<[f64; 2]>,
+    /// Ratios so near to 1 are equal for all purposes.
+    pub margin: f64,
+    /// What follows.
+    pub outcome: Outcome,
+    /// Share of such intervals that hold the true ratio: 1 − 1 %/n of n comparisons in
+    /// the run, so that all hold together in 99 % of runs. Absent from an earlier tscap,
+    /// whose intervals were 99 % each and took correlated rounds for less noisy than
+    /// they are.
+    #[serde(default)]
+    pub confidence: Option<f64>,
+    /// Correlation of the ratio of a round with that of the next round; absent if the
+    /// ratio never varies.
+    #[serde(default)]
+    pub lag_1: Option<f64>,
+    /// A true ratio of this, or one over it, would be found to differ by more than the
+    /// margin in 80 of 100 runs like this.
+    #[serde(default)]
+    pub detectable: Option<f64>,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// [`Subject::read_ns`].
+    Read,
+    /// [`FrameCost::rounds`].
+    Frame,
+    /// [`Subject::program_ns`].
+    Program,
+}
+
+/// What the rounds say of a stamp against `ktime`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// What is compared.
+    pub metric: Metric,
+    /// The stamp; `None` for the floor.
+    pub source: Option<StampSource>,
+    /// The function that read the clock, as [`Subject::path`].
+    #[serde(default)]
+    pub path: String,
+    /// Its cost over that of `ktime`: geometric mean over the rounds; absent if a
+    /// round's cost was 0 or less.
+    pub ratio: Option<f64>,
+    /// Interval of the ratio, see `confidence`: it allows for rounds that correlate with
+    /// the next by up to 0.97. Absent without a ratio, with fewer than five rounds and
+    /// with a `lag_1` above 0.9.
+    pub interval: Option<[f64; 2]>,
+    /// Ratios from 1 less this to 1 plus this are equal for all purposes:
+    /// max(3 %, 1 ns as a share of what `ktime` costs).
+    pub margin: f64,
+    /// What follows.
+    pub outcome: Outcome,
+    /// Share of such intervals that hold the true ratio: 1 − 1 %/n of n comparisons in
+    /// the run, so that all hold together in 99 % of runs. Absent from an earlier tscap,
+    /// whose intervals were 99 % each and took correlated rounds for less noisy than
+    /// they are.
+    #[serde(default)]
+    pub confidence: Option<f64>,
+    /// Correlation of the ratio of a round with that of the next round; absent if the
+    /// ratio never varies.
+    #[serde(default)]
+    pub lag_1: Option<f64>,
+    /// A true ratio of this, or one over it, would be found to differ by more than the
+    /// margin in 80 of 100 runs like this.
+    #[serde(default)]
+    pub detectable: Option<f64>,
+}
+
+/// What follows from the interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The whole interval is below 1 less the margin.
+    Cheaper,
+    /// The whole interval is above 1 plus the margin.
+    Dearer,
+    /// The whole interval is within the margin.
+    WithinMargin,
+    /// None of these: run longer.
+    Undecided,
+}

@@ -1,0 +1,81 @@
+//! What interrupts off do to a stamp, in words.
+
+use super::sentences::{Ends, Margin, no_interval, stamp, times};
+use crate::measuring::compare::schema::{InterruptsOff, Outcome, Ratio};
+
+/// Of the read and of the tail: a sentence each, without a full stop.
+pub fn interrupt_sentences(of: &InterruptsOff) -> [String; 2] {
+    let stamp = stamp(Some(of.source), &of.path);
+    [
+        format!(
+            "one read with interrupts turned off around it: {stamp} is {}",
+            against(&of.read, ["cheaper", "dearer"])
+        ),
+        format!(
+            "the p99 of frames with interrupts off: that of {stamp} is {}",
+            against(&of.p99, ["lower", "higher"])
+        ),
+    ]
+}
+
+fn against(of: &Ratio, [less, more]: [&str; 2]) -> String {
+    let (Some(ratio), Some([low, high])) = (of.ratio, of.interval) else {
+        return no_interval(of.ratio, of.lag_1);
+    };
+    match of.outcome {
+        Outcome::Dearer => format!(
+            "{more} than with them on by {}",
+            times(ratio, [low, high], of.lag_1)
+        ),
+        Outcome::Cheaper => format!(
+            "{less} than with them on by {}",
+            times(1.0 / ratio, [1.0 / high, 1.0 / low], of.lag_1)
+        ),
+        Outcome::WithinMargin => format!(
+            "within {} of that with them on ({})",
+            Margin(of.margin),
+            Ends([low, high], of.lag_1)
+        ),
+        Outcome::Undecided => {
+            format!("undecided ({}): run longer", Ends([low, high], of.lag_1))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measuring::compare::made;
+    use crate::measuring::compare::statistics::{Allowance, ratio};
+
+    #[test]
+    fn both_in_words() {
+        let mut of = made::comparison().interrupts_off.remove(0);
+        let words = interrupt_sentences(&of);
+        assert_eq!(
+            words,
+            [
+                "one read with interrupts turned off around it: ktime is dearer than with them on \
+                 by 1.25× (1.25–1.25, 99 %)",
+                "the p99 of frames with interrupts off: that of ktime is within 3 % of that with \
+                 them on (1.01–1.01, 99 %)",
+            ]
+        );
+        of.p99 = ratio(&[50.0; 5], &[100.0; 5], Allowance::NONE);
+        let [_, words] = interrupt_sentences(&of);
+        assert!(words.ends_with("lower than with them on by 2.00× (2.00–2.00, 99 %)"));
+        of.p99 = ratio(&[100.0; 5], &[50.0; 5], Allowance::NONE);
+        let [_, words] = interrupt_sentences(&of);
+        assert!(words.contains("ktime is higher than"), "{words}");
+        of.p99 = ratio(
+            &[90.0, 100.0, 110.0, 90.0, 100.0],
+            &[100.0; 5],
+            Allowance::NONE,
+        );
+        let [_, words] = interrupt_sentences(&of);
+        assert!(words.contains("ktime is undecided (0."), "{words}");
+        of.p99 = ratio(&[], &[], Allowance::NONE);
+        let [_, words] = interrupt_sentences(&of);
+        assert!(words.contains("undecided (fewer than 5 rounds"), "{words}");
+    }
+}

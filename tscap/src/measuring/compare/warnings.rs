@@ -1,0 +1,141 @@
+//! What a reader must know before the figures of a comparison.
+
+use super::assemble::Circumstances;
+use super::experiment::ExperimentError;
+use super::prepare::causes;
+use super::schema::{Outcome, Subject, Verdict};
+use super::taken::Taken;
+use crate::capturing::clock::StampPath;
+use crate::text::numbers::counted;
+
+/// The two costs of a read may differ by so much, a share of the unrolled one.
+const AGREEMENT: f64 = 0.25;
+/// More stolen time than this makes a machine noisy, %.
+const MOST_STEAL_PERCENT: f64 = 2.0;
+
+/// Why a comparison is partial.
+pub(super) fn early_end(error: &ExperimentError) -> String {
+    let partial = "ended before all was measured: these are partial results";
+    match error {
+        ExperimentError::Stopped => partial.into(),
+        error => format!("{partial}: {}", causes(error)),
+    }
+}
+
+/// What makes all figures doubtful comes first.
+pub(super) fn noise(about: &Circumstances, verdicts: &[Verdict]) -> Vec<String> {
+    let mut noise = Vec::new();
+    let steal = about.machine.steal_percent;
+    if steal > MOST_STEAL_PERCENT {
+        noise.push(format!(
+            "a noisy machine: its host took {steal:.1} % of the time meanwhile"
+        ));
+    }
+    let undecided = verdicts
+        .iter()
+        .filter(|it| it.outcome == Outcome::Undecided);
+    match undecided.count() {
+        0 => {}
+        count => noise.push(format!(
+            "a noisy machine, or too few rounds: {count} of {} undecided",
+            counted(verdicts.len() as u64, "comparison")
+        )),
+    }
+    if about.cpus == 1 {
+        noise.push("one CPU only: sender, receiver and everything else share it".into());
+    }
+    noise
+}
+
+/// What is missing of a stamp's frames where nothing should be lost.
+pub(super) fn losses(taken: &Taken) -> Vec<String> {
+    let frames = |count: u64| counted(count, "frame");
+    let patterns = taken.patterns.iter().map(|pattern| pattern.counts);
+    let lost = std::iter::once(taken.fast)
+        .chain(patterns)
+        .map(|counts| counts.sent.saturating_sub(counts.received))
+        .sum();
+    let moved: u32 = taken.patterns.iter().map(|pattern| pattern.moved).sum();
+    let (elsewhere, unstamped) = (taken.fast.elsewhere, taken.fast.unstamped);
+    let rates_with_loss = taken.rates_with_loss;
+    let all = [
+        (lost > 0).then(|| format!("sent and not measured: {}", frames(lost))),
+        (elsewhere > 0).then(|| {
+            let frames = frames(elsewhere);
+            format!("not measured, as they came in on other CPUs: {frames}")
+        }),
+        (unstamped > 0).then(|| {
+            let frames = frames(unstamped);
+            format!("the clock could not be read on {frames}")
+        }),
+        (moved > 0).then(|| {
+            format!(
+                "somebody opened a perf event during {}, and the sender's TSC moved: their delays \
+                 and intervals are left out",
+                counted(moved.into(), "burst")
+            )
+        }),
+        (rates_with_loss > 0).then(|| {
+            let rounds = counted(rates_with_loss.into(), "round");
+            format!("no rate without loss was found in {rounds}")
+        }),
+    ];
+    let name = taken.turn.name();
+    let all = all.into_iter().flatten();
+    all.map(|what| format!("{name}: {what}")).collect()
+}
+
+/// Both ways to measure a read should agree; `None` if they do.
+pub(super) fn disagreement(subject: &Subject) -> Option<String> {
+    let unrolled = subject.read_ns.as_ref()?;
+    let unrolled = unrolled.iter().sum::<f64>() / unrolled.len() as f64;
+    let frame = &subject.frame.as_ref()?.rounds;
+    let on_frames = frame.iter().sum::<f64>() / frame.len() as f64;
+    if (on_frames / unrolled - 1.0).abs() <= AGREEMENT {
+        return None;
+    }
+    Some(format!(
+        "{}: {on_frames:.1} ns on frames and {unrolled:.1} ns unrolled: on frames code and data \
+         are colder, and the clock's reads on either side are ordered against it",
+        StampPath::by_function(&subject.path)?.name()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capturing::clock::TscPath;
+    use crate::measuring::compare::taken::FrameCounts;
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let mut taken = Taken::new(Some(StampPath::Tsc(TscPath::Module)));
+        assert_eq!(losses(&taken), Vec::<String>::new());
+        taken.fast = FrameCounts {
+            sent: 10,
+            received: 7,
+            elsewhere: 2,
+            unstamped: 1,
+        };
+        taken.rates_with_loss = 4;
+        taken.patterns[0].moved = 2;
+        let said = losses(&taken).join("\n");
+        for part in [
+            "tsc-module: sent and not measured: 3 frames",
+            "on other CPUs: 2 frames",
+            "read on 1 frame\n",
+            "in 4 rounds",
+            "during 2 bursts",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+
+    #[test]
+    fn an_early_end_is_explained() {
+        assert!(early_end(&ExperimentError::Stopped).ends_with("partial results"));
+        let source = std::io::Error::from_raw_os_error(libc::ENODEV);
+        let said = early_end(&ExperimentError::Step(source));
+        assert!(said.contains("partial results: No such device"), "{said}");
+    }
+}

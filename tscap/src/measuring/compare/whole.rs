@@ -1,0 +1,125 @@
+//! The whole capture program on one frame, by `BPF_PROG_TEST_RUN`.
+
+use aya::programs::ProgramError;
+use tscap_common::block::MAX_CAPLEN;
+
+use super::Stamp;
+use super::programs::OBJECT;
+use crate::capturing::clock::{RawStamp, StampPath, TscPath};
+use crate::capturing::hook::{
+    Kfunc, LoadError, LoadOptions, Loaded, PROGRAMS, TscError, TscEvents, program_name, retried,
+};
+use crate::capturing::host::perf::Standing;
+use crate::capturing::ring::Consumer;
+
+/// Ring of one program: it takes all frames of a turn.
+const RING_BYTES: usize = 4 << 20;
+/// Frames of a turn: their blocks fill half of the ring.
+const FRAMES: u32 = 20_000;
+/// A whole frame, as in the papers' worst case.
+const FRAME: [u8; 64] = [0; 64];
+
+/// Why a whole program can't be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum WholeError {
+    /// Not loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// No TSC.
+    #[error(transparent)]
+    Tsc(#[from] TscError),
+    /// Not run.
+    #[error("cannot run a whole capture program")]
+    Run(#[from] ProgramError),
+    /// Frames are missing: the figure would be none.
+    #[error("a capture program left {recorded} of {shown} frames in its ring")]
+    Lost {
+        /// Blocks found.
+        recorded: u32,
+        /// Frames shown to it.
+        shown: u32,
+    },
+}
+
+/// A capture program with its ring.
+pub struct Whole {
+    loaded: Loaded,
+    consumer: Consumer,
+    /// Held open as long as it runs.
+    _events: Option<TscEvents>,
+}
+
+impl Whole {
+    /// Loads the program that stamps so, by one of `kfuncs` if by a kfunc, with a
+    /// ring for `cpu`.
+    pub fn load(
+        stamp: Stamp,
+        kfuncs: &[Kfunc],
+        cpu: u32,
+        possible_cpus: u32,
+    ) -> Result<Self, WholeError> {
+        let mut kfuncs = kfuncs.iter();
+        let mut loaded = Loaded::load(&LoadOptions {
+            object: if stamp.is_some() { PROGRAMS } else { OBJECT },
+            program: stamp.map_or("program_none", program_name),
+            kfunc: kfuncs.find(|kfunc| stamp == Some(StampPath::Tsc(kfunc.path))),
+            ring_bytes: RING_BYTES,
+            ring_cpus: &[cpu],
+            possible_cpus,
+            snaplen: MAX_CAPLEN as u32,
+            keep_raw: false,
+            packet_meta: false,
+        })?;
+        let rings = loaded.rings.take().ok_or(LoadError::Missing("ring"))?;
+        let consumer = Consumer::all(rings).pop();
+        let events = match stamp {
+            Some(StampPath::Tsc(TscPath::Perf)) => {
+                Some(loaded.open_tsc_events(&[cpu], Standing::Flexible)?)
+            }
+            _ => None,
+        };
+        Ok(Self {
+            consumer: consumer.ok_or(LoadError::Missing("ring"))?,
+            loaded,
+            _events: events,
+        })
+    }
+
+    /// Loads it once more, to another place in memory.
+    pub fn load_anew(&mut self) -> Result<(), WholeError> {
+        Ok(self.loaded.load_anew()?)
+    }
+
+    /// The whole program per frame, ns. To be called on its CPU.
+    pub fn ns_per_frame(&mut self) -> Result<f64, WholeError> {
+        let duration_ns = retried(|| {
+            // What an interrupted run left.
+            drain(&mut self.consumer);
+            self.loaded.program.run(&FRAME, FRAMES)
+        })?;
+        let recorded = drain(&mut self.consumer);
+        if recorded != FRAMES {
+            let shown = FRAMES;
+            return Err(WholeError::Lost { recorded, shown });
+        }
+        Ok(f64::from(duration_ns))
+    }
+}
+
+/// Takes all blocks; returns how many.
+fn drain(consumer: &mut Consumer) -> u32 {
+    let head = consumer.head();
+    let mut blocks = 0;
+    while let Some(mut run) = consumer.run(head, RawStamp::NEVER) {
+        while let Some(Ok(_)) = run.next_block() {
+            blocks += 1;
+        }
+        let taken = run.taken();
+        consumer.take(taken);
+        consumer.release();
+        if taken == 0 {
+            break;
+        }
+    }
+    blocks
+}

@@ -1,0 +1,50 @@
+//! A veth pair between two namespaces of our own.
+
+use std::io;
+
+use crate::capturing::host::netdev::{self, Link};
+use crate::capturing::host::own_netns::OwnNetns;
+use crate::capturing::host::veth;
+
+/// Name of the end that sends.
+const TX: &str = "tscap-tx";
+/// Name of the end that receives.
+const RX: &str = "tscap-rx";
+
+/// The pair; gone when it is dropped, or when the process ends in any way.
+#[derive(Debug)]
+pub struct Pair {
+    /// Where the sending end is.
+    pub tx_netns: OwnNetns,
+    /// Where the receiving end is.
+    pub rx_netns: OwnNetns,
+    /// The sending end.
+    pub tx: Link,
+    /// The receiving end.
+    pub rx: Link,
+}
+
+impl Pair {
+    /// Makes it.
+    ///
+    /// # Errors
+    /// EPERM without CAP_SYS_ADMIN and CAP_NET_ADMIN.
+    pub fn new() -> io::Result<Self> {
+        let (tx_netns, rx_netns) = (OwnNetns::new()?, OwnNetns::new()?);
+        tx_netns.within(|| veth::make_pair(TX, RX, rx_netns.file()))?;
+        let find = |netns: &OwnNetns, name: &'static str| {
+            netns.within(|| {
+                let link = netdev::by_name(name).map_err(io::Error::other)?;
+                let link = link.ok_or_else(|| io::Error::other(format!("{name} is not there")))?;
+                veth::set_up(link.index)?;
+                Ok(link)
+            })
+        };
+        Ok(Self {
+            tx: find(&tx_netns, TX)?,
+            rx: find(&rx_netns, RX)?,
+            tx_netns,
+            rx_netns,
+        })
+    }
+}

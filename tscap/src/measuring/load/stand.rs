@@ -1,0 +1,152 @@
+//! A test stand: a sender, a pair, and one capture after the other at its end.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sched::sched_getcpu;
+use nix::unistd::Pid;
+
+use super::apart::poll_on;
+use super::arguments::Setup;
+use super::busy::Ticks;
+use super::capture::{Capture, LoadError};
+use super::pair::Pair;
+use super::point::Point;
+use super::stop::Stop;
+use super::tool::Program;
+use super::traffic::{Burst, Traffic};
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::{ethtool, process};
+use crate::measuring::generator::Sent;
+
+/// Without an XDP program, redirected frames are taken by a veth that has GRO.
+const GRO: &str = "rx-gro";
+/// Longest that a capture may go on working when all has been sent.
+const BACKLOG: Duration = Duration::from_secs(20);
+
+/// The stand. Frames that a capture leaves to the system go up its stack, where
+/// nobody has their address.
+pub struct Stand {
+    pair: Pair,
+    traffic: Traffic,
+    stop: Arc<Stop>,
+    /// Receives too what does not fit behind the sender's system calls.
+    ksoftirqd: Option<Pid>,
+    burst_cpu: Duration,
+}
+
+impl Stand {
+    /// For this thread, which stays on the CPU that it is pinned to, and is moved
+    /// into the sending end's namespace.
+    pub fn new(pair: Pair, stop: Arc<Stop>) -> io::Result<Self> {
+        let with_gro = || ethtool::set_features(&pair.rx.name, &[(GRO, true)]);
+        pair.rx_netns
+            .within(|| with_gro().map_err(io::Error::other))?;
+        pair.tx_netns.enter()?;
+        // Without a rate of the TSC it does not matter on which CPU.
+        let traffic = Traffic::new(&pair, 0, None)?;
+        let name = format!("ksoftirqd/{}", sched_getcpu()?);
+        let ksoftirqd = process::running(&KernelFiles::live(), &[&name]);
+        let ksoftirqd = ksoftirqd.map_err(io::Error::other)?;
+        Ok(Self {
+            pair,
+            traffic,
+            stop,
+            ksoftirqd: ksoftirqd.map(|(pid, _)| Pid::from_raw(pid.cast_signed())),
+            burst_cpu: Duration::ZERO,
+        })
+    }
+
+    /// Receives on `cpu` from now on, or as usual on the sender's.
+    ///
+    /// # Errors
+    /// ENOENT before Linux 5.12.
+    pub fn receive_on(&mut self, cpu: Option<u32>) -> io::Result<()> {
+        poll_on(&self.pair, cpu)
+    }
+
+    /// Sends a burst that nothing captures.
+    pub fn send(&mut self, burst: Burst) -> io::Result<Sent> {
+        let before = self.cpu_time()?;
+        let (_, sent) = self.traffic.send(burst)?;
+        self.burst_cpu = self.cpu_time()?.saturating_sub(before);
+        Ok(sent)
+    }
+
+    /// CPU time that sending the last burst took, set-up included, and receiving it
+    /// where that is done on the sender's CPU. Whatever else ran there is not in it.
+    pub fn burst_cpu(&self) -> Duration {
+        self.burst_cpu
+    }
+
+    /// Of this thread, to which the softirqs that it raises are counted (unless the
+    /// kernel has CONFIG_IRQ_TIME_ACCOUNTING), and of the one for those left over.
+    fn cpu_time(&self) -> io::Result<Duration> {
+        // Not seen in a PID namespace.
+        let left_over = self.ksoftirqd.map(process::cpu_time);
+        Ok(process::thread_cpu_time()? + left_over.transpose()?.unwrap_or_default())
+    }
+
+    /// Sends a burst into a capture, and accounts for each frame of it.
+    pub fn capture(
+        &mut self,
+        program: &Program,
+        setup: &Setup,
+        burst: Burst,
+    ) -> Result<Point, LoadError> {
+        let capture = Capture::start(program, &self.pair, setup, &self.stop)?;
+        self.send_into(capture, burst)
+    }
+
+    /// The same into a capture that is held until all has been sent: it takes what
+    /// its buffer holds.
+    pub fn capture_held(
+        &mut self,
+        program: &Program,
+        setup: &Setup,
+        burst: Burst,
+    ) -> Result<Point, LoadError> {
+        let capture = Capture::start(program, &self.pair, setup, &self.stop)?;
+        capture.hold()?;
+        self.send_into(capture, burst)
+    }
+
+    fn send_into(&mut self, capture: Capture, burst: Burst) -> Result<Point, LoadError> {
+        let files = KernelFiles::live();
+        let before = Ticks::read(&files);
+        let sent = self.send(burst)?;
+        let busy = Ticks::read(&files).busy_since(&before);
+        capture.go_on()?;
+        capture.settle(BACKLOG)?;
+        let tool = capture.tool();
+        let outcome = capture.finish()?;
+        let point = Point::new(tool, &sent, burst.pacing, &outcome).map_err(io::Error::other)?;
+        Ok(Point { busy, ..point })
+    }
+}
+
+/// Of the CPUs allowed those on which captures are to run: not the sender's, unless
+/// there is no other.
+pub fn tool_cpus(sender: u32, allowed: &[u32]) -> Vec<u32> {
+    let others: Vec<_> = allowed
+        .iter()
+        .copied()
+        .filter(|cpu| *cpu != sender)
+        .collect();
+    match others[..] {
+        [] => vec![sender],
+        _ => others,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn captures_keep_away_from_the_sender() {
+        assert_eq!(tool_cpus(0, &[0, 1, 3]), [1, 3]);
+        assert_eq!(tool_cpus(5, &[5]), [5]);
+    }
+}

@@ -1,0 +1,121 @@
+//! From what was measured to what is said.
+
+use super::accuracy::accuracy;
+use super::error::LossError;
+use super::experiment::Results;
+use super::grid::Grid;
+use super::model::record_bytes;
+use super::rig::Place;
+use super::schema::{Kind, Method, Point, Sweep, VERSION};
+use crate::measuring::compare::schema::Machine;
+use crate::measuring::load::Tool;
+use crate::text::causes::with_causes;
+use crate::text::numbers::counted;
+
+/// More stolen time than this makes a machine noisy, %.
+const MOST_STEAL_PERCENT: f64 = 2.0;
+
+/// What the caller knows besides the results.
+#[derive(Clone, Debug)]
+pub struct Circumstances {
+    /// The command, word by word.
+    pub command: Vec<String>,
+    /// When it began, ns since the epoch.
+    pub started_ns: u64,
+    /// How long it took, s.
+    pub seconds: f64,
+    /// Where it was measured.
+    pub place: Place,
+    /// What was asked for.
+    pub grid: Grid,
+    /// The machine.
+    pub machine: Machine,
+}
+
+/// Puts it together.
+pub fn assemble(results: Results, about: Circumstances) -> Sweep {
+    let Circumstances {
+        place,
+        grid,
+        machine,
+        ..
+    } = about;
+    let mut warnings: Vec<_> = results.ended_by.iter().map(early_end).collect();
+    warnings.extend(noise(&machine));
+    warnings.extend(results.warnings);
+    warnings.extend(one_cpu(&place, &results.setting.capture_cpus));
+    warnings.extend(unfilled(&results.points));
+    Sweep {
+        kind: Kind::Loss,
+        v: VERSION,
+        command: about.command,
+        tscap: env!("CARGO_PKG_VERSION").into(),
+        started_ns: about.started_ns,
+        seconds: about.seconds,
+        partial: results.ended_by.is_some(),
+        machine,
+        method: Method {
+            sender_cpu: place.sender_cpu,
+            receive_cpu: place.receive_cpu.unwrap_or(place.sender_cpu),
+            capture_cpus: results.setting.capture_cpus,
+            rings: results.setting.rings as u32,
+            point_seconds: grid.duration.as_secs_f64(),
+            folder: place.folder.display().to_string(),
+            file_bytes_per_s: place.file_bytes_per_s,
+            peers: results.setting.peers,
+        },
+        calibrations: results.calibrations,
+        accuracy: accuracy(&results.points),
+        points: results.points,
+        warnings,
+    }
+}
+
+fn early_end(error: &LossError) -> String {
+    let source = std::error::Error::source(error);
+    format!("ended early: {}", with_causes(error.to_string(), source))
+}
+
+fn noise(machine: &Machine) -> Option<String> {
+    let steal = machine.steal_percent;
+    let cpus = f64::from(machine.cpus);
+    if steal > MOST_STEAL_PERCENT {
+        return Some(format!(
+            "noisy machine: the hypervisor took {steal:.1} % of the CPUs' time, which loses frames \
+             that the machine itself would not"
+        ));
+    }
+    // What runs already will take a CPU from it now and then.
+    (machine.load[0] > cpus / 2.0).then(|| {
+        format!(
+            "busy machine: load {:.1} on {} at the start; others lose frames here too",
+            machine.load[0],
+            counted(machine.cpus.into(), "CPU")
+        )
+    })
+}
+
+fn one_cpu(place: &Place, capture_cpus: &[u32]) -> Option<String> {
+    (capture_cpus == [place.sender_cpu]).then(|| {
+        "the captures have no CPU of their own, but share the sender's: they take turns, and lose \
+         what a ring can't hold from one turn to the next"
+            .to_owned()
+    })
+}
+
+/// Where the ring holds all that was sent, nothing can be lost in it.
+fn unfilled(points: &[Point]) -> Option<String> {
+    let ours = points.iter().filter(|point| point.tool == Tool::Tscap);
+    let unfilled = ours.filter(|it| {
+        let sent_bytes = it.run.sent as f64 * record_bytes(it.caplen());
+        sent_bytes < it.ring_bytes as f64
+    });
+    let count = unfilled.count();
+    (count > 0).then(|| {
+        format!(
+            "at {} the ring holds all frames that were sent, and could lose none: send \
+             longer by --duration",
+            counted(count as u64, "point")
+        )
+    })
+}

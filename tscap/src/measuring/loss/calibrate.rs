@@ -1,0 +1,133 @@
+//! The runs by which costs are found out.
+
+use tscap_common::ring::MIN_RING_BYTES;
+
+use super::error::LossError;
+use super::fit::{Probe, Probes};
+use super::grid::{Arrival, LONGEST_FRAME, Pace, Spot};
+use super::model::Receiving;
+use super::rig::Rig;
+use crate::capturing::clock::StampSource;
+use crate::measuring::generator::{Pacing, Period};
+use crate::measuring::load::{Burst, Program};
+
+/// Shortest frame with room for the stamps of its sending, bytes.
+const SHORT: u32 = 64;
+/// A ring in which a converter that is fast enough loses nothing, bytes.
+const AMPLE: usize = 16 << 20;
+/// Frames of a run: some tenths of a second.
+const FRAMES: u64 = 500_000;
+/// Of one that only begins and ends.
+const FEW: u64 = 16;
+/// Of one into a file that is slowed down: much more than the buffers hold.
+const MANY: u64 = 1_000_000;
+
+/// A ring that a file that is slowed down soon fills, bytes.
+pub const SLOW_RING: usize = 1 << 20;
+
+/// How many captures there are in a round, for each stamp and arrival.
+pub(super) fn runs(is_slow: bool) -> u32 {
+    5 + u32::from(is_slow)
+}
+
+/// Makes the runs for one stamp and arrival, `rounds` times each, and says after each
+/// that it is over. Of each those in the middle are taken: a slow spell of the machine
+/// is not one of its stages' costs.
+pub(super) fn calibrate(
+    rig: &mut Rig,
+    tscap: &Program,
+    (clock, arrival): (StampSource, Arrival),
+    rounds: u32,
+    mut tell: impl FnMut(),
+) -> Result<Probes, LossError> {
+    let is_slow = rig.is_slow();
+    let mut runs: [Vec<Probe>; 6] = Default::default();
+    let mut send_ns = Vec::new();
+    for _ in 0..rounds.max(1) {
+        let mut probe = |size, ring, frames: u64, how| {
+            rig.go_on()?;
+            let spot = Spot {
+                tool: tscap.tool,
+                clock,
+                size,
+                pace: Pace::FlatOut,
+                snaplen: 0,
+                ring,
+            };
+            let most = match how {
+                How::Held | How::Usual => rig.frames_in_file(size),
+                How::Slowly => u64::MAX,
+            };
+            let burst = as_fast_as_can_be(arrival, size, frames.min(most));
+            let run = match how {
+                How::Held => rig.capture_held(tscap, &spot, burst),
+                How::Usual => rig.capture(tscap, &spot, burst),
+                How::Slowly => rig.capture_slowly(tscap, &spot, burst),
+            }?;
+            tell();
+            Ok::<_, LossError>(Probe {
+                size,
+                ring_bytes: ring as u64,
+                run,
+            })
+        };
+        runs[0].push(probe(SHORT, AMPLE, FEW, How::Usual)?);
+        runs[1].push(probe(SHORT, AMPLE, FRAMES, How::Usual)?);
+        runs[2].push(probe(LONGEST_FRAME, AMPLE, FRAMES, How::Usual)?);
+        runs[3].push(probe(SHORT, MIN_RING_BYTES, FRAMES, How::Held)?);
+        runs[4].push(probe(SHORT, MIN_RING_BYTES, FRAMES, How::Usual)?);
+        if is_slow {
+            runs[5].push(probe(LONGEST_FRAME, SLOW_RING, MANY, How::Slowly)?);
+        }
+        send_ns.extend(rig.send_ns(as_fast_as_can_be(arrival, SHORT, FRAMES))?);
+    }
+    let [idle, short, long, held, small, slow] = runs.map(middle);
+    send_ns.sort_by(f64::total_cmp);
+    let known = |run: Option<Probe>| run.ok_or(LossError::NoCosts);
+    Ok(Probes {
+        receiving: match rig.receives_apart() {
+            true => Receiving::Apart,
+            false => Receiving::OnSender,
+        },
+        converter_shares: rig.converter_shares(),
+        idle: known(idle)?,
+        short: known(short)?,
+        long: known(long)?,
+        held: known(held)?,
+        small: known(small)?,
+        slow,
+        slow_buffer_bytes: rig.slow_buffer_bytes() as f64,
+        send_ns: send_ns.get(send_ns.len() / 2).copied(),
+    })
+}
+
+/// The run in the middle by the frames written a second.
+fn middle(mut runs: Vec<Probe>) -> Option<Probe> {
+    let written = |probe: &Probe| probe.run.written as f64 / probe.run.seconds;
+    runs.sort_by(|a, b| written(a).total_cmp(&written(b)));
+    let middle = runs.len() / 2;
+    runs.into_iter().nth(middle)
+}
+
+/// A burst that keeps the sender busy all the time.
+fn as_fast_as_can_be(arrival: Arrival, size: u32, frames: u64) -> Burst {
+    match arrival {
+        Arrival::InBursts => Burst::flat_out(size, frames),
+        // Each one is late.
+        Arrival::Singly => Burst {
+            pacing: Pacing::Paced(Period::LEAST),
+            ..Burst::flat_out(size, frames)
+        },
+    }
+}
+
+/// Into what a run is captured.
+#[derive(Clone, Copy)]
+enum How {
+    /// A capture with a file.
+    Usual,
+    /// One that takes nothing out of its ring meanwhile.
+    Held,
+    /// One with a file that is slowed down.
+    Slowly,
+}

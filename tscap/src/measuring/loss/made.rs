@@ -1,0 +1,131 @@
+//! A made-up sweep for tests.
+
+use super::accuracy::accuracy;
+use super::fit::{Probe, Probes};
+use super::grid::{Arrival, Grid, Pace, Spot};
+use super::model::{Costs, Load, Receiving, foretell, made::costs};
+use super::schema::{Calibration, Kind, Method, Point, Sweep, VERSION};
+use crate::capturing::clock::StampSource;
+use crate::measuring::compare::made::machine;
+use crate::measuring::load::{Lost, Point as Run, Tool};
+
+/// What such a machine would do, to the frame.
+pub(crate) fn run(costs: &Costs, load: &Load) -> Run {
+    let forecast = foretell(costs, load);
+    let frames = |share: f64| (share * load.frames).round() as u64;
+    let sent = load.frames as u64;
+    let lost = Lost {
+        before: frames(forecast.before),
+        ring: frames(forecast.ring),
+        writer: 0,
+    };
+    let written = sent - lost.total();
+    Run {
+        sent,
+        seen: sent - lost.before,
+        written,
+        said_written: written,
+        lost,
+        losses: Vec::new(),
+        rate: load.frames / forecast.seconds,
+        seconds: forecast.seconds,
+        late: 0,
+        cpu_s: written as f64 * costs.convert.of(load.caplen) / 1e9,
+        file_bytes: 0,
+        busy: vec![1.0, 0.25],
+    }
+}
+
+/// The runs by which its costs would be found out.
+pub(crate) fn probes(costs: &Costs) -> Probes {
+    let probe = |size, ring_bytes: u64, frames, costs: &Costs| {
+        let load = Load {
+            frames,
+            caplen: size,
+            rate: f64::INFINITY,
+            ring_bytes: ring_bytes as f64,
+        };
+        Probe {
+            size,
+            ring_bytes,
+            run: run(costs, &load),
+        }
+    };
+    // A converter that takes nothing out.
+    let held = Costs {
+        turn_ns: 1e15,
+        converter_shares: false,
+        ..*costs
+    };
+    let fast = Costs {
+        writer: None,
+        ..*costs
+    };
+    Probes {
+        receiving: costs.receiving,
+        converter_shares: costs.converter_shares,
+        idle: probe(64, 16 << 20, 16.0, &fast),
+        short: probe(64, 16 << 20, 500_000.0, &fast),
+        long: probe(1514, 16 << 20, 500_000.0, &fast),
+        held: probe(64, 128 << 10, 500_000.0, &held),
+        small: probe(64, 128 << 10, 500_000.0, &fast),
+        slow: costs
+            .writer
+            .map(|_| probe(1514, 1 << 20, 1_000_000.0, costs)),
+        slow_buffer_bytes: costs.writer.map_or(0.0, |it| it.buffer_bytes),
+        send_ns: (costs.receiving == Receiving::OnSender).then_some(costs.send_ns),
+    }
+}
+
+/// A quick sweep, and tcpdump beside it.
+pub(crate) fn sweep() -> Sweep {
+    let costs = Costs {
+        turn_ns: 4e6,
+        ..costs(Receiving::OnSender)
+    };
+    let grid = Grid {
+        peers: vec![Tool::Tcpdump],
+        snaplens: vec![96, 0],
+        ..Grid::quick()
+    };
+    let point = |spot: &Spot| {
+        let load = Load {
+            frames: 400_000.0,
+            caplen: spot.caplen(),
+            rate: spot.pace.rate(spot.size),
+            ring_bytes: spot.ring as f64,
+        };
+        Point::new(spot, &costs, run(&costs, &load))
+    };
+    let points: Vec<_> = grid.spots().iter().map(point).collect();
+    assert_eq!(grid.paces, [Pace::FlatOut]);
+    Sweep {
+        kind: Kind::Loss,
+        v: VERSION,
+        command: ["tscap", "loss", "--json"].map(String::from).into(),
+        tscap: "0.1.0".into(),
+        started_ns: 1_800_000_000_000_000_000,
+        seconds: 12.5,
+        partial: false,
+        machine: machine(),
+        method: Method {
+            sender_cpu: 0,
+            receive_cpu: 0,
+            capture_cpus: vec![1],
+            rings: 2,
+            point_seconds: 0.1,
+            folder: "/dev/shm".into(),
+            file_bytes_per_s: None,
+            peers: vec!["tcpdump version 4.99".into()],
+        },
+        calibrations: vec![Calibration {
+            clock: StampSource::Ktime,
+            arrival: Arrival::InBursts,
+            costs,
+            probes: probes(&costs),
+        }],
+        accuracy: accuracy(&points),
+        points,
+        warnings: Vec::new(),
+    }
+}

@@ -1,0 +1,163 @@
+//! What `tscap loss --json` writes and `tscap report` reads: one object, of the kind
+//! "loss", version [`VERSION`]. Fields are only added within a version; readers ignore
+//! those that they don't know.
+
+use serde::{Deserialize, Serialize};
+
+use super::fit::Probes;
+use super::grid::Arrival;
+use super::model::Costs;
+use crate::capturing::clock::StampSource;
+use crate::measuring::compare::schema::Machine;
+use crate::measuring::load::{Point as Run, Tool};
+
+/// Version of the object.
+pub const VERSION: u32 = 1;
+
+/// What the object is, among those that tscap writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A sweep.
+    Loss,
+}
+
+/// A sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// "loss".
+    pub kind: Kind,
+    /// [`VERSION`].
+    pub v: u32,
+    /// The command that gave it, word by word.
+    pub command: Vec<String>,
+    /// tscap's version.
+    pub tscap: String,
+    /// When it began, CLOCK_REALTIME, ns since the epoch.
+    pub started_ns: u64,
+    /// How long it took, s.
+    pub seconds: f64,
+    /// Ended early, by a signal or an error: the points that were whole by then.
+    pub partial: bool,
+    /// Where it ran.
+    pub machine: Machine,
+    /// How it was done.
+    pub method: Method,
+    /// What the stages cost, for each stamp and arrival.
+    pub calibrations: Vec<Calibration>,
+    /// The points, in the order in which they were measured.
+    pub points: Vec<Point>,
+    /// How good the model was; absent without points that it foretold.
+    pub accuracy: Option<Accuracy>,
+    /// What a reader must know before the figures.
+    pub warnings: Vec<String>,
+}
+
+/// How it was done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Method {
+    /// CPU that sent.
+    pub sender_cpu: u32,
+    /// CPU that received; the sender's, as usual on a veth pair, which then can lose
+    /// nothing before the program.
+    pub receive_cpu: u32,
+    /// CPUs that the captures could run on.
+    pub capture_cpus: Vec<u32>,
+    /// CPUs with a ring: other programs had so many times the memory of one.
+    pub rings: u32,
+    /// How long frames were sent at each point, s; less where the files would have
+    /// become too long.
+    pub point_seconds: f64,
+    /// Where the captures were written.
+    pub folder: String,
+    /// Most bytes that the file took a second, if it was slowed down.
+    pub file_bytes_per_s: Option<u64>,
+    /// The other programs, as they call themselves.
+    pub peers: Vec<String>,
+}
+
+/// What the stages cost with one stamp, and frames that come in one way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// The stamp.
+    pub clock: StampSource,
+    /// How frames came.
+    pub arrival: Arrival,
+    /// The costs.
+    pub costs: Costs,
+    /// The runs that they were found out by; none of them is a point.
+    pub probes: Probes,
+}
+
+/// One point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Who captured.
+    pub tool: Tool,
+    /// With which stamp, if it was tscap.
+    pub clock: Option<StampSource>,
+    /// Frame size, bytes.
+    pub size: u32,
+    /// From the end of a frame to the start of the next, byte times on the line; null
+    /// if that was not asked for.
+    pub gap: Option<u64>,
+    /// Bit rate of that line; null without one.
+    pub line: Option<u64>,
+    /// Frames a second asked for; null flat out.
+    pub rate_asked: Option<f64>,
+    /// Most bytes of a frame that were kept; 0 for all.
+    pub snaplen: u32,
+    /// Length of a ring, bytes.
+    pub ring_bytes: u64,
+    /// What became of the frames.
+    #[serde(flatten)]
+    pub run: Run,
+    /// What the model says would, at the rate that was really sent unless flat out;
+    /// null for other programs.
+    pub foretold: Option<Foretold>,
+}
+
+impl Point {
+    /// Bytes of a frame that were kept.
+    pub fn caplen(&self) -> u32 {
+        kept(self.size, self.snaplen)
+    }
+}
+
+/// Bytes of a frame that are kept.
+pub(super) fn kept(size: u32, snaplen: u32) -> u32 {
+    match snaplen {
+        0 => size,
+        snaplen => size.min(snaplen),
+    }
+}
+
+/// Shares of the frames sent, 0 to 1; the rest is written.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Foretold {
+    /// Lost before the program.
+    pub before: f64,
+    /// Lost in the ring.
+    pub ring: f64,
+}
+
+impl Foretold {
+    /// All that is lost.
+    pub fn lost(&self) -> f64 {
+        self.before + self.ring
+    }
+}
+
+/// How good the model was, over the points that it foretold. None of these was used
+/// to find out the costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Accuracy {
+    /// How many they are.
+    pub points: u32,
+    /// Share of them that lost 5 to 60 %: elsewhere it is easy to be right.
+    pub between: f64,
+    /// Mean of |foretold − measured|, points of loss (0 to 100).
+    pub error: f64,
+    /// The same of the best constant guess, the median of the measured losses.
+    pub error_of_constant: f64,
+}

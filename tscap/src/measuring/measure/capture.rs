@@ -1,0 +1,135 @@
+//! From a capture file to what came through.
+//!
+//! The file is read twice: what it says of its clock stands in statistics
+//! blocks behind the packets, and all of it has to be known before the first
+//! delay is counted.
+
+use std::error::Error;
+use std::io::{Read, Seek, SeekFrom};
+
+use pcap_file::DataLink;
+
+use super::receive_clock::{DelayBasis, ReceiveClock};
+use super::report::{InterfaceReport, StreamReport};
+use super::streams::{Sent, Source, Streams};
+use crate::capturing::pcapng::{Interface, ReadError, Record, records};
+use crate::text::causes::with_causes;
+use crate::text::escaped::escaped;
+use crate::text::numbers::counted;
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// It does not begin as a pcapng file does.
+    #[error("not a pcapng file")]
+    NotPcapng(#[source] ReadError),
+    /// It can't be read twice.
+    #[error("cannot go back to its start")]
+    Seek(#[source] std::io::Error),
+}
+
+/// Reads a pcapng file, of tscap or of another program. A file that ends in the
+/// middle of a block, or that has a broken one, is read up to there, with a
+/// warning.
+pub fn read<R: Read + Seek>(file: &mut R, sent: &Sent) -> Result<StreamReport, CaptureError> {
+    let mut sources = Vec::new();
+    let (mut length, mut untimed) = (0, 0u64);
+    let end = each(file, usize::MAX, |record| {
+        length += 1;
+        match record {
+            Record::Interface(interface) => sources.push(source(interface)),
+            Record::Statistics(interface, statistics) => {
+                if let Some(source) = sources.get_mut(interface as usize) {
+                    source.clock.take(&statistics);
+                }
+            }
+            Record::Packet(_) => {}
+            Record::Untimed => untimed += 1,
+        }
+    })?;
+    let mut warnings: Vec<String> = sources.iter().filter_map(not_looked_into).collect();
+    if untimed > 0 {
+        warnings.push(format!(
+            "not looked into: {} in simple packet blocks, which hold no times",
+            counted(untimed, "frame")
+        ));
+    }
+    let mut streams = Streams::new(sources);
+    // No further than the first time: the file may be growing.
+    each(file, length, |record| {
+        if let Record::Packet(packet) = record {
+            streams.add(&packet);
+        }
+    })?;
+    let mut report = streams.report(sent);
+    report.is_whole = end.is_none();
+    warnings.extend(end.map(broken_off));
+    warnings.extend(report.interfaces.iter().filter_map(changed_offset));
+    report.warnings = warnings;
+    Ok(report)
+}
+
+/// Hands over the first records, from the start of the file on; gives what is
+/// wrong behind the last.
+fn each<R: Read + Seek>(
+    file: &mut R,
+    most: usize,
+    mut then: impl FnMut(Record),
+) -> Result<Option<ReadError>, CaptureError> {
+    file.seek(SeekFrom::Start(0)).map_err(CaptureError::Seek)?;
+    for record in records(file).map_err(CaptureError::NotPcapng)?.take(most) {
+        match record {
+            Ok(record) => then(record),
+            Err(error) => return Ok(Some(error)),
+        }
+    }
+    Ok(None)
+}
+
+fn source(interface: Interface) -> Source {
+    let base = interface.tscap.as_ref().map(|ours| ours.time_base);
+    Source {
+        name: interface.name,
+        is_ethernet: interface.linktype == DataLink::ETHERNET,
+        is_ours: interface.tscap.is_some(),
+        resolution_ns: interface.resolution_ns,
+        clock: ReceiveClock::of(base.unwrap_or_default()),
+    }
+}
+
+fn not_looked_into(source: &Source) -> Option<String> {
+    let name = source
+        .name
+        .as_deref()
+        .map_or("an interface".into(), escaped);
+    (!source.is_ethernet)
+        .then(|| format!("{name} is not Ethernet: its frames were counted and not looked into"))
+}
+
+fn broken_off(error: ReadError) -> String {
+    if error.is_torn_end() {
+        return "the file ends in the middle of a block, as that of a killed capture may: \
+                read up to there"
+            .into();
+    }
+    let cause = with_causes(error.to_string(), error.source());
+    format!("the file is broken: read up to there ({cause})")
+}
+
+fn changed_offset(interface: &InterfaceReport) -> Option<String> {
+    match &interface.delay_basis {
+        DelayBasis::Clocks { tai_offsets_s, .. } if tai_offsets_s.len() > 1 => Some(format!(
+            "the offset of CLOCK_TAI was changed during the capture ({} s): path delays of \
+             frames near a change may be wrong by as much",
+            tai_offsets_s
+                .iter()
+                .map(i64::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        )),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

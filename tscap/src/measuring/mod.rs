@@ -1,0 +1,12 @@
+//! What measures, by what [`crate::capturing`] exports: `measure` (loss, order and delay
+//! of streams, from a file), `generator` (sends frames), `load` (captures under load,
+//! also by other programs), `compare` (what stamps cost), `loss` (where frames are lost,
+//! and a model of it), `saved` (results read back), `report` (results as text and HTML).
+
+pub mod compare;
+pub mod generator;
+pub mod load;
+pub mod loss;
+pub mod measure;
+pub mod report;
+pub mod saved;

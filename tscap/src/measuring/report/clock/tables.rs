@@ -1,0 +1,134 @@
+//! Which facts of a log are told.
+
+use jiff::Timestamp;
+
+use crate::capturing::clock::log::Digest;
+use crate::capturing::clock::{Allan, RealNs, Segment};
+use crate::measuring::report::table::Table;
+use crate::measuring::report::words::{NOTHING, whole};
+use crate::text::numbers::{counted, grouped, span};
+
+/// Rows of changes: the latest ones.
+const ROWS: usize = 50;
+
+/// What is known at the end.
+pub(super) fn facts(digest: &Digest) -> Table {
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    if let Some(header) = &digest.header {
+        rows.push(("boot", header.boot_id.clone()));
+        rows.push(("tscap", header.tscap.clone()));
+    }
+    if let (Some(first), Some(last)) = (digest.points.front(), digest.points.back()) {
+        let seconds = (last.elapsed_ns - first.elapsed_ns) as f64 / 1e9;
+        let (from, until) = (time(first.real), time(last.real));
+        let continued = match digest.continued {
+            0 => String::new(),
+            more => format!("; continued {}", counted(more, "time")),
+        };
+        rows.push((
+            "time",
+            format!("{from} to {until} ({seconds:.1} s{continued})"),
+        ));
+    }
+    if let Some(status) = &digest.latest {
+        let rate = status.counter.ns_per_cycle_2_58.cycles_in(1_000_000_000);
+        let ppm = status.counter.rate_bound_ppb as f64 / 1e3;
+        let utc = status.utc_bound_ns.map(|ns| format!("± {}", span(ns)));
+        rows.extend([
+            (
+                "counter",
+                format!("{} Hz ± {ppm:.3} ppm", grouped(rate.unsigned_abs())),
+            ),
+            ("to the host", format!("± {}", span(status.host_bound_ns))),
+            (
+                "host to UTC",
+                utc.unwrap_or_else(|| "unknown: not synchronised".into()),
+            ),
+            ("TAI − UTC", format!("{} s", whole(digest.tai_offset_s))),
+            ("least reading", span(status.least_width_ns)),
+        ]);
+    }
+    let totals = digest.totals();
+    rows.extend([
+        (
+            "readings",
+            format!(
+                "{} used; rejected: {} wide, {} torn, {} implausible",
+                grouped(totals.used),
+                grouped(totals.wide),
+                grouped(totals.torn),
+                grouped(totals.implausible)
+            ),
+        ),
+        ("clock set", counted(totals.steps, "time")),
+    ]);
+    let row = |(name, fact): (&str, String)| vec![name.to_owned(), fact];
+    Table {
+        title: String::new(),
+        head: Vec::new(),
+        rows: rows.into_iter().map(row).collect(),
+        words: &[0, 1],
+        notes: Vec::new(),
+    }
+}
+
+/// Where segments began; `None` if the first one lasted.
+pub(super) fn changes(digest: &Digest) -> Option<Table> {
+    let row = |segment: &Segment| {
+        let at = segment.from.0.wrapping_add_signed(segment.mono_to_real.low);
+        vec![
+            time(RealNs(at)),
+            whole(segment.step_ns),
+            segment.counter_jump_ns.map_or(NOTHING.into(), whole),
+            whole(segment.tai_offset_s),
+        ]
+    };
+    let left_out = digest.changes.len().saturating_sub(ROWS);
+    let rows: Vec<_> = digest.changes.iter().skip(left_out).map(row).collect();
+    let note =
+        (left_out > 0).then(|| format!("left out: {}", counted(left_out as u64, "earlier change")));
+    (!rows.is_empty()).then(|| Table {
+        title: "Where a segment of the clock began".to_owned(),
+        head: vec![
+            "from",
+            "clock set by, ns",
+            "counter jumped by, ns",
+            "TAI − UTC, s",
+        ],
+        rows,
+        words: &[0],
+        notes: note.into_iter().collect(),
+    })
+}
+
+/// Each scale; `None` if there is none.
+pub(super) fn stability(scales: &[Allan]) -> Option<Table> {
+    let row = |scale: &Allan| {
+        vec![
+            format!("{:.1}", scale.tau_s),
+            grouped(scale.factor as u64),
+            grouped(scale.terms),
+            format!("{:.1}", scale.freedom),
+            format!("{:.3e}", scale.deviation),
+            format!("{:.3e}–{:.3e}", scale.interval[0], scale.interval[1]),
+        ]
+    };
+    (!scales.is_empty()).then(|| Table {
+        title: "Allan deviation of the host's clock against the counter".to_owned(),
+        head: vec!["τ, s", "averaging factor", "terms", "degrees of freedom", "deviation", "95 % interval"],
+        rows: scales.iter().map(row).collect(),
+        words: &[],
+        notes: vec![
+            "overlapping (IEEE Std 1139; NIST SP 1065, 5.2.4), of phases every 100 ms; terms overlap, \
+             and a scale has five times as many as its averaging factor at least; degrees of \
+             freedom: as many independent values would be known as well (SP 1065, 5.4.1, for the \
+             noise found by 5.5.6), five at least; interval: by chi squared"
+                .to_owned(),
+        ],
+    })
+}
+
+fn time(real: RealNs) -> String {
+    let time = Timestamp::from_nanosecond(real.0.into());
+    time.map_or_else(|_| NOTHING.into(), |time| format!("{time:.3}"))
+}

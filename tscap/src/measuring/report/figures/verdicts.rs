@@ -1,0 +1,52 @@
+//! The intervals of the verdicts.
+
+use super::Figure;
+use crate::measuring::compare::schema::Comparison;
+use crate::measuring::report::chart::{Interval, intervals, quoted};
+use crate::measuring::report::tables;
+use crate::measuring::report::words::{short, stamp};
+
+/// Intervals of the verdicts that have one.
+pub(in crate::measuring::report) fn verdicts(comparison: &Comparison) -> Option<Figure> {
+    let rows = comparison.verdicts.iter().filter_map(|verdict| {
+        let mut subjects = comparison.subjects.iter();
+        Some(Interval {
+            name: format!(
+                "{}, {}",
+                stamp(verdict.source, &verdict.path),
+                short(verdict.metric)
+            ),
+            style: subjects
+                .position(|subject| {
+                    stamp(subject.source, &subject.path) == stamp(verdict.source, &verdict.path)
+                })
+                .unwrap_or(0),
+            ratio: verdict.ratio?,
+            interval: verdict.interval?,
+            margin: verdict.margin,
+        })
+    });
+    let rows: Vec<Interval> = rows.collect();
+    let title = "Cost over that of ktime".to_owned();
+    let csv = rows.iter().map(|row| {
+        let [low, high] = row.interval;
+        let (ratio, margin) = (row.ratio, row.margin);
+        format!("{},{ratio},{low},{high},{margin}\n", quoted(&row.name))
+    });
+    let csv: String = csv.collect();
+    (!rows.is_empty()).then(|| Figure {
+        id: "verdicts".to_owned(),
+        csv: format!("cost,ratio to ktime,low,high,margin\n{csv}"),
+        chart: intervals(
+            "verdicts",
+            &title,
+            "For each stamp and cost the ratio to that of ktime with its 99 % interval; the table \
+             below has each.",
+            "ratio",
+            &rows,
+        ),
+        title,
+        notes: vec!["shaded: the margin, in which costs are equal for all purposes".to_owned()],
+        table: Some(tables::verdicts(comparison)),
+    })
+}

@@ -1,0 +1,94 @@
+use super::{sweep_page, sweep_text};
+use crate::measuring::loss::made::sweep;
+use crate::measuring::loss::schema::Sweep;
+
+fn rate_sweep() -> Sweep {
+    let mut sweep = sweep();
+    for (index, point) in sweep.points.iter_mut().enumerate() {
+        (point.size, point.rate_asked) = (64, Some(1e5 * (index + 1) as f64));
+    }
+    sweep
+}
+
+#[test]
+fn every_point_is_told_with_what_was_foretold() {
+    let sweep = sweep();
+    let text = sweep_text(&sweep);
+    let rows = text.lines().filter(|line| line.contains("flat out"));
+    assert_eq!(rows.clone().count(), sweep.points.len());
+    let ours = rows
+        .clone()
+        .find(|row| row.starts_with("tscap ktime"))
+        .unwrap();
+    let words: Vec<_> = ours.split_whitespace().collect();
+    let foretold = sweep.points[0].foretold.unwrap();
+    assert!(foretold.lost() > 0.05, "{foretold:?}");
+    let percent = format!("{:.2}", 100.0 * foretold.lost());
+    // Size, pace (two words), snaplen, ring (two words); measured is foretold here.
+    assert_eq!(words[2..8], ["64", "flat", "out", "96", "1", "MiB"]);
+    assert_eq!(
+        words.iter().filter(|word| **word == percent).count(),
+        3,
+        "{ours}"
+    );
+    let theirs = rows.clone().find(|row| row.starts_with("tcpdump")).unwrap();
+    assert!(theirs.contains("  –  "), "{theirs}");
+    assert!(text.ends_with('\n') && !text.contains("partial"));
+    assert!(
+        text.contains("off by 0.00 points of loss in the mean of 6 points"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_must_be_known_comes_first() {
+    let mut sweep = sweep();
+    sweep.partial = true;
+    sweep.warnings = vec!["busy machine".into()];
+    let text = sweep_text(&sweep);
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("busy machine"));
+    assert_eq!(lines.next(), Some("partial: ended early, after 12 points"));
+    assert!(sweep_page(&sweep).contains("<li>busy machine</li>"));
+}
+
+#[test]
+fn there_is_a_chart_for_each_setting() {
+    let page = sweep_page(&sweep());
+    assert_eq!(page.matches("<svg").count(), 2);
+    for name in ["tscap ktime", "ktime predicted", "tcpdump"] {
+        assert!(page.contains(name), "{name}");
+    }
+    assert!(page.contains("frame size, B"));
+    let over_rate = sweep_page(&rate_sweep());
+    assert!(over_rate.contains("frames a second, million"));
+    for (start, _) in page.match_indices("<svg") {
+        let end = start + page[start..].find("</svg>").unwrap() + "</svg>".len();
+        roxmltree::Document::parse(&page[start..end]).unwrap();
+    }
+}
+
+#[test]
+fn names_are_text_and_nothing_is_fetched() {
+    let mut sweep = sweep();
+    let name = "<script>alert(1)</script>\"' onload=x\x1b[2J";
+    sweep.machine.cpu = name.into();
+    sweep.method.folder = name.into();
+    sweep.method.peers = vec![name.into()];
+    sweep.command = vec![name.into()];
+    sweep.warnings = vec![name.into()];
+    let page = sweep_page(&sweep);
+    for part in ["<script", "http:", "https:", "src=", "url("] {
+        assert!(!page.contains(part), "{part}");
+    }
+    assert!(!sweep_text(&sweep).contains('\x1b'));
+}
+
+#[test]
+fn a_sweep_without_points_is_drawn() {
+    let mut sweep = sweep();
+    sweep.points.clear();
+    (sweep.partial, sweep.accuracy) = (true, None);
+    assert!(sweep_text(&sweep).contains("partial: ended early, after 0 points"));
+    assert!(sweep_page(&sweep).contains("</html>"));
+}

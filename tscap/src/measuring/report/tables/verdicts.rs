@@ -1,0 +1,41 @@
+//! The figures of the verdicts.
+
+use super::Table;
+use crate::measuring::compare::schema::Comparison;
+use crate::measuring::report::words::{maybe, stamp};
+
+/// The figures of the verdicts.
+pub(in crate::measuring::report) fn verdicts(comparison: &Comparison) -> Table {
+    let rows = comparison.verdicts.iter().map(|of| {
+        vec![
+            stamp(of.source, &of.path).to_owned(),
+            of.metric.to_string(),
+            maybe(of.ratio, |ratio| format!("{ratio:.3}")),
+            maybe(of.interval, |[low, high]| format!("{low:.3}–{high:.3}")),
+            maybe(of.lag_1, |lag_1| format!("{lag_1:.2}")),
+            format!("±{:.3}", of.margin),
+            maybe(of.detectable, |ratio| format!("{ratio:.3}")),
+        ]
+    });
+    Table {
+        title: "Cost over that of ktime".to_owned(),
+        head: vec![
+            "stamp",
+            "cost",
+            "ratio",
+            "99 % interval",
+            "lag 1",
+            "margin",
+            "detectable",
+        ],
+        rows: rows.collect(),
+        words: &[0, 1],
+        notes: vec![
+            "ratio: geometric mean over the rounds; lag 1: correlation of the ratio of a round \
+             with that of the next; margin: ratios so near to 1 are equal for all purposes; \
+             detectable: a true ratio of this, or one over it, is found to be beyond the margin in \
+             80 of 100 runs like this"
+                .to_owned(),
+        ],
+    }
+}

@@ -1,0 +1,88 @@
+use super::{both_ways, empty, live, odd, recorded, without_tsc};
+use crate::measuring::report::text;
+
+#[test]
+fn the_table_fits_a_terminal() {
+    for comparison in [recorded(), both_ways(), live(), without_tsc(), empty()] {
+        for line in text(&comparison).lines() {
+            assert!(line.chars().count() <= 100, "{line}");
+            assert_eq!(line, line.trim_end());
+        }
+    }
+    let mut odd = odd();
+    odd.verdicts.clear();
+    let text = text(&odd);
+    assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+}
+
+/// Words of a line, which begins with some.
+fn line<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
+    let mut lines = text.lines();
+    let line = lines.find(|line| line.starts_with(start));
+    line.expect(start).split_whitespace().collect()
+}
+
+#[test]
+fn the_table_tells_what_was_measured() {
+    let mut comparison = recorded();
+    let ktime = &mut comparison.subjects[1];
+    ktime.read_ns = Some(vec![33.0, 31.0, 32.0]);
+    ktime.program_ns = vec![54.0];
+    ktime.lossless_rate = vec![4e6, 4.5e6];
+    let all = &mut ktime.frame.as_mut().unwrap().all;
+    (all.n, all.mean, all.sd, all.min, all.max) = (9_000, 35.25, 4.5, -2, 12_345);
+    (all.p50, all.p99, all.p99_9) = (Some(35), Some(47), None);
+    ktime.frame.as_mut().unwrap().autocorrelation[0] = -0.25;
+    ktime.loss_by_size[0].lost = 500;
+    let text = text(&comparison);
+    assert_eq!(
+        line(&text, "ktime     3"),
+        [
+            "ktime",
+            "32.0",
+            "(31.0–33.0)",
+            "54.0",
+            "4.25",
+            "(4.00–4.50)"
+        ]
+    );
+    assert_eq!(
+        line(&text, "ktime             "),
+        [
+            "ktime", "9,000", "35.2", "4.50", "−2", "35", "47", "–", "12,345", "−0.25"
+        ]
+    );
+    assert!(text.contains("checkpoint alone"));
+    assert_eq!(
+        line(&text, "voip, TSC offload")[3..],
+        ["–", "73.5", "3.79", "–", "–", "–", "–", "–", "paper"]
+    );
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Core i7 2.93 GHz, e1000e, Linux 2.6.39"));
+    assert_eq!(
+        line(&text, "ktime     size")[4..],
+        ["760", "2.50", "64", "B,", "flat", "out"]
+    );
+    for verdict in &comparison.verdicts {
+        assert!(words.contains(&verdict.to_string()), "{verdict}");
+    }
+    assert!(text.contains("command         tscap compare --json --report out.html"));
+}
+
+/// What an earlier tscap recorded has none of it.
+#[test]
+fn interrupts_on_and_off_stand_side_by_side() {
+    assert!(!text(&recorded()).contains("nterrupts"));
+    let text = text(&both_ways());
+    assert_eq!(
+        line(&text, "ktime, on"),
+        [
+            "ktime,", "on", "32.0", "6,012", "80.8", "891.1", "40", "41", "42", "–", "20,011", "12"
+        ]
+    );
+    let off = line(&text, "ktime, off");
+    assert_eq!((off[2], off[11]), ("40.0", "0"));
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("ktime is dearer than with them on by 1.25×"));
+    assert!(words.contains("that of ktime is within 3 % of that with them on"));
+}

@@ -1,0 +1,83 @@
+//! A comparison on a terminal.
+
+use super::table::Table;
+use super::tables;
+use super::words::{notices, plain, verdicts};
+use crate::measuring::compare::schema::Comparison;
+
+/// Lines are no longer, if the names in them aren't.
+const WIDTH: usize = 100;
+/// Column of the facts' names.
+const NAMES: usize = 16;
+
+/// What a comparison found: warnings first, verdicts last.
+pub fn text(comparison: &Comparison) -> String {
+    let tables = [
+        Some(tables::costs(comparison)),
+        Some(tables::frame_costs(comparison)),
+        tables::interrupts_off(comparison),
+        Some(tables::beside_paper(comparison)),
+        tables::delays(comparison),
+        tables::interval_errors(comparison),
+        tables::losses(comparison),
+    ];
+    let tables = tables.into_iter().flatten();
+    let environment = tables::environment(comparison);
+    let mut lines = tabular(&notices(comparison), &environment, tables);
+    if !comparison.verdicts.is_empty() {
+        lines.extend([String::new(), "Verdicts".to_owned()]);
+        let verdicts = verdicts(comparison);
+        lines.extend(verdicts.iter().flat_map(|verdict| wrapped(verdict, "  ")));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Notices, where and how it was measured, and tables.
+pub(super) fn tabular(
+    notices: &[String],
+    environment: &Table,
+    tables: impl IntoIterator<Item = Table>,
+) -> Vec<String> {
+    let notices = notices.iter().flat_map(|notice| wrapped(notice, ""));
+    let mut lines: Vec<String> = notices.collect();
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(facts(environment));
+    for table in tables {
+        lines.push(String::new());
+        lines.extend(table.lines());
+        lines.extend(table.notes.iter().flat_map(|note| wrapped(note, "  ")));
+    }
+    lines
+}
+
+/// Rows of a name and a fact, which may be long.
+fn facts(table: &Table) -> Vec<String> {
+    let fact = |row: &Vec<String>| {
+        let mut lines = wrapped(&row[1], &" ".repeat(NAMES));
+        lines[0].replace_range(..NAMES, &format!("{:<NAMES$}", row[0]));
+        lines
+    };
+    table.rows.iter().flat_map(fact).collect()
+}
+
+/// Text in lines that fit, each after `indent`.
+pub(super) fn wrapped(text: &str, indent: &str) -> Vec<String> {
+    let text = plain(text);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let length = indent.len() + line.chars().count() + 1 + word.chars().count();
+        if !line.is_empty() && length > WIDTH {
+            lines.push(format!("{indent}{line}"));
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(format!("{indent}{line}"));
+    lines
+}

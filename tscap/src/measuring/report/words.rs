@@ -1,0 +1,192 @@
+//! Figures and names as people read them.
+
+use crate::capturing::clock::{StampPath, StampSource};
+use crate::measuring::compare::schema::{Comparison, Metric};
+use crate::measuring::compare::statistics::{
+    advice, family_sentence, interrupt_sentences, power_sentence,
+};
+use crate::text::numbers::{counted, grouped};
+
+/// Stands where there is no figure.
+pub(super) const NOTHING: &str = "–";
+
+/// A stamp by the function that read its clock; the floor is none.
+pub(super) fn stamp(source: Option<StampSource>, path: &str) -> &'static str {
+    match StampPath::by_function(path) {
+        Some(path) => path.name(),
+        None => source.map_or("none", StampSource::name),
+    }
+}
+
+/// What is compared, where there is little room.
+pub(super) fn short(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Read => "read",
+        Metric::Frame => "frame",
+        Metric::Program => "program",
+    }
+}
+
+/// A measured figure: as many decimals as are worth reading.
+pub(super) fn number(value: f64) -> String {
+    let text = unsigned(value.abs());
+    match value < 0.0 && text.contains(|digit| ('1'..='9').contains(&digit)) {
+        true => format!("−{text}"),
+        false => text,
+    }
+}
+
+fn unsigned(value: f64) -> String {
+    if !value.is_finite() {
+        NOTHING.to_owned()
+    } else if value < 9.995 {
+        format!("{value:.2}")
+    } else if value < 999.95 {
+        format!("{value:.1}")
+    } else if value < 1e15 {
+        whole(value.round() as i64)
+    } else {
+        format!("{value:.1e}")
+    }
+}
+
+pub(super) fn whole(value: i64) -> String {
+    let sign = if value < 0 { "−" } else { "" };
+    format!("{sign}{}", grouped(value.unsigned_abs()))
+}
+
+/// A figure that may be absent.
+pub(super) fn maybe<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), text)
+}
+
+/// Median and range of the rounds.
+pub(super) fn rounds(values: &[f64]) -> String {
+    let Some(median) = median(values) else {
+        return NOTHING.to_owned();
+    };
+    let ends = values.iter().copied();
+    let (least, greatest) = (
+        ends.clone().min_by(f64::total_cmp).unwrap_or(median),
+        ends.max_by(f64::total_cmp).unwrap_or(median),
+    );
+    match values.len() {
+        1 => number(median),
+        _ => format!(
+            "{} ({}–{})",
+            number(median),
+            number(least),
+            number(greatest)
+        ),
+    }
+}
+
+/// `None` of nothing.
+pub(super) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len().is_multiple_of(2) {
+        true => Some((sorted.get(middle.checked_sub(1)?)? + sorted[middle]) / 2.0),
+        false => Some(sorted[middle]),
+    }
+}
+
+/// Share of frames lost, %.
+pub(super) fn loss_percent(lost: u64, sent: u64) -> Option<f64> {
+    (sent > 0).then(|| 100.0 * lost as f64 / sent as f64)
+}
+
+/// What the rounds say, and what to do about it.
+pub(super) fn verdicts(comparison: &Comparison) -> Vec<String> {
+    let verdicts = comparison.verdicts.iter();
+    let sentences = verdicts.map(|verdict| format!("{}: {verdict}", verdict.metric));
+    let advice = advice(&comparison.verdicts).map(str::to_owned);
+    let interrupts = comparison.interrupts_off.iter();
+    let interrupts = interrupts.flat_map(interrupt_sentences);
+    let of_all = [family_sentence(comparison), power_sentence(comparison)];
+    sentences
+        .chain(interrupts)
+        .chain(of_all.into_iter().flatten())
+        .chain(advice)
+        .collect()
+}
+
+/// What must be known before any figure.
+pub(super) fn notices(comparison: &Comparison) -> Vec<String> {
+    let partial = comparison.partial.then(|| {
+        format!(
+            "partial: ended early, after {}",
+            counted(comparison.method.rounds.into(), "whole round")
+        )
+    });
+    let warnings = comparison.warnings.iter().cloned();
+    warnings.chain(partial).collect()
+}
+
+/// Words as a shell takes them.
+pub(super) fn command(words: &[String]) -> String {
+    let quoted = words.iter().map(|word| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,+@%".contains(&byte);
+        match !word.is_empty() && word.bytes().all(is_plain) {
+            true => word.clone(),
+            false => format!("'{}'", word.replace('\'', r"'\''")),
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// Text in which nothing steers a terminal.
+pub(super) fn plain(text: &str) -> String {
+    let replaced = text.chars().map(|c| match c.is_control() {
+        true => char::REPLACEMENT_CHARACTER,
+        false => c,
+    });
+    replaced.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let texts = [-0.001, 3.456, -31.96, 999.96, 20_130.4, 4_012_345.0, 1e18];
+        let texts = texts.map(number);
+        assert_eq!(
+            texts,
+            [
+                "0.00",
+                "3.46",
+                "−32.0",
+                "1,000",
+                "20,130",
+                "4,012,345",
+                "1.0e18"
+            ]
+        );
+        assert_eq!(number(f64::NAN), NOTHING);
+        assert_eq!(number(f64::NEG_INFINITY), NOTHING);
+        assert_eq!(whole(-1_234), "−1,234");
+    }
+
+    #[test]
+    fn rounds_are_median_and_range() {
+        assert_eq!(rounds(&[]), NOTHING);
+        assert_eq!(rounds(&[5.0]), "5.00");
+        assert_eq!(rounds(&[3.0, 1.0, 2.0]), "2.00 (1.00–3.00)");
+        assert_eq!(rounds(&[4.0, 1.0, 2.0, 3.0]), "2.50 (1.00–4.00)");
+    }
+
+    #[test]
+    fn a_command_can_be_pasted() {
+        let words = ["tscap", "compare", "-i", "my veth", "", "it's"];
+        let words = words.map(str::to_owned);
+        assert_eq!(command(&words), r"tscap compare -i 'my veth' '' 'it'\''s'");
+    }
+
+    #[test]
+    fn nothing_steers_the_terminal() {
+        assert_eq!(plain("a\x1b[2Jb\nc"), "a\u{fffd}[2Jb\u{fffd}c");
+    }
+}

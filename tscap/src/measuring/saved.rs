@@ -1,0 +1,210 @@
+//! What tscap wrote as JSON, read back.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::measuring::compare::schema::{self as comparison, Comparison};
+use crate::measuring::loss::schema::{self as loss, Sweep};
+
+/// Why a text is nothing that this tscap can read.
+#[derive(Debug, Error)]
+pub enum FormatError {
+    /// Not JSON, or not of this shape; names line and column.
+    #[error("not a {what} in JSON")]
+    Json {
+        /// What it should be.
+        what: &'static str,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+    /// Of no kind that can be drawn.
+    #[error("a {found}; this tscap reads comparisons and sweeps of loss")]
+    Kind {
+        /// What it says it is.
+        found: String,
+    },
+    /// Something else than asked for.
+    #[error("not a {what}, but a {found}")]
+    Other {
+        /// What it should be.
+        what: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
+    /// Written by another version of tscap.
+    #[error("a {what} of version {found}; this tscap reads version {known}")]
+    Version {
+        /// What it is.
+        what: &'static str,
+        /// The version in the text.
+        found: u64,
+        /// The version that can be read.
+        known: u32,
+    },
+}
+
+/// Something that was saved.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Saved {
+    /// By `tscap compare --json`.
+    Comparison(Box<Comparison>),
+    /// By `tscap loss --json`.
+    Sweep(Box<Sweep>),
+}
+
+const COMPARISON: &str = "comparison";
+const SWEEP: &str = "sweep of loss";
+
+/// What they all have; a comparison says of no kind that it is.
+#[derive(Deserialize)]
+struct Versioned {
+    kind: Option<String>,
+    v: u64,
+}
+
+impl Saved {
+    /// Reads whatever it is.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`]; kind and version are judged before the rest of the object.
+    pub fn from_json(text: &str) -> Result<Self, FormatError> {
+        let versioned: Versioned = parse(text, "comparison or sweep of loss")?;
+        match versioned.kind.as_deref() {
+            None => {
+                check(versioned.v, COMPARISON, comparison::VERSION)?;
+                parse(text, COMPARISON).map(Self::Comparison)
+            }
+            Some("loss") => {
+                check(versioned.v, SWEEP, loss::VERSION)?;
+                parse(text, SWEEP).map(Self::Sweep)
+            }
+            Some(kind) => Err(FormatError::Kind { found: kind.into() }),
+        }
+    }
+}
+
+impl Comparison {
+    /// Reads what `tscap compare --json` wrote.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`]
+    pub fn from_json(text: &str) -> Result<Self, FormatError> {
+        match Saved::from_json(text)? {
+            Saved::Comparison(comparison) => Ok(*comparison),
+            Saved::Sweep(_) => Err(FormatError::Other {
+                what: COMPARISON,
+                found: SWEEP,
+            }),
+        }
+    }
+}
+
+impl Sweep {
+    /// Reads what `tscap loss --json` wrote.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`]
+    pub fn from_json(text: &str) -> Result<Self, FormatError> {
+        match Saved::from_json(text)? {
+            Saved::Sweep(sweep) => Ok(*sweep),
+            Saved::Comparison(_) => Err(FormatError::Other {
+                what: SWEEP,
+                found: COMPARISON,
+            }),
+        }
+    }
+}
+
+fn parse<T: DeserializeOwned>(text: &str, what: &'static str) -> Result<T, FormatError> {
+    serde_json::from_str(text).map_err(|source| FormatError::Json { what, source })
+}
+
+fn check(found: u64, what: &'static str, known: u32) -> Result<(), FormatError> {
+    match found == u64::from(known) {
+        true => Ok(()),
+        false => Err(FormatError::Version { what, found, known }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+    use crate::measuring::{compare, loss};
+    use crate::text::causes::with_causes;
+
+    fn refusal(text: &str) -> String {
+        let error = Saved::from_json(text).unwrap_err();
+        with_causes(error.to_string(), error.source())
+    }
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        let comparison = compare::made::comparison();
+        let json = serde_json::to_string_pretty(&comparison).unwrap();
+        assert_eq!(Comparison::from_json(&json).unwrap(), comparison);
+        let other = Sweep::from_json(&json).unwrap_err();
+        assert_eq!(other.to_string(), "not a sweep of loss, but a comparison");
+
+        let sweep = loss::made::sweep();
+        let json = serde_json::to_string_pretty(&sweep).unwrap();
+        assert_eq!(Sweep::from_json(&json).unwrap(), sweep);
+        let other = Comparison::from_json(&json).unwrap_err();
+        assert_eq!(other.to_string(), "not a comparison, but a sweep of loss");
+    }
+
+    #[test]
+    fn fields_of_a_later_tscap_are_passed_over() {
+        let mut json = serde_json::to_value(compare::made::comparison()).unwrap();
+        json["moon"] = "full".into();
+        json["machine"]["phase"] = 0.5.into();
+        assert!(Comparison::from_json(&json.to_string()).is_ok());
+        let mut json = serde_json::to_value(loss::made::sweep()).unwrap();
+        json["points"][0]["tide"] = "low".into();
+        assert!(Sweep::from_json(&json.to_string()).is_ok());
+    }
+
+    #[test]
+    fn an_unknown_version_or_kind_is_named() {
+        assert_eq!(
+            refusal(r#"{"v": 9, "subjects": "of another kind"}"#),
+            "a comparison of version 9; this tscap reads version 1"
+        );
+        assert_eq!(
+            refusal(r#"{"kind": "loss", "v": 2}"#),
+            "a sweep of loss of version 2; this tscap reads version 1"
+        );
+        assert_eq!(
+            refusal(r#"{"kind": "tide table", "v": 1}"#),
+            "a tide table; this tscap reads comparisons and sweeps of loss"
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_located() {
+        let neither = "not a comparison or sweep of loss in JSON";
+        assert_eq!(
+            refusal("{\n  \"v\": 1,\n}"),
+            format!("{neither}: trailing comma at line 3 column 1")
+        );
+        assert_eq!(
+            refusal(r#"{"frames": 3}"#),
+            format!("{neither}: missing field `v` at line 1 column 13")
+        );
+        assert!(refusal("").starts_with(&format!("{neither}: EOF")));
+        let json = serde_json::to_string_pretty(&compare::made::comparison()).unwrap();
+        let refused = refusal(&json.replace("\"cpus\": 2", "\"cpus\": \"two\""));
+        assert!(refused.starts_with("not a comparison in JSON"), "{refused}");
+        assert!(refused.contains("expected u32 at line "), "{refused}");
+        let refused = refusal(r#"{"kind": "loss", "v": 1}"#);
+        assert!(
+            refused.starts_with("not a sweep of loss in JSON"),
+            "{refused}"
+        );
+    }
+}
