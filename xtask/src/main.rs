@@ -8,6 +8,7 @@ mod demo;
 mod interrupt;
 mod leftovers;
 mod lint;
+mod man;
 mod manifest;
 mod netns;
 mod paths;
@@ -40,6 +41,8 @@ enum Task {
     Test(test::Args),
     /// Check formatting and run clippy
     Lint,
+    /// Write the man pages and shell completions that are committed under docs
+    Man(man::Args),
     /// Run a benchmark
     Bench(bench::Args),
     /// Build the eBPF objects that are committed under tscap/ebpf
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Task::Demo(args) => demo::main(&args),
         Task::Test(args) => test::main(&args),
         Task::Lint => lint::main(),
+        Task::Man(args) => man::main(&args),
         Task::Bench(args) => bench::main(&args),
         Task::BuildEbpf(args) => build_ebpf::main(&args),
         Task::Setup(args) => setup::main(&args),
