@@ -58,14 +58,6 @@ pub fn main(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Builds the objects without touching the committed ones and says where they
-/// lie.
-pub fn rebuild_aside() -> Result<PathBuf> {
-    let out = target_dir()?.join("ebpf/out");
-    build(&build_dir()?, &out)?;
-    Ok(out)
-}
-
 fn build_dir() -> Result<PathBuf> {
     Ok(target_dir()?.join("ebpf/build"))
 }

@@ -1,6 +1,5 @@
 //! `test`: everything that can be tested on this machine.
 
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
@@ -8,7 +7,7 @@ use anyhow::{Result, bail};
 use crate::cargo::{Metadata, cargo, target_dir};
 use crate::leftovers::Leftovers;
 use crate::tally::Tally;
-use crate::{build_ebpf, setup, vm};
+use crate::{setup, vm};
 
 /// Integration tests that need root begin with this; they share network
 /// devices and CPUs, and run one at a time.
@@ -16,6 +15,7 @@ const ROOT_PREFIX: &str = "root_";
 
 /// Options of `test`.
 #[derive(clap::Args)]
+#[command(after_help = TIERS)]
 pub struct Args {
     /// Install first what the tests need
     #[arg(long)]
@@ -24,12 +24,14 @@ pub struct Args {
     /// when CI=true)
     #[arg(long)]
     no_skip: bool,
-    /// Run the root tests alone, with eBPF objects built just now in place of
-    /// the committed ones
-    #[arg(long)]
-    rebuilt_ebpf: bool,
-    /// Run the checks in virtual machines alone, with kernels of Debian's
-    #[arg(long, conflicts_with = "rebuilt_ebpf")]
+    /// Only the tests that need no privilege
+    #[arg(long, group = "tier")]
+    fast: bool,
+    /// Only the tests that need root
+    #[arg(long, group = "tier")]
+    root: bool,
+    /// Only the checks in virtual machines, with kernels of Debian's
+    #[arg(long, group = "tier")]
     vm: bool,
     /// In virtual machines: with this kernel only (6.1)
     #[arg(long, requires = "vm", value_name = "VERSION")]
@@ -39,14 +41,19 @@ pub struct Args {
     check: Option<String>,
 }
 
+/// What there is to run, below the options.
+const TIERS: &str = "\
+Tiers, with their times on 2 CPUs:
+  --fast   any user; under a minute
+  --root   network namespaces, XDP and CPUs of this machine; half an hour
+  --vm     virtual machines with other kernels; about 15 minutes a kernel
+Without one of them: fast and root. What takes longer is in .ci/nightly.";
+
 /// Runs the task.
 pub fn main(args: &Args) -> Result<()> {
     println!("test: {}", how_long(args));
     if args.setup {
         setup::tests()?;
-        if args.rebuilt_ebpf {
-            setup::ebpf()?;
-        }
         if args.vm {
             setup::vm()?;
         }
@@ -60,7 +67,7 @@ pub fn main(args: &Args) -> Result<()> {
         Vec::new()
     } else {
         let leftovers = Leftovers::watch(&target_dir()?)?;
-        here(&mut tally, &leftovers, args.rebuilt_ebpf, no_skip)?;
+        here(args, &mut tally, &leftovers, no_skip)?;
         leftovers.find()?
     };
     conclude(tally, &left, no_skip)
@@ -70,17 +77,17 @@ pub fn main(args: &Args) -> Result<()> {
 fn how_long(args: &Args) -> &'static str {
     if args.vm {
         "runs checks in virtual machines: some minutes for each kernel"
-    } else if nix::unistd::geteuid().is_root() {
+    } else if args.fast || !nix::unistd::geteuid().is_root() {
+        "builds tscap and its tests (5 minutes the first time), then runs those that do not need \
+         root: about a minute with 2 CPUs"
+    } else {
         "builds tscap and its tests, then runs them, those that need root one at a time: about \
          half an hour with 2 CPUs"
-    } else {
-        "builds tscap and its tests, then runs those that do not need root: about 10 minutes \
-         with 2 CPUs"
     }
 }
 
-/// Runs the tests on this machine.
-fn here(tally: &mut Tally, leftovers: &Leftovers, rebuilt_ebpf: bool, no_skip: bool) -> Result<()> {
+/// Runs the tests on this machine: those of one tier, or of both.
+fn here(args: &Args, tally: &mut Tally, leftovers: &Leftovers, no_skip: bool) -> Result<()> {
     let (root_tests, tests): (Vec<_>, Vec<_>) = Metadata::of_workspace()?
         .targets("tscap", "test")
         .into_iter()
@@ -96,15 +103,16 @@ fn here(tally: &mut Tally, leftovers: &Leftovers, rebuilt_ebpf: bool, no_skip: b
         }
         tally.run(cargo_test)
     };
-    if rebuilt_ebpf {
-        let objects = build_ebpf::rebuild_aside()?;
-        return run(&mut root_with(&root_tests, &objects));
+    if !args.root {
+        run(cargo_test()
+            .args(["--workspace", "--lib", "--bins"])
+            .args(select(&tests)))?;
+        run(cargo_test().args(["--workspace", "--doc"]))?;
     }
-    run(cargo_test()
-        .args(["--workspace", "--lib", "--bins"])
-        .args(select(&tests)))?;
-    run(cargo_test().args(["--workspace", "--doc"]))?;
-    run(&mut root(&root_tests))
+    if !args.fast {
+        run(&mut root(&root_tests))?;
+    }
+    Ok(())
 }
 
 /// Says what came of it all, and fails unless that is good.
@@ -150,16 +158,6 @@ fn root(tests: &[String]) -> Command {
     let mut cargo = cargo_test();
     cargo.args(["--package", "tscap"]).args(select(tests));
     cargo.args(["--", "--test-threads=1"]);
-    cargo
-}
-
-/// The root tests with other eBPF objects in the program.
-fn root_with(tests: &[String], objects: &Path) -> Command {
-    let mut cargo = root(tests);
-    cargo.env("TSCAP_EBPF_OBJECT", objects.join("tscap.bpf.o"));
-    cargo.env("TSCAP_COMPARE_OBJECT", objects.join("compare.bpf.o"));
-    cargo.env("TSCAP_GENERATOR_OBJECT", objects.join("generator.bpf.o"));
-    cargo.env("TSCAP_PROBES_OBJECT", objects.join("probes.bpf.o"));
     cargo
 }
 
