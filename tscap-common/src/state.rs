@@ -1,5 +1,7 @@
 //! What a program keeps between frames, and what it counts.
 
+use crate::outcome::Outcome;
+
 /// Value of [`CpuState::ring`] for a CPU that has no ring.
 pub const NO_RING: u32 = u32::MAX;
 
@@ -33,19 +35,10 @@ pub struct CpuState {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// The ring had no room.
-    pub ring_full: u64,
-    /// `bpf_xdp_load_bytes` failed.
-    pub copy_failed: u64,
-    /// The part to be captured is longer than a record can be.
-    pub too_long: u64,
-    /// Shorter than an Ethernet header.
-    pub too_short: u64,
-    /// The CPU has no ring: it came online after the capture began.
-    pub no_ring: u64,
-    /// The clock could not be read: the CPU was offline in between.
-    pub no_stamp: u64,
-    /// Of all these, lost since the last block of this interface on this CPU.
+    /// By [`Outcome`].
+    pub counts: [u64; Outcome::IN_KERNEL],
+    /// Of those that are losses, counted since the last block of this interface on this
+    /// CPU.
     pub pending: u64,
 }
 
@@ -70,6 +63,6 @@ pub const OTHER_INTERFACE: u32 = 0;
 const _: () = assert!(size_of::<CpuState>() == 128 && align_of::<CpuState>() == 128);
 const _: () = assert!(core::mem::offset_of!(CpuState, head) == 8);
 const _: () = assert!(core::mem::offset_of!(CpuState, pending) == 40);
-const _: () = assert!(size_of::<Losses>() == 56);
-const _: () = assert!(core::mem::offset_of!(Losses, pending) == 48);
+const _: () = assert!(size_of::<Losses>() == 8 * Outcome::IN_KERNEL + 8);
+const _: () = assert!(core::mem::offset_of!(Losses, pending) == 8 * Outcome::IN_KERNEL);
 const _: () = assert!(size_of::<TscBracket>() == 24);

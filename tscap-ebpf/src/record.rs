@@ -11,6 +11,7 @@ use tscap_common::block::{
     ORIGLEN_OFFSET, PEN, RAW_BYTES, RAW_STAMP_OFFSET, STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET,
     TYPE_OFFSET,
 };
+use tscap_common::outcome::Outcome;
 use tscap_common::ring;
 use tscap_common::state::{CpuState, Losses, NO_RING, OTHER_INTERFACE};
 
@@ -32,17 +33,6 @@ pub enum Fault {
     CopiesTooMuch,
 }
 
-/// Why a frame was not recorded.
-#[derive(Clone, Copy)]
-enum Reason {
-    RingFull,
-    CopyFailed,
-    TooLong,
-    TooShort,
-    NoRing,
-    NoStamp,
-}
-
 /// Records the frame of `ctx`, stamped with `stamp`, and lets it pass. `stamp` is `None`
 /// where the clock could not be read: the frame is counted. `read_tag` reads the tag
 /// beside the frame.
@@ -59,14 +49,14 @@ pub fn record(
     let ifindex = unsafe { (*ctx.ctx).ingress_ifindex };
     unsafe { (*cpu).seen += 1 };
     // Frames without a tag, almost all of them, have a copy of the code without tags.
-    let outcome = match (stamp, read_tag(ctx.ctx)) {
+    let recorded = match (stamp, read_tag(ctx.ctx)) {
         (Some(stamp), None) => append(ctx, stamp, cpu, ifindex, None, fault),
         (Some(stamp), tag) => append(ctx, stamp, cpu, ifindex, tag, fault),
-        (None, _) => Err(Reason::NoStamp),
+        (None, _) => Err(Outcome::NoStamp),
     };
-    match outcome {
+    match recorded {
         Ok(()) => unsafe { (*cpu).recorded += 1 },
-        Err(reason) if fault != Fault::CountsNoLoss => count_loss(cpu, ifindex, reason),
+        Err(outcome) if fault != Fault::CountsNoLoss => count_loss(cpu, ifindex, outcome),
         Err(_) => {}
     }
     XDP_PASS
@@ -80,24 +70,24 @@ fn append(
     ifindex: u32,
     tag: Option<Tag>,
     fault: Fault,
-) -> Result<(), Reason> {
+) -> Result<(), Outcome> {
     let index = unsafe { (*cpu).ring };
     if index == NO_RING {
-        return Err(Reason::NoRing);
+        return Err(Outcome::NoRing);
     }
-    let ring: *mut u8 = RINGS.get_ptr_mut(index).ok_or(Reason::NoRing)?.cast();
+    let ring: *mut u8 = RINGS.get_ptr_mut(index).ok_or(Outcome::NoRing)?.cast();
 
     let tag_len = if tag.is_some() { vlan::LENGTH } else { 0 };
     let frame_len = unsafe { bpf_xdp_get_buff_len(ctx.ctx) };
     if frame_len < MIN_FRAME as u64 {
-        return Err(Reason::TooShort);
+        return Err(Outcome::TooShort);
     }
     let origlen = frame_len + tag_len;
     let caplen = origlen.min(u64::from(SNAPLEN.load()));
     // One signed comparison of both ends: the verifier of 6.1 learns nothing
     // from two separate ones that LLVM has folded.
     if !check_bounds_signed(caplen as i64, 1, MAX_CAPLEN as i64) {
-        return Err(Reason::TooLong);
+        return Err(Outcome::TooLong);
     }
 
     let losses = if unsafe { (*cpu).pending } == 0 {
@@ -115,7 +105,7 @@ fn append(
     // A tag is put back into at least `vlan::LEAST` bytes, also where fewer are kept.
     let room = total as u64 + if tag.is_some() { vlan::LEAST } else { 0 };
     if !has_room(cpu, ring, mask + 1, room) {
-        return Err(Reason::RingFull);
+        return Err(Outcome::RingFull);
     }
 
     unsafe {
@@ -129,7 +119,7 @@ fn append(
             None => caplen,
         };
         if !copy(ctx.ctx, data.add(tag_len as usize), wanted) {
-            return Err(Reason::CopyFailed);
+            return Err(Outcome::CopyFailed);
         }
         if let Some(tag) = tag {
             vlan::put_back(data, tag);
@@ -198,30 +188,24 @@ fn pending_losses(ifindex: u32) -> Option<*mut Losses> {
 }
 
 #[inline(always)]
-fn count_loss(cpu: *mut CpuState, ifindex: u32, reason: Reason) {
+fn count_loss(cpu: *mut CpuState, ifindex: u32, outcome: Outcome) {
     if let Some(losses) = LOSSES.get_ptr_mut(ifindex) {
-        count(losses, reason);
+        count(losses, outcome);
         unsafe {
             (*losses).pending += 1;
             (*cpu).pending += 1;
         }
     } else if let Some(losses) = LOSSES.get_ptr_mut(OTHER_INTERFACE) {
         // No block will ever report these: nobody asks for them by this key.
-        count(losses, reason);
+        count(losses, outcome);
     }
 }
 
 #[inline(always)]
-fn count(losses: *mut Losses, reason: Reason) {
-    unsafe {
-        match reason {
-            Reason::RingFull => (*losses).ring_full += 1,
-            Reason::CopyFailed => (*losses).copy_failed += 1,
-            Reason::TooLong => (*losses).too_long += 1,
-            Reason::TooShort => (*losses).too_short += 1,
-            Reason::NoRing => (*losses).no_ring += 1,
-            Reason::NoStamp => (*losses).no_stamp += 1,
-        }
+fn count(losses: *mut Losses, outcome: Outcome) {
+    let counts = unsafe { &mut (*losses).counts };
+    if let Some(count) = counts.get_mut(outcome as usize) {
+        *count += 1;
     }
 }
 

@@ -20,6 +20,7 @@ use support::process;
 use support::recording::Recording;
 use support::root::{root, two_cpus};
 use support::tun::Tun;
+use tscap::capturing::accounting::Outcome;
 use tscap::capturing::clock::{StampPath, TscPath};
 use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS, program_name};
 use tscap::capturing::host::bpf::{XDP_FLAGS_SKB_MODE, XdpLink};
@@ -159,7 +160,11 @@ fn a_copy_that_the_kernel_refuses_is_counted() {
     });
     assert_eq!(exit, Exit::Success);
     assert_eq!(
-        (summary.seen, summary.written, summary.outcomes.copy_failed),
+        (
+            summary.seen,
+            summary.written,
+            summary.outcomes[Outcome::CopyFailed]
+        ),
         (25, 0, 25)
     );
     let recording = Recording::read(&path);
@@ -189,7 +194,11 @@ fn frames_on_a_cpu_without_a_ring_are_counted() {
     });
     assert_eq!(exit, Exit::Success);
     assert_eq!(
-        (summary.seen, summary.written, summary.outcomes.no_ring),
+        (
+            summary.seen,
+            summary.written,
+            summary.outcomes[Outcome::NoRing]
+        ),
         (100, 70, 30)
     );
     assert_eq!(Recording::read(&path).packets.len(), 70);
@@ -209,7 +218,7 @@ fn frames_without_an_ethernet_header_are_counted() {
     }
     assert_eq!(loaded.counters.seen().expect("counters"), 5);
     let losses = loaded.counters.losses(tun.port.index).expect("counters");
-    assert_eq!((losses.too_short, losses.total()), (3, 3));
+    assert_eq!((losses[Outcome::TooShort], losses.total()), (3, 3));
 }
 
 /// A CPU whose TSC event is gone, as after it was taken offline and put back.
@@ -225,7 +234,7 @@ fn frames_without_a_stamp_are_counted() {
         tun.receive(&frame);
     }
     let losses = loaded.counters.losses(tun.port.index).expect("counters");
-    assert_eq!((losses.no_stamp, losses.total()), (5, 5));
+    assert_eq!((losses[Outcome::NoStamp], losses.total()), (5, 5));
 
     let _events = loaded
         .open_tsc_events(&all_cpus(), Standing::Pinned)

@@ -1,11 +1,12 @@
 //! What captures. No module here uses one of [`crate::measuring`], and each uses
 //! only modules that stand before it in this list:
 //!
-//! `host` (the operating system), `clock` (raw stamps to wall clock), `pcapng` (the
+//! `accounting` (what became of each frame), `host` (the operating system), `clock` (raw stamps to wall clock), `pcapng` (the
 //! file), `ring` (shared memory), `hook` (load and attach the programs, read their
 //! counters), `settings` (what must be given back, and its journal), `doctor` (checks of
 //! the machine), `engine` (the converter thread).
 
+pub mod accounting;
 pub mod clock;
 pub mod doctor;
 pub mod engine;

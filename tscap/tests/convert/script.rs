@@ -5,16 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
+use tscap::capturing::accounting::{Counts, StampOrder, Written};
 use tscap::capturing::clock::log::{LogWriter, Recorder};
 use tscap::capturing::clock::scripted::{Host, Random};
 use tscap::capturing::clock::{
     CrossTimestamp, MonoNs, RawStamp, RealNs, StampPath, StampSource, TaiNs, Tracker, TscCycles,
     TscPath,
 };
-use tscap::capturing::engine::{StampOrder, Written};
 use tscap::capturing::pcapng::{
-    Counts, FileWriter, InterfaceInfo, InterfaceOption, Packet, Record, SectionInfo, StampOption,
-    records,
+    FileWriter, InterfaceInfo, InterfaceOption, Packet, Record, SectionInfo, StampOption, records,
 };
 use tscap::measuring::measure::Summary;
 use tscap_common::block::{EPB_TYPE, OPT_RAW, PEN};

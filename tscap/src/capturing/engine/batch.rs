@@ -1,19 +1,10 @@
 //! Makes the blocks of a run final, and keeps the counts.
 
-use super::Outcomes;
 use super::converter::Resolve;
-use super::order::{StampOrder, Youngest};
+use super::order::Youngest;
+use crate::capturing::accounting::{Counts, Observed, Outcome, StampOrder, Written};
 use crate::capturing::clock::{Conversion, RawStamp, Tracker};
 use crate::capturing::ring::{self, CorruptBlock, Run};
-
-/// What one interface contributed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
-    /// Frames written to the file.
-    pub written: u64,
-    /// Frames taken out of a ring but not written.
-    pub outcomes: Outcomes,
-}
 
 /// Which frames to write, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,6 +119,14 @@ impl Batch {
         in_ns(self.order, tracker)
     }
 
+    /// All counts, with what the control task has `observed`.
+    pub(super) fn counts(&self, observed: &Observed) -> Counts {
+        Counts {
+            written: self.counts.clone(),
+            observed: observed.clone(),
+        }
+    }
+
     /// Frames written so far.
     pub fn written(&self) -> u64 {
         self.counts.iter().map(|counts| counts.written).sum()
@@ -204,7 +203,7 @@ impl Batch {
             };
             let stamp = block.raw_stamp();
             if stamp < last_stamp {
-                self.order.count_decrease(last_stamp, stamp);
+                self.order.count_decrease(last_stamp.0 - stamp.0);
             }
             last_stamp = stamp;
             let Some(interface) = self.interface(block.ifindex()) else {
@@ -217,7 +216,7 @@ impl Batch {
                 continue;
             }
             if stamp < younger {
-                self.order.count_late(younger, stamp);
+                self.order.count_late(younger.0 - stamp.0);
             }
             youngest = youngest.max(stamp);
             self.ambiguous += u64::from(conversion.is_ambiguous(stamp));
@@ -256,8 +255,8 @@ impl Batch {
     fn count_unwritten(&mut self, interface: u32) {
         let outcomes = &mut self.counts[interface as usize].outcomes;
         match self.mode {
-            Mode::Broken => outcomes.write_failed += 1,
-            Mode::Write | Mode::Stopped => outcomes.after_stop += 1,
+            Mode::Broken => outcomes[Outcome::WriteFailed] += 1,
+            Mode::Write | Mode::Stopped => outcomes[Outcome::AfterStop] += 1,
         }
     }
 

@@ -11,10 +11,11 @@ use super::finished::Finished;
 use super::pieces::{Cut, Pieces};
 use super::rings::Rings;
 use super::{CloseError, ClosedFile, Idle, Output, OutputError, Recalibration, Rotation, Shared};
+use crate::capturing::accounting::Counts;
 use crate::capturing::clock::{
     Conversion, CrossTimestamp, MonoNs, Observation, Reference, StepCause, Tracker,
 };
-use crate::capturing::pcapng::{Counts, FileWriter, WriteError};
+use crate::capturing::pcapng::FileWriter;
 use crate::capturing::ring::{Consumer, CorruptBlock};
 
 /// Statistics go into the file this often.
@@ -262,15 +263,11 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         self.next_statistics = MonoNs(at.0 + STATISTICS_EVERY_NS);
         let observed = self.shared.observed.lock().map(|seen| seen.clone());
         let batch = &self.pieces.batch;
-        let counts = Counts {
-            written: batch.counts.clone(),
-            observed: observed.unwrap_or_default(),
-        };
+        let counts = batch.counts(&observed.unwrap_or_default());
         let order = batch.order_in_file(&self.tracker);
         let blocks = self
             .file
-            .statistics(&mut self.tracker, at, &counts, order, None)
-            .map_err(WriteError::into_output_error)?;
+            .statistics(&mut self.tracker, at, &counts, order, None)?;
         write(&mut self.pieces.output, &blocks)?;
         Ok(counts)
     }

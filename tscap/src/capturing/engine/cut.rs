@@ -6,7 +6,7 @@ use super::pieces::FileLimits;
 use super::window::WINDOW_NS;
 use super::{Converter, Event, Output, Rotation};
 use crate::capturing::clock::{CrossTimestamp, MonoNs, RawStamp, Reference};
-use crate::capturing::pcapng::{FileWriter, WriteError};
+use crate::capturing::pcapng::FileWriter;
 
 impl<R: Reference + Reference<MonoNs>> Converter<R> {
     pub(super) fn begin_first_file(&mut self, mut rotation: Rotation) {
@@ -84,10 +84,7 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         };
         // The old file is complete before the next one is tried.
         let counts = self.write_statistics(self.tracker.mono_at(start), Output::write_final);
-        let next = counts.and_then(|counts| {
-            let next = self.file.next(start, counts);
-            next.map_err(WriteError::into_output_error)
-        });
+        let next = counts.and_then(|counts| Ok(self.file.next(start, counts)?));
         match next {
             Ok(next) => self.begin_next_file(next, begins_period),
             Err(error) => self.pieces.write_failed(&[], error),

@@ -1,10 +1,9 @@
 //! The end of a capture: the accounting, and the last statistics.
 
-use serde::{Deserialize, Serialize};
-
-use super::{Batch, Observed, Outcomes, Output, Rotation, StampOrder};
+use super::{Batch, Output, Rotation};
+use crate::capturing::accounting::{Observed, Outcomes, StampOrder, Totals};
 use crate::capturing::clock::{MonoNs, Tracker};
-use crate::capturing::pcapng::{Counts, FileWriter, WriteError};
+use crate::capturing::pcapng::{FileWriter, WriteError};
 
 /// What a converter leaves when its thread has ended.
 #[derive(Debug)]
@@ -18,24 +17,6 @@ pub struct Finished {
     pub tracker: Tracker,
     /// The counts.
     pub batch: Batch,
-}
-
-/// The accounting over all interfaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Totals {
-    /// Frames that entered the program, counted at its entry.
-    pub seen: u64,
-    /// Frames written to the file.
-    pub written: u64,
-    /// Frames not written, by reason.
-    pub outcomes: Outcomes,
-}
-
-impl Totals {
-    /// Whether every frame seen is accounted for, exactly once.
-    pub fn add_up(&self) -> bool {
-        self.seen == self.written + self.outcomes.total()
-    }
 }
 
 impl Finished {
@@ -53,19 +34,8 @@ impl Finished {
     /// The accounting: `seen` as the programs counted it, `observed` their
     /// losses, both read after detaching; `other` what no interface owns.
     pub fn totals(&self, seen: u64, observed: &Observed, other: Outcomes) -> Totals {
-        let mut outcomes = other;
-        outcomes.unknown_interface += self.batch.unknown_interface;
-        for counts in &observed.interfaces {
-            outcomes += counts.losses;
-        }
-        for counts in &self.batch.counts {
-            outcomes += counts.outcomes;
-        }
-        Totals {
-            seen,
-            written: self.batch.written(),
-            outcomes,
-        }
+        let counts = self.batch.counts(observed);
+        counts.totals(seen, other, self.batch.unknown_interface)
     }
 
     /// Writes the last statistics. A broken output is left as it is.
@@ -80,10 +50,7 @@ impl Finished {
         if self.batch.is_reader_gone() || is_torn {
             return Ok(());
         }
-        let counts = Counts {
-            written: self.batch.counts.clone(),
-            observed: observed.clone(),
-        };
+        let counts = self.batch.counts(observed);
         let order = self.batch.order_in_file(&self.tracker);
         let totals = Some(totals);
         let blocks = self

@@ -8,7 +8,6 @@ mod cut;
 mod finished;
 mod idle;
 mod order;
-mod outcome;
 mod output;
 mod pieces;
 mod prepared;
@@ -18,17 +17,15 @@ mod shared;
 mod window;
 mod write_watch;
 
-pub use batch::{Batch, Frames, Written};
+pub use batch::{Batch, Frames};
 pub use converter::{Converter, Event, Resolve};
-pub use finished::{Finished, Totals};
+pub use finished::Finished;
 pub use idle::Idle;
-pub use order::StampOrder;
-pub use outcome::Outcomes;
 pub use output::{CloseError, Output, OutputError};
 pub use pieces::PIECE_BYTES;
 pub use prepared::PreparedFile;
 pub use rotation::{ClosedFile, Limits, NameError, Names, Naming, Period, Rotation, RotationPlan};
-pub use shared::{InterfaceCounts, Observed, Recalibration, Shared};
+pub use shared::{Recalibration, Shared};
 pub use write_watch::WriteWatch;
 
 #[cfg(test)]

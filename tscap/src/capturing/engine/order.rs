@@ -1,44 +1,6 @@
-//! How well the stamps were in order, within each ring and between them.
-
-use serde::{Deserialize, Serialize};
+//! The order of stamps between the rings.
 
 use crate::capturing::clock::RawStamp;
-
-/// Stamps out of order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StampOrder {
-    /// Stamps that were less than the one before on the same CPU.
-    pub stamp_decreases: u64,
-    /// The largest such decrease, ns.
-    pub largest_decrease_ns: u64,
-    /// Frames that stand in the file behind a younger one of another CPU: their
-    /// blocks were published later after the stamp than order is kept for.
-    pub late: u64,
-    /// How much younger that one was at most, ns.
-    pub largest_lateness_ns: u64,
-}
-
-impl StampOrder {
-    /// Takes in what was found later.
-    pub(super) fn add(&mut self, later: Self) {
-        self.stamp_decreases += later.stamp_decreases;
-        self.largest_decrease_ns = self.largest_decrease_ns.max(later.largest_decrease_ns);
-        self.late += later.late;
-        self.largest_lateness_ns = self.largest_lateness_ns.max(later.largest_lateness_ns);
-    }
-
-    /// Counts a stamp that is less than `before`, the one before it in the ring.
-    pub(super) fn count_decrease(&mut self, before: RawStamp, stamp: RawStamp) {
-        self.stamp_decreases += 1;
-        self.largest_decrease_ns = self.largest_decrease_ns.max(before.0 - stamp.0);
-    }
-
-    /// Counts a frame written behind one stamped `younger`.
-    pub(super) fn count_late(&mut self, younger: RawStamp, stamp: RawStamp) {
-        self.late += 1;
-        self.largest_lateness_ns = self.largest_lateness_ns.max(younger.0 - stamp.0);
-    }
-}
 
 /// The greatest stamps written so far: of one ring, and of all others.
 #[derive(Clone, Copy, Debug)]

@@ -10,6 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, fallocate, fcntl};
 
 use super::WriteWatch;
+use crate::capturing::pcapng::WriteError;
 
 /// How long to leave a full non-blocking pipe to its reader.
 const FULL_PIPE: Duration = Duration::from_millis(1);
@@ -80,6 +81,17 @@ impl OutputError {
     /// Whether the write was given up because it was told to.
     pub fn is_aborted(&self) -> bool {
         self.source.kind() == io::ErrorKind::Interrupted
+    }
+}
+
+impl From<WriteError> for OutputError {
+    /// Nothing was written.
+    fn from(error: WriteError) -> Self {
+        let source = match error {
+            WriteError::Encode(error) => io::Error::other(error),
+            WriteError::Output(error) => error,
+        };
+        Self { written: 0, source }
     }
 }
 

@@ -3,46 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::{Outcomes, WriteWatch};
-
-/// Counts of one interface that only the control task can read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InterfaceCounts {
-    /// Frames that the program did not record, by reason.
-    pub losses: Outcomes,
-    /// Frames that the interface itself missed or dropped since the start;
-    /// `None` if the kernel has no counters for it.
-    pub ifdrop: Option<u64>,
-}
-
-/// What the control task last read: it goes into the statistics blocks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Observed {
-    /// By interface, in the file's order.
-    pub interfaces: Vec<InterfaceCounts>,
-    /// The kernel's own bound on CLOCK_REALTIME against UTC, ns; `None` while it
-    /// is not synchronised.
-    pub utc_bound_ns: Option<u64>,
-    /// With `--rx-cpu`: frames that came in on other CPUs.
-    pub off_cpu: Option<u64>,
-}
-
-impl Observed {
-    /// What has been counted since `before`.
-    pub(crate) fn since(&self, before: &Self) -> Self {
-        let mut since = self.clone();
-        for (counts, before) in since.interfaces.iter_mut().zip(&before.interfaces) {
-            counts.losses -= before.losses;
-            counts.ifdrop = less(counts.ifdrop, before.ifdrop);
-        }
-        since.off_cpu = less(self.off_cpu, before.off_cpu);
-        since
-    }
-}
-
-fn less(count: Option<u64>, before: Option<u64>) -> Option<u64> {
-    count.map(|count| count.saturating_sub(before.unwrap_or(0)))
-}
+use super::WriteWatch;
+use crate::capturing::accounting::Observed;
 
 /// What the offsets of the rings' stamps were found to be now.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tscap_common::ring::MIN_RING_BYTES;
 
 use super::*;
+use crate::capturing::accounting::{Observed, Outcome, Outcomes, StampOrder, Totals};
 use crate::capturing::clock::{
     CrossTimestamp, MonoNs, RawStamp, RealNs, Reference, StampPath, StampSource, StepCause, TaiNs,
     Tracker,
@@ -279,7 +280,10 @@ fn a_count_is_exact_and_the_rest_is_accounted_for() {
     assert_eq!(bench.stamps().len(), 5);
     let finished = bench.finish();
     let totals = finished.totals(9, &Observed::default(), Outcomes::default());
-    assert_eq!((totals.written, totals.outcomes.after_stop), (5, 4));
+    assert_eq!(
+        (totals.written, totals.outcomes[Outcome::AfterStop]),
+        (5, 4)
+    );
     assert!(totals.add_up());
 }
 
@@ -294,7 +298,7 @@ fn frames_of_a_strange_interface_stay_out_but_are_counted() {
     let totals = bench
         .finish()
         .totals(5, &Observed::default(), Outcomes::default());
-    assert_eq!(totals.outcomes.unknown_interface, 3);
+    assert_eq!(totals.outcomes[Outcome::UnknownInterface], 3);
     assert!(totals.add_up());
 }
 
@@ -308,7 +312,10 @@ fn a_reader_that_is_gone_ends_the_capture_in_order() {
     assert!(matches!(bench.events()[..], [Event::ReaderGone]));
     let mut finished = bench.finish();
     let totals = finished.totals(8, &Observed::default(), Outcomes::default());
-    assert_eq!((totals.written, totals.outcomes.after_stop), (2, 6));
+    assert_eq!(
+        (totals.written, totals.outcomes[Outcome::AfterStop]),
+        (2, 6)
+    );
     assert!(totals.add_up());
     let last = finished.write_last_statistics(MonoNs(2_000_000), &Observed::default(), &totals);
     assert!(last.is_ok(), "nobody is there to read it");
@@ -396,7 +403,7 @@ proptest! {
         let totals = finished.totals(frames, &Observed::default(), Outcomes::default());
         prop_assert!(totals.add_up(), "{totals:?}");
         prop_assert_eq!(totals.written, written);
-        prop_assert_eq!(totals.outcomes.write_failed, frames - written);
+        prop_assert_eq!(totals.outcomes[Outcome::WriteFailed], frames - written);
         prop_assert_eq!(failed, usize::from(written < frames));
     }
 }

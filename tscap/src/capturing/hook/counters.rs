@@ -6,7 +6,7 @@ use aya::maps::{Array, MapData, MapError, PerCpuHashMap, PerCpuValues};
 use aya::util::nr_cpus;
 use tscap_common::state::{CpuState, Losses, NO_RING, OTHER_INTERFACE};
 
-use crate::capturing::engine::Outcomes;
+use crate::capturing::accounting::Outcomes;
 
 /// A [`CpuState`] as it lies in the map.
 pub(super) type CpuBytes = [u8; size_of::<CpuState>()];
@@ -113,13 +113,11 @@ pub(super) fn cpu_state(ring: Option<usize>) -> CpuBytes {
 }
 
 fn decode_losses(bytes: &LossesBytes) -> Losses {
+    let counts = std::array::from_fn(|index| {
+        counter(bytes, offset_of!(Losses, counts) + index * size_of::<u64>())
+    });
     Losses {
-        ring_full: counter(bytes, offset_of!(Losses, ring_full)),
-        copy_failed: counter(bytes, offset_of!(Losses, copy_failed)),
-        too_long: counter(bytes, offset_of!(Losses, too_long)),
-        too_short: counter(bytes, offset_of!(Losses, too_short)),
-        no_ring: counter(bytes, offset_of!(Losses, no_ring)),
-        no_stamp: counter(bytes, offset_of!(Losses, no_stamp)),
+        counts,
         pending: counter(bytes, offset_of!(Losses, pending)),
     }
 }
@@ -141,10 +139,9 @@ mod tests {
             chunk.copy_from_slice(&(index as u64 + 1).to_ne_bytes());
         }
         let losses = decode_losses(&bytes);
-        assert_eq!((losses.ring_full, losses.copy_failed), (1, 2));
-        assert_eq!((losses.too_long, losses.too_short), (3, 4));
-        assert_eq!((losses.no_ring, losses.no_stamp), (5, 6));
-        assert_eq!(losses.pending, 7);
+        let kinds = losses.counts.len() as u64;
+        assert!(losses.counts.into_iter().eq(1..=kinds));
+        assert_eq!(losses.pending, kinds + 1);
         assert_eq!(cpu_state(Some(3))[..4], 3u32.to_ne_bytes());
         assert_eq!(cpu_state(None)[..4], NO_RING.to_ne_bytes());
     }

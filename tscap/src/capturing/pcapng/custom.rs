@@ -9,11 +9,11 @@ use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use serde::{Deserialize, Serialize};
 pub use tscap_common::block::PEN;
 
+use crate::capturing::accounting::{Outcomes, StampOrder, Totals};
 use crate::capturing::clock::{
     CounterReport, FileClock, OffsetBracket, Sample, Segment, StampPath, StampSource, TableOffset,
     TimeBase,
 };
-use crate::capturing::engine::{Outcomes, StampOrder, Totals};
 
 /// Version of the options' schema.
 const VERSION: u32 = 1;

@@ -14,8 +14,8 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use pcap_file::{DataLink, Endianness};
 
 use super::custom::{ClockOption, InterfaceOption, StampOption, StatisticsOption, option};
+use crate::capturing::accounting::{Counts, Observed, StampOrder, Totals, Written};
 use crate::capturing::clock::{MonoNs, RealNs, Sample, Tracker};
-use crate::capturing::engine::{Observed, OutputError, StampOrder, Totals, Written};
 
 /// What the section header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,17 +58,6 @@ pub enum WriteError {
     Output(#[source] std::io::Error),
 }
 
-impl WriteError {
-    /// As an error of the output, of which nothing was written.
-    pub fn into_output_error(self) -> OutputError {
-        let source = match self {
-            Self::Encode(error) => std::io::Error::other(error),
-            Self::Output(error) => error,
-        };
-        OutputError { written: 0, source }
-    }
-}
-
 /// Most that the statistics at the end of a file take for each interface, bytes: a block
 /// with a full option, and one more with little news where no other file could follow.
 pub const MOST_FINAL_BYTES: u64 = (64 + 8) * 1024;
@@ -85,15 +74,6 @@ pub struct FileWriter {
     settled_segments: u64,
     /// The latest sample written.
     latest_sample: Option<Sample>,
-}
-
-/// The counts of a capture up to some time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// By interface, what the converter did with its frames.
-    pub written: Vec<Written>,
-    /// What the control task saw.
-    pub observed: Observed,
 }
 
 impl std::fmt::Debug for FileWriter {
@@ -255,21 +235,6 @@ impl FileWriter {
             interface_id,
             timestamp: now.since_epoch(),
             options,
-        }
-    }
-}
-
-impl Counts {
-    /// What has been counted since `before`.
-    fn since(&self, before: &Self) -> Self {
-        let mut written = self.written.clone();
-        for (written, before) in written.iter_mut().zip(&before.written) {
-            written.written -= before.written;
-            written.outcomes -= before.outcomes;
-        }
-        Self {
-            written,
-            observed: self.observed.since(&before.observed),
         }
     }
 }

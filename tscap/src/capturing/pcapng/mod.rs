@@ -12,7 +12,7 @@ mod rewrite;
 
 pub use block::BlockFault;
 pub use custom::{ClockOption, InterfaceOption, PEN, StampOption, StatisticsOption, VlanTags};
-pub use file::{Counts, FileWriter, InterfaceInfo, MOST_FINAL_BYTES, SectionInfo, WriteError};
+pub use file::{FileWriter, InterfaceInfo, MOST_FINAL_BYTES, SectionInfo, WriteError};
 pub use history::Gatherer;
 pub use reader::{Interface, Packet, ReadError, Record, interval_ns, records};
 pub use rewrite::{RewriteError, rewrite};

@@ -14,10 +14,12 @@ use pcap_file::pcapng::{PcapNgReader, PcapNgWriter};
 use pcap_file::{DataLink, Endianness};
 
 use super::*;
+use crate::capturing::accounting::{
+    Counts, InterfaceCounts, Observed, Outcome, Outcomes, StampOrder, Totals, Written,
+};
 use crate::capturing::clock::{
     CrossTimestamp, FileNs, MonoNs, RealNs, StampPath, StampSource, TaiNs, Tracker, TscCycles,
 };
-use crate::capturing::engine::{InterfaceCounts, Observed, Outcomes, StampOrder, Totals, Written};
 
 const EPOCH: u64 = 1_700_000_000_000_000_000;
 
@@ -126,19 +128,12 @@ fn statistics_hold_counts_times_and_clock() {
     tracker.observe(&cross(2_000, EPOCH + 1_000_000));
     let written = Written {
         written: 10,
-        outcomes: Outcomes {
-            after_stop: 2,
-            ..Outcomes::default()
-        },
+        outcomes: [(Outcome::AfterStop, 2)].into(),
     };
-    let losses = Outcomes {
-        ring_full: 3,
-        too_long: 1,
-        ..Outcomes::default()
-    };
+    let losses = [(Outcome::RingFull, 3), (Outcome::TooLong, 1)];
     let observed = Observed {
         interfaces: vec![InterfaceCounts {
-            losses,
+            losses: losses.into(),
             ifdrop: Some(4),
         }],
         utc_bound_ns: Some(500),
@@ -147,10 +142,7 @@ fn statistics_hold_counts_times_and_clock() {
     let totals = Totals {
         seen: 16,
         written: 10,
-        outcomes: Outcomes {
-            after_stop: 2,
-            ..losses
-        },
+        outcomes: [losses[0], losses[1], (Outcome::AfterStop, 2)].into(),
     };
     let order = StampOrder {
         late: 5,
@@ -323,21 +315,12 @@ fn the_last_statistics_of_a_restless_clock_fit_the_room_kept_for_them() {
 
 /// The counts of a capture that come to so much each.
 fn counted(number: u64) -> Counts {
-    let losses = Outcomes {
-        ring_full: number,
-        copy_failed: number,
-        too_long: number,
-        too_short: number,
-        no_ring: number,
-        no_stamp: number,
-        ..Outcomes::default()
+    let of = |is_in_kernel| {
+        let meant = |it: Outcome| it.entry().is_in_kernel() == is_in_kernel;
+        let count = |it| (it, if meant(it) { number } else { 0 });
+        Outcomes::from(Outcome::ALL.map(count))
     };
-    let outcomes = Outcomes {
-        after_stop: number,
-        write_failed: number,
-        unknown_interface: number,
-        ..Outcomes::default()
-    };
+    let (losses, outcomes) = (of(true), of(false));
     let observed = Observed {
         interfaces: vec![InterfaceCounts {
             losses,
@@ -386,7 +369,7 @@ fn the_next_file_counts_from_its_own_start_and_has_a_clock() {
             Isb::IsbUsrDeliv(7),
         ]
     );
-    assert_eq!(ours.outcomes.total(), 7 * 9);
+    assert_eq!(ours.outcomes.total(), 7 * Outcome::ALL.len() as u64);
     assert_eq!(ours.off_cpu, Some(7));
     assert_eq!(ours.clock.segments, clock.clock.segments);
     assert_eq!(ours.clock.samples, clock.clock.samples);

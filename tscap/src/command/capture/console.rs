@@ -191,9 +191,9 @@ fn live_parts(progress: &Progress) -> Vec<String> {
 
 fn one_line(summary: &Summary) -> String {
     let mut line = format!("{} seen = {} written", summary.seen, summary.written);
-    for (name, count, _) in summary.outcomes.named() {
+    for (outcome, count) in summary.outcomes.entries() {
         if count > 0 {
-            let _ = write!(line, " + {count} {name}");
+            let _ = write!(line, " + {count} {}", outcome.name);
         }
     }
     if !summary.adds_up {
@@ -215,9 +215,9 @@ fn whole(summary: &Summary) -> String {
     };
     count(summary.seen, "seen", "");
     count(summary.written, "written", "");
-    for (name, number, note) in summary.outcomes.named() {
+    for (outcome, number) in summary.outcomes.entries() {
         if number > 0 {
-            count(number, name, &format!(" ({note})"));
+            count(number, outcome.name, &format!(" ({})", outcome.meaning));
         }
     }
     text += if summary.adds_up {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use crate::capturing::engine::{InterfaceCounts, Outcomes};
+use crate::capturing::accounting::{InterfaceCounts, Outcomes};
 use crate::capturing::hook::{Attachment, CounterError, Counters, XdpMode};
 use crate::capturing::host::bpf::XdpLink;
 use crate::capturing::host::netdev::{self, Link, RxStats};

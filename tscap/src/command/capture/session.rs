@@ -18,8 +18,9 @@ use super::start::{self, Running};
 use super::summary::{Stop, Summary};
 use super::{Exit, Failure, Programs};
 use super::{commands, earlier, pinning};
+use crate::capturing::accounting::Observed;
 use crate::capturing::clock::{HostClocks, RealNs, StampSource};
-use crate::capturing::engine::{CloseError, Event, Names, Observed, RotationPlan};
+use crate::capturing::engine::{CloseError, Event, Names, RotationPlan};
 use crate::capturing::host::timex::{ClockSetWatch, KernelClock};
 use crate::cli::{CapturePlan, ClockChoice, Target};
 use crate::command::Hint;
@@ -359,7 +360,7 @@ impl Rate {
         let lost = observed
             .interfaces
             .iter()
-            .map(|counts| counts.losses.total());
+            .map(|counts| counts.losses.lost());
         let progress = Progress {
             seconds: now.duration_since(self.started).as_secs_f64(),
             seen: running
@@ -369,7 +370,7 @@ impl Rate {
                 .trying("cannot account for the frames")?,
             written,
             bytes: shared.bytes.load(Ordering::Relaxed),
-            drops: lost.sum::<u64>() + other.map_or(0, |losses| losses.total()),
+            drops: lost.sum::<u64>() + other.map_or(0, |losses| losses.lost()),
             rate: (written - self.written) as f64 / since.max(1e-9),
             ring_fill: peak as f64 / shared.ring_bytes.load(Ordering::Relaxed).max(1) as f64,
             host_bound_ns: shared.host_bound_ns.load(Ordering::Relaxed),

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::capturing::accounting::{Outcomes, StampOrder};
 use crate::capturing::clock::{CounterReport, Segment};
-use crate::capturing::engine::{Outcomes, StampOrder};
 
 /// Version of the JSON objects.
 pub(super) const VERSION: u32 = 1;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::tool::Tool;
+use crate::capturing::accounting::Outcome;
 
 /// Where a frame was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,9 +102,12 @@ impl Said {
         let count = |value: &Value| value.as_u64();
         let outcomes = summary["outcomes"].as_object()?;
         let losses = outcomes.iter().filter_map(|(name, frames)| {
-            let stage = match name.as_str() {
-                "write_failed" | "unknown_interface" | "after_stop" => Stage::Writer,
-                _ => Stage::Ring,
+            let outcome = Outcome::ALL
+                .into_iter()
+                .find(|it| it.entry().name == name)?;
+            let stage = match outcome.entry().is_in_kernel() {
+                true => Stage::Ring,
+                false => Stage::Writer,
             };
             Some((name.as_str(), stage, count(frames)?))
         });

@@ -131,9 +131,9 @@ impl ReceiveClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capturing::accounting::{Outcomes, StampOrder};
     use crate::capturing::clock::StampPath;
     use crate::capturing::clock::{Bounds, MonoNs};
-    use crate::capturing::engine::{Outcomes, StampOrder};
     use crate::capturing::pcapng::StampOption;
 
     /// As `tscap convert --time-base monotonic` makes them.

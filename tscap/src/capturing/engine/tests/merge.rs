@@ -60,7 +60,7 @@ proptest! {
         prop_assert!(totals.add_up(), "{totals:?}");
         prop_assert_eq!(totals.written, written.len() as u64);
         let failed = events.iter().any(|event| matches!(event, Event::WriteFailed { .. }));
-        prop_assert_eq!(totals.outcomes.write_failed > 0, failed);
+        prop_assert_eq!(totals.outcomes[Outcome::WriteFailed] > 0, failed);
         let complete = count.unwrap_or(u64::MAX).min(world.of_interest() as u64);
         prop_assert_eq!(totals.written < complete, failed);
     }

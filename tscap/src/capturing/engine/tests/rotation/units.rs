@@ -1,6 +1,7 @@
 //! Single cases.
 
 use super::*;
+use crate::capturing::accounting::Outcome;
 
 #[test]
 fn a_file_takes_the_frame_that_fills_it_and_no_empty_one_follows() {
@@ -165,7 +166,7 @@ fn the_last_period_ends_the_capture() {
     assert!(matches!(rotating.bench.events()[..], [Event::PeriodsOver]));
     let ended = rotating.end(6);
     assert_eq!(ended.closed_frames(), [2, 2]);
-    assert_eq!(ended.finished.outcomes.after_stop, 2);
+    assert_eq!(ended.finished.outcomes[Outcome::AfterStop], 2);
     assert!(ended.finished.add_up());
 }
 
@@ -189,7 +190,10 @@ fn a_next_file_that_can_not_be_made_leaves_the_old_one_complete() {
     let ended = rotating.end(6);
     assert_eq!(ended.closed_frames(), [2]);
     let totals = ended.finished;
-    assert_eq!((totals.written, totals.outcomes.write_failed), (2, 4));
+    assert_eq!(
+        (totals.written, totals.outcomes[Outcome::WriteFailed]),
+        (2, 4)
+    );
     assert!(totals.add_up());
     let file = std::fs::read(ended.folder.path().join("out")).unwrap();
     assert_eq!(last_statistics(&file).totals, Some(totals));

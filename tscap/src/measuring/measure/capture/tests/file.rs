@@ -16,8 +16,8 @@ use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use tscap_common::stream::{STAMP_MASK, StreamHeader};
 
 use super::*;
+use crate::capturing::accounting::{Outcomes, StampOrder};
 use crate::capturing::clock::{Bounds, CounterReport, MonoNs, NsPerCycle, RealNs, Segment};
-use crate::capturing::engine::{Outcomes, StampOrder};
 use crate::capturing::pcapng::{ClockOption, InterfaceOption, PEN, StampOption, StatisticsOption};
 use crate::measuring::measure::StreamSummary;
 
