@@ -11,6 +11,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+#[path = "documents/shown.rs"]
+mod shown;
+
+use shown::{Runner, commands};
+
 fn clock(arguments: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
     command.arg("clock").args(arguments).stdout(Stdio::piped());
@@ -76,17 +81,12 @@ fn it_ends_in_time_whatever_the_interval() {
 }
 
 #[test]
-fn the_readmes_commands_work() {
+fn the_documented_commands_work() {
     if has_no_counter() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let readme = include_str!("../../README.md");
-    let commands = readme.lines().filter(|line| {
-        let draws = line.starts_with("tscap report ") && line.contains("clock.log");
-        line.starts_with("tscap clock ") || draws
-    });
-    let lines_of_each = commands.map(|line| {
+    let lines_of_each = commands(Runner::Clock).into_iter().map(|line| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
         command.args(line.split(' ').skip(1));
         let output = command.current_dir(folder.path()).output().unwrap();

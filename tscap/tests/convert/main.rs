@@ -4,3 +4,5 @@ mod base;
 mod log;
 mod own;
 mod script;
+#[path = "../documents/shown.rs"]
+mod shown;

@@ -17,6 +17,7 @@ use super::script::{
     DRAIN, LENGTH, MS, TSC, capture, capture_by, convert, errors, file, headers, log, packet,
     packets, refuses, slewed, without_times,
 };
+use crate::shown::{Runner, commands};
 
 #[test]
 fn it_halves_the_error_of_a_slewed_clock_and_changes_nothing_else() {
@@ -306,22 +307,16 @@ fn a_capture_is_not_converted_into_itself() {
 }
 
 #[test]
-fn the_readmes_commands_work() {
+fn the_documented_commands_work() {
     let folder = tempfile::tempdir().unwrap();
     let (bytes, _) = capture(&slewed(), true);
     fs::write(folder.path().join("out.pcapng"), bytes).unwrap();
     log(&folder, &slewed(), 0, LENGTH);
-    let readme = include_str!("../../../README.md");
-    let lines = readme.lines();
-    let commands: Vec<_> = lines
-        .filter_map(|line| line.strip_prefix("tscap convert "))
-        .collect();
-    assert_eq!(commands.len(), 3);
-    for arguments in commands {
+    for line in commands(Runner::Convert) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
-        command.arg("convert").args(arguments.split(' '));
+        command.args(line.split(' ').skip(1));
         let status = command.current_dir(folder.path()).status().unwrap();
-        assert!(status.success(), "{arguments}");
+        assert!(status.success(), "{line}");
     }
     assert!(folder.path().join("better.pcapng").exists());
 }

@@ -1,10 +1,13 @@
 //! `tscap capture` over veth pairs in namespaces: what arrives, what is
 //! counted, what stands in the file, and what is left behind. Needs root.
 
+#[path = "../documents/shown.rs"]
+mod shown;
 #[path = "../support/mod.rs"]
 mod support;
 
 mod accounting;
+mod documents;
 mod drops;
 mod file;
 mod frames;

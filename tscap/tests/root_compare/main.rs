@@ -1,11 +1,13 @@
 //! `tscap compare`: what it measures and says, and what it refuses. Needs root.
 
+#[path = "../documents/shown.rs"]
+mod shown;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod documents;
 mod ends;
 mod interrupts;
-mod readme;
 mod refusals;
 mod stamps;
 

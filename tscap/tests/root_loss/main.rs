@@ -1,12 +1,14 @@
 //! `tscap loss`: what it measures and foretells, and what it refuses. Needs root.
 
+#[path = "../documents/shown.rs"]
+mod shown;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod documents;
 mod ends;
 mod plan;
 mod points;
-mod readme;
 mod refusals;
 
 use std::process::Command;

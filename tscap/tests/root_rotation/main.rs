@@ -8,6 +8,5 @@ mod faults;
 mod flat_out;
 mod killed;
 mod limits;
-mod readme;
 mod refusals;
 mod together;

@@ -1,6 +1,7 @@
-//! The README's commands, as they stand there.
+//! The commands of the documents.
 
 use crate::LIMIT;
+use crate::shown::{Runner, commands};
 use crate::support::capture::TSCAP;
 use crate::support::command::run;
 use crate::support::files;
@@ -8,17 +9,12 @@ use crate::support::root::root;
 
 /// In their order: one reads what another wrote. What does not fit is no failure.
 #[test]
-fn the_readmes_commands_work() {
-    let Some(_turn) = root("the_readmes_commands_work") else {
+fn the_documented_commands_work() {
+    let Some(_turn) = root("the_documented_commands_work") else {
         return;
     };
     let folder = files::folder();
-    let readme = include_str!("../../../README.md");
-    let lines = readme
-        .lines()
-        .filter(|line| line.starts_with("tscap loss ") || line.contains(" loss.json"));
-    let mut count = 0;
-    for line in lines {
+    for line in commands(Runner::Loss) {
         let mut shell = std::process::Command::new("sh");
         let command = line.replacen("tscap", "\"$TSCAP\"", 1);
         shell.args(["-c", &command]).env("TSCAP", TSCAP);
@@ -26,9 +22,7 @@ fn the_readmes_commands_work() {
         let is_plan = line.contains("--plan");
         let good = done.status.success() || (is_plan && done.stdout.contains("it does not fit"));
         assert!(good, "{line}: {}", done.stderr);
-        count += 1;
     }
-    assert_eq!(count, 4);
     let page = std::fs::read_to_string(folder.path().join("loss.html")).expect("a page");
     assert!(page.contains("<svg") && page.contains("</html>"));
 }

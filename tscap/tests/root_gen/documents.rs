@@ -1,19 +1,18 @@
-//! The commands of the README's section on sending, as they stand there.
+//! The commands of the documents that send frames and read streams.
 
+use crate::shown::{Runner, commands};
 use crate::support::bench::Bench;
 use crate::support::capture::{TSCAP, capture_on};
 use crate::support::command::{SHORT, run};
 use crate::support::files;
 use crate::support::root::root;
 
-const README: &str = include_str!("../../../README.md");
-
 #[test]
 fn every_command_works() {
     let Some(_turn) = root("every_command_works") else {
         return;
     };
-    let bench = Bench::new("readme");
+    let bench = Bench::new("documents");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     let capture = capture_on(&bench.rx, &path).with(["-s", "96"]).ready();
@@ -28,13 +27,13 @@ fn every_command_works() {
         assert!(!done.stderr.contains("note: "), "{line}: {}", done.stderr);
         done.stdout
     };
-    let lines = README.lines().filter(|line| line.starts_with("tscap gen "));
+    let lines = commands(Runner::Generator).into_iter();
     let (read, send): (Vec<_>, Vec<_>) = lines.partition(|line| line.contains("--read"));
     assert!(send.len() >= 5 && read.len() == 1, "{send:?} {read:?}");
     for line in send {
-        run_line(line);
+        run_line(&line);
     }
     capture.stop().success();
-    let report = run_line(read[0]);
+    let report = run_line(&read[0]);
     assert!(report.contains("path delay"), "{report}");
 }

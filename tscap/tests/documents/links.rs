@@ -1,0 +1,77 @@
+//! Links between documents, and the paths that they name.
+
+use std::fs;
+use std::path::Path;
+
+use crate::shown::{pages, root};
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading() {
+    for page in pages() {
+        let text = prose(&page);
+        for target in text.split("](").skip(1) {
+            let target = target.split(')').next().unwrap_or_default();
+            if target.contains("://") {
+                continue;
+            }
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let folder = page.parent().expect("a page lies in a folder");
+            let path = match file {
+                "" => page.clone(),
+                file => folder.join(file),
+            };
+            assert!(path.exists(), "{}: {target}", page.display());
+            let leads = heading.is_empty() || headings(&path).iter().any(|it| it == heading);
+            assert!(leads, "{}: {target}", page.display());
+        }
+    }
+}
+
+/// In backquotes, from the root of the checkout.
+#[test]
+fn every_path_of_the_checkout_exists() {
+    const FOLDERS: [&str; 6] = [
+        "tscap/",
+        "tscap-common/",
+        "tscap-ebpf/",
+        "xtask/",
+        "docs/",
+        ".ci/",
+    ];
+    for page in pages() {
+        let text = prose(&page);
+        for name in text.split('`').skip(1).step_by(2) {
+            let is_path = FOLDERS.iter().any(|folder| name.starts_with(folder))
+                && !name.contains(|c: char| c.is_whitespace() || "*{…<".contains(c));
+            assert!(
+                !is_path || root().join(name).exists(),
+                "{}: {name}",
+                page.display()
+            );
+        }
+    }
+}
+
+/// A page without its blocks.
+fn prose(page: &Path) -> String {
+    let text = fs::read_to_string(page).expect("a page");
+    text.split("\n```")
+        .step_by(2)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The headings of a page as links name them.
+fn headings(page: &Path) -> Vec<String> {
+    let text = prose(page);
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| {
+            let title = line.trim_start_matches('#').trim().to_lowercase();
+            let kept = title
+                .chars()
+                .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+            kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+        })
+        .collect()
+}

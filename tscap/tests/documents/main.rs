@@ -1,0 +1,55 @@
+//! The documents: their commands are run by somebody, their links lead somewhere.
+
+mod links;
+mod shown;
+
+use std::fs;
+
+use shown::{Runner, blocks, pages, root, runner, shown};
+
+#[test]
+fn every_command_is_run_by_a_test_or_by_ci() {
+    let [run, nightly] = ["run", "nightly"]
+        .map(|name| fs::read_to_string(root().join(".ci").join(name)).expect("a script"));
+    let steps = run.lines().chain(nightly.lines());
+    let steps: Vec<_> = steps.filter_map(|it| it.strip_prefix("step ")).collect();
+    for page in pages() {
+        for line in shown(&page) {
+            let place = format!("{}: {line}", page.display());
+            let runner = runner(&line).unwrap_or_else(|| panic!("{place}: nothing runs it"));
+            let is_step = |step: &&str| {
+                let rest = step.strip_prefix(&*line);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            };
+            match runner {
+                Runner::Ci => assert!(steps.iter().any(is_step), "{place}: no step of .ci"),
+                Runner::Nothing(reason) => println!("not run: {line} ({reason})"),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A command in a block that is not marked `sh` would not be found above.
+#[test]
+fn every_block_says_what_it_is() {
+    for page in pages() {
+        for (kind, lines) in blocks(&page) {
+            let place = format!("{}: {lines:?}", page.display());
+            assert!(["sh", "text", "rust"].contains(&&*kind), "{place}");
+            let is_command =
+                |line: &String| line.starts_with("tscap ") || line.starts_with("cargo ");
+            assert!(kind == "sh" || !lines.iter().any(is_command), "{place}");
+        }
+    }
+}
+
+#[test]
+fn the_readme_is_short() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("a README");
+    let lines = readme.lines().count();
+    assert!(
+        lines <= 200,
+        "{lines} lines: at most 200, the rest goes to docs"
+    );
+}

@@ -1,0 +1,115 @@
+//! The commands that the documents show, and what runs each of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What runs a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runner {
+    /// A step of `.ci/run` or `.ci/nightly`, which may have more options.
+    Ci,
+    /// `tests/root_capture/documents.rs`
+    Capture,
+    /// `tests/clock.rs`
+    Clock,
+    /// `tests/root_compare/documents.rs`
+    Compare,
+    /// `tests/convert/own.rs`
+    Convert,
+    /// `tests/root_gen/documents.rs`
+    Generator,
+    /// `tests/root_loss/documents.rs`
+    Loss,
+    /// Nothing, for this reason.
+    Nothing(&'static str),
+}
+
+const MODULE: &str = "the checks in virtual machines build and load the module";
+
+/// What runs `line`, if anybody has said so.
+pub fn runner(line: &str) -> Option<Runner> {
+    let words: Vec<_> = line.split_whitespace().collect();
+    Some(match words[..] {
+        ["cargo", "xtask", ..] => Runner::Ci,
+        ["cargo", "build", "--release"] => Runner::Nothing("cargo xtask demo begins with it"),
+        ["cargo", "install", ..] => Runner::Nothing("installs into the user's home"),
+        ["cargo", "test", ..] => Runner::Nothing("cargo xtask test does all of it"),
+        ["apt-get", "install", ..] => Runner::Nothing("installs headers of the running kernel"),
+        ["make", "-C", "tscap-ebpf/kmod"] | ["insmod", ..] => Runner::Nothing(MODULE),
+        ["tscap", "report", "clock.log", ..] | ["tscap", "clock", ..] => Runner::Clock,
+        ["tscap", "report", "compare.json", ..] | ["tscap", "compare", ..] => Runner::Compare,
+        ["tscap", "report", "loss.json", ..] | ["tscap", "loss", ..] => Runner::Loss,
+        ["tscap", "convert", ..] => Runner::Convert,
+        ["tscap", "gen", ..] => Runner::Generator,
+        ["tscap", "capture" | "doctor" | "restore", ..] => Runner::Capture,
+        _ => return None,
+    })
+}
+
+/// The commands that `runner` runs, in the order of the pages, each once.
+#[allow(dead_code, reason = "not every test binary runs commands")]
+pub fn commands(wanted: Runner) -> Vec<String> {
+    let all = pages().into_iter().flat_map(|page| shown(&page));
+    let mut commands = Vec::new();
+    for line in all.filter(|line| runner(line) == Some(wanted)) {
+        if !commands.contains(&line) {
+            commands.push(line);
+        }
+    }
+    assert!(!commands.is_empty(), "no command for {wanted:?}");
+    commands
+}
+
+/// The root of the checkout.
+pub fn root() -> &'static Path {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    root.expect("the crate lies in the checkout")
+}
+
+/// The documents: the README first, then the others by their names.
+pub fn pages() -> Vec<PathBuf> {
+    let folders = [root().join("docs"), root().to_owned()];
+    let files = folders
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).expect("a folder"))
+        .map(|entry| entry.expect("an entry").path());
+    let mut pages: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|it| it == "md"))
+        .filter(|path| !path.ends_with("CHANGELOG.md"))
+        .collect();
+    pages.sort_by_key(|path| (!path.ends_with("README.md"), path.clone()));
+    pages
+}
+
+/// The lines of the blocks of `page` that are marked `sh`, without their comments.
+pub fn shown(page: &Path) -> Vec<String> {
+    let blocks = blocks(page).into_iter();
+    let lines = blocks.filter(|(kind, _)| kind == "sh").flat_map(|it| it.1);
+    lines
+        .map(|line| {
+            line.split(" #")
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_owned()
+        })
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+/// The fenced blocks of a page: what they are marked as, and their lines.
+pub fn blocks(page: &Path) -> Vec<(String, Vec<String>)> {
+    let text = fs::read_to_string(page).expect("a page");
+    let mut blocks = Vec::new();
+    let mut open: Option<(String, Vec<String>)> = None;
+    for line in text.lines() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(kind), None) => open = Some((kind.to_owned(), Vec::new())),
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (None, Some((_, lines))) => lines.push(line.to_owned()),
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "{}: a block has no end", page.display());
+    blocks
+}

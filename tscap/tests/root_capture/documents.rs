@@ -1,0 +1,45 @@
+//! The commands of the documents that capture, or look at the machine for one.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use crate::shown::{Runner, commands};
+use crate::support::bench::Bench;
+use crate::support::capture::{TSCAP, capture};
+use crate::support::command::{SHORT, run};
+use crate::support::files;
+use crate::support::root::root_with;
+
+#[test]
+fn the_documented_commands_work() {
+    let programs = &["ip", "ethtool", "gzip"];
+    let Some(_turn) = root_with("the_documented_commands_work", programs) else {
+        return;
+    };
+    let bench = Bench::new("documents");
+    let (captures, others): (Vec<_>, Vec<_>) = commands(Runner::Capture)
+        .into_iter()
+        .partition(|line| line.starts_with("tscap capture "));
+    for line in others {
+        let words = line.split(' ').skip(1).map(|word| match word {
+            "eth0" => &bench.rx.name,
+            word => word,
+        });
+        let done = run(bench.rx.netns.command(TSCAP).args(words), SHORT);
+        assert!(done.status.success(), "{line}: {}", done.stderr);
+    }
+    for line in captures {
+        let folder = files::folder();
+        let words = line.split(' ').skip(2).map(|word| match word {
+            "eth0" => bench.rx.name.clone(),
+            word if word.contains(".pcapng") => folder.path().join(word).display().to_string(),
+            word => word.to_owned(),
+        });
+        let running = capture(&bench.rx.netns).with(words).ready();
+        let finished = running.stop_with(Signal::SIGTERM);
+        let files = finished.success().files.as_ref().map(|files| files.written);
+        assert!(files.is_none_or(|files| files == 1), "{line}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{line}");
+    }
+}
