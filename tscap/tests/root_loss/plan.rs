@@ -38,7 +38,9 @@ fn the_exit_code_tells_whether_it_fits() {
     let told = answer(&too_many);
     assert_eq!(told["fits"], false);
     assert!(told["ring_needed"].is_null(), "{told}");
-    assert!(told["lost_before"].as_f64() > Some(0.5), "{told}");
+    // Where they are lost depends on what a frame costs that finds no room in the ring.
+    let lost = ["lost_before", "lost_in_ring"].map(|name| told[name].as_f64());
+    assert!(lost.into_iter().flatten().sum::<f64>() > 0.5, "{told}");
     place.has_nothing_new();
 }
 
