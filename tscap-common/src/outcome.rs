@@ -63,6 +63,7 @@ outcomes! {
     TooShort         "too_short"         Kernel    LOSS    "shorter than an Ethernet header"
     NoRing           "no_ring"           Ring      LOSS    "on a CPU that came online after the start"
     NoStamp          "no_stamp"          Kernel    LOSS    "its CPU's clock could not be read"
+    Filtered         "filtered"          Kernel    NO_LOSS "not of the frames that the filter asks for"
     AfterStop        "after_stop"        Converter NO_LOSS "after the capture's end"
     WriteFailed      "write_failed"      File      LOSS    "could not be written"
     UnknownInterface "unknown_interface" Converter NO_LOSS "from an interface that is not captured"

@@ -174,6 +174,6 @@ mod tests {
         let names: Vec<_> = Outcome::ALL.map(|it| it.entry().name).into();
         let in_kernel = &names[..Outcome::IN_KERNEL];
         assert_eq!(in_kernel.first(), Some(&"ring_full"));
-        assert_eq!(in_kernel.last(), Some(&"no_stamp"));
+        assert_eq!(in_kernel.last(), Some(&"filtered"));
     }
 }

@@ -358,18 +358,19 @@ fn the_next_file_counts_from_its_own_start_and_has_a_clock() {
     let mut next = first.next(RealNs(EPOCH + 7), counted(5)).unwrap();
     // No clock has been read since.
     let (options, ours) = statistics(&mut next, &mut tracker, &counted(12));
+    let kinds = Outcome::ALL.len() as u64;
     assert_eq!(
         options[..6],
         [
             Isb::IsbStartTime(RealNs(EPOCH + 7).since_epoch()),
             options[1].clone(),
-            Isb::IsbIfRecv(7 * 10),
+            Isb::IsbIfRecv(7 * (kinds + 1)),
             Isb::IsbIfDrop(7),
             Isb::IsbOsDrop(7 * 6),
             Isb::IsbUsrDeliv(7),
         ]
     );
-    assert_eq!(ours.outcomes.total(), 7 * Outcome::ALL.len() as u64);
+    assert_eq!(ours.outcomes.total(), 7 * kinds);
     assert_eq!(ours.off_cpu, Some(7));
     assert_eq!(ours.clock.segments, clock.clock.segments);
     assert_eq!(ours.clock.samples, clock.clock.samples);
