@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use tscap::measuring::load::{Point, Tool};
+use tscap::measuring::statistics::Spread;
 
 use crate::amount::Kind;
-use crate::common::spread::Spread;
 
 /// Flat out without a capture, by round.
 #[derive(Debug, Default)]

@@ -10,7 +10,6 @@ mod cells;
 mod page;
 mod report;
 mod runs;
-mod table;
 mod targets;
 
 #[path = "../common/mod.rs"]
@@ -22,23 +21,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use clap::{Parser, ValueEnum};
+use clap::{Args, ValueEnum};
 use tscap::measuring::load::{Program, Tool, tool_cpus};
 
-use common::cli::{self, Options, Parts};
-use common::header::Header;
+use common::run::{Bench, Parts, Run};
 use common::stop::stopped_by_signals;
-use report::{Report, ToolReport, VERSION};
+use report::{Captures, ToolReport};
 use runs::Runs;
 use support::capture::TSCAP;
 use support::process::{cpus, on_cpu};
 
-/// Loss, rate and CPU time of captures under load
-#[derive(Debug, Parser)]
-#[command(name = "cargo xtask bench capture")]
-struct Args {
-    #[command(flatten)]
-    options: Options,
+/// Options of its own.
+#[derive(Debug, Args)]
+struct Own {
     #[command(flatten)]
     parts: Parts<Part>,
     /// Write the JSON object to this file too
@@ -65,32 +60,26 @@ enum Part {
 const PARTS: [Part; 4] = [Part::Short, Part::Middling, Part::Beginnings, Part::Long];
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    cli::main(
-        "capture",
-        &args.options,
-        || measure(&args),
-        table::render,
-        Report::missed,
-    )
+    let bench = Bench {
+        name: "capture",
+        version: 1,
+        about: "Loss, rate and CPU time of captures under load",
+        // The sender's: the one that `tscap compare` takes.
+        cpu: |cpus| cpus.first(),
+    };
+    bench.run(measure)
 }
 
-fn measure(args: &Args) -> Result<Report> {
+fn measure(run: &mut Run<Own>) -> Result<()> {
     let stop = stopped_by_signals()?;
-    eprintln!("waiting until no root test is running");
-    let _turn = support::root::root("bench capture").context("nothing can be measured")?;
-    let options = &args.options;
-    let amount = if options.quick {
-        &amount::QUICK
-    } else {
-        &amount::FULL
-    };
-    let rounds = options.rounds(amount.rounds, amount.rounds);
-    let cpus = cpus();
-    ensure!(cpus.len() > 1, "captures need a CPU besides the sender's");
-    // The one that `tscap compare` takes.
-    let cpu = cpus[0];
-    let header = Header::new("capture", VERSION, options, cpu);
+    let _turn = run.turn()?;
+    let amount = run.options.either(&amount::QUICK, &amount::FULL);
+    let rounds = run.options.rounds(amount.rounds, amount.rounds);
+    let allowed: Vec<u32> = cpus().into_iter().map(|cpu| cpu as u32).collect();
+    ensure!(
+        allowed.len() > 1,
+        "captures need a CPU besides the sender's"
+    );
     let (programs, absent) = programs();
     let tools = programs.iter().map(|program| {
         Ok(ToolReport {
@@ -99,32 +88,32 @@ fn measure(args: &Args) -> Result<Report> {
         })
     });
     let tools = tools.collect::<Result<Vec<_>>>()?;
-    let allowed: Vec<u32> = cpus.iter().map(|cpu| *cpu as u32).collect();
-    let captures = tool_cpus(cpu as u32, &allowed);
+    let capture_cpus = tool_cpus(run.cpu as u32, &allowed);
     let kinds = amount.flat_out.into_iter().zip(PARTS);
-    let kinds = kinds.filter(|(_, part)| args.parts.want(*part));
+    let kinds = kinds.filter(|(_, part)| run.own.parts.want(*part));
     let kinds: Vec<_> = kinds.map(|(kind, _)| kind).collect();
-    let kinds = on_cpu(cpu, || {
-        let mut runs = Runs::open(amount, kinds, &programs, &captures, stop)?;
+    let kinds = on_cpu(run.cpu, || {
+        let mut runs = Runs::open(amount, kinds, &programs, &capture_cpus, stop)?;
         for round in 1..=rounds {
             eprintln!("round {round} of {rounds}");
             runs.round(round)?;
         }
         anyhow::Ok(runs.finish())
     })?;
-    let report = Report {
-        header,
+    let captures = Captures {
         rounds,
         buffer_bytes: amount.buffer_bytes,
-        capture_cpus: captures,
-        targets: targets::of(&kinds),
+        capture_cpus,
         tools,
         absent,
         kinds,
     };
-    write(args.out.as_deref(), || Ok(serde_json::to_string(&report)?))?;
-    write(args.report.as_deref(), || Ok(page::render(&report)))?;
-    Ok(report)
+    run.report.conditions = captures.conditions(run.cpu);
+    run.report.add_whole(&captures)?;
+    write(run.own.out.as_deref(), || run.report.json())?;
+    write(run.own.report.as_deref(), || {
+        Ok(page::render(&run.report, &captures))
+    })
 }
 
 /// The programs that are here, and why others are not.

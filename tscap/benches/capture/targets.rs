@@ -3,11 +3,11 @@
 //! program that failed is left out of what tscap is held against, which then says so.
 
 use tscap::measuring::load::Tool;
+use tscap::measuring::statistics::Spread;
 
 use crate::amount::{BEGINNINGS, LONG, MIDDLING, SHORT};
 use crate::cells::{Cell, KindReport, ToolCells};
-use crate::common::spread::Spread;
-use crate::common::target::{Bound, Target};
+use crate::common::target::Target;
 
 /// A rate that everything takes, frames a second.
 const MODERATE: f64 = 0.6e6;
@@ -38,28 +38,19 @@ pub fn of(kinds: &[KindReport]) -> Vec<Target> {
     targets
 }
 
-fn target(name: String, value: f64, bound: Bound, asserted: bool) -> Target {
-    Target {
-        name,
-        value,
-        bound,
-        asserted,
-    }
-}
-
 /// Runs of ours must not fail.
 fn failed(kinds: &[KindReport]) -> Target {
     let ours = kinds.iter().filter_map(|kind| kind.of(Tool::Tscap));
     let failed: usize = ours.map(|cells| cells.failed.len()).sum();
     let name = "failed runs of tscap".to_owned();
-    target(name, failed as f64, Bound::AtMost(0.0), true)
+    Target::at_most(name, failed as f64, 0.0)
 }
 
 fn flat_out_loss(kind: &KindReport) -> Option<Target> {
     let ours = kind.of(Tool::Tscap)?;
     let name = format!("{} flat out: % lost, worst", kind.kind.name());
     let worst = measured(&ours.flat_out)?.loss_percent.max;
-    Some(target(name, worst, Bound::AtMost(0.0), false))
+    Some(Target::at_most(name, worst, 0.0).asserted_if(false))
 }
 
 /// Our lossless rate over the highest of the others', by round.
@@ -72,7 +63,7 @@ fn over_best(kind: &KindReport, least: f64) -> Option<Target> {
         best.without
     );
     let ratio = finite(ours.with(&best.figure, |ours, best| ours / best))?;
-    Some(target(name, ratio, Bound::AtLeast(least), false))
+    Some(Target::at_least(name, ratio, least).asserted_if(false))
 }
 
 fn short(kind: &KindReport) -> Vec<Target> {
@@ -83,13 +74,13 @@ fn short(kind: &KindReport) -> Vec<Target> {
 fn receive_ns(kind: &KindReport) -> Option<Target> {
     let name = format!("{}: receive ns more", kind.kind.name());
     let ns = whole(kind, Tool::Tscap)?.receive_ns.median;
-    Some(target(name, ns, Bound::AtMost(RECEIVE_NS), false))
+    Some(Target::at_most(name, ns, RECEIVE_NS).asserted_if(false))
 }
 
 fn moderate_loss(kind: &KindReport) -> Option<Target> {
     let name = format!("{}: % lost at 0.6 Mpps", kind.kind.name());
     let lost = moderate(kind.of(Tool::Tscap)?)?.loss_percent.median;
-    Some(target(name, lost, Bound::AtMost(SURELY_LOST), true))
+    Some(Target::at_most(name, lost, SURELY_LOST))
 }
 
 /// Our receiving side against the cheapest of the others', by round.
@@ -103,15 +94,14 @@ fn cheaper(kind: &KindReport) -> Option<Target> {
     let ratio = finite(cheapest.figure.with(ours, |other, ours| other / ours))?;
     let name = format!("{}: receive, cheapest other / ours", kind.kind.name());
     let name = name + &cheapest.without;
-    Some(target(name, ratio, Bound::AtLeast(OTHERS_RECEIVE), false))
+    Some(Target::at_least(name, ratio, OTHERS_RECEIVE).asserted_if(false))
 }
 
 fn long(kind: &KindReport) -> Vec<Target> {
     let moderate = kind.of(Tool::Tscap).and_then(|ours| {
         let cell = moderate(ours)?;
         let name = format!("{} at 0.6 Mpps: % lost, worst", kind.kind.name());
-        let bound = Bound::AtMost(0.0);
-        Some(target(name, cell.loss_percent.max, bound, false))
+        Some(Target::at_most(name, cell.loss_percent.max, 0.0).asserted_if(false))
     });
     let over = over_best(kind, LONG_OVER_BEST);
     let aim = over_best(kind, LONG_AIM).map(|aim| Target {
@@ -127,7 +117,7 @@ fn cpu(kind: &KindReport) -> Option<Target> {
     let (ours, theirs) = (of(Tool::Tscap)?, of(Tool::Tcpdump)?);
     let ratio = finite(ours.with(theirs, |ours, theirs| ours / theirs))?;
     let name = format!("{}: CPU time / tcpdump's", kind.kind.name());
-    Some(target(name, ratio, Bound::AtMost(1.0), false))
+    Some(Target::at_most(name, ratio, 1.0).asserted_if(false))
 }
 
 /// The best of the other programs' figures.

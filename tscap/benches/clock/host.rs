@@ -12,10 +12,13 @@ use tscap::capturing::clock::{
     measure_tsc_rate,
 };
 use tscap::capturing::host::tsc;
+use tscap::measuring::report::Table;
+use tscap::measuring::statistics::{Spread, quantile};
 
 use crate::common::converter::cpu_time_ns;
-use crate::common::spread::Spread;
-use crate::common::target::{Bound, Target};
+use crate::common::report::Section;
+use crate::common::table::{row, show};
+use crate::common::target::Target;
 
 /// Between two readings: as in a capture under traffic, and in an idle one.
 const GAPS: [(&str, Duration); 2] = [
@@ -25,8 +28,9 @@ const GAPS: [(&str, Duration); 2] = [
 const IDLE: &str = "idle";
 /// Most of a core that readings may take, % (issue 8).
 const SAMPLER_PERCENT: f64 = 0.1;
-/// Shares of the widths that are given.
+/// Shares of the widths that are given, and their columns.
 const QUANTILES: [f64; 6] = [0.0, 0.25, 0.5, 0.9, 0.99, 0.999];
+const COLUMNS: [&str; 7] = ["", "p0", "p25", "p50", "p90", "p99", "p99.9"];
 /// Readings taken in a row to see what one costs.
 const IN_A_ROW: u32 = 20_000;
 /// Stamps converted in a round.
@@ -159,7 +163,7 @@ fn bound_p99(quick: bool, clocks: &mut Counted) -> Result<f64> {
         bounds.push(tracker.host_bound_ns());
     }
     bounds.sort_unstable();
-    Ok(bounds[bounds.len() * 99 / 100] as f64)
+    Ok(quantile(&bounds, 0.99).context("no reading")? as f64)
 }
 
 /// How long to look at something.
@@ -220,7 +224,7 @@ fn distances(
         widths.push(rate.duration_ns(tsc[1].0 - tsc[0].0));
     }
     widths.sort_unstable();
-    let quantile = |share: f64| widths[((widths.len() - 1) as f64 * share) as usize] as f64;
+    let quantile = |share: f64| quantile(&widths, share).map_or(f64::NAN, |ns| ns as f64);
     Ok(Widths {
         name,
         brackets,
@@ -230,33 +234,63 @@ fn distances(
     })
 }
 
-impl Host {
-    /// What is wanted (issue 8).
-    pub fn targets(&self) -> Vec<Target> {
-        let conversion = Target {
-            name: "conversion of a TSC stamp, best round, ns".into(),
-            value: self.conversion_ns.min,
-            bound: Bound::AtMost(CONVERSION_NS),
-            asserted: true,
-        };
-        let samplers = self.widths.iter().map(|widths| Target {
-            name: format!("readings {}, % of a core", widths.name),
-            value: widths.share_of_core * 100.0,
-            bound: Bound::AtMost(SAMPLER_PERCENT),
+impl Section for Host {
+    fn targets(&self) -> Vec<Target> {
+        let samplers = self.widths.iter().map(|widths| {
+            let name = format!("readings {}, % of a core", widths.name);
+            let percent = widths.share_of_core * 100.0;
             // On a slow machine a reading may take more.
-            asserted: widths.name == IDLE,
+            Target::at_most(name, percent, SAMPLER_PERCENT).asserted_if(widths.name == IDLE)
         });
-        let bound = |name: &str, value, most, asserted| Target {
-            name: format!("bound when idle, p99, {name}, ns"),
-            value,
-            bound: Bound::AtMost(most),
-            asserted,
+        let bound = |round: &str, value, most| {
+            Target::at_most(
+                format!("bound when idle, p99, {round} round, ns"),
+                value,
+                most,
+            )
         };
         let Spread { median, min, .. } = self.bound_p99_ns;
-        let bounds = [
-            bound("median round", median, BOUND_NS, false),
-            bound("best round", min, BOUND_BUSY_NS, true),
+        let others = [
+            Target::at_most(
+                "conversion of a TSC stamp, best round, ns",
+                self.conversion_ns.min,
+                CONVERSION_NS,
+            ),
+            bound("median", median, BOUND_NS).asserted_if(false),
+            bound("best", min, BOUND_BUSY_NS),
         ];
-        samplers.chain([conversion]).chain(bounds).collect()
+        samplers.chain(others).collect()
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let widths = self.widths.iter().map(|widths| {
+            let quantiles = widths.quantiles_ns.iter();
+            let quantiles = quantiles.map(|(_, ns)| format!("{ns:.0}"));
+            row(format!("{} ({})", widths.name, widths.brackets), quantiles)
+        });
+        let shares = self.widths.iter().map(|widths| {
+            let name = format!("one sample {}, share of a core", widths.name);
+            row(name, [format!("{:.4} %", widths.share_of_core * 100.0)])
+        });
+        let costs = [
+            ("one sample, CPU ns", &self.sample_ns, 0),
+            ("conversion of a stamp, CPU ns", &self.conversion_ns, 1),
+            ("call and read of the TSC, CPU ns", &self.called_ns, 1),
+            ("the same ordered", &self.called_ordered_ns, 1),
+            ("bound when idle, p99, ns", &self.bound_p99_ns, 0),
+        ];
+        let costs = costs.map(|(name, figure, decimals)| row(name, [show(figure, decimals)]));
+        vec![
+            Table::figures(
+                "this host: width of brackets, ns",
+                &COLUMNS,
+                widths.collect(),
+            ),
+            Table::figures(
+                "this host: costs and bound",
+                &["", "figure"],
+                costs.into_iter().chain(shares).collect(),
+            ),
+        ]
     }
 }

@@ -5,9 +5,12 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use tscap::capturing::clock::scripted::{Oscillator, Random};
 use tscap::capturing::clock::{FeedForward, Scale};
+use tscap::measuring::report::Table;
+use tscap::measuring::statistics::{Spread, quantile};
 
-use crate::common::spread::Spread;
-use crate::common::target::{Bound, Target};
+use crate::common::report::Section;
+use crate::common::table::{row, show};
+use crate::common::target::Target;
 use crate::script::{ALWAYS_CONGESTED, BEFORE_S, QUIET, S, SCENARIOS, SLEW, SLEW_S, STEP, Script};
 use crate::servo::Servo;
 
@@ -192,14 +195,17 @@ fn series(seed: u64, script: Script, hours: u64) -> Result<[f64; 4]> {
             servos.push(errors.servo);
         }
     }
-    let ours = quartiles(ours);
-    let servos = quartiles(servos);
+    let (ours, servos) = (quartiles(ours)?, quartiles(servos)?);
     Ok([ours[2] - ours[0], servos[2] - servos[0], ours[1], servos[1]].map(|ns| ns / 1e3))
 }
 
-fn quartiles(mut errors: Vec<f64>) -> [f64; 3] {
+fn quartiles(mut errors: Vec<f64>) -> Result<[f64; 3]> {
     errors.sort_by(f64::total_cmp);
-    [1, 2, 3].map(|quarter| errors[(errors.len() - 1) * quarter / 4])
+    let [low, median, high] = [0.25, 0.5, 0.75].map(|share| quantile(&errors, share));
+    low.zip(median)
+        .zip(high)
+        .map(|((low, median), high)| [low, median, high])
+        .context("no errors")
 }
 
 /// Samples until each clock stays within 50 µs for a minute, of an hour.
@@ -277,7 +283,7 @@ fn change(seed: u64, script: Script, seconds: u64) -> Result<Changed> {
         servos.push(errors.servo.abs());
     }
     Ok(Changed {
-        off_us: [ours, servos].map(|off| quartiles(off)[1] / 1e3),
+        off_us: [quartiles(ours)?[1] / 1e3, quartiles(servos)?[1] / 1e3],
         // The first exchange after it is the first sample.
         back: back(&mut pair, until - 1),
     })
@@ -312,60 +318,83 @@ fn away(seed: u64) -> Result<Away> {
     })
 }
 
-impl Simulation {
-    /// What is wanted (issue 8).
-    pub fn targets(&self) -> Vec<Target> {
+impl Section for Simulation {
+    fn targets(&self) -> Vec<Target> {
         let congestion = self.scenarios.iter().find(|it| it.name == "congestion");
-        let ratio = congestion.map_or(0.0, |it| {
-            let ratio = |ours: f64, servos: f64| servos / ours;
+        let ratio = |ours: f64, servos: f64| servos / ours;
+        let congested = congestion.map_or(0.0, |it| {
             it.feed_forward_iqr_us.with(&it.servo_iqr_us, ratio).min
         });
-        let Both {
-            feed_forward,
-            servo,
-        } = &self.slewed;
-        let back_from_slew = feed_forward.with(servo, |ours, servos| servos / ours);
-        let target = |name: &str, value, bound| Target {
-            name: name.into(),
-            value,
-            bound,
-            asserted: true,
-        };
+        let slewed = self.slewed.feed_forward.with(&self.slewed.servo, ratio);
+        let settled = &self.settled_congested;
         vec![
-            target(
+            Target::at_least(
                 "IQR, servo / feed-forward: congestion, least",
-                ratio,
-                Bound::AtLeast(4.0),
+                congested,
+                4.0,
             ),
-            target(
+            Target::at_most(
                 "samples until settled, congestion",
-                self.settled_congested.feed_forward.median,
-                Bound::AtMost(10.0),
+                settled.feed_forward.median,
+                10.0,
             ),
-            target(
-                "the same of the servo",
-                self.settled_congested.servo.median,
-                Bound::AtLeast(100.0),
-            ),
-            target(
+            Target::at_least("the same of the servo", settled.servo.median, 100.0),
+            Target::at_most(
                 "2 h without: error / bound, most",
                 self.away_of_bound.max,
-                Bound::AtMost(1.0),
+                1.0,
             ),
-            target(
-                "samples until back, most",
-                self.back.feed_forward.max,
-                Bound::AtMost(1.0),
-            ),
-            target(
+            Target::at_most("samples until back, most", self.back.feed_forward.max, 1.0),
+            Target::at_most(
                 "samples until back after a step, most",
                 self.stepped.feed_forward.max,
-                Bound::AtMost(10.0),
+                10.0,
             ),
-            target(
+            Target::at_least(
                 "the same after a slew, servo / feed-forward, least",
-                back_from_slew.min,
-                Bound::AtLeast(4.0),
+                slewed.min,
+                4.0,
+            ),
+        ]
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let scenarios = self.scenarios.iter().map(|scenario| {
+            let figures = [
+                &scenario.feed_forward_iqr_us,
+                &scenario.servo_iqr_us,
+                &scenario.feed_forward_median_us,
+                &scenario.servo_median_us,
+            ];
+            row(scenario.name, figures.map(|figure| show(figure, 1)))
+        });
+        let both = |name, of: &Both| row(name, [&of.feed_forward, &of.servo].map(|it| show(it, 0)));
+        let settling = vec![
+            both("from the start", &self.settled),
+            both("from the start, congestion", &self.settled_congested),
+            both("after a step of 1 s", &self.stepped),
+            both("after a slew of 500 ppm for 100 s", &self.slewed),
+            both("after 2 h without the reference", &self.back),
+            both(
+                "off meanwhile in that slew, median, µs",
+                &self.slewed_off_us,
+            ),
+            row("bound after these 2 h, µs", [show(&self.away_bound_us, 0)]),
+        ];
+        let title = format!(
+            "simulated: error against true time, µs; {} random series",
+            self.rounds
+        );
+        vec![
+            Table::figures(
+                title,
+                &["", "IQR", "of the servo", "median", "of the servo"],
+                scenarios.collect(),
+            ),
+            Table::figures(
+                "samples until it stays within 50 µs for a minute",
+                &["", "feed-forward", "the servo"],
+                settling,
             ),
         ]
     }

@@ -1,8 +1,7 @@
 //! What is wanted of a bench, and what came out.
 
 use serde::Serialize;
-
-use super::table::row;
+use tscap::measuring::report::Table;
 
 /// A figure that is to be great or small enough.
 #[derive(Debug, Serialize)]
@@ -30,14 +29,39 @@ pub enum Bound {
 impl Bound {
     /// For people.
     pub fn text(self) -> String {
+        let hundredths = |bound: f64| (bound * 100.0).round() / 100.0;
         match self {
-            Self::AtLeast(least) => format!("at least {least}"),
-            Self::AtMost(most) => format!("at most {most}"),
+            Self::AtLeast(least) => format!("at least {}", hundredths(least)),
+            Self::AtMost(most) => format!("at most {}", hundredths(most)),
         }
     }
 }
 
 impl Target {
+    /// A figure that `--assert` holds to be at least this.
+    pub fn at_least(name: impl Into<String>, value: f64, least: f64) -> Self {
+        Self {
+            name: name.into(),
+            value,
+            bound: Bound::AtLeast(least),
+            asserted: true,
+        }
+    }
+
+    /// A figure that `--assert` holds to be at most this.
+    pub fn at_most(name: impl Into<String>, value: f64, most: f64) -> Self {
+        Self {
+            bound: Bound::AtMost(most),
+            ..Self::at_least(name, value, most)
+        }
+    }
+
+    /// The same, held to it only if `asserted`.
+    #[must_use]
+    pub fn asserted_if(self, asserted: bool) -> Self {
+        Self { asserted, ..self }
+    }
+
     /// Whether it is as it should be.
     pub fn is_met(&self) -> bool {
         match self.bound {
@@ -47,7 +71,7 @@ impl Target {
     }
 
     /// What became of it.
-    pub fn verdict(&self) -> &'static str {
+    fn verdict(&self) -> &'static str {
         match (self.is_met(), self.asserted) {
             (true, true) => "met",
             (true, false) => "met, not asserted",
@@ -55,11 +79,19 @@ impl Target {
             (false, false) => "MISSED, not asserted",
         }
     }
+}
 
-    /// Its row in the table.
-    pub fn row(&self) -> String {
-        let row = row(&self.name, &[format!("{:.2}", self.value)]);
-        format!("{row}  {}: {}", self.bound.text(), self.verdict())
+/// The targets as a table.
+pub fn targets(targets: &[Target]) -> Table {
+    let row = |target: &Target| {
+        let figure = format!("{:.2}", target.value);
+        let (wanted, verdict) = (target.bound.text(), target.verdict().to_owned());
+        vec![target.name.clone(), figure, wanted, verdict]
+    };
+    let rows = targets.iter().map(row).collect();
+    Table {
+        words: &[0, 2, 3],
+        ..Table::figures("targets", &["", "figure", "wanted", ""], rows)
     }
 }
 

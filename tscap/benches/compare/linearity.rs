@@ -4,11 +4,13 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use tscap::capturing::clock::{StampPath, StampSource, TscPath};
 use tscap::measuring::compare::Amount;
+use tscap::measuring::report::Table;
+use tscap::measuring::statistics::{Spread, least_squares};
 
+use crate::common::report::Section;
 use crate::common::rounds::{self, Subject};
-use crate::common::spread::Spread;
-use crate::common::target::{Bound, Target};
-use crate::line::fit;
+use crate::common::table::{absent, row, show};
+use crate::common::target::Target;
 use crate::rig::{Between, Rig};
 
 /// Reads besides the one.
@@ -103,12 +105,12 @@ fn line(path: StampPath, mut subjects: Vec<Subject<'_, f64>>, rounds: u32) -> Re
     let of_round = |round| {
         let points = more_ns.iter();
         let points = points.map(|(reads, cost)| (f64::from(*reads), cost.rounds[round]));
-        fit(&points.collect::<Vec<_>>()).0
+        least_squares(&points.collect::<Vec<_>>()).0
     };
     let medians = more_ns.iter();
     let medians = medians.map(|(reads, cost)| (f64::from(*reads), cost.median));
     let medians: Vec<_> = medians.collect();
-    let (slope, at_none) = fit(&medians);
+    let (slope, at_none) = least_squares(&medians);
     let off = medians.iter();
     let off = off.map(|(reads, cost)| (cost - at_none - slope * reads).abs() / slope);
     Ok(Line {
@@ -121,33 +123,44 @@ fn line(path: StampPath, mut subjects: Vec<Subject<'_, f64>>, rounds: u32) -> Re
     })
 }
 
-impl LinearityReport {
-    /// What is wanted of it: held to it is `ktime`.
-    pub fn targets(&self) -> Vec<Target> {
+impl Section for LinearityReport {
+    /// Held to them is `ktime`.
+    fn targets(&self) -> Vec<Target> {
         self.lines.iter().flat_map(Line::targets).collect()
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let rows = self.lines.iter().map(|line| {
+            let figures = [&line.read_ns, &line.frame_ns, &line.slope_ns];
+            let figures = figures.map(|figure| show(figure, 1)).into_iter();
+            let bend = format!("{:.2} reads", line.bend);
+            row(line.source.name(), figures.chain([bend]))
+        });
+        let title = format!(
+            "reads on a frame, ns; rounds of {} frames: {}",
+            self.frames, self.rounds
+        );
+        let head = [
+            "",
+            "unrolled",
+            "one on a frame",
+            "each more",
+            "off the line",
+        ];
+        vec![Table::figures(title, &head, rows.collect()).with_notes(absent(&self.absent))]
     }
 }
 
 impl Line {
     fn targets(&self) -> [Target; 2] {
-        let off = |figure: &Spread| (figure.median / self.read_ns.median - 1.0).abs() * 100.0;
-        let target = |what, value, most: f64| Target {
-            name: format!("{}: {what}", self.source.name()),
-            value,
-            bound: Bound::AtMost(most * 100.0),
-            asserted: self.source == StampSource::Ktime,
+        let target = |what, figure: &Spread, most: f64| {
+            let name = format!("{}: {what} / unrolled, off by %", self.source.name());
+            let off = (figure.median / self.read_ns.median - 1.0).abs() * 100.0;
+            Target::at_most(name, off, most * 100.0).asserted_if(self.source == StampSource::Ktime)
         };
         [
-            target(
-                "a read more / unrolled, off by %",
-                off(&self.slope_ns),
-                SLOPE_OFF,
-            ),
-            target(
-                "one read / unrolled, off by %",
-                off(&self.frame_ns),
-                ONE_OFF,
-            ),
+            target("a read more", &self.slope_ns, SLOPE_OFF),
+            target("one read", &self.frame_ns, ONE_OFF),
         ]
     }
 }

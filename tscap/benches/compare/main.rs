@@ -6,13 +6,10 @@
 //! other). Every frame sent must have been measured: one missing ends the bench
 //! with an error.
 
-mod line;
 mod linearity;
 mod power;
 mod repeats;
-mod report;
 mod rig;
-mod table;
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -21,15 +18,13 @@ mod support;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use clap::{Parser, ValueEnum};
+use anyhow::Result;
+use clap::ValueEnum;
 use tscap::measuring::compare::Amount;
 
-use common::cli::{self, Options, Parts};
-use common::header::Header;
-use report::{Report, VERSION};
+use common::run::{Bench, Parts, Run};
 use rig::Rig;
-use support::process::{cpus, on_cpu};
+use support::process::on_cpu;
 
 /// Between `tscap compare --quick` and its default: what 10 rounds can decide a
 /// shared machine undoes.
@@ -38,19 +33,9 @@ const QUICK: Amount = Amount {
     ..Amount::QUICK
 };
 
-/// Whether the comparison can be believed
-#[derive(Debug, Parser)]
-#[command(name = "cargo xtask bench compare")]
-struct Args {
-    #[command(flatten)]
-    options: Options,
-    #[command(flatten)]
-    parts: Parts<Part>,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// Whether what is dearer is found
+    /// Whether what is more expensive is found
     Power,
     /// Whether reads add up
     Linearity,
@@ -59,56 +44,32 @@ enum Part {
 }
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    cli::main(
-        "compare",
-        &args.options,
-        || measure(&args),
-        table::render,
-        Report::missed,
-    )
-}
-
-fn measure(args: &Args) -> Result<Report> {
-    eprintln!("waiting until no root test is running");
-    let _turn = support::root::root("bench compare").context("nothing can be measured")?;
-    let options = &args.options;
-    // The one that `tscap compare` takes.
-    let cpu = *cpus().first().context("no CPU to run on")?;
-    let mut report = Report {
-        header: Header::new("compare", VERSION, options, cpu),
-        targets: Vec::new(),
-        power: None,
-        linearity: None,
-        repeats: None,
+    let bench = Bench {
+        name: "compare",
+        version: 1,
+        about: "Whether the comparison can be believed",
+        // The one that `tscap compare` takes.
+        cpu: |cpus| cpus.first(),
     };
-    on_cpu(cpu, || frames(args, &mut report))?;
-    if args.parts.want(Part::Repeats) {
-        let part = repeats::measure(options.rounds(3, 20))?;
-        report.targets.extend(part.targets());
-        report.repeats = Some(part);
-    }
-    Ok(report)
+    bench.run(|run: &mut Run<Parts<Part>>| {
+        let _turn = run.turn()?;
+        let conditions = format!("measured on CPU {}", run.cpu);
+        run.report.conditions.push(conditions);
+        on_cpu(run.cpu, || frames(run))?;
+        run.part(Part::Repeats, |options| {
+            repeats::measure(options.rounds(3, 20))
+        })?;
+        Ok(())
+    })
 }
 
 /// The parts whose frames this thread sends.
-fn frames(args: &Args, report: &mut Report) -> Result<()> {
-    let options = &args.options;
-    let amount = if options.quick {
-        &QUICK
-    } else {
-        &Amount::DEFAULT
-    };
-    let rig = Rig::open(u32::try_from(report.header.machine.cpu)?)?;
-    if args.parts.want(Part::Power) {
-        let part = power::measure(&rig, amount, options.rounds(5, 10), options.quick)?;
-        report.targets.extend(part.targets(options.quick));
-        report.power = Some(part);
-    }
-    if args.parts.want(Part::Linearity) {
-        let part = linearity::measure(&rig, amount)?;
-        report.targets.extend(part.targets());
-        report.linearity = Some(part);
-    }
+fn frames(run: &mut Run<Parts<Part>>) -> Result<()> {
+    let amount = run.options.either(&QUICK, &Amount::DEFAULT);
+    let rig = Rig::open(u32::try_from(run.cpu)?)?;
+    run.part(Part::Power, |options| {
+        power::measure(&rig, amount, options.rounds(5, 10), options.quick)
+    })?;
+    run.part(Part::Linearity, |_| linearity::measure(&rig, amount))?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Whether a program that is somewhat dearer is found, and one that is no dearer isn't.
+//! Whether a program that is somewhat more expensive is found, and one that is not isn't.
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
@@ -6,12 +6,15 @@ use tscap::capturing::clock::StampPath;
 use tscap::measuring::compare::Amount;
 use tscap::measuring::compare::schema::{Metric, Outcome, Verdict};
 use tscap::measuring::compare::statistics::{Allowance, verdict};
+use tscap::measuring::report::Table;
+use tscap::measuring::statistics::{Spread, least_squares};
 use tscap_common::compare::MOST_WORK;
 
+use crate::common::report::Section;
 use crate::common::rounds;
-use crate::common::spread::Spread;
-use crate::common::target::{Bound, Target};
-use crate::line::fit;
+use crate::common::table::{row, show};
+use crate::common::target::Target;
+use crate::repeats::name;
 use crate::rig::{Between, Rig};
 
 /// What the dearer program is dearer by, ns (issue 5).
@@ -43,6 +46,8 @@ const STAMP: Between = Between {
 /// The part of the report.
 #[derive(Debug, Serialize)]
 pub struct PowerReport {
+    #[serde(skip)]
+    quick: bool,
     /// Rounds of each run, as many as a comparison has.
     pub rounds: u32,
     /// Frames of each program in each round.
@@ -81,7 +86,7 @@ pub fn measure(rig: &Rig, amount: &Amount, runs: u32, quick: bool) -> Result<Pow
     let calibration = calibrate(rig, amount)?;
     let points = calibration.iter();
     let points = points.map(|(work, cost)| (f64::from(*work), cost.median));
-    let (work_ns, _) = fit(&points.collect::<Vec<_>>());
+    let (work_ns, _) = least_squares(&points.collect::<Vec<_>>());
     let work = (more_ns / work_ns).round();
     ensure!(
         (1.0..=f64::from(MOST_WORK)).contains(&work),
@@ -91,6 +96,7 @@ pub fn measure(rig: &Rig, amount: &Amount, runs: u32, quick: bool) -> Result<Pow
     let run = |run| run_once(rig, &format!("power, run {run} of {runs}"), amount, work);
     let runs = (1..=runs).map(run).collect::<Result<_>>()?;
     Ok(PowerReport {
+        quick,
         rounds: amount.rounds,
         frames: amount.frames,
         calibration,
@@ -141,49 +147,63 @@ fn run_once(rig: &Rig, name: &str, amount: &Amount, more_work: u32) -> Result<Ru
     })
 }
 
-impl PowerReport {
-    /// What is wanted of it.
-    pub fn targets(&self, quick: bool) -> Vec<Target> {
+impl Section for PowerReport {
+    fn targets(&self) -> Vec<Target> {
         let share = |of: fn(&Run) -> &Verdict, outcomes: &[Outcome]| {
             let verdicts = self.runs.iter().map(of);
             let such = verdicts.filter(|verdict| outcomes.contains(&verdict.outcome));
             such.count() as f64 / self.runs.len() as f64
         };
-        let target = |name: &str, value, bound, asserted| Target {
-            name: name.into(),
-            value,
-            bound,
-            asserted,
-        };
         let found = share(|run| &run.dearer, &[Outcome::Dearer]);
         let wrong = share(|run| &run.dearer, &[Outcome::Cheaper]);
         let unfounded = share(|run| &run.same, &[Outcome::Cheaper, Outcome::Dearer]);
-        let more = self.runs.iter().map(|run| run.more_ns.median);
-        let off = (Spread::of(more.collect()).median - self.more_ns).abs();
-        let noise = self
-            .runs
-            .iter()
-            .map(|run| run.same_ns.max - run.same_ns.min);
-        let noise = (Spread::of(noise.collect()).median / 2.0).min(MORE_OFF_QUICK_NS);
-        let (told_apart, more_off) = match quick {
+        let of_runs = |figure: fn(&Run) -> f64| Spread::of(self.runs.iter().map(figure).collect());
+        let off = (of_runs(|run| run.more_ns.median).median - self.more_ns).abs();
+        let noise = of_runs(|run| run.same_ns.max - run.same_ns.min).median / 2.0;
+        let noise = noise.min(MORE_OFF_QUICK_NS);
+        let (told_apart, more_off) = match self.quick {
             true => (TOLD_APART_QUICK, MORE_OFF_QUICK_NS + noise),
             false => (TOLD_APART, MORE_OFF_NS),
         };
-        let (least, most) = (Bound::AtLeast, Bound::AtMost);
-        let more_target = |name: &str, value, bound, asserted| {
-            let name = format!("{} ns more: {name}", self.more_ns);
-            target(&name, value, bound, asserted)
-        };
+        let name = |what| format!("{} ns more: {what}", self.more_ns);
         vec![
-            more_target("found, of the runs", found, least(FOUND), !quick),
-            more_target("called cheaper", wrong, most(0.0), true),
-            more_target("off by, ns", off, most(more_off), true),
-            target(
-                "the same twice: told apart",
-                unfounded,
-                most(told_apart),
-                true,
-            ),
+            Target::at_least(name("found, of the runs"), found, FOUND).asserted_if(!self.quick),
+            Target::at_most(name("called cheaper"), wrong, 0.0),
+            Target::at_most(name("off by, ns"), off, more_off),
+            Target::at_most("the same twice: told apart", unfounded, told_apart),
         ]
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let calibrated = self.calibration.iter();
+        let calibrated = calibrated.map(|(work, cost)| row(work.to_string(), [show(cost, 1)]));
+        let title = format!(
+            "multiplications between the checkpoints; rounds of {} frames: {}",
+            self.frames, self.rounds
+        );
+        let calibration = Table::figures(title, &["", "ns"], calibrated.collect());
+        let runs = (1..).zip(&self.runs).map(|(number, run)| {
+            let figures = [
+                show(&run.ktime_ns, 1),
+                show(&run.more_ns, 1),
+                name(run.dearer.outcome).to_owned(),
+                show(&run.same_ns, 1),
+                name(run.same.outcome).to_owned(),
+            ];
+            row(format!("run {number}"), figures)
+        });
+        let title = format!(
+            "{} of them, {:.2} ns each, against none; in each run as many rounds",
+            self.work, self.work_ns
+        );
+        let head = [
+            "",
+            "ktime, ns",
+            "ns more",
+            "verdict",
+            "the same: ns",
+            "verdict",
+        ];
+        vec![calibration, Table::figures(title, &head, runs.collect())]
     }
 }

@@ -6,14 +6,25 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::capturing::clock::StampSource;
+use tscap::capturing::clock::{StampPath, StampSource};
 use tscap::measuring::compare::Comparison;
 use tscap::measuring::compare::schema::{Metric, Outcome};
+use tscap::measuring::report::Table;
+use tscap::measuring::statistics::Spread;
 
-use crate::common::target::{Bound, Target};
+use crate::common::report::Section;
+use crate::common::table::{row, show};
+use crate::common::target::Target;
 use crate::support::capture::TSCAP;
 use crate::support::command::{Done, run};
 
+/// What may be said of a stamp.
+const OUTCOMES: [Outcome; 4] = [
+    Outcome::Cheaper,
+    Outcome::Dearer,
+    Outcome::WithinMargin,
+    Outcome::Undecided,
+];
 /// A comparison takes 15 s.
 const LIMIT: Duration = Duration::from_secs(90);
 
@@ -98,19 +109,44 @@ impl Verdicts {
     }
 }
 
-impl RepeatsReport {
-    /// What is wanted of it.
-    pub fn targets(&self) -> Vec<Target> {
-        let flipped = self.verdicts.iter().filter(|it| it.is_flipped());
-        let target = |name: &str, count: usize| Target {
-            name: name.into(),
-            value: count as f64,
-            bound: Bound::AtMost(0.0),
-            asserted: true,
-        };
+impl Section for RepeatsReport {
+    fn targets(&self) -> Vec<Target> {
+        let flipped = self.verdicts.iter().filter(|it| it.is_flipped()).count();
+        let failed = self.failed.len();
         vec![
-            target("verdicts that flipped their sign", flipped.count()),
-            target("comparisons that failed", self.failed.len()),
+            Target::at_most("verdicts that flipped their sign", flipped as f64, 0.0),
+            Target::at_most("comparisons that failed", failed as f64, 0.0),
         ]
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let rows = self.verdicts.iter().map(|verdicts| {
+            let path = StampPath::by_function(&verdicts.path);
+            let name = path.map_or("none", StampPath::name);
+            let metric = format!("{:?}", verdicts.metric).to_lowercase();
+            let ratio = show(&Spread::of(verdicts.ratios.clone()), 2);
+            let counts = OUTCOMES.map(|outcome| verdicts.count(outcome).to_string());
+            row(
+                format!("{name}: {metric}"),
+                [ratio].into_iter().chain(counts),
+            )
+        });
+        let title = format!(
+            "tscap compare --quick, {} times, {} failed",
+            self.repeats,
+            self.failed.len()
+        );
+        let head = [&["against ktime", "ratio"], &OUTCOMES.map(name)[..]].concat();
+        vec![Table::figures(title, &head, rows.collect())]
+    }
+}
+
+/// An outcome for people.
+pub fn name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Cheaper => "cheaper",
+        Outcome::Dearer => "dearer",
+        Outcome::WithinMargin => "within margin",
+        Outcome::Undecided => "undecided",
     }
 }

@@ -7,8 +7,9 @@ use anyhow::{Context, Result, ensure};
 use tscap::capturing::clock::{NsPerCycle, StampPath, TscPath, measure_tsc_rate};
 use tscap::capturing::host::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
 use tscap::capturing::host::tsc;
-use tscap::measuring::compare::{Programs, Settings, Stamp, trimmed_mean};
+use tscap::measuring::compare::{Programs, Settings, Stamp};
 use tscap::measuring::load::{Burst, Pair, Traffic};
+use tscap::measuring::statistics::trimmed_mean;
 
 use crate::common::rounds::Subject;
 

@@ -7,12 +7,15 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use tscap::measuring::generator::{Pacing, Sender, Step};
+use tscap::measuring::report::Table;
+use tscap::measuring::statistics::Spread;
 
 use crate::common::live::Generator;
+use crate::common::report::Section;
 use crate::common::rounds::{self, Subject};
-use crate::common::target::{Bound, Target};
+use crate::common::table::{absent, row, show};
+use crate::common::target::Target;
 use crate::link::Link;
-use crate::spread::Spread;
 
 /// Frame length, bytes.
 const SIZE: u32 = 64;
@@ -98,23 +101,32 @@ fn subject<'a>(
     })
 }
 
-impl FlatOutReport {
-    /// What is wanted of it.
-    pub fn targets(&self) -> Vec<Target> {
+impl Section for FlatOutReport {
+    fn targets(&self) -> Vec<Target> {
         let over = |other: &Spread| self.native.with(other, |a, b| a / b).median;
         // Something else on the machine slows single rounds of either.
         let over_floor = self.native.max / self.floor.max;
-        let target = |name: &str, value, least, asserted| Target {
-            name: name.into(),
-            value,
-            bound: Bound::AtLeast(least),
-            asserted,
-        };
-        let mpps = self.native.median;
         vec![
-            target("native / sendmmsg", over(&self.packet), OVER_PACKET, true),
-            target("native / floor, best rounds", over_floor, OVER_FLOOR, true),
-            target("native, Mpps", mpps, LEAST_MPPS, false),
+            Target::at_least("native / sendmmsg", over(&self.packet), OVER_PACKET),
+            Target::at_least("native / floor, best rounds", over_floor, OVER_FLOOR),
+            Target::at_least("native, Mpps", self.native.median, LEAST_MPPS).asserted_if(false),
         ]
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let rows = [
+            ("live frames, bare redirect (the floor)", Some(&self.floor)),
+            ("native", Some(&self.native)),
+            ("native, TSC in each payload", self.native_tsc.as_ref()),
+            ("packet: sendmmsg, 16 frames a call", Some(&self.packet)),
+        ];
+        let rows = rows.into_iter();
+        let rows = rows.filter_map(|(name, mpps)| Some(row(name, [show(mpps?, 2)])));
+        let title = format!(
+            "flat out, {} bytes, dropped at the other end; rounds: {}",
+            self.size, self.rounds
+        );
+        let table = Table::figures(title, &["", "Mpps"], rows.collect());
+        vec![table.with_notes(absent(&self.absent))]
     }
 }

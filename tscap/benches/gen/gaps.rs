@@ -14,16 +14,19 @@ use serde::Serialize;
 use tscap::measuring::generator::{
     GapReport, LineRate, Pacing, Pattern, Period, Quantiles, Sender, Step,
 };
+use tscap::measuring::report::Table;
+use tscap::measuring::statistics::Spread;
 use tscap_common::gaps::{BUCKETS, values_of};
 use tscap_common::generator::Gaps;
 
-use crate::common::cli::Options;
+use crate::common::report::Section;
 use crate::common::rounds::{self, Subject};
-use crate::common::target::{Bound, Target};
+use crate::common::run::Options;
+use crate::common::table::{row, show};
+use crate::common::target::Target;
 use crate::link::Link;
 use crate::rate;
 use crate::spin::spin;
-use crate::spread::Spread;
 
 /// Most that the p99 of the native sender's gap errors may be over the bare
 /// loop's (issue 4).
@@ -90,7 +93,6 @@ struct Plan {
 
 impl Plan {
     fn all(options: &Options) -> Result<Vec<Self>> {
-        let quick = |quick, full| if options.quick { quick } else { full };
         let pattern = |pattern: Pattern| {
             let (size, gap) = pattern.size_and_gap();
             Some((size, LineRate::GIGABIT.period(size, gap)?))
@@ -107,7 +109,7 @@ impl Plan {
             (
                 "HD",
                 pattern(Pattern::Hd),
-                quick(100, 400),
+                options.either(100, 400),
                 options.rounds(5, 20),
             ),
             ("VoIP", pattern(Pattern::Voip), 25, options.rounds(3, 20)),
@@ -202,40 +204,66 @@ fn part_beyond(gaps: &Gaps, ns: f64) -> f64 {
     beyond as f64 / all as f64
 }
 
-impl GapsReport {
-    /// What is wanted of it.
-    pub fn targets(&self) -> Vec<Target> {
-        let targets = self.periods.iter().flat_map(PeriodReport::targets);
-        targets.collect()
+impl Section for GapsReport {
+    fn targets(&self) -> Vec<Target> {
+        self.periods
+            .iter()
+            .flat_map(PeriodReport::targets)
+            .collect()
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        self.periods.iter().map(PeriodReport::table).collect()
     }
 }
 
 impl PeriodReport {
     fn targets(&self) -> Vec<Target> {
-        let target = |what: &str, value, most, asserted| Target {
-            name: format!("{}: {what}", self.name),
-            value,
-            bound: Bound::AtMost(most),
-            asserted,
+        let at_most = |what: &str, value, most| {
+            Target::at_most(format!("{}: {what}", self.name), value, most)
         };
         // What the sender itself does wrong shows in every round.
         let half = self.native.p50.min;
-        let half = target("native, p50, ns, best round", half, RESOLUTION_NS, true);
+        let half = at_most("native, p50, ns, best round", half, RESOLUTION_NS);
         if self.sleeps {
             return vec![half];
         }
         let p99 = |errors: &Errors| errors.p99.median.max(RESOLUTION_NS);
         let ratio = p99(&self.native) / p99(&self.spin);
-        let beyond = self.beyond.median * 100.0;
+        let (beyond, most) = (self.beyond.median * 100.0, MOST_BEYOND * 100.0);
         vec![
             half,
-            target("p99, native / bare loop", ratio, MOST_OVER_SPIN, false),
-            target(
-                "native off by over 1.2 × that, %",
-                beyond,
-                MOST_BEYOND * 100.0,
-                true,
-            ),
+            at_most("p99, native / bare loop", ratio, MOST_OVER_SPIN).asserted_if(false),
+            at_most("native off by over 1.2 × that, %", beyond, most),
         ]
+    }
+
+    fn table(&self) -> Table {
+        let title = format!(
+            "{}, a frame each {} µs: gaps off by, ns; rounds of {} frames: {}",
+            self.name,
+            self.period_ns as f64 / 1e3,
+            self.frames,
+            self.rounds
+        );
+        let head = ["", "p50", "p90", "p99", "all rounds: p99", "p99.9", "max"];
+        let rows = [
+            ("native", &self.native),
+            ("packet", &self.packet),
+            ("bare loop", &self.spin),
+        ];
+        let rows = rows.map(|(name, errors)| row(name, errors.figures()));
+        Table::figures(title, &head, rows.into())
+    }
+}
+
+impl Errors {
+    fn figures(&self) -> Vec<String> {
+        let by_round = [&self.p50, &self.p90, &self.p99];
+        let by_round = by_round.map(|spread| show(spread, 0));
+        let all = self.all.map(|all| [all.p99, all.p99_9, Some(all.max)]);
+        let all = all.unwrap_or_default();
+        let all = all.map(|ns| ns.map_or("–".to_owned(), |ns| ns.to_string()));
+        [by_round, all].concat()
     }
 }

@@ -10,9 +10,7 @@ mod flat_out;
 mod gaps;
 mod link;
 mod rate;
-mod report;
 mod spin;
-mod table;
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -21,25 +19,10 @@ mod support;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use clap::{Parser, ValueEnum};
+use clap::ValueEnum;
 
-use common::cli::{self, Options, Parts};
-use common::header::Header;
-use common::spread;
+use common::run::{Bench, Parts, Run};
 use link::Link;
-use report::{Report, VERSION};
-use support::process::cpus;
-
-/// Rate and regularity of the frame generator
-#[derive(Debug, Parser)]
-#[command(name = "cargo xtask bench gen")]
-struct Args {
-    #[command(flatten)]
-    options: Options,
-    #[command(flatten)]
-    parts: Parts<Part>,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
@@ -52,44 +35,25 @@ enum Part {
 }
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    cli::main(
-        "gen",
-        &args.options,
-        || measure(&args),
-        table::render,
-        Report::missed,
-    )
-}
-
-fn measure(args: &Args) -> Result<Report> {
-    eprintln!("waiting until no root test is running");
-    let _turn = support::root::root("bench gen").context("nothing can be measured")?;
-    let options = &args.options;
-    // Interrupts prefer the first CPU.
-    let cpu = *cpus().last().context("no CPU to run on")?;
-    let mut report = Report {
-        header: Header::new("gen", VERSION, options, cpu),
-        targets: Vec::new(),
-        flat_out: None,
-        rate: None,
-        gaps: None,
+    let bench = Bench {
+        name: "gen",
+        version: 1,
+        about: "Rate and regularity of the frame generator",
+        // Interrupts prefer the first CPU.
+        cpu: |cpus| cpus.last(),
     };
-    let link = Link::open(cpu)?;
-    if args.parts.want(Part::FlatOut) {
-        let part = flat_out::measure(&link, options.rounds(5, 10), options.quick)?;
-        report.targets.extend(part.targets());
-        report.flat_out = Some(part);
-    }
-    if args.parts.want(Part::Rate) {
-        let part = rate::measure(&link, options.rounds(6, 10), options.quick)?;
-        report.targets.extend(part.targets());
-        report.rate = Some(part);
-    }
-    if args.parts.want(Part::Gaps) {
-        let part = gaps::measure(&link, options)?;
-        report.targets.extend(part.targets());
-        report.gaps = Some(part);
-    }
-    Ok(report)
+    bench.run(|run: &mut Run<Parts<Part>>| {
+        let _turn = run.turn()?;
+        let link = Link::open(run.cpu)?;
+        let conditions = format!("senders, receiver and bare loop on CPU {}", run.cpu);
+        run.report.conditions.push(conditions);
+        run.part(Part::FlatOut, |options| {
+            flat_out::measure(&link, options.rounds(5, 10), options.quick)
+        })?;
+        run.part(Part::Rate, |options| {
+            rate::measure(&link, options.rounds(6, 10), options.quick)
+        })?;
+        run.part(Part::Gaps, |options| gaps::measure(&link, options))?;
+        Ok(())
+    })
 }

@@ -3,11 +3,14 @@
 use anyhow::{Context, Result};
 use serde::Serialize;
 use tscap::measuring::generator::{Pacing, Rate, Sender, Step};
+use tscap::measuring::report::Table;
+use tscap::measuring::statistics::Spread;
 
+use crate::common::report::Section;
 use crate::common::rounds::{self, Subject};
-use crate::common::target::{Bound, Target};
+use crate::common::table::{row, show};
+use crate::common::target::Target;
 use crate::link::Link;
-use crate::spread::Spread;
 
 /// Frame length, bytes.
 pub const SIZE: u32 = 64;
@@ -81,17 +84,28 @@ pub fn measure(link: &Link, rounds: u32, quick: bool) -> Result<RateReport> {
     })
 }
 
-impl RateReport {
-    /// What is wanted of it.
-    pub fn targets(&self) -> Vec<Target> {
+impl Section for RateReport {
+    fn targets(&self) -> Vec<Target> {
         // Where others want the CPU, the last frame may be a few ms late; a sender
         // that is off its rate is so in every round.
-        let target = |cell: &Cell| Target {
-            name: format!("{}: rate off by, %, best round", cell.sender),
-            value: cell.off.min * 100.0,
-            bound: Bound::AtMost(MOST_OFF * 100.0),
-            asserted: true,
+        let target = |cell: &Cell| {
+            let name = format!("{}: rate off by, %, best round", cell.sender);
+            Target::at_most(name, cell.off.min * 100.0, MOST_OFF * 100.0)
         };
         self.cells.iter().map(target).collect()
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let rows = self.cells.iter().map(|cell| {
+            let off = show(&cell.off.map(|off| off * 1e6), 2);
+            let late = show(&cell.late.map(|late| late * 100.0), 2);
+            row(cell.sender, [off, late])
+        });
+        let title = format!(
+            "{} frames a second asked for, {} frames; rounds: {}",
+            self.asked, self.frames, self.rounds
+        );
+        let head = ["", "rate off by, ppm", "late, %"];
+        vec![Table::figures(title, &head, rows.collect())]
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask bench loss`: how well `tscap loss` foretells what is lost.
+//! `cargo xtask bench loss`: how well `tscap loss` predicts what is lost.
 //!
 //! Three parts, each with receive work, rings and a writer of its own: `receive` (frames
 //! are received on a CPU of their own, and lost before the program), `writer` (the file
@@ -9,7 +9,6 @@
 
 mod parts;
 mod report;
-mod table;
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -18,55 +17,41 @@ mod support;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use clap::Parser;
+use anyhow::{Result, bail};
 
-use common::cli::{self, Options, Parts};
-use common::header::Header;
+use common::run::{Bench, Parts, Run};
 use common::stop::stopped_by_signals;
 use parts::Part;
-use report::{Report, VERSION};
+use report::Losses;
 use support::process::cpus;
 
-/// How well losses are foretold
-#[derive(Debug, Parser)]
-#[command(name = "cargo xtask bench loss")]
-struct Args {
-    #[command(flatten)]
-    options: Options,
-    #[command(flatten)]
-    parts: Parts<Part>,
-}
-
 fn main() -> ExitCode {
-    let args = Args::parse();
-    cli::main(
-        "loss",
-        &args.options,
-        || measure(&args),
-        table::render,
-        Report::missed,
-    )
+    let bench = Bench {
+        name: "loss",
+        version: 1,
+        about: "How well losses are predicted",
+        // The one that receives.
+        cpu: |cpus| cpus.get(1),
+    };
+    bench.run(measure)
 }
 
-fn measure(args: &Args) -> Result<Report> {
+fn measure(run: &mut Run<Parts<Part>>) -> Result<()> {
     let stop = stopped_by_signals()?;
-    eprintln!("waiting until no root test is running");
-    let _turn = support::root::root("bench loss").context("nothing can be measured")?;
-    let options = &args.options;
+    let _turn = run.turn()?;
     let cpus: Vec<u32> = cpus().into_iter().map(|cpu| cpu as u32).collect();
     let [sender, receiver, ..] = cpus[..] else {
-        anyhow::bail!("receive work on a CPU of its own takes two CPUs");
+        bail!("receive work on a CPU of its own takes two CPUs");
     };
-    let header = Header::new("loss", VERSION, options, receiver as usize);
+    let (options, parts) = (&run.options, &run.own);
     let mut rounds = Vec::new();
     for part in [Part::Receive, Part::Writer, Part::Both] {
         for round in 1..=options.rounds(1, 3) {
-            if args.parts.want(part) {
+            if parts.want(part) {
                 eprintln!("{part:?}: round {round}");
                 rounds.push(part.measure(sender, receiver, options.quick, &stop)?);
             }
         }
     }
-    Report::new(header, rounds)
+    run.report.add_whole(&Losses::new(rounds, options.quick)?)
 }

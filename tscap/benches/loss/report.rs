@@ -1,78 +1,99 @@
-//! What the bench found, as `--json` prints it and as the table is made from.
+//! What the bench found.
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 use tscap::measuring::loss::accuracy;
 use tscap::measuring::loss::schema::{Accuracy, Point};
+use tscap::measuring::report::Table;
 
-use crate::common::header::Header;
-use crate::common::target::{self, Bound, Target};
+use crate::common::report::Section;
+use crate::common::table::row;
+use crate::common::target::Target;
 use crate::parts::Measured;
 
-/// Version of the schema.
-pub const VERSION: u32 = 1;
 /// Most points by which the model errs in a few points of a busy machine too.
 const SURELY_WITHIN: f64 = 20.0;
 
 /// Everything.
 #[derive(Debug, Serialize)]
-pub struct Report {
-    /// Which bench, how and where; of schema [`VERSION`].
-    #[serde(flatten)]
-    pub header: Header,
-    /// What is wanted, and what came out.
-    pub targets: Vec<Target>,
+pub struct Losses {
+    #[serde(skip)]
+    quick: bool,
     /// How good the model was over all points.
-    pub accuracy: Accuracy,
+    accuracy: Accuracy,
     /// The parts, by round.
-    pub rounds: Vec<Measured>,
+    rounds: Vec<Measured>,
 }
 
-impl Report {
+impl Losses {
     /// Judges what was measured.
-    pub fn new(header: Header, rounds: Vec<Measured>) -> Result<Self> {
+    pub fn new(rounds: Vec<Measured>, quick: bool) -> Result<Self> {
         let points: Vec<Point> = rounds.iter().flat_map(|it| it.points.clone()).collect();
-        let accuracy = accuracy(&points).context("no points")?;
-        // A quick run has few points, and may have a busy machine.
-        let full = !header.quick;
-        let target = |name: &str, value, bound, asserted| Target {
-            name: name.to_owned(),
-            value,
-            bound,
-            asserted,
-        };
-        let error = "mean |foretold − measured|, points of loss";
-        let better = accuracy.error_of_constant / accuracy.error;
         Ok(Self {
-            targets: vec![
-                target(
-                    "share of points that lose 5 to 60 %",
-                    accuracy.between,
-                    Bound::AtLeast(1.0 / 3.0),
-                    full,
-                ),
-                target(error, accuracy.error, Bound::AtMost(5.0), full),
-                target(
-                    &format!("{error}, on any machine"),
-                    accuracy.error,
-                    Bound::AtMost(SURELY_WITHIN),
-                    true,
-                ),
-                target(
-                    "best constant's error / the model's",
-                    better,
-                    Bound::AtLeast(3.0),
-                    full,
-                ),
-            ],
-            header,
-            accuracy,
+            quick,
+            accuracy: accuracy(&points).context("no points")?,
             rounds,
         })
     }
+}
 
-    /// The targets that were missed and must not be, with what was measured.
-    pub fn missed(&self) -> Vec<String> {
-        target::missed(&self.targets)
+impl Section for Losses {
+    fn targets(&self) -> Vec<Target> {
+        let Accuracy {
+            between,
+            error,
+            error_of_constant,
+            ..
+        } = self.accuracy;
+        let name = "mean |predicted − measured|, points of loss";
+        let surely = Target::at_most(format!("{name}, on any machine"), error, SURELY_WITHIN);
+        let better = error_of_constant / error;
+        let full = [
+            Target::at_least("share of points that lose 5 to 60 %", between, 1.0 / 3.0),
+            Target::at_most(name, error, 5.0),
+            Target::at_least("best constant's error / the model's", better, 3.0),
+        ];
+        // A quick run has few points, and may have a busy machine.
+        let full = full.map(|target| target.asserted_if(!self.quick));
+        full.into_iter().chain([surely]).collect()
     }
+
+    fn tables(&self) -> Vec<Table> {
+        let table = |measured: &Measured| {
+            let costs = &measured.calibration.costs;
+            let title = format!("{:?}: {costs:?}", measured.part);
+            let head = [
+                "size, snaplen, ring, frames/s",
+                "before",
+                "ring",
+                "lost, %",
+                "predicted, %",
+                "off",
+            ];
+            Table::figures(title, &head, measured.points.iter().map(point).collect())
+        };
+        self.rounds.iter().map(table).collect()
+    }
+}
+
+fn point(point: &Point) -> Vec<String> {
+    let run = &point.run;
+    let share = |frames: u64| 100.0 * frames as f64 / run.sent as f64;
+    let predicted = point.foretold.map_or(0.0, |it| 100.0 * it.lost());
+    let lost = 100.0 * run.loss();
+    let what = format!(
+        "{} B, {}, {} KiB, {:.0}",
+        point.size,
+        point.snaplen,
+        point.ring_bytes >> 10,
+        point.rate_asked.unwrap_or(f64::INFINITY),
+    );
+    let figures = [
+        share(run.lost.before),
+        share(run.lost.ring),
+        lost,
+        predicted,
+        predicted - lost,
+    ];
+    row(what, figures.map(|figure| format!("{figure:.1}")))
 }

@@ -8,7 +8,6 @@
 //! cache, and more than the last level holds.
 
 mod measure;
-mod table;
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -17,63 +16,20 @@ mod support;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use clap::Parser;
-use serde::Serialize;
-
-use common::cli::{self, Options};
-use common::header::Header;
-use measure::Cell;
-use support::process::{cpus, on_cpu};
-
-/// Version of the schema.
-const VERSION: u32 = 1;
-
-/// Cost of one frame when the blocks of several rings are merged
-#[derive(Debug, Parser)]
-#[command(name = "cargo xtask bench merge")]
-struct Args {
-    #[command(flatten)]
-    options: Options,
-}
-
-/// Everything that was found.
-#[derive(Debug, Serialize)]
-struct Report {
-    /// Which bench, how and where; of schema [`VERSION`].
-    #[serde(flatten)]
-    header: Header,
-    /// Rounds measured.
-    rounds: u32,
-    /// One for each number of rings, amount and pattern.
-    cells: Vec<Cell>,
-}
+use common::run::{Bench, Run};
+use support::process::on_cpu;
 
 fn main() -> ExitCode {
-    let options = Args::parse().options;
-    cli::main(
-        "merge",
-        &options,
-        || measure(&options),
-        table::render,
-        Report::missed,
-    )
-}
-
-fn measure(options: &Options) -> Result<Report> {
-    // Interrupts prefer the first CPU.
-    let cpu = *cpus().last().context("no CPU to run on")?;
-    let rounds = options.rounds(3, 10);
-    Ok(Report {
-        header: Header::new("merge", VERSION, options, cpu),
-        rounds,
-        cells: on_cpu(cpu, || measure::all(rounds))?,
+    let bench = Bench {
+        name: "merge",
+        version: 1,
+        about: "Cost of one frame when the blocks of several rings are merged",
+        // Interrupts prefer the first CPU.
+        cpu: |cpus| cpus.last(),
+    };
+    bench.run(|run: &mut Run<()>| {
+        let rounds = run.options.rounds(3, 10);
+        let merged = on_cpu(run.cpu, || measure::all(rounds))?;
+        run.report.add_whole(&merged)
     })
-}
-
-impl Report {
-    fn missed(&self) -> Vec<String> {
-        let missed = self.cells.iter().filter(|cell| cell.is_too_dear());
-        missed.map(Cell::name).collect()
-    }
 }

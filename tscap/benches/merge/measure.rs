@@ -4,11 +4,15 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use tscap::capturing::clock::{RawStamp, StampPath};
 use tscap::capturing::engine::Output;
+use tscap::measuring::report::Table;
+use tscap::measuring::statistics::Spread;
 use tscap_common::block::block_len;
 use tscap_common::ring::MIN_RING_BYTES;
 
 use crate::common::converter::{Discard, Filled, IFINDEX};
-use crate::common::spread::Spread;
+use crate::common::report::Section;
+use crate::common::table::{row, show};
+use crate::common::target::Target;
 
 /// Frame length, bytes.
 const SIZE: usize = 64;
@@ -45,35 +49,61 @@ pub struct Cell {
     pub over_one_ring: f64,
 }
 
+/// Everything that was found.
+#[derive(Debug, Serialize)]
+pub struct Merged {
+    /// Rounds measured.
+    rounds: u32,
+    /// One for each number of rings, amount and pattern.
+    cells: Vec<Cell>,
+}
+
 impl Cell {
-    /// What was measured, and what came out, for people.
-    pub fn name(&self) -> String {
+    fn name(&self) -> String {
         let Self {
             rings,
             frames,
             burst,
-            ns,
             ..
         } = self;
-        format!(
-            "{rings} rings, {frames} frames, bursts of {burst}: {:.1} ns, {:.1} times one ring",
-            ns.median, self.over_one_ring
-        )
+        format!("{rings} rings, {frames} frames, bursts of {burst}")
+    }
+}
+
+impl Section for Merged {
+    fn targets(&self) -> Vec<Target> {
+        let costs = self.cells.iter().filter_map(|cell| {
+            let name = format!("{}: ns, best round", cell.name());
+            let target = Target::at_most(name, cell.ns.min, cell.target_ns?);
+            Some(target.asserted_if(false))
+        });
+        let over = |a: &&Cell, b: &&Cell| a.over_one_ring.total_cmp(&b.over_one_ring);
+        let worst = self.cells.iter().max_by(over).map(|cell| {
+            let name = format!("{}: times one ring, the most", cell.name());
+            Target::at_most(name, cell.over_one_ring, OVER_ONE_RING)
+        });
+        costs.chain(worst).collect()
     }
 
-    /// Whether there is a target and it is missed.
-    pub fn is_missed(&self) -> bool {
-        self.target_ns.is_some_and(|target| self.ns.min > target)
-    }
-
-    /// Whether several rings cost too much on any machine.
-    pub fn is_too_dear(&self) -> bool {
-        self.over_one_ring > OVER_ONE_RING
+    fn tables(&self) -> Vec<Table> {
+        let rows = self.cells.iter().map(|cell| {
+            let times = format!("{:.1}", cell.over_one_ring);
+            row(cell.name(), [show(&cell.ns, 1), times])
+        });
+        let title = format!(
+            "converter, 64-byte frames, CPU ns a frame, output discarded; rounds: {}",
+            self.rounds
+        );
+        vec![Table::figures(
+            title,
+            &["", "ns", "times one ring"],
+            rows.collect(),
+        )]
     }
 }
 
 /// Measures on the CPU to which the caller is pinned.
-pub fn all(rounds: u32) -> Result<Vec<Cell>> {
+pub fn all(rounds: u32) -> Result<Merged> {
     let mut cells: Vec<Cell> = Vec::new();
     for (frames, drains) in AMOUNTS {
         for (rings, target_ns) in RINGS {
@@ -98,7 +128,7 @@ pub fn all(rounds: u32) -> Result<Vec<Cell>> {
             }
         }
     }
-    Ok(cells)
+    Ok(Merged { rounds, cells })
 }
 
 /// One round: CPU time in ns a frame.

@@ -10,7 +10,6 @@ mod highest;
 mod memory;
 mod report;
 mod soak;
-mod table;
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -19,12 +18,11 @@ mod support;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use clap::{Parser, ValueEnum};
+use anyhow::Result;
+use clap::ValueEnum;
 
-use common::cli::{self, Options, Parts};
-use common::header::Header;
-use report::{Report, VERSION};
+use common::run::{Bench, Parts, Run};
+use report::Soaks;
 use soak::{Load, Rig};
 
 /// Part of the highest lossless rate that `load` sends at.
@@ -33,16 +31,6 @@ const PART_OF_HIGHEST: f64 = 0.8;
 const STEADY: f64 = 100_000.0;
 /// Length of a part in a quick run, s.
 const QUICK_S: f64 = 6.0;
-
-/// Long captures with rotation: losses, order, memory
-#[derive(Debug, Parser)]
-#[command(name = "cargo xtask bench soak")]
-struct Args {
-    #[command(flatten)]
-    options: Options,
-    #[command(flatten)]
-    parts: Parts<Part>,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
@@ -53,51 +41,39 @@ enum Part {
 }
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    cli::main(
-        "soak",
-        &args.options,
-        || measure(&args),
-        table::render,
-        Report::missed,
-    )
+    let bench = Bench {
+        name: "soak",
+        version: 1,
+        about: "Long captures with rotation: losses, order, memory",
+        cpu: |cpus| cpus.last(),
+    };
+    bench.run(measure)
 }
 
-fn measure(args: &Args) -> Result<Report> {
-    eprintln!("waiting until no root test is running");
-    let _turn = support::root::root("bench soak").context("nothing can be measured")?;
-    let rig = Rig::new()?;
-    let quick = args.options.quick;
-    let mut report = Report {
-        header: Header::new("soak", VERSION, &args.options, rig.converter_cpu),
-        targets: Vec::new(),
-        highest: None,
-        soaks: Vec::new(),
-    };
-    let mut soak = |name, rate: f64, full: f64, in_bulks| -> Result<()> {
+fn measure(run: &mut Run<Parts<Part>>) -> Result<()> {
+    let _turn = run.turn()?;
+    let rig = Rig::new(run.cpu)?;
+    let quick = run.options.quick;
+    let mut soaks = Soaks::new(quick);
+    let soak = |name, rate: f64, full: f64, in_bulks| {
         let seconds = if quick { QUICK_S } else { full };
         eprintln!("{name}: {rate:.0} frames/s for {seconds} s");
-        let rate = Some(rate);
-        let soak = rig.run(
-            name,
-            Load {
-                rate,
-                seconds,
-                in_bulks,
-            },
-        )?;
-        report.targets.extend(soak.targets(quick));
-        report.soaks.push(soak);
-        Ok(())
+        let load = Load {
+            rate: Some(rate),
+            seconds,
+            in_bulks,
+        };
+        rig.run(name, load)
     };
-    if args.parts.want(Part::Load) {
+    if run.own.want(Part::Load) {
         let highest = highest::find(&rig, quick)?;
         // One by one they do not go as fast.
-        soak("load", PART_OF_HIGHEST * highest, 600.0, true)?;
-        report.highest = Some(highest);
+        let load = soak("load", PART_OF_HIGHEST * highest, 600.0, true)?;
+        soaks.soaks.push(load);
+        soaks.highest = Some(highest);
     }
-    if args.parts.want(Part::Hour) {
-        soak("hour", STEADY, 3600.0, false)?;
+    if run.own.want(Part::Hour) {
+        soaks.soaks.push(soak("hour", STEADY, 3600.0, false)?);
     }
-    Ok(report)
+    run.report.add_whole(&soaks)
 }

@@ -1,6 +1,7 @@
 //! Whether a process grows.
 
 use serde::Serialize;
+use tscap::measuring::statistics::least_squares;
 
 use crate::support::process;
 
@@ -40,23 +41,7 @@ impl Memory {
         Growth {
             samples: self.samples.len(),
             resident: last.1,
-            growth: slope(later) * (last.0 - first.0),
+            growth: least_squares(later).0 * (last.0 - first.0),
         }
     }
-}
-
-/// Of the least-squares line; 0 of samples at one time only.
-fn slope(samples: &[(f64, f64)]) -> f64 {
-    let count = samples.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| samples.iter().map(of).sum::<f64>() / count;
-    let (x, y) = (mean(|sample| sample.0), mean(|sample| sample.1));
-    let along = |of: fn(f64, f64) -> f64| {
-        let terms = samples.iter().map(|sample| of(sample.0 - x, sample.1 - y));
-        terms.sum::<f64>()
-    };
-    let spread = along(|x, _| x * x);
-    if spread == 0.0 {
-        return 0.0;
-    }
-    along(|x, y| x * y) / spread
 }

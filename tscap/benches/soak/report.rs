@@ -1,17 +1,17 @@
-//! What the bench found, as `--json` prints it and as the table is made from.
+//! What the bench found.
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use serde_json::Value;
+use tscap::measuring::report::Table;
 
-use crate::common::header::Header;
-use crate::common::target::{self, Bound, Target};
+use crate::common::report::Section;
+use crate::common::table::row;
+use crate::common::target::Target;
 use crate::files::Read;
 use crate::memory::Growth;
 use crate::support::finished::Finished;
 
-/// Version of the schema.
-pub const VERSION: u32 = 1;
 /// Least part of the rate asked for: slower, it is no soak.
 const LEAST_REACHED: f64 = 0.9;
 /// Most that the capture may grow, bytes: a leak of a kilobyte a file is more.
@@ -21,12 +21,9 @@ const MOST_BOUND_NS: f64 = 1_000.0;
 
 /// Everything.
 #[derive(Debug, Serialize)]
-pub struct Report {
-    /// Which bench, how and where; of schema [`VERSION`].
-    #[serde(flatten)]
-    pub header: Header,
-    /// What is wanted of the parts, and what came out.
-    pub targets: Vec<Target>,
+pub struct Soaks {
+    #[serde(skip)]
+    quick: bool,
     /// Highest rate found without loss, frames a second.
     pub highest: Option<f64>,
     /// The parts.
@@ -125,26 +122,19 @@ impl Soak {
         })
     }
 
-    /// What is wanted of it, if it was a quick one or not.
-    pub fn targets(&self, quick: bool) -> Vec<Target> {
-        let at_most = |what: &str, value: f64, most: f64| Target {
-            name: format!("{}: {what}", self.name),
-            value,
-            bound: Bound::AtMost(most),
-            asserted: true,
-        };
+    fn targets(&self, quick: bool) -> Vec<Target> {
+        let name = |what: &str| format!("{}: {what}", self.name);
+        let at_most = |what, value: f64, most: f64| Target::at_most(name(what), value, most);
         let bound = self.host_bound_ns as f64;
-        let reached = Target {
-            name: format!("{}: rate over that asked for", self.name),
-            value: self.rate / self.asked.unwrap_or(self.rate),
-            bound: Bound::AtLeast(LEAST_REACHED),
-            // A machine that is busy for seconds slows the generator.
-            asserted: !quick,
-        };
+        let rate = self.rate / self.asked.unwrap_or(self.rate);
+        let (growth, most_growth) = (self.memory.growth / 1e6, MOST_GROWTH / 1e6);
         vec![
-            reached,
+            // A machine that is busy for seconds slows the generator.
+            Target::at_least(name("rate over that asked for"), rate, LEAST_REACHED)
+                .asserted_if(!quick),
             at_most("frames lost", self.lost as f64, 0.0),
-            // The kernel's fast clock may step back a little (DESIGN 4).
+            // The kernel's fast clock may step back a little (timekeeping.c,
+            // `ktime_get_mono_fast_ns`).
             at_most("stamps back by, ns", self.farthest_back_ns as f64, bound),
             at_most(
                 "stamped before sent by, ns",
@@ -152,18 +142,63 @@ impl Soak {
                 bound,
             ),
             at_most("bound of the stamps, ns", bound, MOST_BOUND_NS),
-            at_most(
-                "memory grown by, MB",
-                self.memory.growth / 1e6,
-                MOST_GROWTH / 1e6,
-            ),
+            at_most("memory grown by, MB", growth, most_growth),
         ]
+    }
+
+    fn table(&self) -> Table {
+        let rows = [
+            ("seconds", format!("{:.1}", self.seconds)),
+            ("Mpps", format!("{:.3}", self.rate / 1e6)),
+            ("frames sent", self.sent.to_string()),
+            ("frames in the files", self.read.to_string()),
+            ("files", self.files.to_string()),
+            ("GB", format!("{:.2}", self.bytes as f64 / 1e9)),
+            (
+                "ring full up to, %",
+                format!("{:.1}", self.ring_fill * 100.0),
+            ),
+            (
+                "stamps less than the one before",
+                self.steps_back.to_string(),
+            ),
+            (
+                "least delay from sent to stamped, ns",
+                self.least_delay_ns.to_string(),
+            ),
+            ("resident, MB", format!("{:.1}", self.memory.resident / 1e6)),
+            ("looks at it", self.memory.samples.to_string()),
+        ];
+        let rows = rows.map(|(name, figure)| row(name, [figure]));
+        let title = format!("{}: frames of 64 bytes", self.name);
+        Table::figures(title, &["", "figure"], rows.into())
     }
 }
 
-impl Report {
-    /// The targets that were missed and must not be, with what was measured.
-    pub fn missed(&self) -> Vec<String> {
-        target::missed(&self.targets)
+impl Soaks {
+    /// Nothing yet.
+    pub fn new(quick: bool) -> Self {
+        Self {
+            quick,
+            highest: None,
+            soaks: Vec::new(),
+        }
+    }
+}
+
+impl Section for Soaks {
+    fn targets(&self) -> Vec<Target> {
+        let targets = self.soaks.iter();
+        targets.flat_map(|soak| soak.targets(self.quick)).collect()
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let highest = self.highest.map(|rate| {
+            let rate = format!("{:.2}", rate / 1e6);
+            let rows = vec![row("highest lossless rate, Mpps", [rate])];
+            Table::figures("found beforehand", &["", "figure"], rows)
+        });
+        let soaks = self.soaks.iter().map(Soak::table);
+        highest.into_iter().chain(soaks).collect()
     }
 }

@@ -41,7 +41,7 @@ pub struct Load {
 /// Where it is sent.
 pub struct Rig {
     /// CPU of the converter, and of all that is not the generator.
-    pub converter_cpu: usize,
+    converter_cpu: usize,
     generator_cpu: usize,
     bench: Bench,
     disk: SmallDisk,
@@ -49,11 +49,10 @@ pub struct Rig {
 
 impl Rig {
     /// Makes the pair, and a place in memory for the files.
-    pub fn new() -> Result<Self> {
-        let cpus = cpus();
+    pub fn new(converter_cpu: usize) -> Result<Self> {
         Ok(Self {
-            converter_cpu: *cpus.last().context("no CPU")?,
-            generator_cpu: *cpus.first().context("no CPU")?,
+            converter_cpu,
+            generator_cpu: *cpus().first().context("no CPU")?,
             bench: Bench::new("soak"),
             disk: SmallDisk::new(DISK_BYTES),
         })

@@ -13,11 +13,15 @@ use serde::Serialize;
 use tscap::capturing::clock::{RawStamp, StampPath, TscPath};
 use tscap::capturing::engine::{Output, PreparedFile};
 use tscap::capturing::ring::synthetic::Producer;
+use tscap::measuring::report::Table;
+use tscap::measuring::statistics::Spread;
 use tscap_common::block::{STAMP_HIGH_OFFSET, block_len};
 
 use crate::common::converter::{Discard, Filled, IFINDEX, cpu_time_ns};
-use crate::spread::Spread;
-use crate::tmpfs;
+use crate::common::report::Section;
+use crate::common::table::{absent, row, show};
+use crate::common::target::Target;
+use crate::common::tmpfs;
 
 /// The default ring.
 const RING_BYTES: usize = 64 << 20;
@@ -81,14 +85,14 @@ impl Cell {
 
 /// Where the blocks go.
 #[derive(Clone, Copy, Debug)]
-enum Target<'a> {
+enum Sink<'a> {
     /// Nowhere, without a system call.
     Nowhere,
     /// A file in this folder, in memory that was written before.
     File(&'a Path),
 }
 
-impl Target<'_> {
+impl Sink<'_> {
     fn name(self) -> &'static str {
         match self {
             Self::Nowhere => "no write",
@@ -111,8 +115,8 @@ pub fn measure(rounds: u32) -> Result<ConverterReport> {
         Ok(folder) => (Some(folder), Vec::new()),
         Err(error) => (None, vec![format!("files in memory: {error:#}")]),
     };
-    let mut targets = vec![Target::Nowhere];
-    targets.extend(folder.iter().map(|folder| Target::File(folder.path())));
+    let mut targets = vec![Sink::Nowhere];
+    targets.extend(folder.iter().map(|folder| Sink::File(folder.path())));
     let mut results: Vec<_> = SIZES
         .into_iter()
         .flat_map(|size| targets.iter().map(move |target| (size, *target, vec![])))
@@ -125,9 +129,9 @@ pub fn measure(rounds: u32) -> Result<ConverterReport> {
             tsc = tsc.min(drain(
                 StampPath::Tsc(TscPath::Perf),
                 SIZES[0],
-                Target::Nowhere.open()?,
+                Sink::Nowhere.open()?,
             )?);
-            ktime = ktime.min(drain(StampPath::Ktime, SIZES[0], Target::Nowhere.open()?)?);
+            ktime = ktime.min(drain(StampPath::Ktime, SIZES[0], Sink::Nowhere.open()?)?);
         }
         tsc_more.push(tsc - ktime);
         memory.push(put_stamps(SIZES[0])?);
@@ -141,7 +145,7 @@ pub fn measure(rounds: u32) -> Result<ConverterReport> {
     let memory_ns = Spread::of(memory);
     let asserted_ns = TARGET_NS.max(TIMES_MEMORY * memory_ns.median);
     let cells = results.into_iter().map(|(size, target, results)| {
-        let is_held = size == SIZES[0] && matches!(target, Target::Nowhere);
+        let is_held = size == SIZES[0] && matches!(target, Sink::Nowhere);
         Cell {
             size,
             output: target.name(),
@@ -199,4 +203,50 @@ fn fill(producer: &mut Producer, from: u64, size: usize, frames: usize) -> Resul
         ensure!(producer.push(IFINDEX, stamp, &frame), "the ring is full");
     }
     Ok(())
+}
+
+impl Section for ConverterReport {
+    fn targets(&self) -> Vec<Target> {
+        let cells = self.cells.iter().flat_map(|cell| {
+            let target = |round, ns, most: Option<f64>| {
+                let name = format!("converter, {}, {round}, ns", cell.name());
+                Some(Target::at_most(name, ns, most?))
+            };
+            let wanted = target("median", cell.ns.median, cell.target_ns);
+            let held = target("best round", cell.ns.min, cell.asserted_ns);
+            wanted
+                .map(|it| it.asserted_if(false))
+                .into_iter()
+                .chain(held)
+        });
+        let tsc = Target::at_most(
+            "converter, 64 B, tsc less ktime, ns",
+            self.tsc_more_ns.median,
+            self.tsc_target_ns,
+        );
+        cells.chain([tsc]).collect()
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let cells = self.cells.iter();
+        let cells = cells.map(|cell| row(cell.name(), [show(&cell.ns, 1)]));
+        let others = [
+            row(
+                "64 B, a stamp put into each block",
+                [show(&self.memory_ns, 1)],
+            ),
+            row(
+                "64 B, no write, tsc less ktime",
+                [show(&self.tsc_more_ns, 1)],
+            ),
+        ];
+        let title = format!(
+            "converter, ring of {} MiB filled beforehand; rounds: {}",
+            self.ring_bytes >> 20,
+            self.rounds
+        );
+        let rows = cells.chain(others).collect();
+        let table = Table::figures(title, &["", "CPU ns a frame"], rows);
+        vec![table.with_notes(absent(&self.absent))]
+    }
 }

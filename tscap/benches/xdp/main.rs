@@ -9,9 +9,7 @@
 mod converter;
 mod offset;
 mod program;
-mod report;
 mod rings;
-mod table;
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -20,24 +18,11 @@ mod support;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use clap::{Parser, ValueEnum};
+use anyhow::Context;
+use clap::ValueEnum;
 
-use common::cli::{self, Options, Parts};
-use common::header::Header;
-use common::{spread, tmpfs};
-use report::{Report, VERSION};
-use support::process::{cpus, on_cpu};
-
-/// Costs of one frame in tscap, and losses by ring size
-#[derive(Debug, Parser)]
-#[command(name = "cargo xtask bench xdp")]
-struct Args {
-    #[command(flatten)]
-    options: Options,
-    #[command(flatten)]
-    parts: Parts<Part>,
-}
+use common::run::{Bench, Parts, Run};
+use support::process::on_cpu;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
@@ -52,53 +37,34 @@ enum Part {
 }
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    cli::main(
-        "xdp",
-        &args.options,
-        || measure(&args),
-        table::render,
-        Report::missed,
-    )
-}
-
-fn measure(args: &Args) -> Result<Report> {
-    let needs_root = [Part::Program, Part::Offset, Part::Rings]
-        .into_iter()
-        .any(|part| args.parts.want(part));
-    let _turn = needs_root
-        .then(|| {
-            eprintln!("waiting until no root test is running");
-            support::root::root("bench xdp").context("--only converter runs without root")
-        })
-        .transpose()?;
-    let options = &args.options;
-    // Interrupts prefer the first CPU.
-    let cpu = *cpus().last().context("no CPU to run on")?;
-    let mut report = Report {
-        header: Header::new("xdp", VERSION, options, cpu),
-        ratios: Vec::new(),
-        program: None,
-        offset: None,
-        converter: None,
-        rings: None,
+    let bench = Bench {
+        name: "xdp",
+        version: 1,
+        about: "Costs of one frame in tscap, and losses by ring size",
+        // Interrupts prefer the first CPU.
+        cpu: |cpus| cpus.last(),
     };
-    if args.parts.want(Part::Program) {
-        let rounds = options.rounds(3, 10);
-        let program = on_cpu(cpu, || program::measure(cpu, rounds))?;
-        report.ratios.extend(program.ratios());
-        report.program = Some(program);
-    }
-    if args.parts.want(Part::Offset) {
-        report.offset = Some(offset::measure(options.rounds(10, 10))?);
-    }
-    if args.parts.want(Part::Converter) {
-        // Short ones: many even in a quick run.
-        let rounds = options.rounds(10, 10);
-        report.converter = Some(on_cpu(cpu, || converter::measure(rounds))?);
-    }
-    if args.parts.want(Part::Rings) {
-        report.rings = Some(rings::measure(options.rounds(1, 5), options.quick)?);
-    }
-    Ok(report)
+    bench.run(|run: &mut Run<Parts<Part>>| {
+        let mut rooted = [Part::Program, Part::Offset, Part::Rings].into_iter();
+        let needs_root = rooted.any(|part| run.own.want(part));
+        let turn = needs_root.then(|| run.turn()).transpose();
+        let _turn = turn.context("--only converter runs without root")?;
+        let cpu = run.cpu;
+        let program = run.part(Part::Program, |options| {
+            on_cpu(cpu, || program::measure(cpu, options.rounds(3, 10)))
+        })?;
+        let ratios = program.map(|program| program.ratios());
+        run.report.set("ratios", &ratios.unwrap_or_default())?;
+        run.part(Part::Offset, |options| {
+            offset::measure(options.rounds(10, 10))
+        })?;
+        // Short rounds: many even in a quick run.
+        run.part(Part::Converter, |options| {
+            on_cpu(cpu, || converter::measure(options.rounds(10, 10)))
+        })?;
+        run.part(Part::Rings, |options| {
+            rings::measure(options.rounds(1, 5), options.quick)
+        })?;
+        Ok(())
+    })
 }

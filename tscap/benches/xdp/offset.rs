@@ -11,9 +11,13 @@ use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS, TscEvents, program_n
 use tscap::capturing::host::perf::Standing;
 use tscap::capturing::host::system::{online_cpus, possible_cpus};
 use tscap::command::capture::first_brackets;
+use tscap::measuring::report::Table;
+use tscap::measuring::statistics::Spread;
 use tscap_common::ring::MIN_RING_BYTES;
 
-use crate::spread::Spread;
+use crate::common::report::Section;
+use crate::common::table::{absent, row, show};
+use crate::common::target::Target;
 
 /// At most this wide may a CPU's own leg be, ns (issue 3: on an idle machine, as it is in
 /// the best round at least).
@@ -116,4 +120,30 @@ fn rate() -> Result<NsPerCycle> {
     let tracker = tracker.map_err(|failure| anyhow!("{failure}"))?;
     let tracker = tracker.context("nothing stops it")?;
     Ok(tracker.counter().context("settled")?.rate())
+}
+
+impl Section for OffsetReport {
+    fn targets(&self) -> Vec<Target> {
+        let targets = self.cells.iter().flat_map(|cell| {
+            let name = |leg| format!("offset of CPU {}, {leg}, best round, ns", cell.cpu);
+            [
+                Target::at_most(name("own leg"), cell.cpu_ns.min, cell.cpu_target_ns),
+                Target::at_most(name("whole"), cell.whole_ns.min, cell.whole_target_ns),
+            ]
+        });
+        targets.collect()
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let rows = self.cells.iter().map(|cell| {
+            let legs = [&cell.cpu_ns, &cell.common_ns, &cell.whole_ns];
+            row(format!("CPU {}", cell.cpu), legs.map(|leg| show(leg, 0)))
+        });
+        let title = format!(
+            "offset of each CPU's TSC event to the TSC, bracket in ns; rounds: {}",
+            self.rounds
+        );
+        let head = ["", "CPU's own leg", "common leg", "whole"];
+        vec![Table::figures(title, &head, rows.collect()).with_notes(absent(&self.absent))]
+    }
 }

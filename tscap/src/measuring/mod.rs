@@ -1,7 +1,7 @@
 //! What measures, by what [`crate::capturing`] exports: `measure` (loss, order and delay
 //! of streams, from a file), `generator` (sends frames), `load` (captures under load,
 //! also by other programs), `compare` (what stamps cost), `loss` (where frames are lost,
-//! and a model of it), `saved` (results read back), `report` (results as text and HTML).
+//! and a model of it), `saved` (results read back), `statistics`, `report` (results as text and HTML).
 
 pub mod compare;
 pub mod generator;
@@ -10,3 +10,4 @@ pub mod loss;
 pub mod measure;
 pub mod report;
 pub mod saved;
+pub mod statistics;

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tscap::capturing::clock::scripted::Host;
 use tscap::capturing::clock::{RawStamp, StampPath};
-use tscap::measuring::measure::Summary;
+use tscap::measuring::statistics::Summary;
 
 use super::script::{
     DRAIN, LENGTH, MS, TSC, capture, capture_by, convert, errors, file, headers, log, packet,

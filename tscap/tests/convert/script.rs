@@ -15,7 +15,7 @@ use tscap::capturing::clock::{
 use tscap::capturing::pcapng::{
     FileWriter, InterfaceInfo, InterfaceOption, Packet, Record, SectionInfo, StampOption, records,
 };
-use tscap::measuring::measure::Summary;
+use tscap::measuring::statistics::Summary;
 use tscap_common::block::{EPB_TYPE, OPT_RAW, PEN};
 
 pub const MS: u64 = 1_000_000;

@@ -14,9 +14,12 @@ mod subject;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use tscap::capturing::hook::PROGRAMS;
+use tscap::measuring::report::Table;
+use tscap::measuring::statistics::Spread;
 
-use crate::report::Ratio;
-use crate::spread::Spread;
+use crate::common::report::Section;
+use crate::common::table::{row, show};
+use crate::common::target::Target;
 use perf_output::PerfOutput;
 use ring_output::RingOutput;
 use subject::{Harness, Subject};
@@ -40,9 +43,25 @@ const SNAPLENS: [u32; 2] = [WHOLE, 128];
 /// At most this share of what `bpf_perf_event_output` costs (issue 2).
 const TARGET: f64 = 0.55;
 
+/// One cost over another, round by round.
+#[derive(Debug, Serialize)]
+pub struct Ratio {
+    /// What over what, for which frames.
+    name: String,
+    /// The ratio of whole costs, harness included.
+    ratio: Spread,
+    /// The ratio of the costs less the harness.
+    net: Spread,
+    /// Most that the median of `ratio` may be.
+    target: Option<f64>,
+}
+
 /// The part of the report.
 #[derive(Debug, Serialize)]
 pub struct ProgramReport {
+    /// The CPU on which the programs ran.
+    #[serde(skip)]
+    cpu: u32,
     /// Rounds measured.
     pub rounds: u32,
     /// Room for the records of one repetition, bytes.
@@ -112,6 +131,7 @@ pub fn measure(cpu: usize, rounds: u32) -> Result<ProgramReport> {
         }
     }
     Ok(ProgramReport {
+        cpu,
         rounds,
         buffer_bytes: BUFFER_BYTES,
         cells,
@@ -229,5 +249,58 @@ fn ratio(name: String, over: &Cost, under: &Cost, target: Option<f64>) -> Ratio 
         ratio: over.ns.with(&under.ns, |over, under| over / under),
         net: over.net_ns.with(&under.net_ns, |over, under| over / under),
         target,
+    }
+}
+
+impl Section for ProgramReport {
+    fn targets(&self) -> Vec<Target> {
+        let ratios = self
+            .ratios()
+            .into_iter()
+            .filter_map(|of| Some(Target::at_most(of.name, of.ratio.median, of.target?)));
+        ratios.collect()
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let ratios = self.ratios().into_iter().map(|of| {
+            let figures = [show(&of.ratio, 2), show(&of.net, 2)];
+            row(of.name, figures)
+        });
+        let costs = self.cells.iter().flat_map(|cell| {
+            let costs = [&cell.no_stamp, &cell.ktime, &cell.tai, &cell.perf_output];
+            let costs: Vec<_> = costs.into_iter().chain(&cell.tsc).collect();
+            let of = |cost: fn(&Cost) -> &Spread| {
+                let costs = costs.iter().map(move |of| show(cost(of), 0));
+                costs.collect::<Vec<_>>()
+            };
+            let with = [vec![show(&cell.harness_ns, 0)], of(|cost| &cost.ns)].concat();
+            let without = [vec![String::new()], of(|cost| &cost.net_ns)].concat();
+            let name = format!("{}, less the harness", cell.name());
+            [row(cell.name(), with), row(name, without)]
+        });
+        let title = format!(
+            "XDP programs, ns a frame, BPF_PROG_TEST_RUN on CPU {}; rounds: {}",
+            self.cpu, self.rounds
+        );
+        vec![
+            Table::figures(
+                "ratios of what one frame costs in the XDP program",
+                &["", "with harness", "without"],
+                ratios.collect(),
+            ),
+            Table::figures(
+                title,
+                &[
+                    "",
+                    "harness",
+                    "no stamp",
+                    "ktime",
+                    "tai",
+                    "perf_output",
+                    "tsc",
+                ],
+                costs.collect(),
+            ),
+        ]
     }
 }

@@ -9,9 +9,12 @@ mod output;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
+use tscap::measuring::report::Table;
+use tscap::measuring::statistics::Spread;
 
 use crate::common::live::Generator;
-use crate::spread::Spread;
+use crate::common::report::Section;
+use crate::common::table::{absent, row, show};
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
 use crate::support::frame::Frame;
@@ -198,5 +201,22 @@ impl Plan<'_> {
         let full = summary.outcomes["ring_full"];
         ensure!(lost == full, "lost otherwise: {:?}", summary.outcomes);
         Ok((1e3 / sent.ns_per_frame, lost as f64 / sent.taken as f64))
+    }
+}
+
+impl Section for RingsReport {
+    fn tables(&self) -> Vec<Table> {
+        let rows = self.cells.iter().map(|cell| {
+            let ring = (cell.ring_bytes >> 20).to_string();
+            let lost = cell.loss.map(|loss| loss * 100.0);
+            row(cell.name(), [ring, show(&cell.mpps, 2), show(&lost, 2)])
+        });
+        let title = format!(
+            "live frames flat out over veth, generator and program on CPU {}, converter on CPU {}; \
+             rounds: {}",
+            self.generator_cpu, self.converter_cpu, self.rounds
+        );
+        let head = ["", "ring, MiB", "Mpps", "lost, %"];
+        vec![Table::figures(title, &head, rows.collect()).with_notes(absent(&self.absent))]
     }
 }

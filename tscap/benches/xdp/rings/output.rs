@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use crate::tmpfs;
+use crate::common::tmpfs;
 
 /// A kind of place for captures.
 #[derive(Debug)]

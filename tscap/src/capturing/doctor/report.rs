@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::check::{Check, Remedy, Verdict};
+use crate::text::fold::fold;
 use crate::text::numbers::counted;
 
 /// Version of the JSON object.
@@ -79,7 +80,7 @@ impl Report {
     /// colours of a terminal, and folded to its width in columns where there is one.
     pub fn text(&self, verbose: bool, width: Option<usize>) -> String {
         let machine = &self.machine;
-        let mut text = fold(&format!("{}, {}", machine.cpu, machine.kernel), "", width);
+        let mut text = folded(&format!("{}, {}", machine.cpu, machine.kernel), "", width);
         text.push('\n');
         if let Some(interface) = &self.interface {
             let driver = interface.driver.as_deref().unwrap_or("driver unknown");
@@ -105,7 +106,7 @@ impl Report {
             self.bad,
             self.named(Verdict::Bad)
         );
-        text + &fold(&counts, "", width) + "\n"
+        text + &folded(&counts, "", width) + "\n"
     }
 
     /// The names of the checks that came out so.
@@ -136,18 +137,18 @@ fn lines(check: &Check, id_width: usize, width: Option<usize>) -> String {
         ),
     };
     let dim = Style::new().dimmed();
-    let found = fold(&check.found, &margin, width);
-    let why = fold(check.why, &margin, width);
+    let found = folded(&check.found, &margin, width);
+    let why = folded(check.why, &margin, width);
     let mut text = format!("{head}{found}\n{margin}{dim}{why}{dim:#}\n");
     let _ = match &check.remedy {
         // Lines that a shell takes as one.
         Some(Remedy::Fix(command)) => {
             let room = width.map(|width| width - 2);
-            let command = fold(&format!("fix: {command}"), &margin, room);
+            let command = folded(&format!("fix: {command}"), &margin, room);
             writeln!(text, "{margin}{}", command.replace('\n', " \\\n"))
         }
         Some(Remedy::Advice(words)) => {
-            let words = fold(&format!("advice: {words}"), &margin, width);
+            let words = folded(&format!("advice: {words}"), &margin, width);
             writeln!(text, "{margin}{words}")
         }
         None => Ok(()),
@@ -155,29 +156,9 @@ fn lines(check: &Check, id_width: usize, width: Option<usize>) -> String {
     text
 }
 
-/// Breaks text that begins behind `margin` before each word that would end beyond the
-/// width. A word that is longer stays whole.
-fn fold(text: &str, margin: &str, width: Option<usize>) -> String {
-    let Some(width) = width else {
-        return text.to_owned();
-    };
-    let mut folded = String::new();
-    let mut column = margin.len();
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if !folded.is_empty() {
-            if column + 1 + length > width {
-                folded = folded + "\n" + margin;
-                column = margin.len();
-            } else {
-                folded.push(' ');
-                column += 1;
-            }
-        }
-        folded += word;
-        column += length;
-    }
-    folded
+/// Text that begins behind `margin`, in lines of the width, each but the first after it.
+fn folded(text: &str, margin: &str, width: Option<usize>) -> String {
+    fold(text, margin.len(), width).join(&format!("\n{margin}"))
 }
 
 fn name(verdict: Verdict) -> &'static str {

@@ -2,6 +2,7 @@
 
 use crate::capturing::clock::Status;
 use crate::text::numbers::{grouped, minus, signed, span};
+use crate::text::table::{self, Side};
 
 /// Lines under one heading.
 const PAGE: u64 = 20;
@@ -105,12 +106,9 @@ fn rejected(status: &Status) -> String {
 }
 
 fn row(columns: &[Column], text: impl Fn(&Column) -> &str) -> String {
-    let cells = columns.iter().map(|column| {
-        let width = column.width;
-        format!("{:>width$} ", text(column))
-    });
-    let row = cells.collect::<String>();
-    format!("{}\n", row.trim_end())
+    let cells = columns.iter();
+    let cells = cells.map(|column| (text(column), column.width, Side::Right));
+    table::row(cells, " ") + "\n"
 }
 
 #[cfg(test)]

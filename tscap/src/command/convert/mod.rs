@@ -27,7 +27,7 @@ use crate::capturing::pcapng::{
     InterfaceOption, Packet, ReadError, RewriteError, StatisticsOption, rewrite,
 };
 use crate::cli::ConvertPlan;
-use crate::measuring::measure::{Distribution, Summary};
+use crate::measuring::statistics::{Distribution, Summary};
 use crate::text::numbers::counted;
 
 /// Version of the JSON object.

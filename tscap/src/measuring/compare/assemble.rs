@@ -13,7 +13,7 @@ use super::warnings::{disagreement, early_end, losses, noise};
 use tscap_common::compare::UNROLLED;
 
 use crate::capturing::clock::{StampPath, StampSource};
-use crate::measuring::measure::Summary;
+use crate::measuring::statistics::{Summary, mean};
 
 /// The checkpoints are readings of CLOCK_MONOTONIC.
 const CHECKPOINT: &str = "bpf_ktime_get_ns";
@@ -166,9 +166,8 @@ fn mean_autocorrelation(taken: &Taken) -> Vec<f64> {
     let Some(lags) = of_rounds.first().map(Vec::len) else {
         return Vec::new();
     };
-    let mean =
-        |lag: usize| of_rounds.iter().map(|round| round[lag]).sum::<f64>() / of_rounds.len() as f64;
-    (0..lags).map(mean).collect()
+    let of_lag = |lag: usize| of_rounds.iter().map(|round| round[lag]).collect::<Vec<_>>();
+    (0..lags).map(|lag| mean(&of_lag(lag))).collect()
 }
 
 /// The checkpoints' own cost subtracted, in whole ns.

@@ -4,7 +4,7 @@ use super::assemble::{READ_QUANTUM_NS, less, summary_less};
 use super::schema::{InterruptsOff, Way};
 use super::statistics::{Allowance, ratio};
 use super::taken::Taken;
-use crate::measuring::measure::Summary;
+use crate::measuring::statistics::Summary;
 
 /// No stamp takes so long by itself, ns.
 const HELD_UP_NS: i64 = 1_000;

@@ -7,7 +7,7 @@ use super::schema::{
 };
 use super::statistics::{Allowance, Density, autocorrelation, ratio, verdict};
 use crate::capturing::clock::{StampPath, TscPath};
-use crate::measuring::measure::Summary;
+use crate::measuring::statistics::Summary;
 
 const ROUNDS: u32 = 5;
 

@@ -32,7 +32,6 @@ pub use plan::Amount;
 pub(crate) use programs::OBJECT;
 pub use programs::{Measured, Programs, ProgramsError, Settings};
 pub use schema::Comparison;
-pub use taken::trimmed_mean;
 
 /// A way to stamp; `None` is the floor, no stamp at all.
 pub type Stamp = Option<StampPath>;

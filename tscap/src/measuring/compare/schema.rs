@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::capturing::clock::StampSource;
-use crate::measuring::measure::Summary;
+use crate::measuring::statistics::Summary;
 
 /// Version of the object.
 pub const VERSION: u32 = 1;

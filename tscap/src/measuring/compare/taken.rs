@@ -7,6 +7,7 @@ use tscap_common::compare::Sample;
 use super::clocks::Clocks;
 use super::schema::LossPoint;
 use super::{Stamp, Turn};
+use crate::measuring::statistics::trimmed_mean;
 
 /// Frames sent for it, and those that were measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,19 +116,6 @@ impl Taken {
     }
 }
 
-/// Of a hundred values, so many on either side are left out of a round's mean.
-const TRIMMED_PERCENT: usize = 1;
-
-/// The mean without the outermost values, so that a few frames that something
-/// interrupted between their checkpoints don't decide a round; NaN of nothing.
-pub fn trimmed_mean(values: &[i64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable();
-    let outermost = sorted.len() * TRIMMED_PERCENT / 100;
-    let kept = &sorted[outermost..sorted.len() - outermost];
-    kept.iter().map(|value| *value as f64).sum::<f64>() / kept.len() as f64
-}
-
 /// The frames of one pattern.
 #[derive(Debug, Default)]
 pub struct PatternTaken {
@@ -210,14 +198,5 @@ mod tests {
         assert_eq!(rounds, [&[1, 2][..], &[3], &[4, 5]]);
         assert_eq!((taken.fast.sent, taken.fast.received), (15, 0));
         assert_eq!(taken.patterns[1].delays, [7; 3]);
-    }
-
-    #[test]
-    fn one_interrupt_does_not_decide_a_round() {
-        let mut values = vec![30; 198];
-        values.extend([30_000, 0]);
-        assert_eq!(trimmed_mean(&values), 30.0);
-        assert_eq!(trimmed_mean(&[10, 20]), 15.0);
-        assert!(trimmed_mean(&[]).is_nan());
     }
 }

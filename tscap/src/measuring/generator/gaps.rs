@@ -4,7 +4,7 @@ use serde::Serialize;
 use tscap_common::gaps::{bucket_of, values_of};
 use tscap_common::generator::Gaps;
 
-use crate::measuring::measure::BEYOND;
+use crate::measuring::statistics::{BEYOND, at_rank};
 
 /// Quantiles of a distribution, ns; one with fewer than ten samples beyond it is
 /// not told. Each is the upper end of its bucket, so at most 1/64 too great.
@@ -91,13 +91,8 @@ impl Quantiles {
             if beyond < BEYOND {
                 return None;
             }
-            let mut left = total - beyond;
-            let mut values = values.iter();
-            let reached = values.find(|(_, _, count)| {
-                left = left.saturating_sub(*count);
-                left == 0
-            });
-            reached.map(|(_, most, _)| *most)
+            let values = values.iter().map(|(_, most, count)| (*most, *count));
+            at_rank(values, total - beyond)
         };
         Some(Self {
             min: first.0,

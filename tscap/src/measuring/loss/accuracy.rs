@@ -1,6 +1,7 @@
 //! How good the model was.
 
 use super::schema::{Accuracy, Point};
+use crate::measuring::statistics::median;
 
 /// Shares lost at which it is hard to be right.
 const HARD: std::ops::RangeInclusive<f64> = 0.05..=0.6;
@@ -12,10 +13,9 @@ pub fn accuracy(points: &[Point]) -> Option<Accuracy> {
         Some((foretold.lost(), point.run.loss()))
     });
     let pairs: Vec<(f64, f64)> = pairs.collect();
-    let mut measured: Vec<f64> = pairs.iter().map(|(_, measured)| *measured).collect();
-    measured.sort_by(f64::total_cmp);
+    let measured: Vec<f64> = pairs.iter().map(|(_, measured)| *measured).collect();
     // The median has the least mean error of all constants.
-    let median = *measured.get(measured.len() / 2)?;
+    let median = median(&measured)?;
     let mean = |errors: &mut dyn Iterator<Item = f64>| errors.sum::<f64>() / pairs.len() as f64;
     let errors = pairs.iter().map(|(foretold, measured)| foretold - measured);
     let of_constant = measured.iter().map(|measured| median - measured);

@@ -10,6 +10,7 @@ use super::rig::Rig;
 use crate::capturing::clock::StampSource;
 use crate::measuring::generator::{Pacing, Period};
 use crate::measuring::load::{Burst, Program};
+use crate::measuring::statistics::median;
 
 /// Shortest frame with room for the stamps of its sending, bytes.
 const SHORT: u32 = 64;
@@ -82,7 +83,6 @@ pub(super) fn calibrate(
         send_ns.extend(rig.send_ns(as_fast_as_can_be(arrival, SHORT, FRAMES))?);
     }
     let [idle, short, long, held, small, slow] = runs.map(middle);
-    send_ns.sort_by(f64::total_cmp);
     let known = |run: Option<Probe>| run.ok_or(LossError::NoCosts);
     Ok(Probes {
         receiving: match rig.receives_apart() {
@@ -97,7 +97,7 @@ pub(super) fn calibrate(
         small: known(small)?,
         slow,
         slow_buffer_bytes: rig.slow_buffer_bytes() as f64,
-        send_ns: send_ns.get(send_ns.len() / 2).copied(),
+        send_ns: median(&send_ns),
     })
 }
 

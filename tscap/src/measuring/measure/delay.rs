@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use tscap_common::stream::{STAMP_BITS, StreamHeader};
 
-use super::distribution::{Distribution, Summary};
 use super::receive_clock::ReceiveClock;
 use crate::capturing::clock::{FileNs, RawStamp, TaiNs};
 use crate::capturing::pcapng::interval_ns;
+use crate::measuring::statistics::{Distribution, Summary};
 
 /// Two readings of one counter may lie so far apart, ns. Those of two machines
 /// lie hours or days apart.

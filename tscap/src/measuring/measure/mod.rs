@@ -6,7 +6,6 @@
 
 mod capture;
 mod delay;
-mod distribution;
 mod frame;
 #[cfg(test)]
 mod made;
@@ -18,8 +17,6 @@ mod text;
 
 pub use capture::{CaptureError, read};
 pub use delay::{DelayReport, IntervalSources};
-pub use distribution::Summary;
-pub(crate) use distribution::{BEYOND, Distribution};
 pub use frame::{Checksum, Content, Malformed, content};
 pub use receive_clock::{DelayBasis, ReceiveClock};
 pub use report::{Counts, InterfaceReport, StreamId, StreamReport, StreamSummary};

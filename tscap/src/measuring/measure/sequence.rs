@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
-use super::distribution::{Distribution, Summary};
+use crate::measuring::statistics::{Distribution, Summary};
 
 /// Number 0 of the flow, unwrapped: leaves room for numbers before it, which
 /// come when a flow that has wrapped is reordered at the start.

@@ -3,14 +3,19 @@
 use std::fmt;
 
 use super::delay::IntervalSources;
-use super::distribution::Summary;
 use super::receive_clock::DelayBasis;
 use super::report::{Counts, InterfaceReport, StreamReport, StreamSummary};
+use crate::measuring::statistics::Summary;
 use crate::text::escaped::escaped;
 use crate::text::numbers::{counted, grouped};
+use crate::text::table::{self, Side};
 
 /// So many streams of an interface are printed; JSON has all.
 const MOST_STREAMS: usize = 16;
+/// Figures of a distribution.
+const COLUMNS: [&str; 9] = [
+    "n", "min", "p50", "p90", "p99", "p99.9", "max", "mean", "sd",
+];
 
 impl fmt::Display for StreamReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -145,16 +150,10 @@ impl fmt::Display for StreamSummary {
         if rows.iter().all(|(_, summary)| summary.is_none()) {
             return Ok(());
         }
-        write!(f, "  {:<28}", "ns")?;
-        for column in [
-            "n", "min", "p50", "p90", "p99", "p99.9", "max", "mean", "sd",
-        ] {
-            write!(f, " {column:>9}")?;
-        }
-        writeln!(f)?;
+        writeln!(f, "{}", row("ns", COLUMNS.map(str::to_owned)))?;
         for (name, summary) in rows {
             if let Some(summary) = summary {
-                writeln!(f, "  {name:<28}{}", Row(summary))?;
+                writeln!(f, "{}", row(name, figures(summary)))?;
             }
         }
         if let Some(path) = self.delay.path_ns.as_ref().filter(|path| path.negative > 0) {
@@ -192,24 +191,27 @@ impl fmt::Display for StreamSummary {
     }
 }
 
-struct Row<'a>(&'a Summary);
+/// A name and its figures, in columns that are as wide for every stream.
+fn row(name: &str, figures: [String; COLUMNS.len()]) -> String {
+    let figures = figures.each_ref();
+    let figures = figures.map(|figure| (figure.as_str(), 9, Side::Right));
+    let cells = [("", 1, Side::Left), (name, 28, Side::Left)];
+    table::row(cells.into_iter().chain(figures), " ")
+}
 
-impl fmt::Display for Row<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(summary) = self;
-        write!(f, " {:>9} {:>9}", summary.n, summary.min)?;
-        for quantile in [summary.p50, summary.p90, summary.p99, summary.p99_9] {
-            match quantile {
-                Some(quantile) => write!(f, " {quantile:>9}")?,
-                None => write!(f, " {:>9}", "-")?,
-            }
-        }
-        write!(
-            f,
-            " {:>9} {:>9.1} {:>9.1}",
-            summary.max, summary.mean, summary.sd
-        )
-    }
+fn figures(summary: &Summary) -> [String; COLUMNS.len()] {
+    let quantile = |value: Option<i64>| value.map_or("-".to_owned(), |value| value.to_string());
+    [
+        summary.n.to_string(),
+        summary.min.to_string(),
+        quantile(summary.p50),
+        quantile(summary.p90),
+        quantile(summary.p99),
+        quantile(summary.p99_9),
+        summary.max.to_string(),
+        format!("{:.1}", summary.mean),
+        format!("{:.1}", summary.sd),
+    ]
 }
 
 impl fmt::Display for DelayBasis {

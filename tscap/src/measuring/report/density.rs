@@ -1,5 +1,7 @@
 //! Histograms made ready to be drawn.
 
+use crate::measuring::statistics::at_rank;
+
 /// Most bins across a chart: one for four of its pixels.
 const BINS: f64 = 140.0;
 
@@ -33,14 +35,9 @@ impl Histogram {
 
     /// The end of the bucket up to which at least this share of all values lies.
     fn quantile(&self, share: f64) -> f64 {
-        let mut sum = 0.0;
-        let bucket = self.buckets.iter().find(|(_, of)| {
-            sum += of;
-            sum >= share
-        });
-        bucket
-            .or(self.buckets.last())
-            .map_or(0.0, |(low, _)| low + self.width)
+        let last = self.buckets.last().map(|(low, _)| *low);
+        let low = at_rank(self.buckets.iter().copied(), share).or(last);
+        low.map_or(0.0, |low| low + self.width)
     }
 
     /// Where most values are: nothing is cut that is as near to the middle nine

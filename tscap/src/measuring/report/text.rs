@@ -2,11 +2,10 @@
 
 use super::table::Table;
 use super::tables;
-use super::words::{notices, plain, verdicts};
+use super::words::{notices, verdicts};
 use crate::measuring::compare::schema::Comparison;
+use crate::text::table::indented;
 
-/// Lines are no longer, if the names in them aren't.
-const WIDTH: usize = 100;
 /// Column of the facts' names.
 const NAMES: usize = 16;
 
@@ -27,7 +26,7 @@ pub fn text(comparison: &Comparison) -> String {
     if !comparison.verdicts.is_empty() {
         lines.extend([String::new(), "Verdicts".to_owned()]);
         let verdicts = verdicts(comparison);
-        lines.extend(verdicts.iter().flat_map(|verdict| wrapped(verdict, "  ")));
+        lines.extend(verdicts.iter().flat_map(|verdict| indented(verdict, "  ")));
     }
     lines.join("\n") + "\n"
 }
@@ -38,7 +37,7 @@ pub(super) fn tabular(
     environment: &Table,
     tables: impl IntoIterator<Item = Table>,
 ) -> Vec<String> {
-    let notices = notices.iter().flat_map(|notice| wrapped(notice, ""));
+    let notices = notices.iter().flat_map(|notice| indented(notice, ""));
     let mut lines: Vec<String> = notices.collect();
     if !lines.is_empty() {
         lines.push(String::new());
@@ -47,7 +46,6 @@ pub(super) fn tabular(
     for table in tables {
         lines.push(String::new());
         lines.extend(table.lines());
-        lines.extend(table.notes.iter().flat_map(|note| wrapped(note, "  ")));
     }
     lines
 }
@@ -55,29 +53,9 @@ pub(super) fn tabular(
 /// Rows of a name and a fact, which may be long.
 fn facts(table: &Table) -> Vec<String> {
     let fact = |row: &Vec<String>| {
-        let mut lines = wrapped(&row[1], &" ".repeat(NAMES));
+        let mut lines = indented(&row[1], &" ".repeat(NAMES));
         lines[0].replace_range(..NAMES, &format!("{:<NAMES$}", row[0]));
         lines
     };
     table.rows.iter().flat_map(fact).collect()
-}
-
-/// Text in lines that fit, each after `indent`.
-pub(super) fn wrapped(text: &str, indent: &str) -> Vec<String> {
-    let text = plain(text);
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        let length = indent.len() + line.chars().count() + 1 + word.chars().count();
-        if !line.is_empty() && length > WIDTH {
-            lines.push(format!("{indent}{line}"));
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    lines.push(format!("{indent}{line}"));
-    lines
 }

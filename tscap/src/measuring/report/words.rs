@@ -5,6 +5,7 @@ use crate::measuring::compare::schema::{Comparison, Metric};
 use crate::measuring::compare::statistics::{
     advice, family_sentence, interrupt_sentences, power_sentence,
 };
+use crate::measuring::statistics::Spread;
 use crate::text::numbers::{counted, grouped};
 
 /// Stands where there is no figure.
@@ -62,33 +63,16 @@ pub(super) fn maybe<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
 
 /// Median and range of the rounds.
 pub(super) fn rounds(values: &[f64]) -> String {
-    let Some(median) = median(values) else {
-        return NOTHING.to_owned();
-    };
-    let ends = values.iter().copied();
-    let (least, greatest) = (
-        ends.clone().min_by(f64::total_cmp).unwrap_or(median),
-        ends.max_by(f64::total_cmp).unwrap_or(median),
-    );
+    let spread = Spread::of(values.to_vec());
     match values.len() {
-        1 => number(median),
+        0 => NOTHING.to_owned(),
+        1 => number(spread.median),
         _ => format!(
             "{} ({}–{})",
-            number(median),
-            number(least),
-            number(greatest)
+            number(spread.median),
+            number(spread.min),
+            number(spread.max)
         ),
-    }
-}
-
-/// `None` of nothing.
-pub(super) fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len().is_multiple_of(2) {
-        true => Some((sorted.get(middle.checked_sub(1)?)? + sorted[middle]) / 2.0),
-        false => Some(sorted[middle]),
     }
 }
 
@@ -136,15 +120,6 @@ pub(super) fn command(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// Text in which nothing steers a terminal.
-pub(super) fn plain(text: &str) -> String {
-    let replaced = text.chars().map(|c| match c.is_control() {
-        true => char::REPLACEMENT_CHARACTER,
-        false => c,
-    });
-    replaced.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,10 +158,5 @@ mod tests {
         let words = ["tscap", "compare", "-i", "my veth", "", "it's"];
         let words = words.map(str::to_owned);
         assert_eq!(command(&words), r"tscap compare -i 'my veth' '' 'it'\''s'");
-    }
-
-    #[test]
-    fn nothing_steers_the_terminal() {
-        assert_eq!(plain("a\x1b[2Jb\nc"), "a\u{fffd}[2Jb\u{fffd}c");
     }
 }

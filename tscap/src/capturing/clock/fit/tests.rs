@@ -1,7 +1,7 @@
 use super::*;
 use crate::capturing::clock::scripted::{Host, Random};
 use crate::capturing::clock::{Observation, Tracker};
-use crate::measuring::measure::Summary;
+use crate::measuring::statistics::Summary;
 
 mod steps;
 

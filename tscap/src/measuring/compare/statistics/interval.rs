@@ -1,6 +1,7 @@
 //! What rounds say of their mean.
 
 use super::correlated::MeanDistribution;
+use crate::measuring::statistics::mean;
 
 /// Fewer rounds than this can't tell noise from a slow drift.
 pub(super) const FEWEST: usize = 5;
@@ -55,10 +56,6 @@ impl RoundsMean {
 
 fn half_width([low, high]: [f64; 2]) -> f64 {
     (high - low) / 2.0
-}
-
-pub(super) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Box & Jenkins, Time Series Analysis, equation 2.1.13.

@@ -1,9 +1,10 @@
 //! A stamp against `ktime`, or costs against others.
 
-use super::interval::{RoundsMean, mean};
+use super::interval::RoundsMean;
 use crate::capturing::clock::StampPath;
 use crate::measuring::compare::Stamp;
 use crate::measuring::compare::schema::{Metric, Outcome, Ratio, Verdict};
+use crate::measuring::statistics::mean;
 
 /// Ratios this near to 1 are equal for all purposes, …
 const MARGIN: f64 = 0.03;

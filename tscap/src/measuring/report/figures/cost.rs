@@ -2,10 +2,10 @@
 
 use super::{Figure, series, xs, ys};
 use crate::measuring::compare::schema::Comparison;
-use crate::measuring::measure::Summary;
 use crate::measuring::report::chart::{Axis, Chart, Scale, Series, Shape};
 use crate::measuring::report::tables;
 use crate::measuring::report::words::stamp;
+use crate::measuring::statistics::Summary;
 use crate::text::numbers::grouped;
 
 /// How far the cost of the dearest stamps goes: what a density can't show.

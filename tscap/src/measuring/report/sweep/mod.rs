@@ -8,10 +8,11 @@ use maud::html;
 
 use super::glossary;
 use super::html::{FEW_POINTS, document, notice_list, whereabouts};
-use super::text::{tabular, wrapped};
+use super::text::tabular;
 use super::words::{command, number};
 use crate::measuring::loss::schema::Sweep;
 use crate::text::numbers::counted;
+use crate::text::table::indented;
 
 /// What a sweep found: warnings first, how good the model was last.
 pub fn sweep_text(sweep: &Sweep) -> String {
@@ -19,7 +20,7 @@ pub fn sweep_text(sweep: &Sweep) -> String {
     let mut lines = tabular(&notices(sweep), &tables::environment(sweep), tables);
     if let Some(accuracy) = accuracy(sweep) {
         lines.extend([String::new(), "Prediction".to_owned()]);
-        lines.extend(wrapped(&accuracy, "  "));
+        lines.extend(indented(&accuracy, "  "));
     }
     lines.join("\n") + "\n"
 }

@@ -2,7 +2,8 @@
 
 use super::{Table, head, row};
 use crate::measuring::compare::schema::Comparison;
-use crate::measuring::report::words::{maybe, median, number, stamp};
+use crate::measuring::report::words::{maybe, number, stamp};
+use crate::measuring::statistics::median;
 use crate::text::numbers::grouped;
 
 /// `None` unless it was asked for.

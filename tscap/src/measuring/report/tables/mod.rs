@@ -9,7 +9,7 @@ mod verdicts;
 
 use super::table::Table;
 use super::words::{NOTHING, maybe, number, whole};
-use crate::measuring::measure::Summary;
+use crate::measuring::statistics::Summary;
 use crate::text::numbers::grouped;
 
 pub(super) use cost::{autocorrelation, beside_paper, costs, frame_costs};

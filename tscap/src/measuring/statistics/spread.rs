@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
+use super::median;
+
 /// Median and extremes of what the rounds gave, and all of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// Median (of an even number: the mean of the two in the middle).
+    /// Median.
     pub median: f64,
     /// Least.
     pub min: f64,
@@ -18,16 +20,13 @@ pub struct Spread {
 impl Spread {
     /// Sums up what the rounds gave; all zero if there were none.
     pub fn of(rounds: Vec<f64>) -> Self {
-        let mut sorted = rounds.clone();
-        sorted.sort_by(f64::total_cmp);
-        let (Some(min), Some(max)) = (sorted.first(), sorted.last()) else {
+        let Some(median) = median(&rounds) else {
             return Self::default();
         };
-        let middle = sorted.len() / 2;
         Self {
-            median: (sorted[(sorted.len() - 1) / 2] + sorted[middle]) / 2.0,
-            min: *min,
-            max: *max,
+            median,
+            min: rounds.iter().copied().fold(f64::INFINITY, f64::min),
+            max: rounds.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             rounds,
         }
     }

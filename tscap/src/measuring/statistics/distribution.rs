@@ -3,6 +3,8 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use super::at_rank;
+
 /// So many values are kept as they are; more go into a histogram.
 const FEW: usize = 4_096;
 /// Decimal digits of the histogram: quantiles are right within 0.05 %.
@@ -130,7 +132,7 @@ impl Distribution {
         })
     }
 
-    /// The least value that no fewer than `per_mille` of all are below or equal.
+    /// The least value that no fewer than `per_mille` of all are below or equal (type 1).
     fn quantile(&self, per_mille: u64) -> Option<i64> {
         let rank = (self.n * per_mille).div_ceil(1_000);
         if self.n - rank < BEYOND {
@@ -176,12 +178,9 @@ impl Histograms {
 }
 
 fn magnitude_at(histogram: &Histogram<u64>, rank: u64) -> i64 {
-    let mut seen = 0;
-    let bucket = histogram.iter_recorded().find(|bucket| {
-        seen += bucket.count_since_last_iteration();
-        seen >= rank
-    });
-    let value = bucket.map_or(histogram.max(), |bucket| bucket.value_iterated_to());
+    let buckets = histogram.iter_recorded();
+    let buckets = buckets.map(|it| (it.value_iterated_to(), it.count_since_last_iteration()));
+    let value = at_rank(buckets, rank).unwrap_or(histogram.max());
     i64::try_from(histogram.median_equivalent(value)).unwrap_or(i64::MAX)
 }
 
