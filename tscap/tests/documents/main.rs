@@ -53,3 +53,16 @@ fn the_readme_is_short() {
         "{lines} lines: at most 200, the rest goes to docs"
     );
 }
+
+#[test]
+fn a_section_of_the_code_map_fits_a_screen() {
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("a code map");
+    for section in map.split("\n## ") {
+        let lines = section.lines().count();
+        assert!(
+            lines <= 45,
+            "{lines} lines: {}",
+            section.lines().next().unwrap_or_default()
+        );
+    }
+}
