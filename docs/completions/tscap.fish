@@ -27,14 +27,14 @@ end
 complete -c tscap -n "__fish_tscap_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_needs_command" -s V -l version -d 'Print version'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "capture" -d 'Capture received frames into a pcapng file'
-complete -c tscap -n "__fish_tscap_needs_command" -f -a "clock" -d 'Watch the clock that TSC stamps are converted by'
-complete -c tscap -n "__fish_tscap_needs_command" -f -a "doctor" -d 'Is this machine fit for precise stamping?'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
-complete -c tscap -n "__fish_tscap_needs_command" -f -a "convert" -d 'Stamp a capture again, by all that is known of its clock at its end'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "convert" -d 'Stamp a capture again, by the whole history of its clock'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "gen" -d 'Send test frames that carry their own send stamps'
-complete -c tscap -n "__fish_tscap_needs_command" -f -a "loss" -d 'Find out where a capture loses frames, and foretell it'
-complete -c tscap -n "__fish_tscap_needs_command" -f -a "report" -d 'Draw a comparison, a sweep of loss or a log of the clock again'
-complete -c tscap -n "__fish_tscap_needs_command" -f -a "restore" -d 'Give back what a capture that was killed left changed'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "report" -d 'Print a saved comparison, sweep of loss or log of the clock'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "restore" -d 'Restore the settings that a killed capture had changed'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s i -l interface -d 'Interface to capture on, by name or by its number in the list of -D; may be given several times' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s w -l write -d 'File to write, or - for standard output' -r -F
@@ -45,70 +45,70 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -s a -l autostop -d
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l clock -d 'Clock to stamp frames with' -r -f -a "auto\t'The cheapest that works here: tsc by a kfunc, where the TSC is invariant, else ktime'
 ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tai\t'CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)'
-tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of our module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is dearer than ktime'"
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -l tsc-path -d 'With --clock tsc: by this path only [default: the first of these that works]' -r -f -a "kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released kernel known'
-module\t'The kfunc of our kernel module (tscap-ebpf/kmod)'
+tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of tscap\'s module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive than ktime'"
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l tsc-path -d 'With --clock tsc: use this path only [default: the first of these that works]' -r -f -a "kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released kernel known'
+module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
 module-ordered\t'The same module\'s ordered read'
 perf\t'A perf event (kernel 6.16)'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l xdp-mode -d 'Where the XDP program runs' -r -f -a "auto\t'Native if the driver can, else generic'
 native\t'Native or not at all'
 generic\t'Generic'"
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -l offloads -d 'What to do with receive offloads that keep the file from showing frames as they arrived (VLAN tag stripping, GRO, LRO)' -r -f -a "keep\t'Leave them as they are, and warn'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l offloads -d 'What to do with receive offloads that hide how frames arrived (VLAN tag stripping, GRO, LRO)' -r -f -a "keep\t'Leave them as they are, and warn'
 off\t'Turn them off for the capture and restore them after it (after a run that was killed, `tscap restore` does)'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l ring-size -d 'Ring of each CPU: a power of two, 128K to 256M [default: 64M with up to 8 CPUs, less with more]' -r
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -l converter-cpu -d 'CPU for the converter thread [default: the last one allowed that is not in --rx-cpu; without --rx-cpu, that takes no interrupt of the interface\'s receive queues]' -r
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -l rx-cpu -d 'Receive on these CPUs (0, 2-3, 0,2): spread the interface\'s queue interrupts over them for the capture, its poll threads where NAPI is threaded, and RPS in generic mode; count the frames that come in elsewhere' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l converter-cpu -d 'CPU for the converter thread [default: the last allowed CPU that is not in --rx-cpu; without --rx-cpu, the last one that takes no interrupt of the interface\'s receive queues]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l rx-cpu -d 'Receive on these CPUs (0, 2-3, 0,2): spread the interface\'s queue interrupts over them for the capture, its poll threads where NAPI is threaded, and RPS in generic mode; count the frames that arrive elsewhere' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s C -l file-size -d 'Begin the next file when one is larger than this: millions of bytes, or with K, M or G as KiB, MiB or GiB; names are FILE, FILE1, FILE2...' -r
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s G -l rotate-seconds -d 'Begin the next file every so many seconds; FILE is a strftime format for the local time of each file\'s start (out-%H%M%S.pcapng). Without one each file takes the place of the one before' -r
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s W -l file-count -d 'With -C: so many files, then begin again with the first; names have a number with leading zeros. With -G: end with success after so many. With both: so many files in each time, then begin again with its first' -r
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s b -l ring-buffer -d 'dumpcap\'s criteria, one an option: filesize:KB (1000 bytes), duration:SECONDS, interval:SECONDS (of the clock, so 3600 is every hour on the hour), packets:COUNT, files:COUNT (keep the latest so many); names are FILE_00001_20260102030405.pcapng' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s G -l rotate-seconds -d 'Begin the next file every SECONDS; FILE is a strftime format for the local time of each file\'s start (out-%H%M%S.pcapng). Without one each file takes the place of the one before' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s W -l file-count -d 'With -C: this many files, then begin again with the first; names have a number with leading zeros. With -G: end with success after this many. With both: this many files in each period, then begin again with its first' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s b -l ring-buffer -d 'dumpcap\'s criteria, one an option: filesize:KB (1000 bytes), duration:SECONDS, interval:SECONDS (of the clock, so 3600 is every hour on the hour), packets:COUNT, files:COUNT (keep the latest COUNT); names are FILE_00001_20260102030405.pcapng' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s z -l postrotate-command -d 'Run COMMAND FILE for each file when it is complete, without a shell and at the lowest priority; the capture does not wait for it' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s D -l list-interfaces -d 'List the interfaces and what they can do, then exit'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s p -l no-promiscuous-mode -d 'Don\'t put the interface into promiscuous mode'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s q -l quiet -d 'No live line, and a summary of one line'
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s v -l verbose -d 'Also say what was prepared and how'
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -l json -d 'Write one JSON object a line on standard output (standard error with -w -): ready, progress each second, steps of the clock, summary'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s v -l verbose -d 'Also print what was prepared and how'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l json -d 'Write one JSON object a line to standard output (to standard error with -w -): ready, progress every second, steps of the clock, summary'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l keep-raw -d 'Keep each frame\'s raw stamp beside its time, so that the file can be stamped again later'
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -l force -d 'Stamp with the TSC even where it is not known to be constant; marked in the file'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l force -d 'Stamp with the TSC even where its rate is not known to be constant; the file says so'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l packet-meta -d 'Record direction and receive queue with each frame'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tscap -n "__fish_tscap_using_subcommand clock" -l interval -d 'Say it this often: seconds, or with units (500ms), 100ms at least' -r
+complete -c tscap -n "__fish_tscap_using_subcommand clock" -l interval -d 'Time between two lines: seconds, or with units (500ms); at least 100ms' -r
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l duration -d 'Stop after this time' -r
-complete -c tscap -n "__fish_tscap_using_subcommand clock" -l reference -d 'A PTP hardware clock, such as /dev/ptp0, to hold the clock against as well' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand clock" -l log -d 'Keep the clock\'s history in this file, by which `tscap convert --clock-log` stamps captures of this boot again; a log of the same boot is continued. About 1.2 MB an hour' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand clock" -l report -d 'At the end, write a page for a browser: offset, skew and Allan deviation from 0.1 s on; with --log, of all of the log' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand clock" -l reference -d 'Also compare the clock with this PTP hardware clock, such as /dev/ptp0' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand clock" -l log -d 'Write the clock\'s history to this file, about 1.2 MB an hour: `tscap convert --clock-log` stamps captures of this boot again by it. A log of the same boot is continued' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand clock" -l report -d 'At the end, write a page for a browser: offset, skew and Allan deviation from 0.1 s on; with --log, of the whole log' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l json -d 'Print JSON objects, one a line, instead of the table'
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand doctor" -s i -l interface -d 'Interface to examine as well' -r
 complete -c tscap -n "__fish_tscap_using_subcommand doctor" -s v -l verbose -d 'List what is good as well'
-complete -c tscap -n "__fish_tscap_using_subcommand doctor" -l json -d 'Write one JSON object on standard output'
+complete -c tscap -n "__fish_tscap_using_subcommand doctor" -l json -d 'Write one JSON object to standard output'
 complete -c tscap -n "__fish_tscap_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -s i -l interface -d 'Measure on the frames that this interface receives' -r
-complete -c tscap -n "__fish_tscap_using_subcommand compare" -l cpu -d 'CPU to receive and stamp on [default: the first one allowed; with -i frames that come in elsewhere are not measured]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand compare" -l cpu -d 'CPU to receive and stamp on [default: the first one allowed]; with -i, frames that arrive on another CPU are not measured' -r
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l timeout -d 'With -i: longest wait for the frames of one turn' -r
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l report -d 'Write a page with plots' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand compare" -l quick -d 'About 20 seconds, with a statement of what difference it can find'
-complete -c tscap -n "__fish_tscap_using_subcommand compare" -l paper -d 'The paper\'s 20,000 frames of each pattern a round: hours (the estimate is printed first)'
-complete -c tscap -n "__fish_tscap_using_subcommand compare" -l force -d 'Measure the TSC even where it is not known to be constant'
-complete -c tscap -n "__fish_tscap_using_subcommand compare" -l irqs-off -d 'Measure ktime and the cheapest read of the TSC also with the CPU\'s interrupts turned off around the stamp, as Orosz & Skopkó did: what that costs, and whether the slowest stamps are faster (kernel 6.14)'
-complete -c tscap -n "__fish_tscap_using_subcommand compare" -l json -d 'Write everything as one JSON object on standard output'
+complete -c tscap -n "__fish_tscap_using_subcommand compare" -l quick -d 'Take about 20 seconds; the output says which difference that can find'
+complete -c tscap -n "__fish_tscap_using_subcommand compare" -l paper -d 'Measure the paper\'s 20,000 frames of each pattern a round: takes hours (the estimate is printed first)'
+complete -c tscap -n "__fish_tscap_using_subcommand compare" -l force -d 'Measure the TSC even where its rate is not known to be constant'
+complete -c tscap -n "__fish_tscap_using_subcommand compare" -l irqs-off -d 'Also measure ktime and the cheapest read of the TSC with the CPU\'s interrupts turned off around the stamp, as Orosz & Skopkó did: its cost, and whether the slowest stamps become faster (kernel 6.14)'
+complete -c tscap -n "__fish_tscap_using_subcommand compare" -l json -d 'Write everything as one JSON object to standard output'
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -s h -l help -d 'Print help'
-complete -c tscap -n "__fish_tscap_using_subcommand convert" -s w -l write -d 'Where the copy goes, - being standard output: the summary then goes to standard error' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand convert" -l clock-log -d 'Go by what `tscap clock --log` kept in this file, of the same boot, rather than by the capture\'s own history: one such process serves many captures. Packets from when nothing was logged are left as they are; refused if that is more than half of the capture\'s time' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand convert" -l time-base -d 'Times of this clock in the copy, which says so in its interface descriptions; by default of that of the capture, realtime. Other programs take any for UTC: tai shows some 37 s ahead, monotonic just after 1970. Needs no raw stamps if the clock was not set meanwhile. Unless --clock-log is given too, nothing is stamped again, and converting back gives the same file' -r
-complete -c tscap -n "__fish_tscap_using_subcommand convert" -l leap-seconds -d 'For --time-base tai where no time daemon gave the kernel its offset: the table of leap seconds to take it from. The copy says so. By default that of tzdata, /usr/share/zoneinfo/leap-seconds.list' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand convert" -l json -d 'Say what was done as one JSON object'
+complete -c tscap -n "__fish_tscap_using_subcommand convert" -s w -l write -d 'File to write, or - for standard output; the summary then goes to standard error' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand convert" -l clock-log -d 'Use the log of `tscap clock --log`, of the same boot, instead of the capture\'s own history: one log serves many captures. Packets of times that the log does not cover stay as they are. Refused if these are more than half of the capture\'s time' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand convert" -l time-base -d 'Clock of the times in the copy [default: that of the capture, realtime]; the copy\'s interface descriptions name it. Other programs take every time for UTC: tai shows some 37 s ahead, monotonic just after 1970. Needs no raw stamps if the clock was not set during the capture. Unless --clock-log is given too, nothing is stamped again, and converting back gives the same file' -r
+complete -c tscap -n "__fish_tscap_using_subcommand convert" -l leap-seconds -d 'Table of leap seconds for --time-base tai, used where no time daemon gave the kernel its TAI offset; the copy says so [default: that of tzdata, /usr/share/zoneinfo/leap-seconds.list]' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand convert" -l json -d 'Print the summary as one JSON object'
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -s i -l interface -d 'Interface to send on' -r
-complete -c tscap -n "__fish_tscap_using_subcommand gen" -l pattern -d 'Traffic of Orosz & Skopkó\'s paper' -r -f -a "voip\t'G.729 voice: 140 bytes each 20 ms'
-hd\t'HD video: 1368 bytes each 1.368 ms'"
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -l pattern -d 'Traffic of Orosz & Skopkó\'s paper' -r -f -a "voip\t'G.729 voice: 140 bytes every 20 ms'
+hd\t'HD video: 1368 bytes every 1.368 ms'"
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l size -d 'Frame size in bytes, from the Ethernet header to the end of the payload, without the frame check sequence [default: the least, 64 with IPv4]. A sweep: 64,512,1500 or 64-1500/100' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l gap -d 'From the end of a frame to the start of the next on a line of --line-rate: byte times (12), or a duration (10us), counted as in the papers, without preamble and frame check sequence. A sweep: 12,100,1000 or 1us,10us' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l rate -d 'Frames a second (100k, 1.5M), or bits a second of --size (8Mbit)' -r
-complete -c tscap -n "__fish_tscap_using_subcommand gen" -l line-rate -d 'Line rate that byte times and impossible gaps are told by: 1G, 2.5G [default: 1G for --gap, none for --rate]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -l line-rate -d 'Line rate that gives byte times their length and forbids impossible gaps: 1G, 2.5G [default: 1G for --gap, none for --rate]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -s c -l count -d 'Stop after this many frames; of a sweep, each step' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l duration -d 'Stop after this time: seconds, or with units (1m30s); of a sweep, each step' -r
-complete -c tscap -n "__fish_tscap_using_subcommand gen" -l flows -d 'Take turns between this many flows, by UDP source port' -r
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -l flows -d 'Number of flows, which take turns; each has its own UDP source port' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l vlan -d 'Tag frames with this VLAN' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l src -d 'Source address [default: 198.18.0.1, 2001:2::1; for benchmarks, RFC 2544]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l dst -d 'Destination address [default: 198.19.0.1, 2001:2:0:8000::1]' -r
@@ -119,51 +119,51 @@ complete -c tscap -n "__fish_tscap_using_subcommand gen" -l sender -d 'How to se
 native\t'Native XDP frames, made in the kernel: veth only, up to about 3.4 kB'
 packet\t'An AF_PACKET socket: any Ethernet interface'"
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l cpu -d 'CPU to send from [default: the first one allowed]' -r
-complete -c tscap -n "__fish_tscap_using_subcommand gen" -l read -d 'Tell what became of the frames in a capture: loss, duplication, reordering, path delay' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand gen" -l flat-out -d 'As fast as can be. Frames share a stamp by sixteens, as the kernel hands them over'
-complete -c tscap -n "__fish_tscap_using_subcommand gen" -l bulks -d 'At a rate or with gaps: let the kernel hand on native frames in bulks, of as many as are due within 1 ms, 64 at most. The sender reaches higher rates then. Each frame is stamped when it is due, and waits for the last of its bulk'
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -l read -d 'Read this capture and say what became of the frames: loss, duplication, reordering, path delay' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -l flat-out -d 'Send as fast as possible. 16 frames share a stamp, as the kernel passes them on'
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -l bulks -d 'At a rate or with gaps: pass native frames on in bulks, all that are due within 1 ms, 64 at most. The sender reaches higher rates then. Each frame is stamped when it is due, and waits for the last frame of its bulk'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l ipv6 -d 'IPv6 rather than IPv4'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l yes-send-here -d 'Send into an interface that is neither veth nor tap: frames reach a real network'
-complete -c tscap -n "__fish_tscap_using_subcommand gen" -s q -l quiet -d 'No live line, and a report of one line a step'
-complete -c tscap -n "__fish_tscap_using_subcommand gen" -s v -l verbose -d 'Also say how frames are sent'
-complete -c tscap -n "__fish_tscap_using_subcommand gen" -l json -d 'Write one JSON object a line on standard output: ready, progress each second, sent after each step, summary; with --read, the report'
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -s q -l quiet -d 'No live line, and one line for each step'
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -s v -l verbose -d 'Also print how frames are sent'
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -l json -d 'Write one JSON object a line to standard output: ready, progress every second, sent after each step, summary; with --read, the report'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l size -d 'Frame sizes in bytes, from the Ethernet header to the end of the payload, without the frame check sequence: 64,512 or 64..1500/100' -r
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l gap -d 'Send with these gaps, byte times on a line of --line-rate: 12 or 12,100,1000' -r
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l rate -d 'Send at these rates: frames a second (2Mpps, 500k), or bits a second (8Mbit)' -r
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l line-rate -d 'Line on which --gap counts' -r
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l line-rate -d 'Rate of the line on which --gap is counted' -r
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -s s -l snaplen -d 'Most bytes to capture of each frame; 0 or whole for all: 96,128,whole' -r
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l ring-size -d 'Rings of each CPU: powers of two, 128K to 256M; other programs get as much memory in all' -r
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l ring-size -d 'Rings of each CPU: powers of two, 128K to 256M; other programs get as much memory in total' -r
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l clock -d 'Stamp sources' -r -f -a "auto\t'The cheapest that works here: tsc by a kfunc, where the TSC is invariant, else ktime'
 ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tai\t'CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)'
-tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of our module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is dearer than ktime'"
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l duration -d 'How long frames are sent at each point' -r
+tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of tscap\'s module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive than ktime'"
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l duration -d 'Time for which frames are sent at each point' -r
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l peer -d 'Measure another program beside tscap' -r -f -a "tcpdump\t''
 dumpcap\t''"
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l receive-cpu -d 'Receive on this CPU rather than on the sender\'s, as with a network card: what it can\'t receive is lost before the program' -r
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l receive-cpu -d 'Receive on this CPU rather than on the sender\'s, as with a network card: frames that it cannot receive in time are lost before the program' -r
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l cpu -d 'CPU to send from, and to receive on unless --receive-cpu is given [default: the first one allowed]' -r
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l folder -d 'Where captures are written, and removed again [default: /dev/shm, which is memory, as in the paper]' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l file-rate -d 'Files take no more than this: what a slow disk does. Bytes a second, such as 200M; sweeps write through a pipe that is read so slowly [default: what --folder takes]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l folder -d 'Folder for the captures, which are removed again [default: /dev/shm, which is memory, as in the paper]' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l file-rate -d 'Most bytes a second that the files take, such as 200M, as a slow disk would: sweeps write through a pipe that is read at this rate [default: what --folder takes]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l for -d 'With --plan: how long the load lasts' -r
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l from -d 'With --plan: do not measure, but take the costs from this file, which `tscap loss --json` wrote' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l from -d 'With --plan: take the costs from this file of `tscap loss --json` instead of measuring them' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l report -d 'Write a page with plots' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l quick -d 'Some points in about 10 seconds'
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l paper -d 'The paper\'s sweep: 72..1200/8 bytes at line rate, 5 s each, whole and with three snaplens, buffers of 2 and 32 MB: hours (the estimate is printed first)'
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l flat-out -d 'Send as fast as can be [default, unless --gap or --rate is given]'
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l plan -d 'Tell whether --rate frames of --size will fit --for some time, with what loss, and which ring they need'
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l json -d 'Write everything as one JSON object on standard output'
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l quick -d 'Measure a few points in about 10 seconds'
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l paper -d 'Measure the paper\'s sweep: 72..1200/8 bytes at line rate, 5 s each, whole and with three snaplens, buffers of 2 and 32 MB: takes hours (the estimate is printed first)'
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l flat-out -d 'Send as fast as possible [default, unless --gap or --rate is given]'
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l plan -d 'Say whether --rate frames of --size will fit --for some time, which loss they have, and which ring they need'
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l json -d 'Write everything as one JSON object to standard output'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s o -l output -d 'Write a page with tables and charts' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand restore" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "capture" -d 'Capture received frames into a pcapng file'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "clock" -d 'Watch the clock that TSC stamps are converted by'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "doctor" -d 'Is this machine fit for precise stamping?'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "convert" -d 'Stamp a capture again, by all that is known of its clock at its end'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "convert" -d 'Stamp a capture again, by the whole history of its clock'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "gen" -d 'Send test frames that carry their own send stamps'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "loss" -d 'Find out where a capture loses frames, and foretell it'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "report" -d 'Draw a comparison, a sweep of loss or a log of the clock again'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "restore" -d 'Give back what a capture that was killed left changed'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "report" -d 'Print a saved comparison, sweep of loss or log of the clock'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "restore" -d 'Restore the settings that a killed capture had changed'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

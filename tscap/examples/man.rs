@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+use clap::builder::StyledStr;
 use clap::{ArgGroup, Command, CommandFactory as _};
 use clap_complete::Shell;
 use clap_mangen::Man;
@@ -18,9 +19,10 @@ fn main() -> io::Result<()> {
     // `tscap help capture` shows what tscap-capture(1) shows.
     let mut tscap = Cli::command().disable_help_subcommand(true);
     tscap.build();
-    write_page(&tscap, &man)?;
+    let codes = tscap.get_after_long_help().expect("the exit codes");
+    write_page(&tscap, codes, &man)?;
     for subcommand in tscap.get_subcommands() {
-        write_page(subcommand, &man)?;
+        write_page(subcommand, codes, &man)?;
     }
 
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
@@ -29,8 +31,9 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The sections are in the order of man-pages(7).
-fn write_page(command: &Command, folder: &Path) -> io::Result<()> {
+/// The sections are in the order of man-pages(7). A command that says nothing of its exit
+/// codes has those that are `usual`.
+fn write_page(command: &Command, usual: &StyledStr, folder: &Path) -> io::Result<()> {
     let name = command.get_display_name().unwrap_or(command.get_name());
     let version = concat!("tscap ", env!("CARGO_PKG_VERSION"));
     let man = Man::new(command.clone())
@@ -45,10 +48,16 @@ fn write_page(command: &Command, folder: &Path) -> io::Result<()> {
     man.render_options_section(&mut page)?;
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
-        let codes = command.get_after_long_help().expect("the exit codes");
-        let codes = codes.to_string().replace("Exit codes: ", "");
-        page.extend(format!(".SH \"EXIT STATUS\"\n{codes}\n").bytes());
-    } else {
+    }
+    let more = command.get_after_long_help().unwrap_or(usual).to_string();
+    let (output, codes) = more.split_once("Exit codes: ").expect("it has exit codes");
+    for (title, text) in [("OUTPUT", output), ("EXIT STATUS", codes)] {
+        if !text.is_empty() {
+            let text = text.trim().replace('-', "\\-");
+            page.extend(format!(".SH \"{title}\"\n{text}\n").bytes());
+        }
+    }
+    if !command.has_subcommands() {
         page.extend(b".SH \"SEE ALSO\"\n.BR tscap (1)\n");
     }
     fs::write(folder.join(man.get_filename()), page)

@@ -23,13 +23,13 @@ const MAX_SNAPLEN: u32 = 262_144;
 /// Capture received frames into a pcapng file
 ///
 /// Only frames that the interface receives are captured: an XDP program sees no
-/// frame that this machine sends. Each one is stamped first of all, in the
-/// driver's receive path; that is later than its arrival at the interface by
-/// interrupt moderation and polling.
+/// frame that this machine sends. The program stamps each frame before it does
+/// anything else, in the driver's receive path. That is later than the frame's
+/// arrival at the interface, by interrupt moderation and polling.
 ///
 /// `tscap -i eth0 ...` is `tscap capture -i eth0 ...`. Options of tcpdump, tshark and
-/// dumpcap that change nothing here (-n, -e, -l, -U, -Q in...) are taken; the others
-/// are answered.
+/// dumpcap that change nothing here (-n, -e, -l, -U, -Q in...) are accepted. The others
+/// are answered by a sentence that says what to use.
 #[derive(Debug, Args)]
 pub struct CaptureArgs {
     /// Interface to capture on, by name or by its number in the list of -D; may be
@@ -82,12 +82,12 @@ pub struct CaptureArgs {
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
 
-    /// Also say what was prepared and how
+    /// Also print what was prepared and how
     #[arg(short, long, action = ArgAction::Count)]
     verbose: u8,
 
-    /// Write one JSON object a line on standard output (standard error with
-    /// -w -): ready, progress each second, steps of the clock, summary
+    /// Write one JSON object a line to standard output (to standard error with
+    /// -w -): ready, progress every second, steps of the clock, summary
     #[arg(long)]
     json: bool,
 
@@ -95,9 +95,9 @@ pub struct CaptureArgs {
     #[arg(long, value_enum, default_value_t, value_name = "CLOCK")]
     clock: ClockChoice,
 
-    /// With --clock tsc: by this path only [default: the first of these that works]
+    /// With --clock tsc: use this path only [default: the first of these that works]
     ///
-    /// The module's plain read is not ordered: it may come some tens of nanoseconds
+    /// The module's plain read is not ordered: it may happen some tens of nanoseconds
     /// before the program's first instruction.
     #[arg(long, value_enum, value_name = "PATH")]
     tsc_path: Option<TscPath>,
@@ -106,8 +106,8 @@ pub struct CaptureArgs {
     #[arg(long, value_enum, default_value_t, value_name = "MODE")]
     xdp_mode: ModeChoice,
 
-    /// What to do with receive offloads that keep the file from showing frames
-    /// as they arrived (VLAN tag stripping, GRO, LRO)
+    /// What to do with receive offloads that hide how frames arrived (VLAN tag
+    /// stripping, GRO, LRO)
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     offloads: Offloads,
 
@@ -116,8 +116,8 @@ pub struct CaptureArgs {
     #[arg(long)]
     keep_raw: bool,
 
-    /// Stamp with the TSC even where it is not known to be constant; marked in
-    /// the file
+    /// Stamp with the TSC even where its rate is not known to be constant; the file
+    /// says so
     #[arg(long)]
     force: bool,
 
@@ -130,17 +130,17 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "BYTES", value_parser = ring_bytes)]
     ring_size: Option<usize>,
 
-    /// CPU for the converter thread [default: the last one allowed that is not
-    /// in --rx-cpu; without --rx-cpu, that takes no interrupt of the interface's
-    /// receive queues]
+    /// CPU for the converter thread [default: the last allowed CPU that is not in
+    /// --rx-cpu; without --rx-cpu, the last one that takes no interrupt of the
+    /// interface's receive queues]
     #[arg(long, value_name = "CPU", value_parser = units::cpu)]
     converter_cpu: Option<u32>,
 
     /// Receive on these CPUs (0, 2-3, 0,2): spread the interface's queue
     /// interrupts over them for the capture, its poll threads where NAPI is
-    /// threaded, and RPS in generic mode; count the frames that come in elsewhere
+    /// threaded, and RPS in generic mode; count the frames that arrive elsewhere
     ///
-    /// Everything is given back at the end. A run that is killed can't do that:
+    /// The capture restores everything at its end. A capture that is killed cannot:
     /// it leaves a journal in /run/tscap, by which `tscap restore` does.
     #[arg(long, value_name = "CPUS", value_parser = units::cpus)]
     rx_cpu: Option<units::Cpus>,
@@ -170,9 +170,9 @@ pub enum ClockChoice {
     Ktime,
     /// CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)
     Tai,
-    /// The CPU's time-stamp counter: by a kfunc, of the kernel or of our module
-    /// (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is dearer than
-    /// ktime
+    /// The CPU's time-stamp counter: by a kfunc, of the kernel or of tscap's module
+    /// (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive
+    /// than ktime
     Tsc,
 }
 

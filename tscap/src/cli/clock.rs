@@ -7,14 +7,14 @@ use clap::Args;
 
 use super::{Plan, units};
 
-/// Watch the clock that TSC stamps are converted by
+/// Watch the clock that converts TSC stamps
 ///
 /// Reads this host's clocks and its TSC a hundred times a second, as a capture does,
-/// and says what the feed-forward clock makes of them. Changes nothing and needs no
-/// privilege. Columns for which the terminal has no room are left out; --json has all.
+/// and shows the feed-forward clock that follows from them. Changes nothing and needs
+/// no privilege. A terminal that is too narrow gets fewer columns; --json has all.
 #[derive(Debug, Args)]
 pub struct ClockArgs {
-    /// Say it this often: seconds, or with units (500ms), 100ms at least
+    /// Time between two lines: seconds, or with units (500ms); at least 100ms
     #[arg(long, value_name = "TIME", default_value = "1", value_parser = interval)]
     interval: Duration,
 
@@ -22,7 +22,7 @@ pub struct ClockArgs {
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     duration: Option<Duration>,
 
-    /// A PTP hardware clock, such as /dev/ptp0, to hold the clock against as well
+    /// Also compare the clock with this PTP hardware clock, such as /dev/ptp0
     #[arg(long, value_name = "DEVICE")]
     reference: Option<PathBuf>,
 
@@ -30,14 +30,14 @@ pub struct ClockArgs {
     #[arg(long)]
     json: bool,
 
-    /// Keep the clock's history in this file, by which `tscap convert --clock-log`
-    /// stamps captures of this boot again; a log of the same boot is continued.
-    /// About 1.2 MB an hour
+    /// Write the clock's history to this file, about 1.2 MB an hour: `tscap convert
+    /// --clock-log` stamps captures of this boot again by it. A log of the same boot
+    /// is continued
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 
     /// At the end, write a page for a browser: offset, skew and Allan deviation from
-    /// 0.1 s on; with --log, of all of the log
+    /// 0.1 s on; with --log, of the whole log
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
 }

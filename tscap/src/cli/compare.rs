@@ -13,32 +13,32 @@ const TIMEOUT: &str = "10";
 
 /// Compare what a stamp costs on this machine: ktime, TAI, TSC
 ///
-/// Repeats the experiment of Orosz & Skopkó (2013): what one read of each clock
-/// costs by itself, on real frames between two checkpoints, and as a whole capture
-/// program; how precise the stamps are on the paper's two patterns; the highest
+/// Repeats the experiment of Orosz & Skopkó (2013): the cost of one read of each
+/// clock by itself, on real frames between two checkpoints, and in a whole capture
+/// program; the precision of the stamps on the paper's two patterns; the highest
 /// rate without loss, and loss against frame size and gap. Every clock takes its
 /// turn in every round.
 ///
-/// Without -i it sends frames through a veth pair of its own, in namespaces that
-/// are gone when it ends. With -i it measures on what an interface receives, in
-/// native mode, and sends nothing: no precision and no loss then.
+/// Without -i it sends frames through a veth pair in namespaces of its own and
+/// removes them at the end. With -i it measures on what an interface receives, in
+/// native mode, and sends nothing: it measures neither precision nor loss then.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// Measure on the frames that this interface receives
     #[arg(short, long, value_name = "NAME")]
     interface: Option<String>,
 
-    /// About 20 seconds, with a statement of what difference it can find
+    /// Take about 20 seconds; the output says which difference that can find
     #[arg(long, conflicts_with = "paper")]
     quick: bool,
 
-    /// The paper's 20,000 frames of each pattern a round: hours (the estimate is
-    /// printed first)
+    /// Measure the paper's 20,000 frames of each pattern a round: takes hours (the
+    /// estimate is printed first)
     #[arg(long)]
     paper: bool,
 
-    /// CPU to receive and stamp on [default: the first one allowed; with -i frames
-    /// that come in elsewhere are not measured]
+    /// CPU to receive and stamp on [default: the first one allowed]; with -i, frames
+    /// that arrive on another CPU are not measured
     #[arg(long, value_name = "CPU", value_parser = units::cpu)]
     cpu: Option<u32>,
 
@@ -46,17 +46,17 @@ pub struct CompareArgs {
     #[arg(long, value_name = "TIME", default_value = TIMEOUT, value_parser = units::duration)]
     timeout: Duration,
 
-    /// Measure the TSC even where it is not known to be constant
+    /// Measure the TSC even where its rate is not known to be constant
     #[arg(long)]
     force: bool,
 
-    /// Measure ktime and the cheapest read of the TSC also with the CPU's interrupts
-    /// turned off around the stamp, as Orosz & Skopkó did: what that costs, and whether
-    /// the slowest stamps are faster (kernel 6.14)
+    /// Also measure ktime and the cheapest read of the TSC with the CPU's interrupts
+    /// turned off around the stamp, as Orosz & Skopkó did: its cost, and whether the
+    /// slowest stamps become faster (kernel 6.14)
     #[arg(long)]
     irqs_off: bool,
 
-    /// Write everything as one JSON object on standard output
+    /// Write everything as one JSON object to standard output
     #[arg(long)]
     json: bool,
 

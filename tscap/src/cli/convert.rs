@@ -7,45 +7,45 @@ use clap::Args;
 use super::Plan;
 use crate::capturing::clock::TimeBase;
 
-/// Stamp a capture again, by all that is known of its clock at its end
+/// Stamp a capture again, by the whole history of its clock
 ///
-/// For captures made with --keep-raw: each raw stamp is turned into wall-clock time
-/// by a fit over the whole history of the clock that the file carries, from both
-/// sides, where the capture itself could only look back. Times change, by some tens
-/// of nanoseconds; packets and everything else are copied byte for byte.
+/// For captures made with --keep-raw. A fit over the whole history of the clock in
+/// the file turns each raw stamp into wall-clock time, from both sides; the capture
+/// itself could only look back. Times change by some tens of nanoseconds. Packets
+/// and everything else are copied byte for byte.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
     /// A capture made with --keep-raw
     #[arg(value_name = "IN.pcapng")]
     input: PathBuf,
 
-    /// Where the copy goes, - being standard output: the summary then goes to
-    /// standard error
+    /// File to write, or - for standard output; the summary then goes to standard
+    /// error
     #[arg(short, long = "write", value_name = "OUT.pcapng")]
     write: PathBuf,
 
-    /// Say what was done as one JSON object
+    /// Print the summary as one JSON object
     #[arg(long)]
     json: bool,
 
-    /// Go by what `tscap clock --log` kept in this file, of the same boot, rather
-    /// than by the capture's own history: one such process serves many captures.
-    /// Packets from when nothing was logged are left as they are; refused if that is
-    /// more than half of the capture's time
+    /// Use the log of `tscap clock --log`, of the same boot, instead of the capture's
+    /// own history: one log serves many captures. Packets of times that the log does
+    /// not cover stay as they are. Refused if these are more than half of the
+    /// capture's time
     #[arg(long, value_name = "LOG")]
     clock_log: Option<PathBuf>,
 
-    /// Times of this clock in the copy, which says so in its interface descriptions;
-    /// by default of that of the capture, realtime. Other programs take any for UTC:
-    /// tai shows some 37 s ahead, monotonic just after 1970. Needs no raw stamps if
-    /// the clock was not set meanwhile. Unless --clock-log is given too, nothing is
-    /// stamped again, and converting back gives the same file
+    /// Clock of the times in the copy [default: that of the capture, realtime]; the
+    /// copy's interface descriptions name it. Other programs take every time for UTC:
+    /// tai shows some 37 s ahead, monotonic just after 1970. Needs no raw stamps if the
+    /// clock was not set during the capture. Unless --clock-log is given too, nothing
+    /// is stamped again, and converting back gives the same file
     #[arg(long, value_name = "CLOCK", value_parser = time_base)]
     time_base: Option<TimeBase>,
 
-    /// For --time-base tai where no time daemon gave the kernel its offset: the table
-    /// of leap seconds to take it from. The copy says so. By default that of tzdata,
-    /// /usr/share/zoneinfo/leap-seconds.list
+    /// Table of leap seconds for --time-base tai, used where no time daemon gave the
+    /// kernel its TAI offset; the copy says so [default: that of tzdata,
+    /// /usr/share/zoneinfo/leap-seconds.list]
     #[arg(long, value_name = "FILE", requires = "time_base")]
     leap_seconds: Option<PathBuf>,
 }

@@ -4,16 +4,17 @@ use clap::Args;
 
 use super::Plan;
 
-/// Is this machine fit for precise stamping?
+/// Examine whether this machine is fit for precise stamps
 ///
 /// Examines the machine, and with -i an interface: counter, clock, kernel, stamp
-/// sources (each is loaded, nothing is attached), privileges, driver, queues and
-/// their interrupts, offloads, power, virtualisation. Each line is good, a
-/// warning (a capture works, but its stamps could be better, or not all could be
-/// seen) or bad (a capture would be refused), and says why it matters and what to
-/// do: a command to be run as root (fix), or words where no command does it
-/// (advice); what is bad comes first, what is good by -v. Nothing is changed. Any user may ask; what only root can see is a
-/// warning then.
+/// sources (each is loaded, none is attached), privileges, driver, queues and their
+/// interrupts, offloads, power, virtualisation. Nothing is changed.
+///
+/// Each line is good, a warning (a capture works, but its stamps could be better, or
+/// not everything could be examined) or bad (a capture would be refused). It says why
+/// that matters and what to do: a command for root (fix), or words where no command
+/// does it (advice). Bad lines come first; -v lists good ones as well. Any user may run
+/// it; what only root can see is a warning for the others.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "With --json: {\"event\": \"doctor\", \"v\": 1, \"machine\": {kernel, cpu, \
@@ -32,7 +33,7 @@ pub struct DoctorArgs {
     #[arg(short, long)]
     verbose: bool,
 
-    /// Write one JSON object on standard output
+    /// Write one JSON object to standard output
     #[arg(long)]
     json: bool,
 }

@@ -20,10 +20,9 @@ const MOST_STEPS: usize = 10_000;
 ///
 /// UDP over IPv4 or IPv6 with right checksums. Each payload holds a magic
 /// number, the run, the flow, a sequence number, and the TSC and CLOCK_TAI when
-/// it was sent: --read tells from a capture what became of the frames.
+/// it was sent. --read finds the frames in a capture and says what became of them.
 ///
-/// Sends into a veth or tap interface freely, elsewhere only with
-/// --yes-send-here.
+/// Sends into veth and tap interfaces; into others only with --yes-send-here.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("pace").args(["pattern", "gap", "rate", "flat_out", "read"]).required(true))]
 pub struct GenArgs {
@@ -51,19 +50,19 @@ pub struct GenArgs {
     #[arg(long, value_name = "RATE", value_parser = units::rate)]
     rate: Option<Rate>,
 
-    /// As fast as can be. Frames share a stamp by sixteens, as the kernel hands
-    /// them over
+    /// Send as fast as possible. 16 frames share a stamp, as the kernel passes them
+    /// on
     #[arg(long)]
     flat_out: bool,
 
-    /// At a rate or with gaps: let the kernel hand on native frames in bulks, of as many
-    /// as are due within 1 ms, 64 at most. The sender reaches higher rates then. Each
-    /// frame is stamped when it is due, and waits for the last of its bulk
+    /// At a rate or with gaps: pass native frames on in bulks, all that are due within
+    /// 1 ms, 64 at most. The sender reaches higher rates then. Each frame is stamped
+    /// when it is due, and waits for the last frame of its bulk
     #[arg(long, conflicts_with_all = ["flat_out", "read"])]
     bulks: bool,
 
-    /// Line rate that byte times and impossible gaps are told by: 1G, 2.5G
-    /// [default: 1G for --gap, none for --rate]
+    /// Line rate that gives byte times their length and forbids impossible gaps: 1G,
+    /// 2.5G [default: 1G for --gap, none for --rate]
     #[arg(long, value_name = "BIT/S", value_parser = units::line_rate)]
     line_rate: Option<LineRate>,
 
@@ -75,7 +74,7 @@ pub struct GenArgs {
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     duration: Option<Duration>,
 
-    /// Take turns between this many flows, by UDP source port
+    /// Number of flows, which take turns; each has its own UDP source port
     #[arg(long, value_name = "FLOWS", default_value_t = 1,
           value_parser = units::within(1..=MOST_FLOWS))]
     flows: u32,
@@ -122,20 +121,20 @@ pub struct GenArgs {
     #[arg(long)]
     yes_send_here: bool,
 
-    /// Tell what became of the frames in a capture: loss, duplication,
+    /// Read this capture and say what became of the frames: loss, duplication,
     /// reordering, path delay
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "count", "duration"])]
     read: Option<PathBuf>,
 
-    /// No live line, and a report of one line a step
+    /// No live line, and one line for each step
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
 
-    /// Also say how frames are sent
+    /// Also print how frames are sent
     #[arg(short, long)]
     verbose: bool,
 
-    /// Write one JSON object a line on standard output: ready, progress each
+    /// Write one JSON object a line to standard output: ready, progress every
     /// second, sent after each step, summary; with --read, the report
     #[arg(long)]
     json: bool,
@@ -144,9 +143,9 @@ pub struct GenArgs {
 /// `--pattern`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PatternChoice {
-    /// G.729 voice: 140 bytes each 20 ms
+    /// G.729 voice: 140 bytes every 20 ms
     Voip,
-    /// HD video: 1368 bytes each 1.368 ms
+    /// HD video: 1368 bytes every 1.368 ms
     Hd,
 }
 

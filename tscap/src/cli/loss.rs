@@ -20,26 +20,28 @@ use crate::measuring::loss::{Grid, LONGEST_FRAME, Pace};
 /// Ring that a plan asks about unless one is given: that of a capture.
 const USUAL_RING: usize = 64 << 20;
 
-/// Find out where a capture loses frames, and foretell it
+/// Measure where a capture loses frames, and predict it
 ///
 /// Repeats Skopkó's experiment: frames of one size after the other, through a veth
-/// pair of its own into a capture, in namespaces that are gone when it ends. At each
+/// pair of its own into a capture, in namespaces that it removes at the end. At each
 /// point every frame sent is accounted for: written, or lost before the program, in
-/// the ring or in the writer. What stages cost is found out first, at a few points of
-/// their own; a queueing model foretells the others from that, and both are shown.
+/// the ring or in the writer. The costs of the stages are measured first, at a few
+/// points of their own. A queueing model predicts the loss at all points from these
+/// costs; the output shows both.
 ///
-/// With --plan nothing is swept: it tells whether a load will fit.
+/// With --plan it sweeps nothing and says whether a load will fit.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Exit codes: 0 all was measured, also up to Ctrl-C; with --plan: it fits; 1 something failed; \
 with --plan: it does not fit; 2 wrong arguments; 130 aborted by a second Ctrl-C")]
 pub struct LossArgs {
-    /// Some points in about 10 seconds
+    /// Measure a few points in about 10 seconds
     #[arg(long, conflicts_with_all = ["paper", "plan"])]
     quick: bool,
 
-    /// The paper's sweep: 72..1200/8 bytes at line rate, 5 s each, whole and with
-    /// three snaplens, buffers of 2 and 32 MB: hours (the estimate is printed first)
+    /// Measure the paper's sweep: 72..1200/8 bytes at line rate, 5 s each, whole and
+    /// with three snaplens, buffers of 2 and 32 MB: takes hours (the estimate is
+    /// printed first)
     #[arg(long, conflicts_with = "plan")]
     paper: bool,
 
@@ -48,7 +50,7 @@ pub struct LossArgs {
     #[arg(long, value_name = "BYTES", value_parser = units::steps)]
     size: Option<units::Steps>,
 
-    /// Send as fast as can be [default, unless --gap or --rate is given]
+    /// Send as fast as possible [default, unless --gap or --rate is given]
     #[arg(long, conflicts_with = "plan")]
     flat_out: bool,
 
@@ -66,7 +68,7 @@ pub struct LossArgs {
     #[arg(long, value_name = "RATES", value_delimiter = ',', value_parser = units::rate)]
     rate: Vec<Rate>,
 
-    /// Line on which --gap counts
+    /// Rate of the line on which --gap is counted
     #[arg(long, value_name = "BIT/S", default_value = "1G", value_parser = units::line_rate)]
     line_rate: LineRate,
 
@@ -75,7 +77,7 @@ pub struct LossArgs {
     snaplen: Vec<u32>,
 
     /// Rings of each CPU: powers of two, 128K to 256M; other programs get as much
-    /// memory in all
+    /// memory in total
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = ring_bytes)]
     ring_size: Vec<usize>,
 
@@ -83,7 +85,7 @@ pub struct LossArgs {
     #[arg(long, value_enum, value_name = "CLOCKS", value_delimiter = ',')]
     clock: Vec<ClockChoice>,
 
-    /// How long frames are sent at each point
+    /// Time for which frames are sent at each point
     #[arg(long, value_name = "TIME", value_parser = units::duration, conflicts_with = "plan")]
     duration: Option<Duration>,
 
@@ -97,8 +99,8 @@ pub struct LossArgs {
     )]
     peer: Vec<Peer>,
 
-    /// Receive on this CPU rather than on the sender's, as with a network card: what
-    /// it can't receive is lost before the program
+    /// Receive on this CPU rather than on the sender's, as with a network card: frames
+    /// that it cannot receive in time are lost before the program
     #[arg(long, value_name = "CPU", value_parser = units::cpu, conflicts_with = "plan")]
     receive_cpu: Option<u32>,
 
@@ -107,18 +109,19 @@ pub struct LossArgs {
     #[arg(long, value_name = "CPU", value_parser = units::cpu)]
     cpu: Option<u32>,
 
-    /// Where captures are written, and removed again [default: /dev/shm, which is
+    /// Folder for the captures, which are removed again [default: /dev/shm, which is
     /// memory, as in the paper]
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 
-    /// Files take no more than this: what a slow disk does. Bytes a second, such as 200M;
-    /// sweeps write through a pipe that is read so slowly [default: what --folder takes]
+    /// Most bytes a second that the files take, such as 200M, as a slow disk would:
+    /// sweeps write through a pipe that is read at this rate [default: what --folder
+    /// takes]
     #[arg(long, value_name = "BYTES/S", value_parser = units::byte_rate, conflicts_with = "peer")]
     file_rate: Option<u64>,
 
-    /// Tell whether --rate frames of --size will fit --for some time, with what loss,
-    /// and which ring they need
+    /// Say whether --rate frames of --size will fit --for some time, which loss they
+    /// have, and which ring they need
     #[arg(long, requires_all = ["rate", "size", "lasting"])]
     plan: bool,
 
@@ -127,12 +130,12 @@ pub struct LossArgs {
           requires = "plan")]
     lasting: Option<Duration>,
 
-    /// With --plan: do not measure, but take the costs from this file, which `tscap
-    /// loss --json` wrote
+    /// With --plan: take the costs from this file of `tscap loss --json` instead of
+    /// measuring them
     #[arg(long, value_name = "FILE.json", requires = "plan", conflicts_with_all = ["cpu", "folder"])]
     from: Option<PathBuf>,
 
-    /// Write everything as one JSON object on standard output
+    /// Write everything as one JSON object to standard output
     #[arg(long)]
     json: bool,
 

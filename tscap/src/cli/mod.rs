@@ -68,9 +68,9 @@ pub enum Plan {
     version,
     max_term_width = 100,
     after_long_help = "Exit codes: 0 success, also after Ctrl-C; 1 a failure; 2 wrong arguments; \
-                       3 the accounting does not add up (a bug); 130 aborted: by a second Ctrl-C, \
-                       0.5 s or more after the first, where nothing moves any more; or a convert \
-                       or report by the first"
+                       3 the account does not add up (a bug); 130 aborted: by a second Ctrl-C at \
+                       least 0.5 s after the first, if the output hangs; convert and report also \
+                       by the first Ctrl-C"
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -87,14 +87,14 @@ enum Command {
     Gen(Box<GenArgs>),
     Loss(Box<LossArgs>),
     Report(ReportArgs),
-    /// Give back what a capture that was killed left changed
+    /// Restore the settings that a killed capture had changed
     ///
     /// A capture with --rx-cpu or --offloads off changes interrupt affinities,
-    /// receive packet steering, poll threads or offloads, and gives all of it
-    /// back when it ends, but not when it is killed (kill -9). The journal that
-    /// it left in /run/tscap says what was changed: this command gives the old
-    /// values back. What somebody else has changed since is left alone, and so
-    /// is what a running capture has changed.
+    /// receive packet steering, poll threads or offloads. It restores them when
+    /// it ends, but not when it is killed (kill -9). Its journal in /run/tscap
+    /// says what was changed: this command restores the old values. A setting
+    /// that somebody else has changed since is left alone. So is a setting that
+    /// a running capture has changed.
     Restore,
 }
 

@@ -6,11 +6,11 @@ use clap::Args;
 
 use super::Plan;
 
-/// Draw a comparison, a sweep of loss or a log of the clock again
+/// Print a saved comparison, sweep of loss or log of the clock
 ///
 /// Reads what `tscap compare --json`, `tscap loss --json` or `tscap clock --log` wrote
-/// and prints its tables; with -o it also writes a page for a browser, one file that
-/// needs nothing from elsewhere.
+/// and prints its tables. With -o it also writes a page for a browser: one file that
+/// loads nothing.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// What `tscap compare --json`, `tscap loss --json` or `tscap clock --log` wrote

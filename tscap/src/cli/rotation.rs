@@ -23,23 +23,23 @@ pub(super) struct RotationArgs {
           conflicts_with = "ring_buffer")]
     file_size: Option<u64>,
 
-    /// Begin the next file every so many seconds; FILE is a strftime format for
+    /// Begin the next file every SECONDS; FILE is a strftime format for
     /// the local time of each file's start (out-%H%M%S.pcapng). Without one each
     /// file takes the place of the one before
     #[arg(short = 'G', long, value_name = "SECONDS",
           value_parser = units::positive::<u32>, conflicts_with = "ring_buffer")]
     rotate_seconds: Option<u32>,
 
-    /// With -C: so many files, then begin again with the first; names have a
-    /// number with leading zeros. With -G: end with success after so many. With
-    /// both: so many files in each time, then begin again with its first
+    /// With -C: this many files, then begin again with the first; names have a
+    /// number with leading zeros. With -G: end with success after this many. With
+    /// both: this many files in each period, then begin again with its first
     #[arg(short = 'W', long, value_name = "COUNT",
           value_parser = units::positive::<u64>, conflicts_with = "ring_buffer")]
     file_count: Option<u64>,
 
     /// dumpcap's criteria, one an option: filesize:KB (1000 bytes), duration:SECONDS,
     /// interval:SECONDS (of the clock, so 3600 is every hour on the hour),
-    /// packets:COUNT, files:COUNT (keep the latest so many); names are
+    /// packets:COUNT, files:COUNT (keep the latest COUNT); names are
     /// FILE_00001_20260102030405.pcapng
     #[arg(short = 'b', long, value_name = "KEY:VALUE", value_parser = criterion)]
     ring_buffer: Vec<Criterion>,

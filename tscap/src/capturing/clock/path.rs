@@ -18,7 +18,7 @@ pub enum StampPath {
 pub enum TscPath {
     /// The kernel's own kfunc, bpf_get_cpu_time_counter; in no released kernel known
     Kernel,
-    /// The kfunc of our kernel module (tscap-ebpf/kmod)
+    /// The kfunc of tscap's kernel module (tscap-ebpf/kmod)
     Module,
     /// The same module's ordered read
     ModuleOrdered,
