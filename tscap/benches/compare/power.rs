@@ -151,7 +151,7 @@ impl Section for PowerReport {
     fn targets(&self) -> Vec<Target> {
         let share = |of: fn(&Run) -> &Verdict, outcomes: &[Outcome]| {
             let verdicts = self.runs.iter().map(of);
-            let such = verdicts.filter(|verdict| outcomes.contains(&verdict.outcome));
+            let such = verdicts.filter(|verdict| outcomes.contains(&verdict.over_ktime.outcome));
             such.count() as f64 / self.runs.len() as f64
         };
         let found = share(|run| &run.dearer, &[Outcome::Dearer]);
@@ -186,9 +186,9 @@ impl Section for PowerReport {
             let figures = [
                 show(&run.ktime_ns, 1),
                 show(&run.more_ns, 1),
-                name(run.dearer.outcome).to_owned(),
+                name(run.dearer.over_ktime.outcome).to_owned(),
                 show(&run.same_ns, 1),
-                name(run.same.outcome).to_owned(),
+                name(run.same.over_ktime.outcome).to_owned(),
             ];
             row(format!("run {number}"), figures)
         });

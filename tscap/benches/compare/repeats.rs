@@ -70,7 +70,7 @@ pub fn measure(repeats: u32) -> Result<RepeatsReport> {
         }
         let comparison = Comparison::from_json(&done.stdout);
         let comparison = comparison.context("tscap compare --json")?;
-        seconds.push(comparison.seconds);
+        seconds.push(comparison.about.seconds);
         for verdict in comparison.verdicts {
             let (metric, source, path) = (verdict.metric, verdict.source, verdict.path);
             let of_all = verdicts.entry(format!("{source:?} {path} {metric:?}"));
@@ -81,8 +81,8 @@ pub fn measure(repeats: u32) -> Result<RepeatsReport> {
                 outcomes: Vec::new(),
                 ratios: Vec::new(),
             });
-            of_all.outcomes.push(verdict.outcome);
-            of_all.ratios.extend(verdict.ratio);
+            of_all.outcomes.push(verdict.over_ktime.outcome);
+            of_all.ratios.extend(verdict.over_ktime.ratio);
         }
     }
     Ok(RepeatsReport {

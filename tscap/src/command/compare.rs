@@ -1,28 +1,22 @@
 //! `tscap compare`.
 
 use std::env;
-use std::io::{self, IsTerminal as _};
-use std::time::Instant;
 
 use serde::Serialize;
 
 use super::capture::prepare;
 use super::console::Console;
-use super::measuring;
-use super::print::print;
-use super::report::{check_writable, write_page};
+use super::measuring::{self, Shown, Start};
 use super::signals::Signals;
 use super::{Exit, Failure, Hint, interfaces};
-use crate::capturing::clock::RealNs;
 use crate::capturing::hook::{InterruptKfuncs, Occupant};
 use crate::capturing::host::affinity;
 use crate::capturing::host::kernel_files::KernelFiles;
-use crate::cli::{ComparePlan, Verbosity};
+use crate::cli::ComparePlan;
 use crate::measuring::compare::{
-    Circumstances, Comparison, ExperimentError, Place, Request, Results, Ticks, assemble, describe,
-    run as measure,
+    Comparison, Conditions, ExperimentError, Place, Request, Results, assemble, run as measure,
 };
-use crate::measuring::load::{FAST_BYTES, Pair};
+use crate::measuring::load::FAST_BYTES;
 use crate::measuring::report::{page, text};
 use crate::text::numbers::counted;
 
@@ -35,33 +29,19 @@ struct Progress {
 
 /// Compares.
 pub(super) fn run(plan: &ComparePlan) -> Result<Exit, Failure> {
-    if let Some(path) = &plan.report {
-        check_writable(path)?;
-    }
-    let runtime = super::capture::runtime()?;
-    let Some((comparison, exit)) = runtime.block_on(session(plan))? else {
-        return Ok(Exit::Aborted);
+    let shown = Shown {
+        json: plan.json,
+        report: plan.report.as_deref(),
+        text,
+        page,
     };
-    if plan.json {
-        let json = serde_json::to_string(&comparison);
-        let json = json.trying("cannot write the comparison as JSON")?;
-        print(&format!("{json}\n"))?;
-    } else {
-        print(&text(&comparison))?;
-    }
-    if let Some(path) = &plan.report {
-        write_page(&page(&comparison), path)?;
-    }
-    Ok(exit)
+    measuring::run(&shown, session(plan))
 }
 
 /// `None` if a second signal ended it at once.
 async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failure> {
     let mut signals = Signals::new()?;
-    // On a terminal a progress bar says more.
-    let json = plan.json && !io::stderr().is_terminal();
-    let console = Console::new(json, false, Verbosity::Normal);
-    let mut console = console.trying("cannot start a thread")?;
+    let mut console = measuring::console(plan.json)?;
     match plan.interface {
         Some(_) => prepare::check_privileges()?,
         None => prepare::check_privileges_to_make_namespaces()?,
@@ -91,9 +71,7 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
         frame_bytes.map_or("at least", |_| "about"),
         measuring::about(plan.amount.seconds(frame_bytes.is_some(), None))
     ));
-    let started_ns = RealNs::now().0;
-    let before = Ticks::read(&files);
-    let start = Instant::now();
+    let start = Start::now(&files);
     let cpus = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
     let measured = rounds(place, request, &mut signals, &mut console).await?;
     let Some(results) = measured else {
@@ -104,21 +82,14 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
         None | Some(ExperimentError::Stopped) => Exit::Success,
         Some(_) => Exit::Fault,
     };
-    let stolen = before.zip(Ticks::read(&files));
-    let stolen = stolen.map_or(0.0, |(before, after)| after.steal_percent(before));
-    let about = Circumstances {
-        command: env::args_os()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
-        started_ns,
-        seconds: start.elapsed().as_secs_f64(),
+    let conditions = Conditions {
         frames: plan.amount.frames,
         frame_bytes,
         cpu,
         cpus: cpus.len(),
-        machine: describe(&files, cpu, &interface, stolen),
     };
-    let comparison = assemble(results, about);
+    let about = start.circumstances(&files, cpu, &interface);
+    let comparison = assemble(results, about, conditions);
     let comparison = comparison.ok_or_else(|| Failure::new("nothing was measured"))?;
     Ok(Some((comparison, exit)))
 }
@@ -136,9 +107,7 @@ fn interrupts(files: &KernelFiles) -> Result<InterruptKfuncs, Failure> {
 
 fn place(plan: &ComparePlan) -> Result<Place, Failure> {
     let Some(name) = &plan.interface else {
-        let pair = Pair::new()
-            .trying("cannot make a veth pair in namespaces of its own")
-            .map_err(|failure| failure.hint("it takes CAP_SYS_ADMIN: run as root, or give -i"))?;
+        let pair = measuring::pair("run as root, or give -i")?;
         let executable = env::current_exe().trying("cannot find this program's own file")?;
         return Ok(Place::Own {
             pair: Box::new(pair),
@@ -182,12 +151,7 @@ async fn rounds(
         signals,
         console,
         |rounds| Progress { rounds, of },
-        move |stop, done| {
-            measure(place, &request, stop, |round| {
-                // Nobody may be listening any more.
-                let _ = done.send(round);
-            })
-        },
+        move |stop, done| measure(place, &request, stop, done),
     );
     measured
         .await?

@@ -1,19 +1,112 @@
 //! A measurement in a thread of its own, with a progress bar and an end by Ctrl-C.
 
+use std::env;
+use std::io::{self, IsTerminal as _};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::sleep_until;
 
 use super::console::Console;
+use super::print::print;
+use super::report::{check_writable, write_page};
 use super::signals::Signals;
-use super::{Failure, Hint};
-use crate::measuring::load::Stop;
+use super::{Exit, Failure, Hint};
+use crate::capturing::clock::RealNs;
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::cli::Verbosity;
+use crate::measuring::envelope::Circumstances;
+use crate::measuring::load::{Pair, Stop};
+use crate::measuring::machine::{Ticks, describe};
 
 /// What goes on for so long after a second request to end hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(5);
+
+/// Told after each step how many are over.
+pub(super) type Done = Box<dyn Fn(u32) + Send>;
+
+/// The start of a measurement.
+pub(super) struct Start {
+    real: RealNs,
+    at: Instant,
+    ticks: Option<Ticks>,
+}
+
+impl Start {
+    /// Now.
+    pub fn now(files: &KernelFiles) -> Self {
+        Self {
+            real: RealNs::now(),
+            at: Instant::now(),
+            ticks: Ticks::read(files),
+        }
+    }
+
+    /// The circumstances of a measurement on `cpu` and `interface` that ends now.
+    pub fn circumstances(self, files: &KernelFiles, cpu: u32, interface: &str) -> Circumstances {
+        let stolen = self.ticks.zip(Ticks::read(files));
+        let stolen = stolen.map_or(0.0, |(before, after)| after.steal_percent(before));
+        Circumstances {
+            command: env::args_os()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            started_ns: self.real.0,
+            seconds: self.at.elapsed().as_secs_f64(),
+            machine: describe(files, cpu, interface, stolen),
+        }
+    }
+}
+
+/// Where a result goes.
+pub(super) struct Shown<'a, T> {
+    /// As JSON instead of text.
+    pub json: bool,
+    /// Also as a page, in this file.
+    pub report: Option<&'a Path>,
+    /// The text.
+    pub text: fn(&T) -> String,
+    /// The page.
+    pub page: fn(&T) -> String,
+}
+
+/// Runs a session, prints its result and writes the page. A session gives none if a second
+/// signal ended it.
+pub(super) fn run<T: Serialize>(
+    shown: &Shown<'_, T>,
+    session: impl Future<Output = Result<Option<(T, Exit)>, Failure>>,
+) -> Result<Exit, Failure> {
+    if let Some(path) = shown.report {
+        check_writable(path)?;
+    }
+    let Some((result, exit)) = super::capture::runtime()?.block_on(session)? else {
+        return Ok(Exit::Aborted);
+    };
+    let text = match shown.json {
+        true => serde_json::to_string(&result).trying("cannot write the result as JSON")? + "\n",
+        false => (shown.text)(&result),
+    };
+    print(&text)?;
+    if let Some(path) = shown.report {
+        write_page(&(shown.page)(&result), path)?;
+    }
+    Ok(exit)
+}
+
+/// A console for progress: as JSON lines only where nothing else is. On a terminal a
+/// progress bar says more.
+pub(super) fn console(json: bool) -> Result<Console, Failure> {
+    let json = json && !io::stderr().is_terminal();
+    Console::new(json, false, Verbosity::Normal).trying("cannot start a thread")
+}
+
+/// A veth pair; `otherwise` is what to do without one.
+pub(super) fn pair(otherwise: &str) -> Result<Pair, Failure> {
+    let pair = Pair::new().trying("cannot make a veth pair in namespaces of its own");
+    pair.map_err(|failure| failure.hint(format!("it takes CAP_SYS_ADMIN: {otherwise}")))
+}
 
 /// How long it will take.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +128,7 @@ pub(super) async fn measure<T: Send + 'static, E: Send + 'static, P: Serialize>(
     signals: &mut Signals,
     console: &mut Console,
     progress: impl Fn(u32) -> P,
-    work: impl FnOnce(Arc<Stop>, UnboundedSender<u32>) -> Result<T, E> + Send + 'static,
+    work: impl FnOnce(Arc<Stop>, Done) -> Result<T, E> + Send + 'static,
 ) -> Result<Option<Result<T, E>>, Failure> {
     const VERSION: u32 = 1;
     let (done, mut steps) = unbounded_channel();
@@ -46,6 +139,8 @@ pub(super) async fn measure<T: Send + 'static, E: Send + 'static, P: Serialize>(
     let measuring = measuring
         .spawn({
             let stop = Arc::clone(&stop);
+            // Nobody may be listening any more.
+            let done = Box::new(move |step| _ = done.send(step));
             move || work(stop, done)
         })
         .trying("cannot start the measuring thread")?;

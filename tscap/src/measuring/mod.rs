@@ -1,12 +1,14 @@
 //! What measures, by what [`crate::capturing`] exports: `measure` (loss, order and delay
 //! of streams, from a file), `generator` (sends frames), `load` (captures under load,
 //! also by other programs), `compare` (what stamps cost), `loss` (where frames are lost,
-//! and a model of it), `saved` (results read back), `statistics`, `report` (results as text and HTML).
+//! and a model of it), `envelope` and `machine` (how a result came about), `saved` (results read back), `statistics`, `report` (results as text and HTML).
 
 pub mod compare;
+pub mod envelope;
 pub mod generator;
 pub mod load;
 pub mod loss;
+pub mod machine;
 pub mod measure;
 pub mod report;
 pub mod saved;

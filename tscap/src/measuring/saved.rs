@@ -56,7 +56,7 @@ pub enum Saved {
 const COMPARISON: &str = "comparison";
 const SWEEP: &str = "sweep of loss";
 
-/// What they all have; a comparison says of no kind that it is.
+/// What they all have; a comparison of an earlier tscap says of no kind that it is.
 #[derive(Deserialize)]
 struct Versioned {
     kind: Option<String>,
@@ -72,7 +72,7 @@ impl Saved {
     pub fn from_json(text: &str) -> Result<Self, FormatError> {
         let versioned: Versioned = parse(text, "comparison or sweep of loss")?;
         match versioned.kind.as_deref() {
-            None => {
+            None | Some("comparison") => {
                 check(versioned.v, COMPARISON, comparison::VERSION)?;
                 parse(text, COMPARISON).map(Self::Comparison)
             }
@@ -156,6 +156,16 @@ mod tests {
         assert_eq!(Sweep::from_json(&json).unwrap(), sweep);
         let other = Comparison::from_json(&json).unwrap_err();
         assert_eq!(other.to_string(), "not a comparison, but a sweep of loss");
+    }
+
+    #[test]
+    fn a_comparison_of_an_earlier_tscap_names_no_kind() {
+        let comparison = compare::made::comparison();
+        let mut json = serde_json::to_value(&comparison).unwrap();
+        let fields = json.as_object_mut().unwrap();
+        assert_eq!(fields.remove("kind"), Some("comparison".into()));
+        let read = Comparison::from_json(&json.to_string()).unwrap();
+        assert_eq!(read, comparison);
     }
 
     #[test]

@@ -34,7 +34,7 @@ fn ctrl_c_leaves_partial_results() {
     assert!(done.status.success(), "{stderr}");
     assert!(stderr.contains("ending: "), "{stderr}");
     let comparison = comparison(&done);
-    assert!(comparison.partial);
+    assert!(comparison.about.partial);
     let rounds = comparison.method.rounds;
     assert!((1..60).contains(&rounds), "{:?}", comparison.method);
     for subject in &comparison.subjects {
@@ -71,7 +71,7 @@ fn a_second_ctrl_c_ends_a_round_that_hangs() {
     let stderr = stderr.join().expect("reader");
     assert!(done.status.success(), "{stderr}");
     let comparison = comparison(&done);
-    assert!(comparison.partial);
+    assert!(comparison.about.partial);
     let rounds = comparison.method.rounds;
     assert!((1..40).contains(&rounds), "{rounds}");
     wait::until("the end of the capture", LIMIT, || {
@@ -100,7 +100,7 @@ fn a_stopped_comparison_goes_on() {
     let done = finish(child, "tscap compare", LIMIT);
     let stderr = stderr.join().expect("reader");
     assert!(done.status.success(), "{stderr}");
-    assert!(!comparison(&done).partial);
+    assert!(!comparison(&done).about.partial);
 }
 
 /// A burst is many rings: a reader that is late must show in the loss.
@@ -185,7 +185,7 @@ fn what_ends_it_after_a_round_leaves_that_round() {
     let stderr = stderr.join().expect("reader");
     assert_eq!(done.status.code(), Some(1), "{stderr}");
     let comparison = comparison(&done);
-    assert!(comparison.partial);
+    assert!(comparison.about.partial);
     let first = &comparison.warnings[0];
     assert!(first.contains("no frame came in on CPU 0"), "{first}");
     assert!((1..40).contains(&comparison.method.rounds));

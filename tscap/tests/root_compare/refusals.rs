@@ -58,7 +58,7 @@ fn arguments_need_not_be_utf_8() {
     let name = OsStr::from_bytes(b"\xff.html");
     let mut command = compare(&["--quick", "--json", "--report"]);
     let done = run(command.arg(folder.path().join(name)), LIMIT);
-    let words = comparison(&done).command;
+    let words = comparison(&done).about.command;
     assert!(words[5].ends_with("/\u{fffd}.html"), "{words:?}");
     assert!(folder.path().join(name).is_file());
 }

@@ -24,9 +24,9 @@ fn every_stamp_takes_its_turns() {
     assert!(done.status.success(), "{}", done.stderr);
     assert_eq!(links(), before);
     let comparison = comparison(&done);
-    assert!(!comparison.partial);
+    assert!(!comparison.about.partial);
     assert_eq!(comparison.method.rounds, 40);
-    done.estimated("1 of 40 done: about ", " left\n", comparison.seconds);
+    done.estimated("1 of 40 done: about ", " left\n", comparison.about.seconds);
     let names: Vec<_> = comparison.subjects.iter().map(|it| it.source).collect();
     let tsc = tscap::capturing::clock::StampSource::Tsc;
     assert!(names.len() >= 3 && names[0].is_none(), "{names:?}");
@@ -81,7 +81,10 @@ fn every_stamp_takes_its_turns() {
         .find(|it| it.metric == Metric::Program && it.source.is_none());
     let floor = floor.expect("a verdict on the floor");
     assert!(
-        matches!(floor.outcome, Outcome::Cheaper | Outcome::Undecided),
+        matches!(
+            floor.over_ktime.outcome,
+            Outcome::Cheaper | Outcome::Undecided
+        ),
         "{floor:?}"
     );
 }

@@ -25,7 +25,7 @@ fn ctrl_c_leaves_the_points_that_were_whole() {
     assert!(done.status.success(), "{stderr}");
     assert!(stderr.contains("ending: "), "{stderr}");
     let sweep = sweep(&done);
-    assert!(sweep.partial);
+    assert!(sweep.about.partial);
     assert!(
         (1..57).contains(&sweep.points.len()),
         "{}",

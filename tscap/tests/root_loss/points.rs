@@ -34,9 +34,9 @@ fn a_quick_sweep_accounts_for_every_frame() {
     assert!(done.status.success(), "{}", done.stderr);
     place.has_nothing_new();
     let sweep = sweep(&done);
-    assert!(!sweep.partial);
+    assert!(!sweep.about.partial);
     // Rounded up to whole seconds: a quick one takes few.
-    done.estimated(", about ", "\n", sweep.seconds.max(1.0));
+    done.estimated(", about ", "\n", sweep.about.seconds.max(1.0));
     let sizes: Vec<_> = sweep.points.iter().map(|point| point.size).collect();
     assert_eq!(sizes, [64, 256, 1024]);
     adds_up(&sweep);

@@ -4,15 +4,13 @@ mod plan;
 mod sweep;
 
 use std::env;
-use std::io;
 use std::path::{Path, PathBuf};
+
+use serde::Serialize;
 
 use super::capture::prepare;
 use super::{Failure, Hint};
 use crate::capturing::host::{affinity, cpu_list};
-use crate::cli::Verbosity;
-use crate::command::console::Console;
-use crate::measuring::load::Pair;
 use crate::measuring::loss::{LossError, Place};
 
 pub(super) use plan::answer;
@@ -21,12 +19,11 @@ pub(super) use sweep::run;
 /// Where captures are written unless a folder is given: memory, as in the paper.
 const FOLDER: &str = "/dev/shm";
 
-/// For progress: as JSON lines only where nothing else is.
-fn console(json: bool) -> Result<Console, Failure> {
-    use std::io::IsTerminal as _;
-    // On a terminal a progress bar says more.
-    let json = json && !io::stderr().is_terminal();
-    Console::new(json, false, Verbosity::Normal).trying("cannot start a thread")
+/// How far it is.
+#[derive(Serialize)]
+struct Progress {
+    captures: u32,
+    of: u32,
 }
 
 /// Where to measure, and with what; nothing is made yet.
@@ -66,12 +63,6 @@ fn place(
         folder,
         file_bytes_per_s,
     })
-}
-
-fn pair() -> Result<Pair, Failure> {
-    Pair::new()
-        .trying("cannot make a veth pair in namespaces of its own")
-        .map_err(|failure| failure.hint("it takes CAP_SYS_ADMIN: run as root"))
 }
 
 /// A sweep that gave nothing.

@@ -4,9 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::statvfs::statvfs;
-use serde::Serialize;
 
-use super::{console, pair, place, refusal};
+use super::{Progress, place, refusal};
 use crate::cli::ForecastPlan;
 use crate::command::print::print;
 use crate::command::report::read;
@@ -18,13 +17,6 @@ use crate::measuring::loss::{
 };
 use crate::measuring::saved::Saved;
 use crate::text::numbers::{counted, ring as length, size};
-
-/// How far it is.
-#[derive(Serialize)]
-struct Progress {
-    captures: u32,
-    of: u32,
-}
 
 /// Answers; the exit code tells whether it fits.
 pub(in crate::command) fn answer(plan: &ForecastPlan) -> Result<Exit, Failure> {
@@ -101,9 +93,9 @@ fn saved(path: &Path, plan: &ForecastPlan) -> Result<Costs, Failure> {
 /// What they cost now; `None` if a second signal came.
 async fn measured(plan: &ForecastPlan) -> Result<Option<Costs>, Failure> {
     let mut signals = Signals::new()?;
-    let mut console = console(plan.json)?;
+    let mut console = measuring::console(plan.json)?;
     let place = place(plan.cpu, None, plan.folder.as_deref(), None)?;
-    let pair = pair()?;
+    let pair = measuring::pair("run as root")?;
     let clock = plan.clock;
     let grid = Grid {
         sizes: Vec::new(),
@@ -129,8 +121,7 @@ async fn measured(plan: &ForecastPlan) -> Result<Option<Costs>, Failure> {
             let mut captures = 0;
             let calibration = experiment.calibrate((clock, Arrival::InBursts), rounds, || {
                 captures += 1;
-                // Nobody may be listening any more.
-                let _ = done.send(captures);
+                done(captures);
             })?;
             Ok(calibration.costs)
         },

@@ -1,59 +1,34 @@
 //! The sweep.
 
-use std::env;
-use std::time::Instant;
-
-use serde::Serialize;
-
-use super::{console, pair, place, refusal};
-use crate::capturing::clock::RealNs;
+use super::{Progress, place, refusal};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::system;
 use crate::cli::LossPlan;
-use crate::command::print::print;
-use crate::command::report::{check_writable, write_page};
+use crate::command::measuring::{self, Shown, Start};
 use crate::command::signals::Signals;
-use crate::command::{Exit, Failure, Hint, measuring};
-use crate::measuring::compare::{Ticks, describe};
+use crate::command::{Exit, Failure, Hint};
 use crate::measuring::load::Tool;
 use crate::measuring::loss::{
-    Circumstances, Grid, LossError, Place, Results, Sweep, assemble, captures, run as measure,
+    Grid, LossError, Place, Results, Sweep, assemble, captures, run as measure,
 };
 use crate::measuring::report::{sweep_page, sweep_text};
 use crate::text::numbers::{counted, ring as length};
 
-/// How far it is.
-#[derive(Serialize)]
-struct Progress {
-    captures: u32,
-    of: u32,
-}
-
-/// Measures, and says what came of it.
+/// Measures the sweep.
 pub(in crate::command) fn run(plan: &LossPlan) -> Result<Exit, Failure> {
-    if let Some(path) = &plan.report {
-        check_writable(path)?;
-    }
-    let runtime = crate::command::capture::runtime()?;
-    let Some((sweep, exit)) = runtime.block_on(session(plan))? else {
-        return Ok(Exit::Aborted);
+    let shown = Shown {
+        json: plan.json,
+        report: plan.report.as_deref(),
+        text: sweep_text,
+        page: sweep_page,
     };
-    if plan.json {
-        let json = serde_json::to_string(&sweep).trying("cannot write the sweep as JSON")?;
-        print(&format!("{json}\n"))?;
-    } else {
-        print(&sweep_text(&sweep))?;
-    }
-    if let Some(path) = &plan.report {
-        write_page(&sweep_page(&sweep), path)?;
-    }
-    Ok(exit)
+    measuring::run(&shown, session(plan))
 }
 
 /// `None` if a second signal ended it at once.
 async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
     let mut signals = Signals::new()?;
-    let mut console = console(plan.json)?;
+    let mut console = measuring::console(plan.json)?;
     let grid = &plan.grid;
     let place = place(
         plan.cpu,
@@ -62,7 +37,7 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
         plan.file_rate,
     )?;
     check_programs(&grid.peers, &place)?;
-    let pair = pair()?;
+    let pair = measuring::pair("run as root")?;
     let interface = pair.rx.name.clone();
     let rings = system::online_cpus()
         .trying("cannot tell the CPUs online")?
@@ -78,8 +53,7 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
         place.sender_cpu,
         measuring::about(grid.seconds())
     ));
-    let started_ns = RealNs::now().0;
-    let (before, start) = (Ticks::read(&files), Instant::now());
+    let start = Start::now(&files);
     let of = captures(grid, &place);
     let amount = measuring::Amount {
         of,
@@ -94,12 +68,7 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
         |captures| Progress { captures, of },
         {
             let (place, grid) = (place.clone(), grid.clone());
-            move |stop, done| {
-                measure(pair, place, &grid, stop, |captures| {
-                    // Nobody may be listening any more.
-                    let _ = done.send(captures);
-                })
-            }
+            move |stop, done| measure(pair, place, &grid, stop, done)
         },
     );
     let Some(results) = measured.await? else {
@@ -109,19 +78,8 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
     let mut results = results.map_err(refusal)?;
     results.warnings.extend(uneven);
     let exit = exit(&results);
-    let stolen = before.zip(Ticks::read(&files));
-    let stolen = stolen.map_or(0.0, |(before, after)| after.steal_percent(before));
-    let about = Circumstances {
-        command: env::args_os()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
-        started_ns,
-        seconds: start.elapsed().as_secs_f64(),
-        machine: describe(&files, place.sender_cpu, &interface, stolen),
-        grid: grid.clone(),
-        place,
-    };
-    Ok(Some((assemble(results, about), exit)))
+    let about = start.circumstances(&files, place.sender_cpu, &interface);
+    Ok(Some((assemble(results, about, &place, grid), exit)))
 }
 
 /// Misses a program before anything is measured.

@@ -4,8 +4,7 @@ use super::Stamp;
 use super::experiment::{PATTERNS, Results};
 use super::interrupts;
 use super::schema::{
-    Checkpoint, Comparison, FrameCost, Machine, Method, Metric, Precision, Subject, VERSION,
-    Verdict,
+    Checkpoint, Comparison, FrameCost, Method, Metric, Precision, Subject, VERSION, Verdict,
 };
 use super::statistics::{Allowance, Density, autocorrelation, correlation, verdict};
 use super::taken::{PatternTaken, Taken};
@@ -13,6 +12,7 @@ use super::warnings::{disagreement, early_end, losses, noise};
 use tscap_common::compare::UNROLLED;
 
 use crate::capturing::clock::{StampPath, StampSource};
+use crate::measuring::envelope::{Circumstances, Kind};
 use crate::measuring::statistics::{Summary, mean};
 
 /// The checkpoints are readings of CLOCK_MONOTONIC.
@@ -23,16 +23,10 @@ const PROGRAM_QUANTUM_NS: f64 = 1.0;
 /// … of which a read is the difference of two, over so many reads.
 pub(super) const READ_QUANTUM_NS: f64 = 2.0 / UNROLLED as f64;
 
-/// What the caller knows besides the results.
-#[derive(Clone, Debug)]
-pub struct Circumstances {
-    /// The command, word by word.
-    pub command: Vec<String>,
-    /// When it began, ns since the epoch.
-    pub started_ns: u64,
-    /// How long it took, s.
-    pub seconds: f64,
-    /// Frames of each stamp in each of them.
+/// Under which conditions frames were measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions {
+    /// Frames of each stamp in each round.
     pub frames: u32,
     /// Length of these; `None` for live traffic.
     pub frame_bytes: Option<u32>,
@@ -40,12 +34,14 @@ pub struct Circumstances {
     pub cpu: u32,
     /// CPUs that all of it may run on.
     pub cpus: usize,
-    /// Where.
-    pub machine: Machine,
 }
 
 /// Puts it together.
-pub fn assemble(results: Results, about: Circumstances) -> Option<Comparison> {
+pub fn assemble(
+    results: Results,
+    about: Circumstances,
+    conditions: Conditions,
+) -> Option<Comparison> {
     let of_all = results.taken.into_iter();
     let (off, taken): (Vec<_>, Vec<_>) = of_all.partition(|it| it.turn.interrupts_off);
     let floor = taken.first()?;
@@ -64,7 +60,7 @@ pub fn assemble(results: Results, about: Circumstances) -> Option<Comparison> {
     };
     let verdicts: Vec<_> = compared.iter().map(|it| it.verdict(allowance)).collect();
     let mut warnings: Vec<_> = results.ended_by.iter().map(early_end).collect();
-    warnings.extend(noise(&about, &verdicts));
+    warnings.extend(noise(&about.machine, conditions.cpus, &verdicts));
     warnings.extend(results.warnings);
     warnings.extend(taken.iter().chain(&off).flat_map(losses));
     warnings.extend(subjects.iter().filter_map(disagreement));
@@ -75,18 +71,12 @@ pub fn assemble(results: Results, about: Circumstances) -> Option<Comparison> {
             .retain(|pattern| has_precision && pattern.sent > 0);
     });
     Some(Comparison {
-        v: VERSION,
-        command: about.command,
-        tscap: env!("CARGO_PKG_VERSION").into(),
-        started_ns: about.started_ns,
-        seconds: about.seconds,
-        partial: results.ended_by.is_some(),
-        machine: about.machine,
+        about: about.envelope(Kind::Comparison, VERSION, results.ended_by.is_some()),
         method: Method {
             rounds: results.rounds,
-            frames: about.frames,
-            frame_bytes: about.frame_bytes,
-            cpu: about.cpu,
+            frames: conditions.frames,
+            frame_bytes: conditions.frame_bytes,
+            cpu: conditions.cpu,
             checkpoint: Checkpoint {
                 path: CHECKPOINT.into(),
                 own: own.clone(),

@@ -2,11 +2,12 @@
 
 use super::Stamp;
 use super::schema::{
-    Checkpoint, Comparison, FrameCost, InterruptsOff, Machine, Method, Metric, Subject, VERSION,
-    Way,
+    Checkpoint, Comparison, FrameCost, InterruptsOff, Method, Metric, Subject, VERSION, Way,
 };
 use super::statistics::{Allowance, Density, autocorrelation, ratio, verdict};
 use crate::capturing::clock::{StampPath, TscPath};
+use crate::measuring::envelope::{Circumstances, Kind};
+use crate::measuring::machine::Machine;
 use crate::measuring::statistics::Summary;
 
 const ROUNDS: u32 = 5;
@@ -27,13 +28,7 @@ pub(crate) fn comparison() -> Comparison {
         )
     });
     Comparison {
-        v: VERSION,
-        command: ["tscap", "compare", "--json"].map(String::from).into(),
-        tscap: "0.1.0".into(),
-        started_ns: 1_800_000_000_000_000_000,
-        seconds: 12.5,
-        partial: false,
-        machine: machine(),
+        about: about("compare").envelope(Kind::Comparison, VERSION, false),
         method: Method {
             rounds: ROUNDS,
             frames: 2_000,
@@ -52,7 +47,16 @@ pub(crate) fn comparison() -> Comparison {
     }
 }
 
-pub(crate) fn machine() -> Machine {
+pub(crate) fn about(command: &str) -> Circumstances {
+    Circumstances {
+        command: ["tscap", command, "--json"].map(String::from).into(),
+        started_ns: 1_800_000_000_000_000_000,
+        seconds: 12.5,
+        machine: machine(),
+    }
+}
+
+fn machine() -> Machine {
     Machine {
         kernel: "6.18.0 x86_64".into(),
         cpu: "made up".into(),

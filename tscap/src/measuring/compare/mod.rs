@@ -10,7 +10,6 @@ mod bench;
 mod clocks;
 mod experiment;
 mod interrupts;
-mod machine;
 #[cfg(test)]
 pub(crate) mod made;
 mod plan;
@@ -24,9 +23,8 @@ mod whole;
 
 use crate::capturing::clock::StampPath;
 
-pub use assemble::{Circumstances, assemble};
+pub use assemble::{Conditions, assemble};
 pub use experiment::{ExperimentError, Place, Request, Results, run};
-pub use machine::{Ticks, describe};
 pub use plan::Amount;
 #[cfg(test)]
 pub(crate) use programs::OBJECT;

@@ -2,11 +2,10 @@
 //! [`VERSION`]. Fields are only added within a version; readers ignore those that
 //! they don't know. Times and costs are in nanoseconds.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::capturing::clock::StampSource;
+use crate::measuring::envelope::Envelope;
 use crate::measuring::statistics::Summary;
 
 /// Version of the object.
@@ -15,21 +14,12 @@ pub const VERSION: u32 = 1;
 /// A comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// [`VERSION`].
-    pub v: u32,
-    /// The command that gave it, word by word.
-    pub command: Vec<String>,
-    /// tscap's version.
-    pub tscap: String,
-    /// When it began, CLOCK_REALTIME, ns since the epoch.
-    pub started_ns: u64,
-    /// How long it took, s.
-    pub seconds: f64,
-    /// Ended early, by a signal or an error: the rounds and the points of the loss
-    /// curves that were whole by then.
-    pub partial: bool,
-    /// Where it ran.
-    pub machine: Machine,
+    /// Of the kind [`Kind::Comparison`], [`VERSION`]. Partial are the rounds and the
+    /// points of the loss curves that were whole at the end.
+    ///
+    /// [`Kind::Comparison`]: crate::measuring::envelope::Kind::Comparison
+    #[serde(flatten)]
+    pub about: Envelope,
     /// How it was done.
     pub method: Method,
     /// One for each stamp, the floor ("none") first, then `ktime`.
@@ -43,34 +33,6 @@ pub struct Comparison {
     /// What a reader must know before the figures: a noisy machine, a path that
     /// is not there, loss where none belongs.
     pub warnings: Vec<String>,
-}
-
-/// Where it ran.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Machine {
-    /// Kernel release and architecture.
-    pub kernel: String,
-    /// CPU model.
-    pub cpu: String,
-    /// CPUs online.
-    pub cpus: u32,
-    /// Current clock source.
-    pub clocksource: String,
-    /// What the kernel does about each CPU vulnerability, by its sysfs name;
-    /// those that the CPU is not affected by are left out.
-    pub mitigations: BTreeMap<String, String>,
-    /// Frequency governor of the measuring CPU, if it has one.
-    pub governor: Option<String>,
-    /// Hypervisor, if the machine is virtual.
-    pub virtualisation: Option<String>,
-    /// Load averages over 1, 5, 15 min at the start.
-    pub load: [f64; 3],
-    /// Share of time that a hypervisor took from all CPUs while measuring, %.
-    pub steal_percent: f64,
-    /// Interface and driver.
-    pub interface: String,
-    /// Driver of it.
-    pub driver: String,
 }
 
 /// How it was done.
@@ -230,15 +192,17 @@ pub struct Way {
     pub over_1_us: u64,
 }
 
-/// One cost over another in the same rounds; as the fields of [`Verdict`] of the same
-/// names, but for what it is a ratio to.
+/// One cost over another in the same rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
-    /// Geometric mean over the rounds.
+    /// Geometric mean over the rounds; absent if a round's cost was 0 or less.
     pub ratio: Option<f64>,
-    /// Interval of it, see `confidence`.
+    /// Interval of the ratio, see `confidence`: it allows for rounds that correlate with
+    /// the next by up to 0.97. Absent without a ratio, with fewer than five rounds and
+    /// with a `lag_1` above 0.9.
     pub interval: Option<[f64; 2]>,
-    /// Ratios so near to 1 are equal for all purposes.
+    /// Ratios from 1 less this to 1 plus this are equal for all purposes:
+    /// max(3 %, 1 ns as a share of the cost below).
     pub margin: f64,
     /// What follows.
     pub outcome: Outcome,
@@ -280,32 +244,9 @@ pub struct Verdict {
     /// The function that read the clock, as [`Subject::path`].
     #[serde(default)]
     pub path: String,
-    /// Its cost over that of `ktime`: geometric mean over the rounds; absent if a
-    /// round's cost was 0 or less.
-    pub ratio: Option<f64>,
-    /// Interval of the ratio, see `confidence`: it allows for rounds that correlate with
-    /// the next by up to 0.97. Absent without a ratio, with fewer than five rounds and
-    /// with a `lag_1` above 0.9.
-    pub interval: Option<[f64; 2]>,
-    /// Ratios from 1 less this to 1 plus this are equal for all purposes:
-    /// max(3 %, 1 ns as a share of what `ktime` costs).
-    pub margin: f64,
-    /// What follows.
-    pub outcome: Outcome,
-    /// Share of such intervals that hold the true ratio: 1 − 1 %/n of n comparisons in
-    /// the run, so that all hold together in 99 % of runs. Absent from an earlier tscap,
-    /// whose intervals were 99 % each and took correlated rounds for less noisy than
-    /// they are.
-    #[serde(default)]
-    pub confidence: Option<f64>,
-    /// Correlation of the ratio of a round with that of the next round; absent if the
-    /// ratio never varies.
-    #[serde(default)]
-    pub lag_1: Option<f64>,
-    /// A true ratio of this, or one over it, would be found to differ by more than the
-    /// margin in 80 of 100 runs like this.
-    #[serde(default)]
-    pub detectable: Option<f64>,
+    /// Its cost over that of `ktime`.
+    #[serde(flatten)]
+    pub over_ktime: Ratio,
 }
 
 /// What follows from the interval.

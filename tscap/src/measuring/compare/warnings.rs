@@ -1,17 +1,15 @@
 //! What a reader must know before the figures of a comparison.
 
-use super::assemble::Circumstances;
 use super::experiment::ExperimentError;
 use super::prepare::causes;
 use super::schema::{Outcome, Subject, Verdict};
 use super::taken::Taken;
 use crate::capturing::clock::StampPath;
+use crate::measuring::machine::Machine;
 use crate::text::numbers::counted;
 
 /// The two costs of a read may differ by so much, a share of the unrolled one.
 const AGREEMENT: f64 = 0.25;
-/// More stolen time than this makes a machine noisy, %.
-const MOST_STEAL_PERCENT: f64 = 2.0;
 
 /// Why a comparison is partial.
 pub(super) fn early_end(error: &ExperimentError) -> String {
@@ -23,17 +21,16 @@ pub(super) fn early_end(error: &ExperimentError) -> String {
 }
 
 /// What makes all figures doubtful comes first.
-pub(super) fn noise(about: &Circumstances, verdicts: &[Verdict]) -> Vec<String> {
+pub(super) fn noise(machine: &Machine, cpus: usize, verdicts: &[Verdict]) -> Vec<String> {
     let mut noise = Vec::new();
-    let steal = about.machine.steal_percent;
-    if steal > MOST_STEAL_PERCENT {
+    if let Some(steal) = machine.noisy_steal() {
         noise.push(format!(
             "a noisy machine: its host took {steal:.1} % of the time meanwhile"
         ));
     }
     let undecided = verdicts
         .iter()
-        .filter(|it| it.outcome == Outcome::Undecided);
+        .filter(|it| it.over_ktime.outcome == Outcome::Undecided);
     match undecided.count() {
         0 => {}
         count => noise.push(format!(
@@ -41,7 +38,7 @@ pub(super) fn noise(about: &Circumstances, verdicts: &[Verdict]) -> Vec<String> 
             counted(verdicts.len() as u64, "comparison")
         )),
     }
-    if about.cpus == 1 {
+    if cpus == 1 {
         noise.push("one CPU only: sender, receiver and everything else share it".into());
     }
     noise

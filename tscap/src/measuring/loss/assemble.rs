@@ -6,54 +6,22 @@ use super::experiment::Results;
 use super::grid::Grid;
 use super::model::record_bytes;
 use super::rig::Place;
-use super::schema::{Kind, Method, Point, Sweep, VERSION};
-use crate::measuring::compare::schema::Machine;
+use super::schema::{Method, Point, Sweep, VERSION};
+use crate::measuring::envelope::{Circumstances, Kind};
 use crate::measuring::load::Tool;
+use crate::measuring::machine::Machine;
 use crate::text::causes::with_causes;
 use crate::text::numbers::counted;
 
-/// More stolen time than this makes a machine noisy, %.
-const MOST_STEAL_PERCENT: f64 = 2.0;
-
-/// What the caller knows besides the results.
-#[derive(Clone, Debug)]
-pub struct Circumstances {
-    /// The command, word by word.
-    pub command: Vec<String>,
-    /// When it began, ns since the epoch.
-    pub started_ns: u64,
-    /// How long it took, s.
-    pub seconds: f64,
-    /// Where it was measured.
-    pub place: Place,
-    /// What was asked for.
-    pub grid: Grid,
-    /// The machine.
-    pub machine: Machine,
-}
-
 /// Puts it together.
-pub fn assemble(results: Results, about: Circumstances) -> Sweep {
-    let Circumstances {
-        place,
-        grid,
-        machine,
-        ..
-    } = about;
+pub fn assemble(results: Results, about: Circumstances, place: &Place, grid: &Grid) -> Sweep {
     let mut warnings: Vec<_> = results.ended_by.iter().map(early_end).collect();
-    warnings.extend(noise(&machine));
+    warnings.extend(noise(&about.machine));
     warnings.extend(results.warnings);
-    warnings.extend(one_cpu(&place, &results.setting.capture_cpus));
+    warnings.extend(one_cpu(place, &results.setting.capture_cpus));
     warnings.extend(unfilled(&results.points));
     Sweep {
-        kind: Kind::Loss,
-        v: VERSION,
-        command: about.command,
-        tscap: env!("CARGO_PKG_VERSION").into(),
-        started_ns: about.started_ns,
-        seconds: about.seconds,
-        partial: results.ended_by.is_some(),
-        machine,
+        about: about.envelope(Kind::Loss, VERSION, results.ended_by.is_some()),
         method: Method {
             sender_cpu: place.sender_cpu,
             receive_cpu: place.receive_cpu.unwrap_or(place.sender_cpu),
@@ -77,9 +45,8 @@ fn early_end(error: &LossError) -> String {
 }
 
 fn noise(machine: &Machine) -> Option<String> {
-    let steal = machine.steal_percent;
     let cpus = f64::from(machine.cpus);
-    if steal > MOST_STEAL_PERCENT {
+    if let Some(steal) = machine.noisy_steal() {
         return Some(format!(
             "noisy machine: the hypervisor took {steal:.1} % of the CPUs' time, which loses frames \
              that the machine itself would not"

@@ -4,9 +4,10 @@ use super::accuracy::accuracy;
 use super::fit::{Probe, Probes};
 use super::grid::{Arrival, Grid, Pace, Spot};
 use super::model::{Costs, Load, Receiving, foretell, made::costs};
-use super::schema::{Calibration, Kind, Method, Point, Sweep, VERSION};
+use super::schema::{Calibration, Method, Point, Sweep, VERSION};
 use crate::capturing::clock::StampSource;
-use crate::measuring::compare::made::machine;
+use crate::measuring::compare::made::about;
+use crate::measuring::envelope::Kind;
 use crate::measuring::load::{Lost, Point as Run, Tool};
 
 /// What such a machine would do, to the frame.
@@ -100,14 +101,7 @@ pub(crate) fn sweep() -> Sweep {
     let points: Vec<_> = grid.spots().iter().map(point).collect();
     assert_eq!(grid.paces, [Pace::FlatOut]);
     Sweep {
-        kind: Kind::Loss,
-        v: VERSION,
-        command: ["tscap", "loss", "--json"].map(String::from).into(),
-        tscap: "0.1.0".into(),
-        started_ns: 1_800_000_000_000_000_000,
-        seconds: 12.5,
-        partial: false,
-        machine: machine(),
+        about: about("loss").envelope(Kind::Loss, VERSION, false),
         method: Method {
             sender_cpu: 0,
             receive_cpu: 0,

@@ -23,7 +23,7 @@ mod slow;
 
 pub use accuracy::accuracy;
 pub use answer::{Answer, Question, answer};
-pub use assemble::{Circumstances, assemble};
+pub use assemble::assemble;
 pub use calibrate::SLOW_RING;
 pub use error::LossError;
 pub use experiment::{Experiment, Results, Setting, captures, run};

@@ -8,39 +8,21 @@ use super::fit::Probes;
 use super::grid::Arrival;
 use super::model::Costs;
 use crate::capturing::clock::StampSource;
-use crate::measuring::compare::schema::Machine;
+use crate::measuring::envelope::Envelope;
 use crate::measuring::load::{Point as Run, Tool};
 
 /// Version of the object.
 pub const VERSION: u32 = 1;
 
-/// What the object is, among those that tscap writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// A sweep.
-    Loss,
-}
-
 /// A sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
-    /// "loss".
-    pub kind: Kind,
-    /// [`VERSION`].
-    pub v: u32,
-    /// The command that gave it, word by word.
-    pub command: Vec<String>,
-    /// tscap's version.
-    pub tscap: String,
-    /// When it began, CLOCK_REALTIME, ns since the epoch.
-    pub started_ns: u64,
-    /// How long it took, s.
-    pub seconds: f64,
-    /// Ended early, by a signal or an error: the points that were whole by then.
-    pub partial: bool,
-    /// Where it ran.
-    pub machine: Machine,
+    /// Of the kind [`Kind::Loss`], [`VERSION`]. Partial are the points that were whole at
+    /// the end.
+    ///
+    /// [`Kind::Loss`]: crate::measuring::envelope::Kind::Loss
+    #[serde(flatten)]
+    pub about: Envelope,
     /// How it was done.
     pub method: Method,
     /// What the stages cost, for each stamp and arrival.

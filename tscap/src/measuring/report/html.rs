@@ -5,7 +5,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::table::Table;
 use super::words::{command, notices, verdicts};
 use super::{figures, glossary, tables};
-use crate::measuring::compare::schema::{Comparison, Machine};
+use crate::measuring::compare::schema::Comparison;
+use crate::measuring::machine::Machine;
 
 const STYLE: &str = include_str!("style.css");
 /// Colours, dashes and letters of the charts.
@@ -18,19 +19,19 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The page.
 pub fn page(comparison: &Comparison) -> String {
-    let title = format!("What a timestamp costs: {}", comparison.machine.cpu);
+    let title = format!("What a timestamp costs: {}", comparison.about.machine.cpu);
     let body = html! {
         h1 { "What a timestamp costs" }
         p {
-            (comparison.machine.cpu) ", " (comparison.machine.kernel) "; "
-            code { (command(&comparison.command)) }
+            (comparison.about.machine.cpu) ", " (comparison.about.machine.kernel) "; "
+            code { (command(&comparison.about.command)) }
         }
         (notice_list(&notices(comparison)))
         (against_ktime(comparison))
         (cost(comparison))
         (precision(comparison))
         (loss(comparison))
-        (whereabouts(&tables::environment(comparison), &comparison.machine))
+        (whereabouts(&tables::environment(comparison), &comparison.about.machine))
         (glossary::comparison())
     };
     document(&title, &body)

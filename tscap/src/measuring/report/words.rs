@@ -98,7 +98,7 @@ pub(super) fn verdicts(comparison: &Comparison) -> Vec<String> {
 
 /// What must be known before any figure.
 pub(super) fn notices(comparison: &Comparison) -> Vec<String> {
-    let partial = comparison.partial.then(|| {
+    let partial = comparison.about.partial.then(|| {
         format!(
             "partial: ended early, after {}",
             counted(comparison.method.rounds.into(), "whole round")

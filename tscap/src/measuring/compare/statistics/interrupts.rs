@@ -1,45 +1,32 @@
 //! What interrupts off do to a stamp, in words.
 
-use super::sentences::{Ends, Margin, no_interval, stamp, times};
-use crate::measuring::compare::schema::{InterruptsOff, Outcome, Ratio};
+use super::sentences::{against, stamp};
+use crate::measuring::compare::schema::InterruptsOff;
 
 /// Of the read and of the tail: a sentence each, without a full stop.
 pub fn interrupt_sentences(of: &InterruptsOff) -> [String; 2] {
     let stamp = stamp(Some(of.source), &of.path);
+    let other = "that with them on";
     [
         format!(
             "one read with interrupts turned off around it: {stamp} is {}",
-            against(&of.read, ["cheaper", "dearer"])
+            against(
+                &of.read,
+                [
+                    "cheaper than with them on",
+                    "dearer than with them on",
+                    other
+                ]
+            )
         ),
         format!(
             "the p99 of frames with interrupts off: that of {stamp} is {}",
-            against(&of.p99, ["lower", "higher"])
+            against(
+                &of.p99,
+                ["lower than with them on", "higher than with them on", other]
+            )
         ),
     ]
-}
-
-fn against(of: &Ratio, [less, more]: [&str; 2]) -> String {
-    let (Some(ratio), Some([low, high])) = (of.ratio, of.interval) else {
-        return no_interval(of.ratio, of.lag_1);
-    };
-    match of.outcome {
-        Outcome::Dearer => format!(
-            "{more} than with them on by {}",
-            times(ratio, [low, high], of.lag_1)
-        ),
-        Outcome::Cheaper => format!(
-            "{less} than with them on by {}",
-            times(1.0 / ratio, [1.0 / high, 1.0 / low], of.lag_1)
-        ),
-        Outcome::WithinMargin => format!(
-            "within {} of that with them on ({})",
-            Margin(of.margin),
-            Ends([low, high], of.lag_1)
-        ),
-        Outcome::Undecided => {
-            format!("undecided ({}): run longer", Ends([low, high], of.lag_1))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,12 +5,11 @@ use crate::measuring::compare::schema::{Comparison, Metric};
 /// What the intervals allow for; `None` without one, and for what an earlier tscap
 /// recorded.
 pub fn family_sentence(comparison: &Comparison) -> Option<String> {
-    let of_verdicts = comparison.verdicts.iter().filter_map(|of| of.confidence);
+    let of_verdicts = comparison.verdicts.iter().map(|of| &of.over_ktime);
     let off = comparison.interrupts_off.iter();
-    let of_interrupts = off
-        .flat_map(|of| [&of.read, &of.p99])
-        .filter_map(|of| of.confidence);
-    let all: Vec<f64> = of_verdicts.chain(of_interrupts).collect();
+    let of_interrupts = off.flat_map(|of| [&of.read, &of.p99]);
+    let all = of_verdicts.chain(of_interrupts);
+    let all: Vec<f64> = all.filter_map(|of| of.confidence).collect();
     let each = 100.0 * all.first()?;
     Some(format!(
         "all {} intervals hold together in 99 % of runs ({each:.2} % each: Bonferroni), while the \
@@ -23,7 +22,9 @@ pub fn family_sentence(comparison: &Comparison) -> Option<String> {
 pub fn power_sentence(comparison: &Comparison) -> Option<String> {
     let of = |metric: Metric| {
         let of = comparison.verdicts.iter().filter(|of| of.metric == metric);
-        let worst = of.filter_map(|of| of.detectable).max_by(f64::total_cmp)?;
+        let worst = of
+            .filter_map(|of| of.over_ktime.detectable)
+            .max_by(f64::total_cmp)?;
         Some(format!("{worst:.2}× in {metric}"))
     };
     let all = [Metric::Read, Metric::Frame, Metric::Program];
@@ -47,7 +48,8 @@ mod tests {
         let mut comparison = made::comparison();
         assert!(comparison.verdicts.len() > 1);
         for (of, detectable) in comparison.verdicts.iter_mut().zip([1.25, 1.5]) {
-            (of.metric, of.detectable) = (Metric::Program, Some(detectable));
+            of.metric = Metric::Program;
+            of.over_ktime.detectable = Some(detectable);
         }
         assert_eq!(
             power_sentence(&comparison).unwrap(),
@@ -62,7 +64,7 @@ mod tests {
     fn of_an_earlier_tscap_nothing_is_said() {
         let mut comparison = made::comparison();
         comparison.interrupts_off.clear();
-        for of in &mut comparison.verdicts {
+        for of in comparison.verdicts.iter_mut().map(|of| &mut of.over_ktime) {
             (of.confidence, of.lag_1, of.detectable) = (None, None, None);
         }
         assert_eq!(family_sentence(&comparison), None);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::interval::{FEWEST, MOST_LAG_1};
 use crate::capturing::clock::{StampPath, StampSource, TscPath};
-use crate::measuring::compare::schema::{Metric, Outcome, Verdict};
+use crate::measuring::compare::schema::{Metric, Outcome, Ratio, Verdict};
 use crate::text::numbers::minus;
 
 /// What makes a TSC path that is dearer than `ktime` cheaper.
@@ -21,7 +21,7 @@ pub fn advice(verdicts: &[Verdict]) -> Option<&'static str> {
         .iter()
         .filter(|it| it.source == Some(StampSource::Tsc));
     let has_kfunc = of_tsc.clone().any(|it| !is_by_perf(it));
-    let is_dearer = of_tsc.any(|it| it.outcome == Outcome::Dearer);
+    let is_dearer = of_tsc.any(|it| it.over_ktime.outcome == Outcome::Dearer);
     (is_dearer && !has_kfunc).then_some(CHEAPER_TSC)
 }
 
@@ -57,12 +57,12 @@ pub(super) fn stamp(source: Option<StampSource>, path: &str) -> &'static str {
 }
 
 /// So many times as much.
-pub(super) fn times(ratio: f64, interval: [f64; 2], lag_1: Option<f64>) -> String {
+fn times(ratio: f64, interval: [f64; 2], lag_1: Option<f64>) -> String {
     format!("{ratio:.2}× ({})", Ends(interval, lag_1))
 }
 
 /// The ends of an interval, and the lag-1 correlation of its rounds.
-pub(super) struct Ends(pub [f64; 2], pub Option<f64>);
+struct Ends([f64; 2], Option<f64>);
 
 impl fmt::Display for Ends {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,7 +74,7 @@ impl fmt::Display for Ends {
 }
 
 /// Why there is no interval, and what to do.
-pub(super) fn no_interval(ratio: Option<f64>, lag_1: Option<f64>) -> String {
+fn no_interval(ratio: Option<f64>, lag_1: Option<f64>) -> String {
     match (ratio, lag_1) {
         (Some(_), Some(lag_1)) if lag_1 > MOST_LAG_1 => format!(
             "undecided (withheld: the rounds drift, their lag-1 correlation is {lag_1:.2}): find \
@@ -84,43 +84,45 @@ pub(super) fn no_interval(ratio: Option<f64>, lag_1: Option<f64>) -> String {
     }
 }
 
+/// What a ratio says of one cost against another: words for less, for more, and for the
+/// other cost.
+pub(super) fn against(of: &Ratio, [less, more, other]: [&str; 3]) -> String {
+    let (Some(ratio), Some([low, high])) = (of.ratio, of.interval) else {
+        return no_interval(of.ratio, of.lag_1);
+    };
+    let ends = Ends([low, high], of.lag_1);
+    match of.outcome {
+        Outcome::Dearer => format!("{more} by {}", times(ratio, [low, high], of.lag_1)),
+        Outcome::Cheaper => {
+            let by = times(1.0 / ratio, [1.0 / high, 1.0 / low], of.lag_1);
+            format!("{less} by {by}")
+        }
+        Outcome::WithinMargin => format!("within {} of {other} ({ends})", Margin(of.margin)),
+        Outcome::Undecided => format!("undecided ({ends}): run longer"),
+    }
+}
+
 /// One sentence, without the metric and without a full stop.
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = &self.over_ktime;
         let stamp = stamp(self.source, &self.path);
-        let (Some(ratio), Some([low, high])) = (self.ratio, self.interval) else {
-            let undecided = no_interval(self.ratio, self.lag_1);
-            return write!(f, "{stamp} against ktime is {undecided}");
+        let subject = match (of.outcome, self.source) {
+            (Outcome::Undecided, _) => format!("{stamp} against ktime is"),
+            (Outcome::Cheaper, None) => "without a stamp it costs".to_owned(),
+            _ => format!("{stamp} is"),
         };
-        match self.outcome {
-            Outcome::Dearer => {
-                let by = times(ratio, [low, high], self.lag_1);
-                write!(f, "{stamp} is dearer than ktime by {by}")
-            }
-            Outcome::Cheaper => {
-                let by = times(1.0 / ratio, [1.0 / high, 1.0 / low], self.lag_1);
-                match self.source {
-                    None => write!(f, "without a stamp it costs less than with ktime by {by}"),
-                    Some(_) => write!(f, "{stamp} is cheaper than ktime by {by}"),
-                }
-            }
-            Outcome::WithinMargin => write!(
-                f,
-                "{stamp} is within {} of ktime ({})",
-                Margin(self.margin),
-                Ends([low, high], self.lag_1)
-            ),
-            Outcome::Undecided => write!(
-                f,
-                "{stamp} against ktime is undecided ({}): run longer",
-                Ends([low, high], self.lag_1)
-            ),
-        }
+        let less = match self.source {
+            None => "less than with ktime",
+            Some(_) => "cheaper than ktime",
+        };
+        let said = against(of, [less, "dearer than ktime", "ktime"]);
+        write!(f, "{subject} {said}")
     }
 }
 
 /// A margin above 3 % is that of 1 ns.
-pub(super) struct Margin(pub f64);
+struct Margin(f64);
 
 impl fmt::Display for Margin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -144,8 +146,8 @@ mod tests {
         let costs = [50.0 * ratio; 5];
         let mut of = verdict(Metric::Read, stamp, &costs, &[50.0; 5], Allowance::NONE);
         let interval = [-spread, spread].map(|off| ratio * off.exp());
-        of.outcome = outcome(interval, of.margin);
-        of.interval = Some(interval);
+        of.over_ktime.outcome = outcome(interval, of.over_ktime.margin);
+        of.over_ktime.interval = Some(interval);
         of
     }
 
@@ -200,12 +202,14 @@ mod tests {
     #[test]
     fn a_lag_is_said_and_one_that_is_too_long_withholds_the_verdict() {
         let mut of = of(Some(StampPath::Tai), 1.33, 0.0229);
-        of.lag_1 = Some(0.123);
+        of.over_ktime.lag_1 = Some(0.123);
         assert_eq!(
             of.to_string(),
             "tai is dearer than ktime by 1.33× (1.30–1.36, 99 %; lag 1: 0.12)"
         );
-        (of.interval, of.lag_1) = (None, Some(0.95));
+        let over_ktime = &mut of.over_ktime;
+        (over_ktime.interval, over_ktime.lag_1) = (None, Some(0.95));
+        over_ktime.outcome = Outcome::Undecided;
         assert!(
             of.to_string()
                 .contains("withheld: the rounds drift, their lag-1 correlation is 0.95")

@@ -39,18 +39,11 @@ pub fn verdict(
     ktime: &[f64],
     allowance: Allowance,
 ) -> Verdict {
-    let of = ratio(costs, ktime, allowance);
     Verdict {
         metric,
         source: stamp.map(StampPath::source),
         path: stamp.map_or("", StampPath::function).into(),
-        ratio: of.ratio,
-        interval: of.interval,
-        margin: of.margin,
-        outcome: of.outcome,
-        confidence: of.confidence,
-        lag_1: of.lag_1,
-        detectable: of.detectable,
+        over_ktime: ratio(costs, ktime, allowance),
     }
 }
 

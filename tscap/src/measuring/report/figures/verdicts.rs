@@ -21,9 +21,9 @@ pub(in crate::measuring::report) fn verdicts(comparison: &Comparison) -> Option<
                     stamp(subject.source, &subject.path) == stamp(verdict.source, &verdict.path)
                 })
                 .unwrap_or(0),
-            ratio: verdict.ratio?,
-            interval: verdict.interval?,
-            margin: verdict.margin,
+            ratio: verdict.over_ktime.ratio?,
+            interval: verdict.over_ktime.interval?,
+            margin: verdict.over_ktime.margin,
         })
     });
     let rows: Vec<Interval> = rows.collect();

@@ -27,11 +27,11 @@ pub fn sweep_text(sweep: &Sweep) -> String {
 
 /// The same with curves, as one HTML page that asks for nothing from elsewhere.
 pub fn sweep_page(sweep: &Sweep) -> String {
-    let machine = &sweep.machine;
+    let machine = &sweep.about.machine;
     let body = html! {
         h1 { "Where a capture loses frames" }
         p {
-            (machine.cpu) ", " (machine.kernel) "; " code { (command(&sweep.command)) }
+            (machine.cpu) ", " (machine.kernel) "; " code { (command(&sweep.about.command)) }
         }
         (notice_list(&notices(sweep)))
         h2 { "Loss, measured and predicted" }
@@ -61,6 +61,7 @@ pub fn sweep_page(sweep: &Sweep) -> String {
 
 fn notices(sweep: &Sweep) -> Vec<String> {
     let partial = sweep
+        .about
         .partial
         .then(|| counted(sweep.points.len() as u64, "point"))
         .map(|points| format!("partial: ended early, after {points}"));

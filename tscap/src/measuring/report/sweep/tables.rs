@@ -6,7 +6,7 @@ use crate::measuring::loss::Arrival;
 use crate::measuring::loss::model::Receiving;
 use crate::measuring::loss::schema::{Calibration, Point, Sweep};
 use crate::measuring::report::table::Table;
-use crate::measuring::report::tables::Facts;
+use crate::measuring::report::tables::facts;
 use crate::measuring::report::words::{NOTHING, loss_percent, maybe, number};
 use crate::text::numbers::{grouped, ring, size};
 
@@ -21,25 +21,18 @@ pub(super) fn environment(sweep: &Sweep) -> Table {
         .iter()
         .map(|peer| format!("; {peer}"))
         .collect();
-    let facts = Facts {
-        machine: &sweep.machine,
-        method: format!(
-            "{} s a point; sent from CPU {}, received on CPU {}, captured on CPU {}; files in \
+    let told = format!(
+        "{} s a point; sent from CPU {}, received on CPU {}, captured on CPU {}; files in \
              {}{}{}",
-            number(method.point_seconds),
-            method.sender_cpu,
-            method.receive_cpu,
-            cpu_list::list(&method.capture_cpus),
-            method.folder,
-            slow.unwrap_or_default(),
-            peers.concat(),
-        ),
-        started_ns: sweep.started_ns,
-        seconds: sweep.seconds,
-        tscap: &sweep.tscap,
-        command: &sweep.command,
-    };
-    facts.table()
+        number(method.point_seconds),
+        method.sender_cpu,
+        method.receive_cpu,
+        cpu_list::list(&method.capture_cpus),
+        method.folder,
+        slow.unwrap_or_default(),
+        peers.concat(),
+    );
+    facts(&sweep.about, told)
 }
 
 /// What the stages cost with each stamp.

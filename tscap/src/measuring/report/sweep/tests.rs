@@ -43,7 +43,7 @@ fn every_point_is_told_with_what_was_foretold() {
 #[test]
 fn what_must_be_known_comes_first() {
     let mut sweep = sweep();
-    sweep.partial = true;
+    sweep.about.partial = true;
     sweep.warnings = vec!["busy machine".into()];
     let text = sweep_text(&sweep);
     let mut lines = text.lines();
@@ -72,10 +72,10 @@ fn there_is_a_chart_for_each_setting() {
 fn names_are_text_and_nothing_is_fetched() {
     let mut sweep = sweep();
     let name = "<script>alert(1)</script>\"' onload=x\x1b[2J";
-    sweep.machine.cpu = name.into();
+    sweep.about.machine.cpu = name.into();
     sweep.method.folder = name.into();
     sweep.method.peers = vec![name.into()];
-    sweep.command = vec![name.into()];
+    sweep.about.command = vec![name.into()];
     sweep.warnings = vec![name.into()];
     let page = sweep_page(&sweep);
     for part in ["<script", "http:", "https:", "src=", "url("] {
@@ -88,7 +88,7 @@ fn names_are_text_and_nothing_is_fetched() {
 fn a_sweep_without_points_is_drawn() {
     let mut sweep = sweep();
     sweep.points.clear();
-    (sweep.partial, sweep.accuracy) = (true, None);
+    (sweep.about.partial, sweep.accuracy) = (true, None);
     assert!(sweep_text(&sweep).contains("partial: ended early, after 0 points"));
     assert!(sweep_page(&sweep).contains("</html>"));
 }

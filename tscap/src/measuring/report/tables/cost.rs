@@ -83,7 +83,7 @@ pub(in crate::measuring::report) fn frame_costs(comparison: &Comparison) -> Tabl
 
 /// What a stamp costs on the paper's traffic, here and there.
 pub(in crate::measuring::report) fn beside_paper(comparison: &Comparison) -> Table {
-    let machine = &comparison.machine;
+    let machine = &comparison.about.machine;
     let rows = PATTERNS.iter().flat_map(|pattern| {
         let ours = comparison.subjects.iter().flat_map(|subject| {
             let of = subject.precision.iter();

@@ -13,7 +13,7 @@ use crate::measuring::statistics::Summary;
 use crate::text::numbers::grouped;
 
 pub(super) use cost::{autocorrelation, beside_paper, costs, frame_costs};
-pub(super) use environment::{Facts, environment, mitigations};
+pub(super) use environment::{environment, facts, mitigations};
 pub(super) use interrupts::interrupts_off;
 pub(super) use loss::{loss_points, losses};
 pub(super) use precision::{delays, interval_errors, patterns};

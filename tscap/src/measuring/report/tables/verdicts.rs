@@ -10,11 +10,13 @@ pub(in crate::measuring::report) fn verdicts(comparison: &Comparison) -> Table {
         vec![
             stamp(of.source, &of.path).to_owned(),
             of.metric.to_string(),
-            maybe(of.ratio, |ratio| format!("{ratio:.3}")),
-            maybe(of.interval, |[low, high]| format!("{low:.3}–{high:.3}")),
-            maybe(of.lag_1, |lag_1| format!("{lag_1:.2}")),
-            format!("±{:.3}", of.margin),
-            maybe(of.detectable, |ratio| format!("{ratio:.3}")),
+            maybe(of.over_ktime.ratio, |ratio| format!("{ratio:.3}")),
+            maybe(of.over_ktime.interval, |[low, high]| {
+                format!("{low:.3}–{high:.3}")
+            }),
+            maybe(of.over_ktime.lag_1, |lag_1| format!("{lag_1:.2}")),
+            format!("±{:.3}", of.over_ktime.margin),
+            maybe(of.over_ktime.detectable, |ratio| format!("{ratio:.3}")),
         ]
     });
     Table {

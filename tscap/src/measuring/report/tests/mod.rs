@@ -49,7 +49,7 @@ fn both_ways() -> Comparison {
 /// Ended before anything was measured.
 fn empty() -> Comparison {
     let mut empty = live();
-    empty.partial = true;
+    empty.about.partial = true;
     empty.method.rounds = 0;
     empty.verdicts.clear();
     empty.warnings.clear();
@@ -64,9 +64,9 @@ fn empty() -> Comparison {
 /// Numbers that nothing should measure.
 fn odd() -> Comparison {
     let mut odd = recorded();
-    odd.seconds = f64::NAN;
-    odd.started_ns = u64::MAX;
-    odd.machine.load = [f64::INFINITY; 3];
+    odd.about.seconds = f64::NAN;
+    odd.about.started_ns = u64::MAX;
+    odd.about.machine.load = [f64::INFINITY; 3];
     let numbers = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 1e300, 0.0];
     for subject in &mut odd.subjects {
         subject.program_ns = numbers.to_vec();
@@ -90,9 +90,9 @@ fn odd() -> Comparison {
         }
     }
     for verdict in &mut odd.verdicts {
-        verdict.ratio = Some(f64::NAN);
-        verdict.interval = Some([f64::NEG_INFINITY, f64::INFINITY]);
-        verdict.margin = f64::NAN;
+        verdict.over_ktime.ratio = Some(f64::NAN);
+        verdict.over_ktime.interval = Some([f64::NEG_INFINITY, f64::INFINITY]);
+        verdict.over_ktime.margin = f64::NAN;
     }
     odd
 }

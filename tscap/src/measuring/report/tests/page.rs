@@ -24,10 +24,10 @@ fn the_page_asks_for_nothing_from_elsewhere() {
 fn names_are_text_and_nothing_else() {
     let mut hostile = recorded();
     let name = "<script>alert(1)</script>\"' onload=x &amp;\x1b[2J";
-    hostile.machine.interface = name.into();
-    hostile.machine.cpu = name.into();
-    hostile.machine.mitigations = [(name.to_owned(), name.to_owned())].into();
-    hostile.command = vec![name.into()];
+    hostile.about.machine.interface = name.into();
+    hostile.about.machine.cpu = name.into();
+    hostile.about.machine.mitigations = [(name.to_owned(), name.to_owned())].into();
+    hostile.about.command = vec![name.into()];
     hostile.warnings = vec![name.into()];
     hostile.method.checkpoint.path = name.into();
     for subject in &mut hostile.subjects {
@@ -51,12 +51,12 @@ fn what_must_be_known_comes_first() {
     let mut comparison = recorded();
     assert!(text(&comparison).starts_with("noisy machine: a hypervisor took 3.1 %"));
     comparison.warnings.clear();
-    comparison.partial = true;
+    comparison.about.partial = true;
     assert!(text(&comparison).starts_with("partial: ended early, after 5 whole rounds\n"));
     let html = page(&comparison);
     let (partial, verdicts) = (html.find("partial: ended"), html.find("Verdicts"));
     assert!(partial.is_some() && partial < verdicts);
-    comparison.partial = false;
+    comparison.about.partial = false;
     assert!(text(&comparison).starts_with("kernel "));
     assert!(!page(&comparison).contains("class=\"notices\""));
 }

@@ -3,14 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::measuring::compare::statistics::noise::Noise;
 
-fn of(costs: &[f64], ktime: &[f64]) -> Verdict {
-    verdict(
-        Metric::Read,
-        Some(StampPath::Ktime),
-        costs,
-        ktime,
-        Allowance::NONE,
-    )
+fn of(costs: &[f64], ktime: &[f64]) -> Ratio {
+    ratio(costs, ktime, Allowance::NONE)
 }
 
 /// Costs of two stamps, round by round.
@@ -39,7 +33,7 @@ impl Machine {
     }
 }
 
-fn null_verdicts(own: impl Fn(&mut Noise) -> f64, phi: impl Fn(&mut Noise) -> f64) -> Vec<Verdict> {
+fn null_verdicts(own: impl Fn(&mut Noise) -> f64, phi: impl Fn(&mut Noise) -> f64) -> Vec<Ratio> {
     (0..1_000)
         .map(|seed| {
             let mut noise = Noise::new(seed);
@@ -56,7 +50,7 @@ fn null_verdicts(own: impl Fn(&mut Noise) -> f64, phi: impl Fn(&mut Noise) -> f6
         .collect()
 }
 
-fn is_false(verdict: &&Verdict) -> bool {
+fn is_false(verdict: &&Ratio) -> bool {
     matches!(verdict.outcome, Outcome::Cheaper | Outcome::Dearer)
 }
 
@@ -215,7 +209,7 @@ proptest! {
             let (costs, ktime): (Vec<f64>, Vec<f64>) = rounds.into_iter().unzip();
             let verdict = of(&costs, &ktime);
             let json = serde_json::to_string(&verdict).unwrap();
-            let back: Verdict = serde_json::from_str(&json).unwrap();
+            let back: Ratio = serde_json::from_str(&json).unwrap();
             prop_assert_eq!(back.outcome, verdict.outcome);
             prop_assert_eq!(back.interval.is_some(), verdict.interval.is_some());
         }

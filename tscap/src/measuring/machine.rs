@@ -2,10 +2,42 @@
 
 use std::collections::BTreeMap;
 
-use super::schema::Machine;
+use serde::{Deserialize, Serialize};
+
 use crate::capturing::doctor::hypervisor;
 use crate::capturing::host::kernel_files::{KernelFiles, names, read};
 use crate::capturing::host::{ethtool, system};
+
+/// More stolen time than this makes a machine noisy, %.
+const MOST_STEAL_PERCENT: f64 = 2.0;
+
+/// Where it ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Kernel release and architecture.
+    pub kernel: String,
+    /// CPU model.
+    pub cpu: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// Current clock source.
+    pub clocksource: String,
+    /// What the kernel does about each CPU vulnerability, by its sysfs name;
+    /// those that the CPU is not affected by are left out.
+    pub mitigations: BTreeMap<String, String>,
+    /// Frequency governor of the measuring CPU, if it has one.
+    pub governor: Option<String>,
+    /// Hypervisor, if the machine is virtual.
+    pub virtualisation: Option<String>,
+    /// Load averages over 1, 5, 15 min at the start.
+    pub load: [f64; 3],
+    /// Share of time that a hypervisor took from all CPUs while measuring, %.
+    pub steal_percent: f64,
+    /// Interface and driver.
+    pub interface: String,
+    /// Driver of it.
+    pub driver: String,
+}
 
 /// Ticks of all CPUs so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +92,13 @@ pub fn describe(files: &KernelFiles, cpu: u32, interface: &str, steal_percent: f
         steal_percent,
         interface: interface.into(),
         driver: ethtool::driver(interface).map_or("veth".into(), |driver| driver.name),
+    }
+}
+
+impl Machine {
+    /// The share of time that a hypervisor took, %, if it makes the machine noisy.
+    pub(super) fn noisy_steal(&self) -> Option<f64> {
+        Some(self.steal_percent).filter(|steal| *steal > MOST_STEAL_PERCENT)
     }
 }
 
