@@ -15,6 +15,7 @@ pub mod kernel_files;
 pub mod napi;
 pub mod netdev;
 mod netdev_family;
+mod netlink;
 pub mod netns;
 pub mod own_netns;
 pub mod packet;

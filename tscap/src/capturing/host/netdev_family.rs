@@ -4,10 +4,11 @@
 use std::io;
 
 use netlink_packet_core::{
-    DecodeError, NLM_F_DUMP, NLM_F_REQUEST, NLMSG_ALIGNTO, NLMSG_DONE, NLMSG_ERROR, NetlinkBuffer,
-    NlasIterator, parse_i32, parse_u16, parse_u32, parse_u64,
+    NLM_F_DUMP, NLM_F_REQUEST, NLMSG_ALIGNTO, NlasIterator, parse_u16, parse_u32, parse_u64,
 };
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
+use netlink_sys::{Socket, protocols::NETLINK_GENERIC};
+
+use super::netlink;
 
 /// `GENL_ID_CTRL` (`linux/genetlink.h`): the family that knows the others.
 const GENL_ID_CTRL: u16 = 0x10;
@@ -38,9 +39,8 @@ const NETDEV_A_NAPI_ID: u16 = 2;
 const GENL_HEADER: usize = 4;
 /// Bytes of `struct nlmsghdr`.
 const HEADER: usize = 16;
-/// Receive buffer, bytes: more than the kernel puts into one datagram of an
-/// answer (32 KiB, `netlink_recvmsg`).
-const ANSWER_MAX: usize = 64 * 1024;
+/// Number of each request: the answer to one comes before the next.
+const SEQUENCE: u32 = 1;
 
 /// The numbers of the NAPIs of an interface; `None` where the kernel can't tell.
 pub(super) fn napi_ids(ifindex: u32) -> io::Result<Option<Vec<u32>>> {
@@ -103,8 +103,9 @@ fn request(kind: u16, flags: u16, command: u8, attribute: &[u8]) -> Vec<u8> {
     let mut bytes = length.to_ne_bytes().to_vec();
     bytes.extend_from_slice(&kind.to_ne_bytes());
     bytes.extend_from_slice(&flags.to_ne_bytes());
-    // Sequence number and port, which the kernel fills in for itself.
-    bytes.extend_from_slice(&[0; 8]);
+    bytes.extend_from_slice(&SEQUENCE.to_ne_bytes());
+    // The port, which the kernel fills in for itself.
+    bytes.extend_from_slice(&[0; 4]);
     bytes.extend_from_slice(&[command, 1, 0, 0]);
     bytes.extend_from_slice(attribute);
     bytes
@@ -112,53 +113,9 @@ fn request(kind: u16, flags: u16, command: u8, attribute: &[u8]) -> Vec<u8> {
 
 /// Sends a request; returns the attributes of each message of the answer.
 fn ask(socket: &Socket, request: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-    // Port 0 is the kernel, which works on the request within these calls.
-    socket.send_to(request, &SocketAddr::new(0, 0), 0)?;
-    let mut answer = Answer::default();
-    while !answer.is_complete {
-        let mut datagram = Vec::with_capacity(ANSWER_MAX);
-        socket.recv_from(&mut datagram, 0)?;
-        answer.take(&datagram).map_err(io::Error::other)?;
-    }
-    match answer.refusal {
-        Some(errno) => Err(io::Error::from_raw_os_error(errno)),
-        None => Ok(answer.messages),
-    }
-}
-
-/// What has come in so far.
-#[derive(Debug, Default)]
-struct Answer {
-    messages: Vec<Vec<u8>>,
-    is_complete: bool,
-    refusal: Option<i32>,
-}
-
-impl Answer {
-    fn take(&mut self, datagram: &[u8]) -> Result<(), DecodeError> {
-        let mut rest = datagram;
-        while !rest.is_empty() && !self.is_complete {
-            let message = NetlinkBuffer::new_checked(rest)?;
-            let payload = message.payload();
-            match message.message_type() {
-                // Both start with an int: 0, or an errno made negative.
-                NLMSG_ERROR | NLMSG_DONE => {
-                    let code = payload.get(..4).map_or(Ok(0), parse_i32)?;
-                    self.refusal = (code != 0).then_some(code.saturating_neg());
-                    self.is_complete = true;
-                }
-                _ => {
-                    self.messages
-                        .push(payload.get(GENL_HEADER..).unwrap_or_default().to_vec());
-                    // A single answer comes as a single message.
-                    self.is_complete = message.flags() & (libc::NLM_F_MULTI as u16) == 0;
-                }
-            }
-            let length = (message.length() as usize).next_multiple_of(NLMSG_ALIGNTO as usize);
-            rest = rest.get(length..).unwrap_or_default();
-        }
-        Ok(())
-    }
+    let answer = netlink::ask(socket, request, SEQUENCE)?;
+    let attributes = |message: &Vec<u8>| message.get(GENL_HEADER..).unwrap_or_default().to_vec();
+    Ok(answer.messages.iter().map(attributes).collect())
 }
 
 /// The numbers under attribute `kind`, of 16, 32 or 64 bits, one of each message.
@@ -185,38 +142,19 @@ fn numbers(messages: &[Vec<u8>], kind: u16) -> io::Result<Vec<u64>> {
 mod tests {
     use super::*;
 
-    const MULTI: u16 = libc::NLM_F_MULTI as u16;
-
     #[test]
     fn a_listing_gives_one_number_a_message() {
         let message = |id: u32| {
             let mut attributes = attribute(NETDEV_A_NAPI_IFINDEX, &7u32.to_ne_bytes());
             attributes.extend(attribute(NETDEV_A_NAPI_ID, &id.to_ne_bytes()));
-            request(30, MULTI, NETDEV_CMD_NAPI_GET, &attributes)
+            attributes
         };
-        let mut answer = Answer::default();
-        answer
-            .take(&[message(8193), message(8194)].concat())
-            .unwrap();
-        assert!(!answer.is_complete);
-        let mut done = request(NLMSG_DONE, MULTI, 0, &[]);
-        done[HEADER..].fill(0);
-        answer.take(&done).unwrap();
-        assert!(answer.is_complete && answer.refusal.is_none());
-        let ids = numbers(&answer.messages, NETDEV_A_NAPI_ID).unwrap();
+        let ids = numbers(&[message(8193), message(8194)], NETDEV_A_NAPI_ID).unwrap();
         assert_eq!(ids, [8193, 8194]);
     }
 
     #[test]
-    fn refusals_and_rubbish_end_it() {
-        let mut answer = Answer::default();
-        let mut refusal = request(NLMSG_ERROR, 0, 0, &[]);
-        refusal[HEADER..].copy_from_slice(&(-libc::EOPNOTSUPP).to_ne_bytes());
-        answer.take(&refusal).unwrap();
-        assert_eq!(answer.refusal, Some(libc::EOPNOTSUPP));
-        for rubbish in [&[1u8][..], &[0; 16], &[0xff; 40]] {
-            assert!(Answer::default().take(rubbish).is_err(), "{rubbish:?}");
-        }
+    fn rubbish_is_an_error() {
         assert!(numbers(&[vec![1, 2, 3]], 1).is_err());
         assert!(numbers(&[attribute(1, &[0; 3])], 1).is_err());
     }

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
 
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NLMSG_ERROR, NetlinkBuffer, NetlinkMessage,
-};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
+
+use super::netlink;
 
 /// Makes `name` in this thread's namespace and its other end, `peer`, in
 /// another; both down.
@@ -42,25 +42,11 @@ pub fn set_up(ifindex: u32) -> io::Result<()> {
 }
 
 fn ask(link: LinkMessage, flags: u16) -> io::Result<()> {
+    const SEQUENCE: u32 = 1;
     let mut request = NetlinkMessage::from(RouteNetlinkMessage::NewLink(link));
     request.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-    request.header.sequence_number = 1;
-    request.finalize();
-    let mut bytes = vec![0; request.buffer_len()];
-    request.serialize(&mut bytes);
-
+    request.header.sequence_number = SEQUENCE;
     let socket = Socket::new(NETLINK_ROUTE)?;
-    socket.send_to(&bytes, &SocketAddr::new(0, 0), 0)?;
-    // The kernel works on the request within the call: the answer is there.
-    let (answer, _) = socket.recv_from_full()?;
-    let message = NetlinkBuffer::new_checked(&answer).map_err(io::Error::other)?;
-    let code = message
-        .payload()
-        .first_chunk()
-        .map(|code| i32::from_ne_bytes(*code));
-    match (message.message_type(), code) {
-        (NLMSG_ERROR, Some(0)) => Ok(()),
-        (NLMSG_ERROR, Some(code)) => Err(io::Error::from_raw_os_error(code.saturating_neg())),
-        _ => Err(io::Error::other("an answer that is no acknowledgement")),
-    }
+    netlink::ask(&socket, &netlink::bytes(request), SEQUENCE)?;
+    Ok(())
 }
