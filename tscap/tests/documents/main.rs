@@ -5,6 +5,8 @@ mod shown;
 
 use std::fs;
 
+use tscap::cli::Cli;
+
 use shown::{Runner, blocks, pages, root, runner, shown};
 
 #[test]
@@ -26,6 +28,18 @@ fn every_command_is_run_by_a_test_or_by_ci() {
                 Runner::Nothing(reason) => println!("not run: {line} ({reason})"),
                 _ => {}
             }
+        }
+    }
+}
+
+/// Also where the tests that run them cannot run.
+#[test]
+fn every_command_of_tscap_is_understood() {
+    for line in pages().iter().flat_map(|page| shown(page)) {
+        if line.starts_with("tscap ") {
+            let words = line.split(" > ").next().unwrap_or_default().split(' ');
+            let plan = Cli::plan(words.map(Into::into));
+            assert!(plan.is_ok(), "{line}: {plan:?}");
         }
     }
 }
