@@ -15,7 +15,7 @@ use support::command::{Done, SHORT, run};
 use support::files;
 use support::port::Port;
 use support::probes::Attached;
-use support::root::{root, root_with, two_cpus};
+use support::root::{alone, root, root_with, two_cpus};
 use support::wait;
 
 /// Every check of the machine, in order.
@@ -107,7 +107,7 @@ fn doctor(port: &Port, arguments: &[&str]) -> Report {
 
 #[test]
 fn every_check_runs_and_stamps_work() {
-    let Some(_turn) = root("every_check_runs_and_stamps_work") else {
+    let Some(_lock) = alone("TSC events of others make its own pause") else {
         return;
     };
     let bench = Bench::new("doctor");
@@ -144,9 +144,7 @@ fn every_check_runs_and_stamps_work() {
 
 #[test]
 fn the_mode_foretold_is_the_one_of_the_capture() {
-    let Some(_turn) = root("the_mode_foretold_is_the_one_of_the_capture") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("doctor-mode");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -190,9 +188,7 @@ fn pair_without_native_mode(bench: &Bench) -> Port {
 
 #[test]
 fn what_would_stop_a_capture_is_bad() {
-    let Some(_turn) = root("what_would_stop_a_capture_is_bad") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("doctor-bad");
     bench.rx.set(&["down"]);
     let down = doctor(&bench.rx, &["-i", "rx0"]);
@@ -226,7 +222,7 @@ fn what_would_stop_a_capture_is_bad() {
 
 #[test]
 fn neither_capture_nor_generator_is_disturbed() {
-    let Some(_turn) = root("neither_capture_nor_generator_is_disturbed") else {
+    let Some(_lock) = alone("TSC events of others make its own pause") else {
         return;
     };
     let bench = Bench::new("doctor-tsc");
@@ -272,9 +268,7 @@ fn tsc_works(port: &Port) {
 
 #[test]
 fn what_can_be_better_comes_with_a_command_that_does_it() {
-    let Some(_turn) = root("what_can_be_better_comes_with_a_command") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("doctor-fix");
     // Without a program, veth polls only for GRO.
     bench.rx.offload("gro", true);
@@ -302,9 +296,7 @@ fn what_can_be_better_comes_with_a_command_that_does_it() {
 
 #[test]
 fn offloads_that_hide_frames_are_found_where_the_program_will_run() {
-    let Some(_turn) = root("offloads_that_hide_frames_are_found") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("doctor-offload");
     bench.rx.offload("rx-vlan-offload", true);
     bench.rx.offload("gro", true);
@@ -331,10 +323,10 @@ fn offloads_that_hide_frames_are_found_where_the_program_will_run() {
 
 #[test]
 fn a_killed_captures_journal_is_found_and_restored_by_the_command_given() {
-    let Some(_turn) = root("a_killed_captures_journal_is_found") else {
+    let Some(_lock) = alone("journals are the machine's") else {
         return;
     };
-    if two_cpus("a_killed_captures_journal_is_found").is_none() {
+    if two_cpus().is_none() {
         return;
     }
     let bench = Bench::new("doctor-kill");
@@ -358,13 +350,13 @@ fn a_killed_captures_journal_is_found_and_restored_by_the_command_given() {
 #[test]
 fn an_ordinary_user_is_told_what_could_not_be_seen() {
     let programs = ["ip", "ethtool", "setpriv"];
-    let Some(_turn) = root_with("an_ordinary_user_is_told_what_could_not", &programs) else {
+    let Some(_lock) = root_with(&programs) else {
         return;
     };
     let bench = Bench::new("doctor-user");
     let folder = files::public_folder();
     let copy = folder.path().join("tscap");
-    std::fs::copy(TSCAP, &copy).expect("copy tscap where everybody can run it");
+    files::copy_program(TSCAP, &copy);
     let copy = copy.to_str().expect("a UTF-8 path");
     let mut command = bench.rx.netns.command("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", copy]);
@@ -401,7 +393,7 @@ fn an_ordinary_user_is_told_what_could_not_be_seen() {
 #[test]
 fn the_sysfs_of_another_namespace_is_not_believed() {
     let programs = ["ip", "ethtool", "nsenter"];
-    let Some(_turn) = root_with("the_sysfs_of_another_namespace", &programs) else {
+    let Some(_lock) = root_with(&programs) else {
         return;
     };
     let bench = Bench::new("doctor-sysfs");
@@ -420,9 +412,7 @@ fn the_sysfs_of_another_namespace_is_not_believed() {
 
 #[test]
 fn an_interface_that_is_not_there() {
-    let Some(_turn) = root("an_interface_that_is_not_there") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("doctor-none");
     let mut command = bench.rx.netns.command(TSCAP);
     let done = run(command.args(["doctor", "-i", "tx0"]), SHORT);

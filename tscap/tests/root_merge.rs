@@ -16,7 +16,7 @@ use support::frame::Frame;
 use support::packet_socket::PacketSocket;
 use support::port::Port;
 use support::recording::Recording;
-use support::root::{root, two_cpus};
+use support::root::{alone, two_cpus};
 use support::wait;
 
 /// One CPU that sends: from a port to a port.
@@ -114,11 +114,10 @@ fn flat_out(socket: &PacketSocket, frame: &Frame, numbers: Range<u64>, cpu: usiz
 
 #[test]
 fn a_million_frames_from_two_cpus_are_in_order() {
-    let name = "a_million_frames_from_two_cpus_are_in_order";
-    let Some(_turn) = root(name) else {
+    let Some(_lock) = alone("looks for the latest capture of the machine") else {
         return;
     };
-    let Some((first, second)) = two_cpus(name) else {
+    let Some((first, second)) = two_cpus() else {
         return;
     };
     let bench = Bench::new("merge");
@@ -131,11 +130,10 @@ fn a_million_frames_from_two_cpus_are_in_order() {
 /// here each has its own.
 #[test]
 fn frames_that_two_cpus_receive_at_the_same_time_are_in_order() {
-    let name = "frames_that_two_cpus_receive_at_the_same_time";
-    let Some(_turn) = root(name) else {
+    let Some(_lock) = alone("looks for the latest capture of the machine") else {
         return;
     };
-    let Some((first, second)) = two_cpus(name) else {
+    let Some((first, second)) = two_cpus() else {
         return;
     };
     let bench = Bench::new("both");
@@ -158,11 +156,10 @@ fn frames_that_two_cpus_receive_at_the_same_time_are_in_order() {
 
 #[test]
 fn slow_traffic_of_two_cpus_is_in_order() {
-    let name = "slow_traffic_of_two_cpus_is_in_order";
-    let Some(_turn) = root(name) else {
+    let Some(_lock) = alone("looks for the latest capture of the machine") else {
         return;
     };
-    let Some((first, second)) = two_cpus(name) else {
+    let Some((first, second)) = two_cpus() else {
         return;
     };
     let bench = Bench::new("slow");

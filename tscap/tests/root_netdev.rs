@@ -25,9 +25,7 @@ fn link(port: &Port) -> Link {
 
 #[test]
 fn links_are_those_of_ip() {
-    let Some(_turn) = root("links_are_those_of_ip") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::with_mtu("nd", 9000);
     bench.rx.set(&["alias", "capturing end"]);
     let (port, shown) = (&bench.rx, bench.rx.show());
@@ -67,9 +65,7 @@ fn links_are_those_of_ip() {
 
 #[test]
 fn interfaces_that_are_not_there_are_none() {
-    let Some(_turn) = root("interfaces_that_are_not_there_are_none") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let netns = Netns::new("nd");
     netns.enter(|| {
         for name in [
@@ -102,9 +98,7 @@ fn interfaces_that_are_not_there_are_none() {
 
 #[test]
 fn up_and_carrier_are_told_apart() {
-    let Some(_turn) = root("up_and_carrier_are_told_apart") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("nd");
     let state = || {
         let link = link(&bench.rx);
@@ -123,9 +117,7 @@ fn up_and_carrier_are_told_apart() {
 #[test]
 fn a_long_list_is_whole() {
     const PAIRS: usize = 60;
-    let Some(_turn) = root("a_long_list_is_whole") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let netns = Netns::new("nd");
     let mut batch = tempfile::NamedTempFile::new().expect("temporary file");
     for number in 0..PAIRS {
@@ -150,9 +142,7 @@ fn a_long_list_is_whole() {
 
 #[test]
 fn attached_programs_are_named() {
-    let Some(_turn) = root("attached_programs_are_named") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("nd");
     for (mode, shown) in [
         (XdpMode::Driver, AttachedMode::Native),
@@ -171,9 +161,7 @@ fn attached_programs_are_named() {
 
 #[test]
 fn promiscuous_mode_ends_with_its_guard() {
-    let Some(_turn) = root("promiscuous_mode_ends_with_its_guard") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("nd");
     let enable = || Promiscuous::enable(bench.rx.index).expect("root may");
     let (first, second) = bench.rx.netns.enter(|| (enable(), enable()));
@@ -195,9 +183,7 @@ fn promiscuous_mode_ends_with_its_guard() {
 
 #[test]
 fn offloads_are_those_of_ethtool() {
-    let Some(_turn) = root("offloads_are_those_of_ethtool") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("nd");
     let port = &bench.rx;
     let features = port
@@ -230,9 +216,7 @@ fn offloads_are_those_of_ethtool() {
 #[test]
 fn offloads_are_switched_and_restored() {
     const NAMES: [&str; 2] = ["rx-vlan-hw-parse", "tx-tcp-segmentation"];
-    let Some(_turn) = root("offloads_are_switched_and_restored") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("nd");
     let port = &bench.rx;
     let set = |wanted: [bool; 2]| {
@@ -257,9 +241,7 @@ fn offloads_are_switched_and_restored() {
 
 #[test]
 fn offloads_that_cannot_be_switched_are_named() {
-    let Some(_turn) = root("offloads_that_cannot_be_switched_are_named") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("nd");
     let port = &bench.rx;
     port.netns.enter(|| {
@@ -294,9 +276,7 @@ fn offloads_that_cannot_be_switched_are_named() {
 
 #[test]
 fn the_driver_and_its_speed_are_those_of_ethtool() {
-    let Some(_turn) = root("the_driver_and_its_speed_are_those_of_ethtool") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("nd");
     let port = &bench.rx;
     let text = port.netns.must("ethtool", &["-i", &port.name]);

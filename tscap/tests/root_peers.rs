@@ -11,7 +11,7 @@ use support::frame::Frame;
 use support::packet_socket::PacketSocket;
 use support::peers;
 use support::recording::Recording;
-use support::root::root_with;
+use support::root::alone_with;
 use support::tcpdump::Tcpdump;
 
 const PROGRAMS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
@@ -32,7 +32,7 @@ fn bytes_and_order_equal_and_stamps_close() {
     const ROUNDS: u64 = 500;
     const MEDIAN_NS: u64 = 20_000;
     const P95_NS: u64 = 100_000;
-    let Some(_turn) = root_with("bytes_and_order_equal_and_stamps_close", &PROGRAMS) else {
+    let Some(_lock) = alone_with("compares times of two programs", &PROGRAMS) else {
         return;
     };
     for clock in ["ktime", "tai"] {
@@ -85,7 +85,7 @@ fn bytes_and_order_equal_and_stamps_close() {
 
 #[test]
 fn tshark_shows_the_times_and_lengths_that_are_in_the_file() {
-    let Some(_turn) = root_with("tshark_shows_the_times_and_lengths", &PROGRAMS) else {
+    let Some(_lock) = alone_with("compares times of two programs", &PROGRAMS) else {
         return;
     };
     let bench = Bench::new("tshark");

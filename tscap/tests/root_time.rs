@@ -84,34 +84,26 @@ fn tai_stamp_tai(source: &str, program: &str) {
 
 #[test]
 fn ktime_stamps_lie_between_the_tai_readings_around_them() {
-    let Some(_turn) = root("ktime_stamps_lie_between") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     tai_stamp_tai("ktime", "probe_bracket_ktime");
 }
 
 #[test]
 fn tai_stamps_lie_between_the_tai_readings_around_them() {
-    let Some(_turn) = root("tai_stamps_lie_between") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     tai_stamp_tai("tai", "probe_bracket_tai");
 }
 
 #[test]
 fn tsc_stamps_lie_between_the_tai_readings_around_them() {
-    let Some(_turn) = root("tsc_stamps_lie_between") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     tai_stamp_tai("tsc", "probe_bracket_tsc");
 }
 
 #[test]
 fn a_loss_that_is_not_counted_makes_the_check_fail() {
-    let Some(_turn) = root("a_loss_that_is_not_counted") else {
-        return;
-    };
-    let Some((first, second)) = two_cpus("a_loss_that_is_not_counted") else {
+    let Some(_lock) = root() else { return };
+    let Some((first, second)) = two_cpus() else {
         return;
     };
     let bench = Bench::new("uncounted");
@@ -146,9 +138,7 @@ fn a_loss_that_is_not_counted_makes_the_check_fail() {
 
 #[test]
 fn a_copy_that_the_kernel_refuses_is_counted() {
-    let Some(_turn) = root("a_copy_that_the_kernel_refuses") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("copy");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -174,10 +164,8 @@ fn a_copy_that_the_kernel_refuses_is_counted() {
 
 #[test]
 fn frames_on_a_cpu_without_a_ring_are_counted() {
-    let Some(_turn) = root("frames_on_a_cpu_without_a_ring") else {
-        return;
-    };
-    let Some((first, second)) = two_cpus("frames_on_a_cpu_without_a_ring") else {
+    let Some(_lock) = root() else { return };
+    let Some((first, second)) = two_cpus() else {
         return;
     };
     let bench = Bench::new("no-ring");
@@ -206,9 +194,7 @@ fn frames_on_a_cpu_without_a_ring_are_counted() {
 
 #[test]
 fn frames_without_an_ethernet_header_are_counted() {
-    let Some(_turn) = root("frames_without_an_ethernet_header") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     // No Ethernet device delivers such a frame, and the command refuses others:
     // so the program alone, on a TUN device.
     let mut tun = Tun::new(&Arc::new(Netns::new("too-short")), "tun0");
@@ -224,9 +210,7 @@ fn frames_without_an_ethernet_header_are_counted() {
 /// A CPU whose TSC event is gone, as after it was taken offline and put back.
 #[test]
 fn frames_without_a_stamp_are_counted() {
-    let Some(_turn) = root("frames_without_a_stamp") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let mut tun = Tun::new(&Arc::new(Netns::new("no-stamp")), "tun0");
     let (mut loaded, _link) = attached(StampPath::Tsc(TscPath::Perf), &tun);
     let frame = [0x45; 60];
@@ -274,9 +258,7 @@ fn attached(path: StampPath, tun: &Tun) -> (Loaded, XdpLink) {
 
 #[test]
 fn stamps_of_one_cpu_never_decrease_by_more_than_the_bound() {
-    let Some(_turn) = root("stamps_of_one_cpu_never_decrease") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("monotonic");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

@@ -13,7 +13,7 @@ use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stand, Stop, To
 use support::capture::TSCAP;
 use support::files;
 use support::process::{cpus, on_cpu};
-use support::root::root_with;
+use support::root::alone_with;
 
 const PROGRAMS: [&str; 4] = ["tcpdump", "dumpcap", "netsniff-ng", "xdpdump"];
 /// Of frames of 1500 bytes at most.
@@ -56,7 +56,7 @@ fn adds_up(tool: Tool, point: &Point) {
 
 #[test]
 fn every_program_captures_all_of_a_slow_burst() {
-    let Some(_turn) = root_with("every_program_captures_all_of_a_slow_burst", &PROGRAMS) else {
+    let Some(_lock) = alone_with("measures how fast frames are taken", &PROGRAMS) else {
         return;
     };
     let folder = files::folder();
@@ -86,8 +86,8 @@ fn every_program_captures_all_of_a_slow_burst() {
 }
 
 /// Has every program capture whole frames by a buffer of 1 MiB.
-fn with_small_buffers(name: &str, mut work: impl FnMut(&mut Stand, &Program, Setup) + Send) {
-    let Some(_turn) = root_with(name, &PROGRAMS) else {
+fn with_small_buffers(mut work: impl FnMut(&mut Stand, &Program, Setup) + Send) {
+    let Some(_lock) = alone_with("measures how fast frames are taken", &PROGRAMS) else {
         return;
     };
     let folder = files::folder();
@@ -103,10 +103,9 @@ fn with_small_buffers(name: &str, mut work: impl FnMut(&mut Stand, &Program, Set
 
 #[test]
 fn what_a_program_can_not_take_is_accounted_for() {
-    let name = "what_a_program_can_not_take_is_accounted_for";
     let sender = cpus()[0] as u32;
     let mut lost = None;
-    with_small_buffers(name, |stand, program, mut setup| {
+    with_small_buffers(|stand, program, mut setup| {
         let tool = program.tool;
         // On the sender's CPU they can hardly take as much.
         setup.cpus = vec![sender];
@@ -128,8 +127,7 @@ fn what_a_program_can_not_take_is_accounted_for() {
 /// The perf ring tells a loss with the next frame that fits; here none does.
 #[test]
 fn only_xdpdump_is_not_told_what_it_lost_at_the_end() {
-    let name = "only_xdpdump_is_not_told_what_it_lost_at_the_end";
-    with_small_buffers(name, |stand, program, setup| {
+    with_small_buffers(|stand, program, setup| {
         let tool = program.tool;
         let burst = Burst::flat_out(64, 128 * 400);
         let point = stand.capture_held(program, &setup, burst);
@@ -148,7 +146,7 @@ fn only_xdpdump_is_not_told_what_it_lost_at_the_end() {
 
 #[test]
 fn nothing_captures_without_a_program() {
-    let Some(_turn) = root_with("nothing_captures_without_a_program", &[]) else {
+    let Some(_lock) = alone_with("measures how fast frames are taken", &[]) else {
         return;
     };
     at_stand(|stand, _| {

@@ -19,12 +19,15 @@ use support::in_process::capture_with;
 use support::live::LiveSender;
 use support::packet_socket::PacketSocket;
 use support::peers;
-use support::root::{root, two_cpus};
+use support::root::{alone, two_cpus};
 use support::wait::until;
 use tscap::capturing::clock::{FileNs, OffsetBracket, RawStamp, Segment};
 use tscap::capturing::host::perf::{Standing, TscEvent};
 use tscap::capturing::pcapng::{Packet, Record, StatisticsOption, interval_ns, records};
 use tscap::command::Exit;
+
+/// Why these tests run alone.
+const PAUSES: &str = "makes TSC events of the machine pause";
 
 fn read(path: &Path) -> impl Iterator<Item = Record> {
     let file = File::open(path).expect("open the capture");
@@ -83,14 +86,16 @@ fn outside(time: FileNs, [before, after]: [u64; 2]) -> u64 {
     early.max(time.0.saturating_sub(after))
 }
 
-/// A million frames natively, from one CPU and from another, with a minute of
-/// silence in between: each stamp lies between the other clocks' readings.
+/// Longer than between two statistics, and than between two looks at the clock.
+const SILENCE: Duration = Duration::from_secs(12);
+
+/// A million frames natively, from one CPU and from another, with [`SILENCE`] in between: each stamp lies between the other clocks' readings.
 #[test]
 fn three_clocks_agree_on_a_million_frames() {
-    let Some(_turn) = root("three_clocks_agree") else {
+    let Some(_lock) = alone(PAUSES) else {
         return;
     };
-    let Some((first, second)) = two_cpus("three_clocks_agree") else {
+    let Some((first, second)) = two_cpus() else {
         return;
     };
     const BURST: u64 = 250_000;
@@ -117,7 +122,7 @@ fn three_clocks_agree_on_a_million_frames() {
             }
             assert_eq!(socket.send(&frame, 0..SLOW, second), SLOW);
             // The silence is what is under test.
-            std::thread::sleep(Duration::from_secs(60));
+            std::thread::sleep(SILENCE);
             assert_eq!(socket.send(&frame, 0..SLOW, first), SLOW);
             for cpu in [second, first] {
                 assert_eq!(live.send(&frame, BURST, cpu), BURST);
@@ -163,7 +168,7 @@ fn three_clocks_agree_on_a_million_frames() {
 /// corrects its stamps, and says by how much the ones before may be off.
 #[test]
 fn an_event_that_paused_widens_the_bound() {
-    let Some(_turn) = root("an_event_that_paused") else {
+    let Some(_lock) = alone(PAUSES) else {
         return;
     };
     let bench = Bench::new("paused");
@@ -201,7 +206,7 @@ fn last_bound_ns(path: &Path) -> u64 {
 /// also when the capture is stamped again.
 #[test]
 fn an_event_that_paused_is_noticed_at_the_end() {
-    let Some(_turn) = root("an_event_that_paused_is_noticed_at_the_end") else {
+    let Some(_lock) = alone(PAUSES) else {
         return;
     };
     let bench = Bench::new("pausedend");
@@ -239,7 +244,7 @@ fn an_event_that_paused_is_noticed_at_the_end() {
 /// intervals through the clock in the file.
 #[test]
 fn raw_stamps_are_kept_and_give_the_intervals() {
-    let Some(_turn) = root("raw_stamps_are_kept") else {
+    let Some(_lock) = alone(PAUSES) else {
         return;
     };
     for source in ["ktime", "tai", "tsc"] {
@@ -307,7 +312,7 @@ impl Drop for Ended {
 /// clocks' times, as other programs see.
 #[test]
 fn one_log_serves_many_captures() {
-    let Some(_turn) = root("one_log_serves_many_captures") else {
+    let Some(_lock) = alone(PAUSES) else {
         return;
     };
     let folder = files::folder();
@@ -376,7 +381,7 @@ fn one_log_serves_many_captures() {
 /// Without the option nothing is added.
 #[test]
 fn raw_stamps_are_left_out_by_default() {
-    let Some(_turn) = root("raw_stamps_are_left_out") else {
+    let Some(_lock) = alone(PAUSES) else {
         return;
     };
     let bench = Bench::new("noraw");

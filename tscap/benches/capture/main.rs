@@ -72,7 +72,7 @@ fn main() -> ExitCode {
 
 fn measure(run: &mut Run<Own>) -> Result<()> {
     let stop = stopped_by_signals()?;
-    let _turn = run.turn()?;
+    let _lock = run.alone()?;
     let amount = run.options.either(&amount::QUICK, &amount::FULL);
     let rounds = run.options.rounds(amount.rounds, amount.rounds);
     let allowed: Vec<u32> = cpus().into_iter().map(|cpu| cpu as u32).collect();

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::report::{Report, Section};
 use super::target::missed;
 use crate::support::process::cpus;
-use crate::support::root::{Turn, root};
+use crate::support::root::{RootLock, alone};
 
 /// A bench.
 pub struct Bench {
@@ -138,9 +138,9 @@ pub struct Run<A> {
 
 impl<A> Run<A> {
     /// Waits until no root test runs, which would disturb what is measured.
-    pub fn turn(&self) -> Result<Turn> {
+    pub fn alone(&self) -> Result<RootLock> {
         eprintln!("waiting until no root test is running");
-        root(&format!("bench {}", self.report.bench)).context("nothing can be measured")
+        alone("measures").context("nothing can be measured")
     }
 }
 

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         cpu: |cpus| cpus.first(),
     };
     bench.run(|run: &mut Run<Parts<Part>>| {
-        let _turn = run.turn()?;
+        let _lock = run.alone()?;
         let conditions = format!("measured on CPU {}", run.cpu);
         run.report.conditions.push(conditions);
         on_cpu(run.cpu, || frames(run))?;

@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         cpu: |cpus| cpus.last(),
     };
     bench.run(|run: &mut Run<Parts<Part>>| {
-        let _turn = run.turn()?;
+        let _lock = run.alone()?;
         let link = Link::open(run.cpu)?;
         let conditions = format!("senders, receiver and bare loop on CPU {}", run.cpu);
         run.report.conditions.push(conditions);

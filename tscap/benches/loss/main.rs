@@ -38,7 +38,7 @@ fn main() -> ExitCode {
 
 fn measure(run: &mut Run<Parts<Part>>) -> Result<()> {
     let stop = stopped_by_signals()?;
-    let _turn = run.turn()?;
+    let _lock = run.alone()?;
     let cpus: Vec<u32> = cpus().into_iter().map(|cpu| cpu as u32).collect();
     let [sender, receiver, ..] = cpus[..] else {
         bail!("receive work on a CPU of its own takes two CPUs");

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(run: &mut Run<Parts<Part>>) -> Result<()> {
-    let _turn = run.turn()?;
+    let _lock = run.alone()?;
     let rig = Rig::new(run.cpu)?;
     let quick = run.options.quick;
     let mut soaks = Soaks::new(quick);

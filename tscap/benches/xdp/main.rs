@@ -47,8 +47,8 @@ fn main() -> ExitCode {
     bench.run(|run: &mut Run<Parts<Part>>| {
         let mut rooted = [Part::Program, Part::Offset, Part::Rings].into_iter();
         let needs_root = rooted.any(|part| run.own.want(part));
-        let turn = needs_root.then(|| run.turn()).transpose();
-        let _turn = turn.context("--only converter runs without root")?;
+        let lock = needs_root.then(|| run.alone()).transpose();
+        let _lock = lock.context("--only converter runs without root")?;
         let cpu = run.cpu;
         let program = run.part(Part::Program, |options| {
             on_cpu(cpu, || program::measure(cpu, options.rounds(3, 10)))

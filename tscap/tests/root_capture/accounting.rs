@@ -15,7 +15,7 @@ const PEERS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
 #[test]
 fn every_frame_of_a_packet_socket_is_in_the_file_in_order() {
     const FRAMES: u64 = 50_000;
-    let Some(_turn) = root_with("every_frame_of_a_packet_socket", &PEERS) else {
+    let Some(_lock) = root_with(&PEERS) else {
         return;
     };
     let bench = Bench::new("packets");
@@ -47,7 +47,7 @@ fn every_frame_of_a_packet_socket_is_in_the_file_in_order() {
 #[test]
 fn live_frames_flat_out_are_all_accounted_for() {
     const FRAMES: u64 = 1_500_000;
-    let Some(_turn) = root_with("live_frames_flat_out", &PEERS) else {
+    let Some(_lock) = root_with(&PEERS) else {
         return;
     };
     let bench = Bench::new("live");
@@ -72,10 +72,8 @@ fn live_frames_flat_out_are_all_accounted_for() {
 #[test]
 fn frames_of_two_cpus_come_out_of_two_rings() {
     const FRAMES: u64 = 100_000;
-    let Some(_turn) = root("frames_of_two_cpus_come_out_of_two_rings") else {
-        return;
-    };
-    let Some((first, second)) = two_cpus("frames_of_two_cpus_come_out_of_two_rings") else {
+    let Some(_lock) = root() else { return };
+    let Some((first, second)) = two_cpus() else {
         return;
     };
     let bench = Bench::new("cpus");
@@ -115,9 +113,7 @@ fn frames_of_two_cpus_come_out_of_two_rings() {
 
 #[test]
 fn two_interfaces_share_the_rings_and_are_counted_apart() {
-    let Some(_turn) = root("two_interfaces_share_the_rings") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("two");
     let (tx1, rx1) = bench.add_pair(1);
     let folder = files::folder();

@@ -14,7 +14,7 @@ use crate::support::root::root_with;
 #[test]
 fn the_documented_commands_work() {
     let programs = &["ip", "ethtool", "gzip"];
-    let Some(_turn) = root_with("the_documented_commands_work", programs) else {
+    let Some(_lock) = root_with(programs) else {
         return;
     };
     let bench = Bench::new("documents");

@@ -24,9 +24,7 @@ fn thaw_and_drain(capture: &Capture, path: &Path) {
 
 #[test]
 fn each_drop_count_is_the_gap_before_its_packet() {
-    let Some(_turn) = root("each_drop_count_is_the_gap_before_its_packet") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("gaps");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -91,9 +89,7 @@ fn each_drop_count_is_the_gap_before_its_packet() {
 #[test]
 fn live_frames_into_a_frozen_capture_are_counted_exactly() {
     const FRAMES: u64 = 300_000;
-    let Some(_turn) = root("live_frames_into_a_frozen_capture") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("frozen");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -129,9 +125,7 @@ fn live_frames_into_a_frozen_capture_are_counted_exactly() {
 
 #[test]
 fn drops_of_two_interfaces_are_told_apart() {
-    let Some(_turn) = root("drops_of_two_interfaces_are_told_apart") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("two-drops");
     let (tx1, rx1) = bench.add_pair(1);
     let folder = files::folder();

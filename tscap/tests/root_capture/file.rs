@@ -22,7 +22,7 @@ fn now() -> u64 {
 
 #[test]
 fn headers_and_last_statistics_say_what_was_captured() {
-    let Some(_turn) = root_with("headers_and_last_statistics", &PEERS) else {
+    let Some(_lock) = root_with(&PEERS) else {
         return;
     };
     let bench = Bench::new("file");
@@ -134,9 +134,7 @@ fn headers_and_last_statistics_say_what_was_captured() {
 
 #[test]
 fn the_tai_source_is_named_and_gives_the_same_time() {
-    let Some(_turn) = root("the_tai_source_is_named") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("tai");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -167,7 +165,7 @@ fn the_tai_source_is_named_and_gives_the_same_time() {
 
 #[test]
 fn statistics_come_every_ten_seconds() {
-    let Some(_turn) = root_with("statistics_come_every_ten_seconds", &PEERS) else {
+    let Some(_lock) = root_with(&PEERS) else {
         return;
     };
     let bench = Bench::new("isb");
@@ -210,9 +208,7 @@ fn statistics_come_every_ten_seconds() {
 
 #[test]
 fn an_older_file_of_the_same_name_is_replaced() {
-    let Some(_turn) = root("an_older_file_of_the_same_name_is_replaced") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("replace");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

@@ -56,7 +56,7 @@ const PEERS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
 
 #[test]
 fn frames_of_every_short_length() {
-    let Some(_turn) = root_with("frames_of_every_short_length", &PEERS) else {
+    let Some(_lock) = root_with(&PEERS) else {
         return;
     };
     let bench = Bench::new("short");
@@ -68,9 +68,7 @@ fn frames_of_every_short_length() {
 
 #[test]
 fn frames_of_every_length_are_whole_and_cut_where_asked() {
-    let Some(_turn) = root("frames_of_every_length") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     // Beyond what the program copies itself, word by word.
     let sizes = 14..=1600;
     let bench = Bench::with_mtu("lengths", 1600);
@@ -116,7 +114,7 @@ pub fn pads(path: &Path) -> u64 {
 
 #[test]
 fn tagged_frames_keep_their_tags() {
-    let Some(_turn) = root_with("tagged_frames_keep_their_tags", &PEERS) else {
+    let Some(_lock) = root_with(&PEERS) else {
         return;
     };
     let bench = Bench::new("tags");
@@ -128,7 +126,7 @@ fn tagged_frames_keep_their_tags() {
 
 #[test]
 fn jumbo_frames_are_whole() {
-    let Some(_turn) = root_with("jumbo_frames_are_whole", &PEERS) else {
+    let Some(_lock) = root_with(&PEERS) else {
         return;
     };
     let bench = Bench::with_mtu("jumbo", 9000);
@@ -140,9 +138,7 @@ fn jumbo_frames_are_whole() {
 
 #[test]
 fn frames_longer_than_a_record_are_cut_to_the_longest() {
-    let Some(_turn) = root("frames_longer_than_a_record") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::with_mtu("long", 65_535);
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -181,9 +177,7 @@ fn frames_longer_than_a_record_are_cut_to_the_longest() {
 
 #[test]
 fn long_frames_of_the_loopback_are_cut_and_none_is_lost() {
-    let Some(_turn) = root("long_frames_of_the_loopback_are_cut") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     // The longest datagram of IPv4, and what it is in a frame.
     const DATAGRAM: usize = 65_507;
     const LONG: usize = 14 + 20 + 8 + DATAGRAM;
@@ -213,9 +207,7 @@ fn long_frames_of_the_loopback_are_cut_and_none_is_lost() {
 
 #[test]
 fn packet_meta_adds_direction_and_queue() {
-    let Some(_turn) = root("packet_meta_adds_direction_and_queue") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("meta");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -253,9 +245,7 @@ fn packet_meta_adds_direction_and_queue() {
 
 #[test]
 fn without_packet_meta_a_packet_has_no_options() {
-    let Some(_turn) = root("without_packet_meta_a_packet_has_no_options") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("nometa");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

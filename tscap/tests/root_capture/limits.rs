@@ -12,9 +12,7 @@ use crate::support::root::root;
 
 #[test]
 fn count_writes_exactly_so_many_frames() {
-    let Some(_turn) = root("count_writes_exactly_so_many_frames") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("count");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -45,9 +43,7 @@ fn count_writes_exactly_so_many_frames() {
 
 #[test]
 fn a_count_of_one_is_enough_to_end() {
-    let Some(_turn) = root("a_count_of_one_is_enough_to_end") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("one");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -60,9 +56,7 @@ fn a_count_of_one_is_enough_to_end() {
 
 #[test]
 fn duration_ends_the_capture() {
-    let Some(_turn) = root("duration_ends_the_capture") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("duration");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -94,9 +88,7 @@ fn duration_ends_the_capture() {
 
 #[test]
 fn snaplen_cuts_the_bytes_and_keeps_the_length() {
-    let Some(_turn) = root("snaplen_cuts_the_bytes_and_keeps_the_length") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("snaplen");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -123,9 +115,7 @@ fn snaplen_cuts_the_bytes_and_keeps_the_length() {
 
 #[test]
 fn snaplen_zero_is_the_default() {
-    let Some(_turn) = root("snaplen_zero_is_the_default") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("snap0");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -140,9 +130,7 @@ fn snaplen_zero_is_the_default() {
 
 #[test]
 fn an_interface_goes_by_its_number_and_dumpcaps_condition_ends_the_capture() {
-    let Some(_turn) = root("an_interface_goes_by_its_number") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("number");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

@@ -14,9 +14,7 @@ use crate::support::root::root;
 
 #[test]
 fn auto_takes_native_where_the_driver_has_it() {
-    let Some(_turn) = root("auto_takes_native_where_the_driver_has_it") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("auto");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -30,9 +28,7 @@ fn auto_takes_native_where_the_driver_has_it() {
 
 #[test]
 fn generic_mode_captures_warns_and_is_written_down() {
-    let Some(_turn) = root("generic_mode_captures_warns") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("generic");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -81,9 +77,7 @@ fn bridge(bench: &Bench) -> Port {
 
 #[test]
 fn auto_falls_back_to_generic_with_a_warning() {
-    let Some(_turn) = root("auto_falls_back_to_generic_with_a_warning") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("fallback");
     let bridge = bridge(&bench);
     let folder = files::folder();
@@ -112,9 +106,7 @@ fn auto_falls_back_to_generic_with_a_warning() {
 
 #[test]
 fn native_refused_by_the_driver_is_an_error() {
-    let Some(_turn) = root("native_refused_by_the_driver_is_an_error") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("refused");
     let bridge = bridge(&bench);
     let folder = files::folder();
@@ -129,9 +121,7 @@ fn native_refused_by_the_driver_is_an_error() {
 
 #[test]
 fn a_frame_passes_on_up_the_stack() {
-    let Some(_turn) = root("a_frame_passes_on_up_the_stack") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("pass");
     bench.add_addresses();
     let folder = files::folder();

@@ -10,9 +10,7 @@ const RX_VLAN: &str = "rx-vlan-offload";
 
 #[test]
 fn receive_vlan_offload_is_left_alone_and_written_down() {
-    let Some(_turn) = root("receive_vlan_offload_is_left_alone") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("vlan-warn");
     bench.rx.offload(RX_VLAN, true);
     let folder = files::folder();
@@ -35,9 +33,7 @@ fn receive_vlan_offload_is_left_alone_and_written_down() {
 
 #[test]
 fn offloads_off_disables_and_restores() {
-    let Some(_turn) = root("offloads_off_disables_and_restores") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("vlan-off");
     bench.rx.offload(RX_VLAN, true);
     bench.rx.offload("generic-receive-offload", true);
@@ -60,9 +56,7 @@ fn offloads_off_disables_and_restores() {
 
 #[test]
 fn no_offload_no_warning() {
-    let Some(_turn) = root("no_offload_no_warning") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("vlan-none");
     bench.rx.offload(RX_VLAN, false);
     bench.rx.offload("rx-vlan-stag-hw-parse", false);
@@ -80,9 +74,7 @@ fn no_offload_no_warning() {
 
 #[test]
 fn offloads_that_attaching_changes_are_told() {
-    let Some(_turn) = root("offloads_that_attaching_changes_are_told") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("changes");
     // veth turns off GRO on its side, or TSO on the other, while it has a
     // native program; what it does on this kernel is found out here.

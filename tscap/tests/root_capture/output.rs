@@ -13,9 +13,7 @@ use crate::support::{terminal, wait};
 
 #[test]
 fn interfaces_are_listed() {
-    let Some(_turn) = root("interfaces_are_listed") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("list");
     let _ = bench.add_pair(1);
     let mut list = bench.rx.netns.command(TSCAP);
@@ -30,9 +28,7 @@ fn interfaces_are_listed() {
 
 #[test]
 fn json_is_one_valid_object_a_line() {
-    let Some(_turn) = root("json_is_one_valid_object_a_line") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("json");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -67,9 +63,7 @@ fn json_is_one_valid_object_a_line() {
 
 #[test]
 fn the_summary_for_people_names_every_outcome() {
-    let Some(_turn) = root("the_summary_for_people_names_every_outcome") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("human");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -95,9 +89,7 @@ fn the_summary_for_people_names_every_outcome() {
 
 #[test]
 fn quiet_is_one_line() {
-    let Some(_turn) = root("quiet_is_one_line") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("quiet");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -119,9 +111,7 @@ fn quiet_is_one_line() {
 
 #[test]
 fn a_capture_says_little_before_it_is_ready_and_its_live_line_fits() {
-    let Some(_turn) = root("a_capture_says_little_before_it_is_ready") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("live");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -147,9 +137,7 @@ fn a_capture_says_little_before_it_is_ready_and_its_live_line_fits() {
 
 #[test]
 fn a_name_that_promises_pcap_is_warned_of_also_in_json() {
-    let Some(_turn) = root("a_name_that_promises_pcap") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("name");
     let folder = files::folder();
     let path = folder.path().join("out.pcap");
@@ -175,9 +163,7 @@ fn a_name_that_promises_pcap_is_warned_of_also_in_json() {
 
 #[test]
 fn the_readiness_line_names_interface_mode_clock_and_rings() {
-    let Some(_turn) = root("the_readiness_line_names") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("ready");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

@@ -49,7 +49,7 @@ fn check_reader(tag: &str, name: &str, mut reader: Command) {
 
 #[test]
 fn tshark_reads_the_pipe() {
-    let Some(_turn) = root_with("tshark_reads_the_pipe", &["ip", "ethtool", "tshark"]) else {
+    let Some(_lock) = root_with(&["ip", "ethtool", "tshark"]) else {
         return;
     };
     check_reader("tshark", "tshark", peers::tshark_on_pipe());
@@ -57,7 +57,7 @@ fn tshark_reads_the_pipe() {
 
 #[test]
 fn tcpdump_reads_the_pipe() {
-    let Some(_turn) = root_with("tcpdump_reads_the_pipe", &["ip", "ethtool", "tcpdump"]) else {
+    let Some(_lock) = root_with(&["ip", "ethtool", "tcpdump"]) else {
         return;
     };
     let mut tcpdump = Command::new("tcpdump");
@@ -67,9 +67,7 @@ fn tcpdump_reads_the_pipe() {
 
 #[test]
 fn the_pipe_is_not_kept_waiting() {
-    let Some(_turn) = root("the_pipe_is_not_kept_waiting") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("prompt");
     let frame = Frame::new(&bench.tx, &bench.rx, 60);
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
@@ -96,9 +94,7 @@ fn the_pipe_is_not_kept_waiting() {
 
 #[test]
 fn a_reader_that_goes_away_is_success() {
-    let Some(_turn) = root("a_reader_that_goes_away_is_success") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("gone");
     let frame = Frame::new(&bench.tx, &bench.rx, 1000);
     let mut head = Command::new("head")
@@ -124,9 +120,7 @@ fn a_reader_that_goes_away_is_success() {
 
 #[test]
 fn a_reader_that_is_gone_when_the_capture_ends_is_success() {
-    let Some(_turn) = root("a_reader_that_is_gone_when") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("idle-gone");
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let capture = capture_to_pipe(&bench.rx).stdout(writer).ready();
@@ -139,9 +133,7 @@ fn a_reader_that_is_gone_when_the_capture_ends_is_success() {
 
 #[test]
 fn a_reader_that_never_was_is_success() {
-    let Some(_turn) = root("a_reader_that_never_was") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("never");
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
@@ -152,9 +144,7 @@ fn a_reader_that_never_was_is_success() {
 
 #[test]
 fn a_slow_reader_costs_frames_but_not_the_accounting() {
-    let Some(_turn) = root("a_slow_reader_costs_frames") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("slow");
     let frame = Frame::new(&bench.tx, &bench.rx, 1514);
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
@@ -182,9 +172,7 @@ fn a_slow_reader_costs_frames_but_not_the_accounting() {
 
 #[test]
 fn a_named_pipe_is_written_once_somebody_reads_it() {
-    let Some(_turn) = root("a_named_pipe_is_written") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("fifo");
     let folder = files::folder();
     let (pipe, copy) = (folder.path().join("pipe"), folder.path().join("out.pcapng"));

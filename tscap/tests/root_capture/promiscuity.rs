@@ -9,9 +9,7 @@ use crate::support::root::root;
 
 #[test]
 fn the_interface_is_promiscuous_while_capturing() {
-    let Some(_turn) = root("the_interface_is_promiscuous_while_capturing") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("promisc");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -26,9 +24,7 @@ fn the_interface_is_promiscuous_while_capturing() {
 
 #[test]
 fn p_leaves_the_interface_as_it_is() {
-    let Some(_turn) = root("p_leaves_the_interface_as_it_is") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("no-promisc");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

@@ -11,7 +11,7 @@ use crate::support::files;
 use crate::support::frame::Frame;
 use crate::support::live::LiveSender;
 use crate::support::process;
-use crate::support::root::root;
+use crate::support::root::{alone, root};
 
 /// Number and size in bytes of the rings, from the readiness line
 /// ("…, 2 rings of 64 MiB").
@@ -32,9 +32,7 @@ fn rings(ready: &str) -> (u64, u64) {
 
 #[test]
 fn memory_is_the_rings_and_little_more() {
-    let Some(_turn) = root("memory_is_the_rings_and_little_more") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("memory");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -59,7 +57,7 @@ fn memory_is_the_rings_and_little_more() {
 
 #[test]
 fn it_is_ready_within_a_second() {
-    let Some(_turn) = root("it_is_ready_within_a_second") else {
+    let Some(_lock) = alone("measures times") else {
         return;
     };
     let bench = Bench::new("start");
@@ -80,7 +78,7 @@ fn it_is_ready_within_a_second() {
 #[test]
 fn an_idle_capture_hardly_wakes_up() {
     const SECONDS: u64 = 3;
-    let Some(_turn) = root("an_idle_capture_hardly_wakes_up") else {
+    let Some(_lock) = alone("measures times") else {
         return;
     };
     let bench = Bench::new("idle");
@@ -102,7 +100,7 @@ fn an_idle_capture_hardly_wakes_up() {
 
 #[test]
 fn a_burst_of_the_rings_size_right_after_idle_loses_nothing() {
-    let Some(_turn) = root("a_burst_of_the_rings_size") else {
+    let Some(_lock) = alone("measures times") else {
         return;
     };
     let bench = Bench::new("burst");
@@ -135,9 +133,7 @@ fn a_burst_of_the_rings_size_right_after_idle_loses_nothing() {
 
 #[test]
 fn the_converter_runs_where_it_is_told() {
-    let Some(_turn) = root("the_converter_runs_where_it_is_told") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("cpu");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

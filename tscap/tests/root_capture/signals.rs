@@ -14,9 +14,7 @@ use crate::support::root::{root, root_with};
 
 #[test]
 fn ctrl_c_right_after_the_last_frame_loses_none() {
-    let Some(_turn) = root("ctrl_c_right_after_the_last_frame_loses_none") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("ctrl-c");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -38,9 +36,7 @@ fn ctrl_c_right_after_the_last_frame_loses_none() {
 
 #[test]
 fn term_and_hup_finish_the_file() {
-    let Some(_turn) = root("term_and_hup_finish_the_file") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("term");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -61,9 +57,7 @@ fn term_and_hup_finish_the_file() {
 /// As coreutils' `timeout` sends them: to its child, and then to the child's group.
 #[test]
 fn two_signals_at_once_are_one() {
-    let Some(_turn) = root("two_signals_at_once_are_one") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("twice");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -94,7 +88,7 @@ fn two_signals_at_once_are_one() {
 #[test]
 fn the_timeout_of_coreutils_loses_nothing() {
     let programs = ["ip", "ethtool", "timeout"];
-    let Some(_turn) = root_with("the_timeout_of_coreutils_loses_nothing", &programs) else {
+    let Some(_lock) = root_with(&programs) else {
         return;
     };
     let bench = Bench::new("timeout");
@@ -121,9 +115,7 @@ fn the_timeout_of_coreutils_loses_nothing() {
 
 #[test]
 fn a_second_ctrl_c_aborts_a_capture_that_hangs_on_its_output() {
-    let Some(_turn) = root("a_second_ctrl_c_aborts") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("abort");
     let frame = Frame::new(&bench.tx, &bench.rx, 1514);
     let (reader, writer) = std::io::pipe().expect("a pipe");
@@ -147,9 +139,7 @@ fn a_second_ctrl_c_aborts_a_capture_that_hangs_on_its_output() {
 /// A frame or none: what can't be written is the statistics at the end.
 #[test]
 fn a_second_ctrl_c_aborts_the_last_statistics_too() {
-    let Some(_turn) = root("a_second_ctrl_c_aborts_the_last_statistics_too") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("abort-last");
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let mut filler = writer.try_clone().expect("another end of the pipe");
@@ -170,9 +160,7 @@ fn a_second_ctrl_c_aborts_the_last_statistics_too() {
 /// Signals come all the time, but the writing goes on.
 #[test]
 fn no_number_of_ctrl_c_aborts_a_capture_whose_reader_is_slow() {
-    let Some(_turn) = root("no_number_of_ctrl_c_aborts") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("slow-reader");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -222,9 +210,7 @@ fn ctrl_c_until_the_end(capture: &mut Capture) {
 
 #[test]
 fn a_signal_before_anything_has_come_leaves_a_valid_empty_file() {
-    let Some(_turn) = root("a_signal_before_anything_has_come") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("empty");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -243,9 +229,7 @@ fn a_signal_before_anything_has_come_leaves_a_valid_empty_file() {
 
 #[test]
 fn a_signal_during_the_start_leaves_nothing_behind() {
-    let Some(_turn) = root("a_signal_during_the_start") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("early");
     let before = bench.rx.offloads();
     let folder = files::folder();
@@ -274,9 +258,7 @@ fn a_signal_during_the_start_leaves_nothing_behind() {
 /// file is finished all the same.
 #[test]
 fn a_full_pipe_of_json_lines_holds_up_nobody() {
-    let Some(_turn) = root("a_full_pipe_of_json_lines") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("json-full");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

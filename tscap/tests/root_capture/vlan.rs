@@ -11,7 +11,7 @@ use crate::support::netns::Netns;
 use crate::support::packet_socket::PacketSocket;
 use crate::support::port::Port;
 use crate::support::recording::Recording;
-use crate::support::root::{root, root_with};
+use crate::support::root::{root, root_with, skip};
 use crate::support::tcpdump::Tcpdump;
 
 use super::frames::pads;
@@ -76,13 +76,11 @@ impl Bridged {
 
 #[test]
 fn tags_that_a_bridge_took_off_are_in_the_file_as_in_tcpdumps() {
-    let name = "tags_that_a_bridge_took_off";
-    let Some(_turn) = root_with(name, &["ip", "ethtool", "tcpdump"]) else {
+    let Some(_lock) = root_with(&["ip", "ethtool", "tcpdump"]) else {
         return;
     };
     if !kernel_tells_tags() {
-        println!("SKIPPED: this kernel tells XDP programs no VLAN tag");
-        return;
+        return skip("this kernel tells XDP programs no VLAN tag");
     }
     let joined = Bridged::new("tagback", 9000);
     // Untagged, with one tag or two, in one buffer or in several; those of 1511 to 1540
@@ -135,9 +133,7 @@ fn tags_that_a_bridge_took_off_are_in_the_file_as_in_tcpdumps() {
 
 #[test]
 fn where_a_tag_can_be_missing_capture_and_file_say_so() {
-    let Some(_turn) = root("where_a_tag_can_be_missing") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let joined = Bridged::new("taghid", 1500);
     let far = &joined.far.netns;
     far.ip(&["link", "add", "mac0", "link", "far0", "type", "macvlan"]);
@@ -163,12 +159,9 @@ fn where_a_tag_can_be_missing_capture_and_file_say_so() {
 /// Each interface has a program of its own then, over the same rings.
 #[test]
 fn tags_are_put_back_on_each_of_two_interfaces() {
-    let Some(_turn) = root("tags_are_put_back_on_each_of_two_interfaces") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     if !kernel_tells_tags() {
-        println!("SKIPPED: this kernel tells XDP programs no VLAN tag");
-        return;
+        return skip("this kernel tells XDP programs no VLAN tag");
     }
     let joined = Bridged::new("tagtwo", 1500);
     let (middle, far) = (&joined.bridge.netns, &joined.far.netns);

@@ -1,19 +1,26 @@
 //! How it ends before all is measured: signals, stops, a reader that is late.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
-use tscap::measuring::compare::Comparison;
+use tscap::measuring::compare::{Amount, Place, Request, run as measure};
+use tscap::measuring::load::{Pair, Stop};
 
 use crate::support::bench::Bench;
 use crate::support::capture::{TSCAP, generate_on};
 use crate::support::command::finish;
-use crate::support::root::root;
+use crate::support::files;
+use crate::support::process;
+use crate::support::root::alone;
 use crate::support::terminal::{self, child_of, ctrl_c, ctrl_c_until_the_end, told};
 use crate::support::wait;
-use crate::{LIMIT, compare, comparison, links};
+use crate::{LIMIT, MEASURES, compare, comparison, links};
 
 /// `tscap compare` as a terminal starts it.
 fn in_a_group(arguments: &[&str]) -> Child {
@@ -22,9 +29,7 @@ fn in_a_group(arguments: &[&str]) -> Child {
 
 #[test]
 fn ctrl_c_leaves_partial_results() {
-    let Some(_turn) = root("ctrl_c_leaves_partial_results") else {
-        return;
-    };
+    let Some(_lock) = alone(MEASURES) else { return };
     let before = links();
     let mut child = in_a_group(&["--json"]);
     let stderr = told(&mut child, "\"event\":\"progress\"", LIMIT);
@@ -54,11 +59,10 @@ fn ctrl_c_leaves_partial_results() {
 /// second one must not leave it behind. The rounds before are reported.
 #[test]
 fn a_second_ctrl_c_ends_a_round_that_hangs() {
-    let Some(_turn) = root("a_second_ctrl_c_ends_a_round_that_hangs") else {
-        return;
-    };
+    let Some(_lock) = alone(MEASURES) else { return };
     let before = links();
-    let mut child = in_a_group(&["--quick", "--json"]);
+    // The first capture is in round 12 of 60.
+    let mut child = in_a_group(&["--json"]);
     let parent = child.id();
     let capture = wait::until("a capture", LIMIT, || child_of(parent));
     // It does not answer, so the measuring waits for it.
@@ -73,7 +77,7 @@ fn a_second_ctrl_c_ends_a_round_that_hangs() {
     let comparison = comparison(&done);
     assert!(comparison.about.partial);
     let rounds = comparison.method.rounds;
-    assert!((1..40).contains(&rounds), "{rounds}");
+    assert_eq!(rounds, 11);
     wait::until("the end of the capture", LIMIT, || {
         let gone = kill(Pid::from_raw(capture), None).is_err();
         gone.then_some(())
@@ -84,71 +88,92 @@ fn a_second_ctrl_c_ends_a_round_that_hangs() {
 /// A stop and its continuation interrupt what runs in the kernel.
 #[test]
 fn a_stopped_comparison_goes_on() {
-    let Some(_turn) = root("a_stopped_comparison_goes_on") else {
-        return;
-    };
+    let Some(_lock) = alone(MEASURES) else { return };
     let mut child = in_a_group(&["--quick", "--json"]);
-    let stderr = told(&mut child, "ready: ", LIMIT);
     let pid = Pid::from_raw(child.id().cast_signed());
-    while child.try_wait().expect("wait for tscap").is_none() {
-        for signal in [Signal::SIGSTOP, Signal::SIGCONT] {
-            kill(pid, signal).expect("stop and go on");
-        }
-        // Some of these must come while it runs in the kernel.
-        std::thread::sleep(Duration::from_millis(3));
-    }
+    let is_over = AtomicBool::new(false);
+    let stderr = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                for signal in [Signal::SIGSTOP, Signal::SIGCONT] {
+                    kill(pid, signal).expect("stop and go on");
+                }
+                // Some of these must come while it runs in the kernel.
+                std::thread::sleep(Duration::from_millis(3));
+            }
+        });
+        let stderr = told(&mut child, "\"rounds\":5,", LIMIT);
+        is_over.store(true, Ordering::Relaxed);
+        stderr
+    });
+    ctrl_c(&child);
     let done = finish(child, "tscap compare", LIMIT);
     let stderr = stderr.join().expect("reader");
     assert!(done.status.success(), "{stderr}");
-    assert!(!comparison(&done).about.partial);
+    let comparison = comparison(&done);
+    assert!(comparison.method.rounds >= 5, "{:?}", comparison.method);
+    let warnings = &comparison.warnings;
+    assert!(warnings[0].contains("partial"), "{warnings:?}");
 }
+
+/// tscap, stopped when it is ready and until it is told to end, which the kernel shows
+/// as a signal that is pending: SIGTERM is the 15th bit.
+const LATE_READER: &str = r#"#!/bin/bash
+exec > >(while read -r line; do
+    if [[ $line == *'"event":"ready"'* ]]; then
+        kill -STOP $$
+        (while [[ -e /proc/$$ ]] && ! grep -q '^ShdPnd:.*[4-7c-f]...$' /proc/$$/status; do
+            sleep 0.01
+        done
+        kill -CONT $$) &
+    fi
+    echo "$line"
+done)
+exec "$TSCAP" "$@"
+"#;
 
 /// A burst is many rings: a reader that is late must show in the loss.
 #[test]
 fn a_reader_that_is_late_loses_frames() {
-    let Some(_turn) = root("a_reader_that_is_late_loses_frames") else {
-        return;
-    };
-    // Whether a burst is sent while the reader is stopped is a matter of chance.
-    let mut last = None;
-    let lost = (0..6).any(|_| {
-        let comparison = with_a_late_reader();
-        let points = comparison.subjects.iter().flat_map(|it| &it.loss_by_size);
-        let mut lost = 0;
-        for point in points {
-            assert_eq!(point.sent, point.received + point.lost);
-            lost += point.lost;
-        }
-        last = Some(comparison.warnings);
-        lost > 0
-    });
-    assert!(lost, "{last:?}");
-}
-
-/// A comparison whose captures are stopped most of the time.
-fn with_a_late_reader() -> Comparison {
-    let mut child = in_a_group(&["--quick", "--json"]);
-    let parent = child.id();
-    while child.try_wait().expect("wait for tscap").is_none() {
-        let Some(capture) = child_of(parent) else {
-            std::thread::sleep(Duration::from_millis(2));
-            continue;
+    let Some(_lock) = alone(MEASURES) else { return };
+    let folder = files::folder();
+    let executable = folder.path().join("late-tscap");
+    let script = LATE_READER.replace("$TSCAP", TSCAP);
+    std::fs::write(&executable, script).expect("write a script");
+    std::fs::set_permissions(&executable, Permissions::from_mode(0o755)).expect("chmod");
+    let cpu = process::cpus()[0];
+    let results = process::on_cpu(cpu, || {
+        // As in tscap: they are for another thread.
+        SigSet::all().thread_block().expect("block signals");
+        let request = Request {
+            amount: Amount {
+                rounds: 1,
+                pattern_rounds: 0,
+                rate_rounds: 0,
+                ..Amount::QUICK
+            },
+            cpu: cpu as u32,
+            force: false,
+            interrupts: None,
         };
-        // A burst is longer than the shorter one, the ring shorter than the longer.
-        for (signal, ms) in [(Signal::SIGSTOP, 25), (Signal::SIGCONT, 10)] {
-            // It may just have ended.
-            let _ = kill(Pid::from_raw(capture), signal);
-            std::thread::sleep(Duration::from_millis(ms));
-        }
+        let pair = Box::new(Pair::new().expect("a pair"));
+        let place = Place::Own { pair, executable };
+        measure(place, &request, Arc::new(Stop::default()), |_| {}).expect("results")
+    });
+    assert!(results.ended_by.is_none(), "{:?}", results.ended_by);
+    let mut points = 0;
+    for point in results.taken.iter().flat_map(|it| &it.loss_by_size) {
+        assert_eq!(point.sent, point.received + point.lost);
+        // What a ring holds, and frames before the reader stopped.
+        assert!((1..20_000).contains(&point.received), "{point:?}");
+        points += 1;
     }
-    comparison(&finish(child, "tscap compare", LIMIT))
+    assert!(points >= 2, "{points}");
 }
 
 #[test]
 fn ctrl_c_does_not_wait_for_traffic() {
-    let Some(_turn) = root("ctrl_c_does_not_wait_for_traffic") else {
-        return;
-    };
+    let Some(_lock) = alone(MEASURES) else { return };
     let bench = Bench::new("cmpwait");
     let mut command = bench.rx.netns.command(TSCAP);
     command.args(["compare", "-i", "rx0", "--timeout", "1h"]);
@@ -168,9 +193,7 @@ fn ctrl_c_does_not_wait_for_traffic() {
 
 #[test]
 fn what_ends_it_after_a_round_leaves_that_round() {
-    let Some(_turn) = root("what_ends_it_after_a_round_leaves_that_round") else {
-        return;
-    };
+    let Some(_lock) = alone(MEASURES) else { return };
     let bench = Bench::new("cmpgone");
     let arguments = ["--rate", "50k", "--cpu", "0", "-q", "--sender", "packet"];
     let sending = generate_on(&bench.tx).with(arguments).ready();

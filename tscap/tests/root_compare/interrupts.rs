@@ -4,8 +4,8 @@ use nix::sys::utsname::uname;
 use tscap::capturing::clock::StampSource;
 
 use crate::support::command::run;
-use crate::support::root::root;
-use crate::{LIMIT, compare, comparison, fails, links, median};
+use crate::support::root::alone;
+use crate::{LIMIT, MEASURES, compare, fails, median, whole};
 
 /// Since Linux 6.14: by its version, whatever tscap finds.
 pub fn can_be_turned_off() -> bool {
@@ -19,17 +19,12 @@ pub fn can_be_turned_off() -> bool {
 
 #[test]
 fn both_ways_take_their_turns_or_it_is_refused() {
-    let Some(_turn) = root("both_ways_take_their_turns") else {
-        return;
-    };
-    let before = links();
-    let done = run(&mut compare(&["--quick", "--irqs-off", "--json"]), LIMIT);
-    assert_eq!(links(), before);
+    let Some(_lock) = alone(MEASURES) else { return };
     if !can_be_turned_off() {
+        let done = run(&mut compare(&["--quick", "--irqs-off"]), LIMIT);
         return fails(&done, &["interrupts off", "6.14", "--irqs-off"]);
     }
-    assert!(done.status.success(), "{}", done.stderr);
-    let comparison = comparison(&done);
+    let (_, comparison) = whole();
     let is_tsc = |source| source == StampSource::Tsc;
     let subjects = comparison.subjects.iter().flat_map(|it| it.source);
     let has_tsc = subjects.clone().any(is_tsc);

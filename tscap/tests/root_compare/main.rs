@@ -11,18 +11,25 @@ mod interrupts;
 mod refusals;
 mod stamps;
 
+use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tscap::measuring::compare::Comparison;
 
+use interrupts::can_be_turned_off;
 use support::capture::TSCAP;
-use support::command::Done;
+use support::command::{Done, finish, run};
+use support::terminal::{ctrl_c, in_a_group, told};
+
+/// Why a test that compares runs alone: other tests would share its CPU.
+const MEASURES: &str = "measures times on one CPU";
 
 /// A quick comparison may take longer on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
 
-fn compare(arguments: &[&str]) -> std::process::Command {
-    let mut command = std::process::Command::new(TSCAP);
+fn compare(arguments: &[&str]) -> Command {
+    let mut command = Command::new(TSCAP);
     command.arg("compare").args(arguments);
     command
 }
@@ -31,6 +38,32 @@ fn compare(arguments: &[&str]) -> std::process::Command {
 fn comparison(done: &Done) -> Comparison {
     Comparison::from_json(&done.stdout)
         .unwrap_or_else(|error| panic!("{error:?}\n{}\n{}", done.stdout, done.stderr))
+}
+
+/// One whole comparison of all that this kernel can, for every test that reads one.
+fn whole() -> &'static (Done, Comparison) {
+    static WHOLE: OnceLock<(Done, Comparison)> = OnceLock::new();
+    WHOLE.get_or_init(|| {
+        let irqs_off = can_be_turned_off().then_some("--irqs-off");
+        let before = links();
+        let done = run(compare(&["--quick", "--json"]).args(irqs_off), LIMIT);
+        assert!(done.status.success(), "{}", done.stderr);
+        assert_eq!(links(), before);
+        let comparison = comparison(&done);
+        (done, comparison)
+    })
+}
+
+/// Ends a comparison by Ctrl-C after a round: for tests that need no verdict.
+fn first_round(command: &mut Command) -> (Done, Comparison) {
+    let mut child = in_a_group(command);
+    let stderr = told(&mut child, "\"rounds\":1,", LIMIT);
+    ctrl_c(&child);
+    let done = finish(child, "tscap compare", LIMIT);
+    let stderr = stderr.join().expect("reader");
+    assert!(done.status.success(), "{stderr}");
+    let comparison = comparison(&done);
+    (done, comparison)
 }
 
 #[track_caller]
@@ -52,5 +85,5 @@ fn median(rounds: &[f64]) -> f64 {
 /// Network interfaces and XDP links of the whole machine, as far as this
 /// namespace shows.
 fn links() -> String {
-    support::command::must(std::process::Command::new("ip").args(["-br", "link"]))
+    support::command::must(Command::new("ip").args(["-br", "link"]))
 }

@@ -10,14 +10,12 @@ use crate::support::command::run;
 use crate::support::netns::Netns;
 use crate::support::port::Port;
 use crate::support::probes::Attached;
-use crate::support::root::root;
-use crate::{LIMIT, compare, comparison, fails};
+use crate::support::root::{alone, root};
+use crate::{LIMIT, MEASURES, compare, fails, first_round};
 
 #[test]
 fn what_cannot_be_measured_is_refused() {
-    let Some(_turn) = root("what_cannot_be_measured_is_refused") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("cmprefuse");
     let on = |arguments: &[&str]| {
         let mut command = bench.rx.netns.command(TSCAP);
@@ -51,23 +49,19 @@ fn what_cannot_be_measured_is_refused() {
 
 #[test]
 fn arguments_need_not_be_utf_8() {
-    let Some(_turn) = root("arguments_need_not_be_utf_8") else {
-        return;
-    };
+    let Some(_lock) = alone(MEASURES) else { return };
     let folder = crate::support::files::folder();
     let name = OsStr::from_bytes(b"\xff.html");
     let mut command = compare(&["--quick", "--json", "--report"]);
-    let done = run(command.arg(folder.path().join(name)), LIMIT);
-    let words = comparison(&done).about.command;
+    let (_, comparison) = first_round(command.arg(folder.path().join(name)));
+    let words = comparison.about.command;
     assert!(words[5].ends_with("/\u{fffd}.html"), "{words:?}");
     assert!(folder.path().join(name).is_file());
 }
 
 #[test]
 fn a_page_that_cannot_be_written_is_refused_at_once() {
-    let Some(_turn) = root("a_page_that_cannot_be_written") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let start = Instant::now();
     let done = run(&mut compare(&["--report", "/nonexistent/out.html"]), LIMIT);
     fails(&done, &["cannot write /nonexistent/out.html"]);

@@ -8,22 +8,16 @@ use tscap::measuring::compare::{Programs, Settings};
 
 use crate::support::bench::Bench;
 use crate::support::capture::{TSCAP, generate_on};
-use crate::support::command::{finish, run};
+use crate::support::command::finish;
 use crate::support::old_kernel;
-use crate::support::root::root;
+use crate::support::root::{alone, root};
 use crate::support::wait;
-use crate::{LIMIT, compare, comparison, links, median};
+use crate::{LIMIT, MEASURES, compare, comparison, first_round, median, whole};
 
 #[test]
 fn every_stamp_takes_its_turns() {
-    let Some(_turn) = root("every_stamp_takes_its_turns") else {
-        return;
-    };
-    let before = links();
-    let done = run(&mut compare(&["--quick", "--json"]), LIMIT);
-    assert!(done.status.success(), "{}", done.stderr);
-    assert_eq!(links(), before);
-    let comparison = comparison(&done);
+    let Some(_lock) = alone(MEASURES) else { return };
+    let (done, comparison) = whole();
     assert!(!comparison.about.partial);
     assert_eq!(comparison.method.rounds, 40);
     done.estimated("1 of 40 done: about ", " left\n", comparison.about.seconds);
@@ -91,9 +85,7 @@ fn every_stamp_takes_its_turns() {
 
 #[test]
 fn live_traffic_is_measured_as_it_comes() {
-    let Some(_turn) = root("live_traffic_is_measured_as_it_comes") else {
-        return;
-    };
+    let Some(_lock) = alone(MEASURES) else { return };
     let bench = Bench::new("cmplive");
     let mut command = bench.rx.netns.command(TSCAP);
     command.args(["compare", "--quick", "--json", "-i", "rx0", "--cpu", "0"]);
@@ -117,14 +109,10 @@ fn live_traffic_is_measured_as_it_comes() {
 
 #[test]
 fn without_a_way_to_the_tsc_the_others_are_compared() {
-    let Some(_turn) = root("without_a_way_to_the_tsc") else {
-        return;
-    };
-    let mut command = compare(&["--quick", "--json"]);
+    let Some(_lock) = alone(MEASURES) else { return };
+    let mut command = compare(&["--json"]);
     old_kernel::lacking(&mut command, old_kernel::perf);
-    let done = run(&mut command, LIMIT);
-    assert!(done.status.success(), "{}", done.stderr);
-    let comparison = comparison(&done);
+    let (_, comparison) = first_round(&mut command);
     let names: Vec<_> = comparison.subjects.iter().map(|it| it.source).collect();
     assert!(
         !names.contains(&Some(tscap::capturing::clock::StampSource::Tsc)),
@@ -140,9 +128,7 @@ fn without_a_way_to_the_tsc_the_others_are_compared() {
 /// Where a program lies in memory must not pass for a difference between stamps.
 #[test]
 fn a_turn_has_its_program_to_itself() {
-    let Some(_turn) = root("a_turn_has_its_program_to_itself") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let settings = Settings {
         cpu: 0,
         action: 1,

@@ -15,7 +15,7 @@ const PEERS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
 
 #[test]
 fn the_file_ends_with_its_last_whole_block() {
-    let Some(_turn) = root_with("the_file_ends_with_its_last_whole_block", &PEERS) else {
+    let Some(_lock) = root_with(&PEERS) else {
         return;
     };
     let bench = Bench::new("disk");
@@ -57,9 +57,7 @@ fn the_file_ends_with_its_last_whole_block() {
 
 #[test]
 fn a_disk_that_fills_up_flat_out_keeps_the_accounting() {
-    let Some(_turn) = root("a_disk_that_fills_up_flat_out") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("disk-live");
     let disk = SmallDisk::new(8 << 20);
     let path = disk.file("out.pcapng");
@@ -88,7 +86,7 @@ fn ends_with_the_account(recording: &Recording, summary: &Summary) {
 
 #[test]
 fn a_file_size_limit_is_a_full_disk() {
-    let Some(_turn) = root_with("a_file_size_limit", &["ip", "ethtool", "prlimit"]) else {
+    let Some(_lock) = root_with(&["ip", "ethtool", "prlimit"]) else {
         return;
     };
     let bench = Bench::new("fsize");
@@ -107,9 +105,7 @@ fn a_file_size_limit_is_a_full_disk() {
 
 #[test]
 fn a_full_disk_behind_standard_output() {
-    let Some(_turn) = root("a_full_disk_behind_standard_output") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("disk-out");
     let disk = SmallDisk::new(1 << 20);
     let path = disk.file("out.pcapng");

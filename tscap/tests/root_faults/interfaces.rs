@@ -23,9 +23,7 @@ fn refused(netns: &Netns, names: &[&str], parts: &[&str]) {
 
 #[test]
 fn no_such_interface() {
-    let Some(_turn) = root("no_such_interface") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let netns = Netns::new("none");
     refused(&netns, &["nowhere0"], &["nowhere0", "no such", "-D"]);
     // Longer than any interface's name can be, and not a name at all.
@@ -39,9 +37,7 @@ fn no_such_interface() {
 
 #[test]
 fn one_of_two_does_not_exist() {
-    let Some(_turn) = root("one_of_two_does_not_exist") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("one-of-two");
     refused(
         &bench.rx.netns,
@@ -53,9 +49,7 @@ fn one_of_two_does_not_exist() {
 
 #[test]
 fn interface_is_down() {
-    let Some(_turn) = root("interface_is_down") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("down");
     bench.rx.set(&["down"]);
     refused(&bench.rx.netns, &["rx0"], &["rx0", "down", "ip link set"]);
@@ -64,9 +58,7 @@ fn interface_is_down() {
 
 #[test]
 fn interface_without_ethernet() {
-    let Some(_turn) = root("interface_without_ethernet") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let netns = Arc::new(Netns::new("tun"));
     netns.ip(&["tuntap", "add", "mode", "tun", "name", "tun0"]);
     netns.ip(&["link", "set", "tun0", "up"]);
@@ -76,9 +68,7 @@ fn interface_without_ethernet() {
 
 #[test]
 fn interface_by_two_of_its_names() {
-    let Some(_turn) = root("interface_by_two_of_its_names") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("altname");
     bench.rx.netns.ip(&[
         "link", "property", "add", "dev", "rx0", "altname", "receiver",

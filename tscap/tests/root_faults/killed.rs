@@ -16,9 +16,7 @@ use crate::support::wait;
 
 #[test]
 fn nothing_stays_attached_and_what_was_written_is_readable() {
-    let Some(_turn) = root("nothing_stays_attached") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("killed");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -41,9 +39,7 @@ fn nothing_stays_attached_and_what_was_written_is_readable() {
 
 #[test]
 fn only_the_last_block_can_be_torn() {
-    let Some(_turn) = root("only_the_last_block_can_be_torn") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("torn");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

@@ -16,9 +16,7 @@ use crate::support::root::{root, root_with};
 
 #[test]
 fn missing_folder_and_folder() {
-    let Some(_turn) = root("missing_folder_and_folder") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("folders");
     let folder = files::folder();
     let missing = folder.path().join("missing/out.pcapng");
@@ -38,7 +36,7 @@ fn missing_folder_and_folder() {
 #[test]
 fn unwritable_file_is_left_as_it_is() {
     let programs = ["ip", "ethtool", "setpriv"];
-    let Some(_turn) = root_with("unwritable_file_is_left_as_it_is", &programs) else {
+    let Some(_lock) = root_with(&programs) else {
         return;
     };
     let bench = Bench::new("unwritable");
@@ -62,9 +60,7 @@ fn unwritable_file_is_left_as_it_is() {
 
 #[test]
 fn a_full_device() {
-    let Some(_turn) = root("a_full_device") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("full");
     let finished = capture_on(&bench.rx, Path::new("/dev/full")).run();
     finished.failure(1, &["/dev/full", "no space"]);
@@ -74,9 +70,7 @@ fn a_full_device() {
 
 #[test]
 fn a_full_disk_at_the_start_leaves_no_half_header() {
-    let Some(_turn) = root("a_full_disk_at_the_start") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("start-full");
     let disk = files::SmallDisk::new(64 * 1024);
     // Nothing left of it.
@@ -93,9 +87,7 @@ fn a_full_disk_at_the_start_leaves_no_half_header() {
 
 #[test]
 fn dev_null_takes_everything() {
-    let Some(_turn) = root("dev_null_takes_everything") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("null");
     let frame = Frame::new(&bench.tx, &bench.rx, 60);
     let capture = capture_on(&bench.rx, Path::new("/dev/null")).ready();
@@ -105,9 +97,7 @@ fn dev_null_takes_everything() {
 
 #[test]
 fn a_failed_start_does_not_destroy_an_older_file() {
-    let Some(_turn) = root("a_failed_start_does_not_destroy_an_older_file") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("older");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -121,9 +111,7 @@ fn a_failed_start_does_not_destroy_an_older_file() {
 
 #[test]
 fn waiting_for_the_reader_of_a_named_pipe_can_be_ended() {
-    let Some(_turn) = root("waiting_for_the_reader_of_a_named_pipe") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("fifo");
     let folder = files::folder();
     let path = folder.path().join("pipe");
@@ -140,9 +128,7 @@ fn waiting_for_the_reader_of_a_named_pipe_can_be_ended() {
 
 #[test]
 fn a_failed_start_leaves_a_link_to_nothing_as_it_was() {
-    let Some(_turn) = root("a_failed_start_leaves_a_link_to_nothing") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("dangling");
     let folder = files::folder();
     let [link, target] = ["link", "target"].map(|name| folder.path().join(name));
@@ -155,9 +141,7 @@ fn a_failed_start_leaves_a_link_to_nothing_as_it_was() {
 
 #[test]
 fn a_file_has_one_capture_at_a_time() {
-    let Some(_turn) = root("a_file_has_one_capture_at_a_time") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("locked");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -174,9 +158,7 @@ fn a_file_has_one_capture_at_a_time() {
 
 #[test]
 fn a_file_that_is_not_what_was_written_is_told() {
-    let Some(_turn) = root("a_file_that_is_not_what_was_written") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("tampered");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

@@ -18,7 +18,7 @@ fn without(missing: &str) -> [String; 2] {
 
 #[test]
 fn each_missing_capability_is_named() {
-    let Some(_turn) = root_with("each_missing_capability_is_named", &PROGRAMS) else {
+    let Some(_lock) = root_with(&PROGRAMS) else {
         return;
     };
     let bench = Bench::new("caps");
@@ -56,13 +56,13 @@ fn each_missing_capability_is_named() {
 
 #[test]
 fn an_ordinary_user_is_told_what_is_missing() {
-    let Some(_turn) = root_with("an_ordinary_user_is_told", &PROGRAMS) else {
+    let Some(_lock) = root_with(&PROGRAMS) else {
         return;
     };
     let bench = Bench::new("nobody");
     let folder = files::public_folder();
     let copy = folder.path().join("tscap");
-    std::fs::copy(TSCAP, &copy).expect("copy tscap where everybody can run it");
+    files::copy_program(TSCAP, &copy);
     let mut command = bench.rx.netns.command("setpriv");
     command
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
@@ -83,13 +83,13 @@ fn an_ordinary_user_is_told_what_is_missing() {
 
 #[test]
 fn the_base_set_is_enough() {
-    let Some(_turn) = root_with("the_base_set_is_enough", &PROGRAMS) else {
+    let Some(_lock) = root_with(&PROGRAMS) else {
         return;
     };
     let bench = Bench::new("base");
     let folder = files::public_folder();
     let copy = folder.path().join("tscap");
-    std::fs::copy(TSCAP, &copy).expect("copy tscap where everybody can run it");
+    files::copy_program(TSCAP, &copy);
     let path = folder.path().join("out.pcapng");
     let set = "+bpf,+net_admin,+perfmon";
     // CAP_NET_RAW is needed for nothing but promiscuous mode.

@@ -12,9 +12,7 @@ use crate::support::root::{root, root_with};
 
 #[test]
 fn another_program_attached_is_named_and_left_alone() {
-    let Some(_turn) = root("another_program_attached") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("busy");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -59,7 +57,7 @@ fn command_of_the_hint(bench: &Bench, file: &Path) -> String {
 
 #[test]
 fn the_command_of_the_hint_takes_the_other_program_off() {
-    let Some(_turn) = root_with("the_command_of_the_hint", &["ip", "ethtool", "bpftool"]) else {
+    let Some(_lock) = root_with(&["ip", "ethtool", "bpftool"]) else {
         return;
     };
     let bench = Bench::new("off");
@@ -94,9 +92,7 @@ fn the_command_of_the_hint_takes_the_other_program_off() {
 
 #[test]
 fn the_capture_that_the_hint_names_frees_the_interface_when_it_ends() {
-    let Some(_turn) = root("the_capture_that_the_hint_names") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("holder");
     let folder = files::folder();
     let (first, second) = (folder.path().join("first"), folder.path().join("second"));
@@ -110,9 +106,7 @@ fn the_capture_that_the_hint_names_frees_the_interface_when_it_ends() {
 
 #[test]
 fn a_second_capture_on_the_same_interface_is_refused() {
-    let Some(_turn) = root("a_second_capture_on_the_same_interface") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("second");
     let folder = files::folder();
     let (first, second) = (folder.path().join("first"), folder.path().join("second"));
@@ -131,9 +125,7 @@ fn a_second_capture_on_the_same_interface_is_refused() {
 
 #[test]
 fn the_second_of_two_interfaces_is_busy_and_the_first_is_given_back() {
-    let Some(_turn) = root("the_second_of_two_interfaces_is_busy") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("half");
     let (_tx1, rx1) = bench.add_pair(1);
     let other = Attached::pass(&rx1, XdpMode::Driver);

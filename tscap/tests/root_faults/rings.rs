@@ -7,9 +7,7 @@ use crate::support::root::{root, root_with};
 
 #[test]
 fn sizes_that_no_ring_has_are_usage_errors() {
-    let Some(_turn) = root("sizes_that_no_ring_has") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("ring-size");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -29,7 +27,7 @@ fn sizes_that_no_ring_has_are_usage_errors() {
 #[test]
 fn rings_that_memory_has_no_room_for() {
     let programs = ["ip", "ethtool", "prlimit"];
-    let Some(_turn) = root_with("rings_that_memory_has_no_room_for", &programs) else {
+    let Some(_lock) = root_with(&programs) else {
         return;
     };
     let bench = Bench::new("ring-memory");
@@ -46,9 +44,7 @@ fn rings_that_memory_has_no_room_for() {
 
 #[test]
 fn a_cpu_that_is_not_there() {
-    let Some(_turn) = root("a_cpu_that_is_not_there") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("no-cpu");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

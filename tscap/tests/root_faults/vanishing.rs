@@ -22,7 +22,7 @@ const PEERS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
 
 #[test]
 fn a_deleted_interface_ends_the_capture_and_the_file_is_whole() {
-    let Some(_turn) = root_with("a_deleted_interface_ends_the_capture", &PEERS) else {
+    let Some(_lock) = root_with(&PEERS) else {
         return;
     };
     let bench = Bench::new("deleted");
@@ -46,9 +46,7 @@ fn a_deleted_interface_ends_the_capture_and_the_file_is_whole() {
 
 #[test]
 fn one_of_two_interfaces_is_deleted_and_the_other_goes_on() {
-    let Some(_turn) = root("one_of_two_interfaces_is_deleted") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("one-deleted");
     let (tx1, rx1) = bench.add_pair(1);
     let folder = files::folder();
@@ -72,9 +70,7 @@ fn one_of_two_interfaces_is_deleted_and_the_other_goes_on() {
 
 #[test]
 fn down_and_up_again_goes_on() {
-    let Some(_turn) = root("down_and_up_again_goes_on") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("down-up");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -99,9 +95,7 @@ fn down_and_up_again_goes_on() {
 
 #[test]
 fn a_move_to_another_namespace_never_hangs() {
-    let Some(_turn) = root("a_move_to_another_namespace") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("moved");
     // rx0 must take a new number there.
     let elsewhere = without_number("elsewhere", bench.rx.index);
@@ -158,9 +152,7 @@ fn move_to(bench: &Bench, rx: &Port, netns: &Arc<Netns>) -> Port {
 /// number back.
 #[test]
 fn losses_under_a_number_that_comes_back_count_once() {
-    let Some(_turn) = root("losses_under_a_number_that_comes_back") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("back");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -213,9 +205,7 @@ fn losses_under_a_number_that_comes_back_count_once() {
 
 #[test]
 fn a_renamed_interface_goes_on() {
-    let Some(_turn) = root("a_renamed_interface_goes_on") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("renamed");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

@@ -9,9 +9,7 @@ use crate::support::root::root;
 
 #[test]
 fn every_command_works() {
-    let Some(_turn) = root("every_command_works") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("documents");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");

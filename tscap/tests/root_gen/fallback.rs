@@ -24,9 +24,7 @@ fn fell_back(finished: &Finished, why: &str) {
 
 #[test]
 fn a_kernel_without_live_frames() {
-    let Some(_turn) = root("a_kernel_without_live_frames") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("nolive");
     let _peer = Attached::dropping(&bench.rx);
     let before = bench.rx.received();
@@ -44,9 +42,7 @@ fn a_kernel_without_live_frames() {
 
 #[test]
 fn a_kernel_without_the_tsc_in_xdp() {
-    let Some(_turn) = root("a_kernel_without_the_tsc_in_xdp") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("notsc");
     let _peer = Attached::dropping(&bench.rx);
     let finished = generate_on(&bench.tx).with(FEW).run_on(old_kernel::perf);
@@ -66,9 +62,7 @@ fn a_kernel_without_the_tsc_in_xdp() {
 
 #[test]
 fn frames_too_long_for_live_mode() {
-    let Some(_turn) = root("frames_too_long_for_live_mode") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::with_mtu("jumbo", 9000);
     let _peer = Attached::dropping(&bench.rx);
     let finished = generate_on(&bench.tx)
@@ -85,10 +79,7 @@ fn frames_too_long_for_live_mode() {
 
 #[test]
 fn no_privilege_to_load_programs() {
-    let Some(_turn) = crate::support::root::root_with(
-        "no_privilege_to_load_programs",
-        &["ip", "ethtool", "setpriv"],
-    ) else {
+    let Some(_lock) = crate::support::root::root_with(&["ip", "ethtool", "setpriv"]) else {
         return;
     };
     let bench = Bench::new("nobpf");
@@ -107,9 +98,7 @@ fn no_privilege_to_load_programs() {
 
 #[test]
 fn the_other_end_takes_no_native_frames() {
-    let Some(_turn) = root("the_other_end_takes_no_native_frames") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("noredirect");
     let why = "its other end has neither an XDP program nor GRO";
     let finished = generate_on(&bench.tx).with(FEW).run();

@@ -5,13 +5,11 @@ use tscap::capturing::host::perf::{Standing, TscEvent};
 use crate::support::bench::Bench;
 use crate::support::capture::generate_on;
 use crate::support::probes::Attached;
-use crate::support::root::root;
+use crate::support::root::{alone, root};
 
 #[test]
 fn the_interface_is_deleted() {
-    let Some(_turn) = root("the_interface_is_deleted") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     for (sender, pace) in [
         ("native", ["--rate", "20k"]),
         ("native", ["--gap", "2ms"]),
@@ -38,9 +36,7 @@ fn the_interface_is_deleted() {
 
 #[test]
 fn the_interface_is_set_down() {
-    let Some(_turn) = root("the_interface_is_set_down") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     for sender in ["native", "packet"] {
         let bench = Bench::new("setdown");
         let _peer = Attached::dropping(&bench.rx);
@@ -75,9 +71,7 @@ fn the_interface_is_set_down() {
 
 #[test]
 fn the_other_end_is_set_down() {
-    let Some(_turn) = root("the_other_end_is_set_down") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     for sender in ["native", "packet"] {
         let bench = Bench::new("peerdown");
         let _peer = Attached::dropping(&bench.rx);
@@ -96,7 +90,7 @@ fn the_other_end_is_set_down() {
 /// A capture with --clock tsc that begins meanwhile, for instance.
 #[test]
 fn somebody_elses_event_makes_ours_pause() {
-    let Some(_turn) = root("somebody_elses_event_makes_ours_pause") else {
+    let Some(_lock) = alone("makes TSC events of the machine pause") else {
         return;
     };
     let bench = Bench::new("genpause");

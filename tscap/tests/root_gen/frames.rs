@@ -20,7 +20,7 @@ const FLOWS: u64 = 3;
 
 #[test]
 fn every_layout_arrives_whole() {
-    let Some(_turn) = root_with("every_layout_arrives_whole", &PROGRAMS) else {
+    let Some(_lock) = root_with(&PROGRAMS) else {
         return;
     };
     let bench = Bench::new("layouts");
@@ -122,7 +122,7 @@ fn check_by_tshark(path: &Path) {
 
 #[test]
 fn addresses_are_as_given() {
-    let Some(_turn) = root_with("addresses_are_as_given", &PROGRAMS) else {
+    let Some(_lock) = root_with(&PROGRAMS) else {
         return;
     };
     let bench = Bench::new("addresses");

@@ -9,8 +9,11 @@ use crate::support::capture::{capture_on, generate_on};
 use crate::support::files;
 use crate::support::probes::Attached;
 use crate::support::recording::{Packet, Recording};
-use crate::support::root::root;
+use crate::support::root::{alone, two_cpus};
 use crate::support::wait;
+
+/// Why these tests run alone.
+const MEASURES: &str = "measures times";
 
 /// For a run that other work on the machine leaves alone.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -48,7 +51,7 @@ fn at_rate<T>(asked: f64, send: impl Fn() -> (T, Value)) -> (T, Value) {
 
 #[test]
 fn the_rate_is_the_one_asked_for() {
-    let Some(_turn) = root("the_rate_is_the_one_asked_for") else {
+    let Some(_lock) = alone(MEASURES) else {
         return;
     };
     let bench = Bench::new("rate");
@@ -100,7 +103,7 @@ fn bulks_are_kept(send: impl Fn() -> Vec<u64>, is_kept: impl Fn(&[u64]) -> bool)
 /// 64 frames, due 10 µs apart, come together each 640 µs.
 #[test]
 fn bulks_come_together() {
-    let Some(_turn) = root("bulks_come_together") else {
+    let Some(_lock) = alone(MEASURES) else {
         return;
     };
     let bench = Bench::new("bulks");
@@ -119,7 +122,7 @@ fn bulks_come_together() {
 /// nothing else.
 #[test]
 fn slow_bulks_are_small() {
-    let Some(_turn) = root("slow_bulks_are_small") else {
+    let Some(_lock) = alone(MEASURES) else {
         return;
     };
     let bench = Bench::new("slowbulks");
@@ -136,7 +139,7 @@ fn slow_bulks_are_small() {
 
 #[test]
 fn the_schedule_is_kept_over_long_gaps() {
-    let Some(_turn) = root("the_schedule_is_kept_over_long_gaps") else {
+    let Some(_lock) = alone(MEASURES) else {
         return;
     };
     let bench = Bench::new("early");
@@ -160,7 +163,7 @@ fn the_schedule_is_kept_over_long_gaps() {
 
 #[test]
 fn flat_out_ends_in_time() {
-    let Some(_turn) = root("flat_out_ends_in_time") else {
+    let Some(_lock) = alone(MEASURES) else {
         return;
     };
     let bench = Bench::new("flat");
@@ -184,7 +187,7 @@ fn flat_out_ends_in_time() {
 
 #[test]
 fn a_sweep_is_one_run_a_step() {
-    let Some(_turn) = root("a_sweep_is_one_run_a_step") else {
+    let Some(_lock) = alone(MEASURES) else {
         return;
     };
     let bench = Bench::new("sweep");
@@ -208,7 +211,7 @@ fn a_sweep_is_one_run_a_step() {
 
 #[test]
 fn a_rate_that_is_not_reached_is_told() {
-    let Some(_turn) = root("a_rate_that_is_not_reached_is_told") else {
+    let Some(_lock) = alone(MEASURES) else {
         return;
     };
     let bench = Bench::new("toofast");
@@ -236,10 +239,10 @@ fn a_rate_that_is_not_reached_is_told() {
 /// and what was taken came in.
 #[test]
 fn what_is_refused_is_accounted_for() {
-    let Some(_turn) = root("what_is_refused_is_accounted_for") else {
+    let Some(_lock) = alone(MEASURES) else {
         return;
     };
-    let Some((first, second)) = crate::support::root::two_cpus("what_is_refused") else {
+    let Some((first, second)) = two_cpus() else {
         return;
     };
     let bench = Bench::new("refused");
@@ -269,7 +272,7 @@ fn what_is_refused_is_accounted_for() {
 
 #[test]
 fn people_are_told_too() {
-    let Some(_turn) = root("people_are_told_too") else {
+    let Some(_lock) = alone(MEASURES) else {
         return;
     };
     let bench = Bench::new("people");

@@ -9,7 +9,10 @@ use tscap::measuring::measure::{DelayBasis, Sent, StreamId, StreamReport, Stream
 use crate::support::bench::Bench;
 use crate::support::capture::{capture_on, generate_on};
 use crate::support::files;
-use crate::support::root::root;
+use crate::support::root::alone;
+
+/// Why these tests run alone.
+const MEASURES: &str = "measures times";
 
 const FRAMES: u64 = 3_000;
 const FLOWS: u64 = 3;
@@ -51,7 +54,7 @@ fn streams(report: &StreamReport) -> &[StreamSummary] {
 
 #[test]
 fn every_frame_of_every_flow_comes_back() {
-    let Some(_turn) = root("every_frame_of_every_flow_comes_back") else {
+    let Some(_lock) = alone(MEASURES) else {
         return;
     };
     let bench = Bench::new("read-back");
@@ -76,7 +79,7 @@ fn every_frame_of_every_flow_comes_back() {
 
 #[test]
 fn what_was_sent_is_received_or_lost() {
-    let Some(_turn) = root("what_was_sent_is_received_or_lost") else {
+    let Some(_lock) = alone(MEASURES) else {
         return;
     };
     let bench = Bench::new("read-loss");
@@ -104,7 +107,7 @@ fn what_was_sent_is_received_or_lost() {
 
 #[test]
 fn raw_tsc_stamps_give_both_intervals() {
-    let Some(_turn) = root("raw_tsc_stamps_give_both_intervals") else {
+    let Some(_lock) = alone(MEASURES) else {
         return;
     };
     let bench = Bench::new("read-tsc");

@@ -17,9 +17,7 @@ const FEW: [&str; 4] = ["--rate", "1k", "-c", "10"];
 
 #[test]
 fn only_veth_and_tap_are_ours_to_send_on() {
-    let Some(_turn) = root("only_veth_and_tap_are_ours_to_send_on") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let netns = Arc::new(Netns::new("ours"));
     netns.ip(&["link", "set", "lo", "up"]);
     let lo = Port::find(&netns, "lo");
@@ -46,9 +44,7 @@ fn only_veth_and_tap_are_ours_to_send_on() {
 
 #[test]
 fn a_tap_is_ours_to_send_on() {
-    let Some(_turn) = root("a_tap_is_ours_to_send_on") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let netns = Arc::new(Netns::new("tap"));
     let mut tap = Tun::tap(&netns, "tap0");
     let finished = generate_on(&tap.port).with(FEW).run();
@@ -73,9 +69,7 @@ fn a_tap_is_ours_to_send_on() {
 
 #[test]
 fn interfaces_that_cannot_send() {
-    let Some(_turn) = root("interfaces_that_cannot_send") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("cannot");
     let missing = Port {
         name: "tx9".into(),
@@ -95,9 +89,7 @@ fn interfaces_that_cannot_send() {
 
 #[test]
 fn frames_that_do_not_fit() {
-    let Some(_turn) = root("frames_that_do_not_fit") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("fit");
     let _peer = Attached::dropping(&bench.rx);
     let with_size = |size: &str, more: &[&str]| {

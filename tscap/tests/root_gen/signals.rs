@@ -11,9 +11,7 @@ use crate::support::root::root;
 
 #[test]
 fn an_endless_run_ends_at_ctrl_c() {
-    let Some(_turn) = root("an_endless_run_ends_at_ctrl_c") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("ctrlc");
     let _peer = Attached::dropping(&bench.rx);
     for sender in ["native", "packet"] {
@@ -44,9 +42,7 @@ fn an_endless_run_ends_at_ctrl_c() {
 /// As coreutils' `timeout` sends them: to its child, and then to the child's group.
 #[test]
 fn two_signals_at_once_are_one() {
-    let Some(_turn) = root("gen_two_signals_at_once_are_one") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("ctrlctwice");
     let _peer = Attached::dropping(&bench.rx);
     for sender in ["native", "packet"] {
@@ -89,9 +85,7 @@ fn two_signals_at_once_are_one() {
 /// The signal may come to the thread that sleeps until the next frame.
 #[test]
 fn a_long_sleep_is_no_reason_to_wait() {
-    let Some(_turn) = root("a_long_sleep_is_no_reason_to_wait") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("ctrlclong");
     let _peer = Attached::dropping(&bench.rx);
     for sender in ["native", "packet"] {
@@ -109,9 +103,7 @@ fn a_long_sleep_is_no_reason_to_wait() {
 
 #[test]
 fn ctrl_c_ends_a_sweep_at_its_step() {
-    let Some(_turn) = root("ctrl_c_ends_a_sweep_at_its_step") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("ctrlcsweep");
     let _peer = Attached::dropping(&bench.rx);
     let arguments = ["--rate", "1k", "--size", "64,128,256", "--duration", "60"];

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::FILLS;
 use crate::account::{self, PROGRAMS};
 use crate::flood::{Flood, Sent};
 use crate::support::bench::Bench;
@@ -10,15 +11,14 @@ use crate::support::capture::capture;
 use crate::support::files::{SmallDisk, length};
 use crate::support::finished::{Finished, Summary};
 use crate::support::port::Port;
-use crate::support::root::{root_with, two_cpus};
+use crate::support::root::{alone_with, two_cpus};
 
 #[test]
 fn a_disk_that_fills_up_under_full_load_ends_with_a_whole_frame_of_either() {
-    let name = "a_disk_that_fills_up_under_full_load";
-    let Some(_turn) = root_with(name, &PROGRAMS) else {
+    let Some(_lock) = alone_with(FILLS, &PROGRAMS) else {
         return;
     };
-    let Some((first, second)) = two_cpus(name) else {
+    let Some((first, second)) = two_cpus() else {
         return;
     };
     let bench = Crossing::new("full-load", [first, second]);
@@ -37,11 +37,10 @@ fn a_disk_that_fills_up_under_full_load_ends_with_a_whole_frame_of_either() {
 /// In the middle of a file or at its end, and where the next one begins.
 #[test]
 fn a_disk_that_fills_up_among_many_files_keeps_whole_ones() {
-    let name = "a_disk_that_fills_up_among_many_files";
-    let Some(_turn) = root_with(name, &PROGRAMS) else {
+    let Some(_lock) = alone_with(FILLS, &PROGRAMS) else {
         return;
     };
-    let Some((first, second)) = two_cpus(name) else {
+    let Some((first, second)) = two_cpus() else {
         return;
     };
     let bench = Crossing::new("full-cut", [first, second]);

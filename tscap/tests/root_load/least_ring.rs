@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
+use crate::FILLS;
 use crate::account::{self, PROGRAMS};
 use crate::flood::Flood;
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
 use crate::support::files::SmallDisk;
-use crate::support::root::{root_with, two_cpus};
+use crate::support::root::{alone_with, two_cpus};
 
 #[test]
 fn the_least_ring_under_full_load_loses_only_what_it_counts() {
-    let name = "the_least_ring_under_full_load";
-    let (Some(_turn), Some((first, second))) = (root_with(name, &PROGRAMS), two_cpus(name)) else {
+    let (Some(_lock), Some((first, second))) = (alone_with(FILLS, &PROGRAMS), two_cpus()) else {
         return;
     };
     let bench = Bench::new("least");

@@ -12,3 +12,6 @@ mod pipe;
 mod rotation;
 mod stopped;
 mod two_interfaces;
+
+/// Why its tests run alone.
+const FILLS: &str = "fills the CPUs";

@@ -5,13 +5,14 @@ use std::io::{PipeReader, Read as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::FILLS;
 use crate::account::{self, PROGRAMS};
 use crate::flood::{Flood, Sent};
 use crate::support::bench::Bench;
 use crate::support::capture::capture;
 use crate::support::files::SmallDisk;
 use crate::support::finished::Summary;
-use crate::support::root::{root_with, two_cpus};
+use crate::support::root::{alone_with, two_cpus};
 
 /// How long frames come.
 const FLOOD: Duration = Duration::from_secs(4);
@@ -44,8 +45,7 @@ fn flood_through(
 
 #[test]
 fn a_reader_that_stops_for_two_seconds_costs_what_the_ring_can_not_hold() {
-    let name = "a_reader_that_stops_for_two_seconds";
-    let (Some(_turn), Some(cpus)) = (root_with(name, &PROGRAMS), two_cpus(name)) else {
+    let (Some(_lock), Some(cpus)) = (alone_with(FILLS, &PROGRAMS), two_cpus()) else {
         return;
     };
     let disk = SmallDisk::new(4 << 30);
@@ -66,8 +66,7 @@ fn a_reader_that_stops_for_two_seconds_costs_what_the_ring_can_not_hold() {
 
 #[test]
 fn a_slow_disk_costs_frames_all_the_time_but_never_the_account() {
-    let name = "a_slow_disk_costs_frames";
-    let (Some(_turn), Some(cpus)) = (root_with(name, &PROGRAMS), two_cpus(name)) else {
+    let (Some(_lock), Some(cpus)) = (alone_with(FILLS, &PROGRAMS), two_cpus()) else {
         return;
     };
     let disk = SmallDisk::new(4 << 30);

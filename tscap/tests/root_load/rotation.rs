@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
+use crate::FILLS;
 use crate::account::{self, PROGRAMS};
 use crate::flood::Flood;
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
 use crate::support::files::{SmallDisk, length};
 use crate::support::finished::Commands;
-use crate::support::root::{root_with, two_cpus};
+use crate::support::root::{alone_with, two_cpus};
 
 /// Names that are in use, from the second file on.
 const IN_USE: u64 = 5;
 
 #[test]
 fn failing_commands_and_names_in_use_under_full_load_keep_the_account() {
-    let name = "failing_commands_and_names_in_use";
-    let (Some(_turn), Some((first, second))) = (root_with(name, &PROGRAMS), two_cpus(name)) else {
+    let (Some(_lock), Some((first, second))) = (alone_with(FILLS, &PROGRAMS), two_cpus()) else {
         return;
     };
     let bench = Bench::new("rotation");

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::FILLS;
 use crate::account::{self, PROGRAMS};
 use crate::flood::Flood;
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
 use crate::support::files::SmallDisk;
 use crate::support::packets;
-use crate::support::root::{root_with, two_cpus};
+use crate::support::root::{alone_with, two_cpus};
 
 /// How long it is stopped.
 const STOPPED: Duration = Duration::from_secs(2);
@@ -19,8 +20,7 @@ const FLOOD: Duration = Duration::from_secs(5);
 
 #[test]
 fn two_seconds_without_a_converter_cost_what_the_ring_can_not_hold() {
-    let name = "two_seconds_without_a_converter";
-    let (Some(_turn), Some((first, second))) = (root_with(name, &PROGRAMS), two_cpus(name)) else {
+    let (Some(_lock), Some((first, second))) = (alone_with(FILLS, &PROGRAMS), two_cpus()) else {
         return;
     };
     let bench = Bench::new("stopped");

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
+use crate::FILLS;
 use crate::account::{self, PROGRAMS};
 use crate::flood::Flood;
 use crate::support::bench::Bench;
 use crate::support::capture::capture;
 use crate::support::files::SmallDisk;
-use crate::support::root::{root_with, two_cpus};
+use crate::support::root::{alone_with, two_cpus};
 
 #[test]
 fn two_interfaces_at_full_rate_are_counted_apart_and_merged_in_order() {
-    let name = "two_interfaces_at_full_rate";
-    let Some(_turn) = root_with(name, &PROGRAMS) else {
+    let Some(_lock) = alone_with(FILLS, &PROGRAMS) else {
         return;
     };
-    let Some((first, second)) = two_cpus(name) else {
+    let Some((first, second)) = two_cpus() else {
         return;
     };
     let bench = Bench::new("two-full");

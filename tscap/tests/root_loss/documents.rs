@@ -1,18 +1,16 @@
 //! The commands of the documents.
 
-use crate::LIMIT;
 use crate::shown::{Runner, commands};
 use crate::support::capture::TSCAP;
 use crate::support::command::run;
 use crate::support::files;
-use crate::support::root::root;
+use crate::support::root::alone;
+use crate::{LIMIT, MEASURES};
 
 /// In their order: one reads what another wrote. What does not fit is no failure.
 #[test]
 fn the_documented_commands_work() {
-    let Some(_turn) = root("the_documented_commands_work") else {
-        return;
-    };
+    let Some(_lock) = alone(MEASURES) else { return };
     let folder = files::folder();
     for line in commands(Runner::Loss) {
         let mut shell = std::process::Command::new("sh");

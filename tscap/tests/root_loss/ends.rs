@@ -4,16 +4,14 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::support::command::finish;
-use crate::support::root::root;
+use crate::support::root::alone;
 use crate::support::terminal::{self, child_of, ctrl_c, ctrl_c_until_the_end, in_a_group, told};
 use crate::support::wait;
-use crate::{LIMIT, Place, sweep};
+use crate::{LIMIT, MEASURES, Place, sweep};
 
 #[test]
 fn ctrl_c_leaves_the_points_that_were_whole() {
-    let Some(_turn) = root("ctrl_c_leaves_the_points_that_were_whole") else {
-        return;
-    };
+    let Some(_lock) = alone(MEASURES) else { return };
     let place = Place::new();
     let arguments = ["--quick", "--json", "--size", "64-512/8"];
     let mut child = in_a_group(&mut place.loss_in_folder(&arguments));
@@ -41,9 +39,7 @@ fn ctrl_c_leaves_the_points_that_were_whole() {
 
 #[test]
 fn before_the_costs_are_known_nothing_is_left() {
-    let Some(_turn) = root("before_the_costs_are_known_nothing_is_left") else {
-        return;
-    };
+    let Some(_lock) = alone(MEASURES) else { return };
     let place = Place::new();
     let mut child = in_a_group(&mut place.loss_in_folder(&["--quick", "--json"]));
     let stderr = told(&mut child, "ready: ", LIMIT);
@@ -58,9 +54,7 @@ fn before_the_costs_are_known_nothing_is_left() {
 
 #[test]
 fn a_second_ctrl_c_ends_at_once() {
-    let Some(_turn) = root("a_second_ctrl_c_ends_at_once") else {
-        return;
-    };
+    let Some(_lock) = alone(MEASURES) else { return };
     let place = Place::new();
     let mut child = in_a_group(&mut place.loss_in_folder(&["--json"]));
     let parent = child.id();
@@ -83,9 +77,7 @@ fn a_second_ctrl_c_ends_at_once() {
 
 #[test]
 fn a_progress_bar_ends_its_line_also_after_ctrl_c() {
-    let Some(_turn) = root("a_progress_bar_ends_its_line_also_after_ctrl_c") else {
-        return;
-    };
+    let Some(_lock) = alone(MEASURES) else { return };
     let place = Place::new();
     let whole = terminal::shown(&mut place.loss_in_folder(&["--quick"]), 80);
     bars_have_their_lines(&whole);

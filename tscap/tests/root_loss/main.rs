@@ -12,17 +12,34 @@ mod points;
 mod refusals;
 
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tempfile::TempDir;
 use tscap::measuring::loss::Sweep;
 
 pub use support::capture::TSCAP;
-use support::command::Done;
+use support::command::{Done, run};
 use support::netns::Netns;
 
 /// A quick sweep may take longer on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
+
+/// Why a test that measures runs alone.
+const MEASURES: &str = "measures how fast frames are taken";
+
+/// One quick sweep for every test that reads one.
+fn quick() -> &'static (Done, Sweep) {
+    static QUICK: OnceLock<(Done, Sweep)> = OnceLock::new();
+    QUICK.get_or_init(|| {
+        let place = Place::new();
+        let done = run(&mut place.loss_in_folder(&["--quick", "--json"]), LIMIT);
+        assert!(done.status.success(), "{}", done.stderr);
+        place.has_nothing_new();
+        let sweep = sweep(&done);
+        (done, sweep)
+    })
+}
 
 fn loss(arguments: &[&str]) -> Command {
     let mut command = Command::new(TSCAP);

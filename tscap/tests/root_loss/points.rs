@@ -6,8 +6,8 @@ use tscap::measuring::loss::model::Receiving;
 use tscap::measuring::loss::schema::Point;
 
 use crate::support::command::run;
-use crate::support::root::{root, root_with, two_cpus};
-use crate::{LIMIT, Place, loss, sweep};
+use crate::support::root::{alone, alone_with, two_cpus};
+use crate::{LIMIT, MEASURES, loss, quick, sweep};
 
 /// Sums, and figures that can be.
 #[track_caller]
@@ -26,20 +26,14 @@ fn adds_up(sweep: &Sweep) {
 
 #[test]
 fn a_quick_sweep_accounts_for_every_frame() {
-    let Some(_turn) = root("a_quick_sweep_accounts_for_every_frame") else {
-        return;
-    };
-    let place = Place::new();
-    let done = run(&mut place.loss_in_folder(&["--quick", "--json"]), LIMIT);
-    assert!(done.status.success(), "{}", done.stderr);
-    place.has_nothing_new();
-    let sweep = sweep(&done);
+    let Some(_lock) = alone(MEASURES) else { return };
+    let (done, sweep) = quick();
     assert!(!sweep.about.partial);
     // Rounded up to whole seconds: a quick one takes few.
     done.estimated(", about ", "\n", sweep.about.seconds.max(1.0));
     let sizes: Vec<_> = sweep.points.iter().map(|point| point.size).collect();
     assert_eq!(sizes, [64, 256, 1024]);
-    adds_up(&sweep);
+    adds_up(sweep);
     for point in &sweep.points {
         // Received on the sender's CPU: nothing can be lost between them.
         assert_eq!(point.run.lost.before, 0, "{point:?}");
@@ -54,15 +48,14 @@ fn a_quick_sweep_accounts_for_every_frame() {
     ] {
         assert!((1.0..100_000.0).contains(&ns), "{costs:?}");
     }
-    let accuracy = sweep.accuracy.expect("points that were foretold");
+    let accuracy = sweep.accuracy.as_ref().expect("points that were foretold");
     assert_eq!(accuracy.points, 3);
 }
 
 /// More than a CPU can receive, into more than a ring can hold.
 #[test]
 fn losses_before_the_program_and_in_the_ring_are_told_apart() {
-    const NAME: &str = "losses_before_the_program_and_in_the_ring_are_told_apart";
-    let (Some(_turn), Some((_, second))) = (root(NAME), two_cpus(NAME)) else {
+    let (Some(_lock), Some((_, second))) = (alone(MEASURES), two_cpus()) else {
         return;
     };
     let receiver = second.to_string();
@@ -96,9 +89,7 @@ fn losses_before_the_program_and_in_the_ring_are_told_apart() {
 /// What a slow file does not take is lost in the ring, and foretold.
 #[test]
 fn a_slow_file_loses_frames() {
-    let Some(_turn) = root("a_slow_file_loses_frames") else {
-        return;
-    };
+    let Some(_lock) = alone(MEASURES) else { return };
     const BYTES_PER_S: f64 = 20e6;
     let arguments = ["--quick", "--json", "--size", "1024", "--snaplen", "whole"];
     let mut command = loss(&arguments);
@@ -123,11 +114,9 @@ fn a_slow_file_loses_frames() {
 
 #[test]
 fn a_capture_that_is_held_loses_what_its_ring_cannot_hold() {
-    let Some(_turn) = root("a_capture_that_is_held_loses_what_its_ring_cannot_hold") else {
-        return;
-    };
-    let done = run(&mut loss(&["--quick", "--json", "--size", "64"]), LIMIT);
-    let held = sweep(&done).calibrations.remove(0).probes.held;
+    let Some(_lock) = alone(MEASURES) else { return };
+    let (_, sweep) = quick();
+    let held = &sweep.calibrations[0].probes.held;
     // 128 KiB of blocks of 96 bytes; some may go before it is held.
     let fit = (128 << 10) / 96;
     assert!((fit..2 * fit).contains(&held.run.written), "{held:?}");
@@ -137,7 +126,7 @@ fn a_capture_that_is_held_loses_what_its_ring_cannot_hold() {
 #[test]
 fn other_programs_are_measured_beside_it() {
     let programs = ["ip", "ethtool", "tcpdump", "dumpcap"];
-    let Some(_turn) = root_with("other_programs_are_measured_beside_it", &programs) else {
+    let Some(_lock) = alone_with(MEASURES, &programs) else {
         return;
     };
     let arguments = [
@@ -170,9 +159,7 @@ fn other_programs_are_measured_beside_it() {
 
 #[test]
 fn every_stamp_and_pace_is_a_point() {
-    let Some(_turn) = root("every_stamp_and_pace_is_a_point") else {
-        return;
-    };
+    let Some(_lock) = alone(MEASURES) else { return };
     let mut command = loss(&[
         "--quick",
         "--json",

@@ -4,14 +4,12 @@ use std::time::{Duration, Instant};
 
 use crate::support::command::run;
 use crate::support::process::cpus;
-use crate::support::root::{root, root_with};
-use crate::{LIMIT, Place, fails, loss};
+use crate::support::root::{alone_with, root, root_with};
+use crate::{LIMIT, MEASURES, Place, fails, loss};
 
 #[test]
 fn what_cannot_be_measured_is_refused_at_once() {
-    let Some(_turn) = root("what_cannot_be_measured_is_refused_at_once") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let place = Place::new();
     let first = cpus()[0].to_string();
     let cases: [(&[&str], &[&str]); 5] = [
@@ -51,9 +49,7 @@ fn what_cannot_be_measured_is_refused_at_once() {
 
 #[test]
 fn a_program_that_is_not_installed_is_named_with_its_package() {
-    let Some(_turn) = root("a_program_that_is_not_installed_is_named") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     // It looks into the folders of system programs too, where tcpdump is not.
     if ["/usr/sbin/dumpcap", "/sbin/dumpcap"]
         .iter()
@@ -73,7 +69,7 @@ fn a_program_that_is_not_installed_is_named_with_its_package() {
 #[test]
 fn without_privileges_what_is_missing_is_named() {
     let programs = ["ip", "ethtool", "setpriv"];
-    let Some(_turn) = root_with("without_privileges_what_is_missing_is_named", &programs) else {
+    let Some(_lock) = root_with(&programs) else {
         return;
     };
     let mut command = std::process::Command::new("setpriv");
@@ -84,7 +80,7 @@ fn without_privileges_what_is_missing_is_named() {
 /// With one CPU for everything it measures all the same, and says what that means.
 #[test]
 fn one_cpu_is_told() {
-    let Some(_turn) = root_with("one_cpu_is_told", &["ip", "ethtool", "taskset"]) else {
+    let Some(_lock) = alone_with(MEASURES, &["ip", "ethtool", "taskset"]) else {
         return;
     };
     let first = cpus()[0].to_string();

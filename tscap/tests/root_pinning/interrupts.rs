@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use crate::JOURNALS;
 use crate::machine::warning;
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
@@ -12,7 +13,7 @@ use crate::support::files;
 use crate::support::finished::Finished;
 use crate::support::port::Port;
 use crate::support::process::cpus;
-use crate::support::root::{root, two_cpus};
+use crate::support::root::{alone, two_cpus};
 
 /// Number of the first made-up interrupt.
 const FIRST: usize = 1000;
@@ -65,10 +66,10 @@ fn capture(port: &Port, cpus: &[usize], more: &[&str]) -> Finished {
 
 #[test]
 fn the_converter_keeps_away_from_interrupts_or_warns() {
-    let Some(_turn) = root("the_converter_keeps_away_from_interrupts_or_warns") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
-    if two_cpus("the_converter_keeps_away_from_interrupts_or_warns").is_none() {
+    if two_cpus().is_none() {
         return;
     }
     let bench = Bench::new("pin-irq");

@@ -2,19 +2,20 @@
 
 use nix::sys::signal::Signal;
 
+use crate::JOURNALS;
 use crate::machine::{cpus_of, journals, make_threaded, poll_threads, restore, rps, warning};
 use crate::support::bench::Bench;
 use crate::support::capture::{TSCAP, capture_on};
 use crate::support::command::{SHORT, run};
 use crate::support::files;
-use crate::support::root::{root, two_cpus};
+use crate::support::root::{alone, two_cpus};
 
 #[test]
 fn the_next_capture_warns_and_restore_gives_back() {
-    let Some(_turn) = root("the_next_capture_warns_and_restore_gives_back") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
-    if two_cpus("the_next_capture_warns_and_restore_gives_back").is_none() {
+    if two_cpus().is_none() {
         return;
     }
     let bench = Bench::new("pin-kill");
@@ -72,10 +73,10 @@ fn the_next_capture_warns_and_restore_gives_back() {
 
 #[test]
 fn poll_threads_and_offloads_are_given_back_too() {
-    let Some(_turn) = root("poll_threads_and_offloads_are_given_back_too") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
-    if two_cpus("poll_threads_and_offloads_are_given_back_too").is_none() {
+    if two_cpus().is_none() {
         return;
     }
     let bench = Bench::new("pin-all");
@@ -105,10 +106,10 @@ fn poll_threads_and_offloads_are_given_back_too() {
 
 #[test]
 fn a_namespace_that_is_gone_owes_nothing() {
-    let Some(_turn) = root("a_namespace_that_is_gone_owes_nothing") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
-    if two_cpus("a_namespace_that_is_gone_owes_nothing").is_none() {
+    if two_cpus().is_none() {
         return;
     }
     let folder = files::folder();

@@ -11,3 +11,6 @@ mod namespaces;
 mod refusals;
 mod restored;
 mod steering;
+
+/// Why its tests run alone.
+const JOURNALS: &str = "journals are the machine's";

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use nix::sys::signal::Signal;
 use tscap::capturing::settings::JournalFolder;
 
+use crate::JOURNALS;
 use crate::machine::{journals, restore, rps, set_rps};
 use crate::support::bench::Bench;
 use crate::support::capture::{TSCAP, capture_on};
@@ -17,7 +18,7 @@ use crate::support::command::{Done, SHORT, finish, run};
 use crate::support::files;
 use crate::support::netns::Netns;
 use crate::support::port::Port;
-use crate::support::root::{root, root_with};
+use crate::support::root::{alone, alone_with};
 
 /// A capture that set RPS of the port to CPU 0, and was killed.
 fn killed_on(port: &Port) {
@@ -65,10 +66,7 @@ fn gone(done: &Done, twin: &Port) {
 /// one that looks the same in all that sysfs tells.
 #[test]
 fn another_namespaces_sysfs_is_not_written() {
-    let Some(_turn) = root_with(
-        "another_namespaces_sysfs_is_not_written",
-        &["ip", "nsenter"],
-    ) else {
+    let Some(_lock) = alone_with(JOURNALS, &["ip", "nsenter"]) else {
         return;
     };
     let bench = Bench::new("pin-enter");
@@ -90,7 +88,7 @@ fn another_namespaces_sysfs_is_not_written() {
 
 #[test]
 fn an_interface_with_the_same_number_elsewhere_is_left_alone() {
-    let Some(_turn) = root("an_interface_with_the_same_number_elsewhere_is_left_alone") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
     let bench = Bench::new("pin-same");
@@ -125,7 +123,7 @@ fn an_interface_with_the_same_number_elsewhere_is_left_alone() {
 
 #[test]
 fn an_interface_that_was_made_again_is_left_alone() {
-    let Some(_turn) = root("an_interface_that_was_made_again_is_left_alone") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
     for same_number in [true, false] {
@@ -151,7 +149,7 @@ fn an_interface_that_was_made_again_is_left_alone() {
 
 #[test]
 fn a_namespace_that_was_made_again_is_left_alone() {
-    let Some(_turn) = root("a_namespace_that_was_made_again_is_left_alone") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
     let bench = Bench::new("pin-anew");
@@ -170,7 +168,7 @@ fn a_namespace_that_was_made_again_is_left_alone() {
 
 #[test]
 fn restore_waits_for_a_capture_that_is_about_to_change_something() {
-    let Some(_turn) = root("restore_waits_for_a_capture") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
     let bench = Bench::new("pin-wait");
@@ -194,7 +192,7 @@ fn restore_waits_for_a_capture_that_is_about_to_change_something() {
 
 #[test]
 fn what_is_no_journal_holds_up_nobody() {
-    let Some(_turn) = root("what_is_no_journal_holds_up_nobody") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
     let bench = Bench::new("pin-fifo");
@@ -213,7 +211,7 @@ fn what_is_no_journal_holds_up_nobody() {
 /// Only root may look at root's journals, and nobody else is told to remove them.
 #[test]
 fn others_are_told_that_it_takes_root() {
-    let Some(_turn) = root_with("others_are_told_that_it_takes_root", &["ip", "setpriv"]) else {
+    let Some(_lock) = alone_with(JOURNALS, &["ip", "setpriv"]) else {
         return;
     };
     let bench = Bench::new("pin-user");

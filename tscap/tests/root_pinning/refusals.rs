@@ -3,18 +3,19 @@
 use nix::sys::signal::Signal;
 use tscap::capturing::settings::JournalFolder;
 
+use crate::JOURNALS;
 use crate::machine::{journals, restore, rps, warning};
 use crate::support::bench::Bench;
 use crate::support::capture::{LIMIT, TSCAP, capture_on};
 use crate::support::command::{SHORT, run};
 use crate::support::files;
 use crate::support::process::cpus;
-use crate::support::root::{root, two_cpus};
+use crate::support::root::{alone, two_cpus};
 use crate::support::wait::until;
 
 #[test]
 fn cpus_that_are_not_there() {
-    let Some(_turn) = root("cpus_that_are_not_there") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
     let bench = Bench::new("pin-cpu");
@@ -36,10 +37,10 @@ fn cpus_that_are_not_there() {
 
 #[test]
 fn another_running_captures_changes() {
-    let Some(_turn) = root("another_running_captures_changes") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
-    if two_cpus("another_running_captures_changes").is_none() {
+    if two_cpus().is_none() {
         return;
     }
     let bench = Bench::new("pin-live");
@@ -62,7 +63,7 @@ fn another_running_captures_changes() {
 
 #[test]
 fn without_a_journal_nothing_is_changed() {
-    let Some(_turn) = root("without_a_journal_nothing_is_changed") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
     let bench = Bench::new("pin-ro");
@@ -84,7 +85,7 @@ fn without_a_journal_nothing_is_changed() {
 
 #[test]
 fn another_namespaces_sysfs() {
-    let Some(_turn) = root("another_namespaces_sysfs") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
     let bench = Bench::new("pin-sys");
@@ -104,10 +105,10 @@ fn another_namespaces_sysfs() {
 
 #[test]
 fn the_converter_keeps_away_or_warns() {
-    let Some(_turn) = root("the_converter_keeps_away_or_warns") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
-    if two_cpus("the_converter_keeps_away_or_warns").is_none() {
+    if two_cpus().is_none() {
         return;
     }
     let bench = Bench::new("pin-conv");
@@ -145,7 +146,7 @@ fn the_converter_keeps_away_or_warns() {
 /// sees that it has.
 #[test]
 fn two_at_once() {
-    let Some(_turn) = root("two_at_once") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
     let bench = Bench::new("pin-two");
@@ -185,7 +186,7 @@ fn two_at_once() {
 /// to, and can be stopped meanwhile.
 #[test]
 fn the_other_ones_turn() {
-    let Some(_turn) = root("the_other_ones_turn") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
     let bench = Bench::new("pin-turn");

@@ -3,13 +3,14 @@
 use aya::programs::XdpMode;
 use nix::sys::signal::Signal;
 
+use crate::JOURNALS;
 use crate::machine::{journals, rps, set_rps, warning};
 use crate::support::bench::Bench;
 use crate::support::capture::{Plan, capture_on};
 use crate::support::files;
 use crate::support::port::Port;
 use crate::support::probes::Attached;
-use crate::support::root::{root, two_cpus};
+use crate::support::root::{alone, two_cpus};
 
 fn pinned<'a>(port: &'a Port, folder: &tempfile::TempDir) -> Plan<'a> {
     let path = folder.path().join("out.pcapng");
@@ -18,10 +19,10 @@ fn pinned<'a>(port: &'a Port, folder: &tempfile::TempDir) -> Plan<'a> {
 
 #[test]
 fn after_every_kind_of_end() {
-    let Some(_turn) = root("after_every_kind_of_end") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
-    if two_cpus("after_every_kind_of_end").is_none() {
+    if two_cpus().is_none() {
         return;
     }
     let bench = Bench::new("pin-end");
@@ -40,7 +41,7 @@ fn after_every_kind_of_end() {
 
 #[test]
 fn after_a_start_that_fails() {
-    let Some(_turn) = root("after_a_start_that_fails") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
     let bench = Bench::new("pin-fail");
@@ -62,10 +63,10 @@ fn after_a_start_that_fails() {
 
 #[test]
 fn what_somebody_else_has_set_stays() {
-    let Some(_turn) = root("what_somebody_else_has_set_stays") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
-    if two_cpus("what_somebody_else_has_set_stays").is_none() {
+    if two_cpus().is_none() {
         return;
     }
     let bench = Bench::new("pin-else");
@@ -84,7 +85,7 @@ fn what_somebody_else_has_set_stays() {
 
 #[test]
 fn an_interface_that_goes_away_takes_its_settings_along() {
-    let Some(_turn) = root("an_interface_that_goes_away") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
     let bench = Bench::new("pin-gone");

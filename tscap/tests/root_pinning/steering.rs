@@ -1,5 +1,6 @@
 //! Frames come in where they are steered to, and those that don't are counted.
 
+use crate::JOURNALS;
 use crate::machine::{cpus_of, make_threaded, off_cpu, poll_threads, rps, set_rps, warning};
 use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
@@ -8,17 +9,17 @@ use crate::support::frame::Frame;
 use crate::support::live::LiveSender;
 use crate::support::packet_socket::PacketSocket;
 use crate::support::recording::Recording;
-use crate::support::root::{root, two_cpus};
+use crate::support::root::{alone, two_cpus};
 
 /// Fewer than a backlog queue takes (`net.core.netdev_max_backlog`, 1000).
 const FRAMES: u64 = 500;
 
 #[test]
 fn rps_steers_generic_mode() {
-    let Some(_turn) = root("rps_steers_generic_mode") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
-    let Some((from, to)) = two_cpus("rps_steers_generic_mode") else {
+    let Some((from, to)) = two_cpus() else {
         return;
     };
     let bench = Bench::new("pin-rps");
@@ -41,10 +42,10 @@ fn rps_steers_generic_mode() {
 
 #[test]
 fn frames_that_come_in_elsewhere_are_counted() {
-    let Some(_turn) = root("frames_that_come_in_elsewhere_are_counted") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
-    let Some((from, to)) = two_cpus("frames_that_come_in_elsewhere_are_counted") else {
+    let Some((from, to)) = two_cpus() else {
         return;
     };
     let bench = Bench::new("pin-away");
@@ -69,10 +70,10 @@ fn frames_that_come_in_elsewhere_are_counted() {
 
 #[test]
 fn a_plain_veth_has_nothing_to_pin() {
-    let Some(_turn) = root("a_plain_veth_has_nothing_to_pin") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
-    let Some((from, to)) = two_cpus("a_plain_veth_has_nothing_to_pin") else {
+    let Some((from, to)) = two_cpus() else {
         return;
     };
     let bench = Bench::new("pin-none");
@@ -96,7 +97,7 @@ fn a_plain_veth_has_nothing_to_pin() {
 
 #[test]
 fn without_the_option_nothing_is_counted() {
-    let Some(_turn) = root("without_the_option_nothing_is_counted") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
     let bench = Bench::new("pin-not");
@@ -110,10 +111,10 @@ fn without_the_option_nothing_is_counted() {
 
 #[test]
 fn people_are_told_how_many_came_in_elsewhere() {
-    let Some(_turn) = root("people_are_told_how_many_came_in_elsewhere") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
-    let Some((from, to)) = two_cpus("people_are_told_how_many_came_in_elsewhere") else {
+    let Some((from, to)) = two_cpus() else {
         return;
     };
     let bench = Bench::new("pin-human");
@@ -133,10 +134,10 @@ fn people_are_told_how_many_came_in_elsewhere() {
 
 #[test]
 fn poll_threads_are_pinned() {
-    let Some(_turn) = root("poll_threads_are_pinned") else {
+    let Some(_lock) = alone(JOURNALS) else {
         return;
     };
-    let Some((from, to)) = two_cpus("poll_threads_are_pinned") else {
+    let Some((from, to)) = two_cpus() else {
         return;
     };
     // Another interface of the same name in another namespace, threaded too.

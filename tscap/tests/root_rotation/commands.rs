@@ -27,7 +27,7 @@ fn script(folder: &Path, text: &str) -> PathBuf {
 #[test]
 fn every_file_is_compressed_also_the_last() {
     let programs = ["ip", "ethtool", "gzip", "capinfos"];
-    let Some(_turn) = root_with("every_file_is_compressed", &programs) else {
+    let Some(_lock) = root_with(&programs) else {
         return;
     };
     let bench = Bench::new("gzip");
@@ -57,9 +57,7 @@ fn every_file_is_compressed_also_the_last() {
 
 #[test]
 fn a_failing_command_is_told_and_the_capture_goes_on() {
-    let Some(_turn) = root("a_failing_command_is_told") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("failing");
     let (folder, programs) = (files::folder(), files::folder());
     // What it says must not be among the JSON lines.
@@ -101,9 +99,7 @@ fn a_failing_command_is_told_and_the_capture_goes_on() {
 
 #[test]
 fn a_command_that_is_not_there_is_refused() {
-    let Some(_turn) = root("a_command_that_is_not_there") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("missing");
     let folder = files::folder();
     let path = folder.path().join("out");
@@ -131,9 +127,7 @@ fn a_command_that_is_not_there_is_refused() {
 /// the wait for them.
 #[test]
 fn a_command_outlives_the_capture_only_after_a_second_signal() {
-    let Some(_turn) = root("a_command_outlives_the_capture") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("outlives");
     let (folder, programs) = (files::folder(), files::folder());
     let go_on = programs.path().join("go-on");

@@ -18,7 +18,7 @@ use crate::together::{check, check_frames};
 #[test]
 fn a_disk_that_is_full_keeps_whole_files() {
     let programs = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
-    let Some(_turn) = root_with("a_disk_that_is_full", &programs) else {
+    let Some(_lock) = root_with(&programs) else {
         return;
     };
     let bench = Bench::new("disk-cut");
@@ -70,9 +70,7 @@ fn a_disk_that_is_full_keeps_whole_files() {
 
 #[test]
 fn a_folder_that_goes_away_ends_the_capture() {
-    let Some(_turn) = root("a_folder_that_goes_away") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("gone");
     let outer = files::folder();
     let (inner, moved) = (outer.path().join("inner"), outer.path().join("moved"));
@@ -102,9 +100,7 @@ fn a_folder_that_goes_away_ends_the_capture() {
 
 #[test]
 fn a_name_that_is_taken_by_a_folder_ends_the_capture() {
-    let Some(_turn) = root("a_name_that_is_taken_by_a_folder") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("read-only");
     let folder = files::folder();
     let path = folder.path().join("out");
@@ -124,9 +120,7 @@ fn a_name_that_is_taken_by_a_folder_ends_the_capture() {
 
 #[test]
 fn existing_names_are_taken_over_and_links_are_not_followed() {
-    let Some(_turn) = root("existing_names_are_taken_over") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("existing");
     let folder = files::folder();
     let path = folder.path().join("out");
@@ -163,9 +157,7 @@ fn existing_names_are_taken_over_and_links_are_not_followed() {
 /// Two rotations over one set of names: the second one does not take what the first writes.
 #[test]
 fn a_name_that_another_capture_writes_is_not_taken() {
-    let Some(_turn) = root("a_name_that_another_capture_writes") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("two-rings");
     let folder = files::folder();
     let path = folder.path().join("out");

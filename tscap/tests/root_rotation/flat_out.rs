@@ -8,7 +8,7 @@ use crate::support::capture::{capture_on, generate_on};
 use crate::support::files::{self, SmallDisk};
 use crate::support::peers;
 use crate::support::recording::Recording;
-use crate::support::root::root_with;
+use crate::support::root::alone_with;
 use crate::together::{check, names};
 
 const FRAMES: u64 = 400_000;
@@ -19,7 +19,7 @@ const SEQUENCE: usize = 14 + 20 + 8 + 6;
 
 #[test]
 fn no_frame_is_lost_or_doubled_flat_out() {
-    let Some(_turn) = root_with("no_frame_is_lost_flat_out", &["ip", "ethtool", "capinfos"]) else {
+    let Some(_lock) = alone_with("fills the CPUs", &["ip", "ethtool", "capinfos"]) else {
         return;
     };
     let bench = Bench::new("flat-out");
@@ -77,7 +77,7 @@ fn check_sequence(recordings: &[Recording], options: &[&str]) {
 
 #[test]
 fn a_ring_of_large_files_keeps_as_many_as_asked_for() {
-    let Some(_turn) = root_with("a_ring_of_large_files", &["ip", "ethtool"]) else {
+    let Some(_lock) = alone_with("fills the CPUs", &["ip", "ethtool"]) else {
         return;
     };
     let bench = Bench::new("large");

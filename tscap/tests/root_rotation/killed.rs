@@ -16,9 +16,7 @@ use crate::together::names;
 
 #[test]
 fn every_file_is_readable_and_only_the_latest_may_be_torn() {
-    let Some(_turn) = root("every_file_is_readable") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("killed");
     let frame = Frame::new(&bench.tx, &bench.rx, 64);
     for options in [

@@ -15,7 +15,7 @@ const PEERS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
 
 #[test]
 fn sizes_as_tcpdump_has_them() {
-    let Some(_turn) = root_with("sizes_as_tcpdump_has_them", &PEERS) else {
+    let Some(_lock) = root_with(&PEERS) else {
         return;
     };
     let bench = Bench::new("size");
@@ -42,9 +42,7 @@ fn sizes_as_tcpdump_has_them() {
 
 #[test]
 fn a_ring_of_sizes_as_tcpdump_has_it() {
-    let Some(_turn) = root("a_ring_of_sizes_as_tcpdump_has_it") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("size-ring");
     let folder = files::folder();
     let path = folder.path().join("out");
@@ -69,7 +67,7 @@ fn a_ring_of_sizes_as_tcpdump_has_it() {
 
 #[test]
 fn seconds_as_tcpdump_has_them() {
-    let Some(_turn) = root_with("seconds_as_tcpdump_has_them", &PEERS) else {
+    let Some(_lock) = root_with(&PEERS) else {
         return;
     };
     let bench = Bench::new("seconds");
@@ -108,9 +106,7 @@ fn seconds_as_tcpdump_has_them() {
 
 #[test]
 fn seconds_without_a_format_replace_and_with_sizes_number() {
-    let Some(_turn) = root("seconds_without_a_format_replace") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("replace");
     let folder = files::folder();
     let path = folder.path().join("out");
@@ -146,7 +142,7 @@ fn seconds_without_a_format_replace_and_with_sizes_number() {
 
 #[test]
 fn criteria_as_dumpcap_has_them() {
-    let Some(_turn) = root_with("criteria_as_dumpcap_has_them", &PEERS) else {
+    let Some(_lock) = root_with(&PEERS) else {
         return;
     };
     let bench = Bench::new("dumpcap");
@@ -183,9 +179,7 @@ fn criteria_as_dumpcap_has_them() {
 
 #[test]
 fn durations_and_the_clocks_own_seconds() {
-    let Some(_turn) = root("durations_and_the_clocks_own_seconds") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("duration");
     let frame = Frame::new(&bench.tx, &bench.rx, 60);
     let socket = PacketSocket::open(&bench.tx);
@@ -229,9 +223,7 @@ fn durations_and_the_clocks_own_seconds() {
 
 #[test]
 fn two_interfaces_are_in_every_file() {
-    let Some(_turn) = root("two_interfaces_are_in_every_file") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("two");
     let (tx1, rx1) = bench.add_pair(1);
     let folder = files::folder();

@@ -11,9 +11,7 @@ use crate::support::root::root;
 
 #[test]
 fn pipes_and_devices() {
-    let Some(_turn) = root("pipes_and_devices") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("pipes");
     let folder = files::folder();
     let pipe = folder.path().join("pipe");
@@ -28,9 +26,7 @@ fn pipes_and_devices() {
 
 #[test]
 fn a_folder_that_is_not_there() {
-    let Some(_turn) = root("a_folder_that_is_not_there") else {
-        return;
-    };
+    let Some(_lock) = root() else { return };
     let bench = Bench::new("nowhere");
     let folder = files::folder();
     let path = folder.path().join("%Y/out");

@@ -4,10 +4,13 @@ use std::fs::{self, Permissions};
 use std::io::{PipeReader, PipeWriter, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use tempfile::TempDir;
+
+use super::command::must;
 
 /// A folder that goes away.
 pub fn folder() -> TempDir {
@@ -23,6 +26,12 @@ pub fn public_folder() -> TempDir {
     let everybody = Permissions::from_mode(0o777);
     fs::set_permissions(folder.path(), everybody).expect("open the folder to everybody");
     folder
+}
+
+/// Copies a program where everybody can run it. By another process: a child that another
+/// test starts meanwhile would have the copy open for writing, and it could not run.
+pub fn copy_program(program: &str, to: &Path) {
+    must(Command::new("cp").arg(program).arg(to));
 }
 
 /// A file system of its own in memory, of a given size.

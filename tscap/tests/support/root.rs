@@ -1,4 +1,4 @@
-//! Who may run the root tests, and one at a time.
+//! Which root tests may run, and which of them side by side.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -8,51 +8,80 @@ use nix::sched::{CloneFlags, unshare};
 
 use super::process;
 
-/// Held by a root test while it runs. Root tests measure times and fill CPUs:
-/// they run one at a time, also across test binaries and checkouts.
+/// Programs that nearly every root test needs.
+const PROGRAMS: [&str; 2] = ["ip", "ethtool"];
+
+/// Held by a root test while it runs: beside others, or alone. This holds across test
+/// binaries and checkouts.
 #[derive(Debug)]
-pub struct Turn {
-    _lock: Flock<File>,
+pub struct RootLock {
+    _room: Flock<File>,
 }
 
-/// Waits for the turn of the root test `name`, or says on stderr why it is
+/// Waits until this root test may run beside others, or says on stderr why it is
 /// skipped. With `TSCAP_NO_SKIP=1`, as in CI, a skip is a failure.
-pub fn root(name: &str) -> Option<Turn> {
-    root_with(name, &["ip", "ethtool"])
+pub fn root() -> Option<RootLock> {
+    root_with(&PROGRAMS)
 }
 
 /// The same for a test that needs other programs than `ip` and `ethtool`.
-pub fn root_with(name: &str, programs: &[&str]) -> Option<Turn> {
-    if let Err(reason) = may_run(programs) {
-        skip(name, &reason);
-        return None;
-    }
-    // A folder in which only root makes files.
-    let path = "/run/tscap-root-tests.lock";
-    let file = File::create(path).unwrap_or_else(|error| panic!("create {path}: {error}"));
-    let lock = Flock::lock(file, FlockArg::LockExclusive)
-        .unwrap_or_else(|(_, error)| panic!("lock {path}: {error}"));
-    Some(Turn { _lock: lock })
+pub fn root_with(programs: &[&str]) -> Option<RootLock> {
+    lock(FlockArg::LockShared, programs)
 }
 
-/// Two CPUs for the test `name`, which is skipped where there is only one.
-pub fn two_cpus(name: &str) -> Option<(usize, usize)> {
+/// Waits until this root test is the only one: `_why` says in the code what others would
+/// disturb, or what it would disturb of others.
+pub fn alone(why: &str) -> Option<RootLock> {
+    alone_with(why, &PROGRAMS)
+}
+
+/// The same for a test that needs other programs than `ip` and `ethtool`.
+pub fn alone_with(_why: &str, programs: &[&str]) -> Option<RootLock> {
+    lock(FlockArg::LockExclusive, programs)
+}
+
+/// Two CPUs for this test, which is skipped where there is only one.
+pub fn two_cpus() -> Option<(usize, usize)> {
     match process::cpus()[..] {
         [first, second, ..] => Some((first, second)),
         _ => {
-            skip(name, "needs two CPUs");
+            skip("needs two CPUs");
             None
         }
     }
 }
 
-fn skip(name: &str, reason: &str) {
+/// Says that this test is skipped, and why.
+pub fn skip(reason: &str) {
+    let thread = std::thread::current();
+    // The harness names the thread after the test.
+    let name = thread.name().unwrap_or("a test");
     assert!(
         std::env::var_os("TSCAP_NO_SKIP").is_none_or(|value| value != "1"),
         "{name} can't run here: {reason}"
     );
     // Past the test harness, which would swallow a passing test's output.
     let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {reason}");
+}
+
+/// Through the door one by one: a test that waits for the room to be empty keeps the
+/// door, so that those behind it can't keep the room full.
+fn lock(how: FlockArg, programs: &[&str]) -> Option<RootLock> {
+    if let Err(reason) = may_run(programs) {
+        skip(&reason);
+        return None;
+    }
+    let _door = locked("door", FlockArg::LockExclusive);
+    Some(RootLock {
+        _room: locked("room", how),
+    })
+}
+
+fn locked(name: &str, how: FlockArg) -> Flock<File> {
+    // A folder in which only root makes files.
+    let path = format!("/run/tscap-root-tests.{name}");
+    let file = File::create(&path).unwrap_or_else(|error| panic!("create {path}: {error}"));
+    Flock::lock(file, how).unwrap_or_else(|(_, error)| panic!("lock {path}: {error}"))
 }
 
 fn may_run(programs: &[&str]) -> Result<(), String> {
