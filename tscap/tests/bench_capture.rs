@@ -16,7 +16,7 @@ mod targets;
 use tscap::measuring::load::{Lost, Point, Tool};
 
 use amount::SHORT;
-use cells::{Bare, KindReport, Taken};
+use cells::{Bare, KindReport, ToolRuns};
 use common::target::{Target, missed};
 
 const ROUNDS: usize = 3;
@@ -47,8 +47,8 @@ fn run(percent: u64) -> Point {
 
 /// The runs of one program on short frames, whose receiving takes so many ns; it loses
 /// so much at 0.6 Mpps, per cent.
-fn taken(tool: Tool, receive_ns: f64, lost: u64) -> Taken {
-    let mut taken = Taken::new(tool, &[0.6e6], 1);
+fn taken(tool: Tool, receive_ns: f64, lost: u64) -> ToolRuns {
+    let mut taken = ToolRuns::new(tool, &[0.6e6], 1);
     taken.flat_out = vec![Some(run(0)); ROUNDS];
     taken.ns = vec![Some(100.0 + receive_ns); ROUNDS];
     taken.slower = vec![Vec::new(); ROUNDS];
@@ -57,7 +57,7 @@ fn taken(tool: Tool, receive_ns: f64, lost: u64) -> Taken {
 }
 
 /// The same, one of whose runs failed.
-fn failed(taken: Taken) -> Taken {
+fn failed(taken: ToolRuns) -> ToolRuns {
     let mut taken = taken;
     taken.flat_out[1] = None;
     taken.ns[1] = None;
@@ -65,7 +65,7 @@ fn failed(taken: Taken) -> Taken {
     taken
 }
 
-fn targets(taken: Vec<Taken>) -> Vec<Target> {
+fn targets(taken: Vec<ToolRuns>) -> Vec<Target> {
     let bare = Bare {
         mpps: vec![2.0; ROUNDS],
         ns: vec![100.0; ROUNDS],

@@ -54,7 +54,7 @@ fn machines_are_told_the_same() {
 
 /// 100,000 blocks of 544 bytes a second.
 #[test]
-fn a_slow_file_is_foretold() {
+fn a_slow_file_is_predicted() {
     let load = ["--rate", "100k", "--size", "512", "--for", "10s"];
     let asked = |more: &[&str]| {
         let done = plan(&[&load[..], more].concat());
@@ -62,7 +62,10 @@ fn a_slow_file_is_foretold() {
     };
     let (code, text) = asked(&[]);
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("is not foretold: give --file-rate"), "{text}");
+    assert!(
+        text.contains("is not predicted: give --file-rate"),
+        "{text}"
+    );
     let (code, text) = asked(&["--file-rate", "55M"]);
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("\n  storage takes 55.0 MB/s\n"), "{text}");

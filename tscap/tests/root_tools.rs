@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::signal::SigSet;
 use tscap::capturing::clock::StampSource;
-use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stand, Stop, Tool, tool_cpus};
+use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stop, TestBed, Tool, tool_cpus};
 
 use support::capture::TSCAP;
 use support::files;
@@ -38,12 +38,12 @@ fn setup(output: &Path, snaplen: u32, cpus: Vec<u32>) -> Setup {
 
 /// Does something with a stand on the first CPU and captures on the others, in a program
 /// that waits for its signals as the benches do.
-fn at_stand(work: impl FnOnce(&mut Stand, Vec<u32>) + Send) {
+fn at_stand(work: impl FnOnce(&mut TestBed, Vec<u32>) + Send) {
     let allowed: Vec<_> = cpus().iter().map(|cpu| *cpu as u32).collect();
     on_cpu(allowed[0] as usize, || {
         SigSet::all().thread_block().expect("block signals");
         let pair = Pair::new().expect("a pair");
-        let mut stand = Stand::new(pair, Arc::new(Stop::default())).expect("a stand");
+        let mut stand = TestBed::new(pair, Arc::new(Stop::default())).expect("a stand");
         work(&mut stand, tool_cpus(allowed[0], &allowed));
     });
 }
@@ -86,7 +86,7 @@ fn every_program_captures_all_of_a_slow_burst() {
 }
 
 /// Has every program capture whole frames by a buffer of 1 MiB.
-fn with_small_buffers(mut work: impl FnMut(&mut Stand, &Program, Setup) + Send) {
+fn with_small_buffers(mut work: impl FnMut(&mut TestBed, &Program, Setup) + Send) {
     let Some(_lock) = alone_with("measures how fast frames are taken", &PROGRAMS) else {
         return;
     };

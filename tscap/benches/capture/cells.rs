@@ -17,7 +17,7 @@ pub struct Bare {
 
 /// The runs of one program.
 #[derive(Debug)]
-pub struct Taken {
+pub struct ToolRuns {
     tool: Tool,
     rates: &'static [f64],
     /// Frames that don't fit the buffer many times over: fewer without loss tell nothing.
@@ -34,7 +34,7 @@ pub struct Taken {
     pub failed: Vec<String>,
 }
 
-impl Taken {
+impl ToolRuns {
     /// Nothing yet.
     pub fn new(tool: Tool, rates: &'static [f64], enough: u64) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl Cell {
 
 impl KindReport {
     /// Sums up the rounds.
-    pub fn new(kind: Kind, frames: u64, bare: Bare, taken: Vec<Taken>) -> Self {
+    pub fn new(kind: Kind, frames: u64, bare: Bare, taken: Vec<ToolRuns>) -> Self {
         let tools = taken
             .into_iter()
             .map(|taken| ToolCells::new(taken, &bare.ns));
@@ -158,7 +158,7 @@ impl KindReport {
 }
 
 impl ToolCells {
-    fn new(taken: Taken, bare_ns: &[f64]) -> Self {
+    fn new(taken: ToolRuns, bare_ns: &[f64]) -> Self {
         let lossless_mpps = Spread::of(taken.lossless_mpps());
         let more = taken.ns.iter().zip(bare_ns);
         let more = more.filter_map(|(ns, bare)| Some((*ns)? - bare));

@@ -26,7 +26,7 @@ use tscap::measuring::load::{Program, Tool, tool_cpus};
 
 use common::run::{Bench, Parts, Run};
 use common::stop::stopped_by_signals;
-use report::{Captures, ToolReport};
+use report::{Captures, ToolVersion};
 use runs::Runs;
 use support::capture::TSCAP;
 use support::process::{cpus, on_cpu};
@@ -82,7 +82,7 @@ fn measure(run: &mut Run<Own>) -> Result<()> {
     );
     let (programs, absent) = programs();
     let tools = programs.iter().map(|program| {
-        Ok(ToolReport {
+        Ok(ToolVersion {
             tool: program.tool,
             version: program.version()?,
         })

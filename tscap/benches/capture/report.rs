@@ -20,7 +20,7 @@ pub struct Captures {
     /// CPUs that the programs may run on.
     pub capture_cpus: Vec<u32>,
     /// The programs.
-    pub tools: Vec<ToolReport>,
+    pub tools: Vec<ToolVersion>,
     /// Programs that are not here.
     pub absent: Vec<String>,
     /// By kind of frame.
@@ -29,7 +29,7 @@ pub struct Captures {
 
 /// A program.
 #[derive(Debug, Serialize)]
-pub struct ToolReport {
+pub struct ToolVersion {
     /// Which.
     pub tool: Tool,
     /// As it says itself.

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tscap::capturing::clock::StampSource;
-use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stand, Stop};
+use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stop, TestBed};
 
 use crate::amount::{Amount, Kind};
-use crate::cells::{Bare, KindReport, Taken};
+use crate::cells::{Bare, KindReport, ToolRuns};
 use crate::common::tmpfs::{OwnFolder, own_warm_folder};
 
 /// After loss the next rate is this part of what was written a second…
@@ -30,11 +30,11 @@ pub struct Runs<'a> {
     kinds: Vec<(Kind, u64)>,
     programs: &'a [Program],
     cpus: &'a [u32],
-    stand: Stand,
+    bed: TestBed,
     stop: Arc<Stop>,
     folder: OwnFolder,
     /// By kind: without a capture, flat out; and by program.
-    taken: Vec<(Kind, Bare, Vec<Taken>)>,
+    taken: Vec<(Kind, Bare, Vec<ToolRuns>)>,
 }
 
 impl<'a> Runs<'a> {
@@ -50,7 +50,7 @@ impl<'a> Runs<'a> {
         let taken = |kind| {
             let enough = amount.slower_frames(kind);
             let of = programs.iter();
-            of.map(move |it| Taken::new(it.tool, amount.rates, enough))
+            of.map(move |it| ToolRuns::new(it.tool, amount.rates, enough))
         };
         let taken = kinds
             .iter()
@@ -61,7 +61,7 @@ impl<'a> Runs<'a> {
             kinds,
             programs,
             cpus,
-            stand: Stand::new(Pair::new()?, Arc::clone(&stop))?,
+            bed: TestBed::new(Pair::new()?, Arc::clone(&stop))?,
             stop,
             folder,
             taken,
@@ -98,7 +98,7 @@ impl<'a> Runs<'a> {
     fn bare(&mut self, index: usize, kind: Kind, frames: u64) -> Result<()> {
         self.go_on()?;
         let burst = Burst::flat_out(kind.size, frames);
-        let sent = self.stand.send(burst)?;
+        let sent = self.bed.send(burst)?;
         let rate = sent.rate(burst.pacing).context("no rate")?;
         let ns = self.ns_per_frame(frames);
         let bare = &mut self.taken[index].1;
@@ -172,7 +172,7 @@ impl<'a> Runs<'a> {
             cpus: self.cpus.to_vec(),
             longest: LONGEST,
         };
-        let point = self.stand.capture(&self.programs[program], &setup, burst);
+        let point = self.bed.capture(&self.programs[program], &setup, burst);
         match fs::remove_file(self.file()) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
             _ => {}
@@ -189,7 +189,7 @@ impl<'a> Runs<'a> {
                 eprintln!("  failed: {what}");
                 self.taken[index].2[program].failed.push(what);
                 // What was killed may have left something attached.
-                self.stand = Stand::new(Pair::new()?, Arc::clone(&self.stop))?;
+                self.bed = TestBed::new(Pair::new()?, Arc::clone(&self.stop))?;
                 Ok(None)
             }
         }
@@ -197,7 +197,7 @@ impl<'a> Runs<'a> {
 
     /// CPU time that a frame of the last burst took to be sent and received.
     fn ns_per_frame(&self, frames: u64) -> f64 {
-        self.stand.burst_cpu().as_nanos() as f64 / frames as f64
+        self.bed.burst_cpu().as_nanos() as f64 / frames as f64
     }
 
     fn file(&self) -> PathBuf {

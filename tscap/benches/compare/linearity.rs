@@ -7,11 +7,11 @@ use tscap::measuring::compare::Amount;
 use tscap::measuring::report::Table;
 use tscap::measuring::statistics::{Spread, least_squares};
 
+use crate::bed::{Between, TestBed};
 use crate::common::report::Section;
 use crate::common::rounds::{self, Subject};
 use crate::common::table::{absent, row, show};
 use crate::common::target::Target;
-use crate::rig::{Between, Rig};
 
 /// Reads besides the one.
 const MORE_READS: [u32; 4] = [1, 2, 4, 8];
@@ -51,7 +51,7 @@ pub struct Line {
 }
 
 /// Measures.
-pub fn measure(rig: &Rig, amount: &Amount) -> Result<LinearityReport> {
+pub fn measure(bed: &TestBed, amount: &Amount) -> Result<LinearityReport> {
     let mut report = LinearityReport {
         rounds: amount.rounds,
         frames: amount.frames,
@@ -63,7 +63,7 @@ pub fn measure(rig: &Rig, amount: &Amount) -> Result<LinearityReport> {
         StampPath::Tai,
         StampPath::Tsc(TscPath::Perf),
     ] {
-        match subjects(rig, source, amount.frames) {
+        match subjects(bed, source, amount.frames) {
             Ok(subjects) => report.lines.push(line(source, subjects, amount.rounds)?),
             Err(error) => report.absent.push(format!("{}: {error:#}", source.name())),
         }
@@ -72,21 +72,21 @@ pub fn measure(rig: &Rig, amount: &Amount) -> Result<LinearityReport> {
 }
 
 /// The unrolled reads, the floor, one read, and more reads.
-fn subjects(rig: &Rig, source: StampPath, frames: u32) -> Result<Vec<Subject<'_, f64>>> {
+fn subjects(bed: &TestBed, source: StampPath, frames: u32) -> Result<Vec<Subject<'_, f64>>> {
     let read = Between {
         stamp: Some(source),
         ..Between::default()
     };
-    let unrolled = rig.load(read)?;
+    let unrolled = bed.load(read)?;
     let unrolled = move || Ok(unrolled.read_ns(source)?);
     let mut subjects = vec![
         Subject::new("unrolled", unrolled),
-        rig.subject("floor", Between::default(), frames)?,
-        rig.subject("read", read, frames)?,
+        bed.subject("floor", Between::default(), frames)?,
+        bed.subject("read", read, frames)?,
     ];
     for more_reads in MORE_READS {
         let reads = Between { more_reads, ..read };
-        subjects.push(rig.subject("reads", reads, frames)?);
+        subjects.push(bed.subject("reads", reads, frames)?);
     }
     Ok(subjects)
 }

@@ -6,10 +6,10 @@
 //! other). Every frame sent must have been measured: one missing ends the bench
 //! with an error.
 
+mod bed;
 mod linearity;
 mod power;
 mod repeats;
-mod rig;
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -22,8 +22,8 @@ use anyhow::Result;
 use clap::ValueEnum;
 use tscap::measuring::compare::Amount;
 
+use bed::TestBed;
 use common::run::{Bench, Parts, Run};
-use rig::Rig;
 use support::process::on_cpu;
 
 /// Between `tscap compare --quick` and its default: what 10 rounds can decide a
@@ -66,10 +66,10 @@ fn main() -> ExitCode {
 /// The parts whose frames this thread sends.
 fn frames(run: &mut Run<Parts<Part>>) -> Result<()> {
     let amount = run.options.either(&QUICK, &Amount::DEFAULT);
-    let rig = Rig::open(u32::try_from(run.cpu)?)?;
+    let bed = TestBed::open(u32::try_from(run.cpu)?)?;
     run.part(Part::Power, |options| {
-        power::measure(&rig, amount, options.rounds(5, 10), options.quick)
+        power::measure(&bed, amount, options.rounds(5, 10), options.quick)
     })?;
-    run.part(Part::Linearity, |_| linearity::measure(&rig, amount))?;
+    run.part(Part::Linearity, |_| linearity::measure(&bed, amount))?;
     Ok(())
 }

@@ -10,12 +10,12 @@ use tscap::measuring::report::Table;
 use tscap::measuring::statistics::{Spread, least_squares};
 use tscap_common::compare::MOST_WORK;
 
+use crate::bed::{Between, TestBed};
 use crate::common::report::Section;
 use crate::common::rounds;
 use crate::common::table::{row, show};
 use crate::common::target::Target;
 use crate::repeats::name;
-use crate::rig::{Between, Rig};
 
 /// What the dearer program is dearer by, ns (issue 5).
 const MORE_NS: f64 = 5.0;
@@ -81,9 +81,9 @@ pub struct Run {
 }
 
 /// Measures.
-pub fn measure(rig: &Rig, amount: &Amount, runs: u32, quick: bool) -> Result<PowerReport> {
+pub fn measure(bed: &TestBed, amount: &Amount, runs: u32, quick: bool) -> Result<PowerReport> {
     let more_ns = if quick { MORE_QUICK_NS } else { MORE_NS };
-    let calibration = calibrate(rig, amount)?;
+    let calibration = calibrate(bed, amount)?;
     let points = calibration.iter();
     let points = points.map(|(work, cost)| (f64::from(*work), cost.median));
     let (work_ns, _) = least_squares(&points.collect::<Vec<_>>());
@@ -93,7 +93,7 @@ pub fn measure(rig: &Rig, amount: &Amount, runs: u32, quick: bool) -> Result<Pow
         "{more_ns} ns would take {work} multiplications: nothing was calibrated"
     );
     let work = work as u32;
-    let run = |run| run_once(rig, &format!("power, run {run} of {runs}"), amount, work);
+    let run = |run| run_once(bed, &format!("power, run {run} of {runs}"), amount, work);
     let runs = (1..=runs).map(run).collect::<Result<_>>()?;
     Ok(PowerReport {
         quick,
@@ -107,8 +107,8 @@ pub fn measure(rig: &Rig, amount: &Amount, runs: u32, quick: bool) -> Result<Pow
     })
 }
 
-fn calibrate(rig: &Rig, amount: &Amount) -> Result<Vec<(u32, Spread)>> {
-    let subject = |more_work| rig.subject("work", Between { more_work, ..STAMP }, amount.frames);
+fn calibrate(bed: &TestBed, amount: &Amount) -> Result<Vec<(u32, Spread)>> {
+    let subject = |more_work| bed.subject("work", Between { more_work, ..STAMP }, amount.frames);
     let subjects = WORKS.into_iter().map(subject);
     let mut subjects = subjects.collect::<Result<Vec<_>>>()?;
     rounds::run("calibration", amount.rounds, &mut subjects)?;
@@ -116,13 +116,13 @@ fn calibrate(rig: &Rig, amount: &Amount) -> Result<Vec<(u32, Spread)>> {
     Ok(WORKS.into_iter().zip(costs).collect())
 }
 
-fn run_once(rig: &Rig, name: &str, amount: &Amount, more_work: u32) -> Result<Run> {
+fn run_once(bed: &TestBed, name: &str, amount: &Amount, more_work: u32) -> Result<Run> {
     let dearer = Between { more_work, ..STAMP };
     let mut subjects = [
-        rig.subject("floor", Between::default(), amount.frames)?,
-        rig.subject("ktime", STAMP, amount.frames)?,
-        rig.subject("ktime again", STAMP, amount.frames)?,
-        rig.subject("ktime and work", dearer, amount.frames)?,
+        bed.subject("floor", Between::default(), amount.frames)?,
+        bed.subject("ktime", STAMP, amount.frames)?,
+        bed.subject("ktime again", STAMP, amount.frames)?,
+        bed.subject("ktime and work", dearer, amount.frames)?,
     ];
     rounds::run(name, amount.rounds, &mut subjects)?;
     let [floor, costs @ ..] = subjects.map(|it| Spread::of(it.results));

@@ -79,7 +79,7 @@ impl Section for Losses {
 fn point(point: &Point) -> Vec<String> {
     let run = &point.run;
     let share = |frames: u64| 100.0 * frames as f64 / run.sent as f64;
-    let predicted = point.foretold.map_or(0.0, |it| 100.0 * it.lost());
+    let predicted = point.predicted.map_or(0.0, |it| 100.0 * it.lost());
     let lost = 100.0 * run.loss();
     let what = format!(
         "{} B, {}, {} KiB, {:.0}",

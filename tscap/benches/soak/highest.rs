@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::soak::{Load, Rig};
+use crate::soak::{Load, TestBed};
 
 /// Each try is so much slower than the one before.
 const STEP: f64 = 0.85;
@@ -11,11 +11,11 @@ const TRIES: usize = 12;
 
 /// Finds it, in frames a second, from flat out downwards. Flat out itself is it
 /// where the receiving CPU, which also sends, is slower than the converter.
-pub fn find(rig: &Rig, quick: bool) -> Result<f64> {
+pub fn find(bed: &TestBed, quick: bool) -> Result<f64> {
     let seconds = if quick { 1.0 } else { 5.0 };
     let mut rate = None;
     for _ in 0..TRIES {
-        let soak = rig.run(
+        let soak = bed.run(
             "highest",
             Load {
                 rate,

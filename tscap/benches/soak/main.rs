@@ -23,7 +23,7 @@ use clap::ValueEnum;
 
 use common::run::{Bench, Parts, Run};
 use report::Soaks;
-use soak::{Load, Rig};
+use soak::{Load, TestBed};
 
 /// Part of the highest lossless rate that `load` sends at.
 const PART_OF_HIGHEST: f64 = 0.8;
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
 
 fn measure(run: &mut Run<Parts<Part>>) -> Result<()> {
     let _lock = run.alone()?;
-    let rig = Rig::new(run.cpu)?;
+    let bed = TestBed::new(run.cpu)?;
     let quick = run.options.quick;
     let mut soaks = Soaks::new(quick);
     let soak = |name, rate: f64, full: f64, in_bulks| {
@@ -63,10 +63,10 @@ fn measure(run: &mut Run<Parts<Part>>) -> Result<()> {
             seconds,
             in_bulks,
         };
-        rig.run(name, load)
+        bed.run(name, load)
     };
     if run.own.want(Part::Load) {
-        let highest = highest::find(&rig, quick)?;
+        let highest = highest::find(&bed, quick)?;
         // One by one they do not go as fast.
         let load = soak("load", PART_OF_HIGHEST * highest, 600.0, true)?;
         soaks.soaks.push(load);

@@ -39,7 +39,7 @@ pub struct Load {
 }
 
 /// Where it is sent.
-pub struct Rig {
+pub struct TestBed {
     /// CPU of the converter, and of all that is not the generator.
     converter_cpu: usize,
     generator_cpu: usize,
@@ -47,7 +47,7 @@ pub struct Rig {
     disk: SmallDisk,
 }
 
-impl Rig {
+impl TestBed {
     /// Makes the pair, and a place in memory for the files.
     pub fn new(converter_cpu: usize) -> Result<Self> {
         Ok(Self {

@@ -172,7 +172,7 @@ pub struct LossPlan {
 
 /// What is to fit, as asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForecastPlan {
+pub struct PredictionPlan {
     /// Frame size, bytes.
     pub size: u32,
     /// How many come.
@@ -214,7 +214,7 @@ impl LossArgs {
             check_sizes(&sizes.0).map_err(refuse)?;
         }
         if self.plan {
-            return self.into_forecast().map_err(refuse);
+            return self.into_prediction().map_err(refuse);
         }
         let grid = self.grid().map_err(refuse)?;
         if let Some(rate) = self.file_rate {
@@ -273,13 +273,13 @@ impl LossArgs {
         flat_out.into_iter().chain(gaps).chain(rates).collect()
     }
 
-    fn into_forecast(self) -> Result<Plan, String> {
+    fn into_prediction(self) -> Result<Plan, String> {
         let sizes = self.size.map_or(Vec::new(), |sizes| sizes.0);
         let clocks: Vec<_> = self.clock.iter().map(|clock| clock.source()).collect();
         let size = only("--size", &sizes)?.unwrap_or(LONGEST_FRAME);
         let rate = only("--rate", &self.rate)?.ok_or("--plan needs a --rate")?;
         check_pace(Pace::Rate(rate), size)?;
-        Ok(Plan::Forecast(Box::new(ForecastPlan {
+        Ok(Plan::Prediction(Box::new(PredictionPlan {
             size,
             rate,
             lasting: self.lasting.ok_or("--plan needs a time, --for")?,
@@ -310,7 +310,7 @@ fn only<T: Copy>(option: &str, values: &[T]) -> Result<Option<T>, String> {
         [] => Ok(None),
         [value] => Ok(Some(*value)),
         _ => Err(format!(
-            "with --plan give {option} one value: it foretells one load"
+            "with --plan give {option} one value: it predicts one load"
         )),
     }
 }

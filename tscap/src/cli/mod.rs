@@ -24,7 +24,7 @@ pub use compare::{CompareArgs, ComparePlan};
 pub use convert::{ConvertArgs, ConvertPlan};
 pub use doctor::{DoctorArgs, DoctorPlan};
 pub use generate::{GenArgs, GenPlan, SenderChoice};
-pub use loss::{ForecastPlan, LossArgs, LossPlan};
+pub use loss::{LossArgs, LossPlan, PredictionPlan};
 pub use report::{ReportArgs, ReportPlan};
 
 /// What the user asked for.
@@ -53,8 +53,8 @@ pub enum Plan {
     },
     /// Find out where frames are lost.
     Loss(Box<LossPlan>),
-    /// Foretell whether a load will fit.
-    Forecast(Box<ForecastPlan>),
+    /// Predict whether a load will fit.
+    Prediction(Box<PredictionPlan>),
     /// Draw a comparison or a sweep again.
     Report(ReportPlan),
     /// Give back what killed captures left changed.

@@ -38,7 +38,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Generate(plan) => generate::run(&plan),
         Plan::ReadStreams { file, json } => streams::run(&file, json),
         Plan::Loss(plan) => loss::run(&plan),
-        Plan::Forecast(plan) => loss::answer(&plan),
+        Plan::Prediction(plan) => loss::answer(&plan),
         Plan::Report(plan) => signals::whole_or_nothing(move || report::run(&plan)),
         Plan::Restore => restore::run(),
     }

@@ -145,13 +145,13 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_back() {
-        let comparison = compare::made::comparison();
+        let comparison = compare::fixtures::comparison();
         let json = serde_json::to_string_pretty(&comparison).unwrap();
         assert_eq!(Comparison::from_json(&json).unwrap(), comparison);
         let other = Sweep::from_json(&json).unwrap_err();
         assert_eq!(other.to_string(), "not a sweep of loss, but a comparison");
 
-        let sweep = loss::made::sweep();
+        let sweep = loss::fixtures::sweep();
         let json = serde_json::to_string_pretty(&sweep).unwrap();
         assert_eq!(Sweep::from_json(&json).unwrap(), sweep);
         let other = Comparison::from_json(&json).unwrap_err();
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_comparison_of_an_earlier_tscap_names_no_kind() {
-        let comparison = compare::made::comparison();
+        let comparison = compare::fixtures::comparison();
         let mut json = serde_json::to_value(&comparison).unwrap();
         let fields = json.as_object_mut().unwrap();
         assert_eq!(fields.remove("kind"), Some("comparison".into()));
@@ -170,11 +170,11 @@ mod tests {
 
     #[test]
     fn fields_of_a_later_tscap_are_passed_over() {
-        let mut json = serde_json::to_value(compare::made::comparison()).unwrap();
+        let mut json = serde_json::to_value(compare::fixtures::comparison()).unwrap();
         json["moon"] = "full".into();
         json["machine"]["phase"] = 0.5.into();
         assert!(Comparison::from_json(&json.to_string()).is_ok());
-        let mut json = serde_json::to_value(loss::made::sweep()).unwrap();
+        let mut json = serde_json::to_value(loss::fixtures::sweep()).unwrap();
         json["points"][0]["tide"] = "low".into();
         assert!(Sweep::from_json(&json.to_string()).is_ok());
     }
@@ -207,7 +207,7 @@ mod tests {
             format!("{neither}: missing field `v` at line 1 column 13")
         );
         assert!(refusal("").starts_with(&format!("{neither}: EOF")));
-        let json = serde_json::to_string_pretty(&compare::made::comparison()).unwrap();
+        let json = serde_json::to_string_pretty(&compare::fixtures::comparison()).unwrap();
         let refused = refusal(&json.replace("\"cpus\": 2", "\"cpus\": \"two\""));
         assert!(refused.starts_with("not a comparison in JSON"), "{refused}");
         assert!(refused.contains("expected u32 at line "), "{refused}");

@@ -1,4 +1,4 @@
-//! `tscap loss`: what it measures and foretells, and what it refuses. Needs root.
+//! `tscap loss`: what it measures and predicts, and what it refuses. Needs root.
 
 #[path = "../documents/shown.rs"]
 mod shown;

@@ -34,7 +34,7 @@ fn a_load_that_fits_is_measured_here() {
 
 /// A billion bits' worth of short frames in a nanosecond each fit nowhere.
 #[test]
-fn a_sweep_foretells_later() {
+fn a_sweep_predicts_later() {
     let Some(_lock) = alone(MEASURES) else { return };
     let folder = files::folder();
     let file = folder.path().join("loss.json");

@@ -18,9 +18,9 @@ fn adds_up(sweep: &Sweep) {
         assert_eq!(run.seen, run.sent - run.lost.before, "{point:?}");
         assert!(run.sent > 0 && run.seconds > 0.0, "{point:?}");
         assert!(run.busy.iter().all(|share| (0.0..=1.0).contains(share)));
-        let foretold = point.foretold.map(|it| it.lost());
-        assert_eq!(foretold.is_some(), point.tool == Tool::Tscap);
-        assert!(foretold.is_none_or(|lost| (0.0..=1.0).contains(&lost)));
+        let predicted = point.predicted.map(|it| it.lost());
+        assert_eq!(predicted.is_some(), point.tool == Tool::Tscap);
+        assert!(predicted.is_none_or(|lost| (0.0..=1.0).contains(&lost)));
     }
 }
 
@@ -48,7 +48,7 @@ fn a_quick_sweep_accounts_for_every_frame() {
     ] {
         assert!((1.0..100_000.0).contains(&ns), "{costs:?}");
     }
-    let accuracy = sweep.accuracy.as_ref().expect("points that were foretold");
+    let accuracy = sweep.accuracy.as_ref().expect("points that were predicted");
     assert_eq!(accuracy.points, 3);
 }
 
@@ -86,7 +86,7 @@ fn losses_before_the_program_and_in_the_ring_are_told_apart() {
     assert!(sweep.points.iter().any(in_ring), "{:?}", sweep.points);
 }
 
-/// What a slow file does not take is lost in the ring, and foretold.
+/// What a slow file does not take is lost in the ring, and predicted.
 #[test]
 fn a_slow_file_loses_frames() {
     let Some(_lock) = alone(MEASURES) else { return };
@@ -109,7 +109,7 @@ fn a_slow_file_loses_frames() {
     let most = 1.2 * BYTES_PER_S * point.run.seconds + 256e3 * 1.1 + 1.1e6;
     assert!(point.run.written as f64 * 1056.0 < most, "{point:?}");
     assert!(point.run.lost.ring > 0, "{point:?}");
-    assert!(point.foretold.is_some_and(|it| it.ring > 0.0), "{point:?}");
+    assert!(point.predicted.is_some_and(|it| it.ring > 0.0), "{point:?}");
 }
 
 #[test]

@@ -72,7 +72,7 @@ struct Change {
 
 /// Why nobody can tell how far a clock was ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Untold {
+pub enum TimeBaseError {
     /// There is no segment.
     #[error("there is no word of its clock")]
     NoSegment,
@@ -95,11 +95,15 @@ impl BaseClock {
     /// interest kept its raw stamp.
     ///
     /// # Errors
-    /// [`Untold`]
-    pub fn new(history: &History, clock: FileClock, all_have_stamps: bool) -> Result<Self, Untold> {
+    /// [`TimeBaseError`]
+    pub fn new(
+        history: &History,
+        clock: FileClock,
+        all_have_stamps: bool,
+    ) -> Result<Self, TimeBaseError> {
         let base = clock.base;
         if history.left_out > 0 && base != TimeBase::Realtime {
-            return Err(Untold::LeftOut(history.left_out));
+            return Err(TimeBaseError::LeftOut(history.left_out));
         }
         let mut changes: Vec<(Change, i64)> = Vec::new();
         let mut latest = None;
@@ -126,19 +130,19 @@ impl BaseClock {
         }
         match base {
             TimeBase::Realtime => changes.truncate(1),
-            _ if changes.is_empty() => return Err(Untold::NoSegment),
+            _ if changes.is_empty() => return Err(TimeBaseError::NoSegment),
             _ => {}
         }
         if changes.len() > 1 {
             if !all_have_stamps {
-                return Err(Untold::NoStamp);
+                return Err(TimeBaseError::NoStamp);
             }
             // Whatever comes before the second is of the first.
             let is_untold = changes[1..]
                 .iter()
                 .any(|(change, _)| change.stamp.is_none());
             if goes_back || is_untold {
-                return Err(Untold::NoStart);
+                return Err(TimeBaseError::NoStart);
             }
         }
         Ok(Self { changes })
@@ -304,7 +308,7 @@ mod tests {
         let mut leap = leap(StampSource::Ktime);
         leap.left_out = 3;
         let refused = BaseClock::new(&leap, of(TimeBase::Monotonic), true);
-        assert_eq!(refused, Err(Untold::LeftOut(3)));
+        assert_eq!(refused, Err(TimeBaseError::LeftOut(3)));
         assert!(BaseClock::new(&leap, of(TimeBase::Realtime), true).is_ok());
     }
 
@@ -321,7 +325,7 @@ mod tests {
     fn a_counter_needs_the_reading_where_a_segment_begins() {
         let mut leap = leap(StampSource::Tsc);
         let new = |leap: &History| BaseClock::new(leap, of(TimeBase::Tai), true);
-        assert_eq!(new(&leap), Err(Untold::NoStart));
+        assert_eq!(new(&leap), Err(TimeBaseError::NoStart));
         let mut sample = |mono, tsc| {
             leap.samples.push(Sample {
                 tsc: Some([TscCycles(tsc), TscCycles(tsc + 9)]),
@@ -335,7 +339,7 @@ mod tests {
         assert_eq!(tai.ahead_ns(Some(RawStamp(6_000))), 38 * NS_PER_S);
         // It went back.
         leap.samples[1].tsc = Some([TscCycles(1_000), TscCycles(1_009)]);
-        assert_eq!(new(&leap), Err(Untold::NoStart));
+        assert_eq!(new(&leap), Err(TimeBaseError::NoStart));
     }
 
     /// The offset of TAI became known, or the counter jumped: narrower bounds are no step.
@@ -347,11 +351,11 @@ mod tests {
         let mono = BaseClock::new(&known, of(TimeBase::Monotonic), false).unwrap();
         assert_eq!(mono.ahead_ns_at(MonoNs(250)), -50);
         let tai = BaseClock::new(&known, of(TimeBase::Tai), false);
-        assert_eq!(tai, Err(Untold::NoStamp));
+        assert_eq!(tai, Err(TimeBaseError::NoStamp));
         segments[1].step_ns = 3;
         let known = history(StampSource::Tsc, &segments);
         let mono = BaseClock::new(&known, of(TimeBase::Monotonic), false);
-        assert_eq!(mono, Err(Untold::NoStamp));
+        assert_eq!(mono, Err(TimeBaseError::NoStamp));
     }
 
     #[test]
@@ -363,8 +367,11 @@ mod tests {
         );
         let tai = new(&whole, TimeBase::Tai).unwrap();
         assert_eq!(tai.ahead_ns(None), 37 * NS_PER_S);
-        assert_eq!(new(&whole, TimeBase::Monotonic), Err(Untold::NoStamp));
+        assert_eq!(
+            new(&whole, TimeBase::Monotonic),
+            Err(TimeBaseError::NoStamp)
+        );
         let none = history(StampSource::Ktime, &[]);
-        assert_eq!(new(&none, TimeBase::Tai), Err(Untold::NoSegment));
+        assert_eq!(new(&none, TimeBase::Tai), Err(TimeBaseError::NoSegment));
     }
 }

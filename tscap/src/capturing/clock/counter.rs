@@ -12,13 +12,13 @@ use super::{Bracket, CounterReport, FeedForward, NsPerCycle, RealNs, Scale, TscC
 
 /// A straight piece of the clock, from a cross-timestamp on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct ClockLine {
     from: TscCycles,
     real: RealNs,
     rate: NsPerCycle,
 }
 
-impl Piece {
+impl ClockLine {
     #[inline]
     fn real_at(&self, at: TscCycles) -> RealNs {
         if at >= self.from {
@@ -44,7 +44,7 @@ struct Before {
     from: TscCycles,
     /// It is forgotten when the counter gets here: half of the way.
     until: TscCycles,
-    piece: Piece,
+    piece: ClockLine,
 }
 
 /// Pieces that a conversion keeps: stamps are converted within a few drains of
@@ -55,7 +55,7 @@ const PIECES: usize = 16;
 #[derive(Clone, Debug)]
 pub struct CounterClock {
     model: FeedForward,
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<ClockLine>,
     /// Until the counter comes near there again after it began anew.
     before: Option<Before>,
     /// Distance of the clock from the farther bound at the latest piece, ns.
@@ -75,7 +75,7 @@ pub struct CounterClock {
 
 /// What a cross-timestamp was to the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum CounterOutcome {
     /// Of use.
     Used {
         /// Counter values at which nobody can tell how the reference went: it may have bent
@@ -127,7 +127,7 @@ impl CounterClock {
         }
         let bound_ns = far.width().div_ceil(2);
         let mut clock = Self {
-            pieces: VecDeque::from([Piece {
+            pieces: VecDeque::from([ClockLine {
                 from: far.at,
                 real: RealNs(far.middle()),
                 rate: model.rate(),
@@ -148,17 +148,17 @@ impl CounterClock {
 
     /// Takes in one more cross-timestamp; `stepped` if it is the first after the
     /// system clock was set.
-    pub(super) fn observe(&mut self, bracket: &Bracket, stepped: bool) -> Seen {
+    pub(super) fn observe(&mut self, bracket: &Bracket, stepped: bool) -> CounterOutcome {
         let Some(reading) = Reading::new(bracket, self.model.rate()) else {
             self.cover(bracket);
-            return Seen::PassedOver;
+            return CounterOutcome::PassedOver;
         };
         if stepped {
             if !self.model.restart(bracket) {
-                return Seen::PassedOver;
+                return CounterOutcome::PassedOver;
             }
             self.begin_anew(bracket, &reading);
-            return Seen::Used { unknown: None };
+            return CounterOutcome::Used { unknown: None };
         }
         let last = *self.latest();
         let gap = reading.at.0.saturating_sub(last.from.0);
@@ -173,17 +173,17 @@ impl CounterClock {
                 // The clock has left the line since.
                 self.cover_what_hid();
             }
-            return Seen::PassedOver;
+            return CounterOutcome::PassedOver;
         }
         let line_bound_ns = self.line_bound_ns(reading.at);
         match self.model.observe(bracket) {
             Verdict::Torn | Verdict::Implausible => {
                 self.cover(bracket);
-                Seen::PassedOver
+                CounterOutcome::PassedOver
             }
             Verdict::Jumped { by_ns } => {
                 self.begin_anew(bracket, &reading);
-                Seen::Jumped { by_ns }
+                CounterOutcome::Jumped { by_ns }
             }
             Verdict::Used => {
                 self.before = self.before.filter(|before| reading.at < before.until);
@@ -196,7 +196,7 @@ impl CounterClock {
                 if gap >= SHORTEST_GAP_NS {
                     self.join(&reading, line_bound_ns);
                 }
-                Seen::Used {
+                CounterOutcome::Used {
                     unknown: is_unknown.then_some((last.from, reading.at)),
                 }
             }
@@ -243,7 +243,7 @@ impl CounterClock {
         std::mem::take(&mut self.recent_bound_ns) + 1
     }
 
-    fn latest(&self) -> &Piece {
+    fn latest(&self) -> &ClockLine {
         self.pieces.back().expect("there is always one")
     }
 
@@ -270,7 +270,7 @@ impl CounterClock {
         let cycles = reading.at.0 - last.from.0;
         let exact = NsPerCycle::of(value.saturating_sub(last.real.0), cycles);
         last.rate = exact.unwrap_or(last.rate);
-        self.add(Piece {
+        self.add(ClockLine {
             from: reading.at,
             real: RealNs(value),
             rate,
@@ -293,12 +293,12 @@ impl CounterClock {
             self.pieces.clear();
         }
         let value = reading.middle();
-        let piece = Piece {
+        let piece = ClockLine {
             from: reading.at,
             real: RealNs(value),
             rate: self.model.rate(),
         };
-        self.add(Piece {
+        self.add(ClockLine {
             from: bracket.tsc[0],
             real: piece.real_at(bracket.tsc[0]),
             ..piece
@@ -306,7 +306,7 @@ impl CounterClock {
         self.bounded(reading, value);
     }
 
-    fn add(&mut self, piece: Piece) {
+    fn add(&mut self, piece: ClockLine) {
         if self.pieces.len() == PIECES {
             self.pieces.pop_front();
         }
@@ -388,7 +388,7 @@ fn is_interrupted(reading: &Reading, least_ns: u64) -> bool {
 /// The latest pieces of the clock, newest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterConversion {
-    pieces: [Piece; PIECES],
+    pieces: [ClockLine; PIECES],
     before: Option<Before>,
 }
 

@@ -6,14 +6,14 @@
 //! line allows is all that the clock can have been. A stamp that was converted live,
 //! by what was known then, is moved to there.
 
-mod piece;
+mod line_fit;
 mod stretches;
 
-use piece::{Piece, Start};
+use line_fit::{LineFit, Start};
 use stretches::stretches;
 
-use super::kept::SAMPLE_EVERY_NS;
 use super::reading::Reading;
+use super::sample_thinning::SAMPLE_EVERY_NS;
 use super::{
     Bounds, Bracket, Estimate, History, MonoNs, NsPerCycle, RawStamp, RealNs, Sample, Segment,
     StampSource,
@@ -56,7 +56,7 @@ enum Part {
         known: [RealNs; 2],
         /// ...and at most.
         possible: [RealNs; 2],
-        pieces: Vec<Piece>,
+        pieces: Vec<LineFit>,
     },
 }
 
@@ -236,7 +236,7 @@ fn straight(
     least_room_ns: u64,
 ) -> Part {
     let left_out = LeftOut::new(within);
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces: Vec<LineFit> = Vec::new();
     for (index, (sample, reading)) in within.iter().enumerate() {
         let mut reading = *reading;
         let is_before_bend = within.get(index + 1).is_some_and(|(next, _)| next.bend);
@@ -260,7 +260,7 @@ fn straight(
             Some(piece) => piece.take(&reading, least_room_ns).err(),
         };
         if let Some(start) = start {
-            pieces.push(Piece::new(&reading, rate, start));
+            pieces.push(LineFit::new(&reading, rate, start));
         }
         let piece = pieces.last_mut().expect("it was begun at the latest now");
         piece.is_before_bend = is_before_bend || left_out.is_between(sample.mono, sample.mono);

@@ -46,7 +46,7 @@ pub enum PhcBase {
 
 /// What a look at the device came to.
 #[derive(Debug)]
-pub enum Looked {
+pub enum PhcOutcome {
     /// A reading of use.
     Used,
     /// It contradicts what is known, or the host's clock was set meanwhile: passed over.
@@ -119,12 +119,12 @@ impl PhcClock {
         &mut self,
         device: &mut impl Reference<Result<PhcReading, PtpError>>,
         host: &Tracker,
-    ) -> Looked {
+    ) -> PhcOutcome {
         let reading = match device.read() {
             Ok(reading) => reading,
             Err(error) => {
                 self.failed += 1;
-                return Looked::Failed(error);
+                return PhcOutcome::Failed(error);
             }
         };
         if self.latest.replace(reading.phc) == Some(reading.phc) {
@@ -133,29 +133,29 @@ impl PhcClock {
                 // The first p̂ is not to be of a time in which it stood.
                 self.first = None;
             }
-            return Looked::Stands;
+            return PhcOutcome::Stands;
         }
         let host = host.counter();
         let bracket = host.and_then(|host| Some((reading.bracket(host)?, host.rate())));
         let Some((bracket, host_rate)) = bracket else {
             self.torn += 1;
-            return Looked::PassedOver;
+            return PhcOutcome::PassedOver;
         };
         let Some(model) = &mut self.model else {
             return self.begin(bracket, host_rate);
         };
         match model.observe(&bracket) {
-            Verdict::Used => Looked::Used,
-            Verdict::Torn | Verdict::Implausible => Looked::PassedOver,
-            Verdict::Jumped { by_ns } => Looked::Jumped { by_ns },
+            Verdict::Used => PhcOutcome::Used,
+            Verdict::Torn | Verdict::Implausible => PhcOutcome::PassedOver,
+            Verdict::Jumped { by_ns } => PhcOutcome::Jumped { by_ns },
         }
     }
 
-    fn begin(&mut self, bracket: Bracket, host_rate: NsPerCycle) -> Looked {
+    fn begin(&mut self, bracket: Bracket, host_rate: NsPerCycle) -> PhcOutcome {
         let first = self.first.get_or_insert(bracket);
         let span = bracket.real[0].0.checked_sub(first.real[0].0);
         match span {
-            Some(0..SHORTEST_BASELINE_NS) => return Looked::PassedOver,
+            Some(0..SHORTEST_BASELINE_NS) => return PhcOutcome::PassedOver,
             Some(_) => {
                 let model = FeedForward::new(Scale::PHC, first, &bracket);
                 let off_ppb = |model: &FeedForward| model.rate().ppb_from(host_rate).unsigned_abs();
@@ -165,9 +165,9 @@ impl PhcClock {
         }
         if self.model.is_none() {
             self.first = Some(bracket);
-            return Looked::PassedOver;
+            return PhcOutcome::PassedOver;
         }
-        Looked::Used
+        PhcOutcome::Used
     }
 
     /// At a counter value; `None` before there are two readings far enough apart.

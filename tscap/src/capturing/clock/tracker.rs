@@ -1,10 +1,10 @@
 //! Follows the offset between the stamps' clock and CLOCK_REALTIME.
 
-use super::counter::Seen;
-use super::kept::KeptSamples;
+use super::counter::CounterOutcome;
+use super::sample_thinning::SampleThinning;
 use super::segments::{Segments, Start};
 use super::types::NS_PER_S;
-use super::usual_width::UsualWidth;
+use super::typical_width::TypicalWidth;
 use super::{
     BootNs, Bounds, Bracket, Conversion, CounterClock, CounterReport, CrossTimestamp, MonoNs,
     NsPerCycle, OffsetConversion, RawClock, RawStamp, RealNs, Reference, Sample, Segment,
@@ -39,12 +39,12 @@ pub enum Observation {
 pub struct Tracker {
     source: StampSource,
     segments: Segments,
-    usual: UsualWidth,
+    usual: TypicalWidth,
     /// Cross-timestamps during which the clock was set.
     torn: u64,
     /// For how long the machine had been suspended when that was last read, ns.
     suspended_ns: Option<u64>,
-    kept: KeptSamples,
+    kept: SampleThinning,
     /// The sample before this one.
     previous: Option<Sample>,
     /// For TSC stamps: the counter's clock, once there are two cross-timestamps
@@ -78,10 +78,10 @@ impl Tracker {
         Some(Self {
             source,
             segments: Segments::new(first, &sample, Bounds { low, high }),
-            usual: UsualWidth::new(sample.width_ns),
+            usual: TypicalWidth::new(sample.width_ns),
             torn: 0,
             suspended_ns: first.suspended_ns(),
-            kept: KeptSamples::new(sample),
+            kept: SampleThinning::new(sample),
             previous: Some(sample),
             counter: None,
             first: *first,
@@ -199,7 +199,7 @@ impl Tracker {
                     self.step_after.get_or_insert(self.latest_tsc);
                 }
                 match counter.observe(&bracket, self.step_after.is_some()) {
-                    Seen::Used { unknown } => {
+                    CounterOutcome::Used { unknown } => {
                         if let Some(after) = self.step_after.take() {
                             self.tsc_step = Some((after, bracket.tsc[1]));
                             self.tsc_before_jump = None;
@@ -210,14 +210,14 @@ impl Tracker {
                     }
                     // A reading that is of no use leaves the step to the next one: until
                     // then either side may be any stamp's own.
-                    Seen::PassedOver => {
+                    CounterOutcome::PassedOver => {
                         let step = self.step_after.map(|after| (after, TscCycles(u64::MAX)));
                         self.tsc_step = step.or(self.tsc_step);
                         if cross.offset.is_none() {
                             counter.cover_what_hid();
                         }
                     }
-                    Seen::Jumped { by_ns } => {
+                    CounterOutcome::Jumped { by_ns } => {
                         // What hid in wide readings before this one may have been it.
                         counter.cover_what_hid();
                         let ends = [self.latest_tsc, bracket.tsc[1]];

@@ -70,8 +70,8 @@ fn an_option_changes_one_thing_of_a_sweep() {
 
 #[test]
 fn a_plan_is_about_one_load() {
-    let Ok(Plan::Forecast(plan)) = parsed("--plan --rate 2Mpps --size 512 --for 10s") else {
-        panic!("no forecast");
+    let Ok(Plan::Prediction(plan)) = parsed("--plan --rate 2Mpps --size 512 --for 10s") else {
+        panic!("no prediction");
     };
     assert_eq!((plan.size, plan.lasting), (512, Duration::from_secs(10)));
     assert_eq!(Pace::Rate(plan.rate).rate(512), 2e6);
@@ -81,8 +81,8 @@ fn a_plan_is_about_one_load() {
     );
     let given = "--plan --rate 1Gbit --size 1500 --for 1h --snaplen 96 --ring-size 1M \
                  --clock tai --from run.json --json";
-    let Ok(Plan::Forecast(plan)) = parsed(given) else {
-        panic!("no forecast");
+    let Ok(Plan::Prediction(plan)) = parsed(given) else {
+        panic!("no prediction");
     };
     assert_eq!(
         (plan.snaplen, plan.ring, plan.clock),
@@ -94,10 +94,10 @@ fn a_plan_is_about_one_load() {
 #[test]
 fn a_file_may_be_slow() {
     assert_eq!(sweep("--file-rate 40M").file_rate, Some(40_000_000));
-    let Ok(Plan::Forecast(plan)) =
+    let Ok(Plan::Prediction(plan)) =
         parsed("--plan --rate 1M --size 64 --for 1s --file-rate 100MB/s --from run.json")
     else {
-        panic!("no forecast");
+        panic!("no prediction");
     };
     assert_eq!(plan.file_rate, Some(100_000_000));
     // Of a plan any will do: nothing is written so slowly.

@@ -108,7 +108,7 @@ impl Counter {
         let mut has_moved = false;
         for cpu in &mut self.cpus {
             let found = loaded.tsc_offset(cpu.number, self.rate);
-            let Looked { moved_ns, warning } = cpu.take(found, self.rate);
+            let PhcOutcome { moved_ns, warning } = cpu.take(found, self.rate);
             has_moved |= moved_ns > 0;
             self.moved_ns = self.moved_ns.max(moved_ns);
             if let Some(warning) = warning {
@@ -124,14 +124,14 @@ impl Counter {
 
 /// What another look at a CPU gave.
 #[derive(Debug, PartialEq, Eq)]
-struct Looked {
+struct PhcOutcome {
     /// How far off stamps may be that were converted by the offset before, ns.
     moved_ns: u64,
     warning: Option<String>,
 }
 
 impl Cpu {
-    fn take(&mut self, found: Result<TscOffset, TscError>, rate: NsPerCycle) -> Looked {
+    fn take(&mut self, found: Result<TscOffset, TscError>, rate: NsPerCycle) -> PhcOutcome {
         let before = self.offset.cycles;
         let was_unstable = self.is_unstable;
         let (now, why) = match found {
@@ -140,7 +140,7 @@ impl Cpu {
                 let both = before.intersect(now.cycles);
                 if let Some(both) = both.filter(|_| !was_unstable) {
                     self.offset.cycles = both;
-                    return Looked {
+                    return PhcOutcome {
                         moved_ns: 0,
                         warning: None,
                     };
@@ -157,7 +157,7 @@ impl Cpu {
             }
             Err(error) => {
                 let is_news = !std::mem::replace(&mut self.is_away, true);
-                return Looked {
+                return PhcOutcome {
                     moved_ns: 0,
                     warning: is_news.then(|| with_causes(error.to_string(), error.source())),
                 };
@@ -167,7 +167,7 @@ impl Cpu {
         let from = before.middle().0;
         let farthest = [now.cycles.low, now.cycles.high].map(|to| to.abs_diff(from));
         let moved_ns = rate.duration_ns(farthest[0].max(farthest[1])) + 1;
-        Looked {
+        PhcOutcome {
             moved_ns,
             warning: Some(format!(
                 "{why}: stamps taken there in the last seconds are off by up to {moved_ns} ns, \

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::table::Column;
 use crate::capturing::clock::{
-    Bracket, Looked, PhcClock, PhcStatus, RawClock, Slew, Status, Tracker, TscCycles,
+    Bracket, PhcClock, PhcOutcome, PhcStatus, RawClock, Slew, Status, Tracker, TscCycles,
 };
 use crate::capturing::host::ptp::{Method, PtpDevice, PtpError};
 use crate::capturing::host::timex::KernelClock;
@@ -153,7 +153,7 @@ impl Device {
         let looked = self.clock.look(&mut self.ptp, tracker);
         let device = self.path.display();
         let warning = match &looked {
-            Looked::Failed(error) if !self.is_away => {
+            PhcOutcome::Failed(error) if !self.is_away => {
                 let cause = with_causes(error.to_string(), std::error::Error::source(error));
                 let what = if error.is_gone() {
                     "it is gone for good, and "
@@ -164,16 +164,16 @@ impl Device {
                     "{cause}: {what}its clock is carried on with a growing bound"
                 ))
             }
-            Looked::Stands if !self.is_away => Some(format!(
+            PhcOutcome::Stands if !self.is_away => Some(format!(
                 "{device} stands still: its clock is carried on with a growing bound"
             )),
-            Looked::Jumped { by_ns } => Some(format!(
+            PhcOutcome::Jumped { by_ns } => Some(format!(
                 "{device} was set by {} ns, or the TSC jumped: its clock begins anew",
                 signed(*by_ns)
             )),
             _ => None,
         };
-        self.is_away = matches!(looked, Looked::Failed(_) | Looked::Stands);
+        self.is_away = matches!(looked, PhcOutcome::Failed(_) | PhcOutcome::Stands);
         if let Some(warning) = warning {
             if self.json {
                 let event = json!({ "event": "warning", "v": 1, "text": warning });

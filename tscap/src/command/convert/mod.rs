@@ -2,9 +2,9 @@
 
 mod base;
 mod gather;
-mod left;
 mod log;
-mod said;
+mod summary;
+mod unconverted;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -16,8 +16,8 @@ use serde::Serialize;
 
 use base::Bases;
 use gather::{Gathered, gather};
-use left::{Left, Span};
 use log::Logged;
+use unconverted::{Left, Span};
 
 use super::print::{print, say};
 use super::whole_file::{is_one, write_whole_by};
@@ -174,7 +174,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         let json = serde_json::to_string(&converted).expect("plain structs always serialise");
         json + "\n"
     } else {
-        said::text(&converted, plan, is_rebased)
+        summary::text(&converted, plan, is_rebased)
     };
     if is_stdout || target.is_ok_and(|target| !target.is_file()) {
         // The copy may be where the summary would be.

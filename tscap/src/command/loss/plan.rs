@@ -6,20 +6,20 @@ use std::time::Duration;
 use nix::sys::statvfs::statvfs;
 
 use super::{Progress, place, refusal};
-use crate::cli::ForecastPlan;
+use crate::cli::PredictionPlan;
 use crate::command::print::print;
 use crate::command::report::read;
 use crate::command::signals::Signals;
 use crate::command::{Exit, Failure, Hint, measuring};
 use crate::measuring::loss::model::Costs;
 use crate::measuring::loss::{
-    Answer, Arrival, Experiment, Grid, Pace, Question, Spot, answer as foretell, captures,
+    Answer, Arrival, Experiment, Grid, Pace, Question, Spot, answer as predict, captures,
 };
 use crate::measuring::saved::Saved;
 use crate::text::numbers::{counted, ring as length, size};
 
 /// Answers; the exit code tells whether it fits.
-pub(in crate::command) fn answer(plan: &ForecastPlan) -> Result<Exit, Failure> {
+pub(in crate::command) fn answer(plan: &PredictionPlan) -> Result<Exit, Failure> {
     let costs = match &plan.from {
         Some(path) => saved(path, plan)?,
         None => {
@@ -43,7 +43,7 @@ pub(in crate::command) fn answer(plan: &ForecastPlan) -> Result<Exit, Failure> {
         seconds: plan.lasting.as_secs_f64(),
         ring_bytes: plan.ring as u64,
     };
-    let answer = foretell(&costs, question, room);
+    let answer = predict(&costs, question, room);
     let said = match plan.json {
         true => serde_json::to_string(&answer).trying("cannot write the answer as JSON")? + "\n",
         false => text(&answer),
@@ -55,7 +55,7 @@ pub(in crate::command) fn answer(plan: &ForecastPlan) -> Result<Exit, Failure> {
     })
 }
 
-fn spot(plan: &ForecastPlan) -> Spot {
+fn spot(plan: &PredictionPlan) -> Spot {
     Spot {
         tool: crate::measuring::load::Tool::Tscap,
         clock: plan.clock,
@@ -67,7 +67,7 @@ fn spot(plan: &ForecastPlan) -> Spot {
 }
 
 /// What the stages cost according to an earlier sweep.
-fn saved(path: &Path, plan: &ForecastPlan) -> Result<Costs, Failure> {
+fn saved(path: &Path, plan: &PredictionPlan) -> Result<Costs, Failure> {
     let name = path.display();
     let Saved::Sweep(sweep) = read(path)? else {
         return Err(Failure::new(format!(
@@ -91,7 +91,7 @@ fn saved(path: &Path, plan: &ForecastPlan) -> Result<Costs, Failure> {
 }
 
 /// What they cost now; `None` if a second signal came.
-async fn measured(plan: &ForecastPlan) -> Result<Option<Costs>, Failure> {
+async fn measured(plan: &PredictionPlan) -> Result<Option<Costs>, Failure> {
     let mut signals = Signals::new()?;
     let mut console = measuring::console(plan.json)?;
     let place = place(plan.cpu, None, plan.folder.as_deref(), None)?;
@@ -166,7 +166,7 @@ fn text(answer: &Answer) -> String {
         .map(|room| format!(", and {} are free", size(room)));
     let storage = match answer.file_bytes_per_s {
         Some(rate) => format!("storage takes {}/s", size(rate as u64)),
-        None => "storage slower than where the costs were measured is not foretold: give \
+        None => "storage slower than where the costs were measured is not predicted: give \
                  --file-rate"
             .to_owned(),
     };

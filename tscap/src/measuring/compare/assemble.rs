@@ -6,8 +6,8 @@ use super::interrupts;
 use super::schema::{
     Checkpoint, Comparison, FrameCost, Method, Metric, Precision, Subject, VERSION, Verdict,
 };
+use super::stamp_samples::{PatternSamples, StampSamples};
 use super::statistics::{Allowance, Density, autocorrelation, correlation, verdict};
-use super::taken::{PatternTaken, Taken};
 use super::warnings::{disagreement, early_end, losses, noise};
 use tscap_common::compare::UNROLLED;
 
@@ -111,7 +111,7 @@ fn resolution(costs: &[i64]) -> f64 {
     steps.get(steps.len() / 2).map_or(0.0, |step| *step as f64)
 }
 
-fn subject(taken: &Taken, own: &Summary, own_means: &[f64]) -> Subject {
+fn subject(taken: &StampSamples, own: &Summary, own_means: &[f64]) -> Subject {
     let stamp = taken.turn.stamp;
     let source = stamp.map(StampPath::source);
     Subject {
@@ -132,7 +132,7 @@ fn subject(taken: &Taken, own: &Summary, own_means: &[f64]) -> Subject {
     }
 }
 
-fn frame_cost(taken: &Taken, own: &Summary, own_means: &[f64]) -> Option<FrameCost> {
+fn frame_cost(taken: &StampSamples, own: &Summary, own_means: &[f64]) -> Option<FrameCost> {
     let costs = less(&taken.costs, own);
     let density = Density::of(&costs);
     let rounds = taken.means().into_iter().zip(own_means);
@@ -147,7 +147,7 @@ fn frame_cost(taken: &Taken, own: &Summary, own_means: &[f64]) -> Option<FrameCo
 
 /// Of each round by itself, then the mean of the rounds: what changes from round
 /// to round is not in it.
-fn mean_autocorrelation(taken: &Taken) -> Vec<f64> {
+fn mean_autocorrelation(taken: &StampSamples) -> Vec<f64> {
     let of_rounds: Vec<_> = taken
         .rounds()
         .map(autocorrelation)
@@ -177,7 +177,7 @@ pub(super) fn summary_less(costs: &[i64], own: &Summary) -> Option<Summary> {
 fn precision(
     name: &str,
     source: Option<StampSource>,
-    taken: &PatternTaken,
+    taken: &PatternSamples,
     own: &Summary,
 ) -> Precision {
     let density = Density::of(&taken.inter_arrivals);

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use tscap_common::compare::MOST_SAMPLES;
 
-use super::bench::Bench;
+use super::bed::CompareBed;
 use super::plan::Amount;
 use super::prepare::prepare;
 use super::programs::ProgramsError;
 use super::schema;
-use super::taken::Taken;
+use super::stamp_samples::StampSamples;
 use super::whole::WholeError;
 use crate::capturing::clock::{StampPath, StampSource};
 use crate::capturing::hook::InterruptKfuncs;
@@ -107,7 +107,7 @@ pub enum ExperimentError {
 /// What the rounds gave.
 pub struct Results {
     /// One for each stamp, the floor first; then those with interrupts off.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<StampSamples>,
     /// Rounds that were whole.
     pub rounds: u32,
     /// Why it ended before all was measured.
@@ -130,7 +130,7 @@ pub fn run(
     let mut warnings = Vec::new();
     let (mut bench, turns) = prepare(place, request, tool_cpus, stop, &mut warnings)?;
     let mut results = Results {
-        taken: turns.into_iter().map(Taken::new).collect(),
+        taken: turns.into_iter().map(StampSamples::new).collect(),
         rounds: 0,
         ended_by: None,
         warnings,
@@ -153,17 +153,17 @@ fn order(count: usize, round: u32) -> Vec<usize> {
 }
 
 /// The same turns with nothing taken yet.
-fn empty(turns: &[Taken]) -> Vec<Taken> {
-    turns.iter().map(|of| Taken::new(of.turn)).collect()
+fn empty(turns: &[StampSamples]) -> Vec<StampSamples> {
+    turns.iter().map(|of| StampSamples::new(of.turn)).collect()
 }
 
-fn append(taken: &mut [Taken], later: Vec<Taken>) {
+fn append(taken: &mut [StampSamples], later: Vec<StampSamples>) {
     for (taken, later) in taken.iter_mut().zip(later) {
         taken.append(later);
     }
 }
 
-impl Bench {
+impl CompareBed {
     fn measure_all(
         &mut self,
         results: &mut Results,
@@ -192,10 +192,10 @@ impl Bench {
     /// A round by itself: one that something ends is no round.
     fn round(
         &mut self,
-        turns: &[Taken],
+        turns: &[StampSamples],
         amount: &Amount,
         round: u32,
-    ) -> Result<Vec<Taken>, ExperimentError> {
+    ) -> Result<Vec<StampSamples>, ExperimentError> {
         // Spread evenly over all rounds.
         let is_one_of =
             |some: u32| (round * some) / amount.rounds > ((round - 1) * some) / amount.rounds;
@@ -218,7 +218,7 @@ impl Bench {
 
     fn turn(
         &mut self,
-        taken: &mut Taken,
+        taken: &mut StampSamples,
         index: usize,
         amount: &Amount,
     ) -> Result<(), ExperimentError> {
@@ -242,7 +242,11 @@ impl Bench {
         Ok(())
     }
 
-    fn patterns(&mut self, taken: &mut Taken, amount: &Amount) -> Result<(), ExperimentError> {
+    fn patterns(
+        &mut self,
+        taken: &mut StampSamples,
+        amount: &Amount,
+    ) -> Result<(), ExperimentError> {
         let Some(traffic) = &self.traffic else {
             return Ok(());
         };
@@ -279,7 +283,7 @@ impl Bench {
     }
 
     /// The highest rate that loses nothing: flat out, or as much below as it takes.
-    fn find_rate(&mut self, taken: &mut Taken) -> Result<(), ExperimentError> {
+    fn find_rate(&mut self, taken: &mut StampSamples) -> Result<(), ExperimentError> {
         let Some(path) = taken.turn.stamp.filter(|_| self.traffic.is_some()) else {
             return Ok(());
         };
@@ -308,7 +312,7 @@ impl Bench {
     /// One point: at a gap, or flat out.
     fn loss(
         &mut self,
-        taken: &mut Taken,
+        taken: &mut StampSamples,
         size: u32,
         gap: Option<u64>,
     ) -> Result<(), ExperimentError> {

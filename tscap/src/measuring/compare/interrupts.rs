@@ -1,9 +1,9 @@
 //! What turning interrupts off around a stamp costs, and what it keeps out.
 
 use super::assemble::{READ_QUANTUM_NS, less, summary_less};
-use super::schema::{InterruptsOff, Way};
+use super::schema::{InterruptMode, InterruptsOff};
+use super::stamp_samples::StampSamples;
 use super::statistics::{Allowance, ratio};
-use super::taken::Taken;
 use crate::measuring::statistics::Summary;
 
 /// No stamp takes so long by itself, ns.
@@ -12,8 +12,8 @@ const HELD_UP_NS: i64 = 1_000;
 /// Each of `off` beside the same stamp among `on`; `own` is the checkpoint's cost, and the
 /// quantum of `allowance` that of a p99.
 pub(super) fn beside(
-    on: &[Taken],
-    off: &[Taken],
+    on: &[StampSamples],
+    off: &[StampSamples],
     own: &Summary,
     allowance: Allowance,
 ) -> Vec<InterruptsOff> {
@@ -27,8 +27,8 @@ pub(super) fn beside(
 }
 
 fn both_ways(
-    on: &Taken,
-    off: &Taken,
+    on: &StampSamples,
+    off: &StampSamples,
     own: &Summary,
     allowance: Allowance,
 ) -> Option<InterruptsOff> {
@@ -51,10 +51,10 @@ fn both_ways(
     })
 }
 
-fn way(taken: &Taken, p99_ns: Vec<f64>, own: &Summary) -> Option<Way> {
+fn way(taken: &StampSamples, p99_ns: Vec<f64>, own: &Summary) -> Option<InterruptMode> {
     let costs = less(&taken.costs, own);
     let held_up = costs.iter().filter(|cost| **cost >= HELD_UP_NS);
-    Some(Way {
+    Some(InterruptMode {
         read_ns: taken.read_ns.clone(),
         p99_ns,
         over_1_us: held_up.count() as u64,
@@ -70,8 +70,8 @@ mod tests {
     use crate::measuring::compare::schema::Outcome;
 
     /// Five rounds of 30 ns, with the 50 slowest frames of each at `tail` ns.
-    fn taken(interrupts_off: bool, frames: usize, tail: u64) -> Taken {
-        let mut taken = Taken::new(Turn {
+    fn taken(interrupts_off: bool, frames: usize, tail: u64) -> StampSamples {
+        let mut taken = StampSamples::new(Turn {
             stamp: Some(StampPath::Ktime),
             interrupts_off,
         });
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_shorter_tail_and_a_dearer_read_are_seen() {
-        let on = [Taken::new(None), taken(false, 2_000, 1_009)];
+        let on = [StampSamples::new(None), taken(false, 2_000, 1_009)];
         let found = beside(&on, &[taken(true, 2_000, 500)], &own(), Allowance::NONE);
         let [found] = &found[..] else {
             panic!("one stamp: {found:?}")

@@ -2,22 +2,22 @@
 //! that does to precision and loss.
 //!
 //! `programs` and `whole` measure in the kernel, `statistics` judges, `schema` is
-//! what comes of it and `json` reads it; what sends and captures is in
+//! what comes of it and `saved` reads it; what sends and captures is in
 //! [`crate::measuring::load`].
 
 mod assemble;
-mod bench;
+mod bed;
 mod clocks;
 mod experiment;
-mod interrupts;
 #[cfg(test)]
-pub(crate) mod made;
+pub(crate) mod fixtures;
+mod interrupts;
 mod plan;
 mod prepare;
 mod programs;
 pub mod schema;
+mod stamp_samples;
 pub mod statistics;
-mod taken;
 mod warnings;
 mod whole;
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::bench::Bench;
+use super::bed::CompareBed;
 use super::experiment::{ExperimentError, Place, Request};
 use super::programs::{Programs, ProgramsError, Settings};
 use super::whole::Whole;
@@ -27,7 +27,7 @@ pub(super) fn prepare(
     tool_cpus: Vec<u32>,
     stop: Arc<Stop>,
     warnings: &mut Vec<String>,
-) -> Result<(Bench, Vec<Turn>), ExperimentError> {
+) -> Result<(CompareBed, Vec<Turn>), ExperimentError> {
     let cpu = request.cpu;
     let settings = Settings {
         cpu,
@@ -95,7 +95,7 @@ pub(super) fn prepare(
             (link, None)
         }
     };
-    let bench = Bench {
+    let bench = CompareBed {
         programs,
         link,
         place,

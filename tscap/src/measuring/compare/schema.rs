@@ -165,18 +165,18 @@ pub struct InterruptsOff {
     /// The function that read it, as [`Subject::path`].
     pub path: String,
     /// Interrupts as they are.
-    pub on: Way,
+    pub on: InterruptMode,
     /// Interrupts off.
-    pub off: Way,
-    /// [`Way::read_ns`] of `off` over that of `on`.
+    pub off: InterruptMode,
+    /// [`InterruptMode::read_ns`] of `off` over that of `on`.
     pub read: Ratio,
-    /// [`Way::p99_ns`] of `off` over that of `on`.
+    /// [`InterruptMode::p99_ns`] of `off` over that of `on`.
     pub p99: Ratio,
 }
 
 /// One of both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Way {
+pub struct InterruptMode {
     /// One read, as [`Subject::read_ns`]; with interrupts off each read turns them off
     /// and on again.
     pub read_ns: Vec<f64>,

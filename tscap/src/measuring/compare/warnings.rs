@@ -3,7 +3,7 @@
 use super::experiment::ExperimentError;
 use super::prepare::causes;
 use super::schema::{Outcome, Subject, Verdict};
-use super::taken::Taken;
+use super::stamp_samples::StampSamples;
 use crate::capturing::clock::StampPath;
 use crate::measuring::machine::Machine;
 use crate::text::numbers::counted;
@@ -45,7 +45,7 @@ pub(super) fn noise(machine: &Machine, cpus: usize, verdicts: &[Verdict]) -> Vec
 }
 
 /// What is missing of a stamp's frames where nothing should be lost.
-pub(super) fn losses(taken: &Taken) -> Vec<String> {
+pub(super) fn losses(taken: &StampSamples) -> Vec<String> {
     let frames = |count: u64| counted(count, "frame");
     let patterns = taken.patterns.iter().map(|pattern| pattern.counts);
     let lost = std::iter::once(taken.fast)
@@ -102,11 +102,11 @@ pub(super) fn disagreement(subject: &Subject) -> Option<String> {
 mod tests {
     use super::*;
     use crate::capturing::clock::TscPath;
-    use crate::measuring::compare::taken::FrameCounts;
+    use crate::measuring::compare::stamp_samples::FrameCounts;
 
     #[test]
     fn what_is_missing_is_said() {
-        let mut taken = Taken::new(Some(StampPath::Tsc(TscPath::Module)));
+        let mut taken = StampSamples::new(Some(StampPath::Tsc(TscPath::Module)));
         assert_eq!(losses(&taken), Vec::<String>::new());
         taken.fast = FrameCounts {
             sent: 10,

@@ -16,9 +16,9 @@ use tempfile::NamedTempFile;
 use super::arguments::Setup;
 use super::count::{self, CountError};
 use super::pair::Pair;
-use super::said::Said;
 use super::stop::Stop;
 use super::tool::{Program, Tool};
+use super::tool_report::ToolReport;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::process::{self, cpu_time};
 use crate::capturing::host::{affinity, system};
@@ -98,7 +98,7 @@ pub struct Outcome {
     /// Frames in its file, counted by us; `None` if that is no file.
     pub in_file: Option<u64>,
     /// What it said itself.
-    pub said: Said,
+    pub said: ToolReport,
     /// Length of the file, bytes.
     pub file_bytes: u64,
     /// CPU time of all its threads, user and system, from the time it was ready.
@@ -264,7 +264,7 @@ impl Capture {
         while self.line(deadline, "end")?.is_some() {}
         let status = self.wait(deadline)?;
         let cpu = cpu_time(self.pid())?;
-        let said = Said::understand(tool, &self.said);
+        let said = ToolReport::understand(tool, &self.said);
         let (true, Some(said)) = (matches!(status, WaitStatus::Exited(_, 0)), said) else {
             let why = self.complaints.join("; ");
             return Err(LoadError::Failed { tool, status, why });

@@ -2,20 +2,20 @@
 //! veth pair, frames sent to it from the other end, and where each frame went.
 //!
 //! `pair` and `traffic` are where frames come from, `tool` finds the programs and
-//! `arguments` tells them what to do, `capture` runs one, `said` understands what it
-//! says and `count` what it wrote; `stand` puts all of it together to a `point`.
+//! `arguments` tells them what to do, `capture` runs one, `tool_report` understands what it
+//! says and `count` what it wrote; `test_bed` puts all of it together to a `point`.
 
-mod apart;
 mod arguments;
 mod busy;
 mod capture;
 mod count;
 mod pair;
 mod point;
-mod said;
-mod stand;
+mod receive_cpu;
 mod stop;
+mod test_bed;
 mod tool;
+mod tool_report;
 mod traffic;
 
 pub use arguments::Setup;
@@ -23,8 +23,8 @@ pub use capture::{Capture, LoadError, Outcome};
 pub use count::{CountError, frames};
 pub use pair::Pair;
 pub use point::{Lost, Point, Unaccounted};
-pub use said::{Loss, Said, Stage};
-pub use stand::{Stand, tool_cpus};
 pub use stop::Stop;
+pub use test_bed::{TestBed, tool_cpus};
 pub use tool::{Absent, Program, Tool};
+pub use tool_report::{Loss, Stage, ToolReport};
 pub use traffic::{Burst, FAST_BYTES, Traffic};

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::capture::Outcome;
-use super::said::{Loss, Stage};
 use super::tool::Tool;
+use super::tool_report::{Loss, Stage};
 use crate::measuring::generator::{Pacing, Sent};
 
 /// A run: a burst sent into one capture.
@@ -144,7 +144,7 @@ mod tests {
 
     use tscap_common::gaps::BUCKETS;
 
-    use super::super::said::Said;
+    use super::super::tool_report::ToolReport;
     use super::*;
     use crate::capturing::clock::MonoNs;
 
@@ -169,7 +169,7 @@ mod tests {
         };
         let outcome = Outcome {
             in_file,
-            said: Said {
+            said: ToolReport {
                 seen,
                 written: said,
                 losses: vec![Loss {

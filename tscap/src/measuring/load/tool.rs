@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::said::event;
+use super::tool_report::event;
 
 /// Where Debian has programs that the PATH of a user may lack.
 const SYSTEM_PROGRAMS: [&str; 2] = ["/usr/sbin", "/sbin"];

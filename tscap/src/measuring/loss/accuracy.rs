@@ -6,18 +6,20 @@ use crate::measuring::statistics::median;
 /// Shares lost at which it is hard to be right.
 const HARD: std::ops::RangeInclusive<f64> = 0.05..=0.6;
 
-/// Judges it by the points that it foretold; `None` without any.
+/// Judges it by the points that it predicted; `None` without any.
 pub fn accuracy(points: &[Point]) -> Option<Accuracy> {
     let pairs = points.iter().filter_map(|point| {
-        let foretold = point.foretold?;
-        Some((foretold.lost(), point.run.loss()))
+        let predicted = point.predicted?;
+        Some((predicted.lost(), point.run.loss()))
     });
     let pairs: Vec<(f64, f64)> = pairs.collect();
     let measured: Vec<f64> = pairs.iter().map(|(_, measured)| *measured).collect();
     // The median has the least mean error of all constants.
     let median = median(&measured)?;
     let mean = |errors: &mut dyn Iterator<Item = f64>| errors.sum::<f64>() / pairs.len() as f64;
-    let errors = pairs.iter().map(|(foretold, measured)| foretold - measured);
+    let errors = pairs
+        .iter()
+        .map(|(predicted, measured)| predicted - measured);
     let of_constant = measured.iter().map(|measured| median - measured);
     let hard = measured.iter().filter(|loss| HARD.contains(*loss)).count();
     Some(Accuracy {
@@ -31,17 +33,17 @@ pub fn accuracy(points: &[Point]) -> Option<Accuracy> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measuring::loss::made::sweep;
+    use crate::measuring::loss::fixtures::sweep;
 
-    fn point(lost: u64, foretold: Option<f64>) -> Point {
+    fn point(lost: u64, predicted: Option<f64>) -> Point {
         let mut point = sweep().points[0].clone();
         point.run.sent = 1_000;
         point.run.lost = crate::measuring::load::Lost {
             before: lost,
             ..Default::default()
         };
-        point.foretold =
-            foretold.map(|ring| crate::measuring::loss::schema::Foretold { before: 0.0, ring });
+        point.predicted = predicted
+            .map(|ring| crate::measuring::loss::schema::PredictedLoss { before: 0.0, ring });
         point
     }
 
@@ -65,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_foretold_is_nothing_judged() {
+    fn nothing_predicted_is_nothing_judged() {
         assert_eq!(accuracy(&[point(100, None)]), None);
         assert_eq!(accuracy(&[]), None);
     }

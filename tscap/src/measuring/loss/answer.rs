@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::model::{Cost, Costs, Load, Needed, Receiving, foretell, least_ring, record_bytes};
+use super::model::{Cost, Costs, Load, Needed, Receiving, least_ring, predict, record_bytes};
 
 /// Version of the object.
 pub const VERSION: u32 = 1;
@@ -68,7 +68,7 @@ pub fn answer(costs: &Costs, question: Question, room_bytes: Option<u64>) -> Ans
         rate: question.rate,
         ring_bytes: question.ring_bytes as f64,
     };
-    let forecast = foretell(&costs, &load);
+    let prediction = predict(&costs, &load);
     let bytes = |needed| match needed {
         Needed::Bytes(bytes) => Some(bytes as u64),
         Needed::NoneSuffices => None,
@@ -79,10 +79,10 @@ pub fn answer(costs: &Costs, question: Question, room_bytes: Option<u64>) -> Ans
     Answer {
         kind: "loss_plan",
         v: VERSION,
-        fits: forecast.loses_nothing() && has_room,
+        fits: prediction.loses_nothing() && has_room,
         question,
-        lost_before: forecast.before,
-        lost_in_ring: forecast.ring,
+        lost_before: prediction.before,
+        lost_in_ring: prediction.ring,
         receive_load: busy(costs.receive),
         convert_load: busy(costs.convert),
         ring_needed: bytes(least_ring(&costs, &load, 0.0)),
@@ -116,7 +116,7 @@ fn received_from_a_card(costs: &Costs) -> Costs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measuring::loss::model::made;
+    use crate::measuring::loss::model::fixtures;
 
     /// 96 bytes of each frame.
     fn question(rate: f64, ring_mib: u64) -> Question {
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_every_stage_can_take_fits() {
-        let costs = made::costs(Receiving::OnSender);
+        let costs = fixtures::costs(Receiving::OnSender);
         let answer = answer(&costs, question(2e6, 64), None);
         assert!(answer.fits, "{answer:?}");
         assert_eq!((answer.lost_before, answer.lost_in_ring), (0.0, 0.0));
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_ring_too_small_is_told_with_the_one_that_is_needed() {
-        let costs = made::costs(Receiving::OnSender).with_file_rate(250_000_000);
+        let costs = fixtures::costs(Receiving::OnSender).with_file_rate(250_000_000);
         // 6 MB a second too many.
         let small = answer(&costs, question(2e6, 16), None);
         assert!(!small.fits && small.lost_in_ring > 0.0, "{small:?}");
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn where_a_stage_is_too_slow_no_ring_suffices() {
         // 5.1 million can be received.
-        let costs = made::costs(Receiving::OnSender);
+        let costs = fixtures::costs(Receiving::OnSender);
         let fast = answer(&costs, question(6e6, 64), None);
         assert!(!fast.fits && fast.lost_before > 0.1, "{fast:?}");
         assert_eq!((fast.ring_needed, fast.ring_advised), (None, None));
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_file_needs_room() {
-        let costs = made::costs(Receiving::OnSender);
+        let costs = fixtures::costs(Receiving::OnSender);
         let fits = |room| answer(&costs, question(2e6, 64), Some(room)).fits;
         assert!(fits(3_000_000_000) && !fits(2_000_000_000));
     }

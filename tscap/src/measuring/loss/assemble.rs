@@ -1,11 +1,11 @@
 //! From what was measured to what is said.
 
 use super::accuracy::accuracy;
+use super::bed::Place;
 use super::error::LossError;
 use super::experiment::Results;
 use super::grid::Grid;
 use super::model::record_bytes;
-use super::rig::Place;
 use super::schema::{Method, Point, Sweep, VERSION};
 use crate::measuring::envelope::{Circumstances, Kind};
 use crate::measuring::load::Tool;

@@ -2,11 +2,11 @@
 
 use tscap_common::ring::MIN_RING_BYTES;
 
+use super::bed::LossBed;
 use super::error::LossError;
 use super::fit::{Probe, Probes};
 use super::grid::{Arrival, LONGEST_FRAME, Pace, Spot};
 use super::model::Receiving;
-use super::rig::Rig;
 use crate::capturing::clock::StampSource;
 use crate::measuring::generator::{Pacing, Period};
 use crate::measuring::load::{Burst, Program};
@@ -35,18 +35,18 @@ pub(super) fn runs(is_slow: bool) -> u32 {
 /// that it is over. Of each those in the middle are taken: a slow spell of the machine
 /// is not one of its stages' costs.
 pub(super) fn calibrate(
-    rig: &mut Rig,
+    bed: &mut LossBed,
     tscap: &Program,
     (clock, arrival): (StampSource, Arrival),
     rounds: u32,
     mut tell: impl FnMut(),
 ) -> Result<Probes, LossError> {
-    let is_slow = rig.is_slow();
+    let is_slow = bed.is_slow();
     let mut runs: [Vec<Probe>; 6] = Default::default();
     let mut send_ns = Vec::new();
     for _ in 0..rounds.max(1) {
         let mut probe = |size, ring, frames: u64, how| {
-            rig.go_on()?;
+            bed.go_on()?;
             let spot = Spot {
                 tool: tscap.tool,
                 clock,
@@ -56,14 +56,14 @@ pub(super) fn calibrate(
                 ring,
             };
             let most = match how {
-                How::Held | How::Usual => rig.frames_in_file(size),
+                How::Held | How::Usual => bed.frames_in_file(size),
                 How::Slowly => u64::MAX,
             };
             let burst = as_fast_as_can_be(arrival, size, frames.min(most));
             let run = match how {
-                How::Held => rig.capture_held(tscap, &spot, burst),
-                How::Usual => rig.capture(tscap, &spot, burst),
-                How::Slowly => rig.capture_slowly(tscap, &spot, burst),
+                How::Held => bed.capture_held(tscap, &spot, burst),
+                How::Usual => bed.capture(tscap, &spot, burst),
+                How::Slowly => bed.capture_slowly(tscap, &spot, burst),
             }?;
             tell();
             Ok::<_, LossError>(Probe {
@@ -80,23 +80,23 @@ pub(super) fn calibrate(
         if is_slow {
             runs[5].push(probe(LONGEST_FRAME, SLOW_RING, MANY, How::Slowly)?);
         }
-        send_ns.extend(rig.send_ns(as_fast_as_can_be(arrival, SHORT, FRAMES))?);
+        send_ns.extend(bed.send_ns(as_fast_as_can_be(arrival, SHORT, FRAMES))?);
     }
     let [idle, short, long, held, small, slow] = runs.map(middle);
     let known = |run: Option<Probe>| run.ok_or(LossError::NoCosts);
     Ok(Probes {
-        receiving: match rig.receives_apart() {
+        receiving: match bed.receives_apart() {
             true => Receiving::Apart,
             false => Receiving::OnSender,
         },
-        converter_shares: rig.converter_shares(),
+        converter_shares: bed.converter_shares(),
         idle: known(idle)?,
         short: known(short)?,
         long: known(long)?,
         held: known(held)?,
         small: known(small)?,
         slow,
-        slow_buffer_bytes: rig.slow_buffer_bytes() as f64,
+        slow_buffer_bytes: bed.slow_buffer_bytes() as f64,
         send_ns: median(&send_ns),
     })
 }

@@ -5,12 +5,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::bed::{LossBed, Place};
 use super::calibrate::{calibrate, runs};
 use super::error::LossError;
 use super::grid::{Arrival, Grid, Pace, Spot};
-use super::model::{Costs, Load, foretell};
-use super::rig::{Place, Rig};
-use super::schema::{Calibration, Foretold, Point};
+use super::model::{Costs, Load, predict};
+use super::schema::{Calibration, Point, PredictedLoss};
 use crate::capturing::clock::StampSource;
 use crate::measuring::load::{Absent, Burst, Pair, Point as Run, Program, Stop, Tool};
 use crate::text::causes::with_causes;
@@ -49,7 +49,7 @@ pub struct Setting {
 
 /// The experiment. It stays in the thread that made it.
 pub struct Experiment {
-    rig: Rig,
+    bed: LossBed,
     programs: Vec<Program>,
     calibrations: Vec<Calibration>,
 }
@@ -118,14 +118,14 @@ impl Experiment {
         let programs = tools.map(|tool| tool.find(&place.executable));
         Ok(Self {
             programs: programs.collect::<Result<_, _>>()?,
-            rig: Rig::new(pair, place, stop)?,
+            bed: LossBed::new(pair, place, stop)?,
             calibrations: Vec::new(),
         })
     }
 
     /// Warms the memory of the folder for points that last so long.
     pub fn warm(&mut self, lasting: Duration) -> io::Result<()> {
-        self.rig.warm((LIKELY * lasting.as_secs_f64()) as u64)
+        self.bed.warm((LIKELY * lasting.as_secs_f64()) as u64)
     }
 
     /// Finds out what the stages cost with a stamp when frames come so, in so many
@@ -137,7 +137,7 @@ impl Experiment {
         tell: impl FnMut(),
     ) -> Result<&Calibration, LossError> {
         let tscap = &self.programs[0];
-        let probes = calibrate(&mut self.rig, tscap, (clock, arrival), rounds, tell)?;
+        let probes = calibrate(&mut self.bed, tscap, (clock, arrival), rounds, tell)?;
         let costs = probes.costs().ok_or(LossError::NoCosts)?;
         self.calibrations.push(Calibration {
             clock,
@@ -148,9 +148,9 @@ impl Experiment {
         self.calibrations.last().ok_or(LossError::NoCosts)
     }
 
-    /// Measures and foretells one point, for whose stamp and arrival the costs are known.
+    /// Measures and predicts one point, for whose stamp and arrival the costs are known.
     pub fn point(&mut self, spot: &Spot, lasting: Duration) -> Result<Point, LossError> {
-        self.rig.go_on()?;
+        self.bed.go_on()?;
         let program = self.programs.iter().find(|it| it.tool == spot.tool);
         let program = program.ok_or(Absent(spot.tool))?;
         let arrival = spot.pace.arrival();
@@ -158,16 +158,16 @@ impl Experiment {
         let calibration = calibrations.rfind(|it| (it.clock, it.arrival) == (spot.clock, arrival));
         let costs = &calibration.ok_or(LossError::NoCosts)?.costs;
         let pacing = spot.pace.pacing(spot.size);
-        let most = self.rig.frames_in_room(spot);
+        let most = self.bed.frames_in_room(spot);
         let burst = Burst {
             size: spot.size,
             pacing: pacing.ok_or_else(|| io::Error::other("no such pace"))?,
             in_bulks: false,
             frames: frames(costs, spot, lasting).min(most),
         };
-        let run = self.rig.capture_point(program, spot, burst);
+        let run = self.bed.capture_point(program, spot, burst);
         // Told to end, it is not waited until a capture has come to rest, or that is killed.
-        self.rig.go_on()?;
+        self.bed.go_on()?;
         let run = run.map_err(|source| LossError::Capture {
             size: spot.size,
             tool: spot.tool,
@@ -180,8 +180,8 @@ impl Experiment {
     pub fn setting(&self) -> io::Result<Setting> {
         let peers = self.programs.iter().skip(1).map(Program::version);
         Ok(Setting {
-            capture_cpus: self.rig.capture_cpus().to_vec(),
-            rings: self.rig.rings(),
+            capture_cpus: self.bed.capture_cpus().to_vec(),
+            rings: self.bed.rings(),
             peers: peers.collect::<Result<_, _>>()?,
         })
     }
@@ -190,7 +190,7 @@ impl Experiment {
 /// As many as are sent in that time.
 fn frames(costs: &Costs, spot: &Spot, lasting: Duration) -> u64 {
     let load = load_of(spot, 1e9);
-    let rate = load.frames / foretell(costs, &load).seconds;
+    let rate = load.frames / predict(costs, &load).seconds;
     frames_at(rate, lasting)
 }
 
@@ -211,7 +211,7 @@ fn load_of(spot: &Spot, frames: f64) -> Load {
 impl Point {
     pub(super) fn new(spot: &Spot, costs: &Costs, run: Run) -> Self {
         let is_ours = spot.tool == Tool::Tscap;
-        let foretold = is_ours.then(|| {
+        let predicted = is_ours.then(|| {
             let load = load_of(spot, run.sent as f64);
             let load = Load {
                 // What came, not what was asked for: a sender may be late.
@@ -221,10 +221,10 @@ impl Point {
                 },
                 ..load
             };
-            let forecast = foretell(costs, &load);
-            Foretold {
-                before: forecast.before,
-                ring: forecast.ring,
+            let prediction = predict(costs, &load);
+            PredictedLoss {
+                before: prediction.before,
+                ring: prediction.ring,
             }
         });
         let (gap, line) = match spot.pace {
@@ -242,7 +242,7 @@ impl Point {
             snaplen: spot.snaplen,
             ring_bytes: spot.ring as u64,
             run,
-            foretold,
+            predicted,
         }
     }
 }

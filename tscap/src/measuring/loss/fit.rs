@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Cost, Costs, Load, Receiving, Writer, foretell, record_bytes};
+use super::model::{Cost, Costs, Load, Receiving, Writer, predict, record_bytes};
 use crate::measuring::load::Point;
 
 const NS_PER_S: f64 = 1e9;
@@ -166,7 +166,7 @@ fn turn_ns(costs: &Costs, small: &Probe) -> f64 {
     let [mut short, mut long] = TURNS.map(f64::ln);
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(short, long);
-        match foretell(&with(middle.exp()), &load).ring < lost {
+        match predict(&with(middle.exp()), &load).ring < lost {
             true => short = middle,
             false => long = middle,
         }
@@ -177,8 +177,8 @@ fn turn_ns(costs: &Costs, small: &Probe) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measuring::loss::made::probes;
-    use crate::measuring::loss::model::made;
+    use crate::measuring::loss::fixtures::probes;
+    use crate::measuring::loss::model::fixtures;
 
     #[track_caller]
     fn near(found: f64, expected: f64, within: f64) {
@@ -198,7 +198,7 @@ mod tests {
                 let made = Costs {
                     turn_ns,
                     writer,
-                    ..made::costs(receiving)
+                    ..fixtures::costs(receiving)
                 };
                 let found = probes(&made).costs().unwrap();
                 assert_eq!(found.receiving, receiving);
@@ -218,7 +218,7 @@ mod tests {
     fn a_ring_that_loses_nothing_tells_of_no_turn() {
         let made = Costs {
             turn_ns: 60_000.0,
-            ..made::costs(Receiving::OnSender)
+            ..fixtures::costs(Receiving::OnSender)
         };
         let probes = probes(&made);
         assert_eq!(probes.small.run.lost.ring, 0);
@@ -227,21 +227,21 @@ mod tests {
 
     #[test]
     fn where_nothing_came_nothing_is_found() {
-        let mut probes = probes(&made::costs(Receiving::Apart));
+        let mut probes = probes(&fixtures::costs(Receiving::Apart));
         probes.held.run.seen = 0;
         assert_eq!(probes.costs(), None);
-        let mut probes = self::probes(&made::costs(Receiving::Apart));
+        let mut probes = self::probes(&fixtures::costs(Receiving::Apart));
         probes.long.run.written = 0;
         assert_eq!(probes.costs(), None);
         // A ring that was never full tells nothing of frames turned away.
-        let mut probes = self::probes(&made::costs(Receiving::Apart));
+        let mut probes = self::probes(&fixtures::costs(Receiving::Apart));
         probes.held.run.lost.ring = 0;
         assert_eq!(probes.costs(), None);
     }
 
     #[test]
     fn without_a_cpu_to_receive_elsewhere_sending_counts_as_receiving() {
-        let made = made::costs(Receiving::OnSender);
+        let made = fixtures::costs(Receiving::OnSender);
         let mut probes = probes(&made);
         probes.send_ns = None;
         let found = probes.costs().unwrap();

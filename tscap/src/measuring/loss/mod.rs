@@ -1,33 +1,33 @@
 //! Skopkó's experiment on any machine: where a capture loses frames, against their
-//! size, the gap between them, the snaplen and the buffers; and what a model foretells
+//! size, the gap between them, the snaplen and the buffers; and what a model predicts
 //! of it.
 //!
-//! `grid` has the points and `experiment` measures them on a `rig`; `calibrate` makes
-//! the runs from which `fit` finds the costs by which `model` foretells; `schema` is
+//! `grid` has the points and `experiment` measures them on a `bed`; `calibrate` makes
+//! the runs from which `fit` finds the costs by which `model` predicts; `schema` is
 //! what comes of it.
 
 mod accuracy;
 mod answer;
 mod assemble;
+mod bed;
 mod calibrate;
 mod error;
 mod experiment;
 mod fit;
-mod grid;
 #[cfg(test)]
-pub(crate) mod made;
+pub(crate) mod fixtures;
+mod grid;
 pub mod model;
-mod rig;
 pub mod schema;
 mod slow;
 
 pub use accuracy::accuracy;
 pub use answer::{Answer, Question, answer};
 pub use assemble::assemble;
+pub use bed::Place;
 pub use calibrate::SLOW_RING;
 pub use error::LossError;
 pub use experiment::{Experiment, Results, Setting, captures, run};
 pub use fit::{Probe, Probes};
 pub use grid::{Arrival, Grid, LONGEST_FRAME, Pace, Spot};
-pub use rig::Place;
 pub use schema::Sweep;

@@ -29,7 +29,7 @@ pub struct Sweep {
     pub calibrations: Vec<Calibration>,
     /// The points, in the order in which they were measured.
     pub points: Vec<Point>,
-    /// How good the model was; absent without points that it foretold.
+    /// How good the model was; absent without points that it predicted.
     pub accuracy: Option<Accuracy>,
     /// What a reader must know before the figures.
     pub warnings: Vec<String>,
@@ -96,7 +96,8 @@ pub struct Point {
     pub run: Run,
     /// What the model says would, at the rate that was really sent unless flat out;
     /// null for other programs.
-    pub foretold: Option<Foretold>,
+    #[serde(rename = "foretold")]
+    pub predicted: Option<PredictedLoss>,
 }
 
 impl Point {
@@ -116,21 +117,21 @@ pub(super) fn kept(size: u32, snaplen: u32) -> u32 {
 
 /// Shares of the frames sent, 0 to 1; the rest is written.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Foretold {
+pub struct PredictedLoss {
     /// Lost before the program.
     pub before: f64,
     /// Lost in the ring.
     pub ring: f64,
 }
 
-impl Foretold {
+impl PredictedLoss {
     /// All that is lost.
     pub fn lost(&self) -> f64 {
         self.before + self.ring
     }
 }
 
-/// How good the model was, over the points that it foretold. None of these was used
+/// How good the model was, over the points that it predicted. None of these was used
 /// to find out the costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Accuracy {
@@ -138,7 +139,7 @@ pub struct Accuracy {
     pub points: u32,
     /// Share of them that lost 5 to 60 %: elsewhere it is easy to be right.
     pub between: f64,
-    /// Mean of |foretold − measured|, points of loss (0 to 100).
+    /// Mean of |predicted − measured|, points of loss (0 to 100).
     pub error: f64,
     /// The same of the best constant guess, the median of the measured losses.
     pub error_of_constant: f64,

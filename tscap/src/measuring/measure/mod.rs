@@ -6,9 +6,9 @@
 
 mod capture;
 mod delay;
-mod frame;
 #[cfg(test)]
-mod made;
+mod fixtures;
+mod frame;
 mod receive_clock;
 mod report;
 mod sequence;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::capturing::clock::scripted::Host;
 
-const USED: Seen = Seen::Used { unknown: None };
+const USED: CounterOutcome = CounterOutcome::Used { unknown: None };
 
 fn clock_of(host: &Host) -> CounterClock {
     let gaps = [20, 40, 20];
@@ -161,14 +161,17 @@ fn wide_readings_are_passed_over() {
     let mut clock = clock_of(&host);
     let bound = clock.bound_ns();
     let bracket = host.bracket(110_000_000, [9_000, 40, 20]);
-    assert_eq!(clock.observe(&bracket, false), Seen::PassedOver);
+    assert_eq!(clock.observe(&bracket, false), CounterOutcome::PassedOver);
     assert_eq!(clock.wide(), 1);
     // 10 ms by p̂ alone.
     assert!(clock.bound_ns() <= bound + 10);
     // But not for ever. It was not followed for as long before: who knows how it went.
     let bracket = host.bracket(400_000_000, [9_000, 40, 20]);
     let seen = clock.observe(&bracket, false);
-    assert!(matches!(seen, Seen::Used { unknown: Some(_) }), "{seen:?}");
+    assert!(
+        matches!(seen, CounterOutcome::Used { unknown: Some(_) }),
+        "{seen:?}"
+    );
 }
 
 /// While the clock is slewed its rate is known by the last few readings only.
@@ -192,7 +195,7 @@ fn the_bound_of_a_wide_reading_is_that_of_the_local_rate() {
         }
         let t = (until + 99) * 1_000_000;
         let seen = clock.observe(&host.bracket(t, [9_000, 40, 20]), false);
-        assert_eq!(seen, Seen::PassedOver);
+        assert_eq!(seen, CounterOutcome::PassedOver);
         let error = clock.conversion().to_real(host.cycles(t)).0;
         let error = error.abs_diff(host.real(t));
         assert!(error <= clock.bound_ns(), "{error} > {}", clock.bound_ns());
@@ -216,7 +219,7 @@ fn a_counter_that_jumps_is_noticed_and_followed() {
             bracket
         };
         let seen = clock.observe(&moved(110_000_000), false);
-        let Seen::Jumped { by_ns } = seen else {
+        let CounterOutcome::Jumped { by_ns } = seen else {
             panic!("{seen:?}");
         };
         // What was stamped before it.

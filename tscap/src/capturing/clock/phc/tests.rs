@@ -77,7 +77,7 @@ impl Run {
     }
 
     /// Runs on until `end`, with a look at the device each 100 ms.
-    fn until(&mut self, end: u64, phc: impl Fn(u64) -> Result<u64, PtpError>) -> Vec<Looked> {
+    fn until(&mut self, end: u64, phc: impl Fn(u64) -> Result<u64, PtpError>) -> Vec<PhcOutcome> {
         let mut looked = Vec::new();
         while self.t < end {
             self.t += 10 * MS;
@@ -205,7 +205,7 @@ fn a_device_that_goes_away_is_carried_on() {
         let looked = run.until(minutes * 60 * S, gone);
         let all_gone = looked
             .iter()
-            .all(|looked| matches!(looked, Looked::Failed(error) if error.is_gone()));
+            .all(|looked| matches!(looked, PhcOutcome::Failed(error) if error.is_gone()));
         assert!(all_gone);
         let status = run.is_right(tai);
         assert!(status.bound_ns > bound, "{minutes} min: {status:?}");
@@ -228,7 +228,7 @@ fn a_device_that_stands_is_carried_on() {
     let bound = run.is_right(tai).bound_ns;
     let stopped = |_| tai(3 * S);
     let looked = run.until(4 * S, stopped);
-    let stood = looked.iter().filter(|it| matches!(it, Looked::Stands));
+    let stood = looked.iter().filter(|it| matches!(it, PhcOutcome::Stands));
     assert_eq!(stood.count(), 9, "{looked:?}");
     let status = run.is_right(tai);
     assert!(status.stood == 9 && status.bound_ns > bound, "{status:?}");
@@ -261,7 +261,7 @@ fn nonsense_is_passed_over_and_a_step_is_believed() {
         let looked = run.until(run.t + 300 * MS, nonsense);
         let used = looked
             .iter()
-            .filter(|it| !matches!(it, Looked::PassedOver | Looked::Stands));
+            .filter(|it| !matches!(it, PhcOutcome::PassedOver | PhcOutcome::Stands));
         assert!(used.count() == 0 && looked.len() == 3, "{looked:?}");
         run.is_right(tai);
         run.until(run.t + 200 * MS, tai);
@@ -271,7 +271,7 @@ fn nonsense_is_passed_over_and_a_step_is_believed() {
     let jumps: Vec<_> = looked
         .iter()
         .filter_map(|looked| match looked {
-            Looked::Jumped { by_ns } => Some(*by_ns),
+            PhcOutcome::Jumped { by_ns } => Some(*by_ns),
             _ => None,
         })
         .collect();
@@ -299,7 +299,7 @@ fn a_host_set_during_the_call_tells_nothing() {
             real: &|t| host.real(t) + if t > start + set_at { S } else { 0 },
         };
         let looked = run.clock.look(&mut device, &run.tracker);
-        let is_used = matches!(looked, Looked::Used);
+        let is_used = matches!(looked, PhcOutcome::Used);
         // Between the readings it leaves the end of the call as a bound, and after
         // them it is no matter.
         assert_eq!(is_used, set_at > CALL_NS, "{set_at}: {looked:?}");
@@ -323,7 +323,7 @@ fn slews_of_the_device_are_followed_at_once() {
     for _ in 0..20 {
         let looked = run.until(run.t + 500 * MS, slewed);
         assert!(
-            looked.iter().all(|it| matches!(it, Looked::Used)),
+            looked.iter().all(|it| matches!(it, PhcOutcome::Used)),
             "{looked:?}"
         );
         run.is_right(slewed);

@@ -32,12 +32,12 @@ pub fn interrupt_sentences(of: &InterruptsOff) -> [String; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measuring::compare::made;
+    use crate::measuring::compare::fixtures;
     use crate::measuring::compare::statistics::{Allowance, ratio};
 
     #[test]
     fn both_in_words() {
-        let mut of = made::comparison().interrupts_off.remove(0);
+        let mut of = fixtures::comparison().interrupts_off.remove(0);
         let words = interrupt_sentences(&of);
         assert_eq!(
             words,

@@ -41,11 +41,11 @@ pub fn power_sentence(comparison: &Comparison) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measuring::compare::made;
+    use crate::measuring::compare::fixtures;
 
     #[test]
     fn the_worst_of_each_metric_is_said() {
-        let mut comparison = made::comparison();
+        let mut comparison = fixtures::comparison();
         assert!(comparison.verdicts.len() > 1);
         for (of, detectable) in comparison.verdicts.iter_mut().zip([1.25, 1.5]) {
             of.metric = Metric::Program;
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn of_an_earlier_tscap_nothing_is_said() {
-        let mut comparison = made::comparison();
+        let mut comparison = fixtures::comparison();
         comparison.interrupts_off.clear();
         for of in comparison.verdicts.iter_mut().map(|of| &mut of.over_ktime) {
             (of.confidence, of.lag_1, of.detectable) = (None, None, None);

@@ -2,7 +2,7 @@
 
 use super::costs::{Costs, Receiving, record_bytes};
 use super::drain::Drain;
-use super::forecast::{Full, Load};
+use super::prediction::{Full, Load};
 
 const NS_PER_S: f64 = 1e9;
 /// Of a CPU that it shares with what always has work: the scheduler is fair.

@@ -1,4 +1,4 @@
-//! What a capture loses, foretold: a fluid queueing model of its stages.
+//! What a capture loses, predicted: a fluid queueing model of its stages.
 //!
 //! ```text
 //! sender --> [receive queue] --> XDP program --> [ring] --> converter --> [file buffer] --> file
@@ -15,14 +15,14 @@
 mod costs;
 mod drain;
 mod flow;
-mod forecast;
+mod prediction;
 mod ring;
 
 pub use costs::{Cost, Costs, Receiving, Writer, record_bytes};
-pub use forecast::{Forecast, Load, foretell};
+pub use prediction::{Load, Prediction, predict};
 pub use ring::{Needed, least_ring};
 
 #[cfg(test)]
-pub(crate) mod made;
+pub(crate) mod fixtures;
 #[cfg(test)]
 mod tests;

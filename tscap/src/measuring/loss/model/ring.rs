@@ -3,7 +3,7 @@
 use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES};
 
 use super::costs::Costs;
-use super::forecast::{Load, foretell};
+use super::prediction::{Load, predict};
 
 /// The ring that a load needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,10 +24,10 @@ pub fn least_ring(costs: &Costs, load: &Load, pause_s: f64) -> Needed {
             ring_bytes,
             ..*load
         };
-        let forecast = foretell(costs, &with_it);
-        let rate = load.frames / forecast.seconds;
+        let prediction = predict(costs, &with_it);
+        let rate = load.frames / prediction.seconds;
         let paused = rate * pause_s * super::costs::record_bytes(load.caplen);
-        if forecast.loses_nothing() && paused <= ring_bytes {
+        if prediction.loses_nothing() && paused <= ring_bytes {
             return Needed::Bytes(ring);
         }
         ring *= 2;

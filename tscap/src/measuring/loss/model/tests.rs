@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::made::{costs, load};
+use super::fixtures::{costs, load};
 use super::*;
 
 use Receiving::{Apart, OnSender};
@@ -21,22 +21,22 @@ fn near(found: f64, expected: f64, within: f64) {
 
 #[test]
 fn a_sender_that_receives_too_is_slowed_down_and_loses_nothing() {
-    let forecast = foretell(&costs(OnSender), &load(f64::INFINITY));
+    let prediction = predict(&costs(OnSender), &load(f64::INFINITY));
     assert_eq!(
-        (forecast.before, forecast.ring, forecast.written),
+        (prediction.before, prediction.ring, prediction.written),
         (0.0, 0.0, 1.0)
     );
     // 60 to send, 194.4 to receive.
-    near(forecast.seconds, 0.2544, 1e-6);
+    near(prediction.seconds, 0.2544, 1e-6);
 }
 
 #[test]
 fn what_a_cpu_cannot_receive_is_lost_before_the_program() {
-    let forecast = foretell(&costs(Apart), &load(8e6));
+    let prediction = predict(&costs(Apart), &load(8e6));
     let received = 1.0 / 194.4e-9;
-    near(forecast.before, 1.0 - received / 8e6, 1e-6);
-    assert_eq!(forecast.ring, 0.0);
-    assert_eq!(foretell(&costs(Apart), &load(5e6)).lost(), 0.0);
+    near(prediction.before, 1.0 - received / 8e6, 1e-6);
+    assert_eq!(prediction.ring, 0.0);
+    assert_eq!(predict(&costs(Apart), &load(5e6)).lost(), 0.0);
 }
 
 #[test]
@@ -46,20 +46,24 @@ fn a_slow_writer_gets_what_the_buffers_hold_and_it_drains_meanwhile() {
         ..costs(OnSender)
     };
     // 128 bytes a frame: 312,500 of them a second.
-    let forecast = foretell(&costs, &load(1e6));
+    let prediction = predict(&costs, &load(1e6));
     let drained = f64::from(1 << 20) + 65_536.0 + 40e6;
-    near(forecast.seconds, 1.0, 1e-6);
-    near(forecast.written, drained / (1e6 * record_bytes(96)), 0.001);
-    near(forecast.ring, 1.0 - forecast.written, 1e-12);
+    near(prediction.seconds, 1.0, 1e-6);
+    near(
+        prediction.written,
+        drained / (1e6 * record_bytes(96)),
+        0.001,
+    );
+    near(prediction.ring, 1.0 - prediction.written, 1e-12);
     // What fits into the buffers does not wait.
     let short = Load {
         frames: 8_500.0,
         ..load(1e6)
     };
-    assert_eq!(foretell(&costs, &short).lost(), 0.0);
+    assert_eq!(predict(&costs, &short).lost(), 0.0);
     // Nor does what the writer takes.
-    let forecast = foretell(&costs, &load(300e3));
-    assert_eq!(forecast.lost(), 0.0);
+    let prediction = predict(&costs, &load(300e3));
+    assert_eq!(prediction.lost(), 0.0);
 }
 
 #[test]
@@ -68,14 +72,17 @@ fn both_stages_lose() {
         writer: Some(SLOW),
         ..costs(Apart)
     };
-    let forecast = foretell(&costs, &load(8e6));
+    let prediction = predict(&costs, &load(8e6));
     assert!(
-        forecast.before > 0.15 && forecast.ring > 0.2,
-        "{forecast:?}"
+        prediction.before > 0.15 && prediction.ring > 0.2,
+        "{prediction:?}"
     );
     // To turn a frame away takes less than to record it: more get that far.
-    let without = foretell(&made::costs(Apart), &load(8e6));
-    assert!(forecast.before < without.before, "{forecast:?} {without:?}");
+    let without = predict(&fixtures::costs(Apart), &load(8e6));
+    assert!(
+        prediction.before < without.before,
+        "{prediction:?} {without:?}"
+    );
 }
 
 #[test]
@@ -84,8 +91,8 @@ fn one_cpu_for_all_is_slower_still() {
         converter_shares: true,
         ..costs(OnSender)
     };
-    let one = foretell(&one, &load(f64::INFINITY));
-    let two = foretell(&costs(OnSender), &load(f64::INFINITY));
+    let one = predict(&one, &load(f64::INFINITY));
+    let two = predict(&costs(OnSender), &load(f64::INFINITY));
     assert!(one.seconds > two.seconds * 1.15, "{one:?} {two:?}");
 }
 
@@ -111,11 +118,11 @@ fn a_longer_run_needs_a_greater_ring_up_to_where_none_suffices() {
     assert_eq!(for_s(0.5), Needed::Bytes(64 << 20));
     assert_eq!(for_s(4.0), Needed::NoneSuffices);
     // Nothing to fill it but a pause of the converter: 128 bytes, 100 ms.
-    let fits = least_ring(&made::costs(Apart), &load(1e6), 0.1);
+    let fits = least_ring(&fixtures::costs(Apart), &load(1e6), 0.1);
     assert_eq!(fits, Needed::Bytes(16 << 20));
     // Lost before any ring.
     assert_eq!(
-        least_ring(&made::costs(Apart), &load(8e6), 0.0),
+        least_ring(&fixtures::costs(Apart), &load(8e6), 0.0),
         Needed::NoneSuffices
     );
 }
@@ -170,22 +177,22 @@ const SLACK: f64 = 1e-6;
 proptest! {
     #[test]
     fn it_adds_up(costs in any_costs(), load in any_load()) {
-        let forecast = foretell(&costs, &load);
-        let parts = [forecast.written, forecast.before, forecast.ring];
-        prop_assert!(parts.iter().all(|part| (-SLACK..=1.0 + SLACK).contains(part)), "{forecast:?}");
+        let prediction = predict(&costs, &load);
+        let parts = [prediction.written, prediction.before, prediction.ring];
+        prop_assert!(parts.iter().all(|part| (-SLACK..=1.0 + SLACK).contains(part)), "{prediction:?}");
         prop_assert!((parts.iter().sum::<f64>() - 1.0).abs() < SLACK);
-        prop_assert!(forecast.seconds.is_finite() && forecast.seconds > 0.0);
+        prop_assert!(prediction.seconds.is_finite() && prediction.seconds > 0.0);
         // No faster than asked for.
-        prop_assert!(forecast.seconds >= load.frames / load.rate * (1.0 - SLACK));
+        prop_assert!(prediction.seconds >= load.frames / load.rate * (1.0 - SLACK));
         if costs.receiving == OnSender {
-            prop_assert_eq!(forecast.before, 0.0);
+            prop_assert_eq!(prediction.before, 0.0);
         }
     }
 
     #[test]
     fn a_greater_ring_loses_no_more(costs in any_costs(), load in any_load()) {
         let twice = Load { ring_bytes: 2.0 * load.ring_bytes, ..load };
-        let (small, great) = (foretell(&costs, &load), foretell(&costs, &twice));
+        let (small, great) = (predict(&costs, &load), predict(&costs, &twice));
         prop_assert!(great.written >= small.written - SLACK, "{small:?} {great:?}");
     }
 
@@ -196,7 +203,7 @@ proptest! {
         let Some(writer) = costs.writer else { return Ok(()) };
         let bytes_per_s = writer.bytes_per_s * faster;
         let better = Costs { writer: Some(Writer { bytes_per_s, ..writer }), ..costs };
-        let (slow, fast) = (foretell(&costs, &load), foretell(&better, &load));
+        let (slow, fast) = (predict(&costs, &load), predict(&better, &load));
         prop_assert!(fast.written >= slow.written - SLACK, "{slow:?} {fast:?}");
     }
 
@@ -206,7 +213,7 @@ proptest! {
         costs in any_costs(), load in any_load(), more in 1.0f64..5.0,
     ) {
         let faster = Load { rate: load.rate * more, ..load };
-        let (slow, fast) = (foretell(&costs, &load), foretell(&costs, &faster));
+        let (slow, fast) = (predict(&costs, &load), predict(&costs, &faster));
         prop_assert!(fast.lost() >= slow.lost() - SLACK, "{slow:?} {fast:?}");
     }
 
@@ -221,8 +228,8 @@ proptest! {
         let in_a_turn = load.ring_bytes / record / costs.turn_ns * 1e9 / 2.0;
         let writer = costs.writer.map_or(f64::INFINITY, |it| it.bytes_per_s / record);
         let rate = share * (1e9 / busy).min(in_a_turn).min(writer);
-        let forecast = foretell(&costs, &Load { rate, ..load });
-        prop_assert_eq!(forecast.lost(), 0.0);
-        prop_assert!((forecast.seconds * rate / load.frames - 1.0).abs() < SLACK);
+        let prediction = predict(&costs, &Load { rate, ..load });
+        prop_assert_eq!(prediction.lost(), 0.0);
+        prop_assert!((prediction.seconds * rate / load.frames - 1.0).abs() < SLACK);
     }
 }

@@ -7,7 +7,7 @@ use tscap_common::stream::{STAMP_MASK, StreamHeader};
 
 use super::*;
 use crate::capturing::clock::{StampPath, TscPath};
-use crate::measuring::measure::made::{Made, header};
+use crate::measuring::measure::fixtures::{Made, header};
 use crate::measuring::measure::{Counts, StreamId};
 
 mod file;

@@ -4,7 +4,7 @@ use etherparse::PacketBuilder;
 use proptest::prelude::*;
 
 use super::*;
-use crate::measuring::measure::made::{Made, header};
+use crate::measuring::measure::fixtures::{Made, header};
 
 #[test]
 fn finds_the_header_behind_tags_and_options() {
@@ -95,7 +95,7 @@ fn other_traffic_is_neither() {
             .unwrap();
         frame
     };
-    let mut fragment = Made::V4.frame(&super::super::made::header(0, 0));
+    let mut fragment = Made::V4.frame(&super::super::fixtures::header(0, 0));
     fragment[20] |= 0x20;
     for frame in [
         udp(53, &header),

@@ -70,11 +70,11 @@ fn chart(index: usize, setting: &Setting, points: Vec<&Point>, over_rate: bool) 
     };
     for point in &points {
         add(name(point), (x(point), 100.0 * point.run.loss()));
-        if let Some(foretold) = point.foretold {
+        if let Some(predicted) = point.predicted {
             let clock = point.clock.map_or("", |clock| clock.name());
             add(
                 format!("{clock} predicted"),
-                (x(point), 100.0 * foretold.lost()),
+                (x(point), 100.0 * predicted.lost()),
             );
         }
     }

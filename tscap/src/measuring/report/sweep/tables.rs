@@ -90,7 +90,7 @@ pub(super) fn points(sweep: &Sweep) -> Table {
             })
         };
         let lost = 100.0 * run.loss();
-        let foretold = point.foretold.map(|it| 100.0 * it.lost());
+        let predicted = point.predicted.map(|it| 100.0 * it.lost());
         let busy = |cpu: u32| {
             let busy = run.busy.get(cpu as usize);
             maybe(busy, |share| format!("{:.0}", 100.0 * share))
@@ -115,7 +115,7 @@ pub(super) fn points(sweep: &Sweep) -> Table {
             percent(run.lost.ring),
             percent(run.lost.writer),
             format!("{lost:.2}"),
-            maybe(foretold, |share| format!("{share:.2}")),
+            maybe(predicted, |share| format!("{share:.2}")),
             busy(sweep.method.sender_cpu),
             other.map_or(NOTHING.to_owned(), busy),
             number(run.cpu_s_per_million()),

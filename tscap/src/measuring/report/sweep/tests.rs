@@ -1,5 +1,5 @@
 use super::{sweep_page, sweep_text};
-use crate::measuring::loss::made::sweep;
+use crate::measuring::loss::fixtures::sweep;
 use crate::measuring::loss::schema::Sweep;
 
 fn rate_sweep() -> Sweep {
@@ -11,7 +11,7 @@ fn rate_sweep() -> Sweep {
 }
 
 #[test]
-fn every_point_is_told_with_what_was_foretold() {
+fn every_point_is_told_with_what_was_predicted() {
     let sweep = sweep();
     let text = sweep_text(&sweep);
     let rows = text.lines().filter(|line| line.contains("flat out"));
@@ -21,10 +21,10 @@ fn every_point_is_told_with_what_was_foretold() {
         .find(|row| row.starts_with("tscap ktime"))
         .unwrap();
     let words: Vec<_> = ours.split_whitespace().collect();
-    let foretold = sweep.points[0].foretold.unwrap();
-    assert!(foretold.lost() > 0.05, "{foretold:?}");
-    let percent = format!("{:.2}", 100.0 * foretold.lost());
-    // Size, pace (two words), snaplen, ring (two words); measured is foretold here.
+    let predicted = sweep.points[0].predicted.unwrap();
+    assert!(predicted.lost() > 0.05, "{predicted:?}");
+    let percent = format!("{:.2}", 100.0 * predicted.lost());
+    // Size, pace (two words), snaplen, ring (two words); measured is predicted here.
     assert_eq!(words[2..8], ["64", "flat", "out", "96", "1", "MiB"]);
     assert_eq!(
         words.iter().filter(|word| **word == percent).count(),

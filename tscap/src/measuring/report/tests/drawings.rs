@@ -1,5 +1,5 @@
 use super::{all, recorded};
-use crate::measuring::loss::made;
+use crate::measuring::loss::fixtures;
 use crate::measuring::report::chart::{Axis, Chart, Scale, Series, Shape, width};
 use crate::measuring::report::{page, sweep_page};
 
@@ -142,7 +142,7 @@ fn no_two_names_of_a_legend_overlap() {
         many,
         page(&recorded()),
         page(&super::both_ways()),
-        sweep_page(&made::sweep()),
+        sweep_page(&fixtures::sweep()),
     ];
     let mut rows = 0;
     for page in &pages {

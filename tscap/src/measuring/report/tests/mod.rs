@@ -5,7 +5,7 @@ mod page;
 mod terminal;
 
 use crate::capturing::clock::StampSource;
-use crate::measuring::compare::made;
+use crate::measuring::compare::fixtures;
 use crate::measuring::compare::schema::Comparison;
 
 /// In the shape of a recording: four stamps, both patterns, loss, warnings.
@@ -42,7 +42,7 @@ fn without_tsc() -> Comparison {
 /// With a stamp measured with interrupts off too.
 fn both_ways() -> Comparison {
     let mut comparison = recorded();
-    comparison.interrupts_off = made::comparison().interrupts_off;
+    comparison.interrupts_off = fixtures::comparison().interrupts_off;
     comparison
 }
 

@@ -1,7 +1,7 @@
 use super::drawings::drawings;
 use super::{all, both_ways, live, recorded};
 use crate::capturing::clock::log::{Digest, Header, Line};
-use crate::measuring::loss::made;
+use crate::measuring::loss::fixtures;
 use crate::measuring::report::{clock_page, page, sweep_page, text};
 
 #[test]
@@ -84,7 +84,7 @@ fn pages() -> Vec<String> {
     clock.take(Line::Header(Header::new("boot-1")));
     let comparisons = all().into_iter().map(|comparison| page(&comparison));
     comparisons
-        .chain([sweep_page(&made::sweep()), clock_page(&clock)])
+        .chain([sweep_page(&fixtures::sweep()), clock_page(&clock)])
         .collect()
 }
 

@@ -11,7 +11,7 @@ const MOST_KEPT: usize = 180;
 
 /// The narrowest of each second, and those on either side of a bend, a step or a jump.
 #[derive(Clone, Debug)]
-pub(super) struct KeptSamples {
+pub(super) struct SampleThinning {
     /// Best sample of the second that `until` ends.
     best: Option<Sample>,
     until: MonoNs,
@@ -26,7 +26,7 @@ pub(super) struct KeptSamples {
     is_second: bool,
 }
 
-impl KeptSamples {
+impl SampleThinning {
     /// Begins with the first one.
     pub fn new(first: Sample) -> Self {
         Self {
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn each_second_keeps_the_first_of_its_narrowest() {
-        let mut kept = KeptSamples::new(sample(0, 50));
+        let mut kept = SampleThinning::new(sample(0, 50));
         for (mono, width_ns) in [
             (10, 60),
             (20, 40),
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_second_has_eight_bends_and_counts_the_others() {
-        let mut kept = KeptSamples::new(sample(0, 10));
+        let mut kept = SampleThinning::new(sample(0, 10));
         kept.bound(30);
         kept.bound(20);
         for bend in 1..=11 {

@@ -2,7 +2,8 @@
 
 use super::Stamp;
 use super::schema::{
-    Checkpoint, Comparison, FrameCost, InterruptsOff, Method, Metric, Subject, VERSION, Way,
+    Checkpoint, Comparison, FrameCost, InterruptMode, InterruptsOff, Method, Metric, Subject,
+    VERSION,
 };
 use super::statistics::{Allowance, Density, autocorrelation, ratio, verdict};
 use crate::capturing::clock::{StampPath, TscPath};
@@ -103,7 +104,7 @@ fn frame_cost() -> FrameCost {
 fn interrupts_off() -> InterruptsOff {
     let way = |read_ns: f64, p99_ns: f64, over_1_us| {
         let costs = costs(40).chain((0..over_1_us).map(|index| 20_000 + index));
-        Way {
+        InterruptMode {
             read_ns: vec![read_ns; ROUNDS as usize],
             all: Summary::of(costs).expect("there are values"),
             p99_ns: vec![p99_ns; ROUNDS as usize],

@@ -31,7 +31,7 @@ pub struct Loss {
 
 /// What a program says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct ToolReport {
     /// Frames that reached it or its buffer, also those lost after that.
     pub seen: u64,
     /// Frames that it took out of its buffer and, it says, wrote.
@@ -40,7 +40,7 @@ pub struct Said {
     pub losses: Vec<Loss>,
 }
 
-impl Said {
+impl ToolReport {
     /// Frames lost at a stage.
     pub fn lost(&self, stage: Stage) -> u64 {
         let losses = self.losses.iter().filter(|loss| loss.stage == stage);
@@ -169,7 +169,7 @@ mod tests {
 
     fn understood(tool: Tool, text: &str) -> Option<(u64, u64, [u64; 3])> {
         let lines: Vec<_> = text.lines().map(str::to_owned).collect();
-        let said = Said::understand(tool, &lines)?;
+        let said = ToolReport::understand(tool, &lines)?;
         let lost = [Stage::Before, Stage::Ring, Stage::Writer].map(|stage| said.lost(stage));
         Some((said.seen, said.written, lost))
     }

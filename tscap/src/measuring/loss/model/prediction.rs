@@ -1,4 +1,4 @@
-//! One point of a sweep, foretold.
+//! One point of a sweep, predicted.
 
 use super::costs::{Costs, record_bytes};
 use super::flow::Flow;
@@ -21,7 +21,7 @@ pub struct Load {
 
 /// What becomes of it: shares of the frames sent, which add up to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Forecast {
+pub struct Prediction {
     /// Written.
     pub written: f64,
     /// Lost before the program.
@@ -32,7 +32,7 @@ pub struct Forecast {
     pub seconds: f64,
 }
 
-impl Forecast {
+impl Prediction {
     /// Share of the frames sent that is lost.
     pub fn lost(&self) -> f64 {
         self.before + self.ring
@@ -53,7 +53,7 @@ pub(super) struct Full {
 
 /// The model: up to three spans of constant flow, between which the ring and the
 /// file's buffer fill up, in either order. What they hold at the end is written.
-pub fn foretell(costs: &Costs, load: &Load) -> Forecast {
+pub fn predict(costs: &Costs, load: &Load) -> Prediction {
     let record = record_bytes(load.caplen);
     let mut full = Full::default();
     // Frames that the ring has room for, and bytes that the file's buffer has.
@@ -86,7 +86,7 @@ pub fn foretell(costs: &Costs, load: &Load) -> Forecast {
         full.file |= span == to_full_file;
     }
     let (before, ring) = (before / load.frames, ring / load.frames);
-    Forecast {
+    Prediction {
         written: 1.0 - before - ring,
         before,
         ring,

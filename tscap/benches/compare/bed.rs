@@ -17,7 +17,7 @@ use crate::common::rounds::Subject;
 const XDP_DROP: u32 = 1;
 
 /// The pair, and what is sent through it.
-pub struct Rig {
+pub struct TestBed {
     cpu: u32,
     rate: Option<NsPerCycle>,
     link: XdpLink,
@@ -36,7 +36,7 @@ pub struct Between {
     pub more_work: u32,
 }
 
-impl Rig {
+impl TestBed {
     /// For a thread that stays on `cpu`, which is moved into another namespace.
     pub fn open(cpu: u32) -> Result<Self> {
         let rate = tsc::check().ok().and_then(|()| measure_tsc_rate());

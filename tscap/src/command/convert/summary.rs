@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 
 use super::Converted;
-use super::left::Span;
+use super::unconverted::Span;
 use crate::capturing::clock::RealNs;
 use crate::cli::ConvertPlan;
 use crate::text::numbers::{counted, grouped, span};

@@ -3,9 +3,9 @@
 /// The least of late, in units of 1/1024 ns. It is forgotten by a thousandth with each,
 /// so that a machine on which all take longer is no interrupted one for ever.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct UsualWidth(u64);
+pub(super) struct TypicalWidth(u64);
 
-impl UsualWidth {
+impl TypicalWidth {
     /// Of the first one.
     pub fn new(ns: u64) -> Self {
         Self(ns.saturating_mul(1_024))
@@ -29,14 +29,14 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn limit_is(width: UsualWidth, ns: u64) {
+    fn limit_is(width: TypicalWidth, ns: u64) {
         assert!(!width.is_exceeded_by(ns), "{width:?}");
         assert!(width.is_exceeded_by(ns + 1), "{width:?}");
     }
 
     #[test]
     fn twice_the_least_and_20_ns_are_usual() {
-        let mut width = UsualWidth::new(100);
+        let mut width = TypicalWidth::new(100);
         limit_is(width, 220);
         width.take(60);
         limit_is(width, 140);
@@ -47,7 +47,7 @@ mod tests {
     /// 1 000 · (1 + 1/1024)^100 = 1 102.6.
     #[test]
     fn the_least_is_forgotten_by_a_thousandth_at_a_time() {
-        let mut width = UsualWidth::new(1_000);
+        let mut width = TypicalWidth::new(1_000);
         for _ in 0..100 {
             width.take(10_000);
         }
@@ -57,7 +57,7 @@ mod tests {
         }
         limit_is(width, 20_020);
         // From 0 too.
-        let mut width = UsualWidth::new(0);
+        let mut width = TypicalWidth::new(0);
         for _ in 0..10_000 {
             width.take(10);
         }

@@ -1,4 +1,4 @@
-//! What a sweep is run with: a stand, a file for the captures, the CPUs.
+//! What a sweep is run with: a test bed, a file for the captures, the CPUs.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::model::record_bytes;
 use super::slow::SlowFile;
 use crate::capturing::host::{affinity, system};
 use crate::measuring::load::{
-    Burst, LoadError, Pair, Point, Program, Setup, Stand, Stop, Tool, tool_cpus,
+    Burst, LoadError, Pair, Point, Program, Setup, Stop, TestBed, Tool, tool_cpus,
 };
 
 /// A capture ends by itself after so long, should we be killed; no point lasts longer.
@@ -44,9 +44,9 @@ pub struct Place {
     pub file_bytes_per_s: Option<u64>,
 }
 
-/// The rig.
-pub(super) struct Rig {
-    stand: Stand,
+/// The bed.
+pub(super) struct LossBed {
+    bed: TestBed,
     /// What every capture writes, one after the other.
     file: NamedTempFile,
     place: Place,
@@ -61,7 +61,7 @@ pub(super) struct Rig {
     slow_buffer_bytes: u64,
 }
 
-impl Rig {
+impl LossBed {
     /// In this thread, which is pinned and moved into another namespace.
     pub fn new(pair: Pair, place: Place, stop: Arc<Stop>) -> io::Result<Self> {
         let allowed = affinity::allowed_cpus()?;
@@ -69,12 +69,12 @@ impl Rig {
         let file = NamedTempFile::with_prefix_in(PREFIX, &place.folder)?;
         stop.set_file(file.path().to_owned());
         let room = room(&place.folder)?;
-        let mut stand = Stand::new(pair, Arc::clone(&stop))?;
+        let mut bed = TestBed::new(pair, Arc::clone(&stop))?;
         if place.receive_cpu.is_some() {
-            stand.receive_on(place.receive_cpu)?;
+            bed.receive_on(place.receive_cpu)?;
         }
         Ok(Self {
-            stand,
+            bed,
             file,
             stop,
             capture_cpus: capture_cpus(&place, &allowed),
@@ -164,7 +164,7 @@ impl Rig {
         burst: Burst,
     ) -> Result<Point, LoadError> {
         let setup = self.setup(spot);
-        self.stand.capture(program, &setup, burst)
+        self.bed.capture(program, &setup, burst)
     }
 
     /// The same into the file that is slowed down.
@@ -181,7 +181,7 @@ impl Rig {
             output: slow.path(),
             ..self.setup(spot)
         };
-        self.stand.capture(program, &setup, burst)
+        self.bed.capture(program, &setup, burst)
     }
 
     /// The same into a capture that takes nothing out of its ring meanwhile.
@@ -192,7 +192,7 @@ impl Rig {
         burst: Burst,
     ) -> Result<Point, LoadError> {
         let setup = self.setup(spot);
-        self.stand.capture_held(program, &setup, burst)
+        self.bed.capture_held(program, &setup, burst)
     }
 
     /// What sending a frame costs that another CPU receives and nobody captures, ns;
@@ -202,9 +202,9 @@ impl Rig {
             return Ok(None);
         };
         self.go_on()?;
-        self.stand.receive_on(Some(other))?;
-        let sent = self.stand.send(burst);
-        self.stand.receive_on(None)?;
+        self.bed.receive_on(Some(other))?;
+        let sent = self.bed.send(burst);
+        self.bed.receive_on(None)?;
         let sent = sent?;
         let ns = sent.between.map(|[first, last]| last.0 - first.0);
         Ok(ns.map(|ns| ns as f64 / (sent.sent + sent.refused) as f64))

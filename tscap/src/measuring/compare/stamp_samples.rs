@@ -33,7 +33,7 @@ impl AddAssign for FrameCounts {
 
 /// Everything of one stamp.
 #[derive(Debug)]
-pub struct Taken {
+pub struct StampSamples {
     /// Which, and how; with interrupts off only `read_ns`, `costs` and `fast` are taken.
     pub turn: Turn,
     /// One read, by round.
@@ -47,7 +47,7 @@ pub struct Taken {
     /// Frames of the fast traffic.
     pub fast: FrameCounts,
     /// The paper's patterns.
-    pub patterns: [PatternTaken; 2],
+    pub patterns: [PatternSamples; 2],
     /// Highest rates without loss.
     pub lossless_rate: Vec<f64>,
     /// Rounds in which no such rate was found.
@@ -58,7 +58,7 @@ pub struct Taken {
     pub loss_by_gap: Vec<LossPoint>,
 }
 
-impl Taken {
+impl StampSamples {
     /// Of nothing yet.
     pub fn new(turn: impl Into<Turn>) -> Self {
         Self {
@@ -118,7 +118,7 @@ impl Taken {
 
 /// The frames of one pattern.
 #[derive(Debug, Default)]
-pub struct PatternTaken {
+pub struct PatternSamples {
     /// How many.
     pub counts: FrameCounts,
     /// Second checkpoint less first.
@@ -135,7 +135,7 @@ pub struct PatternTaken {
     pub moved: u32,
 }
 
-impl PatternTaken {
+impl PatternSamples {
     fn append(&mut self, later: Self) {
         self.counts += later.counts;
         self.costs.extend(later.costs);
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn rounds_follow_each_other() {
         let of = |costs: &[u64]| {
-            let mut taken = Taken::new(None);
+            let mut taken = StampSamples::new(None);
             taken.round(costs.iter().copied());
             taken.fast.sent = 5;
             taken.patterns[1].delays.push(7);

@@ -18,11 +18,11 @@ fn reading(at: u64, clock: impl Fn(u64) -> u64) -> Reading {
 }
 
 /// Of readings half a second apart.
-fn piece(seconds: [u64; 2], start: Start, clock: impl Fn(u64) -> u64 + Copy) -> Piece {
+fn piece(seconds: [u64; 2], start: Start, clock: impl Fn(u64) -> u64 + Copy) -> LineFit {
     let times: Vec<u64> = (2 * seconds[0]..=2 * seconds[1])
         .map(|half| START + half * S / 2)
         .collect();
-    let mut piece = Piece::new(&reading(times[0], clock), RATE, start);
+    let mut piece = LineFit::new(&reading(times[0], clock), RATE, start);
     for at in &times[1..] {
         piece.take(&reading(*at, clock), 0).expect("it is straight");
     }

@@ -1,4 +1,4 @@
-//! A test stand: a sender, a pair, and one capture after the other at its end.
+//! A test bed: a sender, a pair, and one capture after the other at its end.
 
 use std::io;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use nix::sched::sched_getcpu;
 use nix::unistd::Pid;
 
-use super::apart::poll_on;
 use super::arguments::Setup;
 use super::busy::Ticks;
 use super::capture::{Capture, LoadError};
 use super::pair::Pair;
 use super::point::Point;
+use super::receive_cpu::poll_on;
 use super::stop::Stop;
 use super::tool::Program;
 use super::traffic::{Burst, Traffic};
@@ -25,9 +25,9 @@ const GRO: &str = "rx-gro";
 /// Longest that a capture may go on working when all has been sent.
 const BACKLOG: Duration = Duration::from_secs(20);
 
-/// The stand. Frames that a capture leaves to the system go up its stack, where
+/// The test bed. Frames that a capture leaves to the system go up its stack, where
 /// nobody has their address.
-pub struct Stand {
+pub struct TestBed {
     pair: Pair,
     traffic: Traffic,
     stop: Arc<Stop>,
@@ -36,7 +36,7 @@ pub struct Stand {
     burst_cpu: Duration,
 }
 
-impl Stand {
+impl TestBed {
     /// For this thread, which stays on the CPU that it is pinned to, and is moved
     /// into the sending end's namespace.
     pub fn new(pair: Pair, stop: Arc<Stop>) -> io::Result<Self> {

@@ -14,7 +14,7 @@ const STEEPEST: f64 = 2e8;
 /// from that of p̂ through the first reading: ns there, and ns a second. Floats hold
 /// only these differences.
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
+pub(super) struct LineFit {
     pub from: u64,
     /// Latest reading that is on the line for certain.
     pub until: u64,
@@ -73,7 +73,7 @@ impl Line {
     }
 }
 
-impl Piece {
+impl LineFit {
     pub fn new(first: &Reading, rate: NsPerCycle, start: Start) -> Self {
         let width = first.width() as f64;
         let line = |ns, ns_per_s| Line { ns, ns_per_s };
@@ -121,8 +121,8 @@ impl Piece {
         let base = self.base(reading.at.0);
         let low = (i128::from(reading.low) - base) as f64;
         let high = (i128::from(reading.high) - base) as f64;
-        let below = cut(&self.lines, |line| high - line.at(seconds));
-        let both = cut(&below, |line| line.at(seconds) - low);
+        let below = clip(&self.lines, |line| high - line.at(seconds));
+        let both = clip(&below, |line| line.at(seconds) - low);
         let is_narrow = |part| {
             let [low, high] = extent(&both, seconds * part);
             high - low < least_room_ns as f64
@@ -258,7 +258,7 @@ fn extent(lines: &[Line], seconds: f64) -> [f64; 2] {
 
 /// The part of a convex polygon where `inside` is not negative (Sutherland, Hodgman:
 /// Reentrant Polygon Clipping, 1974).
-fn cut(corners: &[Line], inside: impl Fn(&Line) -> f64) -> Vec<Line> {
+fn clip(corners: &[Line], inside: impl Fn(&Line) -> f64) -> Vec<Line> {
     let mut kept = Vec::with_capacity(corners.len() + 1);
     for (index, corner) in corners.iter().enumerate() {
         let next = &corners[(index + 1) % corners.len()];

@@ -8,7 +8,7 @@ use super::Stamp;
 use super::clocks::Clocks;
 use super::experiment::{ExperimentError, Place};
 use super::programs::{Measured, Programs};
-use super::taken::FrameCounts;
+use super::stamp_samples::FrameCounts;
 use super::whole::Whole;
 use crate::capturing::clock::{NsPerCycle, StampPath, TscPath};
 use crate::capturing::host::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 const LOOK_EACH: Duration = Duration::from_millis(5);
 
 /// The measuring thread's things.
-pub struct Bench {
+pub struct CompareBed {
     /// They measure.
     pub programs: Programs,
     /// One of them, attached.
@@ -45,7 +45,7 @@ pub struct Bench {
     pub stop: Arc<Stop>,
 }
 
-impl Bench {
+impl CompareBed {
     /// An error once it is to end.
     pub fn go_on(&self) -> Result<(), ExperimentError> {
         match self.stop.is_asked() {

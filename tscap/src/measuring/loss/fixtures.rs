@@ -3,21 +3,21 @@
 use super::accuracy::accuracy;
 use super::fit::{Probe, Probes};
 use super::grid::{Arrival, Grid, Pace, Spot};
-use super::model::{Costs, Load, Receiving, foretell, made::costs};
+use super::model::{Costs, Load, Receiving, fixtures::costs, predict};
 use super::schema::{Calibration, Method, Point, Sweep, VERSION};
 use crate::capturing::clock::StampSource;
-use crate::measuring::compare::made::about;
+use crate::measuring::compare::fixtures::about;
 use crate::measuring::envelope::Kind;
 use crate::measuring::load::{Lost, Point as Run, Tool};
 
 /// What such a machine would do, to the frame.
 pub(crate) fn run(costs: &Costs, load: &Load) -> Run {
-    let forecast = foretell(costs, load);
+    let prediction = predict(costs, load);
     let frames = |share: f64| (share * load.frames).round() as u64;
     let sent = load.frames as u64;
     let lost = Lost {
-        before: frames(forecast.before),
-        ring: frames(forecast.ring),
+        before: frames(prediction.before),
+        ring: frames(prediction.ring),
         writer: 0,
     };
     let written = sent - lost.total();
@@ -28,8 +28,8 @@ pub(crate) fn run(costs: &Costs, load: &Load) -> Run {
         said_written: written,
         lost,
         losses: Vec::new(),
-        rate: load.frames / forecast.seconds,
-        seconds: forecast.seconds,
+        rate: load.frames / prediction.seconds,
+        seconds: prediction.seconds,
         late: 0,
         cpu_s: written as f64 * costs.convert.of(load.caplen) / 1e9,
         file_bytes: 0,
