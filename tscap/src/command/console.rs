@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::lines::Lines;
+use super::print::json_line;
 use super::terminal;
 use crate::cli::Verbosity;
 use crate::text::escaped::{escaped, escaped_lines};
@@ -148,10 +149,6 @@ pub(super) fn read_order(is_ordered: bool) -> &'static str {
         true => "ordered",
         false => "unordered",
     }
-}
-
-fn json_line(event: &impl Serialize) -> String {
-    serde_json::to_string(event).expect("plain structs always serialise") + "\n"
 }
 
 #[cfg(test)]

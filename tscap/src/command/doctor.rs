@@ -3,7 +3,7 @@
 use std::env;
 
 use super::capture::{FILE_CAPABILITIES, probe};
-use super::print::{print, print_coloured};
+use super::print::{json_line, print, print_coloured};
 use super::{Exit, Failure, Hint, interfaces, terminal};
 use crate::capturing::clock::{StampSource, TscPath};
 use crate::capturing::doctor::{
@@ -45,8 +45,7 @@ pub(super) fn run(plan: &DoctorPlan) -> Result<Exit, Failure> {
     });
     let report = Report::new(facts, interface, checks);
     if plan.json {
-        let json = serde_json::to_string(&report).trying("cannot write the report as JSON")?;
-        print(&(json + "\n"))?;
+        print(&json_line(&report))?;
     } else {
         print_coloured(&report.text(plan.verbose, terminal::width(std::io::stdout())))?;
     }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::sleep_until;
 
 use super::console::Console;
-use super::print::print;
+use super::print::{json_line, print};
 use super::report::{check_writable, write_page};
 use super::signals::Signals;
 use super::{Exit, Failure, Hint};
@@ -85,7 +85,7 @@ pub(super) fn run<T: Serialize>(
         return Ok(Exit::Aborted);
     };
     let text = match shown.json {
-        true => serde_json::to_string(&result).trying("cannot write the result as JSON")? + "\n",
+        true => json_line(&result),
         false => (shown.text)(&result),
     };
     print(&text)?;

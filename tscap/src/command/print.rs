@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
+
 use super::{Exit, Failure, Hint};
 use crate::text::escaped::escaped_lines;
 
@@ -11,7 +13,12 @@ pub(super) fn print(text: &str) -> Result<Exit, Failure> {
     print_if_read(text).map(|_| Exit::Success)
 }
 
-/// The same; says whether there may still be somebody to read it.
+/// A result as one line of JSON.
+pub(super) fn json_line(result: &impl Serialize) -> String {
+    serde_json::to_string(result).expect("plain structs always serialise") + "\n"
+}
+
+/// As [`print`]; says whether there may still be somebody to read it.
 pub(super) fn print_if_read(text: &str) -> Result<bool, Failure> {
     print_coloured(&escaped_lines(text))
 }

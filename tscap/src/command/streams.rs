@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::print::print;
+use super::print::{json_line, print};
 use super::{Exit, Failure, Hint};
 use crate::measuring::measure::{CaptureError, Sent, StreamReport, read};
 use crate::text::numbers::counted;
@@ -12,11 +12,9 @@ use crate::text::numbers::counted;
 /// [`Exit::Fault`] if only a part of the file can be read.
 pub(super) fn run(path: &Path, json: bool) -> Result<Exit, Failure> {
     let report = report(path)?;
-    print(&if json {
-        let json = serde_json::to_string(&report).expect("plain structs always serialise");
-        json + "\n"
-    } else {
-        report.to_string()
+    print(&match json {
+        true => json_line(&report),
+        false => report.to_string(),
     })?;
     Ok(match report.is_whole {
         true => Exit::Success,

@@ -2,9 +2,11 @@
 //! wake up with every record.
 #![allow(unsafe_code, reason = "system calls without a safe wrapper")]
 
-use std::ffi::{c_int, c_long};
+use std::ffi::c_long;
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+
+use tscap::capturing::host::perf::{self, PerfEventAttr};
 
 /// `PERF_TYPE_SOFTWARE` (include/uapi/linux/perf_event.h, as all below).
 const TYPE_SOFTWARE: u32 = 1;
@@ -14,8 +16,6 @@ const SW_BPF_OUTPUT: u64 = 10;
 const SAMPLE_RAW: u64 = 1 << 10;
 /// Bit `watermark` of the flags: wake up by bytes instead of records.
 const WATERMARK: u64 = 1 << 14;
-/// `PERF_FLAG_FD_CLOEXEC`.
-const CLOEXEC: c_long = 1 << 3;
 /// `PERF_EVENT_IOC_ENABLE`, `_IO('$', 0)`.
 const IOC_ENABLE: u64 = 0x2400;
 /// `PERF_EVENT_IOC_SET_OUTPUT`, `_IO('$', 5)`.
@@ -23,51 +23,18 @@ const IOC_SET_OUTPUT: u64 = 0x2405;
 /// `BPF_MAP_UPDATE_ELEM` (include/uapi/linux/bpf.h).
 const MAP_UPDATE_ELEM: c_long = 2;
 
-/// `struct perf_event_attr` up to `PERF_ATTR_SIZE_VER0`.
-#[repr(C)]
-struct Attr {
-    event_type: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_watermark: u32,
-    bp_type: u32,
-    config1: u64,
-}
-
-const _: () = assert!(size_of::<Attr>() == 64);
-
 /// Opens an event for `cpu` that wakes up once in `watermark` bytes.
 pub fn open(cpu: u32, watermark: u32) -> io::Result<OwnedFd> {
-    let attr = Attr {
-        event_type: TYPE_SOFTWARE,
-        size: u32::try_from(size_of::<Attr>()).expect("64 bytes"),
+    let attr = PerfEventAttr {
+        kind: TYPE_SOFTWARE,
         config: SW_BPF_OUTPUT,
         sample_period: 1,
         sample_type: SAMPLE_RAW,
-        read_format: 0,
         flags: WATERMARK,
-        wakeup_watermark: watermark,
-        bp_type: 0,
-        config1: 0,
+        wakeup: watermark,
+        ..PerfEventAttr::default()
     };
-    let (any_process, no_group): (c_long, c_long) = (-1, -1);
-    // SAFETY: `attr` is a whole structure of the length that it states.
-    let fd = check(unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attr,
-            any_process,
-            c_long::from(cpu),
-            no_group,
-            CLOEXEC,
-        )
-    })?;
-    // SAFETY: a new descriptor that the kernel has just given us.
-    let event = unsafe { OwnedFd::from_raw_fd(c_int::try_from(fd).map_err(io::Error::other)?) };
+    let event = perf::open(attr, cpu)?;
     // SAFETY: takes no pointer.
     check(unsafe { libc::ioctl(event.as_raw_fd(), IOC_ENABLE, 0) }.into())?;
     Ok(event)

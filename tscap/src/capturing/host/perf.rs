@@ -46,9 +46,8 @@ impl TscEvent {
     /// Opens the event on `cpu`; it counts from now on, whatever runs there.
     pub fn open(cpu: u32, standing: Standing) -> Result<Self, PerfError> {
         let (pmu, event) = pmu(Path::new(PMU))?;
-        let mut attr = PerfEventAttr {
+        let attr = PerfEventAttr {
             kind: pmu,
-            size: u32::try_from(size_of::<PerfEventAttr>()).expect("64 bytes"),
             config: event,
             flags: match standing {
                 Standing::Pinned => PINNED,
@@ -56,28 +55,36 @@ impl TscEvent {
             },
             ..PerfEventAttr::default()
         };
-        let any_task = -1;
-        let no_group = -1;
-        // SAFETY: `attr` is a live `struct perf_event_attr` of the size that it
-        // says (PERF_ATTR_SIZE_VER0); the kernel writes `size` back at most.
-        let fd = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw mut attr,
-                any_task,
-                cpu.cast_signed(),
-                no_group,
-                PERF_FLAG_FD_CLOEXEC,
-            )
-        };
-        let failed = |source| PerfError::Open { cpu, source };
-        if fd < 0 {
-            return Err(failed(io::Error::last_os_error()));
-        }
-        let fd = i32::try_from(fd).map_err(|error| failed(io::Error::other(error)))?;
-        // SAFETY: a new descriptor that the kernel has just given us.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        let event = open(attr, cpu).map_err(|source| PerfError::Open { cpu, source })?;
+        Ok(Self(event))
     }
+}
+
+/// Opens an event on `cpu` for whatever runs there.
+///
+/// # Errors
+/// Those of `perf_event_open(2)`.
+pub fn open(mut attr: PerfEventAttr, cpu: u32) -> io::Result<OwnedFd> {
+    attr.size = u32::try_from(size_of::<PerfEventAttr>()).expect("64 bytes");
+    let (any_task, no_group) = (-1, -1);
+    // SAFETY: `attr` is a live `struct perf_event_attr` of the size that it
+    // says (PERF_ATTR_SIZE_VER0); the kernel writes `size` back at most.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw mut attr,
+            any_task,
+            cpu.cast_signed(),
+            no_group,
+            PERF_FLAG_FD_CLOEXEC,
+        )
+    };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let fd = i32::try_from(fd).map_err(io::Error::other)?;
+    // SAFETY: a new descriptor that the kernel has just given us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 impl AsFd for TscEvent {
@@ -93,18 +100,28 @@ const PERF_FLAG_FD_CLOEXEC: u64 = 1 << 3;
 
 /// `struct perf_event_attr`, its first published version (64 bytes).
 #[repr(C)]
-#[derive(Default)]
-struct PerfEventAttr {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    bp_type: u32,
-    config1: u64,
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PerfEventAttr {
+    /// Which PMU.
+    pub kind: u32,
+    /// Length of the structure, bytes: [`open`] states it.
+    pub size: u32,
+    /// Which event of it.
+    pub config: u64,
+    /// A sample every so many events.
+    pub sample_period: u64,
+    /// What a sample holds.
+    pub sample_type: u64,
+    /// What a read gives besides the count.
+    pub read_format: u64,
+    /// The bit field.
+    pub flags: u64,
+    /// A wake-up every so many samples; bytes with the flag `watermark`.
+    pub wakeup: u32,
+    /// For breakpoints.
+    pub bp_type: u32,
+    /// More of the event.
+    pub config1: u64,
 }
 
 const _: () = assert!(size_of::<PerfEventAttr>() == 64);

@@ -11,7 +11,7 @@ use serde::Serialize;
 use keep::Keeper;
 use references::{References, Said};
 
-use super::print::print_if_read;
+use super::print::{json_line, print_if_read};
 use super::signals::Signals;
 use super::{Exit, Failure, Hint, capture, terminal};
 use crate::capturing::clock::{HostClocks, Observation, StampSource, Status, Tracker};
@@ -137,8 +137,7 @@ fn say(
             status,
             said,
         };
-        let json = serde_json::to_string(&line).expect("plain structs always serialise");
-        return print_if_read(&(json + "\n"));
+        return print_if_read(&json_line(&line));
     }
     let width = terminal::width(std::io::stdout());
     print_if_read(&table::line(line, seconds, status, said.columns(), width))

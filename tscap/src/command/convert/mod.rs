@@ -19,7 +19,7 @@ use gather::{Gathered, gather};
 use log::Logged;
 use unconverted::{Left, Span};
 
-use super::print::{print, say};
+use super::print::{json_line, print, say};
 use super::whole_file::{is_one, write_whole_by};
 use super::{Exit, Failure, Hint};
 use crate::capturing::clock::{self, Fit, LiveBounds, StampSource, TableOffset, TimeBase};
@@ -171,8 +171,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         .hint("the file is damaged: the history of its clock contradicts its packets"),
     })?;
     let said = if plan.json {
-        let json = serde_json::to_string(&converted).expect("plain structs always serialise");
-        json + "\n"
+        json_line(&converted)
     } else {
         summary::text(&converted, plan, is_rebased)
     };

@@ -7,7 +7,7 @@ use nix::sys::statvfs::statvfs;
 
 use super::{Progress, place, refusal};
 use crate::cli::PredictionPlan;
-use crate::command::print::print;
+use crate::command::print::{json_line, print};
 use crate::command::report::read;
 use crate::command::signals::Signals;
 use crate::command::{Exit, Failure, Hint, measuring};
@@ -45,7 +45,7 @@ pub(in crate::command) fn answer(plan: &PredictionPlan) -> Result<Exit, Failure>
     };
     let answer = predict(&costs, question, room);
     let said = match plan.json {
-        true => serde_json::to_string(&answer).trying("cannot write the answer as JSON")? + "\n",
+        true => json_line(&answer),
         false => text(&answer),
     };
     print(&said)?;
