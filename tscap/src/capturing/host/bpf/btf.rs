@@ -14,14 +14,17 @@ const BPF_BTF_GET_NEXT_ID: c_int = 23;
 /// include/linux/moduleparam.h).
 const NAME_MAX: usize = 64;
 
-/// The `BPF_BTF_LOAD` member of `union bpf_attr`.
+/// The `BPF_BTF_LOAD` member of `union bpf_attr`. Kernels before 6.4 know no
+/// `btf_log_true_size`, the last of `log`, and refuse a structure with something there.
 #[repr(C)]
 struct Load {
     btf: u64,
     log_buf: u64,
     btf_size: u32,
-    log: [u32; 2],
+    log: [u32; 3],
 }
+
+const _: () = assert!(size_of::<Load>() == 32, "padding would be any bytes");
 
 /// The `*_GET_*_ID` member of `union bpf_attr`.
 #[repr(C)]
@@ -49,7 +52,7 @@ pub fn load(btf: &[u8]) -> io::Result<OwnedFd> {
         btf: btf.as_ptr().expose_provenance() as u64,
         log_buf: 0,
         btf_size: u32::try_from(btf.len()).map_err(io::Error::other)?,
-        log: [0; 2],
+        log: [0; 3],
     };
     owned(bpf(BPF_BTF_LOAD, &mut attr)?)
 }
