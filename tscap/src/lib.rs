@@ -8,5 +8,9 @@
 pub mod capturing;
 pub mod cli;
 pub mod command;
+mod failure;
 pub mod measuring;
 mod text;
+
+pub use capturing::capture::{Capture, Event, Running, Stop, Summary};
+pub use failure::Failure;

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tscap::capturing::clock::{
     CrossTimestamp, HostClocks, RawStamp, Reference as _, StampPath, Tracker,
 };
-use tscap::capturing::engine::{Converter, Event, Frames, Output, Shared};
+use tscap::capturing::engine::{Converter, Event, Frames, Output, Shared, Source};
 use tscap::capturing::host::process::thread_cpu_time;
 use tscap::capturing::pcapng::{
     FileWriter, InterfaceInfo, InterfaceOption, SectionInfo, StampOption,
@@ -52,17 +52,14 @@ impl Filled {
         output.write(&file.take())?;
         let shared = Arc::new(Shared::default());
         let (tell, events) = unbounded_channel();
-        let converter = Converter::new(
+        let source = Source {
             consumers,
             clocks,
             tracker,
-            output,
-            file,
-            Frames::default(),
-            Box::new(|ifindex| (ifindex == IFINDEX).then_some(0)),
-            Arc::clone(&shared),
-            tell,
-        );
+            frames: Frames::default(),
+            resolve: Box::new(|ifindex| (ifindex == IFINDEX).then_some(0)),
+        };
+        let converter = Converter::new(source, output, file, Arc::clone(&shared), tell);
         Ok(Self {
             producers,
             now,

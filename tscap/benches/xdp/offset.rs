@@ -1,16 +1,14 @@
 //! How closely the offset between each CPU's TSC event and the TSC is bracketed.
 
-use std::future::pending;
-
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
+use tscap::capturing::capture::first_brackets;
 use tscap::capturing::clock::{
     HostClocks, NsPerCycle, OffsetBracket, StampPath, StampSource, TscPath,
 };
 use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS, TscEvents, program_name};
 use tscap::capturing::host::perf::Standing;
 use tscap::capturing::host::system::{online_cpus, possible_cpus};
-use tscap::command::capture::first_brackets;
 use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
 use tscap_common::ring::MIN_RING_BYTES;
@@ -116,9 +114,8 @@ fn rate() -> Result<NsPerCycle> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()?;
-    let tracker = runtime.block_on(first_brackets(StampSource::Tsc, &mut clocks, pending()));
+    let tracker = runtime.block_on(first_brackets(StampSource::Tsc, &mut clocks));
     let tracker = tracker.map_err(|failure| anyhow!("{failure}"))?;
-    let tracker = tracker.context("nothing stops it")?;
     Ok(tracker.counter().context("settled")?.rate())
 }
 

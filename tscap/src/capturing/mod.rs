@@ -4,9 +4,11 @@
 //! `accounting` (what became of each frame), `host` (the operating system), `clock` (raw stamps to wall clock), `pcapng` (the
 //! file), `ring` (shared memory), `hook` (load and attach the programs, read their
 //! counters), `settings` (what must be given back, and its journal), `doctor` (checks of
-//! the machine), `engine` (the converter thread).
+//! the machine), `engine` (the converter thread),
+//! `capture` (all of it as an object).
 
 pub mod accounting;
+pub mod capture;
 pub mod clock;
 pub mod doctor;
 pub mod engine;

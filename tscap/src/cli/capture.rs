@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{ArgAction, Args, CommandFactory, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory};
 use tscap_common::block::MAX_CAPLEN;
 use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES, is_valid_ring_bytes};
 
 use super::foreign::{ANSWERED, ForeignArgs};
 use super::rotation::RotationArgs;
 use super::{Cli, Plan, units};
-use crate::capturing::clock::{StampSource, TscPath};
-use crate::capturing::engine::RotationPlan;
+use crate::capturing::capture::{Capture, ClockChoice, Offloads, Target};
+use crate::capturing::clock::TscPath;
 use crate::capturing::hook::ModeChoice;
 use crate::text::numbers::ring;
 
@@ -159,63 +159,6 @@ enum Autostop {
     Frames(u64),
 }
 
-/// `--clock`
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ClockChoice {
-    /// The cheapest that works here: tsc by a kfunc, where the TSC is invariant,
-    /// else ktime
-    #[default]
-    Auto,
-    /// CLOCK_MONOTONIC, by bpf_ktime_get_ns
-    Ktime,
-    /// CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)
-    Tai,
-    /// The CPU's time-stamp counter: by a kfunc, of the kernel or of tscap's module
-    /// (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive
-    /// than ktime
-    Tsc,
-}
-
-impl ClockChoice {
-    /// The clock that it stands for, where kfuncs are not looked for.
-    pub(super) fn source(self) -> StampSource {
-        match self {
-            Self::Auto | Self::Ktime => StampSource::Ktime,
-            Self::Tai => StampSource::Tai,
-            Self::Tsc => StampSource::Tsc,
-        }
-    }
-}
-
-/// What to do with receive offloads that hide frames as they were.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Offloads {
-    /// Leave them as they are, and warn
-    #[default]
-    Keep,
-    /// Turn them off for the capture and restore them after it (after a run
-    /// that was killed, `tscap restore` does)
-    Off,
-}
-
-/// Where the file goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// Standard output.
-    Stdout,
-    /// A file, pipe or device.
-    Path(PathBuf),
-}
-
-impl std::fmt::Display for Target {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Stdout => f.write_str("standard output"),
-            Self::Path(path) => path.display().fmt(f),
-        }
-    }
-}
-
 /// How much to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
@@ -238,47 +181,15 @@ impl Verbosity {
     }
 }
 
-/// A capture, as asked for.
+/// A capture, and what to say of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturePlan {
-    /// Names of the interfaces, each once.
-    pub interfaces: Vec<String>,
-    /// Where the file goes.
-    pub target: Target,
-    /// Most bytes to capture of each frame.
-    pub snaplen: u32,
-    /// Most frames to write.
-    pub count: Option<u64>,
-    /// Longest time to capture.
-    pub duration: Option<Duration>,
-    /// Put the interfaces into promiscuous mode.
-    pub promiscuous: bool,
+    /// The capture.
+    pub capture: Capture,
     /// How much to say.
     pub verbosity: Verbosity,
     /// Say it in JSON.
     pub json: bool,
-    /// Clock to stamp frames with.
-    pub clock: ClockChoice,
-    /// By this path to the TSC only.
-    pub tsc_path: Option<TscPath>,
-    /// Where the XDP program is to run.
-    pub xdp_mode: ModeChoice,
-    /// What to do with receive offloads.
-    pub offloads: Offloads,
-    /// Keep raw stamps.
-    pub keep_raw: bool,
-    /// Take the TSC as it is.
-    pub force: bool,
-    /// Record direction and queue.
-    pub packet_meta: bool,
-    /// Ring of each CPU, bytes; `None` for the default.
-    pub ring_bytes: Option<usize>,
-    /// CPU for the converter thread.
-    pub converter_cpu: Option<u32>,
-    /// CPUs to receive on, each once; `None` to leave that as it is.
-    pub rx_cpus: Option<Vec<u32>>,
-    /// Several files; `target` is what they are named after.
-    pub rotation: Option<RotationPlan>,
 }
 
 impl CaptureArgs {
@@ -314,18 +225,16 @@ impl CaptureArgs {
             true => Target::Stdout,
             false => Target::Path(path),
         };
-        Ok(Plan::Capture(Box::new(CapturePlan {
-            interfaces: self.interface,
+        let snaplen = match self.snapshot_length {
+            0 => MAX_CAPLEN as u32,
+            snaplen => snaplen.min(MAX_CAPLEN as u32),
+        };
+        let capture = Capture {
             target,
-            snaplen: match self.snapshot_length {
-                0 => MAX_CAPLEN as u32,
-                snaplen => snaplen.min(MAX_CAPLEN as u32),
-            },
+            snaplen,
             count,
             duration,
             promiscuous: !self.no_promiscuous_mode,
-            verbosity: Verbosity::of(self.quiet, self.verbose > 0),
-            json: self.json,
             clock: self.clock,
             tsc_path: self.tsc_path,
             xdp_mode: self.xdp_mode,
@@ -337,6 +246,12 @@ impl CaptureArgs {
             converter_cpu: self.converter_cpu,
             rx_cpus: self.rx_cpu.map(|cpus| cpus.0),
             rotation,
+            ..Capture::on(self.interface, "")
+        };
+        Ok(Plan::Capture(Box::new(CapturePlan {
+            capture,
+            verbosity: Verbosity::of(self.quiet, self.verbose > 0),
+            json: self.json,
         })))
     }
 }

@@ -10,8 +10,9 @@ use clap::{Args, CommandFactory, ValueEnum};
 
 use checks::{check, check_drain, check_pace, check_sizes};
 
-use super::capture::{ClockChoice, ring_bytes};
+use super::capture::ring_bytes;
 use super::{Cli, Plan, units};
+use crate::capturing::capture::ClockChoice;
 use crate::capturing::clock::StampSource;
 use crate::measuring::generator::{LineRate, Rate};
 use crate::measuring::load::Tool;

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-pub use capture::{CaptureArgs, CapturePlan, ClockChoice, Offloads, Target, Verbosity};
+pub use capture::{CaptureArgs, CapturePlan, Verbosity};
 pub use clock::{ClockArgs, ClockPlan};
 pub use compare::{CompareArgs, ComparePlan};
 pub use convert::{ConvertArgs, ConvertPlan};

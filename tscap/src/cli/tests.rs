@@ -1,6 +1,7 @@
 use clap::Parser;
 
 use super::*;
+use crate::capturing::capture::{ClockChoice, Offloads, Target};
 use crate::capturing::clock::TscPath;
 use crate::capturing::hook::ModeChoice;
 
@@ -18,15 +19,18 @@ fn plan(args: &str) -> Result<CapturePlan, String> {
 #[test]
 fn defaults_are_tcpdumps() {
     let plan = plan("-i eth0 -w out.pcapng").unwrap();
-    assert_eq!(plan.interfaces, ["eth0"]);
-    assert_eq!(plan.target, Target::Path("out.pcapng".into()));
-    assert_eq!(plan.snaplen, 65_440);
-    assert!(plan.promiscuous);
-    assert_eq!(plan.count, None);
-    assert_eq!((plan.clock, plan.tsc_path), (ClockChoice::Auto, None));
-    assert_eq!(plan.xdp_mode, ModeChoice::Auto);
+    assert_eq!(plan.capture.interfaces, ["eth0"]);
+    assert_eq!(plan.capture.target, Target::Path("out.pcapng".into()));
+    assert_eq!(plan.capture.snaplen, 65_440);
+    assert!(plan.capture.promiscuous);
+    assert_eq!(plan.capture.count, None);
+    assert_eq!(
+        (plan.capture.clock, plan.capture.tsc_path),
+        (ClockChoice::Auto, None)
+    );
+    assert_eq!(plan.capture.xdp_mode, ModeChoice::Auto);
     assert_eq!(plan.verbosity, Verbosity::Normal);
-    assert_eq!(plan.rx_cpus, None);
+    assert_eq!(plan.capture.rx_cpus, None);
 }
 
 #[test]
@@ -36,18 +40,21 @@ fn every_option_reaches_the_plan() {
          --offloads off --packet-meta --ring-size 16M --converter-cpu 1 --rx-cpu 0,2-3",
     )
     .unwrap();
-    assert_eq!(plan.interfaces, ["a", "b"]);
-    assert_eq!(plan.target, Target::Stdout);
-    assert_eq!((plan.snaplen, plan.count), (96, Some(5)));
-    assert_eq!(plan.duration, Some(std::time::Duration::from_secs(90)));
-    assert!(!plan.promiscuous && plan.json && plan.packet_meta);
+    assert_eq!(plan.capture.interfaces, ["a", "b"]);
+    assert_eq!(plan.capture.target, Target::Stdout);
+    assert_eq!((plan.capture.snaplen, plan.capture.count), (96, Some(5)));
+    assert_eq!(
+        plan.capture.duration,
+        Some(std::time::Duration::from_secs(90))
+    );
+    assert!(!plan.capture.promiscuous && plan.json && plan.capture.packet_meta);
     assert_eq!(plan.verbosity, Verbosity::Quiet);
-    assert_eq!(plan.clock, ClockChoice::Tai);
-    assert_eq!(plan.xdp_mode, ModeChoice::Generic);
-    assert_eq!(plan.offloads, Offloads::Off);
-    assert_eq!(plan.ring_bytes, Some(16 << 20));
-    assert_eq!(plan.converter_cpu, Some(1));
-    assert_eq!(plan.rx_cpus, Some(vec![0, 2, 3]));
+    assert_eq!(plan.capture.clock, ClockChoice::Tai);
+    assert_eq!(plan.capture.xdp_mode, ModeChoice::Generic);
+    assert_eq!(plan.capture.offloads, Offloads::Off);
+    assert_eq!(plan.capture.ring_bytes, Some(16 << 20));
+    assert_eq!(plan.capture.converter_cpu, Some(1));
+    assert_eq!(plan.capture.rx_cpus, Some(vec![0, 2, 3]));
 }
 
 #[test]
@@ -59,7 +66,7 @@ fn a_path_to_the_tsc_is_for_the_tsc() {
         ("perf", TscPath::Perf),
     ] {
         let asked = format!("-i a -w f --clock tsc --tsc-path {word}");
-        assert_eq!(plan(&asked).unwrap().tsc_path, Some(path));
+        assert_eq!(plan(&asked).unwrap().capture.tsc_path, Some(path));
     }
     for clock in ["", "--clock tai"] {
         let error = plan(&format!("-i a -w f {clock} --tsc-path perf")).unwrap_err();
@@ -69,7 +76,7 @@ fn a_path_to_the_tsc_is_for_the_tsc() {
 
 #[test]
 fn zero_is_the_default_snaplen() {
-    assert_eq!(plan("-i a -w f -s 0").unwrap().snaplen, 65_440);
+    assert_eq!(plan("-i a -w f -s 0").unwrap().capture.snaplen, 65_440);
 }
 
 #[test]

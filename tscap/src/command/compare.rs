@@ -4,11 +4,11 @@ use std::env;
 
 use serde::Serialize;
 
-use super::capture::prepare;
 use super::console::Console;
 use super::measuring::{self, Shown, Start};
 use super::signals::Signals;
-use super::{Exit, Failure, Hint, interfaces};
+use super::{Exit, Failure, Hint as _};
+use crate::capturing::capture::{check, interface};
 use crate::capturing::hook::{InterruptKfuncs, Occupant};
 use crate::capturing::host::affinity;
 use crate::capturing::host::kernel_files::KernelFiles;
@@ -43,10 +43,10 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
     let mut signals = Signals::new()?;
     let mut console = measuring::console(plan.json)?;
     match plan.interface {
-        Some(_) => prepare::check_privileges()?,
-        None => prepare::check_privileges_to_make_namespaces()?,
+        Some(_) => check::check_privileges()?,
+        None => check::check_privileges_to_make_namespaces()?,
     }
-    prepare::check_kernel()?;
+    check::check_kernel()?;
     let files = KernelFiles::live();
     let cpu = super::choose_cpu(plan.cpu, "measure on")?;
     let request = Request {
@@ -114,7 +114,7 @@ fn place(plan: &ComparePlan) -> Result<Place, Failure> {
             executable,
         });
     };
-    let link = interfaces::find_usable(name, "measure on")?;
+    let link = interface::find_usable(name, "measure on")?;
     if let Some(xdp) = &link.xdp {
         return Err(Failure::new(format!(
             "cannot measure on {name}: it has XDP program {} already",
@@ -174,6 +174,5 @@ fn refusal(error: ExperimentError) -> Failure {
         }
         _ => "tscap doctor says what this machine lacks",
     };
-    let failed = Err::<(), _>(error).trying("cannot measure");
-    failed.expect_err("it is one").hint(hint)
+    Failure::from_error(error, "cannot measure").hint(hint)
 }

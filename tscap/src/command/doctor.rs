@@ -2,9 +2,9 @@
 
 use std::env;
 
-use super::capture::{FILE_CAPABILITIES, probe};
 use super::print::{json_line, print, print_coloured};
-use super::{Exit, Failure, Hint, interfaces, terminal};
+use super::{Exit, Failure, Hint as _, terminal};
+use crate::capturing::capture::{ClockChoice, FILE_CAPABILITIES, interface, probe};
 use crate::capturing::clock::{StampSource, TscPath};
 use crate::capturing::doctor::{
     self, Interface, InterfaceFacts, Machine, MachineFacts, Privileges, Probe, Report,
@@ -17,7 +17,7 @@ use crate::capturing::host::netns::NetnsId;
 use crate::capturing::host::timex::KernelClock;
 use crate::capturing::host::{ethtool, napi, process, system, xdp_features};
 use crate::capturing::settings::JournalFolder;
-use crate::cli::{ClockChoice, DoctorPlan};
+use crate::cli::DoctorPlan;
 use crate::text::causes::with_causes;
 use crate::text::escaped::escaped;
 
@@ -25,7 +25,7 @@ use crate::text::escaped::escaped;
 pub(super) fn run(plan: &DoctorPlan) -> Result<Exit, Failure> {
     let link = plan.interface.as_deref();
     let link = link
-        .map(|name| interfaces::find(name, "examine"))
+        .map(|name| interface::find(name, "examine"))
         .transpose()?;
     let files = KernelFiles::live();
     let facts = MachineFacts {
@@ -100,7 +100,7 @@ fn try_out(clock: ClockChoice, path: Option<TscPath>) -> Probe {
     if clock == ClockChoice::Tsc && !is_kfunc && is_generator_reading() {
         return Probe::InUse;
     }
-    match probe(clock, path) {
+    match super::runtime().and_then(|runtime| runtime.block_on(probe(clock, path))) {
         Ok((path, host_bound_ns)) => Probe::Works {
             path,
             host_bound_ns,

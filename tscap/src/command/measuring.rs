@@ -81,7 +81,7 @@ pub(super) fn run<T: Serialize>(
     if let Some(path) = shown.report {
         check_writable(path)?;
     }
-    let Some((result, exit)) = super::capture::runtime()?.block_on(session)? else {
+    let Some((result, exit)) = super::runtime()?.block_on(session)? else {
         return Ok(Exit::Aborted);
     };
     let text = match shown.json {

@@ -6,10 +6,9 @@ mod compare;
 mod console;
 mod convert;
 mod doctor;
-mod failure;
+mod exit;
 mod generate;
 mod interfaces;
-mod journals;
 mod lines;
 mod loss;
 mod measuring;
@@ -21,10 +20,12 @@ mod streams;
 mod terminal;
 mod whole_file;
 
-pub use failure::{Exit, Failure, Hint};
+pub use exit::Exit;
+use tokio::runtime::Runtime;
 
 use crate::capturing::host::{affinity, cpu_list};
 use crate::cli::Plan;
+use crate::failure::{Failure, Hint};
 
 /// Runs a plan.
 pub fn run(plan: Plan) -> Result<Exit, Failure> {
@@ -42,6 +43,13 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Report(plan) => signals::whole_or_nothing(move || report::run(&plan)),
         Plan::Restore => restore::run(),
     }
+}
+
+/// A tokio runtime on this thread.
+fn runtime() -> Result<Runtime, Failure> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build();
+    runtime.trying("cannot start the tokio runtime")
 }
 
 /// The CPU given by --cpu, or the first one allowed; `task` is what for.

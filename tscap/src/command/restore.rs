@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use super::print::print;
-use super::{Exit, Failure, Hint, capture, journals};
+use super::{Exit, Failure};
 use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::settings::turn;
 use crate::capturing::settings::{Change, GivenBack, Journal, JournalError, JournalFolder, State};
 
 /// Gives back what killed captures left changed.
@@ -31,13 +32,13 @@ struct Report {
 
 impl Report {
     fn failed(&mut self, what: String, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) {
-        let failure = Err::<(), _>(error).trying(what).expect_err("it is one");
+        let failure = Failure::from_error(error, what);
         self.problems.push(failure.to_string());
     }
 }
 
 fn restore(folder: &JournalFolder, files: &KernelFiles) -> Result<Report, Failure> {
-    let failed = |error| journals::failure("cannot look for what is to be restored", error);
+    let failed = |error| turn::failure("cannot look for what is to be restored", error);
     let all = || folder.all().map_err(failed);
     let mut report = Report::default();
     if !all()?.is_empty() {
@@ -47,8 +48,8 @@ fn restore(folder: &JournalFolder, files: &KernelFiles) -> Result<Report, Failur
             let text = "note: waiting for another tscap that is about to change settings";
             let _ = writeln!(io::stderr(), "{text}");
         };
-        let turn = journals::take_turn(folder, journals::TURN_WITHIN, note, failed);
-        let _turn = capture::runtime()?.block_on(turn)?;
+        let turn = turn::take_turn(folder, turn::TURN_WITHIN, note, failed);
+        let _turn = super::runtime()?.block_on(turn)?;
         restore_from(all()?, folder, files, &mut report);
     }
     if report.done.is_empty() && report.problems.is_empty() {
@@ -83,7 +84,7 @@ fn restore_from(
                 remove(&journal, folder, report);
             }
             Err(error) => {
-                let failure = journals::failure("cannot restore from a journal", error);
+                let failure = turn::failure("cannot restore from a journal", error);
                 report.problems.push(failure.to_string());
             }
         }

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 
 use super::whole_file;
-use super::{Exit, Failure, Hint as _, capture};
+use super::{Exit, Failure, Hint as _, runtime};
 use crate::capturing::host::wake;
 
 /// Signals within this time are one request: coreutils' `timeout` signals its child,
@@ -41,7 +41,7 @@ struct Watch {
 impl Signals {
     /// Catches them, and lets [`wake`] end a system call that hangs.
     pub fn new() -> Result<Self, Failure> {
-        let runtime = capture::runtime()?;
+        let runtime = runtime()?;
         let guard = runtime.enter();
         let (requests, taken) = channel(1);
         let watch = Watch::new(requests).trying("cannot catch signals")?;
@@ -115,7 +115,7 @@ pub(super) fn whole_or_nothing(
         let _ = done.send(work());
     });
     worker.trying("cannot start a thread")?;
-    capture::runtime()?.block_on(async {
+    runtime()?.block_on(async {
         tokio::select! {
             result = result => result
                 .unwrap_or_else(|_| Err(Failure::new("the worker panicked: please report this"))),

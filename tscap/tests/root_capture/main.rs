@@ -7,6 +7,7 @@ mod shown;
 mod support;
 
 mod accounting;
+mod api;
 mod documents;
 mod drops;
 mod file;

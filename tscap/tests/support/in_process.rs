@@ -4,9 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Parser as _;
+use tscap::Summary;
+use tscap::capturing::capture::Programs;
 use tscap::cli::{Cli, Plan};
 use tscap::command::Exit;
-use tscap::command::capture::{Programs, Summary, run_with};
+use tscap::command::capture::run_summed;
 
 use super::port::Port;
 use super::{probes, wait};
@@ -25,17 +27,17 @@ pub fn capture_with(
     let path = path.to_str().expect("a UTF-8 path");
     let line = ["tscap", "capture", "-q", "-i", &port.name, "-w", path];
     let cli = Cli::try_parse_from(line.iter().chain(arguments)).expect("valid arguments");
-    let Ok(Plan::Capture(plan)) = cli.into_plan() else {
+    let Ok(Plan::Capture(mut plan)) = cli.into_plan() else {
         panic!("not a plan for a capture");
     };
     let object = std::fs::read(probes::OBJECT).expect("read the test programs");
-    let programs = Programs {
-        object: &object,
-        name: Some(program),
+    plan.capture.programs = Programs {
+        object,
+        name: Some(program.into()),
         ring_cpus,
     };
     std::thread::scope(|scope| {
-        let capture = scope.spawn(|| port.netns.enter(|| run_with(&plan, &programs)));
+        let capture = scope.spawn(|| port.netns.enter(|| run_summed(&plan)));
         wait::until(
             "the program to be attached",
             Duration::from_secs(30),

@@ -14,8 +14,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime, clock_settime};
 use nix::unistd::Pid;
+use tscap::capturing::capture::Programs;
 use tscap::cli::{Cli, Plan};
-use tscap::command::capture::{Programs, run_with};
+use tscap::command::capture::run_summed;
 
 use crate::protocol::{Answer, HELLO, PORT, Reply, Request, receive, send};
 use crate::support::command::wait_for;
@@ -86,15 +87,15 @@ fn port() -> Option<String> {
 pub fn probe(mut arguments: impl Iterator<Item = String>) {
     let program = arguments.next().expect("the name of a program");
     let cli = Cli::try_parse_from(["tscap".into()].into_iter().chain(arguments));
-    let Ok(Plan::Capture(plan)) = cli.expect("valid arguments").into_plan() else {
+    let Ok(Plan::Capture(mut plan)) = cli.expect("valid arguments").into_plan() else {
         panic!("not a plan for a capture");
     };
-    let programs = Programs {
-        object: &fs::read(PROBES).expect("read the test programs"),
-        name: Some(&program),
+    plan.capture.programs = Programs {
+        object: fs::read(PROBES).expect("read the test programs"),
+        name: Some(program),
         ring_cpus: None,
     };
-    let (exit, _) = run_with(&plan, &programs).unwrap_or_else(|failure| panic!("{failure}"));
+    let (exit, _) = run_summed(&plan).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(exit, tscap::command::Exit::Success);
 }
 

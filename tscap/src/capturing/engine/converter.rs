@@ -87,6 +87,20 @@ pub enum Event {
 /// after the interface has been renumbered.
 pub type Resolve = Box<dyn FnMut(u32) -> Option<u32> + Send>;
 
+/// Where frames come from, and what their stamps mean.
+pub struct Source<R> {
+    /// The rings.
+    pub consumers: Vec<Consumer>,
+    /// The clocks that stamps are converted by.
+    pub clocks: R,
+    /// What is known of them.
+    pub tracker: Tracker,
+    /// Which frames to write, and how.
+    pub frames: Frames,
+    /// Finds the interface of a frame.
+    pub resolve: Resolve,
+}
+
 /// The converter: what its thread owns.
 pub struct Converter<R> {
     pub(super) rings: Rings,
@@ -103,18 +117,20 @@ pub struct Converter<R> {
 impl<R: Reference + Reference<MonoNs>> Converter<R> {
     /// Takes over the rings and the output, to which `file` has written its
     /// headers.
-    #[allow(clippy::too_many_arguments, reason = "called once, by the command")]
     pub fn new(
-        consumers: Vec<Consumer>,
-        reference: R,
-        tracker: Tracker,
+        source: Source<R>,
         output: Output,
         file: FileWriter,
-        frames: Frames,
-        resolve: Resolve,
         shared: Arc<Shared>,
         events: UnboundedSender<Event>,
     ) -> Self {
+        let Source {
+            consumers,
+            clocks: reference,
+            tracker,
+            frames,
+            resolve,
+        } = source;
         let batch = Batch::new(file.interfaces(), consumers.len(), frames, resolve);
         let rings = Rings::new(consumers);
         let ring_bytes = rings.ring_bytes() as u64;
@@ -292,6 +308,12 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             tracker: self.tracker,
             batch: self.pieces.batch,
         }
+    }
+}
+
+impl<R> std::fmt::Debug for Source<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source").finish_non_exhaustive()
     }
 }
 

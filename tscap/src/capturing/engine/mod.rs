@@ -18,7 +18,7 @@ mod window;
 mod write_watch;
 
 pub use batch::{Batch, Frames};
-pub use converter::{Converter, Event, Resolve};
+pub use converter::{Converter, Event, Resolve, Source};
 pub use finished::Finished;
 pub use idle::Idle;
 pub use output::{CloseError, Output, OutputError};

@@ -144,20 +144,17 @@ fn bench_of(
     output.write(&headers).unwrap();
     let (tell, events) = unbounded_channel();
     let shared = Arc::new(Shared::default());
-    let converter = Converter::new(
+    let source = Source {
         consumers,
-        script.clone(),
+        clocks: script.clone(),
         tracker,
-        output,
-        file,
-        Frames {
+        frames: Frames {
             count,
             keep_raw: false,
         },
-        Box::new(|ifindex| (ifindex == IFINDEX).then_some(0)),
-        Arc::clone(&shared),
-        tell,
-    );
+        resolve: Box::new(|ifindex| (ifindex == IFINDEX).then_some(0)),
+    };
+    let converter = Converter::new(source, output, file, Arc::clone(&shared), tell);
     Bench {
         producers,
         converter,

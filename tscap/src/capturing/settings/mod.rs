@@ -14,6 +14,7 @@ mod lock;
 mod made;
 mod owed;
 mod setting;
+pub(crate) mod turn;
 
 pub use change::{Change, GivenBack, Planned};
 pub use interface::{InterfaceId, sysfs_is_here};

@@ -8,7 +8,7 @@ fn plan(args: &str) -> Result<Option<RotationPlan>, String> {
     let words = words.chain(args.split_whitespace());
     let plan = Cli::try_parse_from(words).and_then(Cli::into_plan);
     match plan.map_err(|error| error.to_string())? {
-        Plan::Capture(plan) => Ok(plan.rotation),
+        Plan::Capture(plan) => Ok(plan.capture.rotation),
         other => Err(format!("{other:?}")),
     }
 }

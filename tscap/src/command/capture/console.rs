@@ -1,78 +1,23 @@
 //! What the capture says while it runs and at its end: to people on standard
 //! error, or as JSON lines to machines.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
 use serde::Serialize;
+use serde_json::json;
 
-use super::commands::Ended;
-use super::summary::{FilesSummary, Stop, Summary, VERSION};
-use crate::capturing::clock::{StampSource, StepCause};
+use crate::capturing::capture::{
+    Event, FilesSummary, Progress, Ready, ReadyInterface, Severity, Summary, Target,
+};
 use crate::capturing::engine::ClosedFile;
-use crate::capturing::hook::XdpMode;
-use crate::cli::{CapturePlan, Target};
+use crate::cli::CapturePlan;
 use crate::command::console::{Console, read_order};
-use crate::text::numbers::{counted, grouped, ring, signed, size, span};
+use crate::text::numbers::{counted, grouped, ring, size, span};
 
-/// One interface as the capture begins.
-#[derive(Debug, Serialize)]
-pub(super) struct ReadyInterface {
-    pub name: String,
-    pub ifindex: u32,
-    pub xdp_mode: XdpMode,
-}
-
-/// The capture as it begins.
-#[derive(Debug, Serialize)]
-pub(super) struct Ready {
-    pub interfaces: Vec<ReadyInterface>,
-    pub clock: StampSource,
-    /// The function that reads it.
-    pub path: &'static str,
-    /// Whether the read is ordered (fenced).
-    pub ordered: bool,
-    pub host_bound_ns: u64,
-    pub rings: usize,
-    pub ring_bytes: usize,
-    pub converter_cpu: u32,
-    /// With `--rx-cpu`: where frames are meant to come in.
-    pub rx_cpus: Option<Vec<u32>>,
-}
-
-impl fmt::Display for Ready {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let interface = |it: &ReadyInterface| format!("{} ({})", it.name, it.xdp_mode.name());
-        let interfaces: Vec<_> = self.interfaces.iter().map(interface).collect();
-        write!(
-            f,
-            "capturing on {}, clock {} by {}, {} read, ±{} ns, {} of {}",
-            interfaces.join(", "),
-            self.clock.name(),
-            self.path,
-            read_order(self.ordered),
-            self.host_bound_ns,
-            counted(self.rings as u64, "ring"),
-            ring(self.ring_bytes as u64),
-        )
-    }
-}
-
-/// The state once a second.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Progress {
-    pub seconds: f64,
-    pub seen: u64,
-    pub written: u64,
-    pub bytes: u64,
-    pub drops: u64,
-    /// Frames written per second, since the last progress.
-    pub rate: f64,
-    /// Fullest that a ring was found since the last progress, 0 to 1.
-    pub ring_fill: f64,
-    pub host_bound_ns: u64,
-}
+/// Version of the JSON objects.
+const VERSION: u32 = 1;
 
 /// The summary as it is printed.
 #[derive(Serialize)]
@@ -85,36 +30,73 @@ struct End<'a> {
 
 /// The console of a capture.
 pub(super) fn of(plan: &CapturePlan) -> io::Result<Console> {
-    Console::new(plan.json, plan.target != Target::Stdout, plan.verbosity)
+    let stdout_is_free = plan.capture.target != Target::Stdout;
+    Console::new(plan.json, stdout_is_free, plan.verbosity)
 }
 
 pub(super) fn ready(console: &mut Console, ready: &Ready) {
     if !console.is_quiet() {
-        console.say(&format!("ready: {ready}"));
+        console.say(&format!("ready: {}", begins(ready)));
     }
     console.event("ready", VERSION, ready);
 }
 
-pub(super) fn stepped(console: &mut Console, step_ns: i64, cause: StepCause) {
-    let by = signed(step_ns);
-    let what = match cause {
-        StepCause::Set => format!("the system clock was set by {by} ns"),
-        StepCause::Leap => format!("a leap second: the system clock was set by {by} ns"),
-        StepCause::Suspend => format!(
-            "the machine was suspended: the system clock went on {by} ns without CLOCK_MONOTONIC"
-        ),
-        StepCause::Tai => "the kernel was told another offset to TAI".into(),
-    };
-    console.warning(&format!("{what}: a new clock segment begins"));
-    let body = serde_json::json!({ "step_ns": step_ns, "cause": cause });
-    console.event("step", VERSION, body);
+fn begins(ready: &Ready) -> String {
+    let interface = |it: &ReadyInterface| format!("{} ({})", it.name, it.xdp_mode.name());
+    let interfaces: Vec<_> = ready.interfaces.iter().map(interface).collect();
+    format!(
+        "capturing on {}, clock {} by {}, {} read, ±{} ns, {} of {}",
+        interfaces.join(", "),
+        ready.clock.name(),
+        ready.path,
+        read_order(ready.ordered),
+        ready.host_bound_ns,
+        counted(ready.rings as u64, "ring"),
+        ring(ready.ring_bytes as u64),
+    )
 }
 
-pub(super) fn file_closed(console: &mut Console, file: &ClosedFile) {
+/// Tells of an event: in a line for people, and in JSON where machines want to know.
+pub(super) fn tell(console: &mut Console, event: &Event) {
+    match event {
+        Event::Progress(now) => console.progress(VERSION, now, || live_parts(now)),
+        Event::Notice(Severity::Detail, text) => console.detail(text),
+        Event::Notice(Severity::Note, text) => console.note(text),
+        Event::Notice(Severity::Warning, text) => console.warning(text),
+        Event::Notice(Severity::Error, text) => console.error(text),
+        Event::FileClosed(file) => file_closed(console, file),
+        Event::FileRemoved { path, frames } => file_removed(console, path, *frames),
+        Event::CommandFailed { file, failure } => {
+            console.warning(&event.to_string());
+            let body = json!({ "file": file.display().to_string(), "failure": failure });
+            console.event("command_failed", VERSION, body);
+        }
+        Event::Stepped { step_ns, cause } => {
+            console.warning(&event.to_string());
+            console.event(
+                "step",
+                VERSION,
+                json!({ "step_ns": step_ns, "cause": cause }),
+            );
+        }
+        Event::CounterJumped { jump_ns } => {
+            console.warning(&event.to_string());
+            console.event(
+                "counter_jump",
+                VERSION,
+                json!({ "counter_jump_ns": jump_ns }),
+            );
+        }
+        // The summary says why.
+        Event::Stopped(_) => {}
+    }
+}
+
+fn file_closed(console: &mut Console, file: &ClosedFile) {
     let path = file.path.display();
     let (frames, bytes) = (counted(file.frames, "frame"), size(file.bytes));
     console.detail(&format!("{path}: {frames}, {bytes}"));
-    let body = serde_json::json!({
+    let body = json!({
         "file": path.to_string(),
         "frames": file.frames,
         "bytes": file.bytes,
@@ -124,7 +106,7 @@ pub(super) fn file_closed(console: &mut Console, file: &ClosedFile) {
     console.event("file", VERSION, body);
 }
 
-pub(super) fn file_removed(console: &mut Console, path: &Path, frames: Option<u64>) {
+fn file_removed(console: &mut Console, path: &Path, frames: Option<u64>) {
     let path = path.display();
     let what = match frames {
         Some(1) => "1 frame is removed".into(),
@@ -132,31 +114,8 @@ pub(super) fn file_removed(console: &mut Console, path: &Path, frames: Option<u6
         None => "what was there before the capture is replaced".into(),
     };
     console.detail(&format!("{path}: {what}"));
-    let body = serde_json::json!({ "file": path.to_string(), "frames": frames });
+    let body = json!({ "file": path.to_string(), "frames": frames });
     console.event("removed", VERSION, body);
-}
-
-pub(super) fn command_ended(console: &mut Console, ended: &Ended) {
-    if let Some(failure) = &ended.failure {
-        let file = ended.file.display().to_string();
-        console.warning(&format!("-z failed on {file}: {failure}"));
-        let body = serde_json::json!({ "file": file, "failure": failure });
-        console.event("command_failed", VERSION, body);
-    }
-}
-
-pub(super) fn counter_jumped(console: &mut Console, jump_ns: i64) {
-    console.warning(&format!(
-        "the TSC jumped: the system clock is {} ns ahead of it, as after a move to another \
-         machine; a new clock segment begins",
-        signed(jump_ns)
-    ));
-    let body = serde_json::json!({ "counter_jump_ns": jump_ns });
-    console.event("counter_jump", VERSION, body);
-}
-
-pub(super) fn progress(console: &mut Console, progress: &Progress) {
-    console.progress(VERSION, progress, || live_parts(progress));
 }
 
 pub(super) fn summary(console: &mut Console, summary: &Summary) {
@@ -208,7 +167,7 @@ fn whole(summary: &Summary) -> String {
         summary.file,
         size(summary.bytes_written),
         summary.seconds,
-        reason(summary.stopped_by),
+        summary.stopped_by.reason(),
     );
     let mut count = |number: u64, name: &str, note: &str| {
         let _ = writeln!(text, "{:>15} {name}{note}", grouped(number));
@@ -370,18 +329,5 @@ fn clock(text: &mut String, summary: &Summary) {
             counted(order.late, "frame"),
             span(order.largest_lateness_ns)
         );
-    }
-}
-
-fn reason(stop: Stop) -> &'static str {
-    match stop {
-        Stop::Signal => "stopped by a signal",
-        Stop::Count => "as many frames as asked for",
-        Stop::Duration => "the time asked for is over",
-        Stop::Files => "as many files as asked for",
-        Stop::ReaderGone => "the reader is gone",
-        Stop::InterfaceGone => "the interface is gone",
-        Stop::WriteError => "the output failed",
-        Stop::InternalError => "stopped by an internal error",
     }
 }

@@ -1,85 +1,74 @@
-//! `tscap capture`: prepare, run, account.
+//! `tscap capture`: a plan in, and what the capture has to say out.
 
-mod commands;
 mod console;
-mod counter;
-mod earlier;
-mod files;
-mod finish;
-mod first_brackets;
-mod header;
-mod live_links;
-mod load;
-mod offloading;
-mod opened;
-mod pinning;
-pub(super) mod prepare;
-mod probe;
-mod receiving;
-mod session;
-mod start;
-mod summary;
-mod writing;
-
-pub use first_brackets::first_brackets;
-pub(super) use prepare::FILE_CAPABILITIES;
-pub(super) use probe::probe;
-pub use summary::{ClockSummary, CommandsSummary, FilesSummary, InterfaceSummary, Stop, Summary};
-
-use tokio::runtime::Runtime;
 
 use super::console::Console;
+use super::signals::Signals;
 use super::{Exit, Failure, Hint as _};
-use crate::capturing::hook::PROGRAMS;
+use crate::capturing::capture::{Ended, Running, Stop, Summary};
 use crate::cli::CapturePlan;
-
-/// Which programs to run: what tests replace.
-#[derive(Clone, Debug)]
-pub struct Programs<'a> {
-    /// The eBPF object.
-    pub object: &'a [u8],
-    /// Name of the program in it; `None` for the one of the clock.
-    pub name: Option<&'a str>,
-    /// The CPUs that get a ring; `None` for all that are online.
-    pub ring_cpus: Option<Vec<u32>>,
-}
 
 /// Runs the capture.
 pub fn run(plan: &CapturePlan) -> Result<Exit, Failure> {
-    let programs = Programs {
-        object: PROGRAMS,
-        name: None,
-        ring_cpus: None,
+    run_summed(plan).map(|(exit, _)| exit)
+}
+
+/// Runs the capture, and gives its account.
+pub fn run_summed(plan: &CapturePlan) -> Result<(Exit, Option<Summary>), Failure> {
+    super::runtime()?.block_on(session(plan))
+}
+
+async fn session(plan: &CapturePlan) -> Result<(Exit, Option<Summary>), Failure> {
+    let mut console = console::of(plan).trying("cannot start a thread")?;
+    // First of all, so that no signal finds the machine half changed.
+    let mut signals = Signals::new()?;
+    let mut hear = |event| console::tell(&mut console, &event);
+    let running = tokio::select! {
+        running = plan.capture.start(&mut hear) => running?,
+        () = signals.next() => return Ok((Exit::Success, None)),
     };
-    run_with(plan, &programs).map(|(exit, _)| exit)
+    let (running, stop) = watch(running, &mut signals, &mut console).await;
+    let asked = async || signals.next().await;
+    let mut hear = |event| console::tell(&mut console, &event);
+    let ended = running.finish(stop, asked, &mut hear).await?;
+    if let Some(summary) = &ended.summary {
+        console::summary(&mut console, summary);
+    }
+    Ok((exit(&ended), ended.summary))
 }
 
-/// Runs the capture with other programs than its own.
-pub fn run_with(
-    plan: &CapturePlan,
-    programs: &Programs<'_>,
-) -> Result<(Exit, Option<Summary>), Failure> {
-    runtime()?.block_on(session::run(plan, programs))
+/// Tells what happens until there is a reason to end.
+async fn watch(
+    mut running: Running,
+    signals: &mut Signals,
+    console: &mut Console,
+) -> (Running, Stop) {
+    let stop = tokio::select! {
+        stop = tell_all(&mut running, console) => stop,
+        () = signals.next() => Ok(Stop::Signal),
+    };
+    let stop = stop.unwrap_or_else(|failure| {
+        // What has been captured is worth finishing all the same.
+        console.error(&failure.to_string());
+        Stop::InternalError
+    });
+    (running, stop)
 }
 
-/// A tokio runtime on this thread.
-pub(super) fn runtime() -> Result<Runtime, Failure> {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_all().build();
-    runtime.trying("cannot start the tokio runtime")
+async fn tell_all(running: &mut Running, console: &mut Console) -> Result<Stop, Failure> {
+    let mut hear = |event| console::tell(console, &event);
+    let ready = running.ready(&mut hear).await?;
+    console::ready(console, &ready);
+    let mut hear = |event| console::tell(console, &event);
+    running.until_stopped(&mut hear).await
 }
 
-/// The plan of `tscap capture -i veth0 -w f` with `more` arguments.
-#[cfg(test)]
-fn plan_of(more: &str) -> CapturePlan {
-    use clap::Parser as _;
-
-    use crate::cli::{Cli, Plan};
-
-    let words = ["tscap", "capture", "-i", "veth0", "-w", "f"];
-    let words = words.into_iter().chain(more.split_whitespace());
-    match Cli::try_parse_from(words).and_then(Cli::into_plan) {
-        Ok(Plan::Capture(plan)) => *plan,
-        other => panic!("{other:?}"),
+fn exit(ended: &Ended) -> Exit {
+    let adds_up = ended.summary.as_ref().map(|it| (it.adds_up, it.stopped_by));
+    match adds_up {
+        Some((false, _)) => Exit::DoesNotAddUp,
+        _ if ended.is_aborted => Exit::Aborted,
+        Some((true, stop)) if stop.is_wanted() && ended.is_complete => Exit::Success,
+        _ => Exit::Fault,
     }
 }

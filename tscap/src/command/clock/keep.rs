@@ -139,9 +139,7 @@ fn open(path: &Path, boot_id: &str) -> Result<LogWriter, Failure> {
             WriteLogError::Io(_) => "give --log a file in a folder that you may write to",
             _ => "give --log a new file, or a log of this boot to continue",
         };
-        let failed: Result<(), _> = Err(error);
-        let failure = failed.trying(format!("cannot log the clock to {name}"));
-        failure.expect_err("it is one").hint(hint)
+        Failure::from_error(error, format!("cannot log the clock to {name}")).hint(hint)
     })?;
     if log.cut() > 0 {
         say(&format!(

@@ -13,7 +13,8 @@ use references::{References, Said};
 
 use super::print::{json_line, print_if_read};
 use super::signals::Signals;
-use super::{Exit, Failure, Hint, capture, terminal};
+use super::{Exit, Failure, Hint as _, terminal};
+use crate::capturing::capture::first_brackets;
 use crate::capturing::clock::{HostClocks, Observation, StampSource, Status, Tracker};
 use crate::capturing::host::timex::KernelClock;
 use crate::capturing::host::tsc;
@@ -41,7 +42,7 @@ pub(super) fn run(plan: &ClockPlan) -> Result<Exit, Failure> {
     tsc::check()
         .trying("there is no clock to watch")
         .map_err(|failure| failure.hint("`tscap doctor` says more; ktime stamps need no TSC"))?;
-    capture::runtime()?.block_on(session(plan))
+    super::runtime()?.block_on(session(plan))
 }
 
 async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
@@ -49,10 +50,9 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
     let mut signals = Signals::new()?;
     let mut keeper = Keeper::new(plan)?;
     let mut clocks = HostClocks::new(StampSource::Tsc);
-    let stop = signals.next();
-    let tracker = capture::first_brackets(StampSource::Tsc, &mut clocks, stop).await?;
-    let Some(mut tracker) = tracker else {
-        return Ok(Exit::Success);
+    let mut tracker = tokio::select! {
+        tracker = first_brackets(StampSource::Tsc, &mut clocks) => tracker?,
+        () = signals.next() => return Ok(Exit::Success),
     };
     let watched = watch(
         plan,

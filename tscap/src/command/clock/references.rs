@@ -14,8 +14,8 @@ use crate::capturing::clock::{
 };
 use crate::capturing::host::ptp::{Method, PtpDevice, PtpError};
 use crate::capturing::host::timex::KernelClock;
+use crate::command::Failure;
 use crate::command::print::print_if_read;
-use crate::command::{Failure, Hint};
 use crate::text::causes::with_causes;
 use crate::text::numbers::{minus, signed, span};
 
@@ -205,8 +205,5 @@ fn refusal(error: PtpError) -> Failure {
         PtpError::NotAClock { .. } => "give a device such as /dev/ptp0",
         _ => "see whether its interface is up, and what `dmesg` says of its driver",
     };
-    Err::<(), _>(error)
-        .trying("cannot take this reference")
-        .expect_err("it is one")
-        .hint(hint)
+    Failure::from_error(error, "cannot take this reference").hint(hint)
 }

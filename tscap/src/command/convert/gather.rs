@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::failure;
 use crate::capturing::clock::{FileClock, History, RawStamp, StampSource};
 use crate::capturing::pcapng::{Gatherer, InterfaceOption, ReadError, Record, records};
 use crate::command::{Failure, Hint};
@@ -84,7 +83,7 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
                 let taken = gatherer.take(interface, &statistics.clock);
                 taken.map_err(|error| match error {
                     ReadError::OtherClock => several(error, path),
-                    error => failure(error, format!("cannot read {input}")),
+                    error => Failure::from_error(error, format!("cannot read {input}")),
                 })?;
             }
             Err(error) if error.is_torn_end() => break,
@@ -109,6 +108,6 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
 }
 
 fn several(error: ReadError, path: &Path) -> Failure {
-    failure(error, format!("cannot convert {}", path.display()))
+    Failure::from_error(error, format!("cannot convert {}", path.display()))
         .hint("convert each capture on its own, before they are joined")
 }

@@ -158,8 +158,8 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         false => write_whole_by(&plan.output, about.mode(), write),
     };
     let converted = converted.map_err(|error| match error {
-        CopyError::Read(error) => failure(error, trying()),
-        CopyError::Output(error) => failure(error, format!("cannot write {output}")),
+        CopyError::Read(error) => Failure::from_error(error, trying()),
+        CopyError::Output(error) => Failure::from_error(error, format!("cannot write {output}")),
         CopyError::Grown => Failure::new(format!(
             "cannot convert {input}: its length has changed meanwhile"
         ))
@@ -206,13 +206,6 @@ enum CopyError {
     Grown,
     /// A time that no file can hold.
     OutOfRange,
-}
-
-fn failure<E>(error: E, trying: String) -> Failure
-where
-    Result<(), E>: Hint<()>,
-{
-    Err::<(), _>(error).trying(trying).expect_err("it is one")
 }
 
 impl From<io::Error> for CopyError {

@@ -5,10 +5,10 @@ mod report;
 mod session;
 mod stamps;
 
-use super::{Exit, Failure, capture};
+use super::{Exit, Failure};
 use crate::cli::GenPlan;
 
 /// Sends.
 pub(super) fn run(plan: &GenPlan) -> Result<Exit, Failure> {
-    capture::runtime()?.block_on(session::run(plan))
+    super::runtime()?.block_on(session::run(plan))
 }

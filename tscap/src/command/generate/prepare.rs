@@ -1,12 +1,13 @@
 //! Everything that is checked before a frame is sent, and which sender it is.
 
 use super::stamps::TscStamps;
+use crate::capturing::capture::interface;
 use crate::capturing::clock::{NsPerCycle, measure_tsc_rate};
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::{tsc, xdp_features};
 use crate::cli::{GenPlan, SenderChoice};
 use crate::command::console::Console;
-use crate::command::{Failure, Hint, interfaces};
+use crate::command::{Failure, Hint as _};
 use crate::measuring::generator::{Addresses, NativeSender, PacketSender, Sender, Step, Template};
 
 /// The parts of the plan that depend on the machine.
@@ -22,7 +23,7 @@ pub(super) struct Machine {
 
 /// Checks the plan against the machine, and opens the sender.
 pub(super) fn check(plan: &GenPlan, console: &mut Console) -> Result<Machine, Failure> {
-    let link = interfaces::find_usable(&plan.interface, "send on")?;
+    let link = interface::find_usable(&plan.interface, "send on")?;
     check_place(&link, plan.anywhere)?;
     let steps = templates(plan, &link)?;
     let cpu = super::super::choose_cpu(plan.cpu, "send from")?;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::capture::prepare;
 use super::{Failure, Hint};
+use crate::capturing::capture::check;
 use crate::capturing::host::{affinity, cpu_list};
 use crate::measuring::loss::{LossError, Place};
 
@@ -33,8 +33,8 @@ fn place(
     folder: Option<&Path>,
     file_bytes_per_s: Option<u64>,
 ) -> Result<Place, Failure> {
-    prepare::check_privileges_to_make_namespaces()?;
-    prepare::check_kernel()?;
+    check::check_privileges_to_make_namespaces()?;
+    check::check_kernel()?;
     let sender_cpu = super::choose_cpu(cpu, "send from")?;
     if let Some(receiver) = receive_cpu {
         let allowed = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
@@ -78,6 +78,5 @@ fn refusal(error: LossError) -> Failure {
         }
         _ => "tscap doctor says what this machine lacks",
     };
-    let failed = Err::<(), _>(error).trying("cannot measure");
-    failed.expect_err("it is one").hint(hint)
+    Failure::from_error(error, "cannot measure").hint(hint)
 }

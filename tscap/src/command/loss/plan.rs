@@ -23,7 +23,7 @@ pub(in crate::command) fn answer(plan: &PredictionPlan) -> Result<Exit, Failure>
     let costs = match &plan.from {
         Some(path) => saved(path, plan)?,
         None => {
-            let runtime = crate::command::capture::runtime()?;
+            let runtime = crate::command::runtime()?;
             match runtime.block_on(measured(plan))? {
                 Some(costs) => costs,
                 None => return Ok(Exit::Aborted),

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::opened::Opened;
-use super::prepare::Machine;
-use crate::capturing::clock::{OffsetBracket, StampPath, StampSource};
+use super::plan::Capture;
 use crate::capturing::engine::{Event, Names, Output};
 use crate::capturing::hook::XdpMode;
 use crate::capturing::host::kernel_files::KernelFiles;
@@ -17,26 +16,10 @@ use crate::capturing::pcapng::{
     FileWriter, InterfaceInfo, InterfaceOption, MOST_FINAL_BYTES, SectionInfo, StampOption,
     VlanTags,
 };
-use crate::cli::CapturePlan;
-use crate::command::{Failure, Hint};
-
-/// How stamps are taken.
-pub(super) fn stamp(
-    path: StampPath,
-    bracket: Option<OffsetBracket>,
-    machine: &Machine,
-) -> StampOption {
-    let untrusted = machine.untrusted_tsc;
-    let untrusted = untrusted.filter(|_| path.source() == StampSource::Tsc);
-    StampOption {
-        bracket,
-        forced: untrusted.map(|why| why.to_string()),
-        ..StampOption::new(path)
-    }
-}
+use crate::failure::{Failure, Hint as _};
 
 pub(super) fn describe(
-    plan: &CapturePlan,
+    plan: &Capture,
     link: &Link,
     mode: XdpMode,
     stamp: StampOption,
@@ -67,7 +50,7 @@ pub(super) fn section() -> SectionInfo {
 }
 
 pub(super) fn write_headers(
-    plan: &CapturePlan,
+    plan: &Capture,
     opened: Opened,
     file: &mut FileWriter,
     tell: &UnboundedSender<Event>,

@@ -1,6 +1,7 @@
 //! Receive offloads: turned off where the user wants it, and given back where
 //! attaching a program turned them off.
 
+use super::event::Listener;
 use std::collections::BTreeMap;
 
 use super::pinning;
@@ -9,15 +10,14 @@ use crate::capturing::host::ethtool::Feature;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::pcapng::VlanTags;
 use crate::capturing::settings::{Change, ChangeError, Changes, InterfaceId, Setting};
-use crate::command::console::Console;
-use crate::command::{Failure, Hint};
+use crate::failure::{Failure, Hint as _};
 
 /// Turns those off that hide frames as they arrived.
 pub(super) fn turn_off(
     link: &Link,
     generic: bool,
     changes: &mut Changes,
-    console: &mut Console,
+    told: &mut Listener<'_>,
 ) -> Result<(), Failure> {
     let features = offloads::read(&link.name);
     let names: Vec<_> = offloads::hiding(&features, generic)
@@ -30,7 +30,7 @@ pub(super) fn turn_off(
     }
     let turned_off = turn_off_journalled(link, &names, changes);
     turned_off.map_err(|failure| failure.hint("--offloads keep leaves them as they are"))?;
-    console.note(&format!(
+    told.note(&format!(
         "{}: turned off for the capture: {}",
         link.name,
         names.join(", ")
@@ -45,16 +45,16 @@ pub(super) fn say_hiding(
     in_force: &BTreeMap<String, Feature>,
     generic: bool,
     tags: VlanTags,
-    console: &mut Console,
+    told: &mut Listener<'_>,
 ) {
     let name = &link.name;
     for (offload, why) in offloads::really_hiding(in_force, generic, tags) {
-        console.warning(&format!(
+        told.warning(&format!(
             "{name}: {offload} is on: {why} (--offloads off turns it off for the capture)"
         ));
     }
     if tags == VlanTags::Unknown {
-        console.warning(&format!(
+        told.warning(&format!(
             "{name}: the outer VLAN tag of a frame may be missing: the network stack can have \
              taken it off before, and this program can't read it (tcpdump -e shows it)"
         ));
@@ -115,11 +115,11 @@ pub(super) fn say_changes(
     mode: XdpMode,
     changes: &[(String, bool)],
     foreseen: Result<(), Failure>,
-    console: &mut Console,
+    told: &mut Listener<'_>,
 ) {
     let lasting = changes.iter().find(|(name, _)| offloads::is_lasting(name));
     if let (Some((name, _)), Err(failure)) = (lasting, foreseen) {
-        console.warning(&format!(
+        told.warning(&format!(
             "{}: attaching turned {name} off, and it stays off: {failure}",
             link.name
         ));
@@ -129,7 +129,7 @@ pub(super) fn say_changes(
             .iter()
             .map(|(name, on)| format!("{name} {}", if *on { "on" } else { "off" }))
             .collect();
-        console.detail(&format!(
+        told.detail(&format!(
             "{}: attaching changed offloads: {}",
             link.name,
             changes.join(", ")
@@ -137,7 +137,7 @@ pub(super) fn say_changes(
     }
     // `veth_xdp_set`, drivers/net/veth.c.
     if mode == XdpMode::Native && link.kind.as_deref() == Some("veth") {
-        console.detail(&format!(
+        told.detail(&format!(
             "{}: native XDP on veth turns segmentation offload (TSO) of its peer off",
             link.name
         ));

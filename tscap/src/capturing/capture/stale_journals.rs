@@ -1,30 +1,31 @@
 //! Journals of other captures: what a killed one left changed is told, and what
 //! a running one has changed is kept away from.
 
+use super::event::Listener;
 use super::pinning::journal_failure;
+use super::plan::{Capture, Offloads};
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::netns::NetnsId;
+use crate::capturing::settings::turn;
 use crate::capturing::settings::{Journal, JournalError, JournalFolder, JournalLock, State};
-use crate::cli::{CapturePlan, Offloads};
-use crate::command::console::Console;
-use crate::command::{Failure, Hint as _, journals};
+use crate::failure::Failure;
 
 /// Waits until no other capture is between looking at the journals and changing
 /// what it wants to change. `None` if this one changes nothing.
 pub(super) async fn turn(
-    plan: &CapturePlan,
-    console: &mut Console,
+    plan: &Capture,
+    told: &mut Listener<'_>,
 ) -> Result<Option<JournalLock>, Failure> {
     if !makes_changes(plan) {
         return Ok(None);
     }
-    let note = || console.note("waiting for another tscap that is about to change settings");
+    let note = || told.note("waiting for another tscap that is about to change settings");
     let folder = JournalFolder::live();
-    let turn = journals::take_turn(&folder, journals::TURN_WITHIN, note, journal_failure);
+    let turn = turn::take_turn(&folder, turn::TURN_WITHIN, note, journal_failure);
     turn.await.map(Some)
 }
 
-fn makes_changes(plan: &CapturePlan) -> bool {
+fn makes_changes(plan: &Capture) -> bool {
     plan.rx_cpus.is_some() || plan.offloads == Offloads::Off
 }
 
@@ -32,18 +33,18 @@ fn makes_changes(plan: &CapturePlan) -> bool {
 /// something is refused where that can't be journalled, and on an interface
 /// that a running capture has changed.
 pub(super) fn look_at_journals(
-    plan: &CapturePlan,
+    plan: &Capture,
     interfaces: &[Link],
-    console: &mut Console,
+    told: &mut Listener<'_>,
 ) -> Result<(), Failure> {
-    look(&JournalFolder::live(), plan, interfaces, console)
+    look(&JournalFolder::live(), plan, interfaces, told)
 }
 
 fn look(
     folder: &JournalFolder,
-    plan: &CapturePlan,
+    plan: &Capture,
     interfaces: &[Link],
-    console: &mut Console,
+    told: &mut Listener<'_>,
 ) -> Result<(), Failure> {
     let makes_changes = makes_changes(plan);
     if makes_changes {
@@ -55,27 +56,27 @@ fn look(
         Err(error) if error.is_permission() => return Ok(()),
         Err(error) => {
             let failure = journal_failure(error);
-            console.warning(&failure.to_string());
+            told.warning(&failure.to_string());
             return Ok(());
         }
     };
     for journal in journals {
-        let told = journal.and_then(|journal| Ok((folder.state(&journal)?, journal)));
-        match told {
+        let state = journal.and_then(|journal| Ok((folder.state(&journal)?, journal)));
+        match state {
             Ok((State::Live, journal)) if makes_changes => refuse_shared(&journal, interfaces)?,
             Ok((State::Live, _)) => {}
             Ok((State::OtherBoot, journal)) => {
-                console.detail(&format!(
+                told.detail(&format!(
                     "removed the journal of process {}: it is from before the last boot",
                     journal.pid
                 ));
                 // Should it stay, it is of no consequence.
                 let _ = folder.remove(&journal);
             }
-            Ok((State::Left, journal)) => warn_of(&journal, console),
+            Ok((State::Left, journal)) => warn_of(&journal, told),
             Err(error) => {
-                let failure = Err::<(), _>(error).trying("cannot tell what a capture left changed");
-                console.warning(&failure.expect_err("it is one").chain());
+                let what = "cannot tell what a capture left changed";
+                told.warning(&Failure::from_error(error, what).chain());
             }
         }
     }
@@ -107,14 +108,14 @@ fn refuse_shared(journal: &Journal, interfaces: &[Link]) -> Result<(), Failure> 
     )))
 }
 
-fn warn_of(journal: &Journal, console: &mut Console) {
+fn warn_of(journal: &Journal, told: &mut Listener<'_>) {
     let mut here = journal.changes.iter().filter(|change| change.is_here());
     let Some(first) = here.next() else { return };
     let more = match here.count() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    console.warning(&format!(
+    told.warning(&format!(
         "a capture that was killed (process {}) left the {first} changed{more}: `tscap restore` \
          gives back what it was",
         journal.pid

@@ -4,11 +4,19 @@ use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use jiff::tz::TimeZone;
+
+use super::commands;
+use super::event::Listener;
+use super::plan::{Capture, Target};
 use crate::capturing::clock::RealNs;
-use crate::capturing::engine::{Names, Output, PreparedFile};
-use crate::cli::Target;
-use crate::command::{Failure, Hint};
+use crate::capturing::engine::{Names, Output, PreparedFile, RotationPlan};
+use crate::failure::{Failure, Hint as _};
+
+/// How often the reader of a named pipe is looked for.
+const READER_EVERY: Duration = Duration::from_millis(50);
 
 /// The output, opened but not touched yet.
 #[derive(Debug)]
@@ -26,8 +34,42 @@ pub(super) struct FirstFile {
     pub path: PathBuf,
 }
 
+/// Opens the output of `plan`; waits for the reader of a named pipe.
+pub(super) async fn open(plan: &Capture, told: &mut Listener<'_>) -> Result<Opened, Failure> {
+    if let (Some(rotation), Target::Path(path)) = (&plan.rotation, &plan.target) {
+        return first_of_several(rotation, path, told);
+    }
+    let mut is_told = false;
+    loop {
+        if let Some(opened) = open_now(&plan.target)? {
+            return Ok(opened);
+        }
+        if !is_told {
+            told.note(&format!("waiting for a reader of {}", plan.target));
+            is_told = true;
+        }
+        tokio::time::sleep(READER_EVERY).await;
+    }
+}
+
+/// Opens the first of several files, before the capture's own start is known.
+fn first_of_several(
+    plan: &RotationPlan,
+    template: &Path,
+    told: &mut Listener<'_>,
+) -> Result<Opened, Failure> {
+    if let Some(program) = &plan.command {
+        commands::check(program)?;
+    }
+    let mut names = Names::new(template, plan.naming, TimeZone::system());
+    if names.are_all_one() {
+        told.note("all files have the same name: each takes the place of the one before");
+    }
+    Ok(Opened::First(open_first(&mut names, RealNs::now())?, names))
+}
+
 /// Opens the output. `None` for a named pipe that nobody reads yet.
-pub(super) fn open(target: &Target) -> Result<Option<Opened>, Failure> {
+fn open_now(target: &Target) -> Result<Option<Opened>, Failure> {
     match target {
         Target::Path(path) => match PreparedFile::open(path) {
             Ok(file) => Ok(Some(Opened::File(file))),
@@ -52,14 +94,11 @@ fn not_opened(path: &Path, error: io::Error) -> Failure {
         io::ErrorKind::ResourceBusy => "give each capture a file of its own",
         _ => "give -w a file in a folder that you may write to",
     };
-    Err::<(), _>(error)
-        .trying(format!("cannot write to {}", path.display()))
-        .expect_err("it is one")
-        .hint(hint)
+    Failure::from_error(error, format!("cannot write to {}", path.display())).hint(hint)
 }
 
 /// Opens the first of several files, begun at `start`.
-pub(super) fn open_first(names: &mut Names, start: RealNs) -> Result<FirstFile, Failure> {
+fn open_first(names: &mut Names, start: RealNs) -> Result<FirstFile, Failure> {
     let path = names.first(start).trying("cannot name the first file")?;
     if path.metadata().is_ok_and(|data| !data.is_file()) {
         return Err(Failure::new(format!(

@@ -1,18 +1,16 @@
 //! The files of a capture as they come and go: told, counted, and handed to the
 //! program of `-z`.
 
+use super::event::{Event, Listener};
 use std::fmt::Display;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::commands::{Commands, Ended, REPLACED};
-use super::console;
+use super::plan::Capture;
 use super::summary::FilesSummary;
 use crate::capturing::engine::{CloseError, ClosedFile};
-use crate::cli::CapturePlan;
-use crate::command::Failure;
-use crate::command::console::Console;
-use crate::command::signals::Signals;
+use crate::failure::Failure;
 use crate::text::numbers::counted;
 
 /// Commands that work on complete files are waited for at most so long at the
@@ -26,7 +24,7 @@ pub(super) enum Waited {
     All,
     /// It took too long.
     TooLong,
-    /// A signal came.
+    /// The end was asked for again.
     Aborted,
 }
 
@@ -54,7 +52,7 @@ pub(super) fn not_intact(file: &impl Display, error: &CloseError) -> String {
 
 impl Files {
     /// None yet.
-    pub fn new(plan: &CapturePlan) -> Result<Self, Failure> {
+    pub fn new(plan: &Capture) -> Result<Self, Failure> {
         let command = plan.rotation.as_ref().and_then(|it| it.command.as_deref());
         Ok(Self {
             summary: FilesSummary::default(),
@@ -68,10 +66,10 @@ impl Files {
         self.are_intact
     }
 
-    pub fn closed(&mut self, file: ClosedFile, is_intact: bool, console: &mut Console) {
+    pub fn closed(&mut self, file: ClosedFile, is_intact: bool, told: &mut Listener<'_>) {
         self.are_intact &= is_intact;
         self.summary.written += 1;
-        console::file_closed(console, &file);
+        told.tell(Event::FileClosed(file.clone()));
         match &mut self.commands {
             None => {}
             Some(commands) if file.is_replaced => {
@@ -80,13 +78,13 @@ impl Files {
                     file: file.path,
                     failure: Some(REPLACED.into()),
                 };
-                console::command_ended(console, &ended);
+                ended.tell(told);
             }
             Some(commands) => commands.run(file.path, file.id),
         }
     }
 
-    pub fn removed(&mut self, path: &Path, frames: Option<u64>, console: &mut Console) {
+    pub fn removed(&mut self, path: PathBuf, frames: Option<u64>, told: &mut Listener<'_>) {
         match frames {
             Some(frames) => {
                 self.summary.removed += 1;
@@ -94,7 +92,7 @@ impl Files {
             }
             None => self.summary.replaced += 1,
         }
-        console::file_removed(console, path, frames);
+        told.tell(Event::FileRemoved { path, frames });
     }
 
     /// Waits for the end of a command. Safe to cancel.
@@ -108,8 +106,8 @@ impl Files {
     /// Waits for all commands, unless it takes too long or a signal comes.
     pub async fn wait_for_commands(
         &mut self,
-        signals: &mut Signals,
-        console: &mut Console,
+        mut asked: impl AsyncFnMut(),
+        told: &mut Listener<'_>,
     ) -> Waited {
         let Some(commands) = &mut self.commands else {
             return Waited::All;
@@ -121,15 +119,15 @@ impl Files {
             let waited = tokio::select! {
                 ended = commands.next() => match ended {
                     Some(ended) => {
-                        console::command_ended(console, &ended);
+                        ended.tell(told);
                         continue;
                     }
                     None => return Waited::All,
                 },
-                () = signals.next() => Waited::Aborted,
+                () = asked() => Waited::Aborted,
                 () = &mut limit => Waited::TooLong,
             };
-            console.warning(&format!(
+            told.warning(&format!(
                 "not ended: {}. Those that run are left to run, those that wait are not begun",
                 counted(commands.summary().unfinished, "command")
             ));

@@ -1,18 +1,18 @@
-//! What commands share that look at journals: taking turns, and what to say of errors.
+//! Turns of those that look at journals, and what to say of errors.
 
 use std::time::{Duration, Instant};
 
-use super::{Failure, Hint as _};
-use crate::capturing::settings::{JournalError, JournalFolder, JournalLock};
+use super::{JournalError, JournalFolder, JournalLock};
+use crate::failure::Failure;
 
 /// How long another process may take from looking to changing.
-pub(super) const TURN_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const TURN_WITHIN: Duration = Duration::from_secs(10);
 /// How often its end is looked for.
 const TURN_EVERY: Duration = Duration::from_millis(10);
 
 /// Takes the lock of the journals. `note` is called if another process has it, and
 /// `failed` tells why there is no lock.
-pub(super) async fn take_turn(
+pub(crate) async fn take_turn(
     folder: &JournalFolder,
     within: Duration,
     note: impl FnOnce(),
@@ -40,10 +40,9 @@ pub(super) async fn take_turn(
 }
 
 /// What to say of a journal that can't be read or written.
-pub(super) fn failure(what: &str, error: JournalError) -> Failure {
+pub(crate) fn failure(what: &str, error: JournalError) -> Failure {
     let hint = error.remedy();
-    let failure = Err::<(), _>(error).trying(what);
-    failure.expect_err("it is one").hint(hint)
+    Failure::from_error(error, what).hint(hint)
 }
 
 #[cfg(test)]

@@ -5,9 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::capturing::accounting::{Outcomes, StampOrder};
 use crate::capturing::clock::{CounterReport, Segment};
 
-/// Version of the JSON objects.
-pub(super) const VERSION: u32 = 1;
-
 /// Why the capture ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -31,8 +28,22 @@ pub enum Stop {
 }
 
 impl Stop {
+    /// The reason in words.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Signal => "stopped by a signal",
+            Self::Count => "as many frames as asked for",
+            Self::Duration => "the time asked for is over",
+            Self::Files => "as many files as asked for",
+            Self::ReaderGone => "the reader is gone",
+            Self::InterfaceGone => "the interface is gone",
+            Self::WriteError => "the output failed",
+            Self::InternalError => "stopped by an internal error",
+        }
+    }
+
     /// Whether the capture ended as the user wanted it to.
-    pub(super) fn is_wanted(self) -> bool {
+    pub fn is_wanted(self) -> bool {
         matches!(
             self,
             Self::Signal | Self::Count | Self::Duration | Self::Files | Self::ReaderGone

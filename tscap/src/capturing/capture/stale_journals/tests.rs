@@ -1,7 +1,8 @@
 use super::*;
+use crate::capturing::capture::event::nobody;
+use crate::capturing::capture::plan::plan_of;
 use crate::capturing::host::recorded::{Recorded, link};
 use crate::capturing::settings::{Change, InterfaceId, Setting};
-use crate::command::capture::plan_of;
 
 const PID: u32 = 77;
 
@@ -29,7 +30,7 @@ fn look_for(folder: &JournalFolder, more: &str, ifindex: u32) -> Result<(), Stri
         folder,
         &plan,
         &[link("veth0", ifindex)],
-        &mut crate::command::capture::console::of(&plan).unwrap(),
+        &mut Listener::new(&mut nobody),
     );
     looked.map_err(|failure| failure.to_string())
 }
@@ -91,7 +92,6 @@ fn only_a_change_needs_a_journal() {
 #[tokio::test]
 async fn only_a_change_waits_for_its_turn() {
     let harmless = plan_of("");
-    let mut console = crate::command::capture::console::of(&harmless).unwrap();
-    let turn = turn(&harmless, &mut console).await;
+    let turn = turn(&harmless, &mut Listener::new(&mut nobody)).await;
     assert!(turn.is_ok_and(|turn| turn.is_none()));
 }

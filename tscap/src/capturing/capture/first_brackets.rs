@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::capturing::clock::{Reference, StampSource, Tracker};
-use crate::command::Failure;
+use crate::failure::Failure;
 
 /// Brackets taken before the first frame: they narrow the offset to about the
 /// time between two clock reads, in about a millisecond.
@@ -13,23 +13,15 @@ const FIRST_BASELINE: Duration = Duration::from_millis(100);
 /// Most looks at a raw counter, which take some 5 s.
 const PATIENCE: u32 = 50;
 
-/// Finds the offset of the stamps' clock, and a raw counter's rate. `None` if
-/// `stop` comes first: a counter takes from 0.1 to 5 s.
+/// Finds the offset of the stamps' clock, and a raw counter's rate: a counter takes from
+/// 0.1 to 5 s. Safe to cancel.
 ///
 /// # Errors
 /// If the clocks can't be read without being disturbed.
 pub async fn first_brackets(
     source: StampSource,
     clocks: &mut impl Reference,
-    stop: impl Future<Output = ()>,
-) -> Result<Option<Tracker>, Failure> {
-    tokio::select! {
-        tracker = take(source, clocks) => tracker.map(Some),
-        () = stop => Ok(None),
-    }
-}
-
-async fn take(source: StampSource, clocks: &mut impl Reference) -> Result<Tracker, Failure> {
+) -> Result<Tracker, Failure> {
     // One reading is torn only if the clock was set in that very moment.
     let mut tracker = (0..3)
         .find_map(|_| Tracker::new(source, &clocks.read()))
@@ -63,8 +55,6 @@ fn observe(tracker: &mut Tracker, clocks: &mut impl Reference) {
 
 #[cfg(test)]
 mod tests {
-    use std::future::pending;
-
     use super::*;
     use crate::capturing::clock::{CrossTimestamp, HostClocks, MonoNs, RealNs, TaiNs, TscCycles};
 
@@ -87,19 +77,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_signal_ends_the_wait_for_a_counters_rate() {
-        let stop = async { tokio::time::sleep(Duration::from_millis(1)).await };
-        let tracker = first_brackets(StampSource::Tsc, &mut Interrupted(0), stop).await;
-        assert!(tracker.unwrap_or_else(|it| panic!("{it}")).is_none());
+    async fn the_wait_for_a_counters_rate_can_be_given_up() {
+        let mut clocks = Interrupted(0);
+        let brackets = first_brackets(StampSource::Tsc, &mut clocks);
+        let given_up = tokio::time::timeout(Duration::from_millis(1), brackets).await;
+        assert!(given_up.is_err());
     }
 
     #[tokio::test]
     async fn the_hosts_clocks_settle() {
         for source in [StampSource::Ktime, StampSource::Tsc] {
-            let mut clocks = HostClocks::new(source);
-            let tracker = first_brackets(source, &mut clocks, pending()).await;
+            let tracker = first_brackets(source, &mut HostClocks::new(source)).await;
             let tracker = tracker.unwrap_or_else(|it| panic!("{it}"));
-            assert!(tracker.is_some_and(|tracker| tracker.is_settled()));
+            assert!(tracker.is_settled());
         }
     }
 }

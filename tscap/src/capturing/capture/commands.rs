@@ -12,9 +12,10 @@ use std::sync::{Arc, Mutex};
 use nix::unistd::{AccessFlags, access};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::event::{Event, Listener};
 use super::summary::CommandsSummary;
 use crate::capturing::host::priority;
-use crate::command::{Failure, Hint};
+use crate::failure::{Failure, Hint as _};
 
 /// Why the program is not run on a file.
 pub(super) const REPLACED: &str = "not run: another file has that name by now";
@@ -51,6 +52,16 @@ pub(super) struct Ended {
     pub file: PathBuf,
     /// How it failed.
     pub failure: Option<String>,
+}
+
+impl Ended {
+    /// Tells of a failure.
+    pub fn tell(self, told: &mut Listener<'_>) {
+        if let Some(failure) = self.failure {
+            let file = self.file;
+            told.tell(Event::CommandFailed { file, failure });
+        }
+    }
 }
 
 /// Refuses a program that is not there.

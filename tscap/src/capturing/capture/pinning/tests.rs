@@ -1,11 +1,8 @@
 use super::*;
+use crate::capturing::capture::event::nobody;
+use crate::capturing::capture::plan::plan_of;
 use crate::capturing::host::recorded::{Recorded, link};
 use crate::capturing::settings::JournalFolder;
-use crate::command::capture::plan_of;
-
-fn console() -> Console {
-    crate::command::capture::console::of(&plan_of("-v")).unwrap()
-}
 
 fn changes(machine: &Recorded) -> Changes {
     machine.run(std::process::id(), 1);
@@ -17,7 +14,7 @@ fn changes(machine: &Recorded) -> Changes {
 #[track_caller]
 fn steer(pinning: &mut Pinning<'_>, on: &Link, mode: XdpMode, changes: &mut Changes) {
     pinning
-        .steer(on, mode, changes, &mut console())
+        .steer(on, mode, changes, &mut Listener::new(&mut nobody))
         .unwrap_or_else(|failure| panic!("{failure}"));
 }
 
@@ -119,7 +116,13 @@ fn what_is_refused_is_counted_and_the_rest_is_done() {
         .irqs_on(&[1]);
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
-    let outcome = apply(&interface, wanted, &mut changes, &mut console()).unwrap();
+    let outcome = apply(
+        &interface,
+        wanted,
+        &mut changes,
+        &mut Listener::new(&mut nobody),
+    )
+    .unwrap();
     assert_eq!((outcome.in_force, outcome.refused.len()), (1, 1));
     assert!(outcome.refused[0].contains("interrupt 38"), "{outcome:?}");
     assert_eq!(machine.affinity(40), "1");
@@ -136,7 +139,7 @@ fn what_has_gone_meanwhile_is_not_in_force() {
         &interface,
         found.irqs_on(&[0]),
         &mut changes,
-        &mut console(),
+        &mut Listener::new(&mut nobody),
     );
     let outcome = outcome.unwrap();
     assert_eq!((outcome.in_force, outcome.refused.len()), (0, 2));
@@ -150,7 +153,12 @@ fn without_a_journal_nothing_is_steered() {
     machine.put("journals", "a file");
     let eth0 = link("eth0", 2);
     let failure = Pinning::new(&[1])
-        .steer(&eth0, XdpMode::Native, &mut changes, &mut console())
+        .steer(
+            &eth0,
+            XdpMode::Native,
+            &mut changes,
+            &mut Listener::new(&mut nobody),
+        )
         .unwrap_err()
         .to_string();
     assert!(failure.contains("journals"), "{failure}");

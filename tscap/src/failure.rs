@@ -1,43 +1,10 @@
-//! How a command ends.
+//! An error for people: what was tried, why it failed, and what to do next.
 
 use std::error::Error;
 use std::fmt;
-use std::process::ExitCode;
 
 use crate::text::causes::with_causes;
 use crate::text::escaped::escaped_lines;
-
-/// A command that ended in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// All went well.
-    Success,
-    /// It was done as far as possible; what went wrong has been said.
-    Fault,
-    /// The frames seen and their outcomes don't add up: a bug in tscap.
-    DoesNotAddUp,
-    /// A signal ended it before it was done.
-    Aborted,
-}
-
-impl Exit {
-    /// The exit code of the process.
-    pub fn code(self) -> u8 {
-        match self {
-            Self::Success => 0,
-            Self::Fault => 1,
-            Self::DoesNotAddUp => 3,
-            // As shells report a process ended by SIGINT.
-            Self::Aborted => 130,
-        }
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(exit.code())
-    }
-}
 
 /// What was tried, why it failed, and what to do next.
 #[derive(Debug)]
@@ -54,6 +21,18 @@ impl Failure {
             what: what.into(),
             hint: None,
             source: None,
+        }
+    }
+
+    /// Of an `error`: says what was tried.
+    pub fn from_error(
+        error: impl Into<Box<dyn Error + Send + Sync>>,
+        what: impl Into<String>,
+    ) -> Self {
+        Self {
+            what: what.into(),
+            hint: None,
+            source: Some(error.into()),
         }
     }
 
@@ -84,11 +63,7 @@ pub trait Hint<T> {
 
 impl<T, E: Into<Box<dyn Error + Send + Sync>>> Hint<T> for Result<T, E> {
     fn trying(self, what: impl Into<String>) -> Result<T, Failure> {
-        self.map_err(|error| Failure {
-            what: what.into(),
-            hint: None,
-            source: Some(error.into()),
-        })
+        self.map_err(|error| Failure::from_error(error, what))
     }
 }
 

@@ -1,14 +1,12 @@
 //! The threads that write a capture's end: waited for, and interrupted if they hang.
 
+use super::event::Listener;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::summary::Summary;
 use crate::capturing::engine::WriteWatch;
 use crate::capturing::host::wake::wake;
-use crate::command::console::Console;
-use crate::command::signals::Signals;
-use crate::command::{Exit, Failure, Hint as _};
+use crate::failure::{Failure, Hint as _};
 
 /// How often a stopped converter is looked for.
 const JOIN_EVERY: Duration = Duration::from_millis(2);
@@ -22,17 +20,17 @@ const RETURNS_WITHIN: Duration = Duration::from_secs(1);
 pub(super) async fn until_finished<T>(
     thread: &JoinHandle<T>,
     writes: &WriteWatch,
-    signals: &mut Signals,
-    console: &mut Console,
+    asked: &mut impl AsyncFnMut(),
+    told: &mut Listener<'_>,
 ) -> bool {
     let mut is_asked = writes.is_aborted();
     let mut latest = (writes.done(), Instant::now());
     while !thread.is_finished() {
         tokio::select! {
             () = tokio::time::sleep(JOIN_EVERY) => {}
-            () = signals.next() => {
+            () = asked() => {
                 is_asked = true;
-                console.note(&format!(
+                told.note(&format!(
                     "still writing: aborted once nothing can be written for {} s",
                     HANGS_AFTER.as_secs()
                 ));
@@ -53,15 +51,6 @@ pub(super) async fn until_finished<T>(
         }
     }
     true
-}
-
-/// A write that can't be interrupted: what is still to be written is lost.
-pub(super) fn abandoned(console: &mut Console) -> (Exit, Option<Summary>) {
-    console.error(
-        "aborted: the output does not let go: frames that are not written are lost, and the \
-         file may end within a block",
-    );
-    (Exit::Aborted, None)
 }
 
 /// Does what may hang on the output.

@@ -11,23 +11,23 @@
 mod plan;
 
 use self::plan::{Found, Wanted};
-use super::prepare::Machine;
+use super::check::Machine;
+use super::event::Listener;
+use super::plan::Capture;
 use crate::capturing::hook::XdpMode;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::netns::NetnsId;
 use crate::capturing::host::{class_net, cpu_list};
 use crate::capturing::settings::{self, Change, Changes, InterfaceId, JournalError, Planned};
-use crate::cli::CapturePlan;
-use crate::command::console::Console;
-use crate::command::{Failure, Hint};
+use crate::failure::{Failure, Hint as _};
 
 /// What must be right before the machine is touched, and what is worth a
 /// warning then.
 pub(super) fn check(
-    plan: &CapturePlan,
+    plan: &Capture,
     machine: &Machine,
-    console: &mut Console,
+    told: &mut Listener<'_>,
 ) -> Result<(), Failure> {
     if plan.rx_cpus.is_some() {
         for link in &machine.interfaces {
@@ -35,13 +35,13 @@ pub(super) fn check(
         }
     }
     if let Some(warning) = beside_receiving(plan, machine) {
-        console.warning(&warning);
+        told.warning(&warning);
     }
     Ok(())
 }
 
 /// What to say of a converter on a CPU that receives.
-fn beside_receiving(plan: &CapturePlan, machine: &Machine) -> Option<String> {
+fn beside_receiving(plan: &Capture, machine: &Machine) -> Option<String> {
     let converter = machine.converter_cpu;
     let (receives, remedy) = match plan.rx_cpus {
         Some(_) => ("which --rx-cpu gives to receiving", "give it fewer"),
@@ -85,8 +85,7 @@ fn check_sysfs(files: &KernelFiles, link: &Link) -> Result<(), Failure> {
 /// What to say when changes can't be journalled.
 pub(super) fn journal_failure(error: JournalError) -> Failure {
     let hint = format!("nothing stays changed; {}", error.remedy());
-    let failure = Err::<(), _>(error).trying("cannot keep a journal of changes");
-    failure.expect_err("it is one").hint(hint)
+    Failure::from_error(error, "cannot keep a journal of changes").hint(hint)
 }
 
 /// Spreads receive work over CPUs, interface by interface.
@@ -117,7 +116,7 @@ impl<'a> Pinning<'a> {
         link: &Link,
         mode: XdpMode,
         changes: &mut Changes,
-        console: &mut Console,
+        told: &mut Listener<'_>,
     ) -> Result<(), Failure> {
         let what = || format!("cannot pin the receive work of {}", link.name);
         let found = Found::read(changes.files(), link).trying(what())?;
@@ -126,7 +125,7 @@ impl<'a> Pinning<'a> {
         self.next += found.queues();
 
         let interface = InterfaceId::here(link).trying(what())?;
-        let mut set = |wanted: Vec<Wanted>| apply(&interface, wanted, changes, console);
+        let mut set = |wanted: Vec<Wanted>| apply(&interface, wanted, changes, told);
         let irqs = set(found.irqs_on(&cpus))?;
         let mut threads = set(found.threads_on(&cpus))?;
         if found.is_threaded && found.threads.is_empty() && mode == XdpMode::Native {
@@ -144,11 +143,11 @@ impl<'a> Pinning<'a> {
             (threads, "poll thread"),
             (rps, "RPS setting"),
         ];
-        self.say(link, mode, &kinds, console);
+        self.say(link, mode, &kinds, told);
         Ok(())
     }
 
-    fn say(&self, link: &Link, mode: XdpMode, kinds: &[(Outcome, &str)], console: &mut Console) {
+    fn say(&self, link: &Link, mode: XdpMode, kinds: &[(Outcome, &str)], told: &mut Listener<'_>) {
         let name = &link.name;
         let cpus = match self.cpus {
             [cpu] => format!("CPU {cpu}"),
@@ -164,10 +163,10 @@ impl<'a> Pinning<'a> {
             .collect();
         if !in_force.is_empty() {
             let in_force = in_force.join(", ");
-            console.note(&format!("{name}: received on {cpus} ({in_force} set)"));
+            told.note(&format!("{name}: received on {cpus} ({in_force} set)"));
         }
         if let Some(first) = refused.first() {
-            console.warning(&format!(
+            told.warning(&format!(
                 "{name}: {} of its settings could not be pinned to {cpus}, among them the \
                  {first}; frames that come in elsewhere are counted (off_cpu)",
                 refused.len()
@@ -177,7 +176,7 @@ impl<'a> Pinning<'a> {
                 XdpMode::Native => "RPS only acts behind native XDP",
                 XdpMode::Generic => "its kernel has no RPS",
             };
-            console.warning(&format!(
+            told.warning(&format!(
                 "{name}: there is nothing to pin: it has no interrupts for receive queues, no \
                  poll threads, and {rps}. Frames are received where the sender or the driver \
                  does it; those elsewhere than on {cpus} are counted (off_cpu)"
@@ -191,7 +190,7 @@ fn apply(
     interface: &InterfaceId,
     wanted: Vec<Wanted>,
     changes: &mut Changes,
-    console: &mut Console,
+    told: &mut Listener<'_>,
 ) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     let mut planned = Vec::new();
@@ -210,7 +209,7 @@ fn apply(
         }
     }
     for change in &planned {
-        console.detail(&format!(
+        told.detail(&format!(
             "{change}: {} instead of {}",
             change.new_shown(),
             change.old_shown()
@@ -225,8 +224,7 @@ fn apply(
 
 impl Outcome {
     fn refuse(&mut self, what: String, error: settings::ChangeError) {
-        let failure = Err::<(), _>(error).trying(what);
-        self.refused.push(failure.expect_err("it is one").chain());
+        self.refused.push(Failure::from_error(error, what).chain());
     }
 }
 

@@ -1,13 +1,13 @@
 //! Loads the program of a capture by the best path to its clock, and says what
 //! would help where that fails.
 
-use super::prepare::Machine;
-use super::{Console, Programs};
+use super::check::Machine;
+use super::event::Listener;
+use super::plan::{Capture, ClockChoice};
 use crate::capturing::clock::{StampPath, TscPath};
 use crate::capturing::hook::{Kfunc, LoadError, LoadOptions, Loaded, NoKfunc, program_name};
 use crate::capturing::host::kernel_files::KernelFiles;
-use crate::cli::{CapturePlan, ClockChoice};
-use crate::command::{Failure, Hint};
+use crate::failure::{Failure, Hint as _};
 
 /// The kfuncs, best first: the kernel's own needs neither a module nor
 /// CAP_SYS_ADMIN, and is ordered.
@@ -23,14 +23,13 @@ pub(super) struct Stamping {
 
 /// Loads the program and maps its rings.
 pub(super) fn load(
-    plan: &CapturePlan,
-    programs: &Programs<'_>,
+    plan: &Capture,
     machine: &Machine,
-    console: &mut Console,
+    told: &mut Listener<'_>,
 ) -> Result<Stamping, Failure> {
     let options = LoadOptions {
-        object: programs.object,
-        program: programs.name.unwrap_or_default(),
+        object: &plan.programs.object,
+        program: plan.programs.name.as_deref().unwrap_or_default(),
         kfunc: None,
         ring_bytes: machine.ring_bytes,
         ring_cpus: &machine.ring_cpus,
@@ -44,7 +43,7 @@ pub(super) fn load(
     for (path, why) in &stamping.refused.0 {
         let why = why.chain();
         let why = why.lines().next().unwrap_or_default();
-        console.detail(&format!("no stamps by {}: {why}", path.function()));
+        told.detail(&format!("no stamps by {}: {why}", path.function()));
     }
     for link in &machine.interfaces {
         stamping
@@ -125,7 +124,7 @@ fn load_by(
     loaded.map_err(|error| {
         let hint = load_hint(path, &error);
         let what = format!("cannot load the XDP program {program}");
-        let failure = Err::<(), _>(error).trying(what).expect_err("it is one");
+        let failure = Failure::from_error(error, what);
         failure.hint(hint)
     })
 }
@@ -136,7 +135,7 @@ fn no_kfunc(no: &NoKfunc) -> Failure {
 }
 
 /// Paths that were tried, and why they don't work.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Refused(Vec<(StampPath, Failure)>);
 
 impl Refused {

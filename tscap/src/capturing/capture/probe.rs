@@ -1,29 +1,30 @@
 //! Whether a stamp source works here, found out without attaching anything.
 
-use std::future::pending;
-
 use tscap_common::block::MAX_CAPLEN;
 use tscap_common::ring::MIN_RING_BYTES;
 
 use super::counter::Counter;
-use super::{first_brackets, load, prepare, runtime};
+use super::plan::ClockChoice;
+use super::{check, first_brackets, load};
 use crate::capturing::clock::{HostClocks, StampPath, TscPath};
 use crate::capturing::hook::{LoadOptions, PROGRAMS};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::perf::Standing;
 use crate::capturing::host::{system, tsc};
-use crate::cli::ClockChoice;
-use crate::command::{Failure, Hint as _};
+use crate::failure::{Failure, Hint as _};
 
 /// Gets ready to stamp as a capture does with `--clock` and `--tsc-path`, with the
 /// smallest rings, and lets go of everything again. Returns the path that works, and
 /// the bound of its stamps to this host's clock, ns.
-pub(in crate::command) fn probe(
+///
+/// # Errors
+/// Why no path works, and what would help.
+pub async fn probe(
     clock: ClockChoice,
     tsc_path: Option<TscPath>,
 ) -> Result<(StampPath, u64), Failure> {
     if clock == ClockChoice::Tsc {
-        prepare::check_tsc(tsc::check().err(), false)?;
+        check::check_tsc(tsc::check().err(), false)?;
     }
     let ring_cpus = system::online_cpus().trying("cannot list the online CPUs")?;
     let options = LoadOptions {
@@ -42,9 +43,7 @@ pub(in crate::command) fn probe(
     let (mut loaded, path) = (stamping.loaded, stamping.path);
     let source = path.source();
     let mut clocks = HostClocks::new(source);
-    let brackets = first_brackets(source, &mut clocks, pending());
-    let tracker = runtime()?.block_on(brackets)?;
-    let mut tracker = tracker.expect("nothing stops it");
+    let mut tracker = first_brackets(source, &mut clocks).await?;
     if path == StampPath::Tsc(TscPath::Perf) {
         let opened = Counter::open(&ring_cpus, Standing::Flexible, &mut loaded, &mut tracker);
         opened.map_err(|failure| stamping.refused.and(path, failure))?;

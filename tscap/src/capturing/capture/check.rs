@@ -2,13 +2,14 @@
 
 use tscap_common::ring::{MIN_RING_BYTES, value_size};
 
+use super::interface;
+use super::plan::{Capture, ClockChoice};
 use super::receiving;
 use crate::capturing::host::caps::{self, Capability};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::{affinity, cpu_list, system, tsc};
-use crate::cli::{CapturePlan, ClockChoice};
-use crate::command::{Failure, Hint, interfaces};
+use crate::failure::{Failure, Hint as _};
 use crate::text::numbers::{counted, ring as length};
 
 /// All rings together take at most this many bytes by default.
@@ -22,16 +23,15 @@ const DEFAULT_SHORTEST: usize = 16 << 20;
 const DEFAULT_LIMIT_BYTES: usize = 1 << 30;
 
 /// What a capture needs, promiscuous mode too, as setcap(8) wants it.
-pub(in crate::command) const FILE_CAPABILITIES: &str =
-    "cap_bpf,cap_net_admin,cap_perfmon,cap_net_raw+ep";
+pub const FILE_CAPABILITIES: &str = "cap_bpf,cap_net_admin,cap_perfmon,cap_net_raw+ep";
 
 /// Refuses early what the kernel would refuse with a bare EPERM.
-pub(in crate::command) fn check_privileges() -> Result<(), Failure> {
+pub(crate) fn check_privileges() -> Result<(), Failure> {
     check_all_of(&caps::XDP, FILE_CAPABILITIES)
 }
 
 /// The same, for one who also makes network namespaces.
-pub(in crate::command) fn check_privileges_to_make_namespaces() -> Result<(), Failure> {
+pub(crate) fn check_privileges_to_make_namespaces() -> Result<(), Failure> {
     let [bpf, net_admin, perfmon] = caps::XDP;
     check_all_of(
         &[bpf, net_admin, perfmon, Capability::SysAdmin],
@@ -59,7 +59,7 @@ fn check_all_of(needed: &[Capability], for_files: &str) -> Result<(), Failure> {
 }
 
 /// Refuses kernels on which a ring could get two producers.
-pub(in crate::command) fn check_kernel() -> Result<(), Failure> {
+pub(crate) fn check_kernel() -> Result<(), Failure> {
     let is_preempt_rt = system::is_preempt_rt(&KernelFiles::live());
     if is_preempt_rt.trying("cannot tell whether this kernel is PREEMPT_RT")? {
         return Err(Failure::new(
@@ -181,7 +181,7 @@ pub(super) struct Machine {
 }
 
 /// Checks the plan against the machine.
-pub(super) fn check(plan: &CapturePlan, ring_cpus: Option<Vec<u32>>) -> Result<Machine, Failure> {
+pub(super) fn check(plan: &Capture) -> Result<Machine, Failure> {
     check_privileges()?;
     check_kernel()?;
     let untrusted_tsc = tsc::check().err();
@@ -191,7 +191,7 @@ pub(super) fn check(plan: &CapturePlan, ring_cpus: Option<Vec<u32>>) -> Result<M
     let interfaces = plan
         .interfaces
         .iter()
-        .map(|name| interfaces::find_usable(name, "capture on"))
+        .map(|name| interface::find_usable(name, "capture on"))
         .collect::<Result<Vec<_>, _>>()?;
     for (position, link) in interfaces.iter().enumerate() {
         // An interface can have alternative names.
@@ -214,7 +214,7 @@ pub(super) fn check(plan: &CapturePlan, ring_cpus: Option<Vec<u32>>) -> Result<M
         }
         None => receiving::cpus(&KernelFiles::live(), &interfaces),
     };
-    let ring_cpus = ring_cpus.unwrap_or(online);
+    let ring_cpus = plan.programs.ring_cpus.clone().unwrap_or(online);
     Ok(Machine {
         interfaces,
         possible_cpus,

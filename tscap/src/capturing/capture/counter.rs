@@ -1,13 +1,13 @@
 //! TSC stamps: the perf event of each CPU and its offset to the TSC.
 
+use super::event::Listener;
 use std::error::Error as _;
 
 use crate::capturing::clock::{Bounds, NsPerCycle, OffsetBracket, Tracker};
 use crate::capturing::engine::Recalibration;
 use crate::capturing::hook::{Loaded, TscError, TscEvents, TscOffset};
 use crate::capturing::host::perf::{PerfError, Standing};
-use crate::command::console::Console;
-use crate::command::{Failure, Hint};
+use crate::failure::Failure;
 use crate::text::causes::with_causes;
 
 /// The events, one for each CPU that has a ring.
@@ -63,9 +63,9 @@ impl Counter {
     }
 
     /// Says how well each offset is known.
-    pub fn say(&self, console: &mut Console) {
+    pub fn say(&self, told: &mut Listener<'_>) {
         for cpu in &self.cpus {
-            console.detail(&format!(
+            told.detail(&format!(
                 "CPU {}: TSC event's offset known to ±{} ns (a bracket of {} ns: event to \
                  CLOCK_MONOTONIC on this CPU {} ns, from there to the TSC {} ns)",
                 cpu.number,
@@ -104,7 +104,11 @@ impl Counter {
     /// events there, and with it its offset moves: the new one is given to the
     /// converter, and the bound grows by as much. A CPU that is offline now is
     /// passed over: it takes in no frames, and is looked at again when it is back.
-    pub fn recheck(&mut self, loaded: &mut Loaded, console: &mut Console) -> Option<Recalibration> {
+    pub fn recheck(
+        &mut self,
+        loaded: &mut Loaded,
+        told: &mut Listener<'_>,
+    ) -> Option<Recalibration> {
         let mut has_moved = false;
         for cpu in &mut self.cpus {
             let found = loaded.tsc_offset(cpu.number, self.rate);
@@ -112,7 +116,7 @@ impl Counter {
             has_moved |= moved_ns > 0;
             self.moved_ns = self.moved_ns.max(moved_ns);
             if let Some(warning) = warning {
-                console.warning(&format!("CPU {}: {warning}", cpu.number));
+                told.warning(&format!("CPU {}: {warning}", cpu.number));
             }
         }
         has_moved.then(|| Recalibration {
@@ -194,10 +198,7 @@ fn refusal(error: TscError) -> Failure {
         TscError::Unstable { .. } => "take --clock ktime: the kernel looks after its own clock",
         _ => "--clock ktime works everywhere",
     };
-    Err::<(), _>(error)
-        .trying("cannot stamp with the TSC")
-        .expect_err("it is one")
-        .hint(hint)
+    Failure::from_error(error, "cannot stamp with the TSC").hint(hint)
 }
 
 #[cfg(test)]

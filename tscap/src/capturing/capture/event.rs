@@ -1,0 +1,143 @@
+//! What a capture has to say while it goes on.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::running::Progress;
+use super::summary::Stop;
+use crate::capturing::clock::StepCause;
+use crate::capturing::engine::ClosedFile;
+use crate::text::numbers::signed;
+
+/// How much a [`Event::Notice`] matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// How something was prepared.
+    Detail,
+    /// Worth knowing, and no reason to worry.
+    Note,
+    /// Something in the file or on the machine is not as one may expect.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+/// What a capture has to say.
+#[derive(Debug)]
+pub enum Event {
+    /// The counters, each second.
+    Progress(Progress),
+    /// A text for people.
+    Notice(Severity, String),
+    /// A file is complete.
+    FileClosed(ClosedFile),
+    /// A file is gone, by its ring of files or because another took its name.
+    FileRemoved {
+        /// Its name.
+        path: PathBuf,
+        /// Frames in it, if it was of this capture.
+        frames: Option<u64>,
+    },
+    /// The program of `-z` failed on a file.
+    CommandFailed {
+        /// The file.
+        file: PathBuf,
+        /// How.
+        failure: String,
+    },
+    /// The system clock was set.
+    Stepped {
+        /// By how much, ns.
+        step_ns: i64,
+        /// Why.
+        cause: StepCause,
+    },
+    /// The raw counter jumped.
+    CounterJumped {
+        /// By how much the clock went ahead of it, ns.
+        jump_ns: i64,
+    },
+    /// The capture has a reason to end: [`super::Running::finish`] is due.
+    Stopped(Stop),
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Progress(now) => {
+                write!(f, "{} frames, {} drops", now.written, now.drops)
+            }
+            Self::Notice(Severity::Detail, text) => f.write_str(text),
+            Self::Notice(Severity::Note, text) => write!(f, "note: {text}"),
+            Self::Notice(Severity::Warning, text) => write!(f, "warning: {text}"),
+            Self::Notice(Severity::Error, text) => write!(f, "error: {text}"),
+            Self::FileClosed(file) => write!(f, "{}: complete", file.path.display()),
+            Self::FileRemoved { path, .. } => write!(f, "{}: removed", path.display()),
+            Self::CommandFailed { file, failure } => {
+                write!(f, "-z failed on {}: {failure}", file.display())
+            }
+            Self::Stepped { step_ns, cause } => {
+                let by = signed(*step_ns);
+                let what = match cause {
+                    StepCause::Set => format!("the system clock was set by {by} ns"),
+                    StepCause::Leap => {
+                        format!("a leap second: the system clock was set by {by} ns")
+                    }
+                    StepCause::Suspend => format!(
+                        "the machine was suspended: the system clock went on {by} ns without \
+                         CLOCK_MONOTONIC"
+                    ),
+                    StepCause::Tai => "the kernel was told another offset to TAI".into(),
+                };
+                write!(f, "{what}: a new clock segment begins")
+            }
+            Self::CounterJumped { jump_ns } => write!(
+                f,
+                "the TSC jumped: the system clock is {} ns ahead of it, as after a move to \
+                 another machine; a new clock segment begins",
+                signed(*jump_ns)
+            ),
+            Self::Stopped(stop) => f.write_str(stop.reason()),
+        }
+    }
+}
+
+/// Whoever hears what a capture has to say, as soon as it is said.
+pub struct Listener<'a>(&'a mut dyn FnMut(Event));
+
+impl<'a> Listener<'a> {
+    /// Has `hear` called with each event.
+    pub fn new(hear: &'a mut dyn FnMut(Event)) -> Self {
+        Self(hear)
+    }
+
+    pub(super) fn tell(&mut self, event: Event) {
+        (self.0)(event);
+    }
+
+    pub(super) fn detail(&mut self, text: &str) {
+        self.tell(Event::Notice(Severity::Detail, text.into()));
+    }
+
+    pub(super) fn note(&mut self, text: &str) {
+        self.tell(Event::Notice(Severity::Note, text.into()));
+    }
+
+    pub(super) fn warning(&mut self, text: &str) {
+        self.tell(Event::Notice(Severity::Warning, text.into()));
+    }
+
+    pub(super) fn error(&mut self, text: &str) {
+        self.tell(Event::Notice(Severity::Error, text.into()));
+    }
+}
+
+impl fmt::Debug for Listener<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener").finish_non_exhaustive()
+    }
+}
+
+/// For what only tests hear.
+#[cfg(test)]
+pub(super) fn nobody(_: Event) {}

@@ -1,0 +1,39 @@
+//! A capture as an object: [`Capture`] is what is asked for, [`Running`] is a capture with
+//! its programs attached, [`Ended`] is what is left of it. Nothing here prints: who calls
+//! hears each [`Event`].
+//!
+//! [`Capture::start`] is read from top to bottom in `start.rs`, [`Running::finish`] in
+//! `finish.rs`; what happens in between is in `running.rs`.
+
+mod attach;
+pub(crate) mod check;
+mod commands;
+mod counter;
+mod event;
+mod files;
+mod finish;
+mod first_brackets;
+mod header;
+pub(crate) mod interface;
+mod live_links;
+mod load;
+mod offloading;
+mod opened;
+mod pinning;
+mod plan;
+mod probe;
+mod receiving;
+mod running;
+mod stale_journals;
+mod start;
+mod summary;
+mod writing;
+
+pub use check::FILE_CAPABILITIES;
+pub use event::{Event, Severity};
+pub use finish::Ended;
+pub use first_brackets::first_brackets;
+pub use plan::{Capture, ClockChoice, Offloads, Programs, Target};
+pub use probe::probe;
+pub use running::{Progress, Ready, ReadyInterface, Running};
+pub use summary::{ClockSummary, CommandsSummary, FilesSummary, InterfaceSummary, Stop, Summary};

@@ -1,0 +1,186 @@
+//! What a capture is asked to do.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use tscap_common::block::MAX_CAPLEN;
+
+use crate::capturing::clock::{StampSource, TscPath};
+use crate::capturing::engine::RotationPlan;
+use crate::capturing::hook::{ModeChoice, PROGRAMS};
+
+/// The clock of the stamps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ClockChoice {
+    /// The cheapest that works here: tsc by a kfunc, where the TSC is invariant,
+    /// else ktime
+    #[default]
+    Auto,
+    /// CLOCK_MONOTONIC, by bpf_ktime_get_ns
+    Ktime,
+    /// CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)
+    Tai,
+    /// The CPU's time-stamp counter: by a kfunc, of the kernel or of tscap's module
+    /// (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive
+    /// than ktime
+    Tsc,
+}
+
+impl ClockChoice {
+    /// The clock that it stands for, where kfuncs are not looked for.
+    pub fn source(self) -> StampSource {
+        match self {
+            Self::Auto | Self::Ktime => StampSource::Ktime,
+            Self::Tai => StampSource::Tai,
+            Self::Tsc => StampSource::Tsc,
+        }
+    }
+}
+
+/// What to do with receive offloads that hide frames as they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Offloads {
+    /// Leave them as they are, and warn
+    #[default]
+    Keep,
+    /// Turn them off for the capture and restore them after it (after a run
+    /// that was killed, `tscap restore` does)
+    Off,
+}
+
+/// Where the file goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Standard output.
+    Stdout,
+    /// A file, pipe or device.
+    Path(PathBuf),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdout => f.write_str("standard output"),
+            Self::Path(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// Which programs to load: what tests replace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Programs {
+    /// The eBPF object.
+    pub object: Vec<u8>,
+    /// Name of the program in it; `None` for the one of the clock.
+    pub name: Option<String>,
+    /// The CPUs that get a ring; `None` for all that are online.
+    pub ring_cpus: Option<Vec<u32>>,
+}
+
+impl Default for Programs {
+    fn default() -> Self {
+        Self {
+            object: PROGRAMS.to_vec(),
+            name: None,
+            ring_cpus: None,
+        }
+    }
+}
+
+/// A capture, as asked for: of received frames, into a pcapng file. The fields have
+/// defaults; [`Self::start`] begins it.
+///
+#[doc = concat!("```no_run\n", include_str!("../../../examples/capture.rs"), "```")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// Names of the interfaces, each once.
+    pub interfaces: Vec<String>,
+    /// Where the file goes.
+    pub target: Target,
+    /// Most bytes to capture of each frame, 1 to `MAX_CAPLEN`.
+    pub snaplen: u32,
+    /// Most frames to write.
+    pub count: Option<u64>,
+    /// Longest time to capture.
+    pub duration: Option<Duration>,
+    /// Put the interfaces into promiscuous mode.
+    pub promiscuous: bool,
+    /// Clock to stamp frames with.
+    pub clock: ClockChoice,
+    /// By this path to the TSC only.
+    pub tsc_path: Option<TscPath>,
+    /// Where the XDP program is to run.
+    pub xdp_mode: ModeChoice,
+    /// What to do with receive offloads.
+    pub offloads: Offloads,
+    /// Keep raw stamps.
+    pub keep_raw: bool,
+    /// Take the TSC as it is.
+    pub force: bool,
+    /// Record direction and queue.
+    pub packet_meta: bool,
+    /// Ring of each CPU, bytes; `None` for the default.
+    pub ring_bytes: Option<usize>,
+    /// CPU for the converter thread.
+    pub converter_cpu: Option<u32>,
+    /// CPUs to receive on, each once; `None` to leave that as it is.
+    pub rx_cpus: Option<Vec<u32>>,
+    /// Several files; `target` is what they are named after.
+    pub rotation: Option<RotationPlan>,
+    /// The eBPF programs.
+    pub programs: Programs,
+}
+
+impl Capture {
+    /// A capture on `interfaces` into the file `path`: whole frames, in promiscuous mode,
+    /// until it is stopped.
+    pub fn on<N: Into<String>>(
+        interfaces: impl IntoIterator<Item = N>,
+        path: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            interfaces: interfaces.into_iter().map(Into::into).collect(),
+            target: Target::Path(path.into()),
+            snaplen: MAX_CAPLEN as u32,
+            count: None,
+            duration: None,
+            promiscuous: true,
+            clock: ClockChoice::default(),
+            tsc_path: None,
+            xdp_mode: ModeChoice::default(),
+            offloads: Offloads::default(),
+            keep_raw: false,
+            force: false,
+            packet_meta: false,
+            ring_bytes: None,
+            converter_cpu: None,
+            rx_cpus: None,
+            rotation: None,
+            programs: Programs::default(),
+        }
+    }
+}
+
+/// A capture on veth0 into f, changed by the words of `tscap capture` that tests use.
+#[cfg(test)]
+pub(super) fn plan_of(words: &str) -> Capture {
+    let plan = Capture::on(["veth0"], "f");
+    match words {
+        "" => plan,
+        "--converter-cpu 1" => Capture {
+            converter_cpu: Some(1),
+            ..plan
+        },
+        "--rx-cpu 0" | "--rx-cpu 0-1" => Capture {
+            rx_cpus: Some(vec![0]),
+            ..plan
+        },
+        "--offloads off" => Capture {
+            offloads: Offloads::Off,
+            ..plan
+        },
+        other => panic!("{other:?}"),
+    }
+}

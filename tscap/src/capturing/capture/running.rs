@@ -1,0 +1,420 @@
+//! A capture while it runs: what is looked after, and what is told of it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{Interval, MissedTickBehavior, interval_at, sleep};
+
+use super::attach::InForce;
+use super::check::Machine;
+use super::counter::Counter;
+use super::event::{Event, Listener};
+use super::files::{Files, not_intact};
+use super::live_links::LiveLinks;
+use super::plan::{Capture, Target};
+use super::summary::Stop;
+use crate::capturing::accounting::Observed;
+use crate::capturing::clock::{StampPath, StampSource};
+use crate::capturing::engine::{self, CloseError, Finished, Shared};
+use crate::capturing::hook::{Loaded, XdpMode};
+use crate::capturing::host::netdev;
+use crate::capturing::host::timex::{ClockSetWatch, KernelClock};
+use crate::failure::{Failure, Hint as _};
+
+/// How often the interfaces are looked after.
+const LINKS_EVERY: Duration = Duration::from_millis(200);
+/// How often progress is told and the counters are read for the file.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+/// How often the offset of each CPU's counter is checked again. It takes a third
+/// of a millisecond on each CPU.
+const COUNTER_EVERY: Duration = Duration::from_secs(10);
+/// Some drivers take the link down to attach; it is given this long to come up.
+const LINK_UP_WITHIN: Duration = Duration::from_secs(10);
+
+/// A capture with its programs attached. When it is dropped the programs are detached and
+/// the machine's settings given back, but the file may lack its end: [`Self::finish`].
+pub struct Running {
+    pub(super) parts: Parts,
+    pub(super) started: Instant,
+    clock_set: AsyncFd<ClockSetWatch>,
+    links_due: Interval,
+    progress_due: Interval,
+    counter_due: Interval,
+    /// At the latest progress: when that was, and frames written by then.
+    latest: (Instant, u64),
+    /// What has happened and was not told yet.
+    pub(super) events: VecDeque<Event>,
+}
+
+/// What runs.
+pub(super) struct Parts {
+    pub plan: Capture,
+    pub machine: Machine,
+    pub loaded: Loaded,
+    /// What stamps.
+    pub path: StampPath,
+    pub links: Arc<LiveLinks>,
+    pub shared: Arc<Shared>,
+    pub events: UnboundedReceiver<engine::Event>,
+    /// Until it is waited for.
+    pub converter: Option<JoinHandle<Finished>>,
+    pub files: Files,
+    /// For TSC stamps by perf events: the events and what is known of them.
+    pub counter: Option<Counter>,
+    /// Until it is given back.
+    pub in_force: Option<InForce>,
+}
+
+/// One interface as the capture begins.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReadyInterface {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub ifindex: u32,
+    /// Where the program runs.
+    pub xdp_mode: XdpMode,
+}
+
+/// The capture as it begins.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ready {
+    /// Each interface, in the file's order.
+    pub interfaces: Vec<ReadyInterface>,
+    /// The clock of the stamps.
+    pub clock: StampSource,
+    /// The function that reads it.
+    pub path: &'static str,
+    /// Whether the read is ordered (fenced).
+    pub ordered: bool,
+    /// Greatest error of a stamp against the host's clock, ns.
+    pub host_bound_ns: u64,
+    /// Rings, one a CPU.
+    pub rings: usize,
+    /// Length of each, bytes.
+    pub ring_bytes: usize,
+    /// CPU of the converter thread.
+    pub converter_cpu: u32,
+    /// With `--rx-cpu`: where frames are meant to come in.
+    pub rx_cpus: Option<Vec<u32>>,
+}
+
+/// The state once a second.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Progress {
+    /// Since the start, s.
+    pub seconds: f64,
+    /// Frames that entered the programs.
+    pub seen: u64,
+    /// Frames written.
+    pub written: u64,
+    /// Bytes written.
+    pub bytes: u64,
+    /// Frames that the programs lost.
+    pub drops: u64,
+    /// Frames written per second, since the last progress.
+    pub rate: f64,
+    /// Fullest that a ring was found since the last progress, 0 to 1.
+    pub ring_fill: f64,
+    /// Greatest error of a stamp against the host's clock, ns.
+    pub host_bound_ns: u64,
+}
+
+impl Running {
+    pub(super) fn new(parts: Parts) -> Result<Self, Failure> {
+        let clock_set = ClockSetWatch::new()
+            .and_then(ClockSetWatch::register)
+            .trying("cannot watch the system clock for steps")?;
+        let started = Instant::now();
+        Ok(Self {
+            parts,
+            started,
+            clock_set,
+            links_due: every(LINKS_EVERY),
+            progress_due: every(PROGRESS_EVERY),
+            counter_due: every(COUNTER_EVERY),
+            latest: (started, 0),
+            events: VecDeque::new(),
+        })
+    }
+
+    /// Waits until every link that had carrier before has it again, at most 10 s, and
+    /// tells what the capture is like.
+    ///
+    /// # Errors
+    /// If the counters can't be read.
+    pub async fn ready(&mut self, hear: &mut dyn FnMut(Event)) -> Result<Ready, Failure> {
+        wait_for_links(&self.parts.machine, &mut Listener::new(hear)).await;
+        self.parts.observe()?;
+        let Parts {
+            plan,
+            machine,
+            path,
+            links,
+            shared,
+            ..
+        } = &self.parts;
+        let interfaces = links.0.iter().map(|live| ReadyInterface {
+            name: live.name.clone(),
+            ifindex: live.ifindex(),
+            xdp_mode: live.mode,
+        });
+        Ok(Ready {
+            interfaces: interfaces.collect(),
+            clock: path.source(),
+            path: path.function(),
+            ordered: path.is_ordered(),
+            host_bound_ns: shared.host_bound_ns.load(Ordering::Relaxed),
+            rings: machine.ring_cpus.len(),
+            ring_bytes: machine.ring_bytes,
+            converter_cpu: machine.converter_cpu,
+            rx_cpus: plan.rx_cpus.clone(),
+        })
+    }
+
+    /// Hears events until there is a reason to end.
+    ///
+    /// # Errors
+    /// As [`Self::next_event`].
+    pub async fn until_stopped(&mut self, hear: &mut dyn FnMut(Event)) -> Result<Stop, Failure> {
+        loop {
+            match self.next_event().await? {
+                Event::Stopped(stop) => return Ok(stop),
+                event => hear(event),
+            }
+        }
+    }
+
+    /// Looks after the capture until there is something to tell: progress each second. Safe
+    /// to cancel.
+    ///
+    /// # Errors
+    /// If the counters can't be read or the clock not be watched. [`Self::finish`] still
+    /// keeps what has been captured.
+    pub async fn next_event(&mut self) -> Result<Event, Failure> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(event);
+            }
+            self.look_after().await?;
+        }
+    }
+
+    /// Waits for one thing that is due, and does it. Safe to cancel.
+    async fn look_after(&mut self) -> Result<(), Failure> {
+        let deadline = self.parts.plan.duration.map(|time| self.started + time);
+        let deadline = async {
+            match deadline {
+                Some(at) => tokio::time::sleep_until(at.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let Self {
+            parts,
+            events,
+            clock_set,
+            links_due,
+            progress_due,
+            counter_due,
+            ..
+        } = self;
+        let mut hear = |event| events.push_back(event);
+        let told = &mut Listener::new(&mut hear);
+        tokio::select! {
+            () = deadline => told.tell(Event::Stopped(Stop::Duration)),
+            event = parts.events.recv() => match event {
+                Some(event) => if let Some(stop) = parts.take(event, told) {
+                    told.tell(Event::Stopped(stop));
+                },
+                None => told.tell(Event::Stopped(Stop::InternalError)),
+            },
+            Some(ended) = parts.files.command_ended() => ended.tell(told),
+            _ = links_due.tick() => parts.look_after_links(told),
+            _ = counter_due.tick() => parts.recheck_counter(told),
+            _ = progress_due.tick() => {
+                let progress = self.progress()?;
+                self.events.push_back(Event::Progress(progress));
+            }
+            ready = clock_set.readable() => {
+                let mut ready = ready.trying("cannot watch the system clock for steps")?;
+                ready.clear_ready();
+                // Look at the clock now: the shorter the time between two
+                // cross-timestamps, the fewer stamps are ambiguous.
+                if ready.get_inner().was_set().unwrap_or(false) {
+                    parts.wake_converter();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The counters now; rate and fill are since the last call. They go into the file's
+    /// next statistics.
+    ///
+    /// # Errors
+    /// If the counters can't be read.
+    pub fn progress(&mut self) -> Result<Progress, Failure> {
+        let observed = self.parts.observe()?;
+        let (now, Parts { shared, loaded, .. }) = (Instant::now(), &self.parts);
+        let written = shared.written.load(Ordering::Relaxed);
+        let (latest, written_then) = std::mem::replace(&mut self.latest, (now, written));
+        let since = now.duration_since(latest).as_secs_f64();
+        let peak = shared.peak_fill.swap(0, Ordering::Relaxed);
+        let other = loaded.counters.other_losses();
+        let lost = observed.interfaces.iter().map(|it| it.losses.lost());
+        let seen = loaded.counters.seen();
+        Ok(Progress {
+            seconds: now.duration_since(self.started).as_secs_f64(),
+            seen: seen.trying("cannot account for the frames")?,
+            written,
+            bytes: shared.bytes.load(Ordering::Relaxed),
+            drops: lost.sum::<u64>() + other.map_or(0, |losses| losses.lost()),
+            rate: (written - written_then) as f64 / since.max(1e-9),
+            ring_fill: peak as f64 / shared.ring_bytes.load(Ordering::Relaxed).max(1) as f64,
+            host_bound_ns: shared.host_bound_ns.load(Ordering::Relaxed),
+        })
+    }
+}
+
+impl Parts {
+    pub fn wake_converter(&self) {
+        if let Some(converter) = &self.converter {
+            converter.thread().unpark();
+        }
+    }
+
+    /// Reads what goes into the statistics blocks.
+    pub fn observe(&self) -> Result<Observed, Failure> {
+        let counters = &self.loaded.counters;
+        let rx_cpus = self.plan.rx_cpus.as_deref();
+        let off_cpu = rx_cpus.map(|cpus| counters.seen_off(cpus)).transpose();
+        let interfaces = self.links.counts(counters);
+        let observed = Observed {
+            interfaces: interfaces.trying("cannot account for the frames")?,
+            utc_bound_ns: KernelClock::read()
+                .ok()
+                .filter(|clock| clock.synchronised)
+                .map(|clock| clock.max_error_ns),
+            off_cpu: off_cpu.trying("cannot account for the frames")?,
+        };
+        if let Ok(mut shared) = self.shared.observed.lock() {
+            shared.clone_from(&observed);
+        }
+        Ok(observed)
+    }
+
+    /// Has the converter go on by the offsets of the CPUs' counters as they are now.
+    pub fn recheck_counter(&mut self, told: &mut Listener<'_>) {
+        if let Some(counter) = &mut self.counter
+            && let Some(found) = counter.recheck(&mut self.loaded, told)
+            && let Ok(mut shared) = self.shared.recalibrated.lock()
+        {
+            *shared = Some(found);
+        }
+    }
+
+    fn look_after_links(&mut self, told: &mut Listener<'_>) {
+        for gone in self.links.look_after(&mut self.loaded.counters) {
+            told.error(&format!("interface {} is gone", gone.name));
+        }
+        if self.links.all_gone() {
+            told.tell(Event::Stopped(Stop::InterfaceGone));
+        } else if let Some((one, other)) = self.links.collision() {
+            told.error(&format!(
+                "{one} and {other} now have the same number in two namespaces: their \
+                 frames can't be told apart"
+            ));
+            told.tell(Event::Stopped(Stop::InternalError));
+        }
+    }
+
+    /// Takes what the converter has to say; gives the reason if it ends the capture.
+    pub fn take(&mut self, event: engine::Event, told: &mut Listener<'_>) -> Option<Stop> {
+        match event {
+            engine::Event::CountReached => Some(Stop::Count),
+            engine::Event::PeriodsOver => Some(Stop::Files),
+            engine::Event::ReaderGone => Some(Stop::ReaderGone),
+            engine::Event::FileClosed { file, error } => {
+                if let Some(error) = &error {
+                    told.error(&not_intact(&file.path.display(), error));
+                }
+                let failed = matches!(error, Some(CloseError::Io(_)));
+                self.files.closed(file, error.is_none(), told);
+                failed.then_some(Stop::WriteError)
+            }
+            engine::Event::FileRemoved { path, frames } => {
+                self.files.removed(path, frames, told);
+                None
+            }
+            engine::Event::NotRemoved { path, error } => {
+                told.warning(&format!("cannot remove {}: {error}", path.display()));
+                None
+            }
+            engine::Event::NextFileFailed { path, error } => {
+                told.error(&format!(
+                    "cannot begin the next file, {}: {error}\n\
+                     hint: the files so far are complete; give -w a place that stays writable",
+                    path.display()
+                ));
+                Some(Stop::WriteError)
+            }
+            engine::Event::WriteFailed { path, error } => {
+                let target = path.map_or_else(|| self.plan.target.clone(), Target::Path);
+                told.error(&format!(
+                    "cannot write to {target}: {error}\n\
+                     hint: make room, or give -w another place; the file ends with its last \
+                     whole frame"
+                ));
+                Some(Stop::WriteError)
+            }
+            engine::Event::Corrupt(corrupt) => {
+                told.error(&format!("{corrupt}: please report this"));
+                Some(Stop::InternalError)
+            }
+            engine::Event::Stepped { step_ns, cause } => {
+                told.tell(Event::Stepped { step_ns, cause });
+                None
+            }
+            engine::Event::CounterJumped { jump_ns } => {
+                told.tell(Event::CounterJumped { jump_ns });
+                None
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").finish_non_exhaustive()
+    }
+}
+
+fn every(period: Duration) -> Interval {
+    let mut interval = interval_at(tokio::time::Instant::now() + period, period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}
+
+async fn wait_for_links(machine: &Machine, told: &mut Listener<'_>) {
+    let deadline = Instant::now() + LINK_UP_WITHIN;
+    for link in machine.interfaces.iter().filter(|link| link.has_carrier) {
+        let is_up = || match netdev::by_index(link.index) {
+            Ok(Some(now)) => now.has_carrier,
+            // Gone: the links are looked after later.
+            _ => true,
+        };
+        while !is_up() {
+            if Instant::now() > deadline {
+                told.warning(&format!("{}: the link has not come up again", link.name));
+                break;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! From a plan to a running capture: check, open, load, read the clocks, attach, write the
+//! headers, start the converter.
+
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::attach::{self, Attached};
+use super::check::{self, Machine};
+use super::counter::Counter;
+use super::event::{Event, Listener};
+use super::files::Files;
+use super::load::{self, Stamping};
+use super::plan::{Capture, ClockChoice, Target};
+use super::running::{Parts, Running};
+use super::{first_brackets, header, opened, pinning, stale_journals};
+use crate::capturing::clock::{HostClocks, Segment, StampPath, StampSource, Tracker, TscPath};
+use crate::capturing::engine::{Converter, Finished, Frames, Resolve, Rotation, Shared, Source};
+use crate::capturing::hook::Loaded;
+use crate::capturing::host::affinity;
+use crate::capturing::host::perf::Standing;
+use crate::capturing::pcapng::FileWriter;
+use crate::capturing::ring::Consumer;
+use crate::failure::{Failure, Hint as _};
+
+/// What stamps, and how its stamps become times.
+struct Clock {
+    stamping: Stamping,
+    tracker: Tracker,
+    counter: Option<Counter>,
+}
+
+impl Capture {
+    /// Checks this against the machine, opens the output and attaches the programs. When
+    /// the future is dropped before it is ready, nothing stays attached or changed.
+    ///
+    /// # Errors
+    /// What was tried, why it failed and what to do next. Nothing stays attached or changed.
+    pub async fn start(&self, hear: &mut dyn FnMut(Event)) -> Result<Running, Failure> {
+        let told = &mut Listener::new(hear);
+        let mut machine = check::check(self)?;
+        pinning::check(self, &machine, told)?;
+        warn_of_name(&self.target, told);
+        let opened = opened::open(self, told).await?;
+        let clock = self.find_clock(&mut machine, told).await?;
+        // Two captures must not change the same settings.
+        let turn = stale_journals::turn(self, told).await?;
+        stale_journals::look_at_journals(self, &machine.interfaces, told)?;
+        let running = self.run(machine, clock, opened, told)?;
+        drop(turn);
+        Ok(running)
+    }
+
+    /// Loads the program and reads the clocks; by another clock where the TSC can't be
+    /// read and nobody has asked for it.
+    async fn find_clock(
+        &self,
+        machine: &mut Machine,
+        told: &mut Listener<'_>,
+    ) -> Result<Clock, Failure> {
+        loop {
+            let stamping = load::load(self, machine, told)?;
+            let source = stamping.path.source();
+            match first_brackets(source, &mut HostClocks::new(source)).await {
+                Err(failure) if self.clock == ClockChoice::Auto && source == StampSource::Tsc => {
+                    told.note(&format!("no stamps by the TSC: {}", failure.chain()));
+                    machine.takes_tsc = false;
+                }
+                tracker => {
+                    return Ok(Clock {
+                        stamping,
+                        tracker: tracker?,
+                        counter: None,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Attaches, writes the headers and starts the converter.
+    fn run(
+        &self,
+        machine: Machine,
+        mut clock: Clock,
+        opened: opened::Opened,
+        told: &mut Listener<'_>,
+    ) -> Result<Running, Failure> {
+        clock.open_counter(&machine, told)?;
+        let Clock {
+            stamping,
+            mut tracker,
+            counter,
+        } = clock;
+        let (mut loaded, path) = (stamping.loaded, stamping.path);
+        let untrusted = machine.untrusted_tsc.map(|why| why.to_string());
+        let untrusted = untrusted.filter(|_| path.source() == StampSource::Tsc);
+        let stamp = attach::stamp(path, counter.as_ref(), untrusted);
+        let attached = attach::attach_all(self, &machine.interfaces, &loaded, &stamp, told)?;
+        let Attached {
+            links,
+            described,
+            in_force,
+        } = attached;
+
+        let mut clocks = HostClocks::new(path.source());
+        let cross = tracker.read(&mut clocks);
+        tracker.observe(&cross);
+        note_tai(path, &tracker, told);
+        let start = tracker.real_at(cross.mono[1]);
+        let mut file =
+            FileWriter::new(&header::section(), &described, start).trying("cannot make headers")?;
+        let (tell, events) = unbounded_channel();
+        let files = Files::new(self)?;
+        let (output, first) = header::write_headers(self, opened.at(start)?, &mut file, &tell)?;
+        let rotation = self.rotation.as_ref().zip(first);
+        let rotation = rotation.map(|(plan, (path, names))| {
+            let rotation = Rotation::new(plan, names, path, start, tell.clone());
+            rotation.trying("cannot start a thread")
+        });
+
+        let (links, shared) = (Arc::new(links), Arc::new(Shared::default()));
+        let source = Source {
+            consumers: consumers(&mut loaded, counter.as_ref()),
+            clocks,
+            tracker,
+            frames: Frames {
+                count: self.count,
+                keep_raw: self.keep_raw,
+            },
+            resolve: resolver(&links),
+        };
+        let shared_too = Arc::clone(&shared);
+        let mut converter = Converter::new(source, output, file, shared_too, tell);
+        if let Some(rotation) = rotation.transpose()? {
+            converter = converter.rotating(rotation);
+        }
+        let converter = spawn(converter, machine.converter_cpu)?;
+        told.detail(&format!(
+            "converter pinned to CPU {}",
+            machine.converter_cpu
+        ));
+        Running::new(Parts {
+            plan: self.clone(),
+            machine,
+            loaded,
+            path,
+            links,
+            shared,
+            events,
+            converter: Some(converter),
+            files,
+            counter,
+            in_force: Some(in_force),
+        })
+    }
+}
+
+impl Clock {
+    /// For stamps by a perf event: opens it on each CPU and finds its offset.
+    fn open_counter(&mut self, machine: &Machine, told: &mut Listener<'_>) -> Result<(), Failure> {
+        let path = self.stamping.path;
+        if path != StampPath::Tsc(TscPath::Perf) {
+            return Ok(());
+        }
+        let (cpus, standing) = (&machine.ring_cpus, Standing::Pinned);
+        let counter = Counter::open(cpus, standing, &mut self.stamping.loaded, &mut self.tracker);
+        let refused = std::mem::take(&mut self.stamping.refused);
+        let counter = counter.map_err(|failure| refused.and(path, failure))?;
+        counter.say(told);
+        self.counter = Some(counter);
+        Ok(())
+    }
+}
+
+/// Warns of a name that promises another format.
+fn warn_of_name(target: &Target, told: &mut Listener<'_>) {
+    let Target::Path(path) = target else {
+        return;
+    };
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    if ending.is_some_and(|ending| ["pcap", "cap"].contains(&ending)) {
+        let path: &Path = path;
+        let path = path.display();
+        told.warning(&format!("tscap writes pcapng: {path} will not be pcap"));
+    }
+}
+
+fn note_tai(path: StampPath, tracker: &Tracker, told: &mut Listener<'_>) {
+    let has_tai_offset = tracker.segments().iter().all(Segment::has_tai_offset);
+    if path.source() == StampSource::Tai && !has_tai_offset {
+        told.note(
+            "no time daemon has given the kernel the TAI offset, so that its CLOCK_TAI is UTC: \
+             the times in the file are right all the same, and `tscap convert --time-base tai` \
+             goes by the leap-second table of tzdata",
+        );
+    }
+}
+
+/// The rings of the program, with the offset that each CPU's stamps have.
+fn consumers(loaded: &mut Loaded, counter: Option<&Counter>) -> Vec<Consumer> {
+    let rings = loaded.rings.take().expect("taken here only");
+    let mut consumers = Consumer::all(rings);
+    let offsets = counter.map(Counter::offsets).unwrap_or_default();
+    for (consumer, offset) in consumers.iter_mut().zip(offsets) {
+        consumer.set_stamp_offset(offset);
+    }
+    consumers
+}
+
+fn resolver(links: &Arc<super::live_links::LiveLinks>) -> Resolve {
+    let links = Arc::clone(links);
+    Box::new(move |ifindex| links.resolve(ifindex))
+}
+
+fn spawn(converter: Converter<HostClocks>, cpu: u32) -> Result<JoinHandle<Finished>, Failure> {
+    let (pinned, is_pinned) = mpsc::channel();
+    let thread = std::thread::Builder::new()
+        .name("tscap-converter".into())
+        .spawn(move || {
+            // The receiver waits below.
+            let _ = pinned.send(affinity::pin_to(cpu));
+            converter.run()
+        })
+        .trying("cannot start the converter thread")?;
+    is_pinned
+        .recv()
+        .unwrap_or_else(|gone| Err(std::io::Error::other(gone)))
+        .trying(format!("cannot pin the converter to CPU {cpu}"))?;
+    Ok(thread)
+}

@@ -1,0 +1,50 @@
+//! The library's own example, on a veth.
+
+use std::time::Duration;
+
+use crate::support::bench::Bench;
+use crate::support::files;
+use crate::support::frame::Frame;
+use crate::support::packet_socket::PacketSocket;
+use crate::support::process;
+use crate::support::recording::Recording;
+use crate::support::root::root;
+use crate::support::wait;
+
+#[allow(
+    dead_code,
+    reason = "its main function captures on an interface of the user's"
+)]
+#[path = "../../examples/capture.rs"]
+mod example;
+
+fn run(interface: &str, path: &str) -> Result<(), tscap::Failure> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build().expect("a runtime");
+    runtime.block_on(example::capture(interface, path))
+}
+
+#[test]
+fn the_example_captures() {
+    let Some(_lock) = root() else { return };
+    let bench = Bench::new("api");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let name = path.to_str().expect("a UTF-8 path");
+    std::thread::scope(|scope| {
+        let port = &bench.rx;
+        let capture = scope.spawn(|| port.netns.enter(|| run(&port.name, name)));
+        wait::until("the program", Duration::from_secs(30), || {
+            assert!(!capture.is_finished(), "the capture ended before it began");
+            port.xdp_program()
+        });
+        PacketSocket::open(&bench.tx).send(
+            &Frame::new(&bench.tx, &bench.rx, 100),
+            0..10,
+            process::cpus()[0],
+        );
+        let ended = capture.join().expect("no panic");
+        ended.unwrap_or_else(|failure| panic!("{failure}"));
+    });
+    assert_eq!(Recording::read(&path).packets.len(), 10);
+}
