@@ -48,7 +48,7 @@ const TIERS: &str = "\
 Tiers, with their times on 2 CPUs:
   --fast   any user; under a minute
   --root   network namespaces, XDP and CPUs of this machine; 10 minutes
-  --vm     virtual machines with other kernels; about 15 minutes a kernel
+  --vm     virtual machines with other kernels; about 5 minutes a kernel
 Without one of them: fast and root. What takes longer is in .ci/nightly.";
 
 /// Runs the task.
@@ -78,7 +78,7 @@ pub fn main(args: &Args) -> Result<()> {
 /// What is about to be done, and how long that takes with 2 CPUs.
 fn how_long(args: &Args) -> &'static str {
     if args.vm {
-        "runs checks in virtual machines: some minutes for each kernel"
+        "runs checks in virtual machines: about 5 minutes for each kernel"
     } else if args.fast || !nix::unistd::geteuid().is_root() {
         "builds tscap and its tests (5 minutes the first time), then runs those that do not need \
          root: about a minute with 2 CPUs"

@@ -28,6 +28,9 @@ use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
 use crate::machine::Rig;
 
+/// So many machines run side by side.
+const MACHINES: usize = 2;
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args();
     let called = arguments.next();
@@ -42,8 +45,8 @@ fn main() -> ExitCode {
     // Killed, and the machine with it, when whoever started this ends.
     set_pdeathsig(Signal::SIGKILL).expect("ask for a signal");
     let mut arguments = Arguments::from_args();
-    // One machine at a time, and from this thread: it dies with its starter.
-    arguments.test_threads = Some(1);
+    // A machine runs on one CPU; it dies with the thread that started it.
+    arguments.test_threads.get_or_insert(MACHINES);
     let kernel = match Kernel::from_environment() {
         Ok(kernel) => kernel,
         Err(reason) => {
