@@ -18,6 +18,9 @@ use support::probes::Attached;
 use support::root::{alone, root, root_with, two_cpus};
 use support::wait;
 
+/// Why tests run alone that let go of a program or a socket and look whether it is gone.
+const DESCRIPTORS: &str = "children of other tests keep its descriptors for a moment";
+
 /// Every check of the machine, in order.
 const MACHINE: [&str; 22] = [
     "kernel",
@@ -144,7 +147,9 @@ fn every_check_runs_and_stamps_work() {
 
 #[test]
 fn the_mode_foretold_is_the_one_of_the_capture() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let bench = Bench::new("doctor-mode");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -188,7 +193,9 @@ fn pair_without_native_mode(bench: &Bench) -> Port {
 
 #[test]
 fn what_would_stop_a_capture_is_bad() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let bench = Bench::new("doctor-bad");
     bench.rx.set(&["down"]);
     let down = doctor(&bench.rx, &["-i", "rx0"]);

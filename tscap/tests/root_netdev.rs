@@ -10,10 +10,13 @@ use support::bench::Bench;
 use support::netns::Netns;
 use support::port::Port;
 use support::probes::Attached;
-use support::root::root;
+use support::root::alone;
 use tscap::capturing::host::ethtool::{self, EthtoolError};
 use tscap::capturing::host::netdev::{self, AttachedMode, AttachedXdp, Link};
 use tscap::capturing::host::promisc::{Promiscuous, PromiscuousError};
+
+/// Why tests run alone that let go of a program or a socket and look whether it is gone.
+const DESCRIPTORS: &str = "children of other tests keep its descriptors for a moment";
 
 /// The link of `port`, asked for in its namespace.
 fn link(port: &Port) -> Link {
@@ -25,7 +28,9 @@ fn link(port: &Port) -> Link {
 
 #[test]
 fn links_are_those_of_ip() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let bench = Bench::with_mtu("nd", 9000);
     bench.rx.set(&["alias", "capturing end"]);
     let (port, shown) = (&bench.rx, bench.rx.show());
@@ -65,7 +70,9 @@ fn links_are_those_of_ip() {
 
 #[test]
 fn interfaces_that_are_not_there_are_none() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let netns = Netns::new("nd");
     netns.enter(|| {
         for name in [
@@ -98,7 +105,9 @@ fn interfaces_that_are_not_there_are_none() {
 
 #[test]
 fn up_and_carrier_are_told_apart() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let bench = Bench::new("nd");
     let state = || {
         let link = link(&bench.rx);
@@ -117,7 +126,9 @@ fn up_and_carrier_are_told_apart() {
 #[test]
 fn a_long_list_is_whole() {
     const PAIRS: usize = 60;
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let netns = Netns::new("nd");
     let mut batch = tempfile::NamedTempFile::new().expect("temporary file");
     for number in 0..PAIRS {
@@ -142,7 +153,9 @@ fn a_long_list_is_whole() {
 
 #[test]
 fn attached_programs_are_named() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let bench = Bench::new("nd");
     for (mode, shown) in [
         (XdpMode::Driver, AttachedMode::Native),
@@ -161,7 +174,9 @@ fn attached_programs_are_named() {
 
 #[test]
 fn promiscuous_mode_ends_with_its_guard() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let bench = Bench::new("nd");
     let enable = || Promiscuous::enable(bench.rx.index).expect("root may");
     let (first, second) = bench.rx.netns.enter(|| (enable(), enable()));
@@ -183,7 +198,9 @@ fn promiscuous_mode_ends_with_its_guard() {
 
 #[test]
 fn offloads_are_those_of_ethtool() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let bench = Bench::new("nd");
     let port = &bench.rx;
     let features = port
@@ -216,7 +233,9 @@ fn offloads_are_those_of_ethtool() {
 #[test]
 fn offloads_are_switched_and_restored() {
     const NAMES: [&str; 2] = ["rx-vlan-hw-parse", "tx-tcp-segmentation"];
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let bench = Bench::new("nd");
     let port = &bench.rx;
     let set = |wanted: [bool; 2]| {
@@ -241,7 +260,9 @@ fn offloads_are_switched_and_restored() {
 
 #[test]
 fn offloads_that_cannot_be_switched_are_named() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let bench = Bench::new("nd");
     let port = &bench.rx;
     port.netns.enter(|| {
@@ -276,7 +297,9 @@ fn offloads_that_cannot_be_switched_are_named() {
 
 #[test]
 fn the_driver_and_its_speed_are_those_of_ethtool() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let bench = Bench::new("nd");
     let port = &bench.rx;
     let text = port.netns.must("ethtool", &["-i", &port.name]);

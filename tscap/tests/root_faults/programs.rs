@@ -8,11 +8,16 @@ use crate::support::bench::Bench;
 use crate::support::capture::capture_on;
 use crate::support::files;
 use crate::support::probes::{self, Attached};
-use crate::support::root::{root, root_with};
+use crate::support::root::{alone, alone_with};
+
+/// Why tests run alone that let go of a program or a socket and look whether it is gone.
+const DESCRIPTORS: &str = "children of other tests keep its descriptors for a moment";
 
 #[test]
 fn another_program_attached_is_named_and_left_alone() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let bench = Bench::new("busy");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
@@ -57,7 +62,7 @@ fn command_of_the_hint(bench: &Bench, file: &Path) -> String {
 
 #[test]
 fn the_command_of_the_hint_takes_the_other_program_off() {
-    let Some(_lock) = root_with(&["ip", "ethtool", "bpftool"]) else {
+    let Some(_lock) = alone_with(DESCRIPTORS, &["ip", "ethtool", "bpftool"]) else {
         return;
     };
     let bench = Bench::new("off");
@@ -92,7 +97,9 @@ fn the_command_of_the_hint_takes_the_other_program_off() {
 
 #[test]
 fn the_capture_that_the_hint_names_frees_the_interface_when_it_ends() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let bench = Bench::new("holder");
     let folder = files::folder();
     let (first, second) = (folder.path().join("first"), folder.path().join("second"));
@@ -106,7 +113,9 @@ fn the_capture_that_the_hint_names_frees_the_interface_when_it_ends() {
 
 #[test]
 fn a_second_capture_on_the_same_interface_is_refused() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let bench = Bench::new("second");
     let folder = files::folder();
     let (first, second) = (folder.path().join("first"), folder.path().join("second"));
@@ -125,7 +134,9 @@ fn a_second_capture_on_the_same_interface_is_refused() {
 
 #[test]
 fn the_second_of_two_interfaces_is_busy_and_the_first_is_given_back() {
-    let Some(_lock) = root() else { return };
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
     let bench = Bench::new("half");
     let (_tx1, rx1) = bench.add_pair(1);
     let other = Attached::pass(&rx1, XdpMode::Driver);
