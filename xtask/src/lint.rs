@@ -1,14 +1,15 @@
-//! `lint`: formatting and clippy.
+//! `lint`: formatting, the direction of imports, and clippy.
 
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
 use crate::cargo::cargo;
-use crate::{paths, sh};
+use crate::{layers, paths, sh};
 
 /// Runs the task.
 pub fn main() -> Result<()> {
+    layers::check()?;
     require("fmt", "rustfmt")?;
     require("clippy", "clippy")?;
     sh::run(quiet().args(["fmt", "--all", "--check"]))?;

@@ -6,6 +6,7 @@ mod capture;
 mod cargo;
 mod demo;
 mod interrupt;
+mod layers;
 mod leftovers;
 mod lint;
 mod man;

@@ -22,3 +22,4 @@ pub mod pcapng;
 )]
 pub mod ring;
 pub mod settings;
+pub mod time;

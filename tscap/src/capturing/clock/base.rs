@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::history::samples_of;
-use super::types::NS_PER_S;
 use super::{History, MonoNs, RawStamp, RealNs, Segment, StampSource, TableOffset, TscCycles};
+use crate::capturing::time::NS_PER_S;
 
 /// Which clock the times of a file are of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,10 +1,10 @@
 //! From stamps to wall-clock time, on both sides of the latest step.
 
 use super::segments::Segments;
-use super::types::NS_PER_S;
 use super::{
     CounterConversion, MonoNs, OffsetNs, RawStamp, RealNs, Segment, StampSource, TscCycles,
 };
+use crate::capturing::time::NS_PER_S;
 
 /// Turns stamps into wall-clock time on both sides of the latest step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::RealNs;
-use super::types::NS_PER_S;
+use crate::capturing::time::NS_PER_S;
 
 /// Where tzdata keeps the table.
 pub const LEAP_SECONDS: &str = "/usr/share/zoneinfo/leap-seconds.list";

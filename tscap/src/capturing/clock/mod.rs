@@ -32,9 +32,12 @@ mod segments;
 mod stability;
 mod status;
 mod tracker;
-mod types;
 mod typical_width;
 
+pub(crate) use crate::capturing::time::NS_PER_S;
+pub use crate::capturing::time::{
+    BootNs, MonoNs, OffsetNs, PhcNs, PhcReading, RawStamp, RealNs, StampSource, TaiNs, TscCycles,
+};
 pub use base::{BaseClock, FileClock, FileNs, TimeBase, TimeBaseError};
 pub use conversion::{Conversion, OffsetConversion};
 pub use counter::{ClockLine, CounterClock, CounterConversion};
@@ -48,7 +51,7 @@ pub use live_bounds::LiveBounds;
 pub use model::{Counts, Estimate, FeedForward, Scale, Verdict};
 pub use ns_per_cycle::NsPerCycle;
 pub use path::{StampPath, TscPath};
-pub use phc::{PhcBase, PhcClock, PhcNs, PhcOutcome, PhcReading, PhcStatus};
+pub use phc::{PhcBase, PhcClock, PhcOutcome, PhcStatus};
 pub use rate::measure_tsc_rate;
 pub use raw::{RawClock, RawRate, Slew};
 pub use reading::Bracket;
@@ -56,5 +59,3 @@ pub use segment::{Bounds, Sample, Segment, StepCause};
 pub use stability::{Allan, allan};
 pub use status::Status;
 pub use tracker::{Observation, Tracker};
-pub(crate) use types::NS_PER_S;
-pub use types::{BootNs, MonoNs, OffsetNs, RawStamp, RealNs, StampSource, TaiNs, TscCycles};

@@ -9,27 +9,18 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::Verdict;
-use super::types::NS_PER_S;
 use super::{
     Bracket, CounterClock, Counts, FeedForward, NsPerCycle, RealNs, Reference, Scale, Tracker,
     TscCycles,
 };
-use crate::capturing::host::ptp::PtpError;
+use crate::capturing::host::ptp::{PtpDevice, PtpError};
+use crate::capturing::time::NS_PER_S;
+use crate::capturing::time::{PhcNs, PhcReading};
 
-/// A PTP hardware clock's time, ns since an epoch of its own: that of TAI under PTP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct PhcNs(pub u64);
-
-/// A device, read between two readings of CLOCK_REALTIME, all in one system call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PhcReading {
-    /// The counter before and after the call.
-    pub tsc: [TscCycles; 2],
-    /// CLOCK_REALTIME before and after the device was read; twice the same where the
-    /// hardware latches both.
-    pub real: [RealNs; 2],
-    /// The device's time.
-    pub phc: PhcNs,
+impl Reference<Result<PhcReading, PtpError>> for PtpDevice {
+    fn read(&mut self) -> Result<PhcReading, PtpError> {
+        Self::read(self)
+    }
 }
 
 /// What a device counts.

@@ -3,13 +3,13 @@
 use super::counter::CounterOutcome;
 use super::sample_thinning::SampleThinning;
 use super::segments::{Segments, Start};
-use super::types::NS_PER_S;
 use super::typical_width::TypicalWidth;
 use super::{
     BootNs, Bounds, Bracket, Conversion, CounterClock, CounterReport, CrossTimestamp, MonoNs,
     NsPerCycle, OffsetConversion, RawClock, RawStamp, RealNs, Reference, Sample, Segment,
     StampSource, StepCause, TscCycles,
 };
+use crate::capturing::time::NS_PER_S;
 
 /// What a cross-timestamp said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::tsc;
-use crate::capturing::clock::{PhcNs, PhcReading, RealNs, Reference};
+use crate::capturing::time::{PhcNs, PhcReading, RealNs};
 
 /// Readings in one call, of which the narrowest is taken. One register of a device on
 /// PCI Express takes about a microsecond.
@@ -221,8 +221,12 @@ impl PtpDevice {
     }
 }
 
-impl Reference<Result<PhcReading, PtpError>> for PtpDevice {
-    fn read(&mut self) -> Result<PhcReading, PtpError> {
+impl PtpDevice {
+    /// Reads the device between two readings of CLOCK_REALTIME and of the TSC.
+    ///
+    /// # Errors
+    /// If the driver refuses every way to read it.
+    pub fn read(&mut self) -> Result<PhcReading, PtpError> {
         let (method, (before, times, after)) = self.best.or_worse(|method| {
             let before = tsc::read();
             let times = self.times(method)?;

@@ -1,7 +1,7 @@
 //! The time-stamp counter of x86-64.
 
 use super::kernel_files::{KernelFileError, KernelFiles, read_if_there};
-use crate::capturing::clock::TscCycles;
+use crate::capturing::time::TscCycles;
 use std::arch::x86_64::{__cpuid, _mm_lfence, _rdtsc};
 
 /// Reads the counter once everything before has been done (Intel SDM vol. 2,

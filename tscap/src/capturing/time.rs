@@ -75,3 +75,19 @@ impl StampSource {
         }
     }
 }
+
+/// A PTP hardware clock's time, ns since an epoch of its own: that of TAI under PTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PhcNs(pub u64);
+
+/// A device, read between two readings of CLOCK_REALTIME, all in one system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhcReading {
+    /// The counter before and after the call.
+    pub tsc: [TscCycles; 2],
+    /// CLOCK_REALTIME before and after the device was read; twice the same where the
+    /// hardware latches both.
+    pub real: [RealNs; 2],
+    /// The device's time.
+    pub phc: PhcNs,
+}
