@@ -41,7 +41,7 @@ fn prints_tables_and_writes_a_page() {
     assert!(output.stderr.is_empty());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("noisy machine: "), "{text}");
-    assert!(text.contains("tsc by perf is dearer than ktime by"));
+    assert!(text.contains("tsc by perf is more expensive than ktime by"));
     let page = fs::read_to_string(page).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
     assert_eq!(report(&recorded(), None).stdout, text.as_bytes());

@@ -83,7 +83,7 @@ pub(super) fn attach_all(
         live.push(LiveLink::new(link, attachment));
     }
     Ok(Attached {
-        links: LiveLinks(live),
+        links: LiveLinks::new(live),
         described,
         in_force: InForce {
             _promiscuous: promiscuous,

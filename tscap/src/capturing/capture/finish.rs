@@ -307,7 +307,7 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
                 segments_forgotten: tracker.segments_forgotten(),
                 steps: tracker.steps(),
                 order: finished.order(),
-                ambiguous: finished.batch.ambiguous,
+                ambiguous: finished.finisher.ambiguous,
                 bound_raised: tracker.bound_raised(),
             },
             stopped_by: Stop::Signal,
@@ -315,8 +315,8 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
     }
 
     fn interfaces(&self, finished: &Finished, observed: &Observed) -> Vec<InterfaceSummary> {
-        let counts = observed.interfaces.iter().zip(&finished.batch.counts);
-        let interfaces = self.parts.links.0.iter().zip(counts);
+        let counts = observed.interfaces.iter().zip(&finished.finisher.counts);
+        let interfaces = self.parts.links.all.iter().zip(counts);
         let summary = interfaces.map(|(live, (observed, written))| {
             let mut outcomes = observed.losses;
             outcomes += written.outcomes;

@@ -70,7 +70,7 @@ pub(super) fn write_headers(
             return Ok((output, first));
         }
         // Half a header must not stay.
-        let _ = output.cut(0);
+        let _ = output.truncate_to(0);
         return Err(error)
             .trying(format!("cannot write the file header to {}", plan.target))
             .map_err(no_room);

@@ -2,7 +2,8 @@
 //! move to another namespace, or go away.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::capturing::accounting::{InterfaceCounts, Outcomes};
 use crate::capturing::hook::{Attachment, CounterError, Counters, XdpMode};
@@ -31,9 +32,49 @@ struct State {
     missed: u64,
 }
 
-/// All of them, in the file's order.
+/// All of them.
 #[derive(Debug)]
-pub(super) struct LiveLinks(pub Vec<LiveLink>);
+pub(super) struct LiveLinks {
+    /// In the file's order.
+    pub all: Vec<LiveLink>,
+    /// How often one has got another number.
+    renumbered: AtomicU64,
+}
+
+/// Finds the interfaces of frames without a lock for each.
+#[derive(Debug)]
+pub(super) struct Resolver {
+    links: Arc<LiveLinks>,
+    /// Numbers with their index in the file, as of so many renumberings.
+    known: Vec<(u32, u32)>,
+    as_of: u64,
+}
+
+impl Resolver {
+    pub fn new(links: &Arc<LiveLinks>) -> Self {
+        Self {
+            links: Arc::clone(links),
+            known: Vec::new(),
+            as_of: 0,
+        }
+    }
+
+    /// As [`LiveLinks::resolve`].
+    pub fn resolve(&mut self, ifindex: u32) -> Option<u32> {
+        let now = self.links.renumbered.load(Ordering::Acquire);
+        if now != self.as_of {
+            self.as_of = now;
+            self.known.clear();
+        }
+        let known = self.known.iter().find(|(number, _)| *number == ifindex);
+        if let Some((_, index)) = known {
+            return Some(*index);
+        }
+        let index = self.links.resolve(ifindex)?;
+        self.known.push((ifindex, index));
+        Some(index)
+    }
+}
 
 /// Frames that the device had to leave out for want of buffers: as libpcap
 /// counts them. Not `rx_dropped`, in which the kernel also counts frames that
@@ -72,15 +113,20 @@ impl LiveLink {
         self.state().numbers.last().copied().unwrap_or(0)
     }
 
-    /// Looks whether it is still there and under which number.
-    fn refresh(&self) {
+    /// Looks whether it is still there and under which number. Says whether that is
+    /// another one.
+    fn refresh(&self) -> bool {
         let now = self.link.ifindex().ok().flatten();
         let mut state = self.state();
         match now {
             None => state.is_gone = true,
-            Some(number) if state.numbers.last() != Some(&number) => state.numbers.push(number),
+            Some(number) if state.numbers.last() != Some(&number) => {
+                state.numbers.push(number);
+                return true;
+            }
             Some(_) => {}
         }
+        false
     }
 
     /// Frames that the device missed since the start.
@@ -97,12 +143,25 @@ impl LiveLink {
 }
 
 impl LiveLinks {
+    pub fn new(all: Vec<LiveLink>) -> Self {
+        Self {
+            all,
+            renumbered: AtomicU64::new(0),
+        }
+    }
+
+    fn refresh(&self, live: &LiveLink) {
+        if live.refresh() {
+            self.renumbered.fetch_add(1, Ordering::Release);
+        }
+    }
+
     /// Index in the file of the interface with this number, also if it has got
     /// it just now.
     pub fn resolve(&self, ifindex: u32) -> Option<u32> {
         self.find(ifindex).or_else(|| {
-            for live in &self.0 {
-                live.refresh();
+            for live in &self.all {
+                self.refresh(live);
             }
             self.find(ifindex)
         })
@@ -111,8 +170,8 @@ impl LiveLinks {
     fn find(&self, ifindex: u32) -> Option<u32> {
         let owner = |live: &LiveLink| live.state().numbers.last() == Some(&ifindex);
         let earlier = |live: &LiveLink| live.state().numbers.contains(&ifindex);
-        let position = self.0.iter().position(owner);
-        let position = position.or_else(|| self.0.iter().position(earlier));
+        let position = self.all.iter().position(owner);
+        let position = position.or_else(|| self.all.iter().position(earlier));
         position.and_then(|index| u32::try_from(index).ok())
     }
 
@@ -120,9 +179,9 @@ impl LiveLinks {
     /// numbers loss counters of their own.
     pub fn look_after(&self, counters: &mut Counters) -> Vec<&LiveLink> {
         let mut gone = Vec::new();
-        for live in &self.0 {
+        for live in &self.all {
             let was_gone = live.state().is_gone;
-            live.refresh();
+            self.refresh(live);
             // Without counters of its own its losses would count under "other".
             // The converter may have seen a new number before this does.
             let _ = counters.announce(live.ifindex());
@@ -135,16 +194,16 @@ impl LiveLinks {
 
     /// Whether none is left.
     pub fn all_gone(&self) -> bool {
-        self.0.iter().all(|live| live.state().is_gone)
+        self.all.iter().all(|live| live.state().is_gone)
     }
 
     /// Two interfaces that have got the same number in two namespaces: their
     /// frames can't be told apart.
     pub fn collision(&self) -> Option<(&str, &str)> {
-        self.0.iter().enumerate().find_map(|(index, live)| {
+        self.all.iter().enumerate().find_map(|(index, live)| {
             let same =
                 |other: &&LiveLink| other.ifindex() == live.ifindex() && !other.state().is_gone;
-            let other = self.0[index + 1..].iter().find(same)?;
+            let other = self.all[index + 1..].iter().find(same)?;
             (!live.state().is_gone).then_some((live.name.as_str(), other.name.as_str()))
         })
     }
@@ -156,8 +215,11 @@ impl LiveLinks {
             losses: Outcomes::default(),
             ifdrop: live.ifdrop(),
         };
-        let mut counts: Vec<_> = self.0.iter().map(count).collect();
-        let numbers = self.0.iter().flat_map(|live| live.state().numbers.clone());
+        let mut counts: Vec<_> = self.all.iter().map(count).collect();
+        let numbers = self
+            .all
+            .iter()
+            .flat_map(|live| live.state().numbers.clone());
         let numbers: BTreeSet<_> = numbers.collect();
         for number in numbers {
             if let Some(owner) = self.find(number) {
@@ -169,7 +231,7 @@ impl LiveLinks {
 
     /// Detaches the programs. An interface that is gone has none any more.
     pub fn detach(&self) -> std::io::Result<()> {
-        for live in &self.0 {
+        for live in &self.all {
             match live.link.detach() {
                 Err(error) if error.raw_os_error() != Some(libc::ENOLINK) => return Err(error),
                 _ => {}

@@ -160,7 +160,7 @@ impl Running {
             shared,
             ..
         } = &self.parts;
-        let interfaces = links.0.iter().map(|live| ReadyInterface {
+        let interfaces = links.all.iter().map(|live| ReadyInterface {
             name: live.name.clone(),
             ifindex: live.ifindex(),
             xdp_mode: live.mode,

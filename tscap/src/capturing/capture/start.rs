@@ -12,12 +12,13 @@ use super::check::{self, Machine};
 use super::counter::Counter;
 use super::event::{Event, Listener};
 use super::files::Files;
+use super::live_links::Resolver;
 use super::load::{self, Stamping};
 use super::plan::{Capture, ClockChoice, Target};
 use super::running::{Parts, Running};
 use super::{first_brackets, header, opened, pinning, stale_journals};
 use crate::capturing::clock::{HostClocks, Segment, StampPath, StampSource, Tracker, TscPath};
-use crate::capturing::engine::{Converter, Finished, Frames, Resolve, Rotation, Shared, Source};
+use crate::capturing::engine::{Converter, Finished, Frames, Rotation, Shared, Source};
 use crate::capturing::hook::Loaded;
 use crate::capturing::host::affinity;
 use crate::capturing::host::perf::Standing;
@@ -121,6 +122,7 @@ impl Capture {
         });
 
         let (links, shared) = (Arc::new(links), Arc::new(Shared::default()));
+        let mut resolver = Resolver::new(&links);
         let source = Source {
             consumers: consumers(&mut loaded, counter.as_ref()),
             clocks,
@@ -129,7 +131,7 @@ impl Capture {
                 count: self.count,
                 keep_raw: self.keep_raw,
             },
-            resolve: resolver(&links),
+            resolve: Box::new(move |ifindex| resolver.resolve(ifindex)),
         };
         let shared_too = Arc::clone(&shared);
         let mut converter = Converter::new(source, output, file, shared_too, tell);
@@ -207,11 +209,6 @@ fn consumers(loaded: &mut Loaded, counter: Option<&Counter>) -> Vec<Consumer> {
         consumer.set_stamp_offset(offset);
     }
     consumers
-}
-
-fn resolver(links: &Arc<super::live_links::LiveLinks>) -> Resolve {
-    let links = Arc::clone(links);
-    Box::new(move |ifindex| links.resolve(ifindex))
 }
 
 fn spawn(converter: Converter<HostClocks>, cpu: u32) -> Result<JoinHandle<Finished>, Failure> {

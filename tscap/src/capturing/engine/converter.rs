@@ -6,20 +6,19 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::batch::{Batch, Frames};
+use super::block_finisher::{BlockFinisher, Frames};
+use super::block_writer::BlockWriter;
+use super::file_room::FileBoundary;
+use super::files::{Files, Open};
 use super::finished::Finished;
-use super::pieces::{Cut, Pieces};
 use super::rings::Rings;
-use super::{CloseError, ClosedFile, Idle, Output, OutputError, Recalibration, Rotation, Shared};
-use crate::capturing::accounting::Counts;
+use super::{CloseError, ClosedFile, Idle, Output, Recalibration, Rotation, Shared};
 use crate::capturing::clock::{
     Conversion, CrossTimestamp, MonoNs, Observation, Reference, StepCause, Tracker,
 };
 use crate::capturing::pcapng::FileWriter;
 use crate::capturing::ring::{Consumer, CorruptBlock};
 
-/// Statistics go into the file this often.
-const STATISTICS_EVERY_NS: u64 = 10_000_000_000;
 /// CLOCK_MONOTONIC_RAW is read this often: its rate is then good to 0.1 ppm at once.
 const RAW_EVERY_NS: u64 = 1_000_000_000;
 
@@ -106,11 +105,9 @@ pub struct Converter<R> {
     pub(super) rings: Rings,
     reference: R,
     pub(super) tracker: Tracker,
-    pub(super) file: FileWriter,
-    pub(super) pieces: Pieces,
-    pub(super) rotation: Option<Rotation>,
+    pub(super) writer: BlockWriter,
+    pub(super) files: Files,
     shared: Arc<Shared>,
-    next_statistics: MonoNs,
     next_raw: MonoNs,
 }
 
@@ -131,31 +128,28 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             frames,
             resolve,
         } = source;
-        let batch = Batch::new(file.interfaces(), consumers.len(), frames, resolve);
+        let finisher = BlockFinisher::new(file.interfaces(), consumers.len(), frames, resolve);
         let rings = Rings::new(consumers);
         let ring_bytes = rings.ring_bytes() as u64;
         shared.ring_bytes.store(ring_bytes, Ordering::Relaxed);
         let bound = tracker.host_bound_ns();
         shared.host_bound_ns.store(bound, Ordering::Relaxed);
-        let start = tracker.mono_at(file.start());
-        let next_statistics = MonoNs(start.0 + STATISTICS_EVERY_NS);
+        let output = output.watched(Arc::clone(&shared.writes));
         Self {
             rings,
             reference,
-            tracker,
-            file,
-            pieces: Pieces::new(batch, output.watched(Arc::clone(&shared.writes)), events),
-            rotation: None,
+            writer: BlockWriter::new(finisher, output, events),
             shared,
-            next_statistics,
-            next_raw: start,
+            next_raw: tracker.mono_at(file.start()),
+            files: Files::new(file, &tracker),
+            tracker,
         }
     }
 
     /// Writes several files: the one taken over is the first of `rotation`.
     #[must_use]
     pub fn rotating(mut self, rotation: Rotation) -> Self {
-        self.begin_first_file(rotation);
+        self.files.begin(rotation, &self.tracker, &mut self.writer);
         self
     }
 
@@ -192,7 +186,7 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
     /// Gives how full the fullest ring was, bytes.
     fn drain_with(
         &mut self,
-        drain: impl Fn(&mut Rings, &Conversion, &mut Pieces) -> Option<Cut>,
+        drain: impl Fn(&mut Rings, &Conversion, &mut BlockWriter) -> Option<FileBoundary>,
     ) -> u64 {
         // A clock reading on either side of the look at the rings. By the first
         // one blocks are held back: what was stamped a window earlier is there.
@@ -204,7 +198,7 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         let after = cross.mono[1];
         self.rings.hold_back(&self.tracker, &cross, before);
         let now = self.tracker.stamp_at(&cross, before);
-        self.pieces.batch.clock_is_at(now);
+        self.writer.finisher.clock_is_at(now);
 
         // An empty drain converts nothing.
         let conversion = match peak {
@@ -212,15 +206,33 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             _ => self.tracker.convert(),
         };
         self.end_file_in_time(&cross);
-        while let Some(cut) = drain(&mut self.rings, &conversion, &mut self.pieces) {
-            let real = conversion.to_real(cut.stamp);
-            self.cut(self.tracker.mono_at(real).min(after), cut.is_timed);
+        while let Some(boundary) = drain(&mut self.rings, &conversion, &mut self.writer) {
+            let real = conversion.to_real(boundary.stamp);
+            let at = self.tracker.mono_at(real).min(after);
+            self.open_file().rotate(at, boundary.begins_period);
             self.end_file_in_time(&cross);
         }
-        self.cut_if_over(before);
+        if let Some(at) = self.files.period_over(before) {
+            self.open_file().rotate(at, true);
+        }
         self.shared.peak_fill.fetch_max(peak, Ordering::Relaxed);
         self.publish();
         peak
+    }
+
+    /// The next period begins, for this drain before the clock reading `cross`, with the
+    /// first block stamped after the deadline.
+    fn end_file_in_time(&mut self, cross: &CrossTimestamp) {
+        self.writer.finisher.file.until = self.files.end_in_time(cross, &self.tracker);
+    }
+
+    pub(super) fn open_file(&mut self) -> Open<'_> {
+        Open {
+            files: &mut self.files,
+            tracker: &mut self.tracker,
+            writer: &mut self.writer,
+            shared: &self.shared,
+        }
     }
 
     /// Stamps from here on go by offsets that the control task has found to have
@@ -246,11 +258,11 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         let cross = self.tracker.read(&mut self.reference);
         match self.tracker.observe(&cross) {
             Observation::Stepped { step_ns, cause } => {
-                self.pieces.tell(Event::Stepped { step_ns, cause });
-                self.clock_was_set(cross.mono[1]);
+                self.writer.tell(Event::Stepped { step_ns, cause });
+                self.files.clock_was_set(cross.mono[1], &self.tracker);
             }
             Observation::CounterJumped { jump_ns } => {
-                self.pieces.tell(Event::CounterJumped { jump_ns });
+                self.writer.tell(Event::CounterJumped { jump_ns });
             }
             Observation::Agrees | Observation::Torn => {}
         }
@@ -261,52 +273,29 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             self.tracker.observe_raw(&raw);
             self.next_raw = MonoNs(now.0 + RAW_EVERY_NS);
         }
-        if now >= self.next_statistics
-            && self.pieces.batch.is_writing()
-            && let Err(error) = self.write_statistics(now, Output::write)
-        {
-            self.pieces.write_failed(&[], error);
-        }
+        self.open_file().write_statistics_due(now);
         cross
-    }
-
-    /// Writes the statistics of the current file up to now by `write`. Gives the counts.
-    pub(super) fn write_statistics(
-        &mut self,
-        at: MonoNs,
-        write: impl Fn(&mut Output, &[u8]) -> Result<(), OutputError>,
-    ) -> Result<Counts, OutputError> {
-        self.next_statistics = MonoNs(at.0 + STATISTICS_EVERY_NS);
-        let observed = self.shared.observed.lock().map(|seen| seen.clone());
-        let batch = &self.pieces.batch;
-        let counts = batch.counts(&observed.unwrap_or_default());
-        let order = batch.order_in_file(&self.tracker);
-        let blocks = self
-            .file
-            .statistics(&mut self.tracker, at, &counts, order, None)?;
-        write(&mut self.pieces.output, &blocks)?;
-        Ok(counts)
     }
 
     fn publish(&self) {
         let shared = &self.shared;
-        let Pieces { batch, output, .. } = &self.pieces;
-        shared.written.store(batch.written(), Ordering::Relaxed);
-        let earlier = self.rotation.as_ref().map_or(0, Rotation::earlier_bytes);
-        shared
-            .bytes
-            .store(earlier + output.length(), Ordering::Relaxed);
+        let BlockWriter {
+            finisher, output, ..
+        } = &self.writer;
+        shared.written.store(finisher.written(), Ordering::Relaxed);
+        let bytes = self.files.earlier_bytes() + output.length();
+        shared.bytes.store(bytes, Ordering::Relaxed);
         let bound = self.tracker.host_bound_ns();
         shared.host_bound_ns.store(bound, Ordering::Relaxed);
     }
 
     pub(super) fn into_finished(self) -> Finished {
         Finished {
-            output: self.pieces.output,
-            file: self.file,
-            rotation: self.rotation,
+            output: self.writer.output,
+            file: self.files.file,
+            rotation: self.files.rotation,
             tracker: self.tracker,
-            batch: self.pieces.batch,
+            finisher: self.writer.finisher,
         }
     }
 }

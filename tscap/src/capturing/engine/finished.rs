@@ -1,6 +1,6 @@
 //! The end of a capture: the accounting, and the last statistics.
 
-use super::{Batch, Output, Rotation};
+use super::{BlockFinisher, Output, Rotation};
 use crate::capturing::accounting::{Observed, Outcomes, StampOrder, Totals};
 use crate::capturing::clock::{MonoNs, Tracker};
 use crate::capturing::pcapng::{FileWriter, WriteError};
@@ -16,7 +16,7 @@ pub struct Finished {
     /// The clock, with every segment.
     pub tracker: Tracker,
     /// The counts.
-    pub batch: Batch,
+    pub finisher: BlockFinisher,
 }
 
 impl Finished {
@@ -28,14 +28,14 @@ impl Finished {
 
     /// Stamps out of order.
     pub fn order(&self) -> StampOrder {
-        self.batch.order(&self.tracker)
+        self.finisher.order(&self.tracker)
     }
 
     /// The accounting: `seen` as the programs counted it, `observed` their
     /// losses, both read after detaching; `other` what no interface owns.
     pub fn totals(&self, seen: u64, observed: &Observed, other: Outcomes) -> Totals {
-        let counts = self.batch.counts(observed);
-        counts.totals(seen, other, self.batch.unknown_interface)
+        let counts = self.finisher.counts(observed);
+        counts.totals(seen, other, self.finisher.unknown_interface)
     }
 
     /// Writes the last statistics. A broken output is left as it is.
@@ -46,12 +46,12 @@ impl Finished {
         totals: &Totals,
     ) -> Result<(), WriteError> {
         // Nor behind a torn block.
-        let is_torn = self.batch.is_broken() && !self.output.can_be_cut();
-        if self.batch.is_reader_gone() || is_torn {
+        let is_torn = self.finisher.is_broken() && !self.output.can_be_truncated();
+        if self.finisher.is_reader_gone() || is_torn {
             return Ok(());
         }
-        let counts = self.batch.counts(observed);
-        let order = self.batch.order_in_file(&self.tracker);
+        let counts = self.finisher.counts(observed);
+        let order = self.finisher.order_in_file(&self.tracker);
         let totals = Some(totals);
         let blocks = self
             .file

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Shortest: busy-polling would bounce the producer's cache lines (it costs the
-/// producer about 30 %, DESIGN section 2), and a cross-timestamp, of which each drain
+/// producer about 30 %), and a cross-timestamp, of which each drain
 /// has one, takes 260 to 320 ns: less than 0.1 % of this.
 const SHORTEST: Duration = Duration::from_micros(400);
 /// Where the ring is so small that even this is half of it.

@@ -2,14 +2,15 @@
 //! into wall-clock time in place, and writes straight from the ring while only
 //! one has blocks, else by way of one buffer.
 
-mod batch;
+mod block_finisher;
+mod block_writer;
 mod converter;
-mod cut;
+mod file_room;
+mod files;
 mod finished;
 mod idle;
 mod order;
 mod output;
-mod pieces;
 mod prepared;
 mod rings;
 mod rotation;
@@ -17,12 +18,12 @@ mod shared;
 mod window;
 mod write_watch;
 
-pub use batch::{Batch, Frames};
+pub use block_finisher::{BlockFinisher, Frames};
+pub use block_writer::PIECE_BYTES;
 pub use converter::{Converter, Event, Resolve, Source};
 pub use finished::Finished;
 pub use idle::Idle;
 pub use output::{CloseError, Output, OutputError};
-pub use pieces::PIECE_BYTES;
 pub use prepared::PreparedFile;
 pub use rotation::{ClosedFile, Limits, NameError, Names, Naming, Period, Rotation, RotationPlan};
 pub use shared::{Recalibration, Shared};

@@ -179,7 +179,7 @@ impl Output {
     }
 
     /// Whether a torn block can be taken off again.
-    pub fn can_be_cut(&self) -> bool {
+    pub fn can_be_truncated(&self) -> bool {
         self.regular.is_some()
     }
 
@@ -189,7 +189,7 @@ impl Output {
     }
 
     /// Writes blocks, all of them or up to an error. After an error
-    /// [`Self::cut`] says how much of them is to stay.
+    /// [`Self::truncate_to`] says how much of them is to stay.
     pub fn write(&mut self, blocks: &[u8]) -> Result<(), OutputError> {
         let most = match self.regular {
             Some(_) => blocks.len(),
@@ -240,7 +240,7 @@ impl Output {
 
     fn truncate_after(&mut self, error: &OutputError) -> Result<(), OutputError> {
         let written = error.written;
-        self.cut(0)
+        self.truncate_to(0)
             .map_err(|source| OutputError { written, source })
     }
 
@@ -306,7 +306,7 @@ impl Output {
 
     /// After a failed write: keeps `whole` bytes of what it wrote, which end
     /// with a block, and takes the rest off the file again.
-    pub fn cut(&mut self, whole: usize) -> io::Result<()> {
+    pub fn truncate_to(&mut self, whole: usize) -> io::Result<()> {
         self.length += whole as u64;
         if let Some(file) = &mut self.regular {
             file.set_len(self.base + self.length)?;

@@ -1,6 +1,7 @@
 //! All rings as one source of blocks in order of time.
 
-use super::pieces::{Cut, Pieces};
+use super::block_writer::{BlockWriter, Step};
+use super::file_room::FileBoundary;
 use super::window::Window;
 use crate::capturing::clock::{Conversion, CrossTimestamp, MonoNs, RawStamp, Tracker};
 use crate::capturing::ring::{Consumer, Merge};
@@ -64,15 +65,19 @@ impl Rings {
 
     /// Hands the blocks within the limits on, in order. If the next file must begin
     /// in between, all blocks before it are written: to be called again then.
-    pub(super) fn drain(&mut self, conversion: &Conversion, pieces: &mut Pieces) -> Option<Cut> {
-        if let cut @ Some(_) = self.take_out(conversion, pieces) {
-            return cut;
+    pub(super) fn drain(
+        &mut self,
+        conversion: &Conversion,
+        writer: &mut BlockWriter,
+    ) -> Option<FileBoundary> {
+        if let boundary @ Some(_) = self.take_out(conversion, writer) {
+            return boundary;
         }
         let half = self.ring_bytes() as u64 / 2;
         let mut held = self.heads.iter().zip(&self.consumers);
         // Rather a late frame than a lost one.
         if held.any(|(head, consumer)| head - consumer.next() > half) {
-            return self.drain_all(conversion, pieces);
+            return self.drain_all(conversion, writer);
         }
         None
     }
@@ -82,13 +87,17 @@ impl Rings {
     pub(super) fn drain_all(
         &mut self,
         conversion: &Conversion,
-        pieces: &mut Pieces,
-    ) -> Option<Cut> {
+        writer: &mut BlockWriter,
+    ) -> Option<FileBoundary> {
         self.window.open();
-        self.take_out(conversion, pieces)
+        self.take_out(conversion, writer)
     }
 
-    fn take_out(&mut self, conversion: &Conversion, pieces: &mut Pieces) -> Option<Cut> {
+    fn take_out(
+        &mut self,
+        conversion: &Conversion,
+        writer: &mut BlockWriter,
+    ) -> Option<FileBoundary> {
         let mut offering = 0;
         for ring in 0..self.consumers.len() {
             // Not the empty ones: none offers anything yet, and a single ring with
@@ -107,27 +116,28 @@ impl Rings {
             }
             let run = consumer.run(end, turn.until.min(horizon));
             let mut run = run.expect("a ring whose turn it is has a block");
-            let moved = match pieces.take(&mut run, ring, conversion, turn.is_alone()) {
-                Ok(moved) => moved,
-                Err(cut) => {
-                    pieces.flush();
+            let step = writer.write_next(&mut run, ring, conversion, turn.is_alone());
+            let (length, is_written) = match step {
+                Step::Moved { length, is_written } => (length, is_written),
+                Step::Boundary(boundary) => {
+                    writer.flush();
                     self.release();
-                    return Some(cut);
+                    return Some(boundary);
                 }
             };
             let next = run.next_stamp();
-            consumer.take(moved.length);
+            consumer.take(length);
             let next = match next {
                 Some(stamp) => Some(stamp).filter(|stamp| *stamp <= horizon),
                 // The run ended, but perhaps not what may go out of the ring.
                 None => self.first(ring),
             };
             self.merge.offer(ring, next);
-            if moved.is_written {
+            if is_written {
                 self.release();
             }
         }
-        pieces.flush();
+        writer.flush();
         self.release();
         None
     }

@@ -216,7 +216,7 @@ fn every_ring_is_drained_and_stamps_are_wall_clock() {
     let expected: Vec<_> = (0..3).map(|ring| EPOCH + 1_000_000 + ring).collect();
     assert_eq!(bench.stamps(), expected);
     let finished = bench.finish();
-    assert_eq!(finished.batch.written(), 3);
+    assert_eq!(finished.finisher.written(), 3);
     assert_eq!(finished.order().stamp_decreases, 0);
 }
 
@@ -247,7 +247,7 @@ fn a_step_converts_each_side_with_its_own_offset() {
     let finished = bench.finish();
     assert_eq!(finished.tracker.segments().len(), 2);
     // Only the one between the two cross-timestamps.
-    assert_eq!(finished.batch.ambiguous, 1);
+    assert_eq!(finished.finisher.ambiguous, 1);
 }
 
 #[test]

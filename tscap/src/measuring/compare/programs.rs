@@ -147,7 +147,7 @@ impl Programs {
     }
 
     /// Loads those of a turn, or loads them once more, to another place in memory: where
-    /// a program lies makes it up to 2 ns cheaper or dearer, which is to be noise and not
+    /// a program lies makes it up to 2 ns cheaper or more expensive, which is to be noise and not
     /// a difference. What is attached stays so until it is replaced.
     pub fn load_anew(&mut self, turn: impl Into<Turn>) -> Result<(), ProgramsError> {
         let turn = turn.into();

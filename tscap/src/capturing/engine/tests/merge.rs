@@ -87,13 +87,13 @@ proptest! {
             offset = (EPOCH / 2).max(offset.saturating_add_signed(step)).min(2 * EPOCH);
             bench.script.set(1_000_000 + count * 2 * WINDOW_NS, offset);
             bench.converter.drain();
-            let written = bench.converter.pieces.batch.written();
+            let written = bench.converter.writer.finisher.written();
             prop_assert!((count - 1..=count).contains(&written), "{written} of {count}");
             drained = count;
         }
         bench.script.set(1_000_000 + (drained + 1) * 2 * WINDOW_NS, offset);
         bench.converter.drain();
-        prop_assert_eq!(bench.converter.pieces.batch.written(), drained);
+        prop_assert_eq!(bench.converter.writer.finisher.written(), drained);
         prop_assert!(!bench.converter.drain());
     }
 }

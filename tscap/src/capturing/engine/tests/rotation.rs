@@ -39,14 +39,14 @@ struct Ended {
 fn rotate(bench: Bench, plan: &RotationPlan) -> Rotating {
     let folder = tempfile::tempdir().unwrap();
     let mut names = Names::new(&folder.path().join("out"), plan.naming, TimeZone::UTC);
-    let start = bench.converter.file.start();
+    let start = bench.converter.files.file.start();
     let path = names.first(start).unwrap();
     let mut output = PreparedFile::open(&path).unwrap().start().unwrap();
     output.write(&bench.file()).unwrap();
     let (tell, told) = unbounded_channel();
     let rotation = Rotation::new(plan, names, path, start, tell).unwrap();
     let mut converter = bench.converter.rotating(rotation);
-    converter.pieces.output = output;
+    converter.writer.output = output;
     Rotating {
         bench: Bench { converter, ..bench },
         told,

@@ -28,7 +28,7 @@ fn it_goes_on_until_it_is_asked_to_stop() {
     wait_for(2);
     shared.request_stop();
     let finished = running.join().unwrap();
-    assert_eq!(finished.batch.written(), 2);
+    assert_eq!(finished.finisher.written(), 2);
     let length = bytes.lock().unwrap().len() as u64;
     assert_eq!(finished.bytes(), length);
     assert_eq!(shared.bytes.load(Ordering::Relaxed), length);
@@ -42,5 +42,5 @@ fn asked_to_stop_it_takes_what_it_held_back() {
     assert!(bench.converter.drain());
     assert!(bench.stamps().is_empty());
     bench.shared.request_stop();
-    assert_eq!(bench.converter.run().batch.written(), 2);
+    assert_eq!(bench.converter.run().finisher.written(), 2);
 }

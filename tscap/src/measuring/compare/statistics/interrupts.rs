@@ -14,7 +14,7 @@ pub fn interrupt_sentences(of: &InterruptsOff) -> [String; 2] {
                 &of.read,
                 [
                     "cheaper than with them on",
-                    "dearer than with them on",
+                    "more expensive than with them on",
                     other
                 ]
             )
@@ -42,7 +42,7 @@ mod tests {
         assert_eq!(
             words,
             [
-                "one read with interrupts turned off around it: ktime is dearer than with them on \
+                "one read with interrupts turned off around it: ktime is more expensive than with them on \
                  by 1.25× (1.25–1.25, 99 %)",
                 "the p99 of frames with interrupts off: that of ktime is within 3 % of that with \
                  them on (1.01–1.01, 99 %)",

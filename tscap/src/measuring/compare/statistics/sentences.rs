@@ -7,14 +7,14 @@ use crate::capturing::clock::{StampPath, StampSource, TscPath};
 use crate::measuring::compare::schema::{Metric, Outcome, Ratio, Verdict};
 use crate::text::numbers::minus;
 
-/// What makes a TSC path that is dearer than `ktime` cheaper.
+/// What makes a TSC path that is more expensive than `ktime` cheaper.
 const CHEAPER_TSC: &str = "tsc by perf costs more than ktime here: for each stamp the kernel goes through \
      its perf event code, which costs more than reading the counter. A function that only reads it \
      makes it cheaper: tscap's kernel module offers one to BPF programs (a kfunc), which --clock tsc \
      and auto then take; or a kernel with bpf_get_cpu_time_counter(), proposed but in no release \
      known. Until then ktime is the cheaper stamp";
 
-/// What to do about a TSC path that is dearer than `ktime` by any metric, if there
+/// What to do about a TSC path that is more expensive than `ktime` by any metric, if there
 /// is no better one.
 pub fn advice(verdicts: &[Verdict]) -> Option<&'static str> {
     let mut of_tsc = verdicts
@@ -116,7 +116,7 @@ impl fmt::Display for Verdict {
             None => "less than with ktime",
             Some(_) => "cheaper than ktime",
         };
-        let said = against(of, [less, "dearer than ktime", "ktime"]);
+        let said = against(of, [less, "more expensive than ktime", "ktime"]);
         write!(f, "{subject} {said}")
     }
 }
@@ -159,7 +159,7 @@ mod tests {
         for (verdict, words) in [
             (
                 of(tsc, 1.33, 0.0229),
-                "tsc by perf is dearer than ktime by 1.33× (1.30–1.36, 99 %)",
+                "tsc by perf is more expensive than ktime by 1.33× (1.30–1.36, 99 %)",
             ),
             (
                 of(ours(TscPath::Module), 0.33, 0.0229),
@@ -205,7 +205,7 @@ mod tests {
         of.over_ktime.lag_1 = Some(0.123);
         assert_eq!(
             of.to_string(),
-            "tai is dearer than ktime by 1.33× (1.30–1.36, 99 %; lag 1: 0.12)"
+            "tai is more expensive than ktime by 1.33× (1.30–1.36, 99 %; lag 1: 0.12)"
         );
         let over_ktime = &mut of.over_ktime;
         (over_ktime.interval, over_ktime.lag_1) = (None, Some(0.95));

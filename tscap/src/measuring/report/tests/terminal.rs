@@ -83,6 +83,6 @@ fn interrupts_on_and_off_stand_side_by_side() {
     let off = line(&text, "ktime, off");
     assert_eq!((off[2], off[11]), ("40.0", "0"));
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("ktime is dearer than with them on by 1.25×"));
+    assert!(words.contains("ktime is more expensive than with them on by 1.25×"));
     assert!(words.contains("that of ktime is within 3 % of that with them on"));
 }

@@ -70,7 +70,7 @@ impl Write for Places {
 fn one_ring_with_blocks_is_written_where_it_lies_several_from_one_buffer() {
     let places = Arc::new(Mutex::new(Vec::new()));
     let mut bench = unlimited(2);
-    bench.converter.pieces.output = Output::stream(Places(Arc::clone(&places)));
+    bench.converter.writer.output = Output::stream(Places(Arc::clone(&places)));
     let mut now = 1_000_000;
     for rings in [&[0][..], &[0], &[0, 1], &[0, 1]] {
         for ring in rings {
@@ -149,7 +149,7 @@ fn no_room_is_given_back_before_its_blocks_are_written() {
         }
         let producers = Arc::new(Mutex::new(std::mem::take(&mut bench.producers)));
         let writes = Arc::new(Mutex::new(Vec::new()));
-        bench.converter.pieces.output = Output::stream(Greedy {
+        bench.converter.writer.output = Output::stream(Greedy {
             producers: Arc::clone(&producers),
             writes: Arc::clone(&writes),
         });

@@ -208,8 +208,12 @@ fn a_file_that_does_not_take_its_statistics_ends_with_its_last_frame() {
     rotating.bench.push(0, 1_000_000, 60);
     rotating.drain_at(1_500_000);
     let full = std::fs::OpenOptions::new().write(true).open(path).unwrap();
-    rotating.bench.converter.pieces.output = Output::stream(full);
-    rotating.bench.converter.cut(MonoNs(1_600_000), false);
+    rotating.bench.converter.writer.output = Output::stream(full);
+    rotating
+        .bench
+        .converter
+        .open_file()
+        .rotate(MonoNs(1_600_000), false);
     assert!(matches!(
         rotating.bench.events()[..],
         [Event::WriteFailed { path: Some(_), .. }]

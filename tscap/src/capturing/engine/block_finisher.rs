@@ -1,7 +1,9 @@
-//! Makes the blocks of a run final, and keeps the counts.
+//! Finishes the blocks of a run in place, and keeps the counts.
 
 use super::converter::Resolve;
+use super::file_room::FileRoom;
 use super::order::Youngest;
+use super::rotation::Limits;
 use crate::capturing::accounting::{Counts, Observed, Outcome, StampOrder, Written};
 use crate::capturing::clock::{Conversion, RawStamp, Tracker};
 use crate::capturing::ring::{self, CorruptBlock, Run};
@@ -25,25 +27,9 @@ enum Mode {
     Broken,
 }
 
-/// A file, by the frames that remain to be written of all.
-#[derive(Clone, Copy, Debug)]
-struct FileSpan {
-    start: u64,
-    full: u64,
-}
-
-impl FileSpan {
-    fn new(remaining: u64, most: Option<u64>) -> Self {
-        Self {
-            start: remaining,
-            full: remaining.saturating_sub(most.unwrap_or(u64::MAX)),
-        }
-    }
-}
-
-/// What became of one piece of a run.
+/// How far a run was finished.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct RunProgress {
     /// Bytes from the start of the run to write.
     pub to_write: usize,
     /// The last frame asked for is among them.
@@ -52,15 +38,15 @@ pub(super) struct Taken {
     pub corrupt: Option<CorruptBlock>,
 }
 
-impl Taken {
+impl RunProgress {
     /// Whether there is something to tell.
     pub(super) fn is_news(&self) -> bool {
         self.count_reached || self.corrupt.is_some()
     }
 }
 
-/// Conversion of blocks with its counts.
-pub struct Batch {
+/// Finishes blocks: their interface and their time. Counts what became of each frame.
+pub struct BlockFinisher {
     /// By interface, in the file's order.
     pub counts: Vec<Written>,
     /// Frames of interfaces that nobody knows.
@@ -75,9 +61,12 @@ pub struct Batch {
     /// By ring.
     last_stamp: Vec<RawStamp>,
     youngest: Youngest,
-    remaining: u64,
-    /// `remaining` when the current file began, and when it is full.
-    remaining_at: FileSpan,
+    /// Frames finished so far, those too whose write has failed since.
+    finished: u64,
+    /// As many as were asked for.
+    last: u64,
+    /// What the current file may hold.
+    pub(super) file: FileRoom,
     keep_raw: bool,
     mode: Mode,
     reader_gone: bool,
@@ -86,9 +75,8 @@ pub struct Batch {
     latest: Option<(u32, u32)>,
 }
 
-impl Batch {
+impl BlockFinisher {
     pub(super) fn new(interfaces: usize, rings: usize, frames: Frames, resolve: Resolve) -> Self {
-        let remaining = frames.count.unwrap_or(u64::MAX);
         Self {
             counts: vec![Written::default(); interfaces],
             unknown_interface: 0,
@@ -97,8 +85,9 @@ impl Batch {
             ambiguous: 0,
             last_stamp: vec![RawStamp(0); rings],
             youngest: Youngest::new(),
-            remaining,
-            remaining_at: FileSpan::new(remaining, None),
+            finished: 0,
+            last: frames.count.unwrap_or(u64::MAX),
+            file: FileRoom::UNLIMITED,
             keep_raw: frames.keep_raw,
             mode: Mode::Write,
             reader_gone: false,
@@ -146,20 +135,16 @@ impl Batch {
         self.mode == Mode::Write
     }
 
-    /// A file begins, for `most` frames.
-    pub(super) fn begin_file(&mut self, most: Option<u64>) {
+    /// A file begins, with these limits.
+    pub(super) fn begin_file(&mut self, limits: Limits) {
         self.earlier_order.add(std::mem::take(&mut self.order));
-        self.remaining_at = FileSpan::new(self.remaining, most);
+        self.file = FileRoom::of(limits, self.finished);
     }
 
-    /// Whether there is a frame in the current file.
-    pub(super) fn has_begun_file(&self) -> bool {
-        self.remaining < self.remaining_at.start
-    }
-
-    /// Whether the current file has as many frames as it may have.
-    pub(super) fn is_file_full(&self) -> bool {
-        self.remaining == self.remaining_at.full
+    /// Whether the current file, of `length` bytes, holds as much as it may.
+    #[inline]
+    pub(super) fn is_file_full(&self, length: u64) -> bool {
+        self.file.is_full(length, self.finished)
     }
 
     /// Counts the frames from here on as after the capture's end.
@@ -177,27 +162,27 @@ impl Batch {
         self.youngest.forget_after(now);
     }
 
-    /// Makes blocks of `run`, which is of `ring`, final until about `limit` bytes
-    /// are taken.
+    /// Finishes blocks of `run`, which is of `ring`, until about `limit` bytes are taken.
     #[inline]
-    pub(super) fn take(
+    pub(super) fn finish(
         &mut self,
         run: &mut Run<'_>,
         ring: usize,
         conversion: &Conversion,
         limit: usize,
-    ) -> Taken {
-        let mut taken = Taken::default();
+    ) -> RunProgress {
+        let mut progress = RunProgress::default();
         let mut last_stamp = self.last_stamp[ring];
         let younger = self.youngest.elsewhere(ring);
         let mut youngest = RawStamp(0);
+        let full_at = self.file.full_at().min(self.last);
         while run.taken() < limit {
             let start = run.taken();
             let mut block = match run.next_block() {
                 None => break,
                 Some(Ok(block)) => block,
                 Some(Err(corrupt)) => {
-                    taken.corrupt = Some(corrupt);
+                    progress.corrupt = Some(corrupt);
                     break;
                 }
             };
@@ -224,20 +209,20 @@ impl Batch {
                 block.set_raw_option(stamp);
             }
             block.finish(interface, conversion.to_real(stamp));
-            taken.to_write = start + block.len();
+            progress.to_write = start + block.len();
             self.counts[interface as usize].written += 1;
-            self.remaining -= 1;
-            if self.remaining == self.remaining_at.full {
-                if self.remaining > 0 {
+            self.finished += 1;
+            if self.finished == full_at {
+                if self.finished < self.last {
                     break;
                 }
                 self.mode = Mode::Stopped;
-                taken.count_reached = true;
+                progress.count_reached = true;
             }
         }
         self.last_stamp[ring] = last_stamp;
         self.youngest.wrote(ring, youngest);
-        taken
+        progress
     }
 
     #[inline]
@@ -291,9 +276,9 @@ fn in_ns(order: StampOrder, tracker: &Tracker) -> StampOrder {
     }
 }
 
-impl std::fmt::Debug for Batch {
+impl std::fmt::Debug for BlockFinisher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Batch")
+        f.debug_struct("BlockFinisher")
             .field("counts", &self.counts)
             .field("mode", &self.mode)
             .finish_non_exhaustive()

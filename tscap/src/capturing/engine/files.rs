@@ -1,0 +1,185 @@
+//! The files of a capture from one to the next: between two blocks.
+
+use std::time::Instant;
+
+use super::block_writer::BlockWriter;
+use super::shared::Shared;
+use super::window::WINDOW_NS;
+use super::{Event, Output, OutputError, Rotation};
+use crate::capturing::accounting::Counts;
+use crate::capturing::clock::{CrossTimestamp, MonoNs, RawStamp, Tracker};
+use crate::capturing::pcapng::FileWriter;
+
+/// Statistics go into the file this often.
+const STATISTICS_EVERY_NS: u64 = 10_000_000_000;
+
+/// The current file's headers and statistics, and those of the files after it.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub file: FileWriter,
+    pub rotation: Option<Rotation>,
+    next_statistics: MonoNs,
+}
+
+impl Files {
+    /// The file that `file` has written the headers of.
+    pub fn new(file: FileWriter, tracker: &Tracker) -> Self {
+        let start = tracker.mono_at(file.start());
+        Self {
+            file,
+            rotation: None,
+            next_statistics: MonoNs(start.0 + STATISTICS_EVERY_NS),
+        }
+    }
+
+    /// Makes the current file the first of `rotation`.
+    pub fn begin(&mut self, mut rotation: Rotation, tracker: &Tracker, writer: &mut BlockWriter) {
+        let start = tracker.mono_at(self.file.start());
+        rotation.begin(start, |mono| tracker.real_at(mono));
+        writer.finisher.begin_file(rotation.limits);
+        writer.path = Some(rotation.current_path().into());
+        self.rotation = Some(rotation);
+    }
+
+    /// Bytes in the files before the current one.
+    pub fn earlier_bytes(&self) -> u64 {
+        self.rotation.as_ref().map_or(0, Rotation::earlier_bytes)
+    }
+
+    /// The stamp with which the next period begins, for a drain before the clock reading
+    /// `cross`: the first one after the deadline.
+    pub fn end_in_time(&self, cross: &CrossTimestamp, tracker: &Tracker) -> RawStamp {
+        match self
+            .deadline()
+            .filter(|deadline| *deadline <= cross.mono[1])
+        {
+            Some(deadline) => RawStamp(tracker.stamp_at(cross, deadline).0.saturating_sub(1)),
+            // No block is as young. One with a stamp of the future was stamped
+            // before the clock was set back.
+            None => RawStamp::NEVER,
+        }
+    }
+
+    /// When the next period begins without waiting for a block: after everything stamped
+    /// before the deadline is written. The rings were looked into after `before`.
+    pub fn period_over(&self, before: MonoNs) -> Option<MonoNs> {
+        let drained = MonoNs(before.0.saturating_sub(WINDOW_NS));
+        let is_over = self.deadline().is_some_and(|deadline| deadline <= drained);
+        is_over.then_some(drained)
+    }
+
+    pub fn clock_was_set(&mut self, now: MonoNs, tracker: &Tracker) {
+        let schedule = self.rotation.as_mut().and_then(|it| it.schedule.as_mut());
+        if let Some(schedule) = schedule {
+            schedule.clock_was_set(now, |mono| tracker.real_at(mono));
+        }
+    }
+
+    fn deadline(&self) -> Option<MonoNs> {
+        let schedule = self.rotation.as_ref()?.schedule.as_ref()?;
+        Some(schedule.deadline())
+    }
+}
+
+/// The current file with all that goes into it: what is needed to end it.
+pub(super) struct Open<'a> {
+    pub files: &'a mut Files,
+    pub tracker: &'a mut Tracker,
+    pub writer: &'a mut BlockWriter,
+    pub shared: &'a Shared,
+}
+
+impl Open<'_> {
+    /// Writes the statistics that are due.
+    pub fn write_statistics_due(&mut self, now: MonoNs) {
+        if now >= self.files.next_statistics
+            && self.writer.finisher.is_writing()
+            && let Err(error) = self.write_statistics(now, Output::write)
+        {
+            self.writer.write_failed(&[], error);
+        }
+    }
+
+    /// Writes the statistics of the current file up to now by `write`. Gives the counts.
+    fn write_statistics(
+        &mut self,
+        at: MonoNs,
+        write: impl Fn(&mut Output, &[u8]) -> Result<(), OutputError>,
+    ) -> Result<Counts, OutputError> {
+        let Self {
+            files,
+            tracker,
+            writer,
+            shared,
+        } = self;
+        files.next_statistics = MonoNs(at.0 + STATISTICS_EVERY_NS);
+        let observed = shared.observed.lock().map(|seen| seen.clone());
+        let counts = writer.finisher.counts(&observed.unwrap_or_default());
+        let order = writer.finisher.order_in_file(tracker);
+        let blocks = files.file.statistics(tracker, at, &counts, order, None)?;
+        write(&mut writer.output, &blocks)?;
+        Ok(counts)
+    }
+
+    /// Ends the current file and begins the next one, whose first block is of the
+    /// time `at` or later. What was taken out of the rings is written.
+    pub fn rotate(&mut self, at: MonoNs, begins_period: bool) {
+        let begun = Instant::now();
+        self.end_and_begin(at, begins_period);
+        if let Some(rotation) = &mut self.files.rotation {
+            rotation.cut_took(begun.elapsed());
+        }
+    }
+
+    fn end_and_begin(&mut self, at: MonoNs, begins_period: bool) {
+        let (files, tracker) = (&mut *self.files, &*self.tracker);
+        let Some(rotation) = &mut files.rotation else {
+            return;
+        };
+        if !self.writer.finisher.is_writing() {
+            // There is nothing to write into another one.
+            rotation.schedule = None;
+            return;
+        }
+        if begins_period && rotation.was_last_period() {
+            rotation.schedule = None;
+            self.writer.finisher.stop();
+            self.writer.tell(Event::PeriodsOver);
+            return;
+        }
+        let to_real = |mono| tracker.real_at(mono);
+        let start = match &mut rotation.schedule {
+            Some(schedule) if begins_period => schedule.move_on(at, to_real),
+            // A late frame may be older than the file that it ends.
+            _ => to_real(at).max(files.file.start()),
+        };
+        // The old file is complete before the next one is tried.
+        let counts = self.write_statistics(tracker.mono_at(start), Output::write_final);
+        let next = counts.and_then(|counts| Ok(self.files.file.next(start, counts)?));
+        match next {
+            Ok(next) => self.begin_next(next, begins_period),
+            Err(error) => self.writer.write_failed(&[], error),
+        }
+    }
+
+    fn begin_next(&mut self, mut next: FileWriter, begins_period: bool) {
+        let Some(rotation) = &mut self.files.rotation else {
+            return;
+        };
+        let writer = &mut *self.writer;
+        let (start, frames) = (next.start(), writer.finisher.written());
+        let headers = next.take();
+        match rotation.open_next(start, begins_period, frames, &headers, &writer.output) {
+            Ok(opened) => {
+                rotation.switch(&mut writer.output, opened);
+                writer.path = Some(rotation.current_path().into());
+                writer.finisher.begin_file(rotation.limits);
+                self.files.file = next;
+            }
+            Err((path, error)) => {
+                writer.finisher.break_off();
+                writer.tell(Event::NextFileFailed { path, error });
+            }
+        }
+    }
+}
