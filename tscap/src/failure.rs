@@ -56,13 +56,13 @@ impl Failure {
 }
 
 /// Makes a [`Failure`] of an error.
-pub trait Hint<T> {
+pub trait Context<T> {
     /// Says what was tried.
-    fn trying(self, what: impl Into<String>) -> Result<T, Failure>;
+    fn context(self, what: impl Into<String>) -> Result<T, Failure>;
 }
 
-impl<T, E: Into<Box<dyn Error + Send + Sync>>> Hint<T> for Result<T, E> {
-    fn trying(self, what: impl Into<String>) -> Result<T, Failure> {
+impl<T, E: Into<Box<dyn Error + Send + Sync>>> Context<T> for Result<T, E> {
+    fn context(self, what: impl Into<String>) -> Result<T, Failure> {
         self.map_err(|error| Failure::from_error(error, what))
     }
 }
@@ -92,7 +92,7 @@ mod tests {
     fn says_what_why_and_what_next() {
         let cause: Result<(), _> = Err(std::io::Error::from_raw_os_error(libc::ENOENT));
         let failure = cause
-            .trying("cannot open /nowhere/out.pcapng")
+            .context("cannot open /nowhere/out.pcapng")
             .unwrap_err()
             .hint("create the folder first");
         assert_eq!(

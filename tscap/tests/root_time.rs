@@ -24,7 +24,7 @@ use tscap::capturing::accounting::Outcome;
 use tscap::capturing::clock::{StampPath, TscPath};
 use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS, program_name};
 use tscap::capturing::host::bpf::{XDP_FLAGS_SKB_MODE, XdpLink};
-use tscap::capturing::host::perf::Standing;
+use tscap::capturing::host::perf::EventPriority;
 use tscap::command::Exit;
 
 /// Checks every stamp of a file against the TAI readings around it. Returns the
@@ -221,7 +221,7 @@ fn frames_without_a_stamp_are_counted() {
     assert_eq!((losses[Outcome::NoStamp], losses.total()), (5, 5));
 
     let _events = loaded
-        .open_tsc_events(&all_cpus(), Standing::Pinned)
+        .open_tsc_events(&all_cpus(), EventPriority::Pinned)
         .expect("open the events");
     tun.receive(&frame);
     assert_eq!(loaded.counters.seen().expect("counters"), 6);

@@ -22,7 +22,7 @@ use support::peers;
 use support::root::{alone, two_cpus};
 use support::wait::until;
 use tscap::capturing::clock::{FileNs, OffsetBracket, RawStamp, Segment};
-use tscap::capturing::host::perf::{Standing, TscEvent};
+use tscap::capturing::host::perf::{EventPriority, TscEvent};
 use tscap::capturing::pcapng::{Packet, Record, StatisticsOption, interval_ns, records};
 use tscap::command::Exit;
 
@@ -191,7 +191,7 @@ fn make_events_pause() {
     for cpu in support::process::cpus() {
         for _ in 0..3 {
             let cpu = u32::try_from(cpu).expect("a CPU");
-            TscEvent::open(cpu, Standing::Pinned).expect("open an event");
+            TscEvent::open(cpu, EventPriority::Pinned).expect("open an event");
         }
     }
 }

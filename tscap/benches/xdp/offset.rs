@@ -7,7 +7,7 @@ use tscap::capturing::clock::{
     HostClocks, NsPerCycle, OffsetBracket, StampPath, StampSource, TscPath,
 };
 use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS, TscEvents, program_name};
-use tscap::capturing::host::perf::Standing;
+use tscap::capturing::host::perf::EventPriority;
 use tscap::capturing::host::system::{online_cpus, possible_cpus};
 use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
@@ -104,7 +104,7 @@ fn load() -> Result<(Loaded, TscEvents, Vec<u32>)> {
         keep_raw: false,
         packet_meta: false,
     })?;
-    let events = loaded.open_tsc_events(&cpus, Standing::Pinned)?;
+    let events = loaded.open_tsc_events(&cpus, EventPriority::Pinned)?;
     Ok((loaded, events, cpus))
 }
 

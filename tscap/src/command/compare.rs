@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::console::Console;
 use super::measuring::{self, Shown, Start};
 use super::signals::Signals;
-use super::{Exit, Failure, Hint as _};
+use super::{Context as _, Exit, Failure};
 use crate::capturing::capture::{check, interface};
 use crate::capturing::hook::{InterruptKfuncs, Occupant};
 use crate::capturing::host::affinity;
@@ -72,7 +72,7 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
         measuring::about(plan.amount.seconds(frame_bytes.is_some(), None))
     ));
     let start = Start::now(&files);
-    let cpus = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
+    let cpus = affinity::allowed_cpus().context("cannot read this process's CPU affinity")?;
     let measured = rounds(place, request, &mut signals, &mut console).await?;
     let Some(results) = measured else {
         console.error("aborted: nothing is reported");
@@ -96,7 +96,7 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
 
 fn interrupts(files: &KernelFiles) -> Result<InterruptKfuncs, Failure> {
     let found = InterruptKfuncs::find(files);
-    let found = found.trying("cannot turn interrupts off around a stamp");
+    let found = found.context("cannot turn interrupts off around a stamp");
     found.map_err(|failure| {
         failure.hint(
             "programs can do that since Linux 6.14, if it shows its types \
@@ -108,7 +108,7 @@ fn interrupts(files: &KernelFiles) -> Result<InterruptKfuncs, Failure> {
 fn place(plan: &ComparePlan) -> Result<Place, Failure> {
     let Some(name) = &plan.interface else {
         let pair = measuring::pair("run as root, or give -i")?;
-        let executable = env::current_exe().trying("cannot find this program's own file")?;
+        let executable = env::current_exe().context("cannot find this program's own file")?;
         return Ok(Place::Own {
             pair: Box::new(pair),
             executable,

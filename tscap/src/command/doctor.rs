@@ -3,7 +3,7 @@
 use std::env;
 
 use super::print::{json_line, print, print_coloured};
-use super::{Exit, Failure, Hint as _, terminal};
+use super::{Context as _, Exit, Failure, terminal};
 use crate::capturing::capture::{ClockChoice, FILE_CAPABILITIES, interface, probe};
 use crate::capturing::clock::{StampSource, TscPath};
 use crate::capturing::doctor::{
@@ -85,7 +85,7 @@ fn machine(plan: &DoctorPlan) -> Result<Machine, Failure> {
 
 fn privileges(program: &str) -> Result<Privileges, Failure> {
     let all = [&caps::XDP[..], &[Capability::NetRaw, Capability::SysAdmin]].concat();
-    let lacks = caps::missing(&all).trying("cannot read this process's capabilities")?;
+    let lacks = caps::missing(&all).context("cannot read this process's capabilities")?;
     Ok(Privileges {
         lacks,
         in_initial_user_namespace: caps::in_initial_user_namespace(),

@@ -1,13 +1,13 @@
 //! `tscap capture -D`.
 
 use super::print::print;
-use super::{Exit, Failure, Hint as _};
+use super::{Context as _, Exit, Failure};
 use crate::capturing::host::ethtool;
 use crate::capturing::host::netdev;
 
 /// Lists the interfaces, as tcpdump -D does, with what matters to a capture.
 pub(super) fn list() -> Result<Exit, Failure> {
-    let links = netdev::all().trying("cannot list the interfaces")?;
+    let links = netdev::all().context("cannot list the interfaces")?;
     let mut text = String::new();
     for link in links {
         let driver = ethtool::driver(&link.name).map(|driver| driver.name);

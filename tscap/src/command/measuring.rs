@@ -14,7 +14,7 @@ use super::console::Console;
 use super::print::{json_line, print};
 use super::report::{check_writable, write_page};
 use super::signals::Signals;
-use super::{Exit, Failure, Hint};
+use super::{Context, Exit, Failure};
 use crate::capturing::clock::RealNs;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::cli::Verbosity;
@@ -99,12 +99,12 @@ pub(super) fn run<T: Serialize>(
 /// progress bar says more.
 pub(super) fn console(json: bool) -> Result<Console, Failure> {
     let json = json && !io::stderr().is_terminal();
-    Console::new(json, false, Verbosity::Normal).trying("cannot start a thread")
+    Console::new(json, false, Verbosity::Normal).context("cannot start a thread")
 }
 
 /// A veth pair; `otherwise` is what to do without one.
 pub(super) fn pair(otherwise: &str) -> Result<Pair, Failure> {
-    let pair = Pair::new().trying("cannot make a veth pair in namespaces of its own");
+    let pair = Pair::new().context("cannot make a veth pair in namespaces of its own");
     pair.map_err(|failure| failure.hint(format!("it takes CAP_SYS_ADMIN: {otherwise}")))
 }
 
@@ -143,7 +143,7 @@ pub(super) async fn measure<T: Send + 'static, E: Send + 'static, P: Serialize>(
             let done = Box::new(move |step| _ = done.send(step));
             move || work(stop, done)
         })
-        .trying("cannot start the measuring thread")?;
+        .context("cannot start the measuring thread")?;
     let mut deadline = None;
     loop {
         tokio::select! {

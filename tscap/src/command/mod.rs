@@ -25,7 +25,7 @@ use tokio::runtime::Runtime;
 
 use crate::capturing::host::{affinity, cpu_list};
 use crate::cli::Plan;
-use crate::failure::{Failure, Hint};
+use crate::failure::{Context, Failure};
 
 /// Runs a plan.
 pub fn run(plan: Plan) -> Result<Exit, Failure> {
@@ -49,12 +49,12 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
 fn runtime() -> Result<Runtime, Failure> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build();
-    runtime.trying("cannot start the tokio runtime")
+    runtime.context("cannot start the tokio runtime")
 }
 
 /// The CPU given by --cpu, or the first one allowed; `task` is what for.
 fn choose_cpu(asked: Option<u32>, task: &str) -> Result<u32, Failure> {
-    let allowed = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
+    let allowed = affinity::allowed_cpus().context("cannot read this process's CPU affinity")?;
     affinity::choose(asked, &allowed).ok_or_else(|| {
         let cpu = asked.map_or("any CPU".into(), |cpu| format!("CPU {cpu}"));
         let allowed = cpu_list::list(&allowed);

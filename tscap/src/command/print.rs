@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Exit, Failure, Hint};
+use super::{Context, Exit, Failure};
 use crate::text::escaped::escaped_lines;
 
 /// Prints text without what would steer a terminal; nobody being left to read it is no
@@ -29,7 +29,7 @@ pub(super) fn print_coloured(text: &str) -> Result<bool, Failure> {
     match anstream::stdout().write_all(text.as_bytes()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(error).trying("cannot write to standard output"),
+        Err(error) => Err(error).context("cannot write to standard output"),
     }
 }
 

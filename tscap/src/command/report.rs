@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::print::{print, say};
 use super::whole_file::{is_same, write_whole};
-use super::{Exit, Failure, Hint};
+use super::{Context, Exit, Failure};
 use crate::capturing::clock::log::{Digest, Line, LogReader, is_header};
 use crate::cli::ReportPlan;
 use crate::measuring::report::{clock_page, clock_text, page, sweep_page, sweep_text, text};
@@ -22,7 +22,7 @@ pub(super) fn run(plan: &ReportPlan) -> Result<Exit, Failure> {
     }
     // Once only: it may be a pipe.
     let mut saved = open(&plan.file)?;
-    let begins = saved.fill_buf().trying(cannot_read(&plan.file))?;
+    let begins = saved.fill_buf().context(cannot_read(&plan.file))?;
     let (text, page) = match is_header(begins) {
         true => {
             let digest = digest_of(saved, &plan.file)?;
@@ -42,7 +42,7 @@ pub(super) fn run(plan: &ReportPlan) -> Result<Exit, Failure> {
 /// Writes a page, whole or not at all.
 pub(super) fn write_page(page: &str, path: &Path) -> Result<(), Failure> {
     write_whole(path, page)
-        .trying(format!("cannot write {}", path.display()))
+        .context(format!("cannot write {}", path.display()))
         .map_err(|failure| failure.hint("give a file in a folder that you may write to"))
 }
 
@@ -54,17 +54,17 @@ pub(super) fn read(path: &Path) -> Result<Saved, Failure> {
 fn read_of(mut from: impl Read, path: &Path) -> Result<Saved, Failure> {
     let what = || cannot_read(path);
     let mut bytes = Vec::new();
-    let read = from.read_to_end(&mut bytes).trying(what());
+    let read = from.read_to_end(&mut bytes).context(what());
     let saved = read.and_then(|_| {
         let json = std::str::from_utf8(&bytes);
         let json = json.map_err(|_| Failure::new(format!("{}: it is not JSON", what())))?;
-        Saved::from_json(json).trying(what())
+        Saved::from_json(json).context(what())
     });
     saved.map_err(|failure| failure.hint(SAVED))
 }
 
 fn open(path: &Path) -> Result<BufReader<File>, Failure> {
-    let file = File::open(path).trying(cannot_read(path));
+    let file = File::open(path).context(cannot_read(path));
     file.map(BufReader::new)
         .map_err(|failure| failure.hint(SAVED))
 }
@@ -80,10 +80,10 @@ pub(super) fn digest(path: &Path) -> Result<Digest, Failure> {
 
 fn digest_of(from: impl BufRead, path: &Path) -> Result<Digest, Failure> {
     let what = || cannot_read(path);
-    let mut reader = LogReader::new(from).trying(what())?;
+    let mut reader = LogReader::new(from).context(what())?;
     let mut digest = Digest::default();
     digest.take(Line::Header(reader.header().clone()));
-    while let Some(line) = reader.next_line().trying(what())? {
+    while let Some(line) = reader.next_line().context(what())? {
         digest.take(line);
     }
     if reader.is_torn() {
@@ -121,6 +121,6 @@ pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
             .map_err(io::Error::from)
     };
     writable
-        .trying(format!("cannot write {}", path.display()))
+        .context(format!("cannot write {}", path.display()))
         .map_err(|failure| failure.hint("give --report a file in a folder that you may write to"))
 }

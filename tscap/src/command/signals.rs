@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 
 use super::whole_file;
-use super::{Exit, Failure, Hint as _, runtime};
+use super::{Context as _, Exit, Failure, runtime};
 use crate::capturing::host::wake;
 
 /// Signals within this time are one request: coreutils' `timeout` signals its child,
@@ -44,14 +44,14 @@ impl Signals {
         let runtime = runtime()?;
         let guard = runtime.enter();
         let (requests, taken) = channel(1);
-        let watch = Watch::new(requests).trying("cannot catch signals")?;
-        wake::prepare().trying("cannot catch signals")?;
+        let watch = Watch::new(requests).context("cannot catch signals")?;
+        wake::prepare().context("cannot catch signals")?;
         drop(guard);
         std::thread::Builder::new()
             .name("tscap-signals".into())
             .stack_size(STACK)
             .spawn(move || runtime.block_on(watch.run()))
-            .trying("cannot start a thread")?;
+            .context("cannot start a thread")?;
         Ok(Self(taken))
     }
 
@@ -114,7 +114,7 @@ pub(super) fn whole_or_nothing(
         // Nobody waits any more if this fails.
         let _ = done.send(work());
     });
-    worker.trying("cannot start a thread")?;
+    worker.context("cannot start a thread")?;
     runtime()?.block_on(async {
         tokio::select! {
             result = result => result

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::print::{json_line, print};
-use super::{Exit, Failure, Hint};
+use super::{Context, Exit, Failure};
 use crate::measuring::measure::{CaptureError, Sent, StreamReport, read};
 use crate::text::numbers::counted;
 
@@ -24,7 +24,7 @@ pub(super) fn run(path: &Path, json: bool) -> Result<Exit, Failure> {
 
 fn report(path: &Path) -> Result<StreamReport, Failure> {
     let name = path.display();
-    let mut file = File::open(path).trying(format!("cannot open {name}"))?;
+    let mut file = File::open(path).context(format!("cannot open {name}"))?;
     let report = match read(&mut file, &Sent::new()) {
         Err(error) => {
             let hint = match error {
@@ -34,7 +34,7 @@ fn report(path: &Path) -> Result<StreamReport, Failure> {
                 CaptureError::Seek(_) => "give a regular file, not a pipe: it is read twice",
             };
             return Err(error)
-                .trying(format!("cannot read {name}"))
+                .context(format!("cannot read {name}"))
                 .map_err(|failure| failure.hint(hint));
         }
         Ok(report) => report,

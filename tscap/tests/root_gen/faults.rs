@@ -1,6 +1,6 @@
 //! The interface goes while frames are sent: what was sent is told all the same.
 
-use tscap::capturing::host::perf::{Standing, TscEvent};
+use tscap::capturing::host::perf::{EventPriority, TscEvent};
 
 use crate::support::bench::Bench;
 use crate::support::capture::generate_on;
@@ -99,7 +99,7 @@ fn somebody_elses_event_makes_ours_pause() {
         .with(["--rate", "1k", "--duration", "2", "--cpu", "0"])
         .ready();
     running.wait_event("progress");
-    let opened = TscEvent::open(0, Standing::Pinned).expect("open an event");
+    let opened = TscEvent::open(0, EventPriority::Pinned).expect("open an event");
     let finished = running.wait();
     drop(opened);
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);

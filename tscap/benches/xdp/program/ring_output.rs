@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use tscap::capturing::clock::RawStamp;
 use tscap::capturing::hook::{LoadOptions, Loaded, TscEvents};
-use tscap::capturing::host::perf::Standing;
+use tscap::capturing::host::perf::EventPriority;
 use tscap::capturing::host::system::possible_cpus;
 use tscap::capturing::ring::Consumer;
 use tscap_common::block::block_len;
@@ -44,7 +44,7 @@ impl RingOutput {
         let rings = loaded.rings.take().context("no rings")?;
         let consumer = Consumer::all(rings).pop().context("no ring")?;
         let events = match name {
-            "tscap_tsc_perf" => Some(loaded.open_tsc_events(&[cpu], Standing::Pinned)?),
+            "tscap_tsc_perf" => Some(loaded.open_tsc_events(&[cpu], EventPriority::Pinned)?),
             _ => None,
         };
         Ok(Self {

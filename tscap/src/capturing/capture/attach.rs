@@ -15,7 +15,7 @@ use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::promisc::Promiscuous;
 use crate::capturing::pcapng::{InterfaceInfo, StampOption};
-use crate::capturing::settings::{Changes, JournalFolder};
+use crate::capturing::settings::{JournalFolder, SettingsGuard};
 use crate::failure::Failure;
 
 /// All interfaces with the program attached.
@@ -29,7 +29,7 @@ pub(super) struct Attached {
 /// What is in force as long as the capture runs; given back on drop.
 pub(super) struct InForce {
     _promiscuous: Vec<Promiscuous>,
-    _changes: Changes,
+    _changes: SettingsGuard,
 }
 
 /// How stamps are taken, as the file says it.
@@ -54,7 +54,7 @@ pub(super) fn attach_all(
     told: &mut Listener<'_>,
 ) -> Result<Attached, Failure> {
     let mut promiscuous = Vec::new();
-    let mut changes = Changes::new(JournalFolder::live(), KernelFiles::live());
+    let mut changes = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
     let mut pinning = plan.rx_cpus.as_deref().map(Pinning::new);
     let mut live = Vec::new();
     let mut described = Vec::new();
@@ -97,7 +97,7 @@ fn attach_one(
     plan: &Capture,
     link: &Link,
     loaded: &Loaded,
-    changes: &mut Changes,
+    changes: &mut SettingsGuard,
     told: &mut Listener<'_>,
 ) -> Result<Attachment, Failure> {
     let turns_off = plan.offloads == Offloads::Off;

@@ -9,7 +9,7 @@ use crate::capturing::host::caps::{self, Capability};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::{affinity, cpu_list, system, tsc};
-use crate::failure::{Failure, Hint as _};
+use crate::failure::{Context as _, Failure};
 use crate::text::numbers::{counted, ring as length};
 
 /// All rings together take at most this many bytes by default.
@@ -40,7 +40,7 @@ pub(crate) fn check_privileges_to_make_namespaces() -> Result<(), Failure> {
 }
 
 fn check_all_of(needed: &[Capability], for_files: &str) -> Result<(), Failure> {
-    let missing = caps::missing(needed).trying("cannot read this process's capabilities")?;
+    let missing = caps::missing(needed).context("cannot read this process's capabilities")?;
     if !missing.is_empty() {
         let names: Vec<_> = missing.iter().map(Capability::to_string).collect();
         return Err(Failure::new(format!(
@@ -61,7 +61,7 @@ fn check_all_of(needed: &[Capability], for_files: &str) -> Result<(), Failure> {
 /// Refuses kernels on which a ring could get two producers.
 pub(crate) fn check_kernel() -> Result<(), Failure> {
     let is_preempt_rt = system::is_preempt_rt(&KernelFiles::live());
-    if is_preempt_rt.trying("cannot tell whether this kernel is PREEMPT_RT")? {
+    if is_preempt_rt.context("cannot tell whether this kernel is PREEMPT_RT")? {
         return Err(Failure::new(
             "cannot capture on a PREEMPT_RT kernel: there one XDP program may interrupt another \
              on the same CPU, and a ring would get two producers",
@@ -76,7 +76,7 @@ pub(super) fn check_tsc(untrusted: Option<tsc::Untrusted>, force: bool) -> Resul
     match untrusted {
         Some(untrusted) if !force => {
             Err(untrusted)
-                .trying("cannot stamp with the TSC")
+                .context("cannot stamp with the TSC")
                 .map_err(|failure| {
                     failure.hint(
                         "take --clock ktime; --force takes the TSC all the same and marks the file",
@@ -139,7 +139,7 @@ pub(super) fn check_rx_cpus(asked: &[u32], online: &[u32], possible: u32) -> Res
 /// The CPU for the converter: as asked, or the last one allowed. `receiving` are
 /// not taken as long as there are others.
 pub(super) fn converter_cpu(asked: Option<u32>, receiving: &[u32]) -> Result<u32, Failure> {
-    let allowed = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
+    let allowed = affinity::allowed_cpus().context("cannot read this process's CPU affinity")?;
     choose_converter_cpu(&allowed, asked, receiving)
 }
 
@@ -205,8 +205,8 @@ pub(super) fn check(plan: &Capture) -> Result<Machine, Failure> {
             );
         }
     }
-    let online = system::online_cpus().trying("cannot list the online CPUs")?;
-    let possible_cpus = system::possible_cpus().trying("cannot count the possible CPUs")?;
+    let online = system::online_cpus().context("cannot list the online CPUs")?;
+    let possible_cpus = system::possible_cpus().context("cannot count the possible CPUs")?;
     let receiving_cpus = match &plan.rx_cpus {
         Some(cpus) => {
             check_rx_cpus(cpus, &online, possible_cpus)?;

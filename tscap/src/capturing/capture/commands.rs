@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::event::{Event, Listener};
 use super::summary::CommandsSummary;
 use crate::capturing::host::priority;
-use crate::failure::{Failure, Hint as _};
+use crate::failure::{Context as _, Failure};
 
 /// Why the program is not run on a file.
 pub(super) const REPLACED: &str = "not run: another file has that name by now";
@@ -101,7 +101,7 @@ impl Commands {
             let thread = std::thread::Builder::new().name("tscap-commands".into());
             thread
                 .spawn(move || work(&program, &waiting, &tell))
-                .trying("cannot start a thread")?;
+                .context("cannot start a thread")?;
         }
         Ok(Self {
             files: Some(files),

@@ -6,7 +6,7 @@ use std::error::Error as _;
 use crate::capturing::clock::{Bounds, NsPerCycle, OffsetBracket, Tracker};
 use crate::capturing::engine::Recalibration;
 use crate::capturing::hook::{Loaded, TscError, TscEvents, TscOffset};
-use crate::capturing::host::perf::{PerfError, Standing};
+use crate::capturing::host::perf::{EventPriority, PerfError};
 use crate::failure::Failure;
 use crate::text::causes::with_causes;
 
@@ -34,13 +34,13 @@ impl Counter {
     /// Opens the events and finds their offsets.
     pub fn open(
         ring_cpus: &[u32],
-        standing: Standing,
+        priority: EventPriority,
         loaded: &mut Loaded,
         tracker: &mut Tracker,
     ) -> Result<Self, Failure> {
         let rate = tracker.counter().expect("settled").rate();
         let events = loaded
-            .open_tsc_events(ring_cpus, standing)
+            .open_tsc_events(ring_cpus, priority)
             .map_err(refusal)?;
         let mut cpus = Vec::new();
         for number in ring_cpus.iter().copied() {

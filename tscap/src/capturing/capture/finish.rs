@@ -17,7 +17,7 @@ use crate::capturing::accounting::{Observed, Totals};
 use crate::capturing::clock::MonoNs;
 use crate::capturing::engine::{Finished, Output, Rotation, WriteWatch};
 use crate::capturing::host::bpf::wait_for_running_programs;
-use crate::failure::{Failure, Hint as _};
+use crate::failure::{Context as _, Failure};
 
 /// A capture that has ended.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Parts {
     /// hold.
     async fn detach(&mut self, told: &mut Listener<'_>) -> Result<(), Failure> {
         let detached = self.links.detach();
-        detached.trying("cannot detach the XDP program")?;
+        detached.context("cannot detach the XDP program")?;
         if wait_for_running_programs().is_err() {
             self.settle().await?;
         }
@@ -132,7 +132,7 @@ impl Parts {
         let mut before = None;
         for _ in 0..50 {
             let seen = self.loaded.counters.seen();
-            let seen = Some(seen.trying("cannot account for the frames")?);
+            let seen = Some(seen.context("cannot account for the frames")?);
             if seen == before {
                 return Ok(());
             }
@@ -140,7 +140,7 @@ impl Parts {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Err(io::Error::from(io::ErrorKind::TimedOut))
-            .trying("cannot wait for the XDP program to end")
+            .context("cannot wait for the XDP program to end")
     }
 }
 
@@ -174,8 +174,8 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         let observed = self.parts.observe()?;
         let counters = &self.parts.loaded.counters;
         let what = "cannot account for the frames";
-        let seen = counters.seen().trying(what)?;
-        let other = counters.other_losses().trying(what)?;
+        let seen = counters.seen().context(what)?;
+        let other = counters.other_losses().context(what)?;
         let totals = finished.totals(seen, &observed, other);
         Ok((observed, totals))
     }

@@ -16,7 +16,7 @@ use crate::capturing::pcapng::{
     FileWriter, InterfaceInfo, InterfaceOption, MOST_FINAL_BYTES, SectionInfo, StampOption,
     VlanTags,
 };
-use crate::failure::{Failure, Hint as _};
+use crate::failure::{Context as _, Failure};
 
 pub(super) fn describe(
     plan: &Capture,
@@ -57,11 +57,11 @@ pub(super) fn write_headers(
 ) -> Result<(Output, Option<(PathBuf, Names)>), Failure> {
     let (mut output, first) = opened
         .start()
-        .trying(format!("cannot empty {}", plan.target))?;
+        .context(format!("cannot empty {}", plan.target))?;
     let no_room = |failure: Failure| failure.hint("give -w a file where there is room");
     output
         .reserve(MOST_FINAL_BYTES * file.interfaces() as u64)
-        .trying(format!("cannot keep room for the end of {}", plan.target))
+        .context(format!("cannot keep room for the end of {}", plan.target))
         .map_err(no_room)?;
     if let Err(error) = output.write(&file.take()) {
         if error.is_reader_gone() {
@@ -72,7 +72,7 @@ pub(super) fn write_headers(
         // Half a header must not stay.
         let _ = output.truncate_to(0);
         return Err(error)
-            .trying(format!("cannot write the file header to {}", plan.target))
+            .context(format!("cannot write the file header to {}", plan.target))
             .map_err(no_room);
     }
     Ok((output, first))

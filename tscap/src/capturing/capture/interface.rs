@@ -1,15 +1,15 @@
 //! Looking up an interface by what a user calls it.
 
 use crate::capturing::host::netdev::{self, Link};
-use crate::failure::{Failure, Hint as _};
+use crate::failure::{Context as _, Failure};
 
 /// The interface `name`, or with that number in the list; `task` is what was to be done
 /// with it.
 pub(crate) fn find(name: &str, task: &str) -> Result<Link, Failure> {
     let what = || format!("cannot look up interface {name}");
-    let mut link = netdev::by_name(name).trying(what())?;
+    let mut link = netdev::by_name(name).context(what())?;
     if let (None, Ok(number)) = (&link, name.parse()) {
-        link = netdev::by_index(number).trying(what())?;
+        link = netdev::by_index(number).context(what())?;
     }
     link.ok_or_else(|| {
         let failure = Failure::new(format!("cannot {task} {name}: no such interface here"));

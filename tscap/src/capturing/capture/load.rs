@@ -7,7 +7,7 @@ use super::plan::{Capture, ClockChoice};
 use crate::capturing::clock::{StampPath, TscPath};
 use crate::capturing::hook::{Kfunc, LoadError, LoadOptions, Loaded, NoKfunc, program_name};
 use crate::capturing::host::kernel_files::KernelFiles;
-use crate::failure::{Failure, Hint as _};
+use crate::failure::{Context as _, Failure};
 
 /// The kfuncs, best first: the kernel's own needs neither a module nor
 /// CAP_SYS_ADMIN, and is ordered.
@@ -50,7 +50,7 @@ pub(super) fn load(
             .loaded
             .counters
             .announce(link.index)
-            .trying("cannot set up the loss counters")?;
+            .context("cannot set up the loss counters")?;
     }
     Ok(stamping)
 }

@@ -9,14 +9,14 @@ use crate::capturing::hook::{XdpMode, offloads};
 use crate::capturing::host::ethtool::Feature;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::pcapng::VlanTags;
-use crate::capturing::settings::{Change, ChangeError, Changes, InterfaceId, Setting};
-use crate::failure::{Failure, Hint as _};
+use crate::capturing::settings::{Change, ChangeError, InterfaceId, Setting, SettingsGuard};
+use crate::failure::{Context as _, Failure};
 
 /// Turns those off that hide frames as they arrived.
 pub(super) fn turn_off(
     link: &Link,
     generic: bool,
-    changes: &mut Changes,
+    changes: &mut SettingsGuard,
     told: &mut Listener<'_>,
 ) -> Result<(), Failure> {
     let features = offloads::read(&link.name);
@@ -61,13 +61,17 @@ pub(super) fn say_hiding(
     }
 }
 
-fn turn_off_journalled(link: &Link, names: &[&str], changes: &mut Changes) -> Result<(), Failure> {
+fn turn_off_journalled(
+    link: &Link,
+    names: &[&str],
+    changes: &mut SettingsGuard,
+) -> Result<(), Failure> {
     let what = || format!("cannot turn off offloads of {}", link.name);
-    let interface = InterfaceId::here(link).trying(what())?;
-    let planned = plan_off(&interface, names, changes).trying(what())?;
+    let interface = InterfaceId::here(link).context(what())?;
+    let planned = plan_off(&interface, names, changes).context(what())?;
     let refused = changes.make(planned).map_err(pinning::journal_failure)?;
     match refused.into_iter().next() {
-        Some(refused) => Err(refused.error).trying(what()),
+        Some(refused) => Err(refused.error).context(what()),
         None => Ok(()),
     }
 }
@@ -76,15 +80,15 @@ fn turn_off_journalled(link: &Link, names: &[&str], changes: &mut Changes) -> Re
 pub(super) fn foresee(
     link: &Link,
     features: &BTreeMap<String, Feature>,
-    changes: &mut Changes,
+    changes: &mut SettingsGuard,
 ) -> Result<(), Failure> {
     let lasting = features
         .iter()
         .filter(|(name, feature)| feature.on && !feature.fixed && offloads::is_lasting(name));
     let names: Vec<_> = lasting.map(|(name, _)| name.as_str()).collect();
     let what = || format!("cannot give back offloads of {}", link.name);
-    let interface = InterfaceId::here(link).trying(what())?;
-    let planned = plan_off(&interface, &names, changes).trying(what())?;
+    let interface = InterfaceId::here(link).context(what())?;
+    let planned = plan_off(&interface, &names, changes).context(what())?;
     let switches: String = names.iter().map(|name| format!(" {name} on")).collect();
     let foreseen = changes.foresee(planned).map_err(pinning::journal_failure);
     foreseen.map_err(|failure| {
@@ -96,7 +100,7 @@ pub(super) fn foresee(
 fn plan_off(
     interface: &InterfaceId,
     names: &[&str],
-    changes: &Changes,
+    changes: &SettingsGuard,
 ) -> Result<Vec<Change>, ChangeError> {
     let mut planned = Vec::new();
     for name in names {

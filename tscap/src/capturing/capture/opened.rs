@@ -13,7 +13,7 @@ use super::event::Listener;
 use super::plan::{Capture, Target};
 use crate::capturing::clock::RealNs;
 use crate::capturing::engine::{Names, Output, PreparedFile, RotationPlan};
-use crate::failure::{Failure, Hint as _};
+use crate::failure::{Context as _, Failure};
 
 /// How often the reader of a named pipe is looked for.
 const READER_EVERY: Duration = Duration::from_millis(50);
@@ -83,7 +83,7 @@ fn open_now(target: &Target) -> Result<Option<Opened>, Failure> {
             }
             // Straight to the descriptor: Rust's own stdout would buffer lines.
             let copy = io::stdout().as_fd().try_clone_to_owned();
-            let copy = copy.trying("cannot write to standard output")?;
+            let copy = copy.context("cannot write to standard output")?;
             Ok(Some(Opened::Stdout(File::from(copy))))
         }
     }
@@ -99,7 +99,7 @@ fn not_opened(path: &Path, error: io::Error) -> Failure {
 
 /// Opens the first of several files, begun at `start`.
 fn open_first(names: &mut Names, start: RealNs) -> Result<FirstFile, Failure> {
-    let path = names.first(start).trying("cannot name the first file")?;
+    let path = names.first(start).context("cannot name the first file")?;
     if path.metadata().is_ok_and(|data| !data.is_file()) {
         return Err(Failure::new(format!(
             "cannot write several files to {}: it is no regular file",

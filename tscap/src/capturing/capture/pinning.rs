@@ -19,8 +19,8 @@ use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::netns::NetnsId;
 use crate::capturing::host::{class_net, cpu_list};
-use crate::capturing::settings::{self, Change, Changes, InterfaceId, JournalError, Planned};
-use crate::failure::{Failure, Hint as _};
+use crate::capturing::settings::{self, Change, InterfaceId, JournalError, Planned, SettingsGuard};
+use crate::failure::{Context as _, Failure};
 
 /// What must be right before the machine is touched, and what is worth a
 /// warning then.
@@ -70,7 +70,7 @@ fn check_sysfs(files: &KernelFiles, link: &Link) -> Result<(), Failure> {
     let what = format!("cannot pin the receive work of {}", link.name);
     let shows = class_net::shows(files, &link.name, link.index, link.mac);
     let is_here = settings::sysfs_is_here(files, link.index);
-    if shows.trying(what.as_str())? && is_here.trying(what.as_str())? {
+    if shows.context(what.as_str())? && is_here.context(what.as_str())? {
         return Ok(());
     }
     let hint = match NetnsId::here().ok().and_then(NetnsId::name) {
@@ -115,16 +115,16 @@ impl<'a> Pinning<'a> {
         &mut self,
         link: &Link,
         mode: XdpMode,
-        changes: &mut Changes,
+        changes: &mut SettingsGuard,
         told: &mut Listener<'_>,
     ) -> Result<(), Failure> {
         let what = || format!("cannot pin the receive work of {}", link.name);
-        let found = Found::read(changes.files(), link).trying(what())?;
+        let found = Found::read(changes.files(), link).context(what())?;
         let mut cpus = self.cpus.to_vec();
         cpus.rotate_left(self.next % self.cpus.len());
         self.next += found.queues();
 
-        let interface = InterfaceId::here(link).trying(what())?;
+        let interface = InterfaceId::here(link).context(what())?;
         let mut set = |wanted: Vec<Wanted>| apply(&interface, wanted, changes, told);
         let irqs = set(found.irqs_on(&cpus))?;
         let mut threads = set(found.threads_on(&cpus))?;
@@ -189,7 +189,7 @@ impl<'a> Pinning<'a> {
 fn apply(
     interface: &InterfaceId,
     wanted: Vec<Wanted>,
-    changes: &mut Changes,
+    changes: &mut SettingsGuard,
     told: &mut Listener<'_>,
 ) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();

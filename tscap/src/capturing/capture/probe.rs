@@ -9,9 +9,9 @@ use super::{check, first_brackets, load};
 use crate::capturing::clock::{HostClocks, StampPath, TscPath};
 use crate::capturing::hook::{LoadOptions, PROGRAMS};
 use crate::capturing::host::kernel_files::KernelFiles;
-use crate::capturing::host::perf::Standing;
+use crate::capturing::host::perf::EventPriority;
 use crate::capturing::host::{system, tsc};
-use crate::failure::{Failure, Hint as _};
+use crate::failure::{Context as _, Failure};
 
 /// Gets ready to stamp as a capture does with `--clock` and `--tsc-path`, with the
 /// smallest rings, and lets go of everything again. Returns the path that works, and
@@ -26,14 +26,14 @@ pub async fn probe(
     if clock == ClockChoice::Tsc {
         check::check_tsc(tsc::check().err(), false)?;
     }
-    let ring_cpus = system::online_cpus().trying("cannot list the online CPUs")?;
+    let ring_cpus = system::online_cpus().context("cannot list the online CPUs")?;
     let options = LoadOptions {
         object: PROGRAMS,
         program: "",
         kfunc: None,
         ring_bytes: MIN_RING_BYTES,
         ring_cpus: &ring_cpus,
-        possible_cpus: system::possible_cpus().trying("cannot count the possible CPUs")?,
+        possible_cpus: system::possible_cpus().context("cannot count the possible CPUs")?,
         snaplen: MAX_CAPLEN as u32,
         keep_raw: false,
         packet_meta: false,
@@ -45,7 +45,12 @@ pub async fn probe(
     let mut clocks = HostClocks::new(source);
     let mut tracker = first_brackets(source, &mut clocks).await?;
     if path == StampPath::Tsc(TscPath::Perf) {
-        let opened = Counter::open(&ring_cpus, Standing::Flexible, &mut loaded, &mut tracker);
+        let opened = Counter::open(
+            &ring_cpus,
+            EventPriority::Flexible,
+            &mut loaded,
+            &mut tracker,
+        );
         opened.map_err(|failure| stamping.refused.and(path, failure))?;
     }
     Ok((path, tracker.host_bound_ns()))

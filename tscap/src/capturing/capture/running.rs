@@ -25,7 +25,7 @@ use crate::capturing::engine::{self, CloseError, Finished, Shared};
 use crate::capturing::hook::{Loaded, XdpMode};
 use crate::capturing::host::netdev;
 use crate::capturing::host::timex::{ClockSetWatch, KernelClock};
-use crate::failure::{Failure, Hint as _};
+use crate::failure::{Context as _, Failure};
 
 /// How often the interfaces are looked after.
 const LINKS_EVERY: Duration = Duration::from_millis(200);
@@ -130,7 +130,7 @@ impl Running {
     pub(super) fn new(parts: Parts) -> Result<Self, Failure> {
         let clock_set = ClockSetWatch::new()
             .and_then(ClockSetWatch::register)
-            .trying("cannot watch the system clock for steps")?;
+            .context("cannot watch the system clock for steps")?;
         let started = Instant::now();
         Ok(Self {
             parts,
@@ -242,7 +242,7 @@ impl Running {
                 self.events.push_back(Event::Progress(progress));
             }
             ready = clock_set.readable() => {
-                let mut ready = ready.trying("cannot watch the system clock for steps")?;
+                let mut ready = ready.context("cannot watch the system clock for steps")?;
                 ready.clear_ready();
                 // Look at the clock now: the shorter the time between two
                 // cross-timestamps, the fewer stamps are ambiguous.
@@ -271,7 +271,7 @@ impl Running {
         let seen = loaded.counters.seen();
         Ok(Progress {
             seconds: now.duration_since(self.started).as_secs_f64(),
-            seen: seen.trying("cannot account for the frames")?,
+            seen: seen.context("cannot account for the frames")?,
             written,
             bytes: shared.bytes.load(Ordering::Relaxed),
             drops: lost.sum::<u64>() + other.map_or(0, |losses| losses.lost()),
@@ -296,12 +296,12 @@ impl Parts {
         let off_cpu = rx_cpus.map(|cpus| counters.seen_off(cpus)).transpose();
         let interfaces = self.links.counts(counters);
         let observed = Observed {
-            interfaces: interfaces.trying("cannot account for the frames")?,
+            interfaces: interfaces.context("cannot account for the frames")?,
             utc_bound_ns: KernelClock::read()
                 .ok()
                 .filter(|clock| clock.synchronised)
                 .map(|clock| clock.max_error_ns),
-            off_cpu: off_cpu.trying("cannot account for the frames")?,
+            off_cpu: off_cpu.context("cannot account for the frames")?,
         };
         if let Ok(mut shared) = self.shared.observed.lock() {
             shared.clone_from(&observed);

@@ -21,10 +21,10 @@ use crate::capturing::clock::{HostClocks, Segment, StampPath, StampSource, Track
 use crate::capturing::engine::{Converter, Finished, Frames, Rotation, Shared, Source};
 use crate::capturing::hook::Loaded;
 use crate::capturing::host::affinity;
-use crate::capturing::host::perf::Standing;
+use crate::capturing::host::perf::EventPriority;
 use crate::capturing::pcapng::FileWriter;
 use crate::capturing::ring::Consumer;
-use crate::failure::{Failure, Hint as _};
+use crate::failure::{Context as _, Failure};
 
 /// What stamps, and how its stamps become times.
 struct Clock {
@@ -110,15 +110,15 @@ impl Capture {
         tracker.observe(&cross);
         note_tai(path, &tracker, told);
         let start = tracker.real_at(cross.mono[1]);
-        let mut file =
-            FileWriter::new(&header::section(), &described, start).trying("cannot make headers")?;
+        let mut file = FileWriter::new(&header::section(), &described, start)
+            .context("cannot make headers")?;
         let (tell, events) = unbounded_channel();
         let files = Files::new(self)?;
         let (output, first) = header::write_headers(self, opened.at(start)?, &mut file, &tell)?;
         let rotation = self.rotation.as_ref().zip(first);
         let rotation = rotation.map(|(plan, (path, names))| {
             let rotation = Rotation::new(plan, names, path, start, tell.clone());
-            rotation.trying("cannot start a thread")
+            rotation.context("cannot start a thread")
         });
 
         let (links, shared) = (Arc::new(links), Arc::new(Shared::default()));
@@ -166,8 +166,8 @@ impl Clock {
         if path != StampPath::Tsc(TscPath::Perf) {
             return Ok(());
         }
-        let (cpus, standing) = (&machine.ring_cpus, Standing::Pinned);
-        let counter = Counter::open(cpus, standing, &mut self.stamping.loaded, &mut self.tracker);
+        let (cpus, priority) = (&machine.ring_cpus, EventPriority::Pinned);
+        let counter = Counter::open(cpus, priority, &mut self.stamping.loaded, &mut self.tracker);
         let refused = std::mem::take(&mut self.stamping.refused);
         let counter = counter.map_err(|failure| refused.and(path, failure))?;
         counter.say(told);
@@ -220,10 +220,10 @@ fn spawn(converter: Converter<HostClocks>, cpu: u32) -> Result<JoinHandle<Finish
             let _ = pinned.send(affinity::pin_to(cpu));
             converter.run()
         })
-        .trying("cannot start the converter thread")?;
+        .context("cannot start the converter thread")?;
     is_pinned
         .recv()
         .unwrap_or_else(|gone| Err(std::io::Error::other(gone)))
-        .trying(format!("cannot pin the converter to CPU {cpu}"))?;
+        .context(format!("cannot pin the converter to CPU {cpu}"))?;
     Ok(thread)
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::capturing::engine::WriteWatch;
 use crate::capturing::host::wake::wake;
-use crate::failure::{Failure, Hint as _};
+use crate::failure::{Context as _, Failure};
 
 /// How often a stopped converter is looked for.
 const JOIN_EVERY: Duration = Duration::from_millis(2);
@@ -58,7 +58,7 @@ pub(super) fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, Failure> {
     let thread = std::thread::Builder::new().name("tscap-end".into());
-    thread.spawn(work).trying("cannot start a thread")
+    thread.spawn(work).context("cannot start a thread")
 }
 
 pub(super) fn joined<T>(thread: JoinHandle<T>) -> Result<T, Failure> {

@@ -21,7 +21,7 @@ use super::program::Program;
 use super::tsc::{BRACKET_PROGRAM, TscError, TscEvents};
 use crate::capturing::clock::{Bounds, NsPerCycle, TscPath};
 use crate::capturing::host::kernel_files::KernelFiles;
-use crate::capturing::host::perf::Standing;
+use crate::capturing::host::perf::EventPriority;
 
 /// The committed object, or the one that `TSCAP_GENERATOR_OBJECT` named at build
 /// time.
@@ -246,7 +246,7 @@ impl Tsc {
 impl Event {
     fn open(ebpf: &mut Ebpf, cpu: u32, rate: NsPerCycle) -> Result<Self, TscError> {
         // A capture that stamps with the TSC on the same CPU must not pause for us.
-        let events = TscEvents::open(ebpf, &[cpu], Standing::Flexible)?;
+        let events = TscEvents::open(ebpf, &[cpu], EventPriority::Flexible)?;
         Ok(Self {
             _events: events,
             cpu,

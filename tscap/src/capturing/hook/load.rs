@@ -19,7 +19,7 @@ use super::program::Program;
 use super::retried::retried;
 use super::tsc::{TscError, TscEvents};
 use crate::capturing::clock::NsPerCycle;
-use crate::capturing::host::perf::Standing;
+use crate::capturing::host::perf::EventPriority;
 use crate::capturing::ring::{MapError as RingMapError, Memory};
 
 /// What to load, and how.
@@ -166,9 +166,9 @@ impl Loaded {
     pub fn open_tsc_events(
         &mut self,
         cpus: &[u32],
-        standing: Standing,
+        priority: EventPriority,
     ) -> Result<TscEvents, TscError> {
-        TscEvents::open(&mut self.ebpf, cpus, standing)
+        TscEvents::open(&mut self.ebpf, cpus, priority)
     }
 
     /// Finds the offset of the event on `cpu` to the TSC.

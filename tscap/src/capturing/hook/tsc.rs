@@ -11,7 +11,7 @@ use tscap_common::config::TSC_EVENTS;
 use super::calibration::TscOffset;
 use super::load::{LoadError, load_program};
 use crate::capturing::host::bpf::put_fd;
-use crate::capturing::host::perf::{PerfError, Standing, TscEvent};
+use crate::capturing::host::perf::{EventPriority, PerfError, TscEvent};
 
 /// Name of the program that [`super::calibration`] runs.
 pub(super) const BRACKET_PROGRAM: &str = "tscap_tsc_bracket";
@@ -101,14 +101,14 @@ impl TscEvents {
     pub(crate) fn open(
         ebpf: &mut Ebpf,
         cpus: &[u32],
-        standing: Standing,
+        priority: EventPriority,
     ) -> Result<Self, TscError> {
         let Some(Map::PerfEventArray(map)) = ebpf.map(TSC_EVENTS) else {
             return Err(LoadError::Missing("perf event array TSC_EVENTS").into());
         };
         let mut events = Vec::new();
         for cpu in cpus.iter().copied() {
-            let event = TscEvent::open(cpu, standing)?;
+            let event = TscEvent::open(cpu, priority)?;
             put_fd(map.fd().as_fd(), cpu, event.as_fd())
                 .map_err(|source| TscError::Put { cpu, source })?;
             events.push(event);

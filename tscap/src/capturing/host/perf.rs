@@ -33,9 +33,9 @@ pub enum PerfError {
 const PMU: &str = "/sys/bus/event_source/devices/msr";
 
 /// Who gives way to whom on a CPU. Whenever an event is opened, those of its own
-/// standing and below pause for about 2 µs (`ctx_resched`, kernel/events/core.c).
+/// priority and below pause for about 2 µs (`ctx_resched`, kernel/events/core.c).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum EventPriority {
     /// Pauses for other pinned events only.
     Pinned,
     /// Pauses for all others, and makes no pinned one pause.
@@ -44,14 +44,14 @@ pub enum Standing {
 
 impl TscEvent {
     /// Opens the event on `cpu`; it counts from now on, whatever runs there.
-    pub fn open(cpu: u32, standing: Standing) -> Result<Self, PerfError> {
+    pub fn open(cpu: u32, priority: EventPriority) -> Result<Self, PerfError> {
         let (pmu, event) = pmu(Path::new(PMU))?;
         let attr = PerfEventAttr {
             kind: pmu,
             config: event,
-            flags: match standing {
-                Standing::Pinned => PINNED,
-                Standing::Flexible => 0,
+            flags: match priority {
+                EventPriority::Pinned => PINNED,
+                EventPriority::Flexible => 0,
             },
             ..PerfEventAttr::default()
         };

@@ -8,19 +8,19 @@
 //! none: the kernel takes them back from a dead process.)
 
 mod change;
+mod guard;
 mod interface;
 mod journal;
 mod lock;
-mod made;
-mod owed;
+mod restore;
 mod setting;
 pub(crate) mod turn;
 
 pub use change::{Change, GivenBack, Planned};
+pub use guard::{Refused, SettingsGuard};
 pub use interface::{InterfaceId, sysfs_is_here};
 pub use journal::{Journal, JournalError, JournalFolder, State};
 pub use lock::JournalLock;
-pub use made::{Changes, Refused};
 pub use setting::{ChangeError, Setting};
 
 #[cfg(test)]

@@ -60,8 +60,8 @@ impl Machine {
         self.change(Setting::Rps { queue: 0 }, new)
     }
 
-    fn changes(&self) -> Changes {
-        Changes::new(self.folder.clone(), self.files.clone())
+    fn changes(&self) -> SettingsGuard {
+        SettingsGuard::new(self.folder.clone(), self.files.clone())
     }
 
     fn journals(&self) -> Vec<Journal> {
@@ -155,7 +155,7 @@ fn nothing_is_changed_without_a_journal() {
     assert!(machine.folder.all().is_err(), "not to be trusted either");
     // No place for the folder.
     let nowhere = JournalFolder::at(&machine.path("none/journals"), &machine.files);
-    let mut changes = Changes::new(nowhere, machine.files.clone());
+    let mut changes = SettingsGuard::new(nowhere, machine.files.clone());
     let error = changes.make(vec![change]).unwrap_err();
     assert!(error.to_string().contains("none/journals"), "{error}");
     assert_eq!(machine.get(AFFINITY), "0-1");

@@ -4,7 +4,7 @@ mod console;
 
 use super::console::Console;
 use super::signals::Signals;
-use super::{Exit, Failure, Hint as _};
+use super::{Context as _, Exit, Failure};
 use crate::capturing::capture::{Ended, Running, Stop, Summary};
 use crate::cli::CapturePlan;
 
@@ -19,7 +19,7 @@ pub fn run_summed(plan: &CapturePlan) -> Result<(Exit, Option<Summary>), Failure
 }
 
 async fn session(plan: &CapturePlan) -> Result<(Exit, Option<Summary>), Failure> {
-    let mut console = console::of(plan).trying("cannot start a thread")?;
+    let mut console = console::of(plan).context("cannot start a thread")?;
     // First of all, so that no signal finds the machine half changed.
     let mut signals = Signals::new()?;
     let mut hear = |event| console::tell(&mut console, &event);

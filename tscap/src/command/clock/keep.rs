@@ -10,7 +10,7 @@ use crate::capturing::host::{process, tsc};
 use crate::cli::ClockPlan;
 use crate::command::print::say;
 use crate::command::report::{check_apart, check_writable, digest, write_page};
-use crate::command::{Failure, Hint};
+use crate::command::{Context, Failure};
 use crate::measuring::report::clock_page;
 use crate::text::numbers::counted;
 
@@ -43,7 +43,7 @@ impl<'a> Keeper<'a> {
         let needs_boot = plan.log.is_some() || report.is_some();
         let boot_id = needs_boot.then(|| process::boot_id(&KernelFiles::live()));
         let boot_id = boot_id.transpose();
-        let boot_id = boot_id.trying("cannot tell which boot of the machine this is")?;
+        let boot_id = boot_id.context("cannot tell which boot of the machine this is")?;
         let boot_id = boot_id.as_deref().unwrap_or_default();
         let log = plan
             .log
@@ -96,7 +96,7 @@ impl<'a> Keeper<'a> {
             let written = log.write(&entry);
             self.has_failed = written.is_err();
             written
-                .trying(format!("cannot write to {}", path.display()))
+                .context(format!("cannot write to {}", path.display()))
                 .map_err(|failure| {
                     failure.hint("make room, and start again: the log will be continued")
                 })?;

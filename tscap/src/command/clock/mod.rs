@@ -13,7 +13,7 @@ use references::{References, Said};
 
 use super::print::{json_line, print_if_read};
 use super::signals::Signals;
-use super::{Exit, Failure, Hint as _, terminal};
+use super::{Context as _, Exit, Failure, terminal};
 use crate::capturing::capture::first_brackets;
 use crate::capturing::clock::{HostClocks, Observation, StampSource, Status, Tracker};
 use crate::capturing::host::timex::KernelClock;
@@ -40,7 +40,7 @@ struct Line<'a> {
 /// Watches until it is told to stop, the time is over, or nobody reads any more.
 pub(super) fn run(plan: &ClockPlan) -> Result<Exit, Failure> {
     tsc::check()
-        .trying("there is no clock to watch")
+        .context("there is no clock to watch")
         .map_err(|failure| failure.hint("`tscap doctor` says more; ktime stamps need no TSC"))?;
     super::runtime()?.block_on(session(plan))
 }

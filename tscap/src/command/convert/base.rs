@@ -10,7 +10,7 @@ use crate::capturing::clock::{
 };
 use crate::capturing::pcapng::StatisticsOption;
 use crate::cli::ConvertPlan;
-use crate::command::{Failure, Hint};
+use crate::command::{Context, Failure};
 
 /// A packet may be so much before the first reading of the clock or after the last one.
 const AROUND_NS: u64 = 60_000_000_000;
@@ -44,7 +44,7 @@ impl Bases {
         let clock = |clock: FileClock| {
             let base = clock.base.name();
             BaseClock::new(history, clock, capture.all_have_stamps)
-                .trying(format!("cannot tell the times of {input} by {base}"))
+                .context(format!("cannot tell the times of {input} by {base}"))
                 .map_err(|failure| {
                     failure.hint("capture with --keep-raw; or convert by a log, see --clock-log")
                 })
@@ -106,7 +106,7 @@ fn table(
     let hint = "give the newest table by --leap-seconds, from \
                 https://data.iana.org/time-zones/tzdb/leap-seconds.list; for later captures let \
                 the time daemon set the offset (chrony: leapsectz right/UTC)";
-    let bytes = fs::read(path).trying(trying.clone());
+    let bytes = fs::read(path).context(trying.clone());
     let bytes = bytes.map_err(|failure| failure.hint(hint))?;
     let around = [
         RealNs(from.0.saturating_sub(AROUND_NS)),
@@ -116,7 +116,7 @@ fn table(
     let text = String::from_utf8_lossy(&bytes);
     let offset = LeapSeconds::parse(&text).and_then(|table| table.offset(around));
     let offset = offset
-        .trying(trying)
+        .context(trying)
         .map_err(|failure| failure.hint(hint))?;
     Ok(Some(offset))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::capturing::clock::{FileClock, History, RawStamp, StampSource};
 use crate::capturing::pcapng::{Gatherer, InterfaceOption, ReadError, Record, records};
-use crate::command::{Failure, Hint};
+use crate::command::{Context, Failure};
 
 /// What a capture says of itself.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) struct Gathered {
 /// Looks at everything.
 pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
     let input = path.display();
-    let records = records(file).trying(format!("cannot read {input}"));
+    let records = records(file).context(format!("cannot read {input}"));
     let records = records.map_err(|failure| failure.hint("tscap converts its own captures"))?;
     let mut gatherer = Gatherer::default();
     let (mut packets, mut stamps) = (0u64, None);
@@ -87,7 +87,7 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
                 })?;
             }
             Err(error) if error.is_torn_end() => break,
-            Err(error) => return Err(error).trying(format!("cannot read {input}")),
+            Err(error) => return Err(error).context(format!("cannot read {input}")),
         }
     }
     let ours = ours.ok_or_else(|| {
@@ -99,7 +99,7 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
         clock: ours.clock(),
         boot_id: ours.boot_id,
         all_have_stamps: raw == from_ours,
-        history: gatherer.history().trying(format!("cannot read {input}"))?,
+        history: gatherer.history().context(format!("cannot read {input}"))?,
         packets,
         stamps,
         stamp_error_ns,

@@ -9,7 +9,7 @@ use crate::capturing::clock::log::{Entry, Line, LogReader, ReadLogError};
 use crate::capturing::clock::{
     Fit, History, Impossible, MonoNs, RawStamp, Sample, Segment, StampSource,
 };
-use crate::command::{Failure, Hint};
+use crate::command::{Context, Failure};
 
 /// Samples are kept of this long before and after the capture, for lines that reach
 /// into it.
@@ -43,8 +43,8 @@ enum LogError {
 pub(super) fn history(path: &Path, capture: &Gathered, input: &Path) -> Result<Logged, Failure> {
     let (name, input) = (path.display(), input.display());
     let what = || format!("cannot convert {input} by {name}");
-    let file = File::open(path).trying(format!("cannot open {name}"))?;
-    let reader = LogReader::new(BufReader::new(file)).trying(format!("cannot read {name}"));
+    let file = File::open(path).context(format!("cannot open {name}"))?;
+    let reader = LogReader::new(BufReader::new(file)).context(format!("cannot read {name}"));
     let mut reader =
         reader.map_err(|failure| failure.hint("give what `tscap clock --log` wrote"))?;
     let Some(boot_id) = &capture.boot_id else {
@@ -62,7 +62,7 @@ pub(super) fn history(path: &Path, capture: &Gathered, input: &Path) -> Result<L
         ))
         .hint("give a log that was kept while the capture ran"));
     }
-    let logged = gather(&mut reader, capture).trying(format!("cannot read {name}"));
+    let logged = gather(&mut reader, capture).context(format!("cannot read {name}"));
     let logged = logged.map_err(|failure| {
         failure.hint("convert without --clock-log, or by a log that is whole")
     })?;

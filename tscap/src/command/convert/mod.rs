@@ -21,7 +21,7 @@ use unconverted::{Left, Span};
 
 use super::print::{json_line, print, say};
 use super::whole_file::{is_one, write_whole_by};
-use super::{Exit, Failure, Hint};
+use super::{Context, Exit, Failure};
 use crate::capturing::clock::{self, Fit, LiveBounds, StampSource, TableOffset, TimeBase};
 use crate::capturing::pcapng::{
     InterfaceOption, Packet, ReadError, RewriteError, StatisticsOption, rewrite,
@@ -76,8 +76,8 @@ struct Converted {
 pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     let input = plan.input.display();
     let trying = || format!("cannot read {input}");
-    let file = File::open(&plan.input).trying(format!("cannot open {input}"))?;
-    let about = file.metadata().trying(trying())?;
+    let file = File::open(&plan.input).context(format!("cannot open {input}"))?;
+    let about = file.metadata().context(trying())?;
     if !about.is_file() {
         return Err(Failure::new(format!("cannot convert {input}"))
             .hint("give a regular file, not a pipe: it is read twice"));
@@ -86,7 +86,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         .as_fd()
         .try_clone_to_owned()
         .map(File::from)
-        .trying("cannot use standard output")?;
+        .context("cannot use standard output")?;
     let is_dash = plan.output.as_os_str() == "-";
     let target = match is_dash {
         true => stdout.metadata(),
@@ -128,7 +128,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     let told = capture.history.as_ref().unwrap_or(&clock.history);
     let mut bases = Bases::new(told, &capture, plan)?;
     // One more look at this very file, whatever its path leads to by now.
-    let again = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).trying(trying())?;
+    let again = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).context(trying())?;
     let output = plan.output.display();
     let bounds = Bounds {
         stamp_error_ns: capture.stamp_error_ns,

@@ -7,7 +7,7 @@ use crate::capturing::host::netdev::Link;
 use crate::capturing::host::{tsc, xdp_features};
 use crate::cli::{GenPlan, SenderChoice};
 use crate::command::console::Console;
-use crate::command::{Failure, Hint as _};
+use crate::command::{Context as _, Failure};
 use crate::measuring::generator::{Addresses, NativeSender, PacketSender, Sender, Step, Template};
 
 /// The parts of the plan that depend on the machine.
@@ -47,7 +47,7 @@ pub(super) fn check(plan: &GenPlan, console: &mut Console) -> Result<Machine, Fa
         Some(mut sender) => {
             let read = rate.and_then(|rate| {
                 let read = sender.read_tsc(cpu, rate);
-                read.trying("it cannot be read in XDP")
+                read.context("it cannot be read in XDP")
             });
             let read = read.map_err(|failure| {
                 let why = failure.chain();
@@ -59,7 +59,7 @@ pub(super) fn check(plan: &GenPlan, console: &mut Console) -> Result<Machine, Fa
         None => {
             let sender = PacketSender::open(&link.name, link.index, rate?);
             let sender = sender
-                .trying("cannot send")
+                .context("cannot send")
                 .map_err(|failure| failure.hint("run as root, or: setcap cap_net_raw+ep tscap"))?;
             (Sender::Packet(sender), Some(TscStamps::IN_USER_SPACE))
         }
@@ -105,7 +105,7 @@ fn templates(plan: &GenPlan, link: &Link) -> Result<Vec<(Step, Template)>, Failu
             )));
         }
         let template = Template::new(&plan.layout, addresses, step.size);
-        let template = template.trying(format!("cannot send on {}", link.name))?;
+        let template = template.context(format!("cannot send on {}", link.name))?;
         Ok((*step, template))
     };
     plan.steps.iter().map(template).collect()
@@ -113,7 +113,7 @@ fn templates(plan: &GenPlan, link: &Link) -> Result<Vec<(Step, Template)>, Failu
 
 fn tsc_rate() -> Result<NsPerCycle, Failure> {
     tsc::check()
-        .trying("the TSC is no clock here")
+        .context("the TSC is no clock here")
         .map_err(|failure| failure.hint("--sender native needs none"))?;
     measure_tsc_rate().ok_or_else(|| {
         Failure::new("cannot measure the rate of the TSC: every reading was interrupted")
@@ -130,7 +130,7 @@ fn native(plan: &GenPlan, link: &Link, longest: u32) -> Result<NativeSender, Fai
         ))
         .hint("--sender packet sends there"));
     }
-    let features = xdp_features::of(link.index).trying(format!("cannot look at {name}"))?;
+    let features = xdp_features::of(link.index).context(format!("cannot look at {name}"))?;
     if features.is_some_and(|features| !features.takes_redirects()) {
         return Err(Failure::new(format!(
             "cannot send native frames on {name}: its other end has neither an XDP program nor GRO"
@@ -139,6 +139,6 @@ fn native(plan: &GenPlan, link: &Link, longest: u32) -> Result<NativeSender, Fai
     }
     let sender = NativeSender::open(name, link.index, plan.layout.payload_at(), longest as usize);
     sender
-        .trying(format!("cannot send native frames on {name}"))
+        .context(format!("cannot send native frames on {name}"))
         .map_err(|failure| failure.hint("--sender packet needs no more than CAP_NET_RAW"))
 }

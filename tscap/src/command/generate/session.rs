@@ -13,7 +13,7 @@ use crate::capturing::host::{affinity, wake};
 use crate::cli::GenPlan;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
-use crate::command::{Exit, Failure, Hint};
+use crate::command::{Context, Exit, Failure};
 use crate::measuring::generator::{
     Control, Orders, Pacing, SendError, Sender, Sent, Step, Template,
 };
@@ -31,7 +31,7 @@ const LOOK_EACH: Duration = Duration::from_millis(1);
 pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
     let mut signals = Signals::new()?;
     let console = Console::new(plan.json, true, plan.verbosity);
-    let mut console = console.trying("cannot start a thread")?;
+    let mut console = console.context("cannot start a thread")?;
     let machine = prepare::check(plan, &mut console)?;
     let Machine {
         link,
@@ -105,7 +105,7 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
     match failed {
         None => Ok(Exit::Success),
         Some(error) => Err(error)
-            .trying("cannot send everything")
+            .context("cannot send everything")
             .map_err(|failure| failure.hint(format!("look at it: ip -s link show {}", link.name))),
     }
 }
@@ -148,7 +148,7 @@ type Outcome = (Sender, Sent, Result<(), SendError>);
 impl Watch<'_> {
     async fn send(self, sender: Sender, job: Job) -> Result<Ended, Failure> {
         let control = sender.control();
-        control.release().trying("cannot start the sender")?;
+        control.release().context("cannot start the sender")?;
         let (end, ended) = oneshot::channel();
         let thread = std::thread::Builder::new().name("tscap-sender".into());
         let thread = thread.spawn(move || {
@@ -157,12 +157,12 @@ impl Watch<'_> {
             let _ = end.send(());
             outcome
         });
-        let thread = thread.trying("cannot start the sender's thread")?;
+        let thread = thread.context("cannot start the sender's thread")?;
         let watched = self.watch(&control, &thread, ended).await;
         let (sender, sent, result) = thread
             .join()
             .map_err(|_| Failure::new("the sender's thread panicked: please report this"))?
-            .trying("cannot start the sender")?;
+            .context("cannot start the sender")?;
         Ok(Ended {
             sender,
             sent,
@@ -206,13 +206,13 @@ impl Watch<'_> {
                 }
             }
         };
-        control.stop().trying("cannot stop the sender")?;
+        control.stop().context("cannot stop the sender")?;
         // It may be about to begin a system call, so that once is not enough.
         let mut wakes = interval(WAKE_EACH);
         loop {
             tokio::select! {
                 _ = &mut ended => return Ok(interrupted),
-                _ = wakes.tick() => wake::wake(thread).trying("cannot wake the sender")?,
+                _ = wakes.tick() => wake::wake(thread).context("cannot wake the sender")?,
             }
         }
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{Failure, Hint};
+use super::{Context, Failure};
 use crate::capturing::capture::check;
 use crate::capturing::host::{affinity, cpu_list};
 use crate::measuring::loss::{LossError, Place};
@@ -37,7 +37,8 @@ fn place(
     check::check_kernel()?;
     let sender_cpu = super::choose_cpu(cpu, "send from")?;
     if let Some(receiver) = receive_cpu {
-        let allowed = affinity::allowed_cpus().trying("cannot read this process's CPU affinity")?;
+        let allowed =
+            affinity::allowed_cpus().context("cannot read this process's CPU affinity")?;
         if receiver == sender_cpu {
             return Err(Failure::new(format!(
                 "cannot receive on CPU {receiver} apart from the sender: it is the sender's"
@@ -54,10 +55,10 @@ fn place(
     }
     let folder = folder.map_or_else(|| PathBuf::from(FOLDER), Path::to_owned);
     tempfile::tempfile_in(&folder)
-        .trying(format!("cannot write captures in {}", folder.display()))
+        .context(format!("cannot write captures in {}", folder.display()))
         .map_err(|failure| failure.hint("give --folder one that you may write to"))?;
     Ok(Place {
-        executable: env::current_exe().trying("cannot find this program's own file")?,
+        executable: env::current_exe().context("cannot find this program's own file")?,
         sender_cpu,
         receive_cpu,
         folder,

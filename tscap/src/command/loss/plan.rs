@@ -10,7 +10,7 @@ use crate::cli::PredictionPlan;
 use crate::command::print::{json_line, print};
 use crate::command::report::read;
 use crate::command::signals::Signals;
-use crate::command::{Exit, Failure, Hint, measuring};
+use crate::command::{Context, Exit, Failure, measuring};
 use crate::measuring::loss::model::Costs;
 use crate::measuring::loss::{
     Answer, Arrival, Experiment, Grid, Pace, Question, Spot, answer as predict, captures,
@@ -131,7 +131,7 @@ async fn measured(plan: &PredictionPlan) -> Result<Option<Costs>, Failure> {
 
 /// Room for a file in a folder, bytes.
 fn free(folder: &Path) -> Result<u64, Failure> {
-    let disk = statvfs(folder).trying(format!("cannot tell the room in {}", folder.display()))?;
+    let disk = statvfs(folder).context(format!("cannot tell the room in {}", folder.display()))?;
     Ok(disk.blocks_available() * disk.fragment_size())
 }
 

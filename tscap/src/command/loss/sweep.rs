@@ -6,7 +6,7 @@ use crate::capturing::host::system;
 use crate::cli::LossPlan;
 use crate::command::measuring::{self, Shown, Start};
 use crate::command::signals::Signals;
-use crate::command::{Exit, Failure, Hint};
+use crate::command::{Context, Exit, Failure};
 use crate::measuring::load::Tool;
 use crate::measuring::loss::{
     Grid, LossError, Place, Results, Sweep, assemble, captures, run as measure,
@@ -40,7 +40,7 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
     let pair = measuring::pair("run as root")?;
     let interface = pair.rx.name.clone();
     let rings = system::online_cpus()
-        .trying("cannot tell the CPUs online")?
+        .context("cannot tell the CPUs online")?
         .len();
     let uneven = uneven_memory(grid, rings);
     for text in &uneven {

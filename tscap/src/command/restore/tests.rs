@@ -1,6 +1,6 @@
 use super::*;
 use crate::capturing::host::recorded::{Recorded, link};
-use crate::capturing::settings::{Changes, InterfaceId, Setting};
+use crate::capturing::settings::{InterfaceId, Setting, SettingsGuard};
 
 const PID: u32 = 77;
 const RPS: &str = "sys/class/net/eth0/queues/rx-0/rps_cpus";
@@ -35,7 +35,7 @@ impl Machine {
             let change = Change::plan(files, &interface, setting, cpu.into()).unwrap();
             change.change().unwrap()
         });
-        let mut changes = Changes::new(self.folder.clone(), files.clone());
+        let mut changes = SettingsGuard::new(self.folder.clone(), files.clone());
         assert!(changes.make(planned.into()).unwrap().is_empty());
         // Killed: nothing is dropped, and the journal is another process's.
         std::mem::forget(changes);

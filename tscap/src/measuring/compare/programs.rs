@@ -17,7 +17,7 @@ use crate::capturing::hook::{
     Call, Code, InterruptKfuncs, Kfunc, LoadError, Program, TscError, TscEvents, calibrate,
     load_by, retried, take,
 };
-use crate::capturing::host::perf::Standing;
+use crate::capturing::host::perf::EventPriority;
 use crate::measuring::load::{Burst, Traffic};
 
 /// The committed object, or the one that `TSCAP_COMPARE_OBJECT` named at build
@@ -136,7 +136,7 @@ impl Programs {
     /// Loads those of the TSC by a perf event; returns TSC less the event's count.
     pub fn load_tsc(&mut self, rate: NsPerCycle) -> Result<Bounds, ProgramsError> {
         self.load_anew(Some(StampPath::Tsc(TscPath::Perf)))?;
-        let events = TscEvents::open(&mut self.ebpf, &[self.cpu], Standing::Flexible)?;
+        let events = TscEvents::open(&mut self.ebpf, &[self.cpu], EventPriority::Flexible)?;
         self.events = Some(events);
         self.tsc_offset(rate)
     }

@@ -9,7 +9,7 @@ use crate::capturing::clock::{RawStamp, StampPath, TscPath};
 use crate::capturing::hook::{
     Kfunc, LoadError, LoadOptions, Loaded, PROGRAMS, TscError, TscEvents, program_name, retried,
 };
-use crate::capturing::host::perf::Standing;
+use crate::capturing::host::perf::EventPriority;
 use crate::capturing::ring::Consumer;
 
 /// Ring of one program: it takes all frames of a turn.
@@ -74,7 +74,7 @@ impl Whole {
         let consumer = Consumer::all(rings).pop();
         let events = match stamp {
             Some(StampPath::Tsc(TscPath::Perf)) => {
-                Some(loaded.open_tsc_events(&[cpu], Standing::Flexible)?)
+                Some(loaded.open_tsc_events(&[cpu], EventPriority::Flexible)?)
             }
             _ => None,
         };

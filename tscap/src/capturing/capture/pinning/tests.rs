@@ -4,15 +4,15 @@ use crate::capturing::capture::plan::plan_of;
 use crate::capturing::host::recorded::{Recorded, link};
 use crate::capturing::settings::JournalFolder;
 
-fn changes(machine: &Recorded) -> Changes {
+fn changes(machine: &Recorded) -> SettingsGuard {
     machine.run(std::process::id(), 1);
     let folder = JournalFolder::at(&machine.path("journals"), &machine.files);
-    Changes::new(folder, machine.files.clone())
+    SettingsGuard::new(folder, machine.files.clone())
 }
 
 /// Steers and returns what is in force.
 #[track_caller]
-fn steer(pinning: &mut Pinning<'_>, on: &Link, mode: XdpMode, changes: &mut Changes) {
+fn steer(pinning: &mut Pinning<'_>, on: &Link, mode: XdpMode, changes: &mut SettingsGuard) {
     pinning
         .steer(on, mode, changes, &mut Listener::new(&mut nobody))
         .unwrap_or_else(|failure| panic!("{failure}"));

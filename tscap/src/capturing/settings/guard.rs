@@ -19,14 +19,14 @@ pub struct Refused {
 
 /// Changes in force. They are given back on drop, the last one first.
 #[derive(Debug)]
-pub struct Changes {
+pub struct SettingsGuard {
     folder: JournalFolder,
     files: KernelFiles,
     /// None before the first change.
     journal: Option<Journal>,
 }
 
-impl Changes {
+impl SettingsGuard {
     /// None yet.
     pub fn new(folder: JournalFolder, files: KernelFiles) -> Self {
         Self {
@@ -149,7 +149,7 @@ impl Changes {
     }
 }
 
-impl Drop for Changes {
+impl Drop for SettingsGuard {
     fn drop(&mut self) {
         for problem in self.give_back() {
             let _ = writeln!(std::io::stderr(), "warning: {problem}");
