@@ -48,3 +48,23 @@ fn the_example_captures() {
     });
     assert_eq!(Recording::read(&path).packets.len(), 10);
 }
+
+#[test]
+fn a_capture_that_nobody_finishes_leaves_nothing_attached() {
+    let Some(_lock) = root() else { return };
+    let bench = Bench::new("dropped");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let port = &bench.rx;
+    port.netns.enter(|| {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().expect("a runtime");
+        let capture = tscap::Capture::on([port.name.as_str()], &path);
+        let running = runtime.block_on(capture.start(&mut |_| {}));
+        let running = running.unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(port.xdp_program().is_some());
+        let _runtime = runtime.enter();
+        drop(running);
+    });
+    assert_eq!(port.xdp_program(), None);
+}

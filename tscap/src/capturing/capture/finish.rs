@@ -62,7 +62,10 @@ impl Running {
     ) -> Result<Ended, Failure> {
         let seconds = self.started.elapsed().as_secs_f64();
         for event in std::mem::take(&mut self.events) {
-            hear(event);
+            match event {
+                Event::Stopped(late) => stop = stop.or_worse(late),
+                event => hear(event),
+            }
         }
         let told = &mut Listener::new(hear);
         let parts = &mut self.parts;
@@ -89,8 +92,7 @@ impl Running {
         else {
             return Ok(Ended::ABANDONED);
         };
-        let mut summary = ending.summarise(&finished, &totals, &observed);
-        (summary.stopped_by, summary.seconds) = (stop, seconds);
+        let mut summary = ending.summarise(&finished, &totals, &observed, (stop, seconds));
         let Some(closed) = ending
             .close(finished, at, totals.written, &mut summary)
             .await?
@@ -183,11 +185,8 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
     /// The reason to end, which may be worse than `stop`.
     fn hear_the_last(&mut self, mut stop: Stop) -> Stop {
         while let Ok(event) = self.parts.events.try_recv() {
-            if let Some(late) = self.parts.take(event, self.told)
-                && stop.is_wanted()
-                && !late.is_wanted()
-            {
-                stop = late;
+            if let Some(late) = self.parts.take(event, self.told) {
+                stop = stop.or_worse(late);
             }
         }
         stop
@@ -281,13 +280,19 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         }))
     }
 
-    fn summarise(&self, finished: &Finished, totals: &Totals, observed: &Observed) -> Summary {
+    fn summarise(
+        &self,
+        finished: &Finished,
+        totals: &Totals,
+        observed: &Observed,
+        (stop, seconds): (Stop, f64),
+    ) -> Summary {
         let Parts { plan, path, .. } = &*self.parts;
         let tracker = &finished.tracker;
         Summary {
             file: plan.target.to_string(),
             files: None,
-            seconds: 0.0,
+            seconds,
             seen: totals.seen,
             written: totals.written,
             bytes_written: finished.bytes(),
@@ -310,7 +315,7 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
                 ambiguous: finished.finisher.ambiguous,
                 bound_raised: tracker.bound_raised(),
             },
-            stopped_by: Stop::Signal,
+            stopped_by: stop,
         }
     }
 

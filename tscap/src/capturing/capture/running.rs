@@ -127,12 +127,9 @@ pub struct Progress {
 }
 
 impl Running {
-    pub(super) fn new(parts: Parts) -> Result<Self, Failure> {
-        let clock_set = ClockSetWatch::new()
-            .and_then(ClockSetWatch::register)
-            .context("cannot watch the system clock for steps")?;
+    pub(super) fn new(parts: Parts, clock_set: AsyncFd<ClockSetWatch>) -> Self {
         let started = Instant::now();
-        Ok(Self {
+        Self {
             parts,
             started,
             clock_set,
@@ -141,7 +138,7 @@ impl Running {
             counter_due: every(COUNTER_EVERY),
             latest: (started, 0),
             events: VecDeque::new(),
-        })
+        }
     }
 
     /// Waits until every link that had carrier before has it again, at most 10 s, and
@@ -385,6 +382,19 @@ impl Parts {
                 told.tell(Event::CounterJumped { jump_ns });
                 None
             }
+        }
+    }
+}
+
+impl Drop for Parts {
+    /// For a capture that nobody has finished: its converter would run on, and keep the
+    /// programs attached.
+    fn drop(&mut self) {
+        if self.converter.is_some() {
+            // An interface that is gone has no program.
+            let _ = self.links.detach();
+            self.shared.request_stop();
+            self.wake_converter();
         }
     }
 }

@@ -1,7 +1,6 @@
 //! From a plan to a running capture: check, open, load, read the clocks, attach, write the
 //! headers, start the converter.
 
-use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
@@ -22,6 +21,7 @@ use crate::capturing::engine::{Converter, Finished, Frames, Rotation, Shared, So
 use crate::capturing::hook::Loaded;
 use crate::capturing::host::affinity;
 use crate::capturing::host::perf::EventPriority;
+use crate::capturing::host::timex::ClockSetWatch;
 use crate::capturing::pcapng::FileWriter;
 use crate::capturing::ring::Consumer;
 use crate::failure::{Context as _, Failure};
@@ -89,6 +89,8 @@ impl Capture {
         told: &mut Listener<'_>,
     ) -> Result<Running, Failure> {
         clock.open_counter(&machine, told)?;
+        let clock_set = ClockSetWatch::new().and_then(ClockSetWatch::register);
+        let clock_set = clock_set.context("cannot watch the system clock for steps")?;
         let Clock {
             stamping,
             mut tracker,
@@ -138,12 +140,12 @@ impl Capture {
         if let Some(rotation) = rotation.transpose()? {
             converter = converter.rotating(rotation);
         }
-        let converter = spawn(converter, machine.converter_cpu)?;
+        let converter = spawn(converter, machine.converter_cpu, &shared)?;
         told.detail(&format!(
             "converter pinned to CPU {}",
             machine.converter_cpu
         ));
-        Running::new(Parts {
+        let parts = Parts {
             plan: self.clone(),
             machine,
             loaded,
@@ -155,7 +157,8 @@ impl Capture {
             files,
             counter,
             in_force: Some(in_force),
-        })
+        };
+        Ok(Running::new(parts, clock_set))
     }
 }
 
@@ -183,7 +186,6 @@ fn warn_of_name(target: &Target, told: &mut Listener<'_>) {
     };
     let ending = path.extension().and_then(|ending| ending.to_str());
     if ending.is_some_and(|ending| ["pcap", "cap"].contains(&ending)) {
-        let path: &Path = path;
         let path = path.display();
         told.warning(&format!("tscap writes pcapng: {path} will not be pcap"));
     }
@@ -211,7 +213,11 @@ fn consumers(loaded: &mut Loaded, counter: Option<&Counter>) -> Vec<Consumer> {
     consumers
 }
 
-fn spawn(converter: Converter<HostClocks>, cpu: u32) -> Result<JoinHandle<Finished>, Failure> {
+fn spawn(
+    converter: Converter<HostClocks>,
+    cpu: u32,
+    shared: &Shared,
+) -> Result<JoinHandle<Finished>, Failure> {
     let (pinned, is_pinned) = mpsc::channel();
     let thread = std::thread::Builder::new()
         .name("tscap-converter".into())
@@ -224,6 +230,11 @@ fn spawn(converter: Converter<HostClocks>, cpu: u32) -> Result<JoinHandle<Finish
     is_pinned
         .recv()
         .unwrap_or_else(|gone| Err(std::io::Error::other(gone)))
-        .context(format!("cannot pin the converter to CPU {cpu}"))?;
+        .context(format!("cannot pin the converter to CPU {cpu}"))
+        .inspect_err(|_| {
+            // It holds the links, by which the programs stay attached.
+            shared.request_stop();
+            thread.thread().unpark();
+        })?;
     Ok(thread)
 }

@@ -42,6 +42,14 @@ impl Stop {
         }
     }
 
+    /// The reason to end where `late` was found too: a fault outweighs what was wanted.
+    pub(super) fn or_worse(self, late: Self) -> Self {
+        match self.is_wanted() && !late.is_wanted() {
+            true => late,
+            false => self,
+        }
+    }
+
     /// Whether the capture ended as the user wanted it to.
     pub fn is_wanted(self) -> bool {
         matches!(
@@ -165,4 +173,17 @@ pub struct Summary {
     pub clock: ClockSummary,
     /// Why it ended.
     pub stopped_by: Stop,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_outweighs_what_was_wanted() {
+        assert_eq!(Stop::Signal.or_worse(Stop::WriteError), Stop::WriteError);
+        assert_eq!(Stop::Signal.or_worse(Stop::Count), Stop::Signal);
+        let first = Stop::InterfaceGone.or_worse(Stop::WriteError);
+        assert_eq!(first, Stop::InterfaceGone);
+    }
 }
