@@ -8,6 +8,7 @@ pub mod compare;
 pub mod config;
 pub mod gaps;
 pub mod generator;
+pub mod hook;
 pub mod outcome;
 pub mod ring;
 pub mod state;

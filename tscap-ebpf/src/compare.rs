@@ -4,6 +4,7 @@
 #![no_main]
 
 mod copy;
+mod frame;
 mod interrupts;
 mod kfunc;
 mod maps;
@@ -205,7 +206,11 @@ pub fn cost_kfunc_off(ctx: XdpContext) -> u32 {
 /// The whole program of a capture, but for the stamp: the floor of what one costs.
 #[xdp(frags)]
 pub fn program_none(ctx: XdpContext) -> u32 {
-    record::record(&ctx, Some(0), vlan::none, record::Fault::None)
+    record::record(
+        frame::Received::<false>(ctx.ctx),
+        Some(0),
+        record::Fault::None,
+    )
 }
 
 macro_rules! eight {

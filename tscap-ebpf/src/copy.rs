@@ -7,8 +7,7 @@
 
 use core::hint::black_box;
 
-use aya_ebpf::bindings::xdp_md;
-use aya_ebpf::helpers::generated::bpf_xdp_load_bytes;
+use crate::frame::Frame;
 
 /// Bytes copied at once.
 const CHUNK: u64 = 32;
@@ -21,22 +20,18 @@ const MOST: u64 = 48 * CHUNK;
 /// # Safety
 /// `to` must have room for `len` bytes.
 #[inline(always)]
-pub unsafe fn copy(ctx: *mut xdp_md, to: *mut u8, len: u64) -> bool {
+pub unsafe fn copy(frame: impl Frame, to: *mut u8, len: u64) -> bool {
     // Opaque, or LLVM compares with what `len` is the least of, instead of what the
     // verifier knows the bounds of.
     let len = black_box(len);
-    unsafe {
-        len <= MOST && copy_linear(ctx, to, len)
-            || bpf_xdp_load_bytes(ctx, 0, to.cast(), len as u32) == 0
-    }
+    unsafe { len <= MOST && copy_first_buffer(frame, to, len) || frame.load(to, len as u32) }
 }
 
 /// Copies what lies in the first buffer of the frame; false if that is not all.
 #[inline(always)]
-unsafe fn copy_linear(ctx: *mut xdp_md, to: *mut u8, len: u64) -> bool {
+unsafe fn copy_first_buffer(frame: impl Frame, to: *mut u8, len: u64) -> bool {
     unsafe {
-        let start = (*ctx).data as u64;
-        let end = (*ctx).data_end as u64;
+        let (start, end) = frame.first_buffer();
         let (mut done, mut left) = (0, len);
         // Counted down, and compared with a constant: of two variables the verifier of
         // 6.1 can't tell which is the greater.

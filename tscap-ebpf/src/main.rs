@@ -1,9 +1,11 @@
-//! The XDP programs of `tscap capture`: one for each stamp source, all over the
-//! same body. The stamp is the first thing that a program does.
+//! The programs of `tscap capture`: one for each hook and clock, all over the same
+//! body. The stamp is the first thing that a program does.
 #![no_std]
 #![no_main]
 
+mod clock;
 mod copy;
+mod frame;
 mod kfunc;
 mod maps;
 mod object;
@@ -12,35 +14,40 @@ mod ring;
 mod tsc;
 mod vlan;
 
-use aya_ebpf::helpers::generated::{bpf_ktime_get_ns, bpf_ktime_get_tai_ns};
 use aya_ebpf::{macros::xdp, programs::XdpContext};
 
+use crate::clock::{Clock, Ktime, Tai, TscKfunc, TscPerf};
+use crate::frame::{Frame, Received};
 use crate::record::{Fault, record};
 
-/// CLOCK_MONOTONIC, the kernel's fast accessor.
-#[xdp(frags)]
-pub fn tscap_ktime(ctx: XdpContext) -> u32 {
-    let stamp = unsafe { bpf_ktime_get_ns() };
-    record(&ctx, Some(stamp), vlan::read, Fault::None)
+/// Programs at XDP by the name that [`tscap_common::hook::Hook::program`] gives them.
+macro_rules! at_xdp {
+    ($($program:ident: $clock:ty;)*) => {$(
+        #[xdp(frags)]
+        pub fn $program(ctx: XdpContext) -> u32 {
+            let stamp = <$clock>::read();
+            record(Received::<true>(ctx.ctx), stamp, Fault::None)
+        }
+
+        const _: () = {
+            let name = Received::<true>::HOOK.program(<$clock>::DOMAIN);
+            assert!(is_same(name.as_bytes(), stringify!($program).as_bytes()));
+        };
+    )*};
 }
 
-/// CLOCK_TAI, kernel 6.1 and later.
-#[xdp(frags)]
-pub fn tscap_tai(ctx: XdpContext) -> u32 {
-    let stamp = unsafe { bpf_ktime_get_tai_ns() };
-    record(&ctx, Some(stamp), vlan::read, Fault::None)
+at_xdp! {
+    tscap_ktime: Ktime;
+    tscap_tai: Tai;
+    tscap_tsc_perf: TscPerf;
+    tscap_tsc_kfunc: TscKfunc;
 }
 
-/// The TSC by the perf event of this CPU, kernel 6.16 and later.
-#[xdp(frags)]
-pub fn tscap_tsc_perf(ctx: XdpContext) -> u32 {
-    let stamp = tsc::read();
-    record(&ctx, tsc::checked(stamp), vlan::read, Fault::None)
-}
-
-/// The TSC by a kfunc.
-#[xdp(frags)]
-pub fn tscap_tsc_kfunc(ctx: XdpContext) -> u32 {
-    let stamp = kfunc::read();
-    record(&ctx, Some(stamp), vlan::read, Fault::None)
+const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {
+    while let ([first, rest @ ..], [second, others @ ..]) = (one, other)
+        && *first == *second
+    {
+        (one, other) = (rest, others);
+    }
+    one.is_empty() && other.is_empty()
 }

@@ -5,6 +5,7 @@
 #![no_main]
 
 mod copy;
+mod frame;
 mod kfunc;
 mod maps;
 mod object;
@@ -23,6 +24,7 @@ use aya_ebpf::macros::{map, xdp};
 use aya_ebpf::maps::PerfEventArray;
 use aya_ebpf::{Global, programs::XdpContext};
 
+use crate::frame::Received;
 use crate::record::{Fault, record};
 
 /// Interface that `probe_redirect` sends to.
@@ -35,21 +37,25 @@ static EVENTS: PerfEventArray<[u64; 2]> = PerfEventArray::new(0);
 /// The floor: the whole body with a constant in place of the stamp.
 #[xdp(frags)]
 pub fn probe_no_stamp(ctx: XdpContext) -> u32 {
-    record(&ctx, Some(0), vlan::none, Fault::None)
+    record(Received::<false>(ctx.ctx), Some(0), Fault::None)
 }
 
 /// Loses frames without counting them.
 #[xdp(frags)]
 pub fn probe_counts_no_loss(ctx: XdpContext) -> u32 {
     let stamp = unsafe { bpf_ktime_get_ns() };
-    record(&ctx, Some(stamp), vlan::none, Fault::CountsNoLoss)
+    record(Received::<false>(ctx.ctx), Some(stamp), Fault::CountsNoLoss)
 }
 
 /// Asks for more bytes than a frame has.
 #[xdp(frags)]
 pub fn probe_copies_too_much(ctx: XdpContext) -> u32 {
     let stamp = unsafe { bpf_ktime_get_ns() };
-    record(&ctx, Some(stamp), vlan::none, Fault::CopiesTooMuch)
+    record(
+        Received::<false>(ctx.ctx),
+        Some(stamp),
+        Fault::CopiesTooMuch,
+    )
 }
 
 /// Reads TAI, the stamp, TAI, and leaves both TAI readings in the frame's bytes
@@ -60,7 +66,7 @@ pub fn probe_bracket_ktime(ctx: XdpContext) -> u32 {
     let stamp = unsafe { bpf_ktime_get_ns() };
     let after = unsafe { bpf_ktime_get_tai_ns() };
     write_bracket(&ctx, before, after);
-    record(&ctx, Some(stamp), vlan::none, Fault::None)
+    record(Received::<false>(ctx.ctx), Some(stamp), Fault::None)
 }
 
 /// The same for a TAI stamp.
@@ -70,7 +76,7 @@ pub fn probe_bracket_tai(ctx: XdpContext) -> u32 {
     let stamp = unsafe { bpf_ktime_get_tai_ns() };
     let after = unsafe { bpf_ktime_get_tai_ns() };
     write_bracket(&ctx, before, after);
-    record(&ctx, Some(stamp), vlan::none, Fault::None)
+    record(Received::<false>(ctx.ctx), Some(stamp), Fault::None)
 }
 
 /// The same for a TSC stamp.
@@ -80,7 +86,7 @@ pub fn probe_bracket_tsc(ctx: XdpContext) -> u32 {
     let stamp = tsc::read();
     let after = unsafe { bpf_ktime_get_tai_ns() };
     write_bracket(&ctx, before, after);
-    record(&ctx, tsc::checked(stamp), vlan::none, Fault::None)
+    record(Received::<false>(ctx.ctx), tsc::checked(stamp), Fault::None)
 }
 
 /// The same for a TSC stamp by a kfunc.
@@ -90,7 +96,7 @@ pub fn probe_bracket_kfunc(ctx: XdpContext) -> u32 {
     let stamp = kfunc::read();
     let after = unsafe { bpf_ktime_get_tai_ns() };
     write_bracket(&ctx, before, after);
-    record(&ctx, Some(stamp), vlan::none, Fault::None)
+    record(Received::<false>(ctx.ctx), Some(stamp), Fault::None)
 }
 
 /// Three clocks on one frame: TAI, CLOCK_MONOTONIC, the TSC as the stamp,
@@ -110,7 +116,7 @@ pub fn probe_three_clocks(ctx: XdpContext) -> u32 {
             ((data + 38) as *mut [u8; 8]).write(mono_after.to_ne_bytes());
         }
     }
-    record(&ctx, tsc::checked(stamp), vlan::none, Fault::None)
+    record(Received::<false>(ctx.ctx), tsc::checked(stamp), Fault::None)
 }
 
 #[inline(always)]

@@ -1,13 +1,12 @@
 //! The body shared by all stamp sources: one frame becomes one Enhanced Packet
 //! Block in this CPU's ring, or is counted under the reason why it did not.
 
-use aya_ebpf::bindings::{xdp_action::XDP_PASS, xdp_md};
+use aya_ebpf::bindings::xdp_action::XDP_PASS;
 use aya_ebpf::check_bounds_signed;
-use aya_ebpf::helpers::generated::{bpf_get_smp_processor_id, bpf_xdp_get_buff_len};
-use aya_ebpf::programs::XdpContext;
+use aya_ebpf::helpers::generated::bpf_get_smp_processor_id;
 use tscap_common::block::{
-    self, CAPLEN_OFFSET, DATA_OFFSET, DROPCOUNT_BYTES, EPB_TYPE, FLAGS_INBOUND, INTERFACE_OFFSET,
-    LENGTH_OFFSET, MAX_CAPLEN, META_BYTES, MIN_FRAME, OPT_DROPCOUNT, OPT_FLAGS, OPT_QUEUE, OPT_RAW,
+    self, CAPLEN_OFFSET, DATA_OFFSET, DROPCOUNT_BYTES, EPB_TYPE, INTERFACE_OFFSET, LENGTH_OFFSET,
+    MAX_CAPLEN, META_BYTES, MIN_FRAME, OPT_DROPCOUNT, OPT_FLAGS, OPT_QUEUE, OPT_RAW,
     ORIGLEN_OFFSET, PEN, RAW_BYTES, RAW_STAMP_OFFSET, STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET,
     TYPE_OFFSET,
 };
@@ -16,6 +15,7 @@ use tscap_common::ring;
 use tscap_common::state::{CpuState, Losses, NO_RING, OTHER_INTERFACE};
 
 use crate::copy::copy;
+use crate::frame::Frame;
 use crate::maps::{CPUS, KEEP_RAW, LOSSES, PACKET_META, RING_MASK, RINGS, SNAPLEN};
 use crate::ring::{has_room, publish};
 use crate::vlan::{self, Tag};
@@ -33,25 +33,19 @@ pub enum Fault {
     CopiesTooMuch,
 }
 
-/// Records the frame of `ctx`, stamped with `stamp`, and lets it pass. `stamp` is `None`
-/// where the clock could not be read: the frame is counted. `read_tag` reads the tag
-/// beside the frame.
+/// Records the frame, stamped with `stamp`, and lets it pass. `stamp` is `None` where the
+/// clock could not be read: the frame is counted.
 #[inline(always)]
-pub fn record(
-    ctx: &XdpContext,
-    stamp: Option<u64>,
-    read_tag: impl Fn(*mut xdp_md) -> Option<Tag>,
-    fault: Fault,
-) -> u32 {
+pub fn record(frame: impl Frame, stamp: Option<u64>, fault: Fault) -> u32 {
     let Some(cpu) = CPUS.get_ptr_mut(unsafe { bpf_get_smp_processor_id() }) else {
         return XDP_PASS;
     };
-    let ifindex = unsafe { (*ctx.ctx).ingress_ifindex };
+    let ifindex = frame.ifindex();
     unsafe { (*cpu).seen += 1 };
     // Frames without a tag, almost all of them, have a copy of the code without tags.
-    let recorded = match (stamp, read_tag(ctx.ctx)) {
-        (Some(stamp), None) => append(ctx, stamp, cpu, ifindex, None, fault),
-        (Some(stamp), tag) => append(ctx, stamp, cpu, ifindex, tag, fault),
+    let recorded = match (stamp, frame.tag()) {
+        (Some(stamp), None) => append(frame, stamp, cpu, ifindex, None, fault),
+        (Some(stamp), tag) => append(frame, stamp, cpu, ifindex, tag, fault),
         (None, _) => Err(Outcome::NoStamp),
     };
     match recorded {
@@ -63,8 +57,8 @@ pub fn record(
 }
 
 #[inline(always)]
-fn append(
-    ctx: &XdpContext,
+fn append<F: Frame>(
+    frame: F,
     stamp: u64,
     cpu: *mut CpuState,
     ifindex: u32,
@@ -78,7 +72,7 @@ fn append(
     let ring: *mut u8 = RINGS.get_ptr_mut(index).ok_or(Outcome::NoRing)?.cast();
 
     let tag_len = if tag.is_some() { vlan::LENGTH } else { 0 };
-    let frame_len = unsafe { bpf_xdp_get_buff_len(ctx.ctx) };
+    let frame_len = frame.len();
     if frame_len < MIN_FRAME as u64 {
         return Err(Outcome::TooShort);
     }
@@ -118,7 +112,7 @@ fn append(
             Some(_) => caplen.max(vlan::LEAST) - vlan::LENGTH,
             None => caplen,
         };
-        if !copy(ctx.ctx, data.add(tag_len as usize), wanted) {
+        if !copy(frame, data.add(tag_len as usize), wanted) {
             return Err(Outcome::CopyFailed);
         }
         if let Some(tag) = tag {
@@ -145,9 +139,9 @@ fn append(
         }
         if packet_meta {
             put(end, 0, OPT_FLAGS);
-            put(end, 4, FLAGS_INBOUND);
+            put(end, 4, F::HOOK.epb_flags());
             put(end, 8, OPT_QUEUE);
-            put(end, 12, (*ctx.ctx).rx_queue_index);
+            put(end, 12, frame.queue());
             end = end.add(META_BYTES);
         }
         if let Some(losses) = losses {

@@ -26,7 +26,6 @@ pub struct Tag {
 
 /// The tag beside the frame, if there is one.
 #[inline(always)]
-#[allow(dead_code)] // Of `read` and `none`, each object uses one.
 pub fn read(ctx: *mut xdp_md) -> Option<Tag> {
     let kfunc: unsafe extern "C" fn(*mut xdp_md, *mut u16, *mut u16) -> i64 =
         unsafe { transmute(VLAN_TAG_CALL as usize) };
@@ -35,13 +34,6 @@ pub fn read(ctx: *mut xdp_md) -> Option<Tag> {
     let (mut protocol, mut control) = (0, 0);
     let error = unsafe { kfunc(ctx, &mut protocol, &mut control) };
     (error as i32 == 0).then_some(Tag { protocol, control })
-}
-
-/// For programs that are never bound to a device.
-#[inline(always)]
-#[allow(dead_code)]
-pub fn none(_ctx: *mut xdp_md) -> Option<Tag> {
-    None
 }
 
 /// Puts a tag into a frame whose bytes begin [`LENGTH`] behind `data`.

@@ -22,10 +22,11 @@ use support::root::{root, two_cpus};
 use support::tun::Tun;
 use tscap::capturing::accounting::Outcome;
 use tscap::capturing::clock::{StampPath, TscPath};
-use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS, program_name};
+use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS};
 use tscap::capturing::host::bpf::{XDP_FLAGS_SKB_MODE, XdpLink};
 use tscap::capturing::host::perf::EventPriority;
 use tscap::command::Exit;
+use tscap_common::hook::Hook;
 
 /// Checks every stamp of a file against the TAI readings around it. Returns the
 /// greatest distance by which a stamp was outside, ns (within the bound).
@@ -238,7 +239,7 @@ fn attached(path: StampPath, tun: &Tun) -> (Loaded, XdpLink) {
     let ring_cpus = all_cpus();
     let options = LoadOptions {
         object: PROGRAMS,
-        program: program_name(path),
+        program: Hook::Xdp.program(path.domain()),
         kfunc: None,
         ring_bytes: 128 * 1024,
         ring_cpus: &ring_cpus,

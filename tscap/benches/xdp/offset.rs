@@ -3,14 +3,13 @@
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use tscap::capturing::capture::first_brackets;
-use tscap::capturing::clock::{
-    HostClocks, NsPerCycle, OffsetBracket, StampPath, StampSource, TscPath,
-};
-use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS, TscEvents, program_name};
+use tscap::capturing::clock::{HostClocks, NsPerCycle, OffsetBracket, StampSource};
+use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS, TscEvents};
 use tscap::capturing::host::perf::EventPriority;
 use tscap::capturing::host::system::{online_cpus, possible_cpus};
 use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
+use tscap_common::hook::{ClockDomain, Hook};
 use tscap_common::ring::MIN_RING_BYTES;
 
 use crate::common::report::Section;
@@ -95,7 +94,7 @@ fn load() -> Result<(Loaded, TscEvents, Vec<u32>)> {
     let cpus = online_cpus()?;
     let mut loaded = Loaded::load(&LoadOptions {
         object: PROGRAMS,
-        program: program_name(StampPath::Tsc(TscPath::Perf)),
+        program: Hook::Xdp.program(ClockDomain::CpuTsc),
         kfunc: None,
         ring_bytes: MIN_RING_BYTES,
         ring_cpus: &cpus,

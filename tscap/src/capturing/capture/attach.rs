@@ -9,7 +9,7 @@ use super::plan::{Capture, Offloads};
 use super::{header, offloading};
 use crate::capturing::clock::StampPath;
 use crate::capturing::hook::{
-    AttachError, Attachment, Loaded, ModeChoice, Occupant, XdpMode, attach, offloads,
+    AttachError, AttachPoint, Attachment, Loaded, ModeChoice, Occupant, XdpMode, attach, offloads,
 };
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
@@ -66,16 +66,17 @@ pub(super) fn attach_all(
         // After attaching: a driver may make its queues anew for it, with
         // interrupts and poll threads of their own.
         if let Some(pinning) = &mut pinning {
-            pinning.steer(link, attachment.mode, &mut changes, told)?;
+            pinning.steer(link, attachment.at, &mut changes, told)?;
         }
         let in_force = offloads::read(&link.name);
         let tags = offloads::vlan_tags(link, &in_force, attachment.reads_vlan_tags);
-        let generic = attachment.mode == XdpMode::Generic;
+        let AttachPoint::Xdp(mode) = attachment.at;
+        let generic = mode == XdpMode::Generic;
         offloading::say_hiding(link, &in_force, generic, tags, told);
         described.push(header::describe(
             plan,
             link,
-            attachment.mode,
+            attachment.at,
             stamp.clone(),
             offloads::for_file(&in_force),
             tags,
@@ -114,9 +115,10 @@ fn attach_one(
             link.name
         ));
     }
+    let AttachPoint::Xdp(mode) = attachment.at;
     let changed = offloads::changes(&before, &offloads::read(&link.name));
-    offloading::say_changes(link, attachment.mode, &changed, foreseen, told);
-    if attachment.mode == XdpMode::Generic {
+    offloading::say_changes(link, attachment.at, &changed, foreseen, told);
+    if mode == XdpMode::Generic {
         told.warning(&format!(
             "{}: in generic mode frames may be aggregates (GRO, GSO), not what arrived",
             link.name

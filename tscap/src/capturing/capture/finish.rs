@@ -16,6 +16,7 @@ use super::writing::{joined, on_thread, until_finished};
 use crate::capturing::accounting::{Observed, Totals};
 use crate::capturing::clock::MonoNs;
 use crate::capturing::engine::{Finished, Output, Rotation, WriteWatch};
+use crate::capturing::hook::AttachPoint;
 use crate::capturing::host::bpf::wait_for_running_programs;
 use crate::failure::{Context as _, Failure};
 
@@ -323,12 +324,13 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         let counts = observed.interfaces.iter().zip(&finished.finisher.counts);
         let interfaces = self.parts.links.all.iter().zip(counts);
         let summary = interfaces.map(|(live, (observed, written))| {
+            let AttachPoint::Xdp(mode) = live.at;
             let mut outcomes = observed.losses;
             outcomes += written.outcomes;
             InterfaceSummary {
                 name: live.name.clone(),
                 ifindex: live.ifindex(),
-                xdp_mode: live.mode.name().into(),
+                xdp_mode: mode.name().into(),
                 seen: written.written + outcomes.total(),
                 written: written.written,
                 outcomes,

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::opened::Opened;
 use super::plan::Capture;
 use crate::capturing::engine::{Event, Names, Output};
-use crate::capturing::hook::XdpMode;
+use crate::capturing::hook::AttachPoint;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::{ethtool, process, system};
@@ -21,11 +21,12 @@ use crate::failure::{Context as _, Failure};
 pub(super) fn describe(
     plan: &Capture,
     link: &Link,
-    mode: XdpMode,
+    at: AttachPoint,
     stamp: StampOption,
     offloads: BTreeMap<String, bool>,
     vlan_tags: VlanTags,
 ) -> InterfaceInfo {
+    let AttachPoint::Xdp(mode) = at;
     let mut tscap = InterfaceOption::new(mode.name(), stamp, offloads);
     tscap.vlan_tags = Some(vlan_tags);
     tscap.boot_id = process::boot_id(&KernelFiles::live()).ok();

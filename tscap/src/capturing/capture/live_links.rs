@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::capturing::accounting::{InterfaceCounts, Outcomes};
-use crate::capturing::hook::{Attachment, CounterError, Counters, XdpMode};
+use crate::capturing::hook::{AttachPoint, Attachment, CounterError, Counters};
 use crate::capturing::host::bpf::XdpLink;
 use crate::capturing::host::netdev::{self, Link, RxStats};
 
@@ -14,7 +14,7 @@ use crate::capturing::host::netdev::{self, Link, RxStats};
 #[derive(Debug)]
 pub(super) struct LiveLink {
     pub name: String,
-    pub mode: XdpMode,
+    pub at: AttachPoint,
     link: XdpLink,
     state: Mutex<State>,
     /// Whether the kernel has counters of frames that the device missed.
@@ -90,7 +90,7 @@ impl LiveLink {
         let stats = before.stats.as_ref().filter(|_| before.kind.is_none());
         Self {
             name: before.name.clone(),
-            mode: attachment.mode,
+            at: attachment.at,
             link: attachment.link,
             state: Mutex::new(State {
                 numbers: vec![before.index],

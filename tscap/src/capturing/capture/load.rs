@@ -1,11 +1,13 @@
 //! Loads the program of a capture by the best path to its clock, and says what
 //! would help where that fails.
 
+use tscap_common::hook::Hook;
+
 use super::check::Machine;
 use super::event::Listener;
 use super::plan::{Capture, ClockChoice};
 use crate::capturing::clock::{StampPath, TscPath};
-use crate::capturing::hook::{Kfunc, LoadError, LoadOptions, Loaded, NoKfunc, program_name};
+use crate::capturing::hook::{Kfunc, LoadError, LoadOptions, Loaded, NoKfunc};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::failure::{Context as _, Failure};
 
@@ -112,7 +114,7 @@ fn load_by(
         StampPath::Tsc(kfunc) => Some(Kfunc::find(kfunc, files).map_err(|no| no_kfunc(&no))?),
     };
     let program = match options.program {
-        "" => program_name(path),
+        "" => Hook::Xdp.program(path.domain()),
         test => test,
     };
     let kfunc = kfunc.as_ref();

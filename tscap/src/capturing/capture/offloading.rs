@@ -5,7 +5,7 @@ use super::event::Listener;
 use std::collections::BTreeMap;
 
 use super::pinning;
-use crate::capturing::hook::{XdpMode, offloads};
+use crate::capturing::hook::{AttachPoint, XdpMode, offloads};
 use crate::capturing::host::ethtool::Feature;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::pcapng::VlanTags;
@@ -116,7 +116,7 @@ fn plan_off(
 /// Says what attaching changed, and what of that nobody will give back.
 pub(super) fn say_changes(
     link: &Link,
-    mode: XdpMode,
+    at: AttachPoint,
     changes: &[(String, bool)],
     foreseen: Result<(), Failure>,
     told: &mut Listener<'_>,
@@ -140,7 +140,7 @@ pub(super) fn say_changes(
         ));
     }
     // `veth_xdp_set`, drivers/net/veth.c.
-    if mode == XdpMode::Native && link.kind.as_deref() == Some("veth") {
+    if at == AttachPoint::Xdp(XdpMode::Native) && link.kind.as_deref() == Some("veth") {
         told.detail(&format!(
             "{}: native XDP on veth turns segmentation offload (TSO) of its peer off",
             link.name

@@ -14,7 +14,7 @@ use self::plan::{Found, Wanted};
 use super::check::Machine;
 use super::event::Listener;
 use super::plan::Capture;
-use crate::capturing::hook::XdpMode;
+use crate::capturing::hook::{AttachPoint, XdpMode};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::netns::NetnsId;
@@ -114,10 +114,11 @@ impl<'a> Pinning<'a> {
     pub fn steer(
         &mut self,
         link: &Link,
-        mode: XdpMode,
+        at: AttachPoint,
         changes: &mut SettingsGuard,
         told: &mut Listener<'_>,
     ) -> Result<(), Failure> {
+        let AttachPoint::Xdp(mode) = at;
         let what = || format!("cannot pin the receive work of {}", link.name);
         let found = Found::read(changes.files(), link).context(what())?;
         let mut cpus = self.cpus.to_vec();

@@ -1,6 +1,7 @@
 //! Whether a stamp source works here, found out without attaching anything.
 
 use tscap_common::block::MAX_CAPLEN;
+use tscap_common::hook::ClockDomain;
 use tscap_common::ring::MIN_RING_BYTES;
 
 use super::counter::Counter;
@@ -44,7 +45,7 @@ pub async fn probe(
     let source = path.source();
     let mut clocks = HostClocks::new(source);
     let mut tracker = first_brackets(source, &mut clocks).await?;
-    if path == StampPath::Tsc(TscPath::Perf) {
+    if path.domain() == ClockDomain::CpuTsc {
         let opened = Counter::open(
             &ring_cpus,
             EventPriority::Flexible,

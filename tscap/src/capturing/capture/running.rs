@@ -22,7 +22,7 @@ use super::summary::Stop;
 use crate::capturing::accounting::Observed;
 use crate::capturing::clock::{StampPath, StampSource};
 use crate::capturing::engine::{self, CloseError, Finished, Shared};
-use crate::capturing::hook::{Loaded, XdpMode};
+use crate::capturing::hook::{AttachPoint, Loaded, XdpMode};
 use crate::capturing::host::netdev;
 use crate::capturing::host::timex::{ClockSetWatch, KernelClock};
 use crate::failure::{Context as _, Failure};
@@ -157,10 +157,13 @@ impl Running {
             shared,
             ..
         } = &self.parts;
-        let interfaces = links.all.iter().map(|live| ReadyInterface {
-            name: live.name.clone(),
-            ifindex: live.ifindex(),
-            xdp_mode: live.mode,
+        let interfaces = links.all.iter().map(|live| {
+            let AttachPoint::Xdp(xdp_mode) = live.at;
+            ReadyInterface {
+                name: live.name.clone(),
+                ifindex: live.ifindex(),
+                xdp_mode,
+            }
         });
         Ok(Ready {
             interfaces: interfaces.collect(),

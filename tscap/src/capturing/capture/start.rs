@@ -5,6 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use tokio::sync::mpsc::unbounded_channel;
+use tscap_common::hook::ClockDomain;
 
 use super::attach::{self, Attached};
 use super::check::{self, Machine};
@@ -16,7 +17,7 @@ use super::load::{self, Stamping};
 use super::plan::{Capture, ClockChoice, Target};
 use super::running::{Parts, Running};
 use super::{first_brackets, header, opened, pinning, stale_journals};
-use crate::capturing::clock::{HostClocks, Segment, StampPath, StampSource, Tracker, TscPath};
+use crate::capturing::clock::{HostClocks, Segment, StampPath, StampSource, Tracker};
 use crate::capturing::engine::{Converter, Finished, Frames, Rotation, Shared, Source};
 use crate::capturing::hook::Loaded;
 use crate::capturing::host::affinity;
@@ -166,7 +167,7 @@ impl Clock {
     /// For stamps by a perf event: opens it on each CPU and finds its offset.
     fn open_counter(&mut self, machine: &Machine, told: &mut Listener<'_>) -> Result<(), Failure> {
         let path = self.stamping.path;
-        if path != StampPath::Tsc(TscPath::Perf) {
+        if path.domain() != ClockDomain::CpuTsc {
             return Ok(());
         }
         let (cpus, priority) = (&machine.ring_cpus, EventPriority::Pinned);

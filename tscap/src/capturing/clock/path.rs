@@ -1,5 +1,7 @@
 //! By which way an XDP program reads its clock.
 
+use tscap_common::hook::ClockDomain;
+
 use super::StampSource;
 
 /// A clock and the function that reads it: what really runs.
@@ -43,6 +45,16 @@ impl StampPath {
             Self::Ktime => StampSource::Ktime,
             Self::Tai => StampSource::Tai,
             Self::Tsc(_) => StampSource::Tsc,
+        }
+    }
+
+    /// The clock as the program's stamps show it.
+    pub fn domain(self) -> ClockDomain {
+        match self {
+            Self::Ktime => ClockDomain::Monotonic,
+            Self::Tai => ClockDomain::Tai,
+            Self::Tsc(TscPath::Perf) => ClockDomain::CpuTsc,
+            Self::Tsc(_) => ClockDomain::Tsc,
         }
     }
 

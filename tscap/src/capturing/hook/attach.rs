@@ -40,6 +40,13 @@ impl XdpMode {
     }
 }
 
+/// Where a program is attached, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachPoint {
+    /// To the frames that the interface receives.
+    Xdp(XdpMode),
+}
+
 /// Which mode to take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ModeChoice {
@@ -80,8 +87,8 @@ pub enum AttachError {
 pub struct Attachment {
     /// The link that holds it there.
     pub link: XdpLink,
-    /// Where it runs.
-    pub mode: XdpMode,
+    /// Where it is attached.
+    pub at: AttachPoint,
     /// Whether it puts VLAN tags back that were taken off the frames.
     pub reads_vlan_tags: bool,
     /// Why it is not native although that would have been taken.
@@ -107,7 +114,7 @@ pub fn attach(
     };
     let attached = |link, mode| Attachment {
         link,
-        mode,
+        at: AttachPoint::Xdp(mode),
         reads_vlan_tags: false,
         fallback: None,
     };

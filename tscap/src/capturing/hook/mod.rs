@@ -14,7 +14,7 @@ mod program;
 mod retried;
 mod tsc;
 
-pub use attach::{AttachError, Attachment, ModeChoice, XdpMode, attach};
+pub use attach::{AttachError, AttachPoint, Attachment, ModeChoice, XdpMode, attach};
 pub use calibration::TscOffset;
 pub(crate) use calibration::calibrate;
 pub(crate) use code::{Call, Code};
@@ -23,7 +23,7 @@ pub use generator::{Generator, GeneratorProgram, GeneratorState, generates_by_pe
 pub use kfunc::{BtfError, InterruptKfuncs, Kfunc, NoKfunc, VlanTagKfunc};
 pub use load::{LoadError, LoadOptions, Loaded};
 pub(crate) use load::{load_by, take};
-pub use object::{PROGRAMS, program_name};
+pub use object::PROGRAMS;
 pub use occupant::Occupant;
 pub use program::Program;
 pub(crate) use retried::retried;

@@ -3,20 +3,8 @@
 use object::read::elf::ElfFile64;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
-use crate::capturing::clock::{StampPath, TscPath};
-
 /// The committed object, or the one that `TSCAP_EBPF_OBJECT` named at build time.
 pub static PROGRAMS: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_EBPF_OBJECT_PATH"));
-
-/// Name of the program that stamps by `path`.
-pub fn program_name(path: StampPath) -> &'static str {
-    match path {
-        StampPath::Ktime => "tscap_ktime",
-        StampPath::Tai => "tscap_tai",
-        StampPath::Tsc(TscPath::Perf) => "tscap_tsc_perf",
-        StampPath::Tsc(_) => "tscap_tsc_kfunc",
-    }
-}
 
 /// Offset of `value_size` in a legacy map definition (`struct bpf_map_def`:
 /// type, key size, value size, …).
@@ -50,10 +38,24 @@ pub(super) fn with_value_size(object: &[u8], name: &str, value_size: u32) -> Opt
 
 #[cfg(test)]
 mod tests {
+    use aya_obj::Object;
     use tscap_common::config::RINGS;
+    use tscap_common::hook::{ClockDomain, Hook};
     use tscap_common::ring::{MIN_RING_BYTES, value_size};
 
     use super::*;
+    use crate::capturing::clock::StampPath;
+
+    #[test]
+    fn each_path_has_a_program_of_its_clock() {
+        let object = Object::parse(PROGRAMS).unwrap();
+        for path in StampPath::ALL {
+            let program = Hook::Xdp.program(path.domain());
+            assert!(object.programs.contains_key(program), "{program}");
+        }
+        let unit = |domain| Hook::Xdp.program(domain);
+        assert_ne!(unit(ClockDomain::Tsc), unit(ClockDomain::CpuTsc));
+    }
 
     #[test]
     fn the_rings_of_the_committed_object_can_be_resized() {

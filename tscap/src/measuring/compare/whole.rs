@@ -2,12 +2,13 @@
 
 use aya::programs::ProgramError;
 use tscap_common::block::MAX_CAPLEN;
+use tscap_common::hook::Hook;
 
 use super::Stamp;
 use super::programs::OBJECT;
 use crate::capturing::clock::{RawStamp, StampPath, TscPath};
 use crate::capturing::hook::{
-    Kfunc, LoadError, LoadOptions, Loaded, PROGRAMS, TscError, TscEvents, program_name, retried,
+    Kfunc, LoadError, LoadOptions, Loaded, PROGRAMS, TscError, TscEvents, retried,
 };
 use crate::capturing::host::perf::EventPriority;
 use crate::capturing::ring::Consumer;
@@ -61,7 +62,7 @@ impl Whole {
         let mut kfuncs = kfuncs.iter();
         let mut loaded = Loaded::load(&LoadOptions {
             object: if stamp.is_some() { PROGRAMS } else { OBJECT },
-            program: stamp.map_or("program_none", program_name),
+            program: stamp.map_or("program_none", |path| Hook::Xdp.program(path.domain())),
             kfunc: kfuncs.find(|kfunc| stamp == Some(StampPath::Tsc(kfunc.path))),
             ring_bytes: RING_BYTES,
             ring_cpus: &[cpu],

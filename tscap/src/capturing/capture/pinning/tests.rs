@@ -14,7 +14,12 @@ fn changes(machine: &Recorded) -> SettingsGuard {
 #[track_caller]
 fn steer(pinning: &mut Pinning<'_>, on: &Link, mode: XdpMode, changes: &mut SettingsGuard) {
     pinning
-        .steer(on, mode, changes, &mut Listener::new(&mut nobody))
+        .steer(
+            on,
+            AttachPoint::Xdp(mode),
+            changes,
+            &mut Listener::new(&mut nobody),
+        )
         .unwrap_or_else(|failure| panic!("{failure}"));
 }
 
@@ -155,7 +160,7 @@ fn without_a_journal_nothing_is_steered() {
     let failure = Pinning::new(&[1])
         .steer(
             &eth0,
-            XdpMode::Native,
+            AttachPoint::Xdp(XdpMode::Native),
             &mut changes,
             &mut Listener::new(&mut nobody),
         )
