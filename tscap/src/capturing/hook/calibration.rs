@@ -12,6 +12,7 @@ use super::load::LoadError;
 use super::retried::retried;
 use super::tsc::{TscError, bracket_program};
 use crate::capturing::clock::{Bounds, MonoNs, NsPerCycle, OffsetBracket, TscCycles};
+use crate::capturing::host::map_value::MapValue;
 use crate::capturing::host::{affinity, tsc};
 
 /// Runs of it that one calibration takes, 64 brackets each.
@@ -22,8 +23,6 @@ const ATTEMPTS: u32 = 3;
 const USER_BRACKETS: u32 = 20;
 /// Shortest frame that `BPF_PROG_TEST_RUN` takes.
 const FRAME: [u8; 14] = [0; 14];
-
-type BracketBytes = [u8; size_of::<TscBracket>() * TSC_BRACKETS];
 
 /// What is known of the offset of a CPU's event to the TSC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,21 +193,9 @@ fn event_bracket(origin: &Origin, bracket: TscBracket) -> Bounds {
     }
 }
 
-fn brackets(ebpf: &Ebpf) -> Result<Vec<TscBracket>, TscError> {
+fn brackets(ebpf: &Ebpf) -> Result<[TscBracket; TSC_BRACKETS], TscError> {
     let map = ebpf.map(TSC_BRACKETS_MAP);
     let map = map.ok_or(LoadError::Missing("array map TSC_BRACKETS"))?;
-    let map = Array::<&MapData, BracketBytes>::try_from(map)?;
-    let bytes = map.get(&0, 0)?;
-    let word = |bytes: &[u8], at: usize| {
-        let word = bytes[at..].first_chunk();
-        word.map_or(0, |word| u64::from_ne_bytes(*word))
-    };
-    Ok(bytes
-        .chunks_exact(size_of::<TscBracket>())
-        .map(|bytes| TscBracket {
-            before: word(bytes, std::mem::offset_of!(TscBracket, before)),
-            cycles: word(bytes, std::mem::offset_of!(TscBracket, cycles)),
-            after: word(bytes, std::mem::offset_of!(TscBracket, after)),
-        })
-        .collect())
+    let map = Array::<&MapData, [MapValue<TscBracket>; TSC_BRACKETS]>::try_from(map)?;
+    Ok(map.get(&0, 0)?.map(|MapValue(bracket)| bracket))
 }

@@ -1,4 +1,4 @@
-//! What the programs counted, decoded from the maps' bytes at one place.
+//! What the programs counted.
 
 use std::mem::offset_of;
 
@@ -7,11 +7,10 @@ use aya::util::nr_cpus;
 use tscap_common::state::{CpuState, Losses, NO_RING, OTHER_INTERFACE};
 
 use crate::capturing::accounting::Outcomes;
+use crate::capturing::host::map_value::MapValue;
 
-/// A [`CpuState`] as it lies in the map.
+/// A [`CpuState`] as it lies in the map: bytes, because it ends in padding.
 pub(super) type CpuBytes = [u8; size_of::<CpuState>()];
-/// A [`Losses`] as it lies in the map.
-pub(super) type LossesBytes = [u8; size_of::<Losses>()];
 
 /// Only if the key is not there yet (include/uapi/linux/bpf.h).
 const BPF_NOEXIST: u64 = 1;
@@ -27,7 +26,7 @@ pub struct CounterError {
 /// The counters of all CPUs.
 pub struct Counters {
     cpus: Array<MapData, CpuBytes>,
-    losses: PerCpuHashMap<MapData, u32, LossesBytes>,
+    losses: PerCpuHashMap<MapData, u32, MapValue<Losses>>,
 }
 
 impl std::fmt::Debug for Counters {
@@ -39,7 +38,7 @@ impl std::fmt::Debug for Counters {
 impl Counters {
     pub(super) fn new(
         cpus: Array<MapData, CpuBytes>,
-        losses: PerCpuHashMap<MapData, u32, LossesBytes>,
+        losses: PerCpuHashMap<MapData, u32, MapValue<Losses>>,
     ) -> Self {
         Self { cpus, losses }
     }
@@ -48,7 +47,7 @@ impl Counters {
     /// count under [`OTHER_INTERFACE`]. Counters it has already are kept.
     pub fn announce(&mut self, ifindex: u32) -> Result<(), MapError> {
         let cpus = nr_cpus().map_err(|(_, error)| MapError::from(error));
-        let zeros = PerCpuValues::try_from(vec![[0; size_of::<Losses>()]; cpus?])?;
+        let zeros = PerCpuValues::try_from(vec![MapValue::default(); cpus?])?;
         match self.losses.insert(ifindex, zeros, BPF_NOEXIST) {
             Err(MapError::SyscallError(error))
                 if error.io_error.raw_os_error() == Some(libc::EEXIST) =>
@@ -74,7 +73,7 @@ impl Counters {
                 source,
             })?;
             if !cpus.contains(&cpu) {
-                seen += counter(&state, offset_of!(CpuState, seen));
+                seen += decode_seen(&state);
             }
         }
         Ok(seen)
@@ -91,8 +90,8 @@ impl Counters {
             })?,
         };
         let mut sum = Outcomes::default();
-        for bytes in all.iter() {
-            sum += Outcomes::from(decode_losses(bytes));
+        for MapValue(losses) in all.iter() {
+            sum += Outcomes::from(*losses);
         }
         Ok(sum)
     }
@@ -112,20 +111,9 @@ pub(super) fn cpu_state(ring: Option<usize>) -> CpuBytes {
     bytes
 }
 
-fn decode_losses(bytes: &LossesBytes) -> Losses {
-    let counts = std::array::from_fn(|index| {
-        counter(bytes, offset_of!(Losses, counts) + index * size_of::<u64>())
-    });
-    Losses {
-        counts,
-        pending: counter(bytes, offset_of!(Losses, pending)),
-    }
-}
-
-fn counter(bytes: &[u8], offset: usize) -> u64 {
-    bytes[offset..]
-        .first_chunk()
-        .map_or(0, |counter| u64::from_ne_bytes(*counter))
+fn decode_seen(state: &CpuBytes) -> u64 {
+    let seen = state[offset_of!(CpuState, seen)..].first_chunk();
+    u64::from_ne_bytes(*seen.expect("the state holds the field"))
 }
 
 #[cfg(test)]
@@ -134,14 +122,9 @@ mod tests {
 
     #[test]
     fn bytes_and_fields_agree() {
-        let mut bytes = [0; size_of::<Losses>()];
-        for (index, chunk) in bytes.chunks_mut(8).enumerate() {
-            chunk.copy_from_slice(&(index as u64 + 1).to_ne_bytes());
-        }
-        let losses = decode_losses(&bytes);
-        let kinds = losses.counts.len() as u64;
-        assert!(losses.counts.into_iter().eq(1..=kinds));
-        assert_eq!(losses.pending, kinds + 1);
+        let mut state = cpu_state(None);
+        state[24..32].copy_from_slice(&7u64.to_ne_bytes());
+        assert_eq!(decode_seen(&state), 7);
         assert_eq!(cpu_state(Some(3))[..4], 3u32.to_ne_bytes());
         assert_eq!(cpu_state(None)[..4], NO_RING.to_ne_bytes());
     }

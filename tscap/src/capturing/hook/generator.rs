@@ -1,7 +1,6 @@
 //! The frame generator's program with its maps.
 
 use std::io;
-use std::mem::offset_of;
 
 use aya::maps::xdp::XdpMapError;
 use aya::maps::{Array, DevMap, MapData, MapError};
@@ -21,6 +20,7 @@ use super::program::Program;
 use super::tsc::{BRACKET_PROGRAM, TscError, TscEvents};
 use crate::capturing::clock::{Bounds, NsPerCycle, TscPath};
 use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::map_value::MapValue;
 use crate::capturing::host::perf::EventPriority;
 
 /// The committed object, or the one that `TSCAP_GENERATOR_OBJECT` named at build
@@ -57,7 +57,7 @@ pub fn generates_by_perf() -> Result<bool, ProgramError> {
 /// The programs, loaded, and what they are told.
 pub struct Generator {
     ebpf: Ebpf,
-    orders: Array<MapData, OrdersWords>,
+    orders: Array<MapData, MapValue<Orders>>,
     gaps: Array<MapData, Gaps>,
     /// The paced one, and the other.
     programs: [Program; 2],
@@ -86,7 +86,7 @@ struct Event {
 
 /// What they do, and whether they are to go on.
 pub struct GeneratorState {
-    sending: Array<MapData, SendingWords>,
+    sending: Array<MapData, MapValue<Sending>>,
     stop: Array<MapData, u32>,
 }
 
@@ -204,7 +204,7 @@ impl Generator {
             ..orders
         };
         self.gaps.set(0, [0; _], 0)?;
-        self.orders.set(0, words_of_orders(&orders), 0)
+        self.orders.set(0, MapValue(orders), 0)
     }
 
     /// The histogram of gap errors.
@@ -260,30 +260,16 @@ impl GeneratorState {
     /// Puts the programs at the start: the first frame is due at `due_ns`,
     /// CLOCK_MONOTONIC; with 0 when they first run.
     pub fn begin(&mut self, due_ns: u64) -> Result<(), MapError> {
-        let mut words = SendingWords::default();
-        words[offset_of!(Sending, due_ns) / 8] = due_ns;
-        self.sending.set(0, words, 0)
+        let start = Sending {
+            due_ns,
+            ..Sending::default()
+        };
+        self.sending.set(0, MapValue(start), 0)
     }
 
     /// Where the programs are. Not all of one moment while they run.
     pub fn sending(&self) -> Result<Sending, MapError> {
-        let words = self.sending.get(&0, 0)?;
-        let word = |at: usize| words[at / 8];
-        let (low, high) = (|word: u64| word as u32, |word: u64| (word >> 32) as u32);
-        Ok(Sending {
-            sent: word(offset_of!(Sending, sent)),
-            failed: word(offset_of!(Sending, failed)),
-            late: word(offset_of!(Sending, late)),
-            due_ns: word(offset_of!(Sending, due_ns)),
-            due_fraction: low(word(offset_of!(Sending, due_fraction))),
-            flow: high(word(offset_of!(Sending, due_fraction))),
-            seq: low(word(offset_of!(Sending, seq))),
-            reserved: 0,
-            first_ns: word(offset_of!(Sending, first_ns)),
-            last_ns: word(offset_of!(Sending, last_ns)),
-            tsc: word(offset_of!(Sending, tsc)),
-            tai: word(offset_of!(Sending, tai)),
-        })
+        Ok(self.sending.get(&0, 0)?.0)
     }
 
     /// Tells the programs to send, or to send no more.
@@ -295,22 +281,4 @@ impl GeneratorState {
     pub fn is_stopped(&self) -> Result<bool, MapError> {
         Ok(self.stop.get(&0, 0)? != 0)
     }
-}
-
-/// The structures as words in memory order (little endian: x86-64).
-type OrdersWords = [u64; size_of::<Orders>() / 8];
-type SendingWords = [u64; size_of::<Sending>() / 8];
-
-fn words_of_orders(orders: &Orders) -> OrdersWords {
-    let mut words = OrdersWords::default();
-    for (word, bytes) in words.iter_mut().zip(orders.headers.chunks_exact(8)) {
-        *word = u64::from_ne_bytes(bytes.try_into().expect("chunks of 8 bytes"));
-    }
-    let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-    words[offset_of!(Orders, checksum) / 8] = pair(orders.checksum, orders.flows);
-    words[offset_of!(Orders, period_ns) / 8] = orders.period_ns;
-    let rest = u32::from(orders.run) | u32::from(orders.reads_tsc) << 16;
-    words[offset_of!(Orders, period_fraction) / 8] = pair(orders.period_fraction, rest);
-    words[offset_of!(Orders, tsc_offset) / 8] = orders.tsc_offset;
-    words
 }

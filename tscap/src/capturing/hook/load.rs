@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd as _;
 
-use aya::maps::{Array, Map, MapData, MapError, PerCpuHashMap};
+use aya::maps::{Array, Map, MapData, MapError};
 use aya::programs::{ProgramError, Xdp};
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use tscap_common::config::{CPUS, KEEP_RAW, LOSSES, PACKET_META, RING_MASK, RINGS, SNAPLEN};
@@ -12,7 +12,7 @@ use tscap_common::state::OTHER_INTERFACE;
 
 use super::calibration::{self, TscOffset};
 use super::code::{Bound, Code};
-use super::counters::{Counters, CpuBytes, LossesBytes, cpu_state};
+use super::counters::{Counters, CpuBytes, cpu_state};
 use super::kfunc::{Kfunc, VlanTagKfunc};
 use super::object::with_value_size;
 use super::program::Program;
@@ -138,8 +138,7 @@ impl Loaded {
             cpus.set(cpu, cpu_state(ring), 0)
                 .map_err(|source| LoadError::Map { map: CPUS, source })?;
         }
-        let losses: PerCpuHashMap<MapData, u32, LossesBytes> = take(&mut ebpf, LOSSES)?;
-        let mut counters = Counters::new(cpus, losses);
+        let mut counters = Counters::new(cpus, take(&mut ebpf, LOSSES)?);
         counters
             .announce(OTHER_INTERFACE)
             .map_err(|source| LoadError::Map {

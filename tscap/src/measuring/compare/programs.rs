@@ -17,6 +17,7 @@ use crate::capturing::hook::{
     Call, Code, InterruptKfuncs, Kfunc, LoadError, Program, TscError, TscEvents, calibrate,
     load_by, retried, take,
 };
+use crate::capturing::host::map_value::MapValue;
 use crate::capturing::host::perf::EventPriority;
 use crate::measuring::load::{Burst, Traffic};
 
@@ -28,9 +29,6 @@ pub static OBJECT: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_COMPARE_OBJEC
 const READ_RUNS: u32 = 1_000;
 /// Shortest frame that `BPF_PROG_TEST_RUN` takes.
 const FRAME: [u8; 14] = [0; 14];
-
-type SampleWords = [u64; size_of::<Sample>() / 8];
-type CountsWords = [u64; size_of::<Counts>() / 8];
 
 /// Why the programs can't measure.
 #[derive(Debug, thiserror::Error)]
@@ -88,8 +86,8 @@ pub struct Programs {
     loaded: HashMap<(Kind, String), Program>,
     /// The code for each turn that needs kfuncs.
     calling: HashMap<String, Code>,
-    samples: Array<MapData, SampleWords>,
-    counts: Array<MapData, CountsWords>,
+    samples: Array<MapData, MapValue<Sample>>,
+    counts: Array<MapData, MapValue<Counts>>,
     /// Held open as long as they run.
     events: Option<TscEvents>,
     cpu: u32,
@@ -199,18 +197,12 @@ impl Programs {
 
     /// Forgets what was measured.
     pub fn reset(&mut self) -> Result<(), ProgramsError> {
-        Ok(self.counts.set(0, CountsWords::default(), 0)?)
+        Ok(self.counts.set(0, MapValue::default(), 0)?)
     }
 
     /// How much has been measured.
     pub fn counts(&self) -> Result<Counts, ProgramsError> {
-        let [measured, elsewhere, bad, sink] = self.counts.get(&0, 0)?;
-        Ok(Counts {
-            measured,
-            elsewhere,
-            bad,
-            sink,
-        })
+        Ok(self.counts.get(&0, 0)?.0)
     }
 
     /// The samples, in the order of the frames.
@@ -218,14 +210,7 @@ impl Programs {
         let count = self.counts()?.measured.min(MOST_SAMPLES.into());
         let sample = |index: u64| {
             let index = u32::try_from(index).expect("less than MOST_SAMPLES");
-            let [stamp, cost_ns, frame, sent_tai, sent_tsc] = self.samples.get(&index, 0)?;
-            Ok(Sample {
-                stamp,
-                cost_ns,
-                frame,
-                sent_tai,
-                sent_tsc,
-            })
+            Ok(self.samples.get(&index, 0)?.0)
         };
         (0..count).map(sample).collect()
     }
