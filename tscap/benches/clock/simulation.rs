@@ -164,7 +164,7 @@ pub fn measure(rounds: u32, hours: u64) -> Result<Simulation> {
     let starts = |script| each(seeds(), |seed| start(seed, script));
     let steps = each(seeds(), |seed| change(seed, STEP, 0))?;
     let slews = each(seeds(), |seed| change(seed, SLEW, SLEW_S))?;
-    let aways = each(seeds(), away)?;
+    let aways = each(seeds(), holdover)?;
     Ok(Simulation {
         rounds,
         scenarios,
@@ -290,7 +290,7 @@ fn change(seed: u64, script: Script, seconds: u64) -> Result<Changed> {
 }
 
 /// Two hours without the reference.
-struct Away {
+struct Holdover {
     /// Error / bound at its worst.
     of_bound: f64,
     /// The bound at the end, µs.
@@ -300,7 +300,7 @@ struct Away {
 }
 
 /// An hour of exchanges, two hours without any, and an hour again.
-fn away(seed: u64) -> Result<Away> {
+fn holdover(seed: u64) -> Result<Holdover> {
     let mut pair = Pair::new(seed, QUIET)?;
     for second in 2..BEFORE_S {
         pair.exchange(second);
@@ -311,7 +311,7 @@ fn away(seed: u64) -> Result<Away> {
         of_bound = f64::max(of_bound, errors.feed_forward.abs() / errors.bound);
         bound = errors.bound;
     }
-    Ok(Away {
+    Ok(Holdover {
         of_bound,
         bound_us: bound / 1e3,
         back: back(&mut pair, BEFORE_S + AWAY_S),

@@ -11,7 +11,7 @@ use tscap::measuring::generator::Rate;
 use tscap::measuring::load::{Pair, Stop};
 use tscap::measuring::loss::model::{Costs, record_bytes};
 use tscap::measuring::loss::schema::{Calibration, Point};
-use tscap::measuring::loss::{Arrival, Experiment, Grid, Pace, Place, Spot};
+use tscap::measuring::loss::{Arrival, Experiment, Grid, GridPoint, Pace, Placement};
 
 /// Most bytes a second that the file takes where it alone is slow.
 const SLOW: u64 = 40_000_000;
@@ -62,27 +62,27 @@ impl Part {
         quick: bool,
         stop: &Arc<Stop>,
     ) -> Result<Measured> {
-        let place = Place {
+        let placement = Placement {
             executable: env!("CARGO_BIN_EXE_tscap").into(),
             sender_cpu,
             receive_cpu: (self != Self::Writer).then_some(receive_cpu),
             folder: "/dev/shm".into(),
             file_bytes_per_s: (self == Self::Writer).then_some(SLOW),
         };
-        let place = match self {
-            Self::Receive | Self::Writer => place,
+        let placement = match self {
+            Self::Receive | Self::Writer => placement,
             Self::Both => {
-                let costs = in_thread(place.clone(), stop, |it| {
+                let costs = in_thread(placement.clone(), stop, |it| {
                     Ok(it.calibrate(COSTS, 1, || {})?.costs)
                 })?;
                 let received = record_bytes(MIDDLE) / costs.receive.of(MIDDLE) * 1e9;
-                Place {
+                Placement {
                     file_bytes_per_s: Some((SLOWER * received) as u64),
-                    ..place
+                    ..placement
                 }
             }
         };
-        in_thread(place, stop, move |experiment| {
+        in_thread(placement, stop, move |experiment| {
             self.points(experiment, quick)
         })
     }
@@ -90,8 +90,8 @@ impl Part {
     fn points(self, experiment: &mut Experiment, quick: bool) -> Result<Measured> {
         let calibration = experiment.calibrate(COSTS, CALIBRATIONS, || {})?.clone();
         let mut points = Vec::new();
-        for spot in self.spots(&calibration.costs, quick) {
-            let point = experiment.point(&spot, LASTING)?;
+        for grid_point in self.grid_points(&calibration.costs, quick) {
+            let point = experiment.point(&grid_point, LASTING)?;
             let run = &point.run;
             ensure!(
                 run.sent == run.written + run.lost.total(),
@@ -106,7 +106,7 @@ impl Part {
         })
     }
 
-    fn spots(self, costs: &Costs, quick: bool) -> Vec<Spot> {
+    fn grid_points(self, costs: &Costs, quick: bool) -> Vec<GridPoint> {
         let (sizes, snaplens, rings): (&[u32], &[u32], &[usize]) = match (self, quick) {
             (Self::Receive, false) => (&[64, 512, 1500], &[96, 0], &[16 << 20]),
             (Self::Writer | Self::Both, false) => (&[64, 256, 1024], &[0], &[256 << 10, 2 << 20]),
@@ -114,7 +114,7 @@ impl Part {
             (Self::Writer | Self::Both, true) => (&[MIDDLE], &[0], &[256 << 10, 2 << 20]),
         };
         let multiples: &[f64] = if quick { &QUICK } else { &MULTIPLES };
-        let mut spots = Vec::new();
+        let mut grid_points = Vec::new();
         for &size in sizes {
             for &snaplen in snaplens.iter().filter(|snaplen| **snaplen < size) {
                 let caplen = if snaplen == 0 { size } else { snaplen };
@@ -133,10 +133,10 @@ impl Part {
                     rings: rings.to_vec(),
                     ..Grid::quick()
                 };
-                spots.extend(grid.spots());
+                grid_points.extend(grid.grid_points());
             }
         }
-        spots
+        grid_points
     }
 
     /// Frames a second that the stage can take that is to lose some.
@@ -152,14 +152,14 @@ impl Part {
 
 /// Works with an experiment, which keeps its thread.
 fn in_thread<T: Send + 'static>(
-    place: Place,
+    placement: Placement,
     stop: &Arc<Stop>,
     work: impl FnOnce(&mut Experiment) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let stop = Arc::clone(stop);
     let thread = std::thread::spawn(move || {
         let pair = Pair::new().context("cannot make a veth pair")?;
-        let mut experiment = Experiment::new(pair, place, &[], stop)?;
+        let mut experiment = Experiment::new(pair, placement, &[], stop)?;
         work(&mut experiment)
     });
     let worked = thread.join();

@@ -5,16 +5,17 @@ use std::env;
 use serde::Serialize;
 
 use super::console::Console;
-use super::measuring::{self, Shown, Start};
+use super::measuring::{self, ResultOutput, Start};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure};
 use crate::capturing::capture::{check, interface};
-use crate::capturing::hook::{InterruptKfuncs, Occupant};
+use crate::capturing::hook::{AttachedProgram, InterruptKfuncs};
 use crate::capturing::host::affinity;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::cli::ComparePlan;
 use crate::measuring::compare::{
-    Comparison, Conditions, ExperimentError, Place, Request, Results, assemble, run as measure,
+    Comparison, Conditions, ExperimentError, FrameSource, Request, Results, assemble,
+    run as measure,
 };
 use crate::measuring::load::FAST_BYTES;
 use crate::measuring::report::{page, text};
@@ -29,7 +30,7 @@ struct Progress {
 
 /// Compares.
 pub(super) fn run(plan: &ComparePlan) -> Result<Exit, Failure> {
-    let shown = Shown {
+    let shown = ResultOutput {
         json: plan.json,
         report: plan.report.as_deref(),
         text,
@@ -59,10 +60,10 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
             .then(|| interrupts(&files))
             .transpose()?,
     };
-    let place = place(plan)?;
-    let (interface, frame_bytes) = match &place {
-        Place::Own { pair, .. } => (pair.rx.name.clone(), Some(FAST_BYTES)),
-        Place::Live { link, .. } => (link.name.clone(), None),
+    let frame_source = frame_source(plan)?;
+    let (interface, frame_bytes) = match &frame_source {
+        FrameSource::Own { pair, .. } => (pair.rx.name.clone(), Some(FAST_BYTES)),
+        FrameSource::Live { link, .. } => (link.name.clone(), None),
     };
     console.say(&format!(
         "ready: comparing on {interface}, CPU {cpu}, {}, {} {}",
@@ -73,7 +74,7 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
     ));
     let start = Start::now(&files);
     let cpus = affinity::allowed_cpus().context("cannot read this process's CPU affinity")?;
-    let measured = rounds(place, request, &mut signals, &mut console).await?;
+    let measured = rounds(frame_source, request, &mut signals, &mut console).await?;
     let Some(results) = measured else {
         console.error("aborted: nothing is reported");
         return Ok(None);
@@ -105,11 +106,11 @@ fn interrupts(files: &KernelFiles) -> Result<InterruptKfuncs, Failure> {
     })
 }
 
-fn place(plan: &ComparePlan) -> Result<Place, Failure> {
+fn frame_source(plan: &ComparePlan) -> Result<FrameSource, Failure> {
     let Some(name) = &plan.interface else {
         let pair = measuring::pair("run as root, or give -i")?;
         let executable = env::current_exe().context("cannot find this program's own file")?;
-        return Ok(Place::Own {
+        return Ok(FrameSource::Own {
             pair: Box::new(pair),
             executable,
         });
@@ -120,9 +121,9 @@ fn place(plan: &ComparePlan) -> Result<Place, Failure> {
             "cannot measure on {name}: it has XDP program {} already",
             xdp.ids()
         ))
-        .hint(Occupant::of(xdp).removal(name, xdp.mode)));
+        .hint(AttachedProgram::of(xdp).removal(name, xdp.mode)));
     }
-    Ok(Place::Live {
+    Ok(FrameSource::Live {
         link,
         timeout: plan.timeout,
     })
@@ -130,7 +131,7 @@ fn place(plan: &ComparePlan) -> Result<Place, Failure> {
 
 /// `None` if a second signal came.
 async fn rounds(
-    place: Place,
+    frame_source: FrameSource,
     request: Request,
     signals: &mut Signals,
     console: &mut Console,
@@ -140,7 +141,7 @@ async fn rounds(
     let steps = measuring::Amount {
         of,
         seconds: {
-            let sends = matches!(place, Place::Own { .. });
+            let sends = matches!(frame_source, FrameSource::Own { .. });
             move |first_round| amount.seconds(sends, first_round)
         },
     };
@@ -151,7 +152,7 @@ async fn rounds(
         signals,
         console,
         |rounds| Progress { rounds, of },
-        move |stop, done| measure(place, &request, stop, done),
+        move |stop, done| measure(frame_source, &request, stop, done),
     );
     measured
         .await?

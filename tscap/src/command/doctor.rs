@@ -9,7 +9,7 @@ use crate::capturing::clock::{StampSource, TscPath};
 use crate::capturing::doctor::{
     self, Interface, InterfaceFacts, Machine, MachineFacts, Privileges, Probe, Report,
 };
-use crate::capturing::hook::{Kfunc, Occupant, generates_by_perf, offloads};
+use crate::capturing::hook::{AttachedProgram, Kfunc, generates_by_perf, offloads};
 use crate::capturing::host::caps::{self, Capability};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
@@ -129,7 +129,11 @@ fn interface(link: Link) -> Interface {
         coalescing: ethtool::coalescing(name).map_err(chain),
         // A kernel that refuses to tell is one that can't.
         xdp_features: xdp_features::of(link.index).unwrap_or(None),
-        occupant: link.xdp.as_ref().map(Occupant::of).unwrap_or_default(),
+        occupant: link
+            .xdp
+            .as_ref()
+            .map(AttachedProgram::of)
+            .unwrap_or_default(),
         napi_ids: napi::ids(link.index).unwrap_or(None),
         netns: NetnsId::here().ok().and_then(NetnsId::name),
         link,

@@ -26,7 +26,7 @@ use crate::measuring::machine::{Ticks, describe};
 const HANGS_AFTER: Duration = Duration::from_secs(5);
 
 /// Told after each step how many are over.
-pub(super) type Done = Box<dyn Fn(u32) + Send>;
+pub(super) type OnProgress = Box<dyn Fn(u32) + Send>;
 
 /// The start of a measurement.
 pub(super) struct Start {
@@ -61,7 +61,7 @@ impl Start {
 }
 
 /// Where a result goes.
-pub(super) struct Shown<'a, T> {
+pub(super) struct ResultOutput<'a, T> {
     /// As JSON instead of text.
     pub json: bool,
     /// Also as a page, in this file.
@@ -75,7 +75,7 @@ pub(super) struct Shown<'a, T> {
 /// Runs a session, prints its result and writes the page. A session gives none if a second
 /// signal ended it.
 pub(super) fn run<T: Serialize>(
-    shown: &Shown<'_, T>,
+    shown: &ResultOutput<'_, T>,
     session: impl Future<Output = Result<Option<(T, Exit)>, Failure>>,
 ) -> Result<Exit, Failure> {
     if let Some(path) = shown.report {
@@ -128,7 +128,7 @@ pub(super) async fn measure<T: Send + 'static, E: Send + 'static, P: Serialize>(
     signals: &mut Signals,
     console: &mut Console,
     progress: impl Fn(u32) -> P,
-    work: impl FnOnce(Arc<Stop>, Done) -> Result<T, E> + Send + 'static,
+    work: impl FnOnce(Arc<Stop>, OnProgress) -> Result<T, E> + Send + 'static,
 ) -> Result<Option<Result<T, E>>, Failure> {
     const VERSION: u32 = 1;
     let (done, mut steps) = unbounded_channel();

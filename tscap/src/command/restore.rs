@@ -67,7 +67,7 @@ fn restore_from(
     let (mut live, mut left) = (Vec::new(), Vec::new());
     for journal in journals {
         match journal.and_then(|journal| Ok((folder.state(&journal)?, journal))) {
-            Ok((State::Left, journal)) => left.push(journal),
+            Ok((State::Stale, journal)) => left.push(journal),
             Ok((State::Live, journal)) => {
                 report.problems.push(format!(
                     "cannot restore what process {pid} has changed: it is running, and does so \

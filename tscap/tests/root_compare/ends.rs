@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
-use tscap::measuring::compare::{Amount, Place, Request, run as measure};
+use tscap::measuring::compare::{Amount, FrameSource, Request, run as measure};
 use tscap::measuring::load::{Pair, Stop};
 
 use crate::support::bench::Bench;
@@ -157,8 +157,8 @@ fn a_reader_that_is_late_loses_frames() {
             interrupts: None,
         };
         let pair = Box::new(Pair::new().expect("a pair"));
-        let place = Place::Own { pair, executable };
-        measure(place, &request, Arc::new(Stop::default()), |_| {}).expect("results")
+        let frame_source = FrameSource::Own { pair, executable };
+        measure(frame_source, &request, Arc::new(Stop::default()), |_| {}).expect("results")
     });
     assert!(results.ended_by.is_none(), "{:?}", results.ended_by);
     let mut points = 0;

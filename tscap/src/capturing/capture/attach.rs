@@ -9,7 +9,8 @@ use super::plan::{Capture, Offloads};
 use super::{header, offloading};
 use crate::capturing::clock::StampPath;
 use crate::capturing::hook::{
-    AttachError, AttachPoint, Attachment, Loaded, ModeChoice, Occupant, XdpMode, attach, offloads,
+    AttachError, AttachPoint, AttachedProgram, Attachment, Loaded, ModeChoice, XdpMode, attach,
+    offloads,
 };
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
@@ -145,7 +146,9 @@ fn make_promiscuous(link: &Link, told: &mut Listener<'_>) -> Option<Promiscuous>
 
 fn attach_failure(error: AttachError) -> Failure {
     let hint = match &error {
-        AttachError::Busy { interface, xdp } => Occupant::of(xdp).removal(interface, xdp.mode),
+        AttachError::Busy { interface, xdp } => {
+            AttachedProgram::of(xdp).removal(interface, xdp.mode)
+        }
         AttachError::Refused {
             mode: XdpMode::Native,
             ..

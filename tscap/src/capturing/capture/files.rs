@@ -19,7 +19,7 @@ const COMMANDS_WITHIN: Duration = Duration::from_secs(600);
 
 /// How the wait for the commands ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Waited {
+pub(super) enum CommandsWait {
     /// All of them have ended.
     All,
     /// It took too long.
@@ -108,9 +108,9 @@ impl Files {
         &mut self,
         mut asked: impl AsyncFnMut(),
         told: &mut Listener<'_>,
-    ) -> Waited {
+    ) -> CommandsWait {
         let Some(commands) = &mut self.commands else {
-            return Waited::All;
+            return CommandsWait::All;
         };
         commands.no_more();
         let limit = tokio::time::sleep(COMMANDS_WITHIN);
@@ -122,10 +122,10 @@ impl Files {
                         ended.tell(told);
                         continue;
                     }
-                    None => return Waited::All,
+                    None => return CommandsWait::All,
                 },
-                () = asked() => Waited::Aborted,
-                () = &mut limit => Waited::TooLong,
+                () = asked() => CommandsWait::Aborted,
+                () = &mut limit => CommandsWait::TooLong,
             };
             told.warning(&format!(
                 "not ended: {}. Those that run are left to run, those that wait are not begun",

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::event::{Event, Listener};
-use super::files::{Waited, not_intact};
+use super::files::{CommandsWait, not_intact};
 use super::plan::Target;
 use super::running::{Parts, Running};
 use super::summary::{ClockSummary, FilesSummary, InterfaceSummary, Stop, Summary};
@@ -259,8 +259,8 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
             ..files.summary()
         });
         Ok(Some(Closed {
-            is_complete: late.is_wanted() && waited != Waited::TooLong && files.are_intact(),
-            is_waiting_over: waited == Waited::Aborted,
+            is_complete: late.is_wanted() && waited != CommandsWait::TooLong && files.are_intact(),
+            is_waiting_over: waited == CommandsWait::Aborted,
         }))
     }
 

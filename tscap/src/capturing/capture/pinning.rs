@@ -10,7 +10,7 @@
 
 mod plan;
 
-use self::plan::{Found, Wanted};
+use self::plan::{SettingValue, SteeringTargets};
 use super::check::Machine;
 use super::event::Listener;
 use super::plan::Capture;
@@ -120,13 +120,13 @@ impl<'a> Pinning<'a> {
     ) -> Result<(), Failure> {
         let AttachPoint::Xdp(mode) = at;
         let what = || format!("cannot pin the receive work of {}", link.name);
-        let found = Found::read(changes.files(), link).context(what())?;
+        let found = SteeringTargets::read(changes.files(), link).context(what())?;
         let mut cpus = self.cpus.to_vec();
         cpus.rotate_left(self.next % self.cpus.len());
         self.next += found.queues();
 
         let interface = InterfaceId::here(link).context(what())?;
-        let mut set = |wanted: Vec<Wanted>| apply(&interface, wanted, changes, told);
+        let mut set = |wanted: Vec<SettingValue>| apply(&interface, wanted, changes, told);
         let irqs = set(found.irqs_on(&cpus))?;
         let mut threads = set(found.threads_on(&cpus))?;
         if found.is_threaded && found.threads.is_empty() && mode == XdpMode::Native {
@@ -189,13 +189,13 @@ impl<'a> Pinning<'a> {
 /// Makes the settings as wanted, as far as the kernel lets.
 fn apply(
     interface: &InterfaceId,
-    wanted: Vec<Wanted>,
+    wanted: Vec<SettingValue>,
     changes: &mut SettingsGuard,
     told: &mut Listener<'_>,
 ) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     let mut planned = Vec::new();
-    for Wanted { setting, value } in wanted {
+    for SettingValue { setting, value } in wanted {
         match Change::plan(changes.files(), interface, setting.clone(), value) {
             Ok(Planned::Change(change)) => {
                 outcome.in_force += 1;

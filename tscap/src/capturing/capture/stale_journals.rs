@@ -73,7 +73,7 @@ fn look(
                 // Should it stay, it is of no consequence.
                 let _ = folder.remove(&journal);
             }
-            Ok((State::Left, journal)) => warn_of(&journal, told),
+            Ok((State::Stale, journal)) => warn_of(&journal, told),
             Err(error) => {
                 let what = "cannot tell what a capture left changed";
                 told.warning(&Failure::from_error(error, what).chain());

@@ -39,7 +39,7 @@ impl ClockLine {
 
 /// The clock before its counter went back: stamps from then are still to be converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Before {
+struct BeforeJump {
     /// Stamps from here on are of then: a quarter of the way back below the jump.
     from: TscCycles,
     /// It is forgotten when the counter gets here: half of the way.
@@ -57,7 +57,7 @@ pub struct CounterClock {
     model: FeedForward,
     pieces: VecDeque<ClockLine>,
     /// Until the counter comes near there again after it began anew.
-    before: Option<Before>,
+    before: Option<BeforeJump>,
     /// Distance of the clock from the farther bound at the latest piece, ns.
     last_bound_ns: u64,
     /// The greatest such distance.
@@ -285,7 +285,7 @@ impl CounterClock {
     fn begin_anew(&mut self, bracket: &Bracket, reading: &Reading) {
         let last = *self.latest();
         if let Some(back) = last.from.0.checked_sub(reading.at.0) {
-            self.before = Some(Before {
+            self.before = Some(BeforeJump {
                 from: TscCycles(last.from.0 - back / 4),
                 until: TscCycles(last.from.0 - back / 2),
                 piece: last,
@@ -389,7 +389,7 @@ fn is_interrupted(reading: &Reading, least_ns: u64) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterConversion {
     pieces: [ClockLine; PIECES],
-    before: Option<Before>,
+    before: Option<BeforeJump>,
 }
 
 impl CounterConversion {

@@ -34,7 +34,7 @@ pub struct Fit {
 
 /// Why the time of a stamp is left as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum NotRefined {
     /// The history does not tell: the clock may have been set just then, or changed its
     /// rate more than once.
     Untold,
@@ -149,14 +149,14 @@ impl Fit {
         stamp: RawStamp,
         live: RealNs,
         live_bound_ns: u64,
-    ) -> Result<Estimate, Left> {
-        let [first, last] = self.allowed(stamp).ok_or(Left::Untold)?;
+    ) -> Result<Estimate, NotRefined> {
+        let [first, last] = self.allowed(stamp).ok_or(NotRefined::Untold)?;
         let low = RealNs(first.0.saturating_sub(self.tolerance_ns));
         let high = RealNs(last.0.saturating_add(self.tolerance_ns));
         let real = live.clamp(low, high);
         let moved_ns = real.0.abs_diff(live.0);
         if moved_ns > live_bound_ns {
-            return Err(Left::BeyondBound);
+            return Err(NotRefined::BeyondBound);
         }
         Ok(Estimate {
             real,

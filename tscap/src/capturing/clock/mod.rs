@@ -43,7 +43,7 @@ pub use conversion::{Conversion, OffsetConversion};
 pub use counter::{ClockLine, CounterClock, CounterConversion};
 pub use counter_report::{CounterReport, OffsetBracket};
 pub use cross::{CrossTimestamp, HostClocks, Reference};
-pub use fit::{Fit, Left};
+pub use fit::{Fit, NotRefined};
 pub use history::{History, Impossible};
 pub(crate) use leap_seconds::LEAST_TAI_OFFSET_S;
 pub use leap_seconds::{LEAP_SECONDS, LeapSeconds, LeapSecondsError, TableOffset};

@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NsPerCycle(pub u64);
 
-/// Binary digits behind the point of [`NsPerCycle`], and of times in [`Fine`].
+/// Binary digits behind the point of [`NsPerCycle`], and of times in [`FixedPointNs`].
 const FRACTION: u32 = 58;
 
 /// A time or a span in units of 2^-58 ns: a product of cycles and [`NsPerCycle`] is
 /// exact in it, and so are sums of them, for 2^64 ns (until 2554) and a counter
 /// that has run for decades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Fine(pub i128);
+pub(super) struct FixedPointNs(pub i128);
 
-impl Fine {
+impl FixedPointNs {
     /// Whole nanoseconds.
     pub fn from_ns(ns: i128) -> Self {
         Self(ns << FRACTION)
@@ -83,8 +83,8 @@ impl NsPerCycle {
     }
 
     /// Duration of `cycles`, exactly.
-    pub(super) fn span(self, cycles: u64) -> Fine {
-        Fine(i128::from(cycles).saturating_mul(i128::from(self.0)))
+    pub(super) fn span(self, cycles: u64) -> FixedPointNs {
+        FixedPointNs(i128::from(cycles).saturating_mul(i128::from(self.0)))
     }
 
     /// How much faster than `other` the counter would be taken to tick, parts per
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn spans_add_up_exactly() {
         let rate = NsPerCycle::of(1_000_003, 5_000_000).unwrap();
-        let (mut sum, mut cycles) = (Fine(0), 0u64);
+        let (mut sum, mut cycles) = (FixedPointNs(0), 0u64);
         for part in 1..100_000u64 {
             let part = part * 15_700_001;
             sum = sum.plus(rate.span(part));
@@ -127,9 +127,9 @@ mod tests {
     fn parts_per_billion_are_rounded_up() {
         for ns in [0, 1, 80, 1_000_000_007, 86_400_000_000_000] {
             for ppb in [0, 1, 155, 100_000, 1_000_000_000] {
-                let exact = Fine(Fine::from_ns(ns).0 / 1_000_000_000 * ppb);
-                let more = Fine(Fine::from_ns(ns).0 / 1_000_000_000 * (ppb + 1));
-                let found = Fine::from_ns(ns).ppb(ppb as u64);
+                let exact = FixedPointNs(FixedPointNs::from_ns(ns).0 / 1_000_000_000 * ppb);
+                let more = FixedPointNs(FixedPointNs::from_ns(ns).0 / 1_000_000_000 * (ppb + 1));
+                let found = FixedPointNs::from_ns(ns).ppb(ppb as u64);
                 assert!(found >= exact, "{ns} {ppb}");
                 assert!(found.0 <= more.0 + 8 * (1 << 30), "{ns} {ppb}");
             }
@@ -150,12 +150,12 @@ mod tests {
             (7 * ONE + ONE / 2, 8, 8),
         ] {
             assert_eq!(
-                (Fine(time).ns(), Fine(time).ns_up()),
+                (FixedPointNs(time).ns(), FixedPointNs(time).ns_up()),
                 (nearest, up),
                 "{time}"
             );
         }
-        assert_eq!(Fine(5 * ONE / 2).as_f64(), 2.5);
+        assert_eq!(FixedPointNs(5 * ONE / 2).as_f64(), 2.5);
         let [half, less] = [NsPerCycle(1 << 57), NsPerCycle((1 << 57) - 1)];
         assert_eq!([1, 2, 3].map(|cycles| half.duration_ns(cycles)), [1, 1, 2]);
         assert_eq!([1, 2, 3].map(|cycles| less.duration_ns(cycles)), [0, 1, 1]);

@@ -1,6 +1,6 @@
 //! One look at the reference between two readings of the counter.
 
-use super::ns_per_cycle::Fine;
+use super::ns_per_cycle::FixedPointNs;
 use super::{NsPerCycle, RealNs, TscCycles};
 
 /// The reference, read between two readings of the counter. Its width in time plays
@@ -62,8 +62,8 @@ impl Reading {
     /// What it allows.
     pub fn interval(&self) -> Interval {
         Interval {
-            low: Fine::from_ns(i128::from(self.low)),
-            high: Fine::from_ns(i128::from(self.high)),
+            low: FixedPointNs::from_ns(i128::from(self.low)),
+            high: FixedPointNs::from_ns(i128::from(self.high)),
         }
     }
 }
@@ -71,8 +71,8 @@ impl Reading {
 /// Where the reference can be at some counter value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Interval {
-    pub low: Fine,
-    pub high: Fine,
+    pub low: FixedPointNs,
+    pub high: FixedPointNs,
 }
 
 impl Interval {
@@ -95,19 +95,19 @@ impl Interval {
 
     /// How far they are from each other: negative if `other` is earlier, zero if
     /// they meet.
-    pub fn gap_to(self, other: Self) -> Fine {
-        let later = other.low.minus(self.high).max(Fine(0));
-        let earlier = self.low.minus(other.high).max(Fine(0));
+    pub fn gap_to(self, other: Self) -> FixedPointNs {
+        let later = other.low.minus(self.high).max(FixedPointNs(0));
+        let earlier = self.low.minus(other.high).max(FixedPointNs(0));
         later.minus(earlier)
     }
 
     /// The nearest time that it allows.
-    pub fn nearest(self, time: Fine) -> Fine {
+    pub fn nearest(self, time: FixedPointNs) -> FixedPointNs {
         time.clamp(self.low, self.high)
     }
 
     /// From `time` to the farther end, ns, rounded up.
-    pub fn farther_ns(self, time: Fine) -> u64 {
+    pub fn farther_ns(self, time: FixedPointNs) -> u64 {
         self.high.minus(time).max(time.minus(self.low)).ns_up()
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn left_over(folder: &JournalFolder, again: &str) -> Check {
     for journal in journals {
         match journal.and_then(|journal| Ok((folder.state(&journal)?, journal))) {
             Ok((State::Live, _)) => live += 1,
-            Ok((State::Left, journal)) => left.push(journal),
+            Ok((State::Stale, journal)) => left.push(journal),
             // Its changes went with that boot.
             Ok((State::OtherBoot, _)) => {}
             Err(error) => return unreadable(&error),

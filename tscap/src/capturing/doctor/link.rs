@@ -70,7 +70,7 @@ pub(super) fn programs(interface: &Interface) -> Check {
 mod tests {
     use super::*;
     use crate::capturing::doctor::check::Verdict::{Bad, Good, Warning};
-    use crate::capturing::hook::Occupant;
+    use crate::capturing::hook::AttachedProgram;
     use crate::capturing::host::netdev::{AttachedMode, AttachedXdp};
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
                 .is(Bad, "program 7 is attached")
                 .fixed_by(command);
         }
-        interface.occupant = Occupant {
+        interface.occupant = AttachedProgram {
             name: Some("filter".into()),
             link_id: Some(12),
             holders: Vec::new(),
@@ -131,7 +131,7 @@ mod tests {
         programs(&interface)
             .is(Bad, "program 7 (filter) is attached, multi")
             .fixed_by("bpftool link detach id 12");
-        interface.occupant = Occupant {
+        interface.occupant = AttachedProgram {
             name: Some("tscap_ktime".into()),
             ..interface.occupant
         };

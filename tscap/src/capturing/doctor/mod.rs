@@ -30,7 +30,7 @@ pub use stamps::Probe;
 pub use virtualisation::hypervisor;
 
 use crate::capturing::clock::{StampSource, TscPath};
-use crate::capturing::hook::Occupant;
+use crate::capturing::hook::AttachedProgram;
 use crate::capturing::host::ethtool::{Coalescing, Feature};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
@@ -69,7 +69,7 @@ pub struct Interface {
     /// What its driver says of XDP.
     pub xdp_features: Option<XdpFeatures>,
     /// What is known of the XDP program attached.
-    pub occupant: Occupant,
+    pub occupant: AttachedProgram,
     /// Numbers of its NAPIs.
     pub napi_ids: Option<Vec<u32>>,
     /// The name of its network namespace.
@@ -137,7 +137,7 @@ impl Interface {
             features: BTreeMap::new(),
             coalescing: Ok(None),
             xdp_features: Some(XdpFeatures::native(true).telling_vlan_tags()),
-            occupant: Occupant::default(),
+            occupant: AttachedProgram::default(),
             napi_ids: None,
             netns: None,
         }

@@ -2,7 +2,7 @@
 
 use super::converter::Resolve;
 use super::file_room::FileRoom;
-use super::order::Youngest;
+use super::order::LatestStamp;
 use super::rotation::Limits;
 use crate::capturing::accounting::{Counts, Observed, Outcome, StampOrder, Written};
 use crate::capturing::clock::{Conversion, RawStamp, Tracker};
@@ -60,7 +60,7 @@ pub struct BlockFinisher {
     pub ambiguous: u64,
     /// By ring.
     last_stamp: Vec<RawStamp>,
-    youngest: Youngest,
+    youngest: LatestStamp,
     /// Frames finished so far, those too whose write has failed since.
     finished: u64,
     /// As many as were asked for.
@@ -84,7 +84,7 @@ impl BlockFinisher {
             earlier_order: StampOrder::default(),
             ambiguous: 0,
             last_stamp: vec![RawStamp(0); rings],
-            youngest: Youngest::new(),
+            youngest: LatestStamp::new(),
             finished: 0,
             last: frames.count.unwrap_or(u64::MAX),
             file: FileRoom::UNLIMITED,

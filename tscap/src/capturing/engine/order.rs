@@ -4,13 +4,13 @@ use crate::capturing::clock::RawStamp;
 
 /// The greatest stamps written so far: of one ring, and of all others.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Youngest {
+pub(super) struct LatestStamp {
     ring: usize,
     of_it: RawStamp,
     of_others: RawStamp,
 }
 
-impl Youngest {
+impl LatestStamp {
     /// Nothing has been written.
     pub(super) fn new() -> Self {
         Self {
@@ -65,7 +65,7 @@ mod tests {
         fn the_youngest_of_others_is_their_greatest_stamp(
             written in prop::collection::vec((0usize..5, 0u64..100), 0..50),
         ) {
-            let mut youngest = Youngest::new();
+            let mut youngest = LatestStamp::new();
             for (count, (ring, stamp)) in written.iter().enumerate() {
                 youngest.wrote(*ring, RawStamp(*stamp));
                 for ring in 0..5 {

@@ -9,7 +9,7 @@ use tscap_common::config::TSC_BRACKETS_MAP;
 use tscap_common::state::{TSC_BRACKETS, TscBracket};
 
 use super::load::LoadError;
-use super::retried::retried;
+use super::retry::retry_interrupted;
 use super::tsc::{TscError, bracket_program};
 use crate::capturing::clock::{Bounds, MonoNs, NsPerCycle, OffsetBracket, TscCycles};
 use crate::capturing::host::map_value::MapValue;
@@ -123,7 +123,7 @@ fn one_run(ebpf: &mut Ebpf, cpu: u32, rate: NsPerCycle) -> Result<Run, TscError>
     };
     let user: Vec<Bounds> = (0..USER_BRACKETS).map(|_| user_bracket(&origin)).collect();
     let program = bracket_program(ebpf)?;
-    let run = retried(|| {
+    let run = retry_interrupted(|| {
         program.test_run(TestRunOptions {
             data_in: Some(&FRAME),
             ..TestRunOptions::new()

@@ -15,7 +15,7 @@ use tscap_common::config::VLAN_TAG_CALL;
 
 use super::load::LoadError;
 use super::program::Program;
-use super::retried::retried;
+use super::retry::retry_interrupted;
 use crate::capturing::host::bpf;
 use crate::capturing::host::bpf::program::Functions;
 
@@ -116,7 +116,7 @@ impl Code {
                 info: &routine.functions,
             }),
         };
-        let loaded = retried(|| {
+        let loaded = retry_interrupted(|| {
             bpf::program::load(&program).map_err(|(io_error, log)| ProgramError::LoadError {
                 io_error,
                 verifier_log: VerifierLog::new(log),

@@ -11,11 +11,11 @@ use tscap_common::generator::{
     TSC_BY_NOTHING, TSC_BY_PERF,
 };
 
+use super::attached_program::is_loaded;
 use super::calibration::calibrate;
 use super::code::Code;
 use super::kfunc::Kfunc;
 use super::load::{LoadError, load_by, take};
-use super::occupant::is_loaded;
 use super::program::Program;
 use super::tsc::{BRACKET_PROGRAM, TscError, TscEvents};
 use crate::capturing::clock::{Bounds, NsPerCycle, TscPath};

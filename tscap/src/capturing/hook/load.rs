@@ -16,7 +16,7 @@ use super::counters::{Counters, CpuBytes, cpu_state};
 use super::kfunc::{Kfunc, VlanTagKfunc};
 use super::object::with_value_size;
 use super::program::Program;
-use super::retried::retried;
+use super::retry::retry_interrupted;
 use super::tsc::{TscError, TscEvents};
 use crate::capturing::clock::NsPerCycle;
 use crate::capturing::host::perf::EventPriority;
@@ -220,7 +220,7 @@ pub(crate) fn load_by(
 
 /// Has the kernel verify and load `program`.
 pub(crate) fn load_program(program: &mut Xdp, name: &str) -> Result<(), LoadError> {
-    retried(|| program.load()).map_err(|source| LoadError::Program {
+    retry_interrupted(|| program.load()).map_err(|source| LoadError::Program {
         program: name.to_owned(),
         source,
     })

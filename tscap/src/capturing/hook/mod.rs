@@ -1,6 +1,7 @@
 //! The XDP programs from user space: embed, load, attach, read the counters.
 
 mod attach;
+mod attached_program;
 mod calibration;
 mod code;
 mod counters;
@@ -8,13 +9,13 @@ mod generator;
 mod kfunc;
 mod load;
 mod object;
-mod occupant;
 pub mod offloads;
 mod program;
-mod retried;
+mod retry;
 mod tsc;
 
 pub use attach::{AttachError, AttachPoint, Attachment, ModeChoice, XdpMode, attach};
+pub use attached_program::AttachedProgram;
 pub use calibration::TscOffset;
 pub(crate) use calibration::calibrate;
 pub(crate) use code::{Call, Code};
@@ -24,7 +25,6 @@ pub use kfunc::{BtfError, InterruptKfuncs, Kfunc, NoKfunc, VlanTagKfunc};
 pub use load::{LoadError, LoadOptions, Loaded};
 pub(crate) use load::{load_by, take};
 pub use object::PROGRAMS;
-pub use occupant::Occupant;
 pub use program::Program;
-pub(crate) use retried::retried;
+pub(crate) use retry::retry_interrupted;
 pub use tsc::{TscError, TscEvents};

@@ -11,7 +11,7 @@ use super::kernel_files::{KernelFileError, KernelFiles, names, read_if_there};
 
 /// An interface as sysfs shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct SysfsInterface {
     /// Its name.
     pub name: String,
     /// Its hardware address, bytes in hexadecimal with colons between them; empty
@@ -38,13 +38,16 @@ pub fn shows(
 }
 
 /// The interface with this number, if this sysfs has it.
-pub fn by_index(files: &KernelFiles, ifindex: u32) -> Result<Option<Shown>, KernelFileError> {
+pub fn by_index(
+    files: &KernelFiles,
+    ifindex: u32,
+) -> Result<Option<SysfsInterface>, KernelFileError> {
     let ifindex = ifindex.to_string();
     for name in names(&files.sys("class/net"))? {
         let folder = folder(files, &name);
         if read_if_there(&folder.join("ifindex"))?.is_some_and(|shown| shown == ifindex) {
             let address = read_if_there(&folder.join("address"))?.unwrap_or_default();
-            return Ok(Some(Shown { name, address }));
+            return Ok(Some(SysfsInterface { name, address }));
         }
     }
     Ok(None)

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::InterfaceId;
 use super::setting::{ChangeError, Setting};
-use crate::capturing::host::class_net::Shown;
+use crate::capturing::host::class_net::SysfsInterface;
 use crate::capturing::host::kernel_files::KernelFiles;
 
 /// A setting with its value before and after.
@@ -68,7 +68,7 @@ pub enum GivenBack {
     /// address now, or with another name where the address is not known.
     NotSame {
         /// That interface.
-        now: Shown,
+        now: SysfsInterface,
     },
     /// A running process has changed the same setting since.
     InUse {
@@ -178,7 +178,7 @@ impl Change {
     }
 
     /// What to say when the interface's number belongs to another interface.
-    pub fn not_same(&self, now: &Shown) -> String {
+    pub fn not_same(&self, now: &SysfsInterface) -> String {
         let id = &self.interface;
         let with = |address: &str| match address {
             "" => String::new(),

@@ -5,7 +5,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::{ChangeError, GivenBack};
-use crate::capturing::host::class_net::{self, Shown};
+use crate::capturing::host::class_net::{self, SysfsInterface};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::{self, Link};
 use crate::capturing::host::netns::NetnsId;
@@ -72,7 +72,7 @@ impl InterfaceId {
 
     /// The name of the interface that has the number now, if that is this one: the
     /// hardware address decides, or the name where none is known.
-    fn name_of(&self, now: Option<Shown>) -> Result<String, GivenBack> {
+    fn name_of(&self, now: Option<SysfsInterface>) -> Result<String, GivenBack> {
         let now = now.ok_or(GivenBack::Gone)?;
         let is_same = match &self.mac {
             Some(mac) => now.address == *mac,
@@ -100,8 +100,8 @@ pub fn sysfs_is_here(files: &KernelFiles, ifindex: u32) -> Result<bool, ChangeEr
     Ok(class_net::by_index(files, ifindex)? == link)
 }
 
-fn shown(link: Link) -> Shown {
-    Shown {
+fn shown(link: Link) -> SysfsInterface {
+    SysfsInterface {
         name: link.name,
         address: link.mac.map(class_net::address).unwrap_or_default(),
     }

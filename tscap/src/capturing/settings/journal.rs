@@ -43,7 +43,7 @@ pub enum State {
     /// Its process runs.
     Live,
     /// Its process is gone: what it says is owed.
-    Left,
+    Stale,
     /// Another boot: its changes went with it.
     OtherBoot,
 }
@@ -197,7 +197,7 @@ impl JournalFolder {
         }
         match process::started(&self.files, journal.pid)? {
             Some(started) if started == journal.started => Ok(State::Live),
-            _ => Ok(State::Left),
+            _ => Ok(State::Stale),
         }
     }
 

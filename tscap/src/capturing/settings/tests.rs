@@ -473,9 +473,9 @@ fn a_journal_is_live_left_or_of_another_boot() {
     let state = || machine.folder.state(&journal).unwrap();
     assert_eq!(state(), State::Live);
     machine.run(77, 6);
-    assert_eq!(state(), State::Left, "the number was used again");
+    assert_eq!(state(), State::Stale, "the number was used again");
     machine.end(77);
-    assert_eq!(state(), State::Left);
+    assert_eq!(state(), State::Stale);
     machine.put("proc/sys/kernel/random/boot_id", "boot-2");
     assert_eq!(state(), State::OtherBoot);
     machine.folder.remove(&journal).unwrap();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use keep::Keeper;
-use references::{References, Said};
+use references::{ReferenceStatus, References};
 
 use super::print::{json_line, print_if_read};
 use super::signals::Signals;
@@ -34,7 +34,7 @@ struct Line<'a> {
     #[serde(flatten)]
     status: &'a Status,
     #[serde(flatten)]
-    said: &'a Said,
+    said: &'a ReferenceStatus,
 }
 
 /// Watches until it is told to stop, the time is over, or nobody reads any more.
@@ -127,7 +127,7 @@ fn say(
     line: u64,
     seconds: f64,
     status: &Status,
-    said: &Said,
+    said: &ReferenceStatus,
 ) -> Result<bool, Failure> {
     if plan.json {
         let line = Line {

@@ -43,7 +43,7 @@ struct Device {
 
 /// What they say at a moment.
 #[derive(Debug, Serialize)]
-pub(super) struct Said {
+pub(super) struct ReferenceStatus {
     /// How the host's clock is slewed.
     slew: Option<Slew>,
     #[serde(skip)]
@@ -87,10 +87,10 @@ impl References {
     }
 
     /// At a counter value, beside the host's clock.
-    pub fn say(&self, status: &Status, tracker: &Tracker) -> Said {
+    pub fn say(&self, status: &Status, tracker: &Tracker) -> ReferenceStatus {
         let kernel = KernelClock::read().ok();
         let kernel_ppb = kernel.map(|kernel| kernel.frequency_ppb + kernel.tick_ppb);
-        Said {
+        ReferenceStatus {
             slew: self.raw.slew(&status.counter, kernel_ppb),
             has_device: self.device.is_some(),
             reference: self
@@ -101,7 +101,7 @@ impl References {
     }
 }
 
-impl Said {
+impl ReferenceStatus {
     /// As columns of the table.
     pub fn columns(&self) -> Vec<Column> {
         let unknown = || "unknown".to_owned();

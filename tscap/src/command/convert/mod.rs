@@ -17,7 +17,7 @@ use serde::Serialize;
 use base::Bases;
 use gather::{Gathered, gather};
 use log::Logged;
-use unconverted::{Left, Span};
+use unconverted::{Span, Unconverted};
 
 use super::print::{json_line, print, say};
 use super::whole_file::{is_one, write_whole_by};
@@ -244,7 +244,7 @@ fn copy(
 ) -> Result<Converted, CopyError> {
     let history = &logged.history;
     let fit = stamps_again.then(|| Fit::new(history));
-    let (mut packets, mut left, mut beyond_bound) = (0, Left::default(), 0);
+    let (mut packets, mut left, mut beyond_bound) = (0, Unconverted::default(), 0);
     let live_bound_ns = live_ns.saturating_sub(stamp_error_ns);
     let (mut moves, mut bounds) = (Distribution::new(), Distribution::new());
     let mut to = BufWriter::new(to);
@@ -261,7 +261,7 @@ fn copy(
         let again = told.and_then(|(fit, raw)| {
             let live_bound_ns = by_second.at(raw).unwrap_or(live_bound_ns);
             let again = fit.refine(raw, live, live_bound_ns);
-            beyond_bound += u64::from(again == Err(clock::Left::BeyondBound));
+            beyond_bound += u64::from(again == Err(clock::NotRefined::BeyondBound));
             again.ok()
         });
         match again {

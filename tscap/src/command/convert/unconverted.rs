@@ -17,7 +17,7 @@ pub(super) struct Span {
 
 /// All of them.
 #[derive(Debug, Default)]
-pub(super) struct Left {
+pub(super) struct Unconverted {
     pub packets: u64,
     /// The first ones.
     pub spans: Vec<Span>,
@@ -27,7 +27,7 @@ pub(super) struct Left {
 /// More spans than anybody reads.
 const MOST: usize = 100;
 
-impl Left {
+impl Unconverted {
     /// A packet was left.
     pub fn add(&mut self, time: RealNs) {
         self.packets += 1;
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn packets_in_a_row_make_a_span() {
-        let mut left = Left::default();
+        let mut left = Unconverted::default();
         left.add(RealNs(3));
         left.add(RealNs(5));
         left.end_span();

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{Context, Failure};
 use crate::capturing::capture::check;
 use crate::capturing::host::{affinity, cpu_list};
-use crate::measuring::loss::{LossError, Place};
+use crate::measuring::loss::{LossError, Placement};
 
 pub(super) use plan::answer;
 pub(super) use sweep::run;
@@ -27,12 +27,12 @@ struct Progress {
 }
 
 /// Where to measure, and with what; nothing is made yet.
-fn place(
+fn placement(
     cpu: Option<u32>,
     receive_cpu: Option<u32>,
     folder: Option<&Path>,
     file_bytes_per_s: Option<u64>,
-) -> Result<Place, Failure> {
+) -> Result<Placement, Failure> {
     check::check_privileges_to_make_namespaces()?;
     check::check_kernel()?;
     let sender_cpu = super::choose_cpu(cpu, "send from")?;
@@ -57,7 +57,7 @@ fn place(
     tempfile::tempfile_in(&folder)
         .context(format!("cannot write captures in {}", folder.display()))
         .map_err(|failure| failure.hint("give --folder one that you may write to"))?;
-    Ok(Place {
+    Ok(Placement {
         executable: env::current_exe().context("cannot find this program's own file")?,
         sender_cpu,
         receive_cpu,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nix::sys::statvfs::statvfs;
 
-use super::{Progress, place, refusal};
+use super::{Progress, placement, refusal};
 use crate::cli::PredictionPlan;
 use crate::command::print::{json_line, print};
 use crate::command::report::read;
@@ -13,7 +13,7 @@ use crate::command::signals::Signals;
 use crate::command::{Context, Exit, Failure, measuring};
 use crate::measuring::loss::model::Costs;
 use crate::measuring::loss::{
-    Answer, Arrival, Experiment, Grid, Pace, Question, Spot, answer as predict, captures,
+    Answer, Arrival, Experiment, Grid, GridPoint, Pace, Question, answer as predict, captures,
 };
 use crate::measuring::saved::Saved;
 use crate::text::numbers::{counted, ring as length, size};
@@ -35,11 +35,11 @@ pub(in crate::command) fn answer(plan: &PredictionPlan) -> Result<Exit, Failure>
         None => costs,
     };
     let room = plan.folder.as_deref().map(free).transpose()?;
-    let spot = spot(plan);
+    let grid_point = grid_point(plan);
     let question = Question {
         size: plan.size,
-        caplen: spot.caplen(),
-        rate: spot.pace.rate(plan.size),
+        caplen: grid_point.caplen(),
+        rate: grid_point.pace.rate(plan.size),
         seconds: plan.lasting.as_secs_f64(),
         ring_bytes: plan.ring as u64,
     };
@@ -55,8 +55,8 @@ pub(in crate::command) fn answer(plan: &PredictionPlan) -> Result<Exit, Failure>
     })
 }
 
-fn spot(plan: &PredictionPlan) -> Spot {
-    Spot {
+fn grid_point(plan: &PredictionPlan) -> GridPoint {
+    GridPoint {
         tool: crate::measuring::load::Tool::Tscap,
         clock: plan.clock,
         size: plan.size,
@@ -94,7 +94,7 @@ fn saved(path: &Path, plan: &PredictionPlan) -> Result<Costs, Failure> {
 async fn measured(plan: &PredictionPlan) -> Result<Option<Costs>, Failure> {
     let mut signals = Signals::new()?;
     let mut console = measuring::console(plan.json)?;
-    let place = place(plan.cpu, None, plan.folder.as_deref(), None)?;
+    let placement = placement(plan.cpu, None, plan.folder.as_deref(), None)?;
     let pair = measuring::pair("run as root")?;
     let clock = plan.clock;
     let grid = Grid {
@@ -102,7 +102,7 @@ async fn measured(plan: &PredictionPlan) -> Result<Option<Costs>, Failure> {
         clocks: vec![clock],
         ..Grid::usual()
     };
-    let (of, rounds) = (captures(&grid, &place), grid.rounds);
+    let (of, rounds) = (captures(&grid, &placement), grid.rounds);
     let amount = measuring::Amount {
         of,
         seconds: |_| grid.seconds(),
@@ -116,7 +116,7 @@ async fn measured(plan: &PredictionPlan) -> Result<Option<Costs>, Failure> {
         &mut console,
         |captures| Progress { captures, of },
         move |stop, done| {
-            let mut experiment = Experiment::new(pair, place, &[], stop)?;
+            let mut experiment = Experiment::new(pair, placement, &[], stop)?;
             experiment.warm(Duration::from_secs(1))?;
             let mut captures = 0;
             let calibration = experiment.calibrate((clock, Arrival::InBursts), rounds, || {

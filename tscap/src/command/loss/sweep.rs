@@ -1,22 +1,22 @@
 //! The sweep.
 
-use super::{Progress, place, refusal};
+use super::{Progress, placement, refusal};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::system;
 use crate::cli::LossPlan;
-use crate::command::measuring::{self, Shown, Start};
+use crate::command::measuring::{self, ResultOutput, Start};
 use crate::command::signals::Signals;
 use crate::command::{Context, Exit, Failure};
 use crate::measuring::load::Tool;
 use crate::measuring::loss::{
-    Grid, LossError, Place, Results, Sweep, assemble, captures, run as measure,
+    Grid, LossError, Placement, Results, Sweep, assemble, captures, run as measure,
 };
 use crate::measuring::report::{sweep_page, sweep_text};
 use crate::text::numbers::{counted, ring as length};
 
 /// Measures the sweep.
 pub(in crate::command) fn run(plan: &LossPlan) -> Result<Exit, Failure> {
-    let shown = Shown {
+    let shown = ResultOutput {
         json: plan.json,
         report: plan.report.as_deref(),
         text: sweep_text,
@@ -30,13 +30,13 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
     let mut signals = Signals::new()?;
     let mut console = measuring::console(plan.json)?;
     let grid = &plan.grid;
-    let place = place(
+    let placement = placement(
         plan.cpu,
         plan.receive_cpu,
         plan.folder.as_deref(),
         plan.file_rate,
     )?;
-    check_programs(&grid.peers, &place)?;
+    check_programs(&grid.peers, &placement)?;
     let pair = measuring::pair("run as root")?;
     let interface = pair.rx.name.clone();
     let rings = system::online_cpus()
@@ -50,11 +50,11 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
     console.say(&format!(
         "ready: {} on {interface}, sent from CPU {}, about {}",
         counted(grid.len() as u64, "point"),
-        place.sender_cpu,
+        placement.sender_cpu,
         measuring::about(grid.seconds())
     ));
     let start = Start::now(&files);
-    let of = captures(grid, &place);
+    let of = captures(grid, &placement);
     let amount = measuring::Amount {
         of,
         seconds: |_| grid.seconds(),
@@ -67,8 +67,8 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
         &mut console,
         |captures| Progress { captures, of },
         {
-            let (place, grid) = (place.clone(), grid.clone());
-            move |stop, done| measure(pair, place, &grid, stop, done)
+            let (placement, grid) = (placement.clone(), grid.clone());
+            move |stop, done| measure(pair, placement, &grid, stop, done)
         },
     );
     let Some(results) = measured.await? else {
@@ -78,14 +78,14 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
     let mut results = results.map_err(refusal)?;
     results.warnings.extend(uneven);
     let exit = exit(&results);
-    let about = start.circumstances(&files, place.sender_cpu, &interface);
-    Ok(Some((assemble(results, about, &place, grid), exit)))
+    let about = start.circumstances(&files, placement.sender_cpu, &interface);
+    Ok(Some((assemble(results, about, &placement, grid), exit)))
 }
 
 /// Misses a program before anything is measured.
-fn check_programs(peers: &[Tool], place: &Place) -> Result<(), Failure> {
+fn check_programs(peers: &[Tool], placement: &Placement) -> Result<(), Failure> {
     for peer in peers {
-        if let Err(absent) = peer.find(&place.executable) {
+        if let Err(absent) = peer.find(&placement.executable) {
             return Err(refusal(LossError::Absent(absent)));
         }
     }

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::Stamp;
 use super::clocks::Clocks;
-use super::experiment::{ExperimentError, Place};
+use super::experiment::{ExperimentError, FrameSource};
 use super::programs::{Measured, Programs};
 use super::stamp_samples::FrameCounts;
-use super::whole::Whole;
+use super::whole_program::WholeProgram;
 use crate::capturing::clock::{NsPerCycle, StampPath, TscPath};
 use crate::capturing::host::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
 use crate::capturing::host::system;
@@ -30,11 +30,11 @@ pub struct CompareBed {
     /// One of them, attached.
     pub link: XdpLink,
     /// Where frames come from.
-    pub place: Place,
+    pub frame_source: FrameSource,
     /// What sends, if we do.
     pub traffic: Option<Traffic>,
     /// A whole capture program for each stamp.
-    pub whole: Vec<Whole>,
+    pub whole: Vec<WholeProgram>,
     /// The TSC's rate, where it stamps.
     pub rate: Option<NsPerCycle>,
     /// The CPU that is measured.
@@ -97,7 +97,7 @@ impl CompareBed {
     }
 
     fn wait_for_traffic(&self, frames: u64) -> Result<(), ExperimentError> {
-        let Place::Live { timeout, link } = &self.place else {
+        let FrameSource::Live { timeout, link } = &self.frame_source else {
             return Ok(());
         };
         let deadline = Instant::now() + *timeout;
@@ -141,7 +141,8 @@ impl CompareBed {
     /// Captures a burst; returns frames sent and written, and the rate.
     pub fn capture(&mut self, path: StampPath, burst: Burst) -> io::Result<(u64, u64, f64)> {
         let setup = self.setup(path)?;
-        let (Some(traffic), Place::Own { pair, executable }) = (&mut self.traffic, &self.place)
+        let (Some(traffic), FrameSource::Own { pair, executable }) =
+            (&mut self.traffic, &self.frame_source)
         else {
             return Ok((0, 0, 0.0));
         };

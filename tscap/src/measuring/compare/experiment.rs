@@ -14,7 +14,7 @@ use super::prepare::prepare;
 use super::programs::ProgramsError;
 use super::schema;
 use super::stamp_samples::StampSamples;
-use super::whole::WholeError;
+use super::whole_program::WholeProgramError;
 use crate::capturing::clock::{StampPath, StampSource};
 use crate::capturing::hook::InterruptKfuncs;
 use crate::capturing::host::affinity;
@@ -35,7 +35,7 @@ const RATE_STEP: f64 = 0.85;
 const RATE_STEPS: u32 = 6;
 
 /// Where frames come from.
-pub enum Place {
+pub enum FrameSource {
     /// The generator, through a veth pair of our own; loss is measured by captures
     /// of this executable.
     Own {
@@ -98,7 +98,7 @@ pub enum ExperimentError {
     Programs(#[from] ProgramsError),
     /// A whole capture program failed.
     #[error(transparent)]
-    Whole(#[from] WholeError),
+    WholeProgram(#[from] WholeProgramError),
     /// Another step of it failed.
     #[error(transparent)]
     Step(#[from] io::Error),
@@ -120,7 +120,7 @@ pub struct Results {
 /// how many rounds are over before the first and after each. What ends it after the
 /// first round leaves what was whole by then.
 pub fn run(
-    place: Place,
+    frame_source: FrameSource,
     request: &Request,
     stop: Arc<Stop>,
     mut tell: impl FnMut(u32),
@@ -128,7 +128,7 @@ pub fn run(
     let tool_cpus = tool_cpus(request.cpu, &affinity::allowed_cpus()?);
     affinity::pin_to(request.cpu)?;
     let mut warnings = Vec::new();
-    let (mut bench, turns) = prepare(place, request, tool_cpus, stop, &mut warnings)?;
+    let (mut bench, turns) = prepare(frame_source, request, tool_cpus, stop, &mut warnings)?;
     let mut results = Results {
         taken: turns.into_iter().map(StampSamples::new).collect(),
         rounds: 0,

@@ -19,12 +19,12 @@ pub mod schema;
 mod stamp_samples;
 pub mod statistics;
 mod warnings;
-mod whole;
+mod whole_program;
 
 use crate::capturing::clock::StampPath;
 
 pub use assemble::{Conditions, assemble};
-pub use experiment::{ExperimentError, Place, Request, Results, run};
+pub use experiment::{ExperimentError, FrameSource, Request, Results, run};
 pub use plan::Amount;
 #[cfg(test)]
 pub(crate) use programs::OBJECT;

@@ -4,9 +4,9 @@ use std::io;
 use std::sync::Arc;
 
 use super::bed::CompareBed;
-use super::experiment::{ExperimentError, Place, Request};
+use super::experiment::{ExperimentError, FrameSource, Request};
 use super::programs::{Programs, ProgramsError, Settings};
-use super::whole::Whole;
+use super::whole_program::WholeProgram;
 use super::{Stamp, Turn};
 use crate::capturing::clock::{NsPerCycle, StampPath, StampSource, TscPath, measure_tsc_rate};
 use crate::capturing::hook::{Kfunc, NoKfunc};
@@ -22,7 +22,7 @@ const XDP_PASS: u32 = 2;
 /// Loads what this machine can, and attaches the first program; what it can't, and why,
 /// is a warning.
 pub(super) fn prepare(
-    place: Place,
+    frame_source: FrameSource,
     request: &Request,
     tool_cpus: Vec<u32>,
     stop: Arc<Stop>,
@@ -31,9 +31,9 @@ pub(super) fn prepare(
     let cpu = request.cpu;
     let settings = Settings {
         cpu,
-        action: match place {
-            Place::Own { .. } => XDP_DROP,
-            Place::Live { .. } => XDP_PASS,
+        action: match frame_source {
+            FrameSource::Own { .. } => XDP_DROP,
+            FrameSource::Live { .. } => XDP_PASS,
         },
         more_reads: 0,
         more_work: 0,
@@ -67,7 +67,7 @@ pub(super) fn prepare(
     let rate = rate.filter(|_| stamps.iter().any(is_tsc));
     let whole = stamps
         .iter()
-        .map(|stamp| Whole::load(*stamp, &kfuncs, cpu, possible));
+        .map(|stamp| WholeProgram::load(*stamp, &kfuncs, cpu, possible));
     let whole = whole.collect::<Result<_, _>>()?;
     let mut turns: Vec<_> = stamps.iter().copied().map(Turn::from).collect();
     if interrupts.is_some() {
@@ -75,8 +75,8 @@ pub(super) fn prepare(
     }
     let attach =
         |ifindex| XdpLink::attach(programs.cost_program(None)?, ifindex, XDP_FLAGS_DRV_MODE);
-    let (link, traffic) = match &place {
-        Place::Own { pair, .. } => {
+    let (link, traffic) = match &frame_source {
+        FrameSource::Own { pair, .. } => {
             let link = pair.rx_netns.within(|| attach(pair.rx.index))?;
             pair.tx_netns.enter()?;
             let traffic = Traffic::new(pair, cpu, rate)?;
@@ -86,7 +86,7 @@ pub(super) fn prepare(
             }
             (link, Some(traffic))
         }
-        Place::Live { link, .. } => {
+        FrameSource::Live { link, .. } => {
             let attached = attach(link.index);
             let link = attached.map_err(|source| ExperimentError::Native {
                 interface: link.name.clone(),
@@ -98,7 +98,7 @@ pub(super) fn prepare(
     let bench = CompareBed {
         programs,
         link,
-        place,
+        frame_source,
         traffic,
         whole,
         rate,

@@ -15,7 +15,7 @@ use super::{Stamp, Turn};
 use crate::capturing::clock::{Bounds, NsPerCycle, StampPath, TscPath};
 use crate::capturing::hook::{
     Call, Code, InterruptKfuncs, Kfunc, LoadError, Program, TscError, TscEvents, calibrate,
-    load_by, retried, take,
+    load_by, retry_interrupted, take,
 };
 use crate::capturing::host::map_value::MapValue;
 use crate::capturing::host::perf::EventPriority;
@@ -178,7 +178,9 @@ impl Programs {
 
     fn run_ns(&self, turn: Turn) -> Result<f64, ProgramsError> {
         let program = self.program(Kind::Read, turn)?;
-        Ok(f64::from(retried(|| program.run(&FRAME, READ_RUNS))?))
+        Ok(f64::from(retry_interrupted(|| {
+            program.run(&FRAME, READ_RUNS)
+        })?))
     }
 
     /// Lets the attached one see a burst, and takes what it left of these frames.

@@ -1,7 +1,7 @@
 //! From what was measured to what is said.
 
 use super::accuracy::accuracy;
-use super::bed::Place;
+use super::bed::Placement;
 use super::error::LossError;
 use super::experiment::Results;
 use super::grid::Grid;
@@ -14,22 +14,27 @@ use crate::text::causes::with_causes;
 use crate::text::numbers::counted;
 
 /// Puts it together.
-pub fn assemble(results: Results, about: Circumstances, place: &Place, grid: &Grid) -> Sweep {
+pub fn assemble(
+    results: Results,
+    about: Circumstances,
+    placement: &Placement,
+    grid: &Grid,
+) -> Sweep {
     let mut warnings: Vec<_> = results.ended_by.iter().map(early_end).collect();
     warnings.extend(noise(&about.machine));
     warnings.extend(results.warnings);
-    warnings.extend(one_cpu(place, &results.setting.capture_cpus));
+    warnings.extend(one_cpu(placement, &results.setting.capture_cpus));
     warnings.extend(unfilled(&results.points));
     Sweep {
         about: about.envelope(Kind::Loss, VERSION, results.ended_by.is_some()),
         method: Method {
-            sender_cpu: place.sender_cpu,
-            receive_cpu: place.receive_cpu.unwrap_or(place.sender_cpu),
+            sender_cpu: placement.sender_cpu,
+            receive_cpu: placement.receive_cpu.unwrap_or(placement.sender_cpu),
             capture_cpus: results.setting.capture_cpus,
             rings: results.setting.rings as u32,
             point_seconds: grid.duration.as_secs_f64(),
-            folder: place.folder.display().to_string(),
-            file_bytes_per_s: place.file_bytes_per_s,
+            folder: placement.folder.display().to_string(),
+            file_bytes_per_s: placement.file_bytes_per_s,
             peers: results.setting.peers,
         },
         calibrations: results.calibrations,
@@ -62,8 +67,8 @@ fn noise(machine: &Machine) -> Option<String> {
     })
 }
 
-fn one_cpu(place: &Place, capture_cpus: &[u32]) -> Option<String> {
-    (capture_cpus == [place.sender_cpu]).then(|| {
+fn one_cpu(placement: &Placement, capture_cpus: &[u32]) -> Option<String> {
+    (capture_cpus == [placement.sender_cpu]).then(|| {
         "the captures have no CPU of their own, but share the sender's: they take turns, and lose \
          what a ring can't hold from one turn to the next"
             .to_owned()

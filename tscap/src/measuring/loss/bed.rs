@@ -9,7 +9,7 @@ use nix::sys::statvfs::statvfs;
 use tempfile::NamedTempFile;
 
 use super::error::LossError;
-use super::grid::Spot;
+use super::grid::GridPoint;
 use super::model::record_bytes;
 use super::slow::SlowFile;
 use crate::capturing::host::{affinity, system};
@@ -31,7 +31,7 @@ const CHUNK: usize = 1 << 20;
 
 /// Where and with what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Placement {
     /// `tscap`.
     pub executable: PathBuf,
     /// The CPU to send from.
@@ -49,7 +49,7 @@ pub(super) struct LossBed {
     bed: TestBed,
     /// What every capture writes, one after the other.
     file: NamedTempFile,
-    place: Place,
+    placement: Placement,
     stop: Arc<Stop>,
     capture_cpus: Vec<u32>,
     /// A CPU that neither sends nor is to receive.
@@ -63,26 +63,26 @@ pub(super) struct LossBed {
 
 impl LossBed {
     /// In this thread, which is pinned and moved into another namespace.
-    pub fn new(pair: Pair, place: Place, stop: Arc<Stop>) -> io::Result<Self> {
+    pub fn new(pair: Pair, placement: Placement, stop: Arc<Stop>) -> io::Result<Self> {
         let allowed = affinity::allowed_cpus()?;
-        affinity::pin_to(place.sender_cpu)?;
-        let file = NamedTempFile::with_prefix_in(PREFIX, &place.folder)?;
+        affinity::pin_to(placement.sender_cpu)?;
+        let file = NamedTempFile::with_prefix_in(PREFIX, &placement.folder)?;
         stop.set_file(file.path().to_owned());
-        let room = room(&place.folder)?;
+        let room = room(&placement.folder)?;
         let mut bed = TestBed::new(pair, Arc::clone(&stop))?;
-        if place.receive_cpu.is_some() {
-            bed.receive_on(place.receive_cpu)?;
+        if placement.receive_cpu.is_some() {
+            bed.receive_on(placement.receive_cpu)?;
         }
         Ok(Self {
             bed,
             file,
             stop,
-            capture_cpus: capture_cpus(&place, &allowed),
-            other_cpu: allowed.into_iter().find(|cpu| *cpu != place.sender_cpu),
+            capture_cpus: capture_cpus(&placement, &allowed),
+            other_cpu: allowed.into_iter().find(|cpu| *cpu != placement.sender_cpu),
             rings: system::online_cpus().map_err(io::Error::other)?.len(),
             room,
             slow_buffer_bytes: 0,
-            place,
+            placement,
         })
     }
 
@@ -96,18 +96,18 @@ impl LossBed {
 
     /// Whether frames are received on another CPU than the sender's.
     pub fn receives_apart(&self) -> bool {
-        let sender = self.place.sender_cpu;
-        self.place.receive_cpu.is_some_and(|cpu| cpu != sender)
+        let sender = self.placement.sender_cpu;
+        self.placement.receive_cpu.is_some_and(|cpu| cpu != sender)
     }
 
     /// Whether captures run on the sender's CPU.
     pub fn converter_shares(&self) -> bool {
-        self.capture_cpus == [self.place.sender_cpu]
+        self.capture_cpus == [self.placement.sender_cpu]
     }
 
     /// Whether tscap's file is slowed down.
     pub fn is_slow(&self) -> bool {
-        self.place.file_bytes_per_s.is_some()
+        self.placement.file_bytes_per_s.is_some()
     }
 
     /// What the pipe to the slow reader held, bytes.
@@ -127,10 +127,10 @@ impl LossBed {
 
     /// So many frames may be written at a point of the sweep; of those that go through
     /// a slow pipe any number.
-    pub fn frames_in_room(&self, spot: &Spot) -> u64 {
-        match self.is_slowed(spot.tool) {
+    pub fn frames_in_room(&self, grid_point: &GridPoint) -> u64 {
+        match self.is_slowed(grid_point.tool) {
             true => u64::MAX,
-            false => self.frames_in_file(spot.caplen()),
+            false => self.frames_in_file(grid_point.caplen()),
         }
     }
 
@@ -147,12 +147,12 @@ impl LossBed {
     pub fn capture_point(
         &mut self,
         program: &Program,
-        spot: &Spot,
+        grid_point: &GridPoint,
         burst: Burst,
     ) -> Result<Point, LoadError> {
         match self.is_slowed(program.tool) {
-            true => self.capture_slowly(program, spot, burst),
-            false => self.capture(program, spot, burst),
+            true => self.capture_slowly(program, grid_point, burst),
+            false => self.capture(program, grid_point, burst),
         }
     }
 
@@ -160,10 +160,10 @@ impl LossBed {
     pub fn capture(
         &mut self,
         program: &Program,
-        spot: &Spot,
+        grid_point: &GridPoint,
         burst: Burst,
     ) -> Result<Point, LoadError> {
-        let setup = self.setup(spot);
+        let setup = self.setup(grid_point);
         self.bed.capture(program, &setup, burst)
     }
 
@@ -171,15 +171,15 @@ impl LossBed {
     pub fn capture_slowly(
         &mut self,
         program: &Program,
-        spot: &Spot,
+        grid_point: &GridPoint,
         burst: Burst,
     ) -> Result<Point, LoadError> {
-        let rate = self.place.file_bytes_per_s.unwrap_or(u64::MAX);
+        let rate = self.placement.file_bytes_per_s.unwrap_or(u64::MAX);
         let slow = SlowFile::new(rate, &self.capture_cpus)?;
         self.slow_buffer_bytes = slow.holds;
         let setup = Setup {
             output: slow.path(),
-            ..self.setup(spot)
+            ..self.setup(grid_point)
         };
         self.bed.capture(program, &setup, burst)
     }
@@ -188,10 +188,10 @@ impl LossBed {
     pub fn capture_held(
         &mut self,
         program: &Program,
-        spot: &Spot,
+        grid_point: &GridPoint,
         burst: Burst,
     ) -> Result<Point, LoadError> {
-        let setup = self.setup(spot);
+        let setup = self.setup(grid_point);
         self.bed.capture_held(program, &setup, burst)
     }
 
@@ -210,11 +210,11 @@ impl LossBed {
         Ok(ns.map(|ns| ns as f64 / (sent.sent + sent.refused) as f64))
     }
 
-    fn setup(&self, spot: &Spot) -> Setup {
+    fn setup(&self, grid_point: &GridPoint) -> Setup {
         Setup {
-            snaplen: spot.snaplen,
-            buffer_bytes: (spot.ring * self.rings) as u64,
-            clock: spot.clock,
+            snaplen: grid_point.snaplen,
+            buffer_bytes: (grid_point.ring * self.rings) as u64,
+            clock: grid_point.clock,
             tsc_path: None,
             output: self.file.path().to_owned(),
             cpus: self.capture_cpus.clone(),
@@ -233,13 +233,13 @@ impl LossBed {
 }
 
 /// Not the CPU that receives, and the sender's only if there is no other.
-fn capture_cpus(place: &Place, allowed: &[u32]) -> Vec<u32> {
+fn capture_cpus(placement: &Placement, allowed: &[u32]) -> Vec<u32> {
     let not_receiving: Vec<_> = allowed
         .iter()
         .copied()
-        .filter(|cpu| Some(*cpu) != place.receive_cpu)
+        .filter(|cpu| Some(*cpu) != placement.receive_cpu)
         .collect();
-    tool_cpus(place.sender_cpu, &not_receiving)
+    tool_cpus(placement.sender_cpu, &not_receiving)
 }
 
 fn room(folder: &Path) -> io::Result<u64> {
@@ -255,16 +255,16 @@ mod tests {
 
     #[test]
     fn captures_share_a_cpu_only_if_they_must() {
-        let place = |sender_cpu, receive_cpu| Place {
+        let placement = |sender_cpu, receive_cpu| Placement {
             executable: "tscap".into(),
             sender_cpu,
             receive_cpu,
             folder: "/dev/shm".into(),
             file_bytes_per_s: None,
         };
-        assert_eq!(capture_cpus(&place(0, None), &[0, 1, 2]), [1, 2]);
-        assert_eq!(capture_cpus(&place(0, Some(1)), &[0, 1, 2]), [2]);
-        assert_eq!(capture_cpus(&place(0, Some(1)), &[0, 1]), [0]);
-        assert_eq!(capture_cpus(&place(0, None), &[0]), [0]);
+        assert_eq!(capture_cpus(&placement(0, None), &[0, 1, 2]), [1, 2]);
+        assert_eq!(capture_cpus(&placement(0, Some(1)), &[0, 1, 2]), [2]);
+        assert_eq!(capture_cpus(&placement(0, Some(1)), &[0, 1]), [0]);
+        assert_eq!(capture_cpus(&placement(0, None), &[0]), [0]);
     }
 }

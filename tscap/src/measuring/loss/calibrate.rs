@@ -5,7 +5,7 @@ use tscap_common::ring::MIN_RING_BYTES;
 use super::bed::LossBed;
 use super::error::LossError;
 use super::fit::{Probe, Probes};
-use super::grid::{Arrival, LONGEST_FRAME, Pace, Spot};
+use super::grid::{Arrival, GridPoint, LONGEST_FRAME, Pace};
 use super::model::Receiving;
 use crate::capturing::clock::StampSource;
 use crate::measuring::generator::{Pacing, Period};
@@ -26,7 +26,7 @@ const MANY: u64 = 1_000_000;
 /// A ring that a file that is slowed down soon fills, bytes.
 pub const SLOW_RING: usize = 1 << 20;
 
-/// How many captures there are in a round, for each stamp and arrival.
+/// CaptureKind many captures there are in a round, for each stamp and arrival.
 pub(super) fn runs(is_slow: bool) -> u32 {
     5 + u32::from(is_slow)
 }
@@ -47,7 +47,7 @@ pub(super) fn calibrate(
     for _ in 0..rounds.max(1) {
         let mut probe = |size, ring, frames: u64, how| {
             bed.go_on()?;
-            let spot = Spot {
+            let grid_point = GridPoint {
                 tool: tscap.tool,
                 clock,
                 size,
@@ -56,14 +56,14 @@ pub(super) fn calibrate(
                 ring,
             };
             let most = match how {
-                How::Held | How::Usual => bed.frames_in_file(size),
-                How::Slowly => u64::MAX,
+                CaptureKind::Held | CaptureKind::Usual => bed.frames_in_file(size),
+                CaptureKind::Slowly => u64::MAX,
             };
             let burst = as_fast_as_can_be(arrival, size, frames.min(most));
             let run = match how {
-                How::Held => bed.capture_held(tscap, &spot, burst),
-                How::Usual => bed.capture(tscap, &spot, burst),
-                How::Slowly => bed.capture_slowly(tscap, &spot, burst),
+                CaptureKind::Held => bed.capture_held(tscap, &grid_point, burst),
+                CaptureKind::Usual => bed.capture(tscap, &grid_point, burst),
+                CaptureKind::Slowly => bed.capture_slowly(tscap, &grid_point, burst),
             }?;
             tell();
             Ok::<_, LossError>(Probe {
@@ -72,13 +72,13 @@ pub(super) fn calibrate(
                 run,
             })
         };
-        runs[0].push(probe(SHORT, AMPLE, FEW, How::Usual)?);
-        runs[1].push(probe(SHORT, AMPLE, FRAMES, How::Usual)?);
-        runs[2].push(probe(LONGEST_FRAME, AMPLE, FRAMES, How::Usual)?);
-        runs[3].push(probe(SHORT, MIN_RING_BYTES, FRAMES, How::Held)?);
-        runs[4].push(probe(SHORT, MIN_RING_BYTES, FRAMES, How::Usual)?);
+        runs[0].push(probe(SHORT, AMPLE, FEW, CaptureKind::Usual)?);
+        runs[1].push(probe(SHORT, AMPLE, FRAMES, CaptureKind::Usual)?);
+        runs[2].push(probe(LONGEST_FRAME, AMPLE, FRAMES, CaptureKind::Usual)?);
+        runs[3].push(probe(SHORT, MIN_RING_BYTES, FRAMES, CaptureKind::Held)?);
+        runs[4].push(probe(SHORT, MIN_RING_BYTES, FRAMES, CaptureKind::Usual)?);
         if is_slow {
-            runs[5].push(probe(LONGEST_FRAME, SLOW_RING, MANY, How::Slowly)?);
+            runs[5].push(probe(LONGEST_FRAME, SLOW_RING, MANY, CaptureKind::Slowly)?);
         }
         send_ns.extend(bed.send_ns(as_fast_as_can_be(arrival, SHORT, FRAMES))?);
     }
@@ -123,7 +123,7 @@ fn as_fast_as_can_be(arrival: Arrival, size: u32, frames: u64) -> Burst {
 
 /// Into what a run is captured.
 #[derive(Clone, Copy)]
-enum How {
+enum CaptureKind {
     /// A capture with a file.
     Usual,
     /// One that takes nothing out of its ring meanwhile.

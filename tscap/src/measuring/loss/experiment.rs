@@ -5,10 +5,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bed::{LossBed, Place};
+use super::bed::{LossBed, Placement};
 use super::calibrate::{calibrate, runs};
 use super::error::LossError;
-use super::grid::{Arrival, Grid, Pace, Spot};
+use super::grid::{Arrival, Grid, GridPoint, Pace};
 use super::model::{Costs, Load, predict};
 use super::schema::{Calibration, Point, PredictedLoss};
 use crate::capturing::clock::StampSource;
@@ -55,8 +55,8 @@ pub struct Experiment {
 }
 
 /// How many captures a sweep takes.
-pub fn captures(grid: &Grid, place: &Place) -> u32 {
-    let calibration = grid.rounds * runs(place.file_bytes_per_s.is_some());
+pub fn captures(grid: &Grid, placement: &Placement) -> u32 {
+    let calibration = grid.rounds * runs(placement.file_bytes_per_s.is_some());
     (calibration as usize * grid.costs().len() + grid.len()) as u32
 }
 
@@ -65,7 +65,7 @@ pub fn captures(grid: &Grid, place: &Place) -> u32 {
 /// leaves the points that were whole by then.
 pub fn run(
     pair: Pair,
-    place: Place,
+    placement: Placement,
     grid: &Grid,
     stop: Arc<Stop>,
     mut tell: impl FnMut(u32),
@@ -75,15 +75,15 @@ pub fn run(
         done += 1;
         tell(done);
     };
-    let mut experiment = Experiment::new(pair, place, &grid.peers, stop)?;
+    let mut experiment = Experiment::new(pair, placement, &grid.peers, stop)?;
     let setting = experiment.setting()?;
     experiment.warm(grid.duration)?;
     for (clock, arrival) in grid.costs() {
         experiment.calibrate((clock, arrival), grid.rounds, &mut tell)?;
     }
     let (mut points, mut ended_by, mut warnings) = (Vec::new(), None, Vec::new());
-    for spot in grid.spots() {
-        match experiment.point(&spot, grid.duration) {
+    for grid_point in grid.grid_points() {
+        match experiment.point(&grid_point, grid.duration) {
             Ok(point) => points.push(point),
             // The sweep is tscap's: it goes on without another program's point.
             Err(LossError::Capture { tool, size, source }) if tool != Tool::Tscap => {
@@ -110,15 +110,15 @@ impl Experiment {
     /// In this thread, which it pins and moves into another namespace.
     pub fn new(
         pair: Pair,
-        place: Place,
+        placement: Placement,
         peers: &[Tool],
         stop: Arc<Stop>,
     ) -> Result<Self, LossError> {
         let tools = [Tool::Tscap].into_iter().chain(peers.iter().copied());
-        let programs = tools.map(|tool| tool.find(&place.executable));
+        let programs = tools.map(|tool| tool.find(&placement.executable));
         Ok(Self {
             programs: programs.collect::<Result<_, _>>()?,
-            bed: LossBed::new(pair, place, stop)?,
+            bed: LossBed::new(pair, placement, stop)?,
             calibrations: Vec::new(),
         })
     }
@@ -149,31 +149,32 @@ impl Experiment {
     }
 
     /// Measures and predicts one point, for whose stamp and arrival the costs are known.
-    pub fn point(&mut self, spot: &Spot, lasting: Duration) -> Result<Point, LossError> {
+    pub fn point(&mut self, grid_point: &GridPoint, lasting: Duration) -> Result<Point, LossError> {
         self.bed.go_on()?;
-        let program = self.programs.iter().find(|it| it.tool == spot.tool);
-        let program = program.ok_or(Absent(spot.tool))?;
-        let arrival = spot.pace.arrival();
+        let program = self.programs.iter().find(|it| it.tool == grid_point.tool);
+        let program = program.ok_or(Absent(grid_point.tool))?;
+        let arrival = grid_point.pace.arrival();
         let mut calibrations = self.calibrations.iter();
-        let calibration = calibrations.rfind(|it| (it.clock, it.arrival) == (spot.clock, arrival));
+        let calibration =
+            calibrations.rfind(|it| (it.clock, it.arrival) == (grid_point.clock, arrival));
         let costs = &calibration.ok_or(LossError::NoCosts)?.costs;
-        let pacing = spot.pace.pacing(spot.size);
-        let most = self.bed.frames_in_room(spot);
+        let pacing = grid_point.pace.pacing(grid_point.size);
+        let most = self.bed.frames_in_room(grid_point);
         let burst = Burst {
-            size: spot.size,
+            size: grid_point.size,
             pacing: pacing.ok_or_else(|| io::Error::other("no such pace"))?,
             in_bulks: false,
-            frames: frames(costs, spot, lasting).min(most),
+            frames: frames(costs, grid_point, lasting).min(most),
         };
-        let run = self.bed.capture_point(program, spot, burst);
+        let run = self.bed.capture_point(program, grid_point, burst);
         // Told to end, it is not waited until a capture has come to rest, or that is killed.
         self.bed.go_on()?;
         let run = run.map_err(|source| LossError::Capture {
-            size: spot.size,
-            tool: spot.tool,
+            size: grid_point.size,
+            tool: grid_point.tool,
             source,
         })?;
-        Ok(Point::new(spot, costs, run))
+        Ok(Point::new(grid_point, costs, run))
     }
 
     /// What there is to measure with.
@@ -188,8 +189,8 @@ impl Experiment {
 }
 
 /// As many as are sent in that time.
-fn frames(costs: &Costs, spot: &Spot, lasting: Duration) -> u64 {
-    let load = load_of(spot, 1e9);
+fn frames(costs: &Costs, grid_point: &GridPoint, lasting: Duration) -> u64 {
+    let load = load_of(grid_point, 1e9);
     let rate = load.frames / predict(costs, &load).seconds;
     frames_at(rate, lasting)
 }
@@ -199,20 +200,20 @@ fn frames_at(rate: f64, lasting: Duration) -> u64 {
     (rate * lasting.as_secs_f64()).max(fewest).max(1.0) as u64
 }
 
-fn load_of(spot: &Spot, frames: f64) -> Load {
+fn load_of(grid_point: &GridPoint, frames: f64) -> Load {
     Load {
         frames,
-        caplen: spot.caplen(),
-        rate: spot.pace.rate(spot.size),
-        ring_bytes: spot.ring as f64,
+        caplen: grid_point.caplen(),
+        rate: grid_point.pace.rate(grid_point.size),
+        ring_bytes: grid_point.ring as f64,
     }
 }
 
 impl Point {
-    pub(super) fn new(spot: &Spot, costs: &Costs, run: Run) -> Self {
-        let is_ours = spot.tool == Tool::Tscap;
+    pub(super) fn new(grid_point: &GridPoint, costs: &Costs, run: Run) -> Self {
+        let is_ours = grid_point.tool == Tool::Tscap;
         let predicted = is_ours.then(|| {
-            let load = load_of(spot, run.sent as f64);
+            let load = load_of(grid_point, run.sent as f64);
             let load = Load {
                 // What came, not what was asked for: a sender may be late.
                 rate: match load.rate.is_finite() {
@@ -227,20 +228,20 @@ impl Point {
                 ring: prediction.ring,
             }
         });
-        let (gap, line) = match spot.pace {
+        let (gap, line) = match grid_point.pace {
             Pace::Gap { gap, line } => (Some(gap), Some(line.0)),
             Pace::FlatOut | Pace::Rate(_) => (None, None),
         };
-        let rate = spot.pace.rate(spot.size);
+        let rate = grid_point.pace.rate(grid_point.size);
         Self {
-            tool: spot.tool,
-            clock: is_ours.then_some(spot.clock),
-            size: spot.size,
+            tool: grid_point.tool,
+            clock: is_ours.then_some(grid_point.clock),
+            size: grid_point.size,
             gap,
             line,
             rate_asked: rate.is_finite().then_some(rate),
-            snaplen: spot.snaplen,
-            ring_bytes: spot.ring as u64,
+            snaplen: grid_point.snaplen,
+            ring_bytes: grid_point.ring as u64,
             run,
             predicted,
         }

@@ -2,7 +2,7 @@
 
 use super::accuracy::accuracy;
 use super::fit::{Probe, Probes};
-use super::grid::{Arrival, Grid, Pace, Spot};
+use super::grid::{Arrival, Grid, GridPoint, Pace};
 use super::model::{Costs, Load, Receiving, fixtures::costs, predict};
 use super::schema::{Calibration, Method, Point, Sweep, VERSION};
 use crate::capturing::clock::StampSource;
@@ -89,16 +89,16 @@ pub(crate) fn sweep() -> Sweep {
         snaplens: vec![96, 0],
         ..Grid::quick()
     };
-    let point = |spot: &Spot| {
+    let point = |grid_point: &GridPoint| {
         let load = Load {
             frames: 400_000.0,
-            caplen: spot.caplen(),
-            rate: spot.pace.rate(spot.size),
-            ring_bytes: spot.ring as f64,
+            caplen: grid_point.caplen(),
+            rate: grid_point.pace.rate(grid_point.size),
+            ring_bytes: grid_point.ring as f64,
         };
-        Point::new(spot, &costs, run(&costs, &load))
+        Point::new(grid_point, &costs, run(&costs, &load))
     };
-    let points: Vec<_> = grid.spots().iter().map(point).collect();
+    let points: Vec<_> = grid.grid_points().iter().map(point).collect();
     assert_eq!(grid.paces, [Pace::FlatOut]);
     Sweep {
         about: about("loss").envelope(Kind::Loss, VERSION, false),

@@ -92,7 +92,7 @@ pub struct Grid {
 
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct GridPoint {
     /// Who captures.
     pub tool: Tool,
     /// With which stamp, if it is tscap; else the first one.
@@ -107,7 +107,7 @@ pub struct Spot {
     pub ring: usize,
 }
 
-impl Spot {
+impl GridPoint {
     /// Bytes of a frame that are kept.
     pub fn caplen(&self) -> u32 {
         kept(self.size, self.snaplen)
@@ -184,8 +184,8 @@ impl Grid {
 
     /// All of them. Programs take turns at each size: what changes on the machine
     /// meanwhile falls on all of them.
-    pub fn spots(&self) -> Vec<Spot> {
-        let mut spots = Vec::with_capacity(self.len());
+    pub fn grid_points(&self) -> Vec<GridPoint> {
+        let mut grid_points = Vec::with_capacity(self.len());
         let first = self.clocks.first().copied().unwrap_or(StampSource::Ktime);
         let ours = self.clocks.iter().map(|clock| (Tool::Tscap, *clock));
         let tools: Vec<_> = ours
@@ -195,7 +195,7 @@ impl Grid {
             for &snaplen in &self.snaplens {
                 for &pace in &self.paces {
                     for &size in &self.sizes {
-                        spots.extend(tools.iter().map(|&(tool, clock)| Spot {
+                        grid_points.extend(tools.iter().map(|&(tool, clock)| GridPoint {
                             tool,
                             clock,
                             size,
@@ -207,7 +207,7 @@ impl Grid {
                 }
             }
         }
-        spots
+        grid_points
     }
 
     /// About how long it takes, s: each capture has a beginning and an end, and the
@@ -247,12 +247,12 @@ mod tests {
             peers: vec![Tool::Tcpdump],
             ..Grid::quick()
         };
-        let spots = grid.spots();
-        assert_eq!((spots.len(), grid.len()), (12, 12));
-        let turns = spots
+        let grid_points = grid.grid_points();
+        assert_eq!((grid_points.len(), grid.len()), (12, 12));
+        let turns = grid_points
             .iter()
             .take(4)
-            .map(|spot| (spot.tool, spot.clock, spot.size));
+            .map(|grid_point| (grid_point.tool, grid_point.clock, grid_point.size));
         let (ktime, tai) = (StampSource::Ktime, StampSource::Tai);
         let expected = [
             (Tool::Tscap, ktime, 64),
@@ -260,8 +260,8 @@ mod tests {
             (Tool::Tcpdump, ktime, 64),
             (Tool::Tscap, ktime, 128),
         ];
-        assert!(turns.eq(expected), "{spots:?}");
-        let caplens: Vec<_> = spots.iter().map(Spot::caplen).collect();
+        assert!(turns.eq(expected), "{grid_points:?}");
+        let caplens: Vec<_> = grid_points.iter().map(GridPoint::caplen).collect();
         assert_eq!(caplens[3..9], [96, 96, 96, 64, 64, 64]);
     }
 

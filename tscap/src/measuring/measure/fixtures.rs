@@ -8,7 +8,7 @@ use tscap_common::stream::{FIRST_PORT, LENGTH, StreamHeader};
 
 /// Which headers a frame has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Made {
+pub(super) enum Headers {
     V4,
     V4Options,
     V6,
@@ -18,7 +18,7 @@ pub(super) enum Made {
 
 const PADDING: usize = 40;
 
-impl Made {
+impl Headers {
     pub(super) fn each_kind() -> Vec<Self> {
         vec![Self::V4, Self::V4Options, Self::V6, Self::TaggedV6]
     }

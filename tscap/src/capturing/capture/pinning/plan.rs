@@ -10,7 +10,7 @@ use crate::capturing::settings::Setting;
 
 /// What there is to be steered.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct SteeringTargets {
     /// Interrupts of receive queues.
     pub irqs: Vec<QueueIrq>,
     /// Whether threads poll.
@@ -23,12 +23,12 @@ pub(super) struct Found {
 
 /// A setting and the value that it is to have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct SettingValue {
     pub setting: Setting,
     pub value: String,
 }
 
-impl Found {
+impl SteeringTargets {
     /// Looks at the interface as it is now.
     pub fn read(files: &KernelFiles, link: &Link) -> Result<Self, KernelFileError> {
         let is_threaded = napi::is_threaded(files, &link.name)?;
@@ -54,9 +54,9 @@ impl Found {
     }
 
     /// Each interrupt to one CPU, in turn.
-    pub fn irqs_on(&self, cpus: &[u32]) -> Vec<Wanted> {
+    pub fn irqs_on(&self, cpus: &[u32]) -> Vec<SettingValue> {
         let pairs = self.irqs.iter().zip(cpus.iter().cycle());
-        let wanted = pairs.map(|(irq, cpu)| Wanted {
+        let wanted = pairs.map(|(irq, cpu)| SettingValue {
             setting: Setting::IrqAffinity {
                 irq: irq.irq,
                 name: irq.name.clone(),
@@ -67,9 +67,9 @@ impl Found {
     }
 
     /// Each poll thread to one CPU, in turn.
-    pub fn threads_on(&self, cpus: &[u32]) -> Vec<Wanted> {
+    pub fn threads_on(&self, cpus: &[u32]) -> Vec<SettingValue> {
         let pairs = self.threads.iter().zip(cpus.iter().cycle());
-        let wanted = pairs.map(|(thread, cpu)| Wanted {
+        let wanted = pairs.map(|(thread, cpu)| SettingValue {
             setting: Setting::NapiAffinity {
                 pid: thread.pid,
                 started: thread.started,
@@ -83,12 +83,12 @@ impl Found {
     /// RPS for each queue, for generic mode. Where polling is steered already,
     /// only what would lead frames away again: RPS costs a hop to another CPU,
     /// or at least a second queue on the same (`enqueue_to_backlog`).
-    pub fn rps_on(&self, cpus: &[u32], is_steered: bool) -> Vec<Wanted> {
+    pub fn rps_on(&self, cpus: &[u32], is_steered: bool) -> Vec<SettingValue> {
         let mut wanted = Vec::new();
         for (index, queue) in self.rx_queues.iter().enumerate() {
             let leads_away = queue.cpus.iter().any(|cpu| !cpus.contains(cpu));
             if !is_steered || leads_away {
-                wanted.push(Wanted {
+                wanted.push(SettingValue {
                     setting: Setting::Rps {
                         queue: queue.number,
                     },
@@ -98,7 +98,7 @@ impl Found {
             // A flow that is in the table goes to its reader's CPU, not to one
             // of the list (`get_rps_cpu`).
             if queue.flows != 0 {
-                wanted.push(Wanted {
+                wanted.push(SettingValue {
                     setting: Setting::RpsFlows {
                         queue: queue.number,
                     },
@@ -123,8 +123,8 @@ fn share(cpus: &[u32], index: usize, queues: usize) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    fn found(irqs: u32, threads: u32, queues: u32) -> Found {
-        Found {
+    fn found(irqs: u32, threads: u32, queues: u32) -> SteeringTargets {
+        SteeringTargets {
             irqs: (0..irqs)
                 .map(|queue| QueueIrq {
                     irq: 30 + queue,
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    fn values(wanted: &[Wanted]) -> Vec<&str> {
+    fn values(wanted: &[SettingValue]) -> Vec<&str> {
         wanted.iter().map(|it| it.value.as_str()).collect()
     }
 

@@ -116,7 +116,7 @@ fn what_is_refused_is_counted_and_the_rest_is_done() {
     // Both exist; one can't be written.
     let path = machine.path("proc/irq/38/smp_affinity_list");
     let interface = InterfaceId::here(&link("eth0", 2)).unwrap();
-    let wanted = Found::read(&machine.files, &link("eth0", 2))
+    let wanted = SteeringTargets::read(&machine.files, &link("eth0", 2))
         .unwrap()
         .irqs_on(&[1]);
     std::fs::remove_file(&path).unwrap();
@@ -138,7 +138,7 @@ fn what_has_gone_meanwhile_is_not_in_force() {
     let machine = Recorded::virtio();
     let mut changes = changes(&machine);
     let interface = InterfaceId::here(&link("eth0", 2)).unwrap();
-    let found = Found::read(&machine.files, &link("eth0", 2)).unwrap();
+    let found = SteeringTargets::read(&machine.files, &link("eth0", 2)).unwrap();
     machine.put("proc/interrupts", " 38:  1  0  PCI-MSIX 1-edge  nvme0q1");
     let outcome = apply(
         &interface,

@@ -227,9 +227,9 @@ fn a_constant_offset_is_narrowed_within_its_segment_only() {
     assert_eq!(refine(50, 1_055), Ok((1_055, 100)));
     assert_eq!(refine(250, 5_200), Ok((5_250, 150)));
     // Never farther than the bound of the live time.
-    assert_eq!(refine(250, 5_149), Err(Left::BeyondBound));
+    assert_eq!(refine(250, 5_149), Err(NotRefined::BeyondBound));
     // The clock was set somewhere in here.
-    assert_eq!(refine(150, 1_150), Err(Left::Untold));
+    assert_eq!(refine(150, 1_150), Err(NotRefined::Untold));
 }
 
 /// Nobody knows the offset between readings more than 3 s apart.
@@ -335,7 +335,7 @@ fn a_line_ends_with_what_is_known_of_its_segment() {
             if mono < from || mono > until {
                 assert_eq!(
                     fit.refine(*stamp, stepped, u64::MAX),
-                    Err(Left::Untold),
+                    Err(NotRefined::Untold),
                     "{mono}"
                 );
             } else if mono > from + 1_000 && mono < until - 1_000 {

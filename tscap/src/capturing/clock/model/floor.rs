@@ -5,14 +5,14 @@ use crate::capturing::clock::{NsPerCycle, TscCycles};
 
 /// A minimum over the latest half to whole of a window, in bounded memory.
 #[derive(Clone, Copy, Debug)]
-struct Halves {
+struct SlidingMinimum {
     length_ns: u64,
     turned: TscCycles,
     older: u64,
     newer: u64,
 }
 
-impl Halves {
+impl SlidingMinimum {
     fn new(length_ns: u64, at: TscCycles, width: u64) -> Self {
         Self {
             length_ns,
@@ -49,16 +49,16 @@ pub(in crate::capturing::clock) enum Change {
 /// The least width.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Floor {
-    history: Halves,
-    recent: Halves,
+    history: SlidingMinimum,
+    recent: SlidingMinimum,
     shift_ns: u64,
 }
 
 impl Floor {
     pub fn new(scale: Scale, at: TscCycles, width: u64) -> Self {
         Self {
-            history: Halves::new(HISTORY_NS, at, width),
-            recent: Halves::new(scale.lifetime_ns(), at, width),
+            history: SlidingMinimum::new(HISTORY_NS, at, width),
+            recent: SlidingMinimum::new(scale.lifetime_ns(), at, width),
             shift_ns: scale.quality_ns(),
         }
     }

@@ -16,10 +16,10 @@ mod window;
 use floor::{Change, Floor};
 use pair::Pair;
 use serde::{Deserialize, Serialize};
-use stretch::{Local, Stretch};
+use stretch::{LocalRate, Stretch};
 use window::Window;
 
-use super::ns_per_cycle::Fine;
+use super::ns_per_cycle::FixedPointNs;
 use super::reading::{Interval, Reading};
 use super::{Bracket, NsPerCycle, RealNs, TscCycles};
 
@@ -76,19 +76,19 @@ pub struct FeedForward {
     scale: Scale,
     pair: Pair,
     /// K of C(N) = p̂·N + K.
-    constant: Fine,
+    constant: FixedPointNs,
     floor: Floor,
     window: Window,
     stretch: Stretch,
     /// The rate since the reference last changed its own.
-    local: Local,
+    local: LocalRate,
     /// The reading at which it was seen last that the reference had changed its rate, or
     /// the first one.
     bent_at: TscCycles,
     /// Latest reading that was used.
     at: TscCycles,
     /// Ca there.
-    absolute: Fine,
+    absolute: FixedPointNs,
     /// What all readings allow there.
     allowed: Interval,
     /// Readings in a row that were not believed.
@@ -110,7 +110,7 @@ impl FeedForward {
             return None;
         }
         pair.worsen(far.width() - least);
-        let start = Fine::from_ns(i128::from(far.middle()));
+        let start = FixedPointNs::from_ns(i128::from(far.middle()));
         let mut clock = Self {
             scale,
             pair,
@@ -118,7 +118,7 @@ impl FeedForward {
             floor: Floor::new(scale, far.at, least),
             window: Window::new(scale),
             stretch: Stretch::new(far, &pair, false),
-            local: Local::average(&pair),
+            local: LocalRate::average(&pair),
             bent_at: far.at,
             at: far.at,
             absolute: start,
@@ -149,7 +149,7 @@ impl FeedForward {
             return Verdict::Torn;
         }
         let seen = reading.interval();
-        let average = Local::average(&self.pair);
+        let average = LocalRate::average(&self.pair);
         let mut stretch = self.stretch;
         let straight = stretch.take(&reading, average);
         let local = straight.unwrap_or(average);
@@ -256,17 +256,17 @@ impl FeedForward {
         self.window = Window::new(self.scale);
         self.window.take(reading, error_ns, self.pair.rate);
         self.stretch = self.stretch_from(reading);
-        self.local = Local::average(&self.pair);
+        self.local = LocalRate::average(&self.pair);
         // What its rate did meanwhile is not known.
         self.bent_at = reading.at;
         self.allowed = reading.interval();
-        self.absolute = Fine::from_ns(i128::from(reading.middle()));
+        self.absolute = FixedPointNs::from_ns(i128::from(reading.middle()));
         self.at = reading.at;
     }
 
     /// The absolute clock Ca at a counter value, with its bound.
     pub fn estimate(&self, at: TscCycles) -> Estimate {
-        let Local { rate, drift_ppb } = self.local;
+        let LocalRate { rate, drift_ppb } = self.local;
         let (time, interval) = if at >= self.at {
             let cycles = at.0 - self.at.0;
             let interval = self.allowed.carried(cycles, rate, drift_ppb);
@@ -336,7 +336,7 @@ impl FeedForward {
 }
 
 /// Outside of 1970..2554, which no clock shows, the nearest end.
-fn real(time: Fine) -> RealNs {
+fn real(time: FixedPointNs) -> RealNs {
     RealNs(u64::try_from(time.ns().max(0)).unwrap_or(u64::MAX))
 }
 

@@ -10,12 +10,12 @@ use crate::capturing::clock::reading::Reading;
 
 /// A rate, and how far off it may be, parts per billion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Local {
+pub(super) struct LocalRate {
     pub rate: NsPerCycle,
     pub drift_ppb: u64,
 }
 
-impl Local {
+impl LocalRate {
     /// By p̂.
     pub fn average(pair: &Pair) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Stretch {
 
     /// Takes in a later reading; `None` if no straight line goes through all: the
     /// reference has changed its rate.
-    pub fn take(&mut self, reading: &Reading, average: Local) -> Option<Local> {
+    pub fn take(&mut self, reading: &Reading, average: LocalRate) -> Option<LocalRate> {
         let span = self.base.duration_ns(reading.at.0 - self.first.at.0);
         let per_ns = 1.0 / span.max(1) as f64;
         let from_base = |to: u64, from: u64| {
@@ -74,7 +74,7 @@ impl Stretch {
         if self.slowest <= of_average + slack && of_average - slack <= self.fastest {
             let farthest = (of_average - self.slowest).max(self.fastest - of_average);
             let farthest_ppb = (farthest * 1e9).ceil() as u64;
-            return Some(Local {
+            return Some(LocalRate {
                 drift_ppb: match self.is_bent {
                     true => average
                         .drift_ppb
@@ -86,7 +86,7 @@ impl Stretch {
         }
         let middle = (self.slowest + self.fastest) / 2.0;
         let half_ppb = ((self.fastest - self.slowest) / 2.0 * 1e9).ceil() as u64;
-        Some(Local {
+        Some(LocalRate {
             rate: NsPerCycle((self.base.0 as f64 * (1.0 + middle)) as u64),
             drift_ppb: half_ppb.saturating_add(self.wander_ppb),
         })

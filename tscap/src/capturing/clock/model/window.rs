@@ -1,7 +1,7 @@
 //! The readings that the absolute clock is made of, weighted by point error and age.
 
 use super::scale::{AGEING_PPB, Scale};
-use crate::capturing::clock::ns_per_cycle::Fine;
+use crate::capturing::clock::ns_per_cycle::FixedPointNs;
 use crate::capturing::clock::reading::{Interval, Reading};
 use crate::capturing::clock::{NsPerCycle, TscCycles};
 
@@ -82,14 +82,14 @@ impl Window {
     /// The reference at `at`: each reading carried there by p̂, weighted by
     /// exp(−(E/quality)²) of its point error aged (RADclock's weight), here
     /// relative to the best so that a time of bad readings goes by its best ones.
-    pub fn mean(&self, at: TscCycles, rate: NsPerCycle) -> Option<Fine> {
+    pub fn mean(&self, at: TscCycles, rate: NsPerCycle) -> Option<FixedPointNs> {
         let base = self.entries.last()?;
         let carry = |entry: &Entry| {
             let reading = &entry.reading;
             let interval = reading.interval();
-            let twice = Fine(interval.low.0 + interval.high.0);
+            let twice = FixedPointNs(interval.low.0 + interval.high.0);
             let cycles = at.0.saturating_sub(reading.at.0);
-            Fine(twice.0 / 2).plus(rate.span(cycles))
+            FixedPointNs(twice.0 / 2).plus(rate.span(cycles))
         };
         let origin = carry(base);
         let error = |entry: &Entry| {
@@ -105,7 +105,7 @@ impl Window {
         }
         // A span of nanoseconds to milliseconds: a float has digits to spare.
         let milli = (sum / weights * 1024.0).round() as i128;
-        Some(origin.plus(Fine(Fine::from_ns(milli).0 >> 10)))
+        Some(origin.plus(FixedPointNs(FixedPointNs::from_ns(milli).0 >> 10)))
     }
 }
 

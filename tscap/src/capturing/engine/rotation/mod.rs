@@ -41,7 +41,7 @@ pub struct Rotation {
     /// The latest complete files with their frames, as far as they may go away
     /// again: the oldest first.
     complete: Complete,
-    keep: Keep,
+    keep: Retention,
     /// Bytes in the files before the current one.
     earlier_bytes: u64,
     longest_cut: Duration,
@@ -59,7 +59,7 @@ struct Current {
 
 /// What becomes of complete files.
 #[derive(Clone, Copy, Debug)]
-enum Keep {
+enum Retention {
     /// So many files are kept, the current one too.
     Latest(usize),
     /// A name may come again within so many files.
@@ -99,14 +99,14 @@ impl Rotation {
             },
             complete: Complete::default(),
             keep: match plan.naming {
-                Naming::Dumpcap { ring: Some(ring) } => Keep::Latest(count(ring)),
+                Naming::Dumpcap { ring: Some(ring) } => Retention::Latest(count(ring)),
                 Naming::Tcpdump {
                     has_time: false,
                     ring: Some(ring),
                     ..
-                } => Keep::ReuseWithin(count(ring)),
+                } => Retention::ReuseWithin(count(ring)),
                 // The name given may be no format, or one that comes again.
-                _ => Keep::ReuseWithin(MOST_REMEMBERED),
+                _ => Retention::ReuseWithin(MOST_REMEMBERED),
             },
             earlier_bytes: 0,
             longest_cut: Duration::ZERO,
@@ -223,8 +223,8 @@ impl Rotation {
     /// Removes what is not kept, and forgets what can't go away any more.
     fn let_go(&mut self) {
         let (most, removes) = match self.keep {
-            Keep::Latest(most) => (most - 1, true),
-            Keep::ReuseWithin(most) => (most, false),
+            Retention::Latest(most) => (most - 1, true),
+            Retention::ReuseWithin(most) => (most, false),
         };
         while self.complete.len() > most {
             let oldest = self.complete.take_oldest();

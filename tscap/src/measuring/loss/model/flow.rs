@@ -2,7 +2,7 @@
 
 use super::costs::{Costs, Receiving, record_bytes};
 use super::drain::Drain;
-use super::prediction::{Full, Load};
+use super::prediction::{FullBuffers, Load};
 
 const NS_PER_S: f64 = 1e9;
 /// Of a CPU that it shares with what always has work: the scheduler is fair.
@@ -22,7 +22,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub fn of(costs: &Costs, load: &Load, full: Full) -> Self {
+    pub fn of(costs: &Costs, load: &Load, full: FullBuffers) -> Self {
         let stages = Stages::of(costs, load, full);
         let most = load.rate.min(NS_PER_S / costs.send_ns);
         let arriving = greatest(most, |rate| stages.can_take(rate));
@@ -57,7 +57,7 @@ struct Stages {
 }
 
 impl Stages {
-    fn of(costs: &Costs, load: &Load, full: Full) -> Self {
+    fn of(costs: &Costs, load: &Load, full: FullBuffers) -> Self {
         let record = record_bytes(load.caplen);
         let convert = costs.convert.of(load.caplen) / NS_PER_S;
         let turn = costs.turn_ns / NS_PER_S;

@@ -46,7 +46,7 @@ impl Prediction {
 
 /// Which buffers have no room left.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Full {
+pub(super) struct FullBuffers {
     pub ring: bool,
     pub file: bool,
 }
@@ -55,7 +55,7 @@ pub(super) struct Full {
 /// file's buffer fill up, in either order. What they hold at the end is written.
 pub fn predict(costs: &Costs, load: &Load) -> Prediction {
     let record = record_bytes(load.caplen);
-    let mut full = Full::default();
+    let mut full = FullBuffers::default();
     // Frames that the ring has room for, and bytes that the file's buffer has.
     let mut ring_room = load.ring_bytes / record;
     let mut file_room = costs.writer.map_or(f64::INFINITY, |it| it.buffer_bytes);

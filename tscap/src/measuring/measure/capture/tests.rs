@@ -7,7 +7,7 @@ use tscap_common::stream::{STAMP_MASK, StreamHeader};
 
 use super::*;
 use crate::capturing::clock::{StampPath, TscPath};
-use crate::measuring::measure::fixtures::{Made, header};
+use crate::measuring::measure::fixtures::{Headers, header};
 use crate::measuring::measure::{Counts, StreamId};
 
 mod file;
@@ -41,10 +41,10 @@ fn every_figure_of_a_stream() {
         (7, 200),
         (8, 205),
     ] {
-        capture.stream(Made::V4, seq, u64::from(seq) * 10_000, delay);
+        capture.stream(Headers::V4, seq, u64::from(seq) * 10_000, delay);
     }
     capture.packet(0, NOW, &[0; 60], 60, None);
-    capture.packet(0, NOW, &Made::V4.frame(&stream(9, 0)), 50, None);
+    capture.packet(0, NOW, &Headers::V4.frame(&stream(9, 0)), 50, None);
     capture.statistics(0, StampPath::Ktime, &[TAI_OFFSET_S]);
     let report = capture.read(&sent(&[(0, 10)]));
     let interface = &report.interfaces[0];
@@ -89,13 +89,13 @@ fn a_whole_run_reads_well() {
     let mut capture = Capture::ours();
     for seq in 0..1_000 {
         capture.stream(
-            Made::V4,
+            Headers::V4,
             seq,
             u64::from(seq) * 10_000,
             200 + i64::from(seq % 10),
         );
     }
-    capture.stream(Made::V4, 1_001, 10_010_000, -5);
+    capture.stream(Headers::V4, 1_001, 10_010_000, -5);
     capture.statistics(0, StampPath::Ktime, &[TAI_OFFSET_S]);
     let report = capture.read(&sent(&[(0, 1_002)]));
     assert_eq!(
@@ -122,10 +122,10 @@ path delay: from the sender's reading of CLOCK_TAI, before the frame leaves, to 
 #[test]
 fn the_snaplen_decides_what_can_be_told() {
     for (made, snaplen, is_enough) in [
-        (Made::V4, 64, true),
-        (Made::V6, 64, false),
-        (Made::TaggedV6, 64, false),
-        (Made::TaggedV6, 96, true),
+        (Headers::V4, 64, true),
+        (Headers::V6, 64, false),
+        (Headers::TaggedV6, 64, false),
+        (Headers::TaggedV6, 96, true),
     ] {
         let mut capture = Capture::ours();
         for seq in 0..3 {
@@ -144,10 +144,10 @@ fn the_snaplen_decides_what_can_be_told() {
 fn interfaces_are_kept_apart() {
     let mut capture = Capture::ours();
     capture.our_interface("vc");
-    capture.stream(Made::V4, 0, 0, 100);
-    capture.stream(Made::V4, 1, 0, 100);
-    capture.packet(1, NOW, &Made::V4.frame(&stream(0, 0)), usize::MAX, None);
-    capture.packet(1, NOW, &Made::V4.frame(&header(3, 0)), usize::MAX, None);
+    capture.stream(Headers::V4, 0, 0, 100);
+    capture.stream(Headers::V4, 1, 0, 100);
+    capture.packet(1, NOW, &Headers::V4.frame(&stream(0, 0)), usize::MAX, None);
+    capture.packet(1, NOW, &Headers::V4.frame(&header(3, 0)), usize::MAX, None);
     capture.statistics(1, StampPath::Ktime, &[TAI_OFFSET_S]);
     // Nothing came of flow 1; of another run, nothing anywhere.
     let mut sent = sent(&[(0, 2), (1, 2), (3, 1)]);
@@ -179,8 +179,8 @@ fn interfaces_are_kept_apart() {
 fn the_file_of_another_program_has_no_path_delay() {
     let mut capture = Capture::new();
     capture.interface(DataLink::ETHERNET, Vec::new());
-    capture.stream(Made::V4, 0, 0, 5_000);
-    capture.stream(Made::V4, 1, 10_000, 7_000);
+    capture.stream(Headers::V4, 0, 0, 5_000);
+    capture.stream(Headers::V4, 1, 10_000, 7_000);
     let report = capture.read(&Sent::new());
     let interface = &report.interfaces[0];
     assert_eq!(interface.stamp_resolution_ns, 1_000);
@@ -202,7 +202,7 @@ fn the_file_of_another_program_has_no_path_delay() {
 fn frames_that_are_not_ethernet_are_others() {
     let mut capture = Capture::new();
     capture.interface(DataLink::RAW, Vec::new());
-    capture.stream(Made::V4, 0, 0, 0);
+    capture.stream(Headers::V4, 0, 0, 0);
     let report = capture.read(&Sent::new());
     assert_eq!(report.interfaces[0].counts.others, 1);
     assert_eq!(report.warnings.len(), 1);
@@ -212,9 +212,9 @@ fn frames_that_are_not_ethernet_are_others() {
 #[test]
 fn a_torn_or_broken_file_is_read_up_to_there() {
     let mut capture = Capture::ours();
-    capture.stream(Made::V4, 0, 0, 100);
+    capture.stream(Headers::V4, 0, 0, 100);
     let whole = capture.0.get_ref().len();
-    capture.stream(Made::V4, 1, 0, 100);
+    capture.stream(Headers::V4, 1, 0, 100);
     let bytes = capture.0.into_inner();
     for end in whole + 1..bytes.len() {
         let report = read(&mut Cursor::new(&bytes[..end]), &Sent::new()).unwrap();
@@ -247,8 +247,8 @@ fn a_changed_offset_of_tai_is_warned_of() {
         tai: NOW & STAMP_MASK,
         ..header(0, 0)
     };
-    capture.packet(0, NOW + 100, &Made::V4.frame(&before), usize::MAX, None);
-    capture.stream(Made::V4, 1, 2 * S, 150);
+    capture.packet(0, NOW + 100, &Headers::V4.frame(&before), usize::MAX, None);
+    capture.stream(Headers::V4, 1, 2 * S, 150);
     capture.statistics(0, StampPath::Ktime, &[0, TAI_OFFSET_S]);
     let report = capture.read(&Sent::new());
     let path = report.interfaces[0].streams[0]
@@ -276,7 +276,7 @@ fn raw_tsc_stamps_give_the_intervals() {
             let raw = 1_000_000 + cycles + delay;
             // The wall clock was slewed by 5 ns.
             let time = NOW + cycles / 2 + delay / 2 + u64::from(seq) * 5;
-            capture.packet(0, time, &Made::V4.frame(&sent), usize::MAX, Some(raw));
+            capture.packet(0, time, &Headers::V4.frame(&sent), usize::MAX, Some(raw));
         }
         capture.statistics(0, path, &[TAI_OFFSET_S]);
         let delay = capture.only_stream().delay;
@@ -295,7 +295,7 @@ proptest! {
         frames in prop::collection::vec(
             (
                 0u32..2,
-                prop::sample::select(Made::each_kind()),
+                prop::sample::select(Headers::each_kind()),
                 (0u16..3, 0u32..20),
                 prop::option::weighted(0.2, (0usize..132, any::<u8>())),
                 prop_oneof![4 => Just(usize::MAX), 1 => 0usize..120],
@@ -340,7 +340,7 @@ proptest! {
     ) {
         let mut capture = Capture::ours();
         for seq in 0..3 {
-            capture.stream(Made::V4, seq, u64::from(seq), 100);
+            capture.stream(Headers::V4, seq, u64::from(seq), 100);
         }
         capture.statistics(0, StampPath::Tsc(TscPath::Perf), &[TAI_OFFSET_S]);
         let mut bytes = capture.0.into_inner();

@@ -4,11 +4,11 @@ use etherparse::PacketBuilder;
 use proptest::prelude::*;
 
 use super::*;
-use crate::measuring::measure::fixtures::{Made, header};
+use crate::measuring::measure::fixtures::{Headers, header};
 
 #[test]
 fn finds_the_header_behind_tags_and_options() {
-    for made in Made::each_kind() {
+    for made in Headers::each_kind() {
         let frame = made.frame(&header(3, 9));
         let origlen = frame.len() as u32;
         let right = Content::Stream(header(3, 9), Checksum::Right);
@@ -30,7 +30,7 @@ fn finds_the_header_behind_tags_and_options() {
 
 #[test]
 fn padding_behind_the_datagram_is_not_part_of_it() {
-    let mut frame = Made::V4.frame(&header(0, 0));
+    let mut frame = Headers::V4.frame(&header(0, 0));
     frame.extend([0xaa; 10]);
     let length = frame.len() as u32;
     let right = Content::Stream(header(0, 0), Checksum::Right);
@@ -39,7 +39,7 @@ fn padding_behind_the_datagram_is_not_part_of_it() {
 
 #[test]
 fn a_frame_that_was_corrupted_is_not_counted_in_its_stream() {
-    for made in Made::each_kind() {
+    for made in Headers::each_kind() {
         let mut frame = made.frame(&header(0, 0));
         *frame.last_mut().unwrap() ^= 1;
         let wrong = Content::Malformed(Malformed::Checksum);
@@ -50,8 +50,8 @@ fn a_frame_that_was_corrupted_is_not_counted_in_its_stream() {
 #[test]
 fn a_missing_checksum_is_allowed_over_ipv4_only() {
     for (made, expected) in [
-        (Made::V4, Content::Stream(header(0, 0), Checksum::Absent)),
-        (Made::V6, Content::Malformed(Malformed::Checksum)),
+        (Headers::V4, Content::Stream(header(0, 0), Checksum::Absent)),
+        (Headers::V6, Content::Malformed(Malformed::Checksum)),
     ] {
         let mut frame = made.frame(&header(0, 0));
         let at = made.payload_at() - 2;
@@ -62,12 +62,12 @@ fn a_missing_checksum_is_allowed_over_ipv4_only() {
 
 #[test]
 fn a_port_of_another_flow_and_impossible_lengths_are_malformed() {
-    let mut frame = Made::V4.frame(&header(0, 1));
+    let mut frame = Headers::V4.frame(&header(0, 1));
     let length = frame.len() as u32;
-    let payload_at = Made::V4.payload_at();
+    let payload_at = Headers::V4.payload_at();
     frame[payload_at + 5] ^= 1;
     assert_eq!(content(&frame, length), Content::Malformed(Malformed::Port));
-    let mut frame = Made::V4.frame(&header(0, 1));
+    let mut frame = Headers::V4.frame(&header(0, 1));
     frame[payload_at - 4] = 0x7f;
     assert_eq!(
         content(&frame, length),
@@ -84,7 +84,7 @@ fn other_traffic_is_neither() {
         builder.udp(port, 9).write(&mut frame, payload).unwrap();
         frame
     };
-    let header = Made::V4.frame(&header(0, 0))[42..].to_vec();
+    let header = Headers::V4.frame(&header(0, 0))[42..].to_vec();
     let tcp = {
         let builder =
             PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4([192, 0, 2, 1], [192, 0, 2, 2], 9);
@@ -95,7 +95,7 @@ fn other_traffic_is_neither() {
             .unwrap();
         frame
     };
-    let mut fragment = Made::V4.frame(&super::super::fixtures::header(0, 0));
+    let mut fragment = Headers::V4.frame(&super::super::fixtures::header(0, 0));
     fragment[20] |= 0x20;
     for frame in [
         udp(53, &header),
@@ -127,7 +127,7 @@ fn other_traffic_is_neither() {
 proptest! {
     #[test]
     fn any_bytes_do_no_harm(
-        made in prop::sample::select(Made::each_kind()),
+        made in prop::sample::select(Headers::each_kind()),
         flips in prop::collection::vec((0usize..120, any::<u8>()), 0..6),
         caplen in 0usize..140,
         origlen in any::<u32>(),

@@ -83,7 +83,7 @@ impl Capture {
     }
 
     /// Frame `seq` of flow 0, sent at `NOW` + `sent` and received `delay` later.
-    pub fn stream(&mut self, made: Made, seq: u32, sent: u64, delay: i64) {
+    pub fn stream(&mut self, made: Headers, seq: u32, sent: u64, delay: i64) {
         let frame = made.frame(&stream(seq, sent));
         let received = (NOW + sent).wrapping_add_signed(delay);
         self.packet(0, received, &frame, usize::MAX, None);

@@ -10,7 +10,7 @@ const MOST_TRIES: u32 = 100;
 /// Repeats a run, or a load, that a signal, or a stop and its continuation,
 /// interrupted: the verifier gives up with EAGAIN then (`do_check` in
 /// `kernel/bpf/verifier.c`).
-pub(crate) fn retried<T>(
+pub(crate) fn retry_interrupted<T>(
     mut run: impl FnMut() -> Result<T, ProgramError>,
 ) -> Result<T, ProgramError> {
     let mut tries = 1;
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn only_interrupted_runs_are_repeated() {
         let mut runs = 0;
-        let third = retried(|| {
+        let third = retry_interrupted(|| {
             runs += 1;
             if runs < 3 {
                 failed(libc::EINTR)
@@ -57,19 +57,19 @@ mod tests {
         });
         assert_eq!(third.unwrap(), 3);
         let mut runs = 0;
-        let refused = retried(|| {
+        let refused = retry_interrupted(|| {
             runs += 1;
             failed::<()>(libc::EPERM)
         });
         assert!(refused.is_err() && runs == 1);
         let mut runs = 0;
-        let forever = retried(|| {
+        let forever = retry_interrupted(|| {
             runs += 1;
             failed::<()>(libc::EINTR)
         });
         assert!(forever.is_err() && runs == MOST_TRIES);
         let mut runs = 0;
-        let loaded = retried(|| {
+        let loaded = retry_interrupted(|| {
             runs += 1;
             if runs < 2 {
                 Err(ProgramError::LoadError {

@@ -8,7 +8,7 @@ use super::Stamp;
 use super::programs::OBJECT;
 use crate::capturing::clock::{RawStamp, StampPath, TscPath};
 use crate::capturing::hook::{
-    Kfunc, LoadError, LoadOptions, Loaded, PROGRAMS, TscError, TscEvents, retried,
+    Kfunc, LoadError, LoadOptions, Loaded, PROGRAMS, TscError, TscEvents, retry_interrupted,
 };
 use crate::capturing::host::perf::EventPriority;
 use crate::capturing::ring::Consumer;
@@ -22,7 +22,7 @@ const FRAME: [u8; 64] = [0; 64];
 
 /// Why a whole program can't be measured.
 #[derive(Debug, thiserror::Error)]
-pub enum WholeError {
+pub enum WholeProgramError {
     /// Not loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -43,14 +43,14 @@ pub enum WholeError {
 }
 
 /// A capture program with its ring.
-pub struct Whole {
+pub struct WholeProgram {
     loaded: Loaded,
     consumer: Consumer,
     /// Held open as long as it runs.
     _events: Option<TscEvents>,
 }
 
-impl Whole {
+impl WholeProgram {
     /// Loads the program that stamps so, by one of `kfuncs` if by a kfunc, with a
     /// ring for `cpu`.
     pub fn load(
@@ -58,7 +58,7 @@ impl Whole {
         kfuncs: &[Kfunc],
         cpu: u32,
         possible_cpus: u32,
-    ) -> Result<Self, WholeError> {
+    ) -> Result<Self, WholeProgramError> {
         let mut kfuncs = kfuncs.iter();
         let mut loaded = Loaded::load(&LoadOptions {
             object: if stamp.is_some() { PROGRAMS } else { OBJECT },
@@ -87,13 +87,13 @@ impl Whole {
     }
 
     /// Loads it once more, to another place in memory.
-    pub fn load_anew(&mut self) -> Result<(), WholeError> {
+    pub fn load_anew(&mut self) -> Result<(), WholeProgramError> {
         Ok(self.loaded.load_anew()?)
     }
 
     /// The whole program per frame, ns. To be called on its CPU.
-    pub fn ns_per_frame(&mut self) -> Result<f64, WholeError> {
-        let duration_ns = retried(|| {
+    pub fn ns_per_frame(&mut self) -> Result<f64, WholeProgramError> {
+        let duration_ns = retry_interrupted(|| {
             // What an interrupted run left.
             drain(&mut self.consumer);
             self.loaded.program.run(&FRAME, FRAMES)
@@ -101,7 +101,7 @@ impl Whole {
         let recorded = drain(&mut self.consumer);
         if recorded != FRAMES {
             let shown = FRAMES;
-            return Err(WholeError::Lost { recorded, shown });
+            return Err(WholeProgramError::Lost { recorded, shown });
         }
         Ok(f64::from(duration_ns))
     }

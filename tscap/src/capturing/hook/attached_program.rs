@@ -11,7 +11,7 @@ use crate::capturing::host::process;
 /// An XDP program that is attached, as far as this process may look: that takes
 /// CAP_SYS_ADMIN.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Occupant {
+pub struct AttachedProgram {
     /// Its name.
     pub name: Option<String>,
     /// The `bpf_link` that holds it there, if one does.
@@ -20,7 +20,7 @@ pub struct Occupant {
     pub holders: Vec<(u32, String)>,
 }
 
-impl Occupant {
+impl AttachedProgram {
     /// Looks for it among the kernel's programs and links.
     pub fn of(xdp: &AttachedXdp) -> Self {
         let is_it = |id: u32| xdp.program_ids.contains(&id);
@@ -127,8 +127,8 @@ mod tests {
 
     #[test]
     fn what_holds_it_decides_what_takes_it_off() {
-        let mut occupant = Occupant::default();
-        let said = |occupant: &Occupant, mode| occupant.removal("rx0", mode);
+        let mut occupant = AttachedProgram::default();
+        let said = |occupant: &AttachedProgram, mode| occupant.removal("rx0", mode);
         for (mode, flag) in [
             (AttachedMode::Native, "xdpdrv"),
             (AttachedMode::Generic, "xdpgeneric"),
