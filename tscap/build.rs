@@ -24,12 +24,6 @@ fn main() {
         "ebpf/compare.bpf.o",
         "TSCAP_COMPARE_OBJECT_PATH",
     );
-    // Programs that only tests and benchmarks use.
-    embed(
-        "TSCAP_PROBES_OBJECT",
-        "ebpf/probes.bpf.o",
-        "TSCAP_PROBES_OBJECT_PATH",
-    );
 }
 
 /// Hands the absolute path of an object to the crate as `env!(name)`: the value

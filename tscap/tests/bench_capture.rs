@@ -1,7 +1,5 @@
 //! What `cargo xtask bench capture` makes of its runs.
 
-mod support;
-
 #[path = "../benches/capture/amount.rs"]
 #[allow(dead_code, reason = "how much is sent is the bench's own")]
 mod amount;

@@ -1,14 +1,13 @@
 //! What any user can do without privileges: help, and being told what is wrong
 //! with the arguments.
 
-#[path = "support/terminal.rs"]
-#[allow(dead_code, reason = "its other parts are for root's tests")]
-mod terminal;
-
 use std::process::{Command, Output};
 
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::terminal::{check_width, shown};
+
 fn tscap(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let mut command = Command::new(tscap_path());
     command.args(arguments).output().expect("start tscap")
 }
 
@@ -183,17 +182,17 @@ fn everybody_may_ask_the_doctor() {
 #[test]
 fn lines_fit_a_terminal_of_any_usual_width() {
     for columns in [40, 80, 200] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
-        let lines = terminal::shown(command.args(["doctor", "-v", "-i", "lo"]), columns);
-        terminal::check_width(&lines, columns);
+        let mut command = Command::new(tscap_path());
+        let lines = shown(command.args(["doctor", "-v", "-i", "lo"]), columns);
+        check_width(&lines, columns);
         assert!(
             lines.iter().any(|line| line.contains("kernel")),
             "{lines:#?}"
         );
         if tscap::capturing::host::tsc::check().is_ok() {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
-            let lines = terminal::shown(command.args(["clock", "--duration", "1"]), columns);
-            terminal::check_width(&lines, columns);
+            let mut command = Command::new(tscap_path());
+            let lines = shown(command.args(["clock", "--duration", "1"]), columns);
+            check_width(&lines, columns);
             assert!(lines[0].contains("TSC, Hz"), "{lines:#?}");
             assert_eq!(lines[0].contains("rejected"), columns == 200, "{lines:#?}");
         }
@@ -242,7 +241,7 @@ fn interfaces_are_listed_for_everybody() {
 
 #[test]
 fn a_reader_of_the_list_may_go_away() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let mut command = Command::new(tscap_path());
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let output = command
@@ -256,7 +255,7 @@ fn a_reader_of_the_list_may_go_away() {
 
 #[test]
 fn a_file_that_cannot_be_read_is_a_failure_with_a_hint() {
-    let output = tscap(&["report", env!("CARGO_BIN_EXE_tscap")]);
+    let output = tscap(&["report", tscap_path()]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(

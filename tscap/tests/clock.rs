@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use tscap_testkit::command::tscap_path;
 
 #[path = "documents/shown.rs"]
 mod shown;
@@ -17,13 +18,13 @@ mod shown;
 use shown::{Runner, commands};
 
 fn clock(arguments: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let mut command = Command::new(tscap_path());
     command.arg("clock").args(arguments).stdout(Stdio::piped());
     command.spawn().expect("start tscap")
 }
 
 fn clock_says(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let mut command = Command::new(tscap_path());
     let command = command.arg("clock").args(arguments);
     command.output().expect("start tscap")
 }
@@ -87,7 +88,7 @@ fn the_documented_commands_work() {
     }
     let folder = tempfile::tempdir().unwrap();
     let lines_of_each = commands(Runner::Clock).into_iter().map(|line| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+        let mut command = Command::new(tscap_path());
         command.args(line.split(' ').skip(1));
         let output = command.current_dir(folder.path()).output().unwrap();
         assert!(output.status.success(), "{line}: {output:?}");
@@ -203,7 +204,7 @@ fn a_log_of_another_boot_is_refused() {
 }
 
 fn report(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let mut command = Command::new(tscap_path());
     let command = command.arg("report").args(arguments);
     command.output().expect("start tscap")
 }
@@ -295,7 +296,7 @@ fn what_is_no_reference_is_refused() {
         ("/nonexistent/ptp0", "cannot open /nonexistent/ptp0"),
         ("/dev/null", "/dev/null is no PTP hardware clock"),
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+        let mut command = Command::new(tscap_path());
         let done = command.args(["clock", "--reference", path]).output();
         let done = done.expect("start tscap");
         let said = String::from_utf8_lossy(&done.stderr);
@@ -340,7 +341,7 @@ fn log_and_report_are_kept_when_the_table_can_not_be_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let (log, page) = (path("clock.log"), path("clock.html"));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let mut command = Command::new(tscap_path());
     command
         .args(["clock", "--interval", "300ms", "--log"])
         .arg(&log);
@@ -365,7 +366,7 @@ fn a_report_is_drawn_of_a_pipe_too() {
         let mut cat = Command::new("cat");
         let cat = cat.arg(&path).stdout(Stdio::piped());
         let mut cat = cat.spawn().expect("start cat");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+        let mut command = Command::new(tscap_path());
         command.args(["report", "/dev/stdin"]);
         command.stdin(cat.stdout.take().unwrap());
         let output = command.output().expect("start tscap");

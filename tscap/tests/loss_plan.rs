@@ -4,11 +4,12 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use tscap_testkit::command::tscap_path;
 
 /// On the machine on which tests/data/sweep.json was recorded.
 fn plan(arguments: &[&str]) -> Output {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sweep.json");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let mut command = Command::new(tscap_path());
     command.args(["loss", "--plan"]).args(arguments);
     command
         .arg("--from")
@@ -90,7 +91,7 @@ fn a_slow_file_is_predicted() {
 #[test]
 fn what_tells_no_costs_is_refused() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/comparison.json");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let mut command = Command::new(tscap_path());
     command.args([
         "loss", "--plan", "--rate", "1M", "--size", "64", "--for", "1s", "--from",
     ]);

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use tscap_testkit::command::tscap_path;
+
 /// In so many KiB of address space.
 fn read_within(path: &Path, kib: u64, more: &str) -> Output {
     let limited = format!("ulimit -v {kib}; exec \"$0\" gen --read \"$1\" {more}");
     let mut command = Command::new("sh");
-    command
-        .args(["-c", &limited, env!("CARGO_BIN_EXE_tscap")])
-        .arg(path);
+    command.args(["-c", &limited, tscap_path()]).arg(path);
     command.output().expect("start sh")
 }
 

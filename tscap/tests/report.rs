@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use tscap_testkit::command::tscap_path;
+
 fn recorded() -> PathBuf {
     data("comparison.json")
 }
@@ -15,7 +17,7 @@ fn data(name: &str) -> PathBuf {
 }
 
 fn report(file: &Path, output: Option<&Path>) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let mut command = Command::new(tscap_path());
     command.arg("report").arg(file);
     if let Some(output) = output {
         command.arg("-o").arg(output);

@@ -1,22 +1,20 @@
 //! `tscap doctor` on this machine and on veth pairs: what it says is what a
 //! capture then meets, and it leaves everything as it was. Needs root.
 
-mod support;
-
 use std::process::Command;
 
 use aya::programs::XdpMode;
 use nix::sys::signal::Signal;
 use serde_json::Value;
-
-use support::bench::Bench;
-use support::capture::{LIMIT, TSCAP, capture_on, generate_on};
-use support::command::{Done, SHORT, run};
-use support::files;
-use support::port::Port;
-use support::probes::Attached;
-use support::root::{alone, root, root_with, two_cpus};
-use support::wait;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{LIMIT, capture_on, generate_on};
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{Done, SHORT, run};
+use tscap_testkit::files;
+use tscap_testkit::port::Port;
+use tscap_testkit::probes::Attached;
+use tscap_testkit::root::{alone, root, root_with, two_cpus};
+use tscap_testkit::wait;
 
 /// Why tests run alone that let go of a program or a socket and look whether it is gone.
 const DESCRIPTORS: &str = "children of other tests keep its descriptors for a moment";
@@ -103,7 +101,7 @@ impl Report {
 
 /// `tscap doctor --json` with these arguments, in the port's namespace.
 fn doctor(port: &Port, arguments: &[&str]) -> Report {
-    let mut command = port.netns.command(TSCAP);
+    let mut command = port.netns.command(tscap_path());
     command.args(["doctor", "--json"]).args(arguments);
     Report::of(&run(&mut command, SHORT))
 }
@@ -344,12 +342,12 @@ fn a_killed_captures_journal_is_found_and_restored_by_the_command_given() {
     let here = doctor(&bench.rx, &[]);
     here.is("journals", "warning", "the RPS CPUs of rx0's queue 0");
     assert_eq!(here.check("journals")["fix"], "tscap restore");
-    let outside = run(Command::new(TSCAP).args(["doctor", "--json"]), SHORT);
+    let outside = run(Command::new(tscap_path()).args(["doctor", "--json"]), SHORT);
     let outside = Report::of(&outside);
     let command = format!("ip netns exec {} tscap restore", bench.rx.netns.name());
     assert_eq!(outside.check("journals")["fix"], command.as_str());
 
-    let command = command.replace("tscap restore", &format!("{TSCAP} restore"));
+    let command = command.replace("tscap restore", &format!("{} restore", tscap_path()));
     bench.rx.netns.must("sh", &["-c", &command]);
     doctor(&bench.rx, &[]).is("journals", "good", "none left over");
 }
@@ -363,7 +361,7 @@ fn an_ordinary_user_is_told_what_could_not_be_seen() {
     let bench = Bench::new("doctor-user");
     let folder = files::public_folder();
     let copy = folder.path().join("tscap");
-    files::copy_program(TSCAP, &copy);
+    files::copy_program(tscap_path(), &copy);
     let copy = copy.to_str().expect("a UTF-8 path");
     let mut command = bench.rx.netns.command("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", copy]);
@@ -406,7 +404,9 @@ fn the_sysfs_of_another_namespace_is_not_believed() {
     let bench = Bench::new("doctor-sysfs");
     let netns = bench.rx.netns.name();
     let mut command = Command::new("nsenter");
-    command.arg(format!("--net=/run/netns/{netns}")).arg(TSCAP);
+    command
+        .arg(format!("--net=/run/netns/{netns}"))
+        .arg(tscap_path());
     command.args(["doctor", "--json", "-i", "rx0"]);
     let report = Report::of(&run(&mut command, SHORT));
     report.is("link", "good", "veth");
@@ -421,7 +421,7 @@ fn the_sysfs_of_another_namespace_is_not_believed() {
 fn an_interface_that_is_not_there() {
     let Some(_lock) = root() else { return };
     let bench = Bench::new("doctor-none");
-    let mut command = bench.rx.netns.command(TSCAP);
+    let mut command = bench.rx.netns.command(tscap_path());
     let done = run(command.args(["doctor", "-i", "tx0"]), SHORT);
     assert_eq!((done.status.code(), done.stdout.as_str()), (Some(1), ""));
     let told = "tscap: cannot examine tx0: no such interface here\nhint: ";

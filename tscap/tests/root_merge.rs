@@ -1,23 +1,20 @@
 //! Two CPUs receive at once: both rings fill, and the file is in order of time.
 //! Needs root and two CPUs.
 
-#[path = "support/mod.rs"]
-mod support;
-
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use support::bench::Bench;
-use support::capture::{LIMIT, capture};
-use support::cpu_state;
-use support::files;
-use support::frame::Frame;
-use support::packet_socket::PacketSocket;
-use support::port::Port;
-use support::recording::Recording;
-use support::root::{alone, two_cpus};
-use support::wait;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{LIMIT, capture};
+use tscap_testkit::cpu_state;
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::port::Port;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::{alone, two_cpus};
+use tscap_testkit::wait;
 
 /// One CPU that sends: from a port to a port.
 struct Sender<'a> {
@@ -94,12 +91,12 @@ fn capture_from(senders: &[Sender<'_>; 2], clock: &str, frames: u64, send: Send<
     numbers.dedup();
     assert_eq!(numbers.len() as u64, entered, "a frame is there twice");
 
-    let order = &summary.clock;
+    let order = &summary.clock.order;
     println!(
         "{clock}: {entered} frames, {recorded:?} by CPU; {behind} behind a younger one, by {} ns at most",
         order.largest_lateness_ns
     );
-    if order.stamp_decreases == 0 && order.steps == 0 {
+    if order.stamp_decreases == 0 && summary.clock.steps == 0 {
         assert_eq!(behind, order.late);
     }
     // At most one each time a CPU is taken away in the middle of a frame.

@@ -1,19 +1,17 @@
 //! What `sys` says about interfaces and does to them, against what `ip` and
 //! `ethtool` say. Needs root: makes namespaces and veth pairs.
 
-mod support;
-
 use std::io::Write as _;
 
 use aya::programs::XdpMode;
-use support::bench::Bench;
-use support::netns::Netns;
-use support::port::Port;
-use support::probes::Attached;
-use support::root::alone;
 use tscap::capturing::host::ethtool::{self, EthtoolError};
 use tscap::capturing::host::netdev::{self, AttachedMode, AttachedXdp, Link};
 use tscap::capturing::host::promisc::{Promiscuous, PromiscuousError};
+use tscap_testkit::bench::Bench;
+use tscap_testkit::netns::Netns;
+use tscap_testkit::port::Port;
+use tscap_testkit::probes::Attached;
+use tscap_testkit::root::alone;
 
 /// Why tests run alone that let go of a program or a socket and look whether it is gone.
 const DESCRIPTORS: &str = "children of other tests keep its descriptors for a moment";

@@ -1,18 +1,16 @@
 //! The same traffic by tscap and by tcpdump. Needs root.
 
-mod support;
-
 use std::time::Duration;
 
-use support::bench::Bench;
-use support::capture::capture_on;
-use support::files;
-use support::frame::Frame;
-use support::packet_socket::PacketSocket;
-use support::peers;
-use support::recording::Recording;
-use support::root::alone_with;
-use support::tcpdump::Tcpdump;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::peers;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::alone_with;
+use tscap_testkit::tcpdump::Tcpdump;
 
 const PROGRAMS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
 

@@ -1,25 +1,10 @@
 //! Stamps against the clocks that they stand for, and programs with faults that
 //! the accounting must find. Needs root.
 
-mod support;
-
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use support::bench::Bench;
-use support::brackets;
-use support::capture::capture_on;
-use support::files;
-use support::frame::Frame;
-use support::in_process::capture_with;
-use support::live::LiveSender;
-use support::netns::Netns;
-use support::packet_socket::PacketSocket;
-use support::process;
-use support::recording::Recording;
-use support::root::{root, two_cpus};
-use support::tun::Tun;
 use tscap::capturing::accounting::Outcome;
 use tscap::capturing::clock::{StampPath, TscPath};
 use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS};
@@ -27,6 +12,19 @@ use tscap::capturing::host::bpf::{XDP_FLAGS_SKB_MODE, XdpLink};
 use tscap::capturing::host::perf::EventPriority;
 use tscap::command::Exit;
 use tscap_common::hook::Hook;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::brackets;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::in_process::capture_with;
+use tscap_testkit::live::LiveSender;
+use tscap_testkit::netns::Netns;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::process;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::{root, two_cpus};
+use tscap_testkit::tun::Tun;
 
 /// Checks every stamp of a file against the TAI readings around it. Returns the
 /// greatest distance by which a stamp was outside, ns (within the bound).

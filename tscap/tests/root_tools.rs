@@ -1,7 +1,5 @@
 //! Every program that `load` runs: ready, fed, ended and understood. Needs root.
 
-mod support;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,18 +7,17 @@ use std::time::Duration;
 use nix::sys::signal::SigSet;
 use tscap::capturing::clock::StampSource;
 use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stop, TestBed, Tool, tool_cpus};
-
-use support::capture::TSCAP;
-use support::files;
-use support::process::{cpus, on_cpu};
-use support::root::alone_with;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::files;
+use tscap_testkit::process::{cpus, on_cpu};
+use tscap_testkit::root::alone_with;
 
 const PROGRAMS: [&str; 4] = ["tcpdump", "dumpcap", "netsniff-ng", "xdpdump"];
 /// Of frames of 1500 bytes at most.
 const SNAPLEN: u32 = 128;
 
 fn program(tool: Tool) -> Program {
-    let found = tool.find(Path::new(TSCAP));
+    let found = tool.find(Path::new(tscap_path()));
     found.unwrap_or_else(|absent| panic!("{absent}"))
 }
 

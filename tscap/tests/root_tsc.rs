@@ -1,8 +1,6 @@
 //! TSC stamps: against the other clocks on the same frame, across silence and
 //! CPUs, and the raw stamps in the file. Needs root.
 
-mod support;
-
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,21 +8,22 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::bench::Bench;
-use support::capture::capture_on;
-use support::command::{SHORT, run, wait_for};
-use support::files;
-use support::frame::Frame;
-use support::in_process::capture_with;
-use support::live::LiveSender;
-use support::packet_socket::PacketSocket;
-use support::peers;
-use support::root::{alone, two_cpus};
-use support::wait::until;
 use tscap::capturing::clock::{FileNs, OffsetBracket, RawStamp, Segment};
 use tscap::capturing::host::perf::{EventPriority, TscEvent};
 use tscap::capturing::pcapng::{Packet, Record, StatisticsOption, interval_ns, records};
 use tscap::command::Exit;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{SHORT, run, wait_for};
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::in_process::capture_with;
+use tscap_testkit::live::LiveSender;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::peers;
+use tscap_testkit::root::{alone, two_cpus};
+use tscap_testkit::wait::until;
 
 /// Why these tests run alone.
 const PAUSES: &str = "makes TSC events of the machine pause";
@@ -188,7 +187,7 @@ fn an_event_that_paused_widens_the_bound() {
 
 /// Opens events beside those of a capture on every CPU.
 fn make_events_pause() {
-    for cpu in support::process::cpus() {
+    for cpu in tscap_testkit::process::cpus() {
         for _ in 0..3 {
             let cpu = u32::try_from(cpu).expect("a CPU");
             TscEvent::open(cpu, EventPriority::Pinned).expect("open an event");
@@ -229,7 +228,7 @@ fn an_event_that_paused_is_noticed_at_the_end() {
     assert!(last_bound_ns(&path) > 1_000, "{} ns", last_bound_ns(&path));
 
     let converted = folder.path().join("converted.pcapng");
-    let mut convert = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let mut convert = Command::new(tscap_path());
     convert.arg("convert").arg(&path).arg("-w").arg(&converted);
     let said = convert.arg("--json").output().expect("start tscap");
     assert!(said.status.success());
@@ -286,7 +285,7 @@ fn raw_stamps_are_kept_and_give_the_intervals() {
         }
         peers::agree_on(&path, 500);
         let converted = folder.path().join("converted.pcapng");
-        let mut convert = Command::new(env!("CARGO_BIN_EXE_tscap"));
+        let mut convert = Command::new(tscap_path());
         convert.arg("convert").arg(&path).arg("-w").arg(&converted);
         let status = convert.status().expect("start tscap");
         assert!(status.success(), "{source}");
@@ -317,7 +316,7 @@ fn one_log_serves_many_captures() {
     };
     let folder = files::folder();
     let log = folder.path().join("clock.log");
-    let mut clock = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let mut clock = Command::new(tscap_path());
     clock.args(["clock", "--json", "--duration", "120", "--log"]);
     clock.arg(&log).stdout(Stdio::null());
     let mut clock = Ended(clock.spawn().expect("start tscap"));
@@ -342,7 +341,7 @@ fn one_log_serves_many_captures() {
     assert!(wait_for(&mut clock.0, SHORT).is_some_and(|status| status.success()));
 
     let convert = |from: &Path, to: &Path, more: &[&str]| {
-        let mut convert = Command::new(env!("CARGO_BIN_EXE_tscap"));
+        let mut convert = Command::new(tscap_path());
         convert.arg("convert").arg(from).arg("-w").arg(to);
         let done = run(convert.args(more), SHORT);
         assert!(done.status.success(), "{more:?}: {}", done.stderr);

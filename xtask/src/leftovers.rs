@@ -1,7 +1,7 @@
 //! What tests must not leave behind on the machine: processes, network namespaces,
 //! journals of changes that nobody has restored, XDP programs. Others' captures and
 //! tests may run meanwhile, so only what these tests made counts: their processes
-//! carry a variable, and they write down namespaces and captures (`support/made.rs`).
+//! carry a variable, and they write down namespaces and captures (`tscap/testkit/src/made.rs`).
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -14,8 +14,6 @@ mod targets;
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../../tests/support/mod.rs"]
-mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,13 +21,13 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use tscap::measuring::load::{Program, Tool, tool_cpus};
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::process::{cpus, on_cpu};
 
 use common::run::{Bench, Parts, Run};
 use common::stop::stopped_by_signals;
 use report::{Captures, ToolVersion};
 use runs::Runs;
-use support::capture::TSCAP;
-use support::process::{cpus, on_cpu};
 
 /// Options of its own.
 #[derive(Debug, Args)]
@@ -118,7 +116,7 @@ fn measure(run: &mut Run<Own>) -> Result<()> {
 
 /// The programs that are here, and why others are not.
 fn programs() -> (Vec<Program>, Vec<String>) {
-    let found = Tool::ALL.map(|tool| tool.find(Path::new(TSCAP)));
+    let found = Tool::ALL.map(|tool| tool.find(Path::new(tscap_path())));
     let absent = found.iter().filter_map(|found| found.as_ref().err());
     let absent = absent.map(ToString::to_string).collect();
     (found.into_iter().flatten().collect(), absent)

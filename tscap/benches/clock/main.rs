@@ -10,15 +10,13 @@ mod simulation;
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../../tests/support/mod.rs"]
-mod support;
 
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use tscap_testkit::process::on_cpu;
 
 use common::run::{Bench, Parts, Run};
-use support::process::on_cpu;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {

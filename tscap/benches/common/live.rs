@@ -3,10 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use aya::Ebpf;
 use aya::programs::{TestRun as _, TestRunAttrs, TestRunOptions};
-
-use crate::support::port::Port;
-use crate::support::probes;
-use crate::support::process::pin;
+use tscap_testkit::port::Port;
+use tscap_testkit::probes;
+use tscap_testkit::process::pin;
 
 /// Frames that the kernel makes and sends in one go: well under the 256 entries
 /// of a veth queue.

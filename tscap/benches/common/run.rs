@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, FromArgMatches, ValueEnum};
 use serde::Serialize;
+use tscap_testkit::process::cpus;
+use tscap_testkit::root::{RootLock, alone};
 
 use super::report::{Report, Section};
 use super::target::missed;
-use crate::support::process::cpus;
-use crate::support::root::{RootLock, alone};
 
 /// A bench.
 pub struct Bench {

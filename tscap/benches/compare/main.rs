@@ -13,18 +13,16 @@ mod repeats;
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../../tests/support/mod.rs"]
-mod support;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
 use tscap::measuring::compare::Amount;
+use tscap_testkit::process::on_cpu;
 
 use bed::TestBed;
 use common::run::{Bench, Parts, Run};
-use support::process::on_cpu;
 
 /// Between `tscap compare --quick` and its default: what 10 rounds can decide a
 /// shared machine undoes.

@@ -11,12 +11,12 @@ use tscap::measuring::compare::Comparison;
 use tscap::measuring::compare::schema::{Metric, Outcome};
 use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{Done, run};
 
 use crate::common::report::Section;
 use crate::common::table::{row, show};
 use crate::common::target::Target;
-use crate::support::capture::TSCAP;
-use crate::support::command::{Done, run};
 
 /// What may be said of a stamp.
 const OUTCOMES: [Outcome; 4] = [
@@ -94,7 +94,7 @@ pub fn measure(repeats: u32) -> Result<RepeatsReport> {
 }
 
 fn compare() -> Done {
-    let mut command = Command::new(TSCAP);
+    let mut command = Command::new(tscap_path());
     run(command.args(["compare", "--quick", "--json"]), LIMIT)
 }
 

@@ -9,11 +9,10 @@ use tscap::measuring::generator::{
     Addresses, DISCARD, Layout, NativeSender, Network, Orders, PacketSender, Sender, Sent, Step,
     Template,
 };
-
-use crate::support::bench::Bench;
-use crate::support::port::Port;
-use crate::support::probes::Attached;
-use crate::support::process::pin;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::port::Port;
+use tscap_testkit::probes::Attached;
+use tscap_testkit::process::pin;
 
 /// Frames that have been sent are dropped at the other end within this time.
 const PATIENCE: Duration = Duration::from_secs(5);

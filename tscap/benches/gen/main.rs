@@ -14,9 +14,6 @@ mod spin;
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../../tests/support/mod.rs"]
-mod support;
-
 use std::process::ExitCode;
 
 use clap::ValueEnum;

@@ -5,9 +5,9 @@ use tscap::capturing::host::tsc;
 use tscap::measuring::generator::Period;
 use tscap_common::gaps::{BUCKETS, bucket_of};
 use tscap_common::generator::Gaps;
+use tscap_testkit::process::on_cpu;
 
 use crate::link::Link;
-use crate::support::process::on_cpu;
 
 /// The first "frame" is due this much after the start.
 const SET_UP_NS: u64 = 1_000_000;

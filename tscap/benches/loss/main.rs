@@ -12,18 +12,16 @@ mod report;
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../../tests/support/mod.rs"]
-mod support;
 
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use tscap_testkit::process::cpus;
 
 use common::run::{Bench, Parts, Run};
 use common::stop::stopped_by_signals;
 use parts::Part;
 use report::Losses;
-use support::process::cpus;
 
 fn main() -> ExitCode {
     let bench = Bench {

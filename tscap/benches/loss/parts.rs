@@ -12,6 +12,7 @@ use tscap::measuring::load::{Pair, Stop};
 use tscap::measuring::loss::model::{Costs, record_bytes};
 use tscap::measuring::loss::schema::{Calibration, Point};
 use tscap::measuring::loss::{Arrival, Experiment, Grid, GridPoint, Pace, Placement};
+use tscap_testkit::command::tscap_path;
 
 /// Most bytes a second that the file takes where it alone is slow.
 const SLOW: u64 = 40_000_000;
@@ -63,7 +64,7 @@ impl Part {
         stop: &Arc<Stop>,
     ) -> Result<Measured> {
         let placement = Placement {
-            executable: env!("CARGO_BIN_EXE_tscap").into(),
+            executable: tscap_path().into(),
             sender_cpu,
             receive_cpu: (self != Self::Writer).then_some(receive_cpu),
             folder: "/dev/shm".into(),

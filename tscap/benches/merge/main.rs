@@ -11,13 +11,12 @@ mod measure;
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../../tests/support/mod.rs"]
-mod support;
 
 use std::process::ExitCode;
 
+use tscap_testkit::process::on_cpu;
+
 use common::run::{Bench, Run};
-use support::process::on_cpu;
 
 fn main() -> ExitCode {
     let bench = Bench {

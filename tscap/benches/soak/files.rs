@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use tscap_common::stream::STAMP_BITS;
-
-use crate::support::capture::Capture;
-use crate::support::flow::Flow;
-use crate::support::packets;
+use tscap_testkit::capture::Capture;
+use tscap_testkit::flow::Flow;
+use tscap_testkit::packets;
 
 /// Longest silence of a capture: it tells its progress each second.
 const SILENCE: Duration = Duration::from_secs(30);

@@ -13,9 +13,6 @@ mod soak;
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../../tests/support/mod.rs"]
-mod support;
-
 use std::process::ExitCode;
 
 use anyhow::Result;

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 use tscap::measuring::statistics::least_squares;
-
-use crate::support::process;
+use tscap_testkit::process;
 
 /// What a process takes, looked at from time to time.
 #[derive(Debug, Default)]

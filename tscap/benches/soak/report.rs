@@ -4,13 +4,13 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use serde_json::Value;
 use tscap::measuring::report::Table;
+use tscap_testkit::finished::Finished;
 
 use crate::common::report::Section;
 use crate::common::table::row;
 use crate::common::target::Target;
 use crate::files::Read;
 use crate::memory::Growth;
-use crate::support::finished::Finished;
 
 /// Least part of the rate asked for: slower, it is no soak.
 const LEAST_REACHED: f64 = 0.9;

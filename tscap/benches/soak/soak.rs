@@ -7,14 +7,14 @@ use anyhow::{Context, Result, anyhow, ensure};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use tscap::capturing::host::timex::KernelClock;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{Capture, capture_on, generate_on};
+use tscap_testkit::files::SmallDisk;
+use tscap_testkit::process::cpus;
 
 use crate::files::{self, Read};
 use crate::memory::{Growth, Memory};
 use crate::report::Soak;
-use crate::support::bench::Bench;
-use crate::support::capture::{Capture, capture_on, generate_on};
-use crate::support::files::SmallDisk;
-use crate::support::process::cpus;
 
 /// A new file after so many million bytes.
 const FILE_MB: &str = "32";

@@ -12,6 +12,7 @@ use serde_json::Value;
 use tscap::capturing::clock::scripted::Host;
 use tscap::capturing::clock::{RawStamp, StampPath};
 use tscap::measuring::statistics::Summary;
+use tscap_testkit::command::tscap_path;
 
 use super::script::{
     DRAIN, LENGTH, MS, TSC, capture, capture_by, convert, errors, file, headers, log, packet,
@@ -159,7 +160,7 @@ fn standard_output_gets_the_copy_alone() {
         assert!(text.contains(" of the clock in 1 segment\n"), "{text}");
         // And where that is a file.
         let redirected = folder.path().join("redirected");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+        let mut command = Command::new(tscap_path());
         command.arg("convert").arg(&input).args(["-w", target]);
         let file = fs::File::create(&redirected).unwrap();
         assert!(command.stdout(file).status().unwrap().success());
@@ -313,7 +314,7 @@ fn the_documented_commands_work() {
     fs::write(folder.path().join("out.pcapng"), bytes).unwrap();
     log(&folder, &slewed(), 0, LENGTH);
     for line in commands(Runner::Convert) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+        let mut command = Command::new(tscap_path());
         command.args(line.split(' ').skip(1));
         let status = command.current_dir(folder.path()).status().unwrap();
         assert!(status.success(), "{line}");
@@ -346,7 +347,7 @@ fn a_signal_leaves_neither_a_copy_nor_half_of_one() {
     let input = file(&folder, &bytes);
     let names = || fs::read_dir(folder.path()).unwrap().count();
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+        let mut command = Command::new(tscap_path());
         command.arg("convert").arg(&input).arg("-w");
         command.arg(folder.path().join("out.pcapng"));
         let child = command.stderr(Stdio::piped()).spawn().unwrap();

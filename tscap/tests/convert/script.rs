@@ -17,6 +17,7 @@ use tscap::capturing::pcapng::{
 };
 use tscap::measuring::statistics::Summary;
 use tscap_common::block::{EPB_TYPE, OPT_RAW, PEN};
+use tscap_testkit::command::tscap_path;
 
 pub const MS: u64 = 1_000_000;
 /// Of a capture, ns.
@@ -175,7 +176,7 @@ pub fn statistics(file: &mut FileWriter, tracker: &mut Tracker) -> Vec<u8> {
 }
 
 pub fn convert(input: &Path, output: &Path, more: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let mut command = Command::new(tscap_path());
     command.arg("convert").arg(input).arg("-w").arg(output);
     command.args(more).output().expect("start tscap")
 }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::support::bench::Bench;
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::process;
-use crate::support::recording::Recording;
-use crate::support::root::root;
-use crate::support::wait;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::process;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::root;
+use tscap_testkit::wait;
 
 #[allow(
     dead_code,

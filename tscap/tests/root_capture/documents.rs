@@ -3,13 +3,14 @@
 use std::fs;
 
 use nix::sys::signal::Signal;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{SHORT, run};
+use tscap_testkit::files;
+use tscap_testkit::root::root_with;
 
 use crate::shown::{Runner, commands};
-use crate::support::bench::Bench;
-use crate::support::capture::{TSCAP, capture};
-use crate::support::command::{SHORT, run};
-use crate::support::files;
-use crate::support::root::root_with;
 
 #[test]
 fn the_documented_commands_work() {
@@ -26,7 +27,7 @@ fn the_documented_commands_work() {
             "eth0" => &bench.rx.name,
             word => word,
         });
-        let done = run(bench.rx.netns.command(TSCAP).args(words), SHORT);
+        let done = run(bench.rx.netns.command(tscap_path()).args(words), SHORT);
         assert!(done.status.success(), "{line}: {}", done.stderr);
     }
     for line in captures {

@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::support::bench::Bench;
-use crate::support::capture::{Capture, LIMIT, capture_on};
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::live::LiveSender;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::recording::Recording;
-use crate::support::root::root;
-use crate::support::wait::until;
+use tscap::capturing::accounting::Outcome;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{Capture, LIMIT, capture_on};
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::live::LiveSender;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::root;
+use tscap_testkit::wait::until;
 
 /// Lets a capture with a full ring of 128 KiB go on, until that is in its file.
 fn thaw_and_drain(capture: &Capture, path: &Path) {
@@ -60,7 +61,7 @@ fn each_drop_count_is_the_gap_before_its_packet() {
 
     let summary = finished.success();
     assert_eq!(summary.seen, sent);
-    let lost = summary.outcomes["ring_full"];
+    let lost = summary.outcomes[Outcome::RingFull];
     assert_eq!(lost, summary.seen - summary.written);
     let recording = Recording::read(&path);
     let mut expected = 0;
@@ -109,17 +110,17 @@ fn live_frames_into_a_frozen_capture_are_counted_exactly() {
     assert_eq!(summary.seen, frozen + flowing);
     // Frozen, a ring of 128 KiB keeps just as many blocks of 96 bytes as fit.
     assert!(
-        summary.outcomes["ring_full"] >= frozen - 128 * 1024 / 96,
+        summary.outcomes[Outcome::RingFull] >= frozen - 128 * 1024 / 96,
         "{:?}",
         summary.outcomes
     );
     let recording = Recording::read(&path);
     assert_eq!(recording.packets.len() as u64, summary.written);
     // Losses after the last packet have no packet to stand at.
-    assert!(recording.reported_drops() <= summary.outcomes["ring_full"]);
+    assert!(recording.reported_drops() <= summary.outcomes[Outcome::RingFull]);
     assert_eq!(
         recording.last_statistics(0).os_drop,
-        Some(summary.outcomes["ring_full"])
+        Some(summary.outcomes[Outcome::RingFull])
     );
 }
 
@@ -163,7 +164,7 @@ fn drops_of_two_interfaces_are_told_apart() {
     assert_eq!(seen, [1920, 920]);
     let recording = Recording::read(&path);
     for (index, interface) in summary.interfaces.iter().enumerate() {
-        let lost = interface.outcomes["ring_full"];
+        let lost = interface.outcomes[Outcome::RingFull];
         assert!(lost > 0);
         let reported: u64 = recording
             .packets_of(index)

@@ -8,19 +8,18 @@ use std::sync::Arc;
 use tscap_common::block::{
     CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, LENGTH_OFFSET, MAX_CAPLEN, TYPE_OFFSET, padded,
 };
-
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::live::LiveSender;
-use crate::support::netns::Netns;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::peers;
-use crate::support::port::Port;
-use crate::support::process;
-use crate::support::recording::{Packet, Recording};
-use crate::support::root::{root, root_with};
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::live::LiveSender;
+use tscap_testkit::netns::Netns;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::peers;
+use tscap_testkit::port::Port;
+use tscap_testkit::process;
+use tscap_testkit::recording::{Packet, Recording};
+use tscap_testkit::root::{root, root_with};
 
 const COUNT: u64 = 50;
 const C_TAG: u16 = 0x8100;

@@ -2,13 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::bench::Bench;
-use crate::support::capture::{capture, capture_on};
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::recording::Recording;
-use crate::support::root::root;
+use tscap::Stop;
+use tscap::capturing::accounting::Outcome;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{capture, capture_on};
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::root;
 
 #[test]
 fn count_writes_exactly_so_many_frames() {
@@ -25,10 +27,10 @@ fn count_writes_exactly_so_many_frames() {
 
     let summary = finished.success();
     assert_eq!(summary.written, 1234);
-    assert_eq!(summary.stopped_by, "count");
+    assert_eq!(summary.stopped_by, Stop::Count);
     assert!(summary.seen <= sent);
     assert_eq!(
-        summary.outcomes["after_stop"],
+        summary.outcomes[Outcome::AfterStop],
         summary.seen - 1234,
         "{:?}",
         summary.outcomes
@@ -71,10 +73,7 @@ fn duration_ends_the_capture() {
     let took = start.elapsed();
 
     let summary = finished.success();
-    assert_eq!(
-        (summary.written, summary.stopped_by.as_str()),
-        (100, "duration")
-    );
+    assert_eq!((summary.written, summary.stopped_by), (100, Stop::Duration));
     assert!(
         (0.9..3.0).contains(&summary.seconds),
         "{} s",

@@ -1,11 +1,6 @@
 //! `tscap capture` over veth pairs in namespaces: what arrives, what is
 //! counted, what stands in the file, and what is left behind. Needs root.
 
-#[path = "../documents/shown.rs"]
-mod shown;
-#[path = "../support/mod.rs"]
-mod support;
-
 mod accounting;
 mod api;
 mod documents;
@@ -19,5 +14,7 @@ mod output;
 mod pipe;
 mod promiscuity;
 mod resources;
+#[path = "../documents/shown.rs"]
+mod shown;
 mod signals;
 mod vlan;

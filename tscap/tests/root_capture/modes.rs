@@ -1,16 +1,15 @@
 //! Native and generic XDP.
 
 use aya::programs::XdpMode;
-
-use crate::support::bench::Bench;
-use crate::support::capture::{capture, capture_on};
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::port::Port;
-use crate::support::probes::Attached;
-use crate::support::recording::Recording;
-use crate::support::root::root;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{capture, capture_on};
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::port::Port;
+use tscap_testkit::probes::Attached;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::root;
 
 #[test]
 fn auto_takes_native_where_the_driver_has_it() {
@@ -137,7 +136,7 @@ fn a_frame_passes_on_up_the_stack() {
     // Three requests and the ARP exchange around them.
     assert!(finished.success().written >= 4, "{:?}", finished.summary());
     assert_eq!(bench.tx.xdp_program(), Some(u64::from(other.id)));
-    let echo = |packet: &&crate::support::recording::Packet| packet.data[12..14] == [8, 0];
+    let echo = |packet: &&tscap_testkit::recording::Packet| packet.data[12..14] == [8, 0];
     assert_eq!(
         Recording::read(&path).packets.iter().filter(echo).count(),
         3

@@ -1,10 +1,10 @@
 //! Offloads that change what a frame looks like.
 
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files;
-use crate::support::recording::Recording;
-use crate::support::root::root;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::root;
 
 const RX_VLAN: &str = "rx-vlan-offload";
 

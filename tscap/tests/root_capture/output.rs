@@ -2,21 +2,23 @@
 
 use std::time::Duration;
 
-use crate::support::bench::Bench;
-use crate::support::capture::{LIMIT, TSCAP, capture, capture_on};
-use crate::support::command::must;
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::root::root;
-use crate::support::{terminal, wait};
+use serde_json::Value;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{LIMIT, capture, capture_on};
+use tscap_testkit::command::must;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::root::root;
+use tscap_testkit::{terminal, wait};
 
 #[test]
 fn interfaces_are_listed() {
     let Some(_lock) = root() else { return };
     let bench = Bench::new("list");
     let _ = bench.add_pair(1);
-    let mut list = bench.rx.netns.command(TSCAP);
+    let mut list = bench.rx.netns.command(tscap_path());
     let text = must(list.args(["capture", "-D"]));
     for name in ["lo", "rx0", "rx1"] {
         assert!(
@@ -47,6 +49,7 @@ fn json_is_one_valid_object_a_line() {
     assert_eq!(summaries.len(), 1);
     assert_eq!(summaries[0]["v"], 1);
     assert_eq!(summaries[0]["progress_left_out"], 0);
+    names_are_kept(&summaries[0]);
     let last = finished.stdout.lines().next_back().expect("a line");
     assert!(last.contains("\"summary\""), "{last}");
     // No summary for people beside it; the readiness line is for both.
@@ -59,6 +62,32 @@ fn json_is_one_valid_object_a_line() {
         1
     );
     assert!(!finished.stderr.contains("written"), "{}", finished.stderr);
+}
+
+/// Programs that read summaries go by these names.
+fn names_are_kept(summary: &Value) {
+    let of_all = [
+        (
+            summary,
+            "adds_up bytes_written clock event file files interfaces off_cpu outcomes \
+             progress_left_out seconds seen stopped_by v written",
+        ),
+        (
+            &summary["interfaces"][0],
+            "ifdrop ifindex name outcomes seen written xdp_mode",
+        ),
+        (
+            &summary["clock"],
+            "ambiguous bound_raised host_bound_ns largest_decrease_ns largest_lateness_ns late \
+             ordered path segments segments_forgotten source stamp_decreases steps synchronised \
+             utc_bound_ns",
+        ),
+    ];
+    for (object, expected) in of_all {
+        let names = object.as_object().expect("an object").keys();
+        let names: Vec<_> = names.map(String::as_str).collect();
+        assert_eq!(names.join(" "), expected);
+    }
 }
 
 #[test]
@@ -116,7 +145,7 @@ fn a_capture_says_little_before_it_is_ready_and_its_live_line_fits() {
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     for columns in [40, 80, 200] {
-        let mut command = bench.rx.netns.command(TSCAP);
+        let mut command = bench.rx.netns.command(tscap_path());
         command
             .args(["-i", &bench.rx.name, "--duration", "1.5", "-w"])
             .arg(&path);
@@ -145,7 +174,7 @@ fn a_name_that_promises_pcap_is_warned_of_also_in_json() {
     finished.success();
     assert!(finished.stderr.contains("warning: "), "{}", finished.stderr);
     let events = finished.stdout.lines();
-    let events = events.map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let events = events.map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let texts: Vec<_> = events
         .filter(|event| event["event"] == "warning" && event["v"] == 1)
         .map(|event| event["text"].as_str().expect("a text").to_owned())

@@ -5,17 +5,18 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use nix::sys::stat::Mode;
-
-use crate::support::bench::Bench;
-use crate::support::capture::{Plan, capture};
-use crate::support::command::{SHORT, finish};
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::peers;
-use crate::support::port::Port;
-use crate::support::recording::Recording;
-use crate::support::root::{root, root_with};
+use tscap::Stop;
+use tscap::capturing::accounting::Outcome;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{Plan, capture};
+use tscap_testkit::command::{SHORT, finish};
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::peers;
+use tscap_testkit::port::Port;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::{root, root_with};
 
 const COUNT: u64 = 500;
 
@@ -113,8 +114,8 @@ fn a_reader_that_goes_away_is_success() {
     let finished = capture.wait();
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     let summary = finished.success();
-    assert_eq!(summary.stopped_by, "reader_gone");
-    assert_eq!(summary.outcomes["write_failed"], 0);
+    assert_eq!(summary.stopped_by, Stop::ReaderGone);
+    assert_eq!(summary.outcomes[Outcome::WriteFailed], 0);
     assert_eq!(bench.rx.xdp_program(), None);
 }
 
@@ -138,7 +139,7 @@ fn a_reader_that_never_was_is_success() {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let finished = capture_to_pipe(&bench.rx).stdout(writer).run();
-    assert_eq!(finished.success().stopped_by, "reader_gone");
+    assert_eq!(finished.success().stopped_by, Stop::ReaderGone);
     assert_eq!(bench.rx.xdp_program(), None);
 }
 
@@ -162,7 +163,11 @@ fn a_slow_reader_costs_frames_but_not_the_accounting() {
     let finished = capture.stop();
     let summary = finished.success();
     assert_eq!(summary.seen, sent);
-    assert!(summary.outcomes["ring_full"] > 0, "{:?}", summary.outcomes);
+    assert!(
+        summary.outcomes[Outcome::RingFull] > 0,
+        "{:?}",
+        summary.outcomes
+    );
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     // The pipe has ended with the capture, so the reader ends too.

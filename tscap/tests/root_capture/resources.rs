@@ -4,14 +4,13 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
 use tscap::capturing::host::process::cpu_time;
-
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::live::LiveSender;
-use crate::support::process;
-use crate::support::root::{alone, root};
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::live::LiveSender;
+use tscap_testkit::process;
+use tscap_testkit::root::{alone, root};
 
 /// Number and size in bytes of the rings, from the readiness line
 /// ("…, 2 rings of 64 MiB").

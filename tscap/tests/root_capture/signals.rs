@@ -3,14 +3,15 @@
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
-
-use crate::support::bench::Bench;
-use crate::support::capture::{Capture, capture_on};
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::recording::Recording;
-use crate::support::root::{root, root_with};
+use tscap::Stop;
+use tscap::capturing::accounting::Outcome;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{Capture, capture_on};
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::{root, root_with};
 
 #[test]
 fn ctrl_c_right_after_the_last_frame_loses_none() {
@@ -46,7 +47,7 @@ fn term_and_hup_finish_the_file() {
         let capture = capture_on(&bench.rx, &path).ready();
         socket.send(&frame, 0..10, 0);
         let finished = capture.stop_with(signal);
-        assert_eq!(finished.success().stopped_by, "signal");
+        assert_eq!(finished.success().stopped_by, Stop::Signal);
         let recording = Recording::read(&path);
         assert_eq!(recording.packets.len(), 10);
         assert_eq!(recording.last_statistics(0).delivered, Some(10));
@@ -120,7 +121,7 @@ fn a_second_ctrl_c_aborts_a_capture_that_hangs_on_its_output() {
     let frame = Frame::new(&bench.tx, &bench.rx, 1514);
     let (reader, writer) = std::io::pipe().expect("a pipe");
 
-    let plan = crate::support::capture::capture(&bench.rx.netns)
+    let plan = tscap_testkit::capture::capture(&bench.rx.netns)
         .on(&bench.rx)
         .with(["-w", "-"]);
     let mut capture = plan.stdout(writer).ready();
@@ -131,7 +132,7 @@ fn a_second_ctrl_c_aborts_a_capture_that_hangs_on_its_output() {
     assert_eq!(finished.code, Some(130), "{}", finished.stderr);
     let summary = finished.accounted();
     assert_eq!(summary.seen, 2000);
-    assert!(summary.outcomes["write_failed"] > 1000, "{summary:?}");
+    assert!(summary.outcomes[Outcome::WriteFailed] > 1000, "{summary:?}");
     assert_eq!(bench.rx.xdp_program(), None);
     drop(reader);
 }
@@ -143,7 +144,7 @@ fn a_second_ctrl_c_aborts_the_last_statistics_too() {
     let bench = Bench::new("abort-last");
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let mut filler = writer.try_clone().expect("another end of the pipe");
-    let plan = crate::support::capture::capture(&bench.rx.netns)
+    let plan = tscap_testkit::capture::capture(&bench.rx.netns)
         .on(&bench.rx)
         .with(["-w", "-"]);
     let mut capture = plan.stdout(writer).ready();
@@ -166,7 +167,7 @@ fn no_number_of_ctrl_c_aborts_a_capture_whose_reader_is_slow() {
     let path = folder.path().join("out.pcapng");
     let frame = Frame::new(&bench.tx, &bench.rx, 1514);
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
-    let plan = crate::support::capture::capture(&bench.rx.netns)
+    let plan = tscap_testkit::capture::capture(&bench.rx.netns)
         .on(&bench.rx)
         .with(["-w", "-"]);
     let mut capture = plan.stdout(writer).ready();

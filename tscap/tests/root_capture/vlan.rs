@@ -3,16 +3,16 @@
 use std::fs;
 use std::sync::Arc;
 
-use crate::support::bench::Bench;
-use crate::support::capture::{Plan, capture_on};
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::netns::Netns;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::port::Port;
-use crate::support::recording::Recording;
-use crate::support::root::{root, root_with, skip};
-use crate::support::tcpdump::Tcpdump;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{Plan, capture_on};
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::netns::Netns;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::port::Port;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::{root, root_with, skip};
+use tscap_testkit::tcpdump::Tcpdump;
 
 use super::frames::pads;
 

@@ -1,11 +1,12 @@
 //! The commands of the documents.
 
+use tscap_testkit::command::run;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::files;
+use tscap_testkit::root::root;
+
 use crate::interrupts::can_be_turned_off;
 use crate::shown::{Runner, commands};
-use crate::support::capture::TSCAP;
-use crate::support::command::run;
-use crate::support::files;
-use crate::support::root::root;
 use crate::{LIMIT, fails};
 
 /// In their order: one reads what another wrote.
@@ -16,7 +17,7 @@ fn the_documented_commands_work() {
     for line in commands(Runner::Compare) {
         let mut shell = std::process::Command::new("sh");
         let line = line.replacen("tscap", "\"$TSCAP\"", 1);
-        shell.args(["-c", &line]).env("TSCAP", TSCAP);
+        shell.args(["-c", &line]).env("TSCAP", tscap_path());
         let done = run(shell.current_dir(folder.path()), LIMIT);
         if line.contains("--irqs-off") && !can_be_turned_off() {
             fails(&done, &["6.14"]);

@@ -11,15 +11,16 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 use tscap::measuring::compare::{Amount, FrameSource, Request, run as measure};
 use tscap::measuring::load::{Pair, Stop};
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::generate_on;
+use tscap_testkit::command::finish;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::files;
+use tscap_testkit::process;
+use tscap_testkit::root::alone;
+use tscap_testkit::terminal::{self, child_of, ctrl_c, ctrl_c_until_the_end, told};
+use tscap_testkit::wait;
 
-use crate::support::bench::Bench;
-use crate::support::capture::{TSCAP, generate_on};
-use crate::support::command::finish;
-use crate::support::files;
-use crate::support::process;
-use crate::support::root::alone;
-use crate::support::terminal::{self, child_of, ctrl_c, ctrl_c_until_the_end, told};
-use crate::support::wait;
 use crate::{LIMIT, MEASURES, compare, comparison, links};
 
 /// `tscap compare` as a terminal starts it.
@@ -138,7 +139,7 @@ fn a_reader_that_is_late_loses_frames() {
     let Some(_lock) = alone(MEASURES) else { return };
     let folder = files::folder();
     let executable = folder.path().join("late-tscap");
-    let script = LATE_READER.replace("$TSCAP", TSCAP);
+    let script = LATE_READER.replace("$TSCAP", tscap_path());
     std::fs::write(&executable, script).expect("write a script");
     std::fs::set_permissions(&executable, Permissions::from_mode(0o755)).expect("chmod");
     let cpu = process::cpus()[0];
@@ -175,7 +176,7 @@ fn a_reader_that_is_late_loses_frames() {
 fn ctrl_c_does_not_wait_for_traffic() {
     let Some(_lock) = alone(MEASURES) else { return };
     let bench = Bench::new("cmpwait");
-    let mut command = bench.rx.netns.command(TSCAP);
+    let mut command = bench.rx.netns.command(tscap_path());
     command.args(["compare", "-i", "rx0", "--timeout", "1h"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().expect("start tscap");
@@ -197,7 +198,7 @@ fn what_ends_it_after_a_round_leaves_that_round() {
     let bench = Bench::new("cmpgone");
     let arguments = ["--rate", "50k", "--cpu", "0", "-q", "--sender", "packet"];
     let sending = generate_on(&bench.tx).with(arguments).ready();
-    let mut command = bench.rx.netns.command(TSCAP);
+    let mut command = bench.rx.netns.command(tscap_path());
     command.args(["compare", "--quick", "--json", "-i", "rx0", "--cpu", "0"]);
     command.args(["--timeout", "3s"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());

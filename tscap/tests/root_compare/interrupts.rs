@@ -2,9 +2,9 @@
 
 use nix::sys::utsname::uname;
 use tscap::capturing::clock::StampSource;
+use tscap_testkit::command::run;
+use tscap_testkit::root::alone;
 
-use crate::support::command::run;
-use crate::support::root::alone;
 use crate::{LIMIT, MEASURES, compare, fails, median, whole};
 
 /// Since Linux 6.14: by its version, whatever tscap finds.

@@ -1,14 +1,11 @@
 //! `tscap compare`: what it measures and says, and what it refuses. Needs root.
 
-#[path = "../documents/shown.rs"]
-mod shown;
-#[path = "../support/mod.rs"]
-mod support;
-
 mod documents;
 mod ends;
 mod interrupts;
 mod refusals;
+#[path = "../documents/shown.rs"]
+mod shown;
 mod stamps;
 
 use std::process::Command;
@@ -16,11 +13,11 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tscap::measuring::compare::Comparison;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{Done, finish, run};
+use tscap_testkit::terminal::{ctrl_c, in_a_group, told};
 
 use interrupts::can_be_turned_off;
-use support::capture::TSCAP;
-use support::command::{Done, finish, run};
-use support::terminal::{ctrl_c, in_a_group, told};
 
 /// Why a test that compares runs alone: other tests would share its CPU.
 const MEASURES: &str = "measures times on one CPU";
@@ -29,7 +26,7 @@ const MEASURES: &str = "measures times on one CPU";
 const LIMIT: Duration = Duration::from_secs(180);
 
 fn compare(arguments: &[&str]) -> Command {
-    let mut command = Command::new(TSCAP);
+    let mut command = Command::new(tscap_path());
     command.arg("compare").args(arguments);
     command
 }
@@ -85,5 +82,5 @@ fn median(rounds: &[f64]) -> f64 {
 /// Network interfaces and XDP links of the whole machine, as far as this
 /// namespace shows.
 fn links() -> String {
-    support::command::must(Command::new("ip").args(["-br", "link"]))
+    tscap_testkit::command::must(Command::new("ip").args(["-br", "link"]))
 }

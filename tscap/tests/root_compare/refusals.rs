@@ -4,13 +4,14 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, Instant};
 
-use crate::support::bench::Bench;
-use crate::support::capture::TSCAP;
-use crate::support::command::run;
-use crate::support::netns::Netns;
-use crate::support::port::Port;
-use crate::support::probes::Attached;
-use crate::support::root::{alone, root};
+use tscap_testkit::bench::Bench;
+use tscap_testkit::command::run;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::netns::Netns;
+use tscap_testkit::port::Port;
+use tscap_testkit::probes::Attached;
+use tscap_testkit::root::{alone, root};
+
 use crate::{LIMIT, MEASURES, compare, fails, first_round};
 
 #[test]
@@ -18,7 +19,7 @@ fn what_cannot_be_measured_is_refused() {
     let Some(_lock) = root() else { return };
     let bench = Bench::new("cmprefuse");
     let on = |arguments: &[&str]| {
-        let mut command = bench.rx.netns.command(TSCAP);
+        let mut command = bench.rx.netns.command(tscap_path());
         run(command.args(["compare", "--quick"]).args(arguments), LIMIT)
     };
     fails(
@@ -42,7 +43,7 @@ fn what_cannot_be_measured_is_refused() {
     let netns = std::sync::Arc::new(Netns::new("cmplo"));
     netns.ip(&["link", "set", "lo", "up"]);
     let lo = Port::find(&netns, "lo");
-    let mut command = lo.netns.command(TSCAP);
+    let mut command = lo.netns.command(tscap_path());
     let generic = run(command.args(["compare", "--quick", "-i", "lo"]), LIMIT);
     fails(&generic, &["native", "lo"]);
 }
@@ -50,7 +51,7 @@ fn what_cannot_be_measured_is_refused() {
 #[test]
 fn arguments_need_not_be_utf_8() {
     let Some(_lock) = alone(MEASURES) else { return };
-    let folder = crate::support::files::folder();
+    let folder = tscap_testkit::files::folder();
     let name = OsStr::from_bytes(b"\xff.html");
     let mut command = compare(&["--quick", "--json", "--report"]);
     let (_, comparison) = first_round(command.arg(folder.path().join(name)));

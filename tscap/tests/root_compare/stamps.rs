@@ -5,13 +5,14 @@ use std::process::Stdio;
 
 use tscap::measuring::compare::schema::{Metric, Outcome};
 use tscap::measuring::compare::{Programs, Settings};
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::generate_on;
+use tscap_testkit::command::finish;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::old_kernel;
+use tscap_testkit::root::{alone, root};
+use tscap_testkit::wait;
 
-use crate::support::bench::Bench;
-use crate::support::capture::{TSCAP, generate_on};
-use crate::support::command::finish;
-use crate::support::old_kernel;
-use crate::support::root::{alone, root};
-use crate::support::wait;
 use crate::{LIMIT, MEASURES, compare, comparison, first_round, median, whole};
 
 #[test]
@@ -87,7 +88,7 @@ fn every_stamp_takes_its_turns() {
 fn live_traffic_is_measured_as_it_comes() {
     let Some(_lock) = alone(MEASURES) else { return };
     let bench = Bench::new("cmplive");
-    let mut command = bench.rx.netns.command(TSCAP);
+    let mut command = bench.rx.netns.command(tscap_path());
     command.args(["compare", "--quick", "--json", "-i", "rx0", "--cpu", "0"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().expect("start tscap");

@@ -1,15 +1,17 @@
 //! The disk fills up in mid-capture.
 
-use crate::support::bench::Bench;
-use crate::support::capture::{capture, capture_on};
-use crate::support::files::{SmallDisk, length};
-use crate::support::finished::Summary;
-use crate::support::frame::Frame;
-use crate::support::live::LiveSender;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::peers;
-use crate::support::recording::Recording;
-use crate::support::root::{root, root_with};
+use tscap::Stop;
+use tscap::Summary;
+use tscap::capturing::accounting::Outcome;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{capture, capture_on};
+use tscap_testkit::files::{SmallDisk, length};
+use tscap_testkit::frame::Frame;
+use tscap_testkit::live::LiveSender;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::peers;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::{root, root_with};
 
 const PEERS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
 
@@ -30,14 +32,19 @@ fn the_file_ends_with_its_last_whole_block() {
 
         finished.failure(1, &[path.to_str().expect("a UTF-8 path"), "no space"]);
         let summary = finished.accounted();
-        assert_eq!(summary.stopped_by, "write_error");
+        assert_eq!(summary.stopped_by, Stop::WriteError);
         assert!(summary.seen <= sent);
         assert!(
-            summary.outcomes["write_failed"] > 0,
+            summary.outcomes[Outcome::WriteFailed] > 0,
             "{:?}",
             summary.outcomes
         );
-        assert_eq!(summary.outcomes["after_stop"], 0, "{:?}", summary.outcomes);
+        assert_eq!(
+            summary.outcomes[Outcome::AfterStop],
+            0,
+            "{:?}",
+            summary.outcomes
+        );
         let recording = Recording::read(&path);
         assert_eq!(recording.packets.len() as u64, summary.written);
         ends_with_the_account(&recording, &summary);
@@ -90,7 +97,7 @@ fn a_file_size_limit_is_a_full_disk() {
         return;
     };
     let bench = Bench::new("fsize");
-    let folder = crate::support::files::folder();
+    let folder = tscap_testkit::files::folder();
     let path = folder.path().join("out.pcapng");
     let frame = Frame::new(&bench.tx, &bench.rx, 1000);
     let plan = capture_on(&bench.rx, &path).through(["prlimit", "--fsize=100000"]);
@@ -99,7 +106,7 @@ fn a_file_size_limit_is_a_full_disk() {
     let finished = capture.wait();
     finished.failure(1, &["too large"]);
     let summary = finished.accounted();
-    assert_eq!(summary.stopped_by, "write_error");
+    assert_eq!(summary.stopped_by, Stop::WriteError);
     assert_eq!(Recording::read(&path).packets.len() as u64, summary.written);
 }
 
@@ -120,7 +127,7 @@ fn a_full_disk_behind_standard_output() {
     let finished = capture.wait();
     finished.failure(1, &["standard output", "no space"]);
     let summary = finished.accounted();
-    assert_eq!(summary.stopped_by, "write_error");
+    assert_eq!(summary.stopped_by, Stop::WriteError);
     assert_eq!(summary.bytes_written, length(&path));
     // As with `-w FILE`: it ends with the last whole frame.
     let recording = Recording::read(&path);

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::support::bench::Bench;
-use crate::support::capture::capture;
-use crate::support::files;
-use crate::support::netns::Netns;
-use crate::support::port::Port;
-use crate::support::root::root;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture;
+use tscap_testkit::files;
+use tscap_testkit::netns::Netns;
+use tscap_testkit::port::Port;
+use tscap_testkit::root::root;
 
 /// Captures on `names`, which must be refused, and leave no file.
 #[track_caller]

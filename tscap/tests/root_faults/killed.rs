@@ -3,16 +3,15 @@
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::live::LiveSender;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::recording::Recording;
-use crate::support::root::root;
-use crate::support::wait;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::live::LiveSender;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::root;
+use tscap_testkit::wait;
 
 #[test]
 fn nothing_stays_attached_and_what_was_written_is_readable() {

@@ -1,9 +1,6 @@
 //! Bad input and faults of `tscap capture`: each says what, why and what to do,
 //! ends with the right exit code, and leaves nothing behind. Needs root.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod disk;
 mod interfaces;
 mod killed;

@@ -5,14 +5,13 @@ use std::path::Path;
 
 use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
-
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::recording::Recording;
-use crate::support::root::{root, root_with};
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::{root, root_with};
 
 #[test]
 fn missing_folder_and_folder() {
@@ -102,7 +101,7 @@ fn a_failed_start_does_not_destroy_an_older_file() {
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     std::fs::write(&path, "an older capture").expect("write a file");
-    let other = crate::support::probes::Attached::pass(&bench.rx, aya::programs::XdpMode::Driver);
+    let other = tscap_testkit::probes::Attached::pass(&bench.rx, aya::programs::XdpMode::Driver);
     capture_on(&bench.rx, &path)
         .run()
         .failure(1, &["rx0", &other.id.to_string()]);
@@ -133,7 +132,7 @@ fn a_failed_start_leaves_a_link_to_nothing_as_it_was() {
     let folder = files::folder();
     let [link, target] = ["link", "target"].map(|name| folder.path().join(name));
     std::os::unix::fs::symlink("target", &link).expect("make a link");
-    let other = crate::support::probes::Attached::pass(&bench.rx, aya::programs::XdpMode::Driver);
+    let other = tscap_testkit::probes::Attached::pass(&bench.rx, aya::programs::XdpMode::Driver);
     let failed = capture_on(&bench.rx, &link).run();
     failed.failure(1, &["rx0", &other.id.to_string()]);
     assert!(link.is_symlink() && !target.exists());

@@ -1,10 +1,11 @@
 //! Missing privileges by name, and the base set being enough.
 
-use crate::support::bench::Bench;
-use crate::support::capture::{TSCAP, capture_on};
-use crate::support::command::{SHORT, run};
-use crate::support::files;
-use crate::support::root::root_with;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{SHORT, run};
+use tscap_testkit::files;
+use tscap_testkit::root::root_with;
 
 const PROGRAMS: [&str; 3] = ["ip", "ethtool", "setpriv"];
 
@@ -62,7 +63,7 @@ fn an_ordinary_user_is_told_what_is_missing() {
     let bench = Bench::new("nobody");
     let folder = files::public_folder();
     let copy = folder.path().join("tscap");
-    files::copy_program(TSCAP, &copy);
+    files::copy_program(tscap_path(), &copy);
     let mut command = bench.rx.netns.command("setpriv");
     command
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
@@ -89,7 +90,7 @@ fn the_base_set_is_enough() {
     let bench = Bench::new("base");
     let folder = files::public_folder();
     let copy = folder.path().join("tscap");
-    files::copy_program(TSCAP, &copy);
+    files::copy_program(tscap_path(), &copy);
     let path = folder.path().join("out.pcapng");
     let set = "+bpf,+net_admin,+perfmon";
     // CAP_NET_RAW is needed for nothing but promiscuous mode.

@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use aya::programs::XdpMode;
-
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files;
-use crate::support::probes::{self, Attached};
-use crate::support::root::{alone, alone_with};
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files;
+use tscap_testkit::probes::{self, Attached};
+use tscap_testkit::root::{alone, alone_with};
 
 /// Why tests run alone that let go of a program or a socket and look whether it is gone.
 const DESCRIPTORS: &str = "children of other tests keep its descriptors for a moment";

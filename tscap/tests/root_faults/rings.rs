@@ -1,9 +1,9 @@
 //! Rings that can't be made.
 
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files;
-use crate::support::root::{root, root_with};
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files;
+use tscap_testkit::root::{root, root_with};
 
 #[test]
 fn sizes_that_no_ring_has_are_usage_errors() {

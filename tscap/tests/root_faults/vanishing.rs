@@ -4,19 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-
-use crate::support::bench::Bench;
-use crate::support::capture::{LIMIT, capture_on};
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::netns::Netns;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::peers;
-use crate::support::port::Port;
-use crate::support::process;
-use crate::support::recording::Recording;
-use crate::support::root::{root, root_with};
-use crate::support::wait::until;
+use tscap::Stop;
+use tscap::capturing::accounting::Outcome;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{LIMIT, capture_on};
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::netns::Netns;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::peers;
+use tscap_testkit::port::Port;
+use tscap_testkit::process;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::{root, root_with};
+use tscap_testkit::wait::until;
 
 const PEERS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
 
@@ -37,7 +38,7 @@ fn a_deleted_interface_ends_the_capture_and_the_file_is_whole() {
     assert!(finished.stderr.contains("rx0"), "{}", finished.stderr);
     let summary = finished.accounted();
     assert_eq!((summary.seen, summary.written), (sent, sent));
-    assert_eq!(summary.stopped_by, "interface_gone");
+    assert_eq!(summary.stopped_by, Stop::InterfaceGone);
     let recording = Recording::read(&path);
     assert_eq!(recording.packets.len(), 1000);
     assert_eq!(recording.last_statistics(0).delivered, Some(1000));
@@ -112,7 +113,7 @@ fn a_move_to_another_namespace_never_hangs() {
     let finished = capture.stop();
     let summary = finished.accounted();
     assert!(matches!(finished.code, Some(0 | 1)), "{}", finished.stderr);
-    let expected = if summary.stopped_by == "signal" {
+    let expected = if summary.stopped_by == Stop::Signal {
         300
     } else {
         100
@@ -199,7 +200,11 @@ fn losses_under_a_number_that_comes_back_count_once() {
 
     let finished = capture.stop();
     let summary = finished.success();
-    assert!(summary.outcomes["ring_full"] > 0, "{:?}", summary.outcomes);
+    assert!(
+        summary.outcomes[Outcome::RingFull] > 0,
+        "{:?}",
+        summary.outcomes
+    );
     assert_eq!(summary.seen, sent + 2);
 }
 

@@ -1,11 +1,13 @@
 //! The commands of the documents that send frames and read streams.
 
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{SHORT, run};
+use tscap_testkit::files;
+use tscap_testkit::root::root;
+
 use crate::shown::{Runner, commands};
-use crate::support::bench::Bench;
-use crate::support::capture::{TSCAP, capture_on};
-use crate::support::command::{SHORT, run};
-use crate::support::files;
-use crate::support::root::root;
 
 #[test]
 fn every_command_works() {
@@ -19,7 +21,7 @@ fn every_command_works() {
             "veth0" => bench.tx.name.as_str(),
             word => word,
         });
-        let mut tscap = bench.tx.netns.command(TSCAP);
+        let mut tscap = bench.tx.netns.command(tscap_path());
         let done = run(tscap.args(words).current_dir(folder.path()), SHORT);
         assert!(done.status.success(), "{line}: {}", done.stderr);
         assert!(!done.stderr.contains("note: "), "{line}: {}", done.stderr);

@@ -1,13 +1,12 @@
 //! Where native frames can't be sent, a packet socket sends them, and says why.
 
 use serde_json::Value;
-
-use crate::support::bench::Bench;
-use crate::support::capture::generate_on;
-use crate::support::finished::Finished;
-use crate::support::old_kernel;
-use crate::support::probes::Attached;
-use crate::support::root::root;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::generate_on;
+use tscap_testkit::finished::Finished;
+use tscap_testkit::old_kernel;
+use tscap_testkit::probes::Attached;
+use tscap_testkit::root::root;
 
 const FEW: [&str; 4] = ["--rate", "1k", "-c", "10"];
 
@@ -79,7 +78,7 @@ fn frames_too_long_for_live_mode() {
 
 #[test]
 fn no_privilege_to_load_programs() {
-    let Some(_lock) = crate::support::root::root_with(&["ip", "ethtool", "setpriv"]) else {
+    let Some(_lock) = tscap_testkit::root::root_with(&["ip", "ethtool", "setpriv"]) else {
         return;
     };
     let bench = Bench::new("nobpf");

@@ -1,11 +1,10 @@
 //! The interface goes while frames are sent: what was sent is told all the same.
 
 use tscap::capturing::host::perf::{EventPriority, TscEvent};
-
-use crate::support::bench::Bench;
-use crate::support::capture::generate_on;
-use crate::support::probes::Attached;
-use crate::support::root::{alone, root};
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::generate_on;
+use tscap_testkit::probes::Attached;
+use tscap_testkit::root::{alone, root};
 
 #[test]
 fn the_interface_is_deleted() {

@@ -5,13 +5,12 @@ use std::path::Path;
 use serde_json::Value;
 use tscap::capturing::clock::{StampPath, StampSource};
 use tscap_common::stream::{STAMP_MASK, StreamHeader};
-
-use crate::support::bench::Bench;
-use crate::support::capture::{capture_on, generate_on};
-use crate::support::command::must;
-use crate::support::files;
-use crate::support::recording::Recording;
-use crate::support::root::root_with;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{capture_on, generate_on};
+use tscap_testkit::command::must;
+use tscap_testkit::files;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::root_with;
 
 const PROGRAMS: [&str; 3] = ["ip", "ethtool", "tshark"];
 /// Enough for the kernel to use the pages of live frames again and again.

@@ -1,10 +1,5 @@
 //! `tscap gen`: what it sends, when, and what it refuses. Needs root.
 
-#[path = "../documents/shown.rs"]
-mod shown;
-#[path = "../support/mod.rs"]
-mod support;
-
 mod documents;
 mod fallback;
 mod faults;
@@ -12,4 +7,6 @@ mod frames;
 mod pacing;
 mod read_back;
 mod refusals;
+#[path = "../documents/shown.rs"]
+mod shown;
 mod signals;

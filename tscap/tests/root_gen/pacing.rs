@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use serde_json::Value;
-
-use crate::support::bench::Bench;
-use crate::support::capture::{capture_on, generate_on};
-use crate::support::files;
-use crate::support::probes::Attached;
-use crate::support::recording::{Packet, Recording};
-use crate::support::root::{alone, two_cpus};
-use crate::support::wait;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{capture_on, generate_on};
+use tscap_testkit::files;
+use tscap_testkit::probes::Attached;
+use tscap_testkit::recording::{Packet, Recording};
+use tscap_testkit::root::{alone, two_cpus};
+use tscap_testkit::wait;
 
 /// Why these tests run alone.
 const MEASURES: &str = "measures times";
@@ -255,7 +254,7 @@ fn what_is_refused_is_accounted_for() {
     };
     let both = [run(first), run(second)].map(|running| running.wait());
     let count = |name: &str| -> u64 {
-        let of = |finished: &crate::support::finished::Finished| {
+        let of = |finished: &tscap_testkit::finished::Finished| {
             finished.end.as_ref().expect("a summary")[name]
                 .as_u64()
                 .expect("a count")

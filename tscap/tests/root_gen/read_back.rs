@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use tscap::measuring::measure::{DelayBasis, Sent, StreamId, StreamReport, StreamSummary, read};
-
-use crate::support::bench::Bench;
-use crate::support::capture::{capture_on, generate_on};
-use crate::support::files;
-use crate::support::root::alone;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{capture_on, generate_on};
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::files;
+use tscap_testkit::root::alone;
 
 /// Why these tests run alone.
 const MEASURES: &str = "measures times";
@@ -33,7 +33,7 @@ fn capture_streams(bench: &Bench, path: &Path, arguments: &[&str]) {
 }
 
 fn report(path: &Path) -> StreamReport {
-    let mut tscap = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let mut tscap = Command::new(tscap_path());
     let tscap = tscap.args(["gen", "--json", "--read"]).arg(path).output();
     let output = tscap.expect("start tscap");
     let stderr = String::from_utf8_lossy(&output.stderr);

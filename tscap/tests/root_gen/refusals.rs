@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use tscap::measuring::measure::{Content, content};
-
-use crate::support::bench::Bench;
-use crate::support::capture::{LIMIT, generate_on};
-use crate::support::netns::Netns;
-use crate::support::port::Port;
-use crate::support::probes::Attached;
-use crate::support::root::root;
-use crate::support::tun::Tun;
-use crate::support::wait::until;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{LIMIT, generate_on};
+use tscap_testkit::netns::Netns;
+use tscap_testkit::port::Port;
+use tscap_testkit::probes::Attached;
+use tscap_testkit::root::root;
+use tscap_testkit::tun::Tun;
+use tscap_testkit::wait::until;
 
 const FEW: [&str; 4] = ["--rate", "1k", "-c", "10"];
 

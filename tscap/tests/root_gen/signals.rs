@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
-
-use crate::support::bench::Bench;
-use crate::support::capture::generate_on;
-use crate::support::probes::Attached;
-use crate::support::root::root;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::generate_on;
+use tscap_testkit::probes::Attached;
+use tscap_testkit::root::root;
 
 #[test]
 fn an_endless_run_ends_at_ctrl_c() {

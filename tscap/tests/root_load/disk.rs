@@ -3,15 +3,19 @@
 use std::path::Path;
 use std::time::Duration;
 
+use tscap::Stop;
+use tscap::Summary;
+use tscap::capturing::accounting::Outcome;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture;
+use tscap_testkit::files::{SmallDisk, length};
+use tscap_testkit::finished::Finished;
+use tscap_testkit::port::Port;
+use tscap_testkit::root::{alone_with, two_cpus};
+
 use crate::FILLS;
 use crate::account::{self, PROGRAMS};
 use crate::flood::{Flood, Sent};
-use crate::support::bench::Bench;
-use crate::support::capture::capture;
-use crate::support::files::{SmallDisk, length};
-use crate::support::finished::{Finished, Summary};
-use crate::support::port::Port;
-use crate::support::root::{alone_with, two_cpus};
 
 #[test]
 fn a_disk_that_fills_up_under_full_load_ends_with_a_whole_frame_of_either() {
@@ -121,8 +125,8 @@ impl Crossing {
 fn ended_by(finished: &Finished, path: &Path, sent: &[Sent]) -> Summary {
     finished.failure(1, &[path.to_str().expect("a UTF-8 path"), "no space"]);
     let summary = finished.accounted();
-    assert_eq!(summary.stopped_by, "write_error");
-    assert!(summary.outcomes["write_failed"] > 0, "{summary:?}");
+    assert_eq!(summary.stopped_by, Stop::WriteError);
+    assert!(summary.outcomes[Outcome::WriteFailed] > 0, "{summary:?}");
     for (interface, sent) in summary.interfaces.iter().zip(sent) {
         // What came after detaching is not seen.
         assert!(interface.seen <= sent.taken + sent.refused, "{interface:?}");

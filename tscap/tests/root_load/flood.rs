@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::support::capture::{Capture, generate_on};
-use crate::support::port::Port;
+use tscap_testkit::capture::{Capture, generate_on};
+use tscap_testkit::port::Port;
 
 /// A `tscap gen` at work.
 pub struct Flood(Capture);

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files::SmallDisk;
+use tscap_testkit::root::{alone_with, two_cpus};
+
 use crate::FILLS;
 use crate::account::{self, PROGRAMS};
 use crate::flood::Flood;
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files::SmallDisk;
-use crate::support::root::{alone_with, two_cpus};
 
 #[test]
 fn the_least_ring_under_full_load_loses_only_what_it_counts() {

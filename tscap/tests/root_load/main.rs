@@ -1,9 +1,6 @@
 //! Faults of `tscap capture` under full load: frames come flat out, and every one
 //! of them is in the file, in order, or counted. Needs root.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod account;
 mod disk;
 mod flood;

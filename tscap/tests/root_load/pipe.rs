@@ -5,14 +5,16 @@ use std::io::{PipeReader, Read as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
+use tscap::Summary;
+use tscap::capturing::accounting::Outcome;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture;
+use tscap_testkit::files::SmallDisk;
+use tscap_testkit::root::{alone_with, two_cpus};
+
 use crate::FILLS;
 use crate::account::{self, PROGRAMS};
 use crate::flood::{Flood, Sent};
-use crate::support::bench::Bench;
-use crate::support::capture::capture;
-use crate::support::files::SmallDisk;
-use crate::support::finished::Summary;
-use crate::support::root::{alone_with, two_cpus};
 
 /// How long frames come.
 const FLOOD: Duration = Duration::from_secs(4);
@@ -82,7 +84,7 @@ fn a_slow_disk_costs_frames_all_the_time_but_never_the_account() {
     account::only_rings_were_full(&summary);
     let flows = account::of_all(&[&path], &summary, &[sent]);
     assert!(
-        summary.outcomes["ring_full"] > summary.written,
+        summary.outcomes[Outcome::RingFull] > summary.written,
         "{summary:?}"
     );
     assert!(flows[0].came > 50_000, "{flows:?}");

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use tscap::capturing::capture::CommandsSummary;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files::{SmallDisk, length};
+use tscap_testkit::root::{alone_with, two_cpus};
+
 use crate::FILLS;
 use crate::account::{self, PROGRAMS};
 use crate::flood::Flood;
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files::{SmallDisk, length};
-use crate::support::finished::Commands;
-use crate::support::root::{alone_with, two_cpus};
 
 /// Names that are in use, from the second file on.
 const IN_USE: u64 = 5;
@@ -46,7 +47,7 @@ fn failing_commands_and_names_in_use_under_full_load_keep_the_account() {
     assert_eq!(told.written, files.len() as u64);
     assert!(told.written > 2 * IN_USE, "{told:?}");
     assert_eq!((told.removed, told.replaced), (0, IN_USE));
-    let all = Commands {
+    let all = CommandsSummary {
         succeeded: 0,
         failed: told.written,
         unfinished: 0,

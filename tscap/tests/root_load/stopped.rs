@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files::SmallDisk;
+use tscap_testkit::packets;
+use tscap_testkit::root::{alone_with, two_cpus};
 
 use crate::FILLS;
 use crate::account::{self, PROGRAMS};
 use crate::flood::Flood;
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files::SmallDisk;
-use crate::support::packets;
-use crate::support::root::{alone_with, two_cpus};
 
 /// How long it is stopped.
 const STOPPED: Duration = Duration::from_secs(2);

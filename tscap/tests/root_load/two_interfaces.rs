@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture;
+use tscap_testkit::files::SmallDisk;
+use tscap_testkit::root::{alone_with, two_cpus};
+
 use crate::FILLS;
 use crate::account::{self, PROGRAMS};
 use crate::flood::Flood;
-use crate::support::bench::Bench;
-use crate::support::capture::capture;
-use crate::support::files::SmallDisk;
-use crate::support::root::{alone_with, two_cpus};
 
 #[test]
 fn two_interfaces_at_full_rate_are_counted_apart_and_merged_in_order() {

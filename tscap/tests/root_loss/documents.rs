@@ -1,10 +1,11 @@
 //! The commands of the documents.
 
+use tscap_testkit::command::run;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::files;
+use tscap_testkit::root::alone;
+
 use crate::shown::{Runner, commands};
-use crate::support::capture::TSCAP;
-use crate::support::command::run;
-use crate::support::files;
-use crate::support::root::alone;
 use crate::{LIMIT, MEASURES};
 
 /// In their order: one reads what another wrote. What does not fit is no failure.
@@ -15,7 +16,7 @@ fn the_documented_commands_work() {
     for line in commands(Runner::Loss) {
         let mut shell = std::process::Command::new("sh");
         let command = line.replacen("tscap", "\"$TSCAP\"", 1);
-        shell.args(["-c", &command]).env("TSCAP", TSCAP);
+        shell.args(["-c", &command]).env("TSCAP", tscap_path());
         let done = run(shell.current_dir(folder.path()), LIMIT);
         let is_plan = line.contains("--plan");
         let good = done.status.success() || (is_plan && done.stdout.contains("it does not fit"));

@@ -2,11 +2,11 @@
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use tscap_testkit::command::finish;
+use tscap_testkit::root::alone;
+use tscap_testkit::terminal::{self, child_of, ctrl_c, ctrl_c_until_the_end, in_a_group, told};
+use tscap_testkit::wait;
 
-use crate::support::command::finish;
-use crate::support::root::alone;
-use crate::support::terminal::{self, child_of, ctrl_c, ctrl_c_until_the_end, in_a_group, told};
-use crate::support::wait;
 use crate::{LIMIT, MEASURES, Place, sweep};
 
 #[test]

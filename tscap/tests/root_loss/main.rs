@@ -1,15 +1,12 @@
 //! `tscap loss`: what it measures and predicts, and what it refuses. Needs root.
 
-#[path = "../documents/shown.rs"]
-mod shown;
-#[path = "../support/mod.rs"]
-mod support;
-
 mod documents;
 mod ends;
 mod plan;
 mod points;
 mod refusals;
+#[path = "../documents/shown.rs"]
+mod shown;
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -17,10 +14,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tscap::measuring::loss::Sweep;
+use tscap_testkit::command::{Done, run};
+use tscap_testkit::netns::Netns;
 
-pub use support::capture::TSCAP;
-use support::command::{Done, run};
-use support::netns::Netns;
+pub use tscap_testkit::command::tscap_path;
 
 /// A quick sweep may take longer on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -42,7 +39,7 @@ fn quick() -> &'static (Done, Sweep) {
 }
 
 fn loss(arguments: &[&str]) -> Command {
-    let mut command = Command::new(TSCAP);
+    let mut command = Command::new(tscap_path());
     command.arg("loss").args(arguments);
     command
 }
@@ -85,7 +82,7 @@ impl Place {
 
     /// `tscap loss` there, without `--folder`.
     fn loss(&self, arguments: &[&str]) -> Command {
-        let mut command = self.netns.command(TSCAP);
+        let mut command = self.netns.command(tscap_path());
         command.arg("loss").args(arguments);
         command
     }

@@ -1,10 +1,10 @@
 //! `--plan`, measured here and from an earlier sweep.
 
 use serde_json::Value;
+use tscap_testkit::command::{Done, run};
+use tscap_testkit::files;
+use tscap_testkit::root::alone;
 
-use crate::support::command::{Done, run};
-use crate::support::files;
-use crate::support::root::alone;
 use crate::{LIMIT, MEASURES, Place, fails, loss, quick};
 
 fn answer(done: &Done) -> Value {

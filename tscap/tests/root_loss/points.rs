@@ -4,9 +4,9 @@ use tscap::measuring::load::Tool;
 use tscap::measuring::loss::Sweep;
 use tscap::measuring::loss::model::Receiving;
 use tscap::measuring::loss::schema::Point;
+use tscap_testkit::command::run;
+use tscap_testkit::root::{alone, alone_with, two_cpus};
 
-use crate::support::command::run;
-use crate::support::root::{alone, alone_with, two_cpus};
 use crate::{LIMIT, MEASURES, loss, quick, sweep};
 
 /// Sums, and figures that can be.

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::command::run;
-use crate::support::process::cpus;
-use crate::support::root::{alone_with, root, root_with};
+use tscap_testkit::command::{run, tscap_path};
+use tscap_testkit::process::cpus;
+use tscap_testkit::root::{alone_with, root, root_with};
+
 use crate::{LIMIT, MEASURES, Place, fails, loss};
 
 #[test]
@@ -73,7 +74,7 @@ fn without_privileges_what_is_missing_is_named() {
         return;
     };
     let mut command = std::process::Command::new("setpriv");
-    command.args(["--bounding-set=-sys_admin", crate::TSCAP, "loss", "--quick"]);
+    command.args(["--bounding-set=-sys_admin", tscap_path(), "loss", "--quick"]);
     fails(&run(&mut command, LIMIT), &["lacks CAP_SYS_ADMIN"]);
 }
 
@@ -88,7 +89,7 @@ fn one_cpu_is_told() {
     let arguments = [
         "-c",
         &first,
-        crate::TSCAP,
+        tscap_path(),
         "loss",
         "--quick",
         "--size",

@@ -5,15 +5,16 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files;
+use tscap_testkit::finished::Finished;
+use tscap_testkit::port::Port;
+use tscap_testkit::process::cpus;
+use tscap_testkit::root::{alone, two_cpus};
+
 use crate::JOURNALS;
 use crate::machine::warning;
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files;
-use crate::support::finished::Finished;
-use crate::support::port::Port;
-use crate::support::process::cpus;
-use crate::support::root::{alone, two_cpus};
 
 /// Number of the first made-up interrupt.
 const FIRST: usize = 1000;

@@ -1,14 +1,15 @@
 //! A killed capture leaves word of what it owes.
 
 use nix::sys::signal::Signal;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{SHORT, run};
+use tscap_testkit::files;
+use tscap_testkit::root::{alone, two_cpus};
 
 use crate::JOURNALS;
 use crate::machine::{cpus_of, journals, make_threaded, poll_threads, restore, rps, warning};
-use crate::support::bench::Bench;
-use crate::support::capture::{TSCAP, capture_on};
-use crate::support::command::{SHORT, run};
-use crate::support::files;
-use crate::support::root::{alone, two_cpus};
 
 #[test]
 fn the_next_capture_warns_and_restore_gives_back() {
@@ -48,7 +49,10 @@ fn the_next_capture_warns_and_restore_gives_back() {
     next.stop().success();
     assert_eq!((rps(&bench.rx).as_str(), journals().len()), ("2", 1));
 
-    let outside = run(std::process::Command::new(TSCAP).arg("restore"), SHORT);
+    let outside = run(
+        std::process::Command::new(tscap_path()).arg("restore"),
+        SHORT,
+    );
     assert_eq!(outside.status.code(), Some(1), "{}", outside.stderr);
     let inside = format!(
         "hint: ip netns exec {} tscap restore",
@@ -118,7 +122,10 @@ fn a_namespace_that_is_gone_owes_nothing() {
     let plan = capture_on(&bench.rx, &path).with(["--xdp-mode", "generic", "--rx-cpu", "1"]);
     plan.ready().stop_with(Signal::SIGKILL);
     drop(bench);
-    let done = run(std::process::Command::new(TSCAP).arg("restore"), SHORT);
+    let done = run(
+        std::process::Command::new(tscap_path()).arg("restore"),
+        SHORT,
+    );
     assert_eq!(done.status.code(), Some(0), "{}", done.stderr);
     assert!(done.stdout.contains("any more"), "{}", done.stdout);
     assert!(journals().is_empty());

@@ -4,11 +4,10 @@ use std::fs;
 
 use nix::sched::sched_getaffinity;
 use nix::unistd::Pid;
-
-use crate::support::capture::TSCAP;
-use crate::support::command::{Done, SHORT, run};
-use crate::support::finished::Finished;
-use crate::support::port::Port;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{Done, SHORT, run};
+use tscap_testkit::finished::Finished;
+use tscap_testkit::port::Port;
 
 /// RPS of the first queue: a mask in hexadecimal, without leading zeros.
 pub fn rps(port: &Port) -> String {
@@ -72,7 +71,7 @@ pub fn journals() -> Vec<String> {
 
 /// `tscap restore` in the port's namespace.
 pub fn restore(port: &Port) -> Done {
-    run(port.netns.command(TSCAP).arg("restore"), SHORT)
+    run(port.netns.command(tscap_path()).arg("restore"), SHORT)
 }
 
 /// `off_cpu` of the summary.

@@ -1,9 +1,6 @@
 //! `--rx-cpu` and `tscap restore` on veth: what is steered is where it should
 //! be, and everything is given back. Needs root.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod interrupts;
 mod killed;
 mod machine;

@@ -9,16 +9,17 @@ use std::sync::Arc;
 
 use nix::sys::signal::Signal;
 use tscap::capturing::settings::JournalFolder;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{Done, SHORT, finish, run};
+use tscap_testkit::files;
+use tscap_testkit::netns::Netns;
+use tscap_testkit::port::Port;
+use tscap_testkit::root::{alone, alone_with};
 
 use crate::JOURNALS;
 use crate::machine::{journals, restore, rps, set_rps};
-use crate::support::bench::Bench;
-use crate::support::capture::{TSCAP, capture_on};
-use crate::support::command::{Done, SHORT, finish, run};
-use crate::support::files;
-use crate::support::netns::Netns;
-use crate::support::port::Port;
-use crate::support::root::{alone, alone_with};
 
 /// A capture that set RPS of the port to CPU 0, and was killed.
 fn killed_on(port: &Port) {
@@ -75,7 +76,7 @@ fn another_namespaces_sysfs_is_not_written() {
     killed_on(&bench.rx);
     let name = bench.rx.netns.name();
     let mut command = other.command("nsenter");
-    command.args([&format!("--net=/run/netns/{name}"), TSCAP, "restore"]);
+    command.args([&format!("--net=/run/netns/{name}"), tscap_path(), "restore"]);
     let hint = format!("hint: ip netns exec {name} tscap restore");
     let parts = ["rx0", "/sys belongs to another network namespace", &hint];
     refused(&run(&mut command, SHORT), &parts, &twin);
@@ -175,7 +176,7 @@ fn restore_waits_for_a_capture_that_is_about_to_change_something() {
     killed_on(&bench.rx);
     let turn = JournalFolder::live().try_lock().expect("root may");
     let turn = turn.expect("nobody else holds it");
-    let mut command = bench.rx.netns.command(TSCAP);
+    let mut command = bench.rx.netns.command(tscap_path());
     command.arg("restore").stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("start tscap restore");
@@ -230,7 +231,7 @@ fn others_are_told_that_it_takes_root() {
             .netns
             .command(user[0])
             .args(&user[1..])
-            .args([TSCAP, "restore"]),
+            .args([tscap_path(), "restore"]),
         SHORT,
     );
     assert_eq!(done.status.code(), Some(1), "{}", done.stdout);

@@ -2,16 +2,17 @@
 
 use nix::sys::signal::Signal;
 use tscap::capturing::settings::JournalFolder;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{LIMIT, capture_on};
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{SHORT, run};
+use tscap_testkit::files;
+use tscap_testkit::process::cpus;
+use tscap_testkit::root::{alone, two_cpus};
+use tscap_testkit::wait::until;
 
 use crate::JOURNALS;
 use crate::machine::{journals, restore, rps, warning};
-use crate::support::bench::Bench;
-use crate::support::capture::{LIMIT, TSCAP, capture_on};
-use crate::support::command::{SHORT, run};
-use crate::support::files;
-use crate::support::process::cpus;
-use crate::support::root::{alone, two_cpus};
-use crate::support::wait::until;
 
 #[test]
 fn cpus_that_are_not_there() {
@@ -94,7 +95,7 @@ fn another_namespaces_sysfs() {
     // Unlike `ip netns exec`, this mounts no sysfs of the namespace.
     let mut command = std::process::Command::new("nsenter");
     command.arg(format!("--net=/run/netns/{}", bench.rx.netns.name()));
-    command.args([TSCAP, "capture", "-i", "rx0", "--rx-cpu", "0", "-w"]);
+    command.args([tscap_path(), "capture", "-i", "rx0", "--rx-cpu", "0", "-w"]);
     let done = run(command.arg(&path), SHORT);
     assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
     for part in ["rx0", "/sys belongs to another network namespace", "hint: "] {

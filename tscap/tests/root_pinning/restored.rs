@@ -2,15 +2,15 @@
 
 use aya::programs::XdpMode;
 use nix::sys::signal::Signal;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{Plan, capture_on};
+use tscap_testkit::files;
+use tscap_testkit::port::Port;
+use tscap_testkit::probes::Attached;
+use tscap_testkit::root::{alone, two_cpus};
 
 use crate::JOURNALS;
 use crate::machine::{journals, rps, set_rps, warning};
-use crate::support::bench::Bench;
-use crate::support::capture::{Plan, capture_on};
-use crate::support::files;
-use crate::support::port::Port;
-use crate::support::probes::Attached;
-use crate::support::root::{alone, two_cpus};
 
 fn pinned<'a>(port: &'a Port, folder: &tempfile::TempDir) -> Plan<'a> {
     let path = folder.path().join("out.pcapng");

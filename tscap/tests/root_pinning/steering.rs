@@ -1,15 +1,16 @@
 //! Frames come in where they are steered to, and those that don't are counted.
 
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::live::LiveSender;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::{alone, two_cpus};
+
 use crate::JOURNALS;
 use crate::machine::{cpus_of, make_threaded, off_cpu, poll_threads, rps, set_rps, warning};
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::live::LiveSender;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::recording::Recording;
-use crate::support::root::{alone, two_cpus};
 
 /// Fewer than a backlog queue takes (`net.core.netdev_max_backlog`, 1000).
 const FRAMES: u64 = 500;

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
+use tscap::capturing::capture::CommandsSummary;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::peers;
+use tscap_testkit::root::{root, root_with};
 
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files;
-use crate::support::finished::Commands;
-use crate::support::frame::Frame;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::peers;
-use crate::support::root::{root, root_with};
 use crate::together::{check, check_frames, names};
 
 fn script(folder: &Path, text: &str) -> PathBuf {
@@ -40,7 +40,7 @@ fn every_file_is_compressed_also_the_last() {
     let finished = capture.stop();
     let told = finished.success().files.expect("several files");
     assert_eq!((told.written, told.removed), (10, 0));
-    let all = Commands {
+    let all = CommandsSummary {
         succeeded: 10,
         failed: 0,
         unfinished: 0,
@@ -77,7 +77,7 @@ fn a_failing_command_is_told_and_the_capture_goes_on() {
     check_frames(&recordings, &frame, 0..60);
     let failed = finished.events("command_failed");
     let told = summary.files.expect("several files");
-    let expected = Commands {
+    let expected = CommandsSummary {
         succeeded: told.written - 1,
         failed: 1,
         unfinished: 0,

@@ -2,15 +2,18 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files::{self, SmallDisk};
-use crate::support::frame::Frame;
-use crate::support::live::LiveSender;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::peers;
-use crate::support::recording::Recording;
-use crate::support::root::{root, root_with};
+use tscap::Stop;
+use tscap::capturing::accounting::Outcome;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files::{self, SmallDisk};
+use tscap_testkit::frame::Frame;
+use tscap_testkit::live::LiveSender;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::peers;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::{root, root_with};
+
 use crate::together::{check, check_frames};
 
 /// Disks of many sizes, so that they are full in every place: a block, the
@@ -36,10 +39,10 @@ fn a_disk_that_is_full_keeps_whole_files() {
         let finished = capture.wait();
         finished.failure(1, &["out_", "no space"]);
         let summary = finished.accounted();
-        assert_eq!(summary.stopped_by, "write_error");
+        assert_eq!(summary.stopped_by, Stop::WriteError);
         assert!(summary.seen <= sent);
         assert!(
-            summary.outcomes["write_failed"] > 0,
+            summary.outcomes[Outcome::WriteFailed] > 0,
             "{:?}",
             summary.outcomes
         );
@@ -85,9 +88,9 @@ fn a_folder_that_goes_away_ends_the_capture() {
     let finished = capture.wait();
     finished.failure(1, &["cannot begin the next file", "out1", "no such file"]);
     let summary = finished.accounted();
-    assert_eq!(summary.stopped_by, "write_error");
+    assert_eq!(summary.stopped_by, Stop::WriteError);
     assert_eq!(
-        summary.outcomes["write_failed"],
+        summary.outcomes[Outcome::WriteFailed],
         summary.seen - summary.written
     );
     assert_eq!(summary.files.expect("several files").written, 1);

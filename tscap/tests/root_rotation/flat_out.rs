@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use crate::support::bench::Bench;
-use crate::support::capture::{capture_on, generate_on};
-use crate::support::files::{self, SmallDisk};
-use crate::support::peers;
-use crate::support::recording::Recording;
-use crate::support::root::alone_with;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::{capture_on, generate_on};
+use tscap_testkit::files::{self, SmallDisk};
+use tscap_testkit::peers;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::alone_with;
+
 use crate::together::{check, names};
 
 const FRAMES: u64 = 400_000;

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files;
-use crate::support::frame::Frame;
-use crate::support::packet_socket::PacketSocket;
-use crate::support::peers;
-use crate::support::root::{root, root_with};
+use tscap::Stop;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::peers;
+use tscap_testkit::root::{root, root_with};
+
 use crate::together::{check, check_frames, names};
 
 const PEERS: [&str; 5] = ["ip", "ethtool", "capinfos", "tshark", "tcpdump"];
@@ -81,7 +83,7 @@ fn seconds_as_tcpdump_has_them() {
     let sent = socket.send_paced(&frame, 0..3500, 0, gap);
     let finished = capture.wait();
     let summary = finished.success();
-    assert_eq!(summary.stopped_by, "files");
+    assert_eq!(summary.stopped_by, Stop::Files);
     assert!(summary.seen <= sent);
     let (_, recordings) = check(&finished);
     check_frames(&recordings, &frame, 0..summary.written);

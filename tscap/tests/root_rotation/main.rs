@@ -1,8 +1,5 @@
 //! `tscap capture` into several files: `-C`, `-G`, `-W`, `-b`, `-z`. Needs root.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod commands;
 mod faults;
 mod flat_out;

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use nix::sys::stat::Mode;
-
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::files;
-use crate::support::root::root;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files;
+use tscap_testkit::root::root;
 
 #[test]
 fn pipes_and_devices() {

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::finished::{Finished, Summary};
-use crate::support::frame::Frame;
-use crate::support::recording::Recording;
+use tscap::Summary;
+use tscap::capturing::accounting::Outcome;
+use tscap_testkit::finished::Finished;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::recording::Recording;
 
 /// Every file is whole by itself and says what is in it; all of them together
 /// are the capture. Files that are gone are left out. Gives the summary.
@@ -49,7 +51,7 @@ pub fn check(finished: &Finished) -> (Summary, Vec<Recording>) {
         recordings.push(recording);
     }
     if told.removed == 0 {
-        let strangers = summary.outcomes["unknown_interface"];
+        let strangers = summary.outcomes[Outcome::UnknownInterface];
         assert_eq!(received + strangers, summary.seen);
     }
     (summary, recordings)

@@ -17,19 +17,18 @@ use nix::unistd::Pid;
 use tscap::capturing::capture::Programs;
 use tscap::cli::{Cli, Plan};
 use tscap::command::capture::run_summed;
+use tscap_testkit::command::wait_for;
+use tscap_testkit::cpu_state;
+use tscap_testkit::lines::Lines;
+use tscap_testkit::probes;
+use tscap_testkit::wait::until;
 
 use crate::protocol::{Answer, HELLO, PORT, Reply, Request, receive, send};
-use crate::support::command::wait_for;
-use crate::support::cpu_state;
-use crate::support::lines::Lines;
-use crate::support::wait::until;
 
 /// Where this program lies in the guest.
 pub const PROGRAM: &str = "/agent";
 /// Where tscap lies.
 pub const TSCAP: &str = "/bin/tscap";
-/// Where the test-only XDP programs lie.
-pub const PROBES: &str = "/probes.bpf.o";
 /// Where our kernel module lies.
 pub const MODULE: &str = "/tscap.ko";
 /// The same without its types, as when it is built without pahole.
@@ -91,7 +90,7 @@ pub fn probe(mut arguments: impl Iterator<Item = String>) {
         panic!("not a plan for a capture");
     };
     plan.capture.programs = Programs {
-        object: fs::read(PROBES).expect("read the test programs"),
+        object: probes::OBJECT.into(),
         name: Some(program),
         ring_cpus: None,
     };

@@ -9,11 +9,11 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use tscap_testkit::command::Done;
+use tscap_testkit::finished::Finished;
 
 use crate::agent;
 use crate::protocol::{self, Answer, HELLO, Reply, Request};
-use crate::support::command::Done;
-use crate::support::finished::Finished;
 
 /// More than any one step takes in an emulated machine on a loaded one.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -146,7 +146,7 @@ impl Guest {
     /// Waits until the running capture has recorded `frames` frames.
     #[track_caller]
     pub fn wait_recorded(&self, frames: u64) -> Vec<u64> {
-        crate::support::wait::until("frames to be recorded", LIMIT, || {
+        tscap_testkit::wait::until("frames to be recorded", LIMIT, || {
             let recorded = self.recorded();
             (recorded.iter().sum::<u64>() >= frames).then_some(recorded)
         })

@@ -7,11 +7,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use tscap_testkit::command::must;
+use tscap_testkit::command::tscap_path;
+
 use crate::agent;
 use crate::kernel::Kernel;
-use crate::support::capture::TSCAP;
-use crate::support::command::must;
-use crate::support::probes;
 
 /// Names a busybox that links to nothing.
 const BUSYBOX: &str = "TSCAP_VM_BUSYBOX";
@@ -45,7 +45,7 @@ impl Initramfs {
         this.copy(&busybox, "/bin/busybox");
         this.module(&named_by(MODULE), &kernel.release);
         for (program, to) in [
-            (PathBuf::from(TSCAP), agent::TSCAP),
+            (PathBuf::from(tscap_path()), agent::TSCAP),
             (
                 std::env::current_exe().expect("this program"),
                 agent::PROGRAM,
@@ -59,7 +59,6 @@ impl Initramfs {
                 this.copy(Path::new(&library), &library);
             }
         }
-        this.copy(Path::new(probes::OBJECT), agent::PROBES);
         this.drivers(kernel);
         let init = this.place("/init");
         fs::write(&init, agent::INIT).expect("write init");

@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tscap_testkit::files;
+use tscap_testkit::lines::Lines;
+use tscap_testkit::wait::until;
 
 use crate::guest::Guest;
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
 use crate::nic::{Kind, Nic};
 use crate::protocol::{self, PORT};
-use crate::support::files;
-use crate::support::lines::Lines;
-use crate::support::wait::until;
 
 /// More than a boot takes on a loaded machine.
 const BOOT: Duration = Duration::from_secs(90);

@@ -4,9 +4,6 @@
 //! This program is both the host's side, which boots the machines, and, copied
 //! into the guest, the agent there.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod agent;
 mod checks;
 mod guest;

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::support::frame::Frame;
+use tscap_testkit::frame::Frame;
 
 /// Longest that the guest may refuse frames.
 const LIMIT: Duration = Duration::from_secs(20);

@@ -16,6 +16,7 @@ use serde::Serialize;
 use tscap::capturing::hook::PROGRAMS;
 use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
+use tscap_testkit::probes;
 
 use crate::common::report::Section;
 use crate::common::table::{row, show};
@@ -23,9 +24,6 @@ use crate::common::target::Target;
 use perf_output::PerfOutput;
 use ring_output::RingOutput;
 use subject::{Harness, Subject};
-
-/// The object with the test-only programs.
-pub static PROBES: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_PROBES_OBJECT_PATH"));
 
 /// Room for the records of one repetition, in ring and perf buffer alike, bytes.
 const BUFFER_BYTES: usize = 16 << 20;
@@ -145,7 +143,7 @@ fn load(cpu: u32, snaplen: u32) -> Result<[Box<dyn Subject>; SUBJECTS]> {
     let ring = |object, name| RingOutput::load(object, name, cpu, snaplen, BUFFER_BYTES);
     Ok([
         Box::new(Harness::load()?),
-        Box::new(ring(PROBES, "probe_no_stamp")?),
+        Box::new(ring(probes::OBJECT, "probe_no_stamp")?),
         Box::new(ring(PROGRAMS, "tscap_ktime")?),
         Box::new(ring(PROGRAMS, "tscap_tai")?),
         Box::new(PerfOutput::load(cpu, snaplen, BUFFER_BYTES)?),

@@ -8,9 +8,10 @@ use aya::maps::{Map, MapData, PerfEventArray};
 use aya::{Ebpf, EbpfLoader};
 use nix::unistd::{SysconfVar, sysconf};
 use tscap_common::config::SNAPLEN;
+use tscap_testkit::probes;
 
+use super::perf_event;
 use super::subject::{Subject, find_program, load_program, run};
-use super::{PROBES, perf_event};
 
 const NAME: &str = "probe_perf_output";
 const EVENTS: &str = "EVENTS";
@@ -34,7 +35,7 @@ impl PerfOutput {
     pub fn load(cpu: u32, snaplen: u32, buffer_bytes: usize) -> Result<Self> {
         let mut ebpf = EbpfLoader::new()
             .override_global(SNAPLEN, &snaplen, true)
-            .load(PROBES)?;
+            .load(probes::OBJECT)?;
         load_program(&mut ebpf, NAME)?;
         let Some(Map::PerfEventArray(map)) = ebpf.map(EVENTS) else {
             bail!("the object has no perf event array {EVENTS}");

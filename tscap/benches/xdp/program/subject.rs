@@ -3,8 +3,7 @@
 use anyhow::{Context, Result};
 use aya::programs::{TestRun as _, TestRunOptions, Xdp};
 use aya::{Ebpf, EbpfLoader};
-
-use super::PROBES;
+use tscap_testkit::probes;
 
 /// A program with what takes its records.
 pub trait Subject {
@@ -76,7 +75,7 @@ impl Harness {
 
     /// Loads it.
     pub fn load() -> Result<Self> {
-        let mut ebpf = EbpfLoader::new().load(PROBES)?;
+        let mut ebpf = EbpfLoader::new().load(probes::OBJECT)?;
         load_program(&mut ebpf, Self::NAME)?;
         Ok(Self(ebpf))
     }

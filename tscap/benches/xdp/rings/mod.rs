@@ -9,16 +9,17 @@ mod output;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
+use tscap::capturing::accounting::Outcome;
 use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::process::cpus;
 
 use crate::common::live::Generator;
 use crate::common::report::Section;
 use crate::common::table::{absent, row, show};
-use crate::support::bench::Bench;
-use crate::support::capture::capture_on;
-use crate::support::frame::Frame;
-use crate::support::process::cpus;
 use output::Output;
 
 /// Ring sizes, bytes.
@@ -197,8 +198,8 @@ impl Plan<'_> {
             summary.seen,
             sent.taken
         );
-        let lost: u64 = summary.outcomes.values().sum();
-        let full = summary.outcomes["ring_full"];
+        let lost: u64 = summary.outcomes.total();
+        let full = summary.outcomes[Outcome::RingFull];
         ensure!(lost == full, "lost otherwise: {:?}", summary.outcomes);
         Ok((1e3 / sent.ns_per_frame, lost as f64 / sent.taken as f64))
     }

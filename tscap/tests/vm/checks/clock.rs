@@ -6,16 +6,17 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
+use tscap::Summary;
+use tscap_testkit::brackets;
+use tscap_testkit::command::tscap_path;
+use tscap_testkit::files;
+use tscap_testkit::peers;
+use tscap_testkit::recording::{Packet, Recording};
 
 use crate::agent::MODULE;
 use crate::guest::{Guest, Program};
 use crate::machine::{Machine, Processor, Rig};
 use crate::nic::Kind;
-use crate::support::brackets;
-use crate::support::files;
-use crate::support::finished::Summary;
-use crate::support::peers;
-use crate::support::recording::{Packet, Recording};
 
 /// Frames of a capture, some 2 ms apart: for a second and more after the change.
 const FRAMES: u64 = 1_000;
@@ -86,7 +87,7 @@ fn off_by_more(packets: &[Packet], bound: u64) -> u64 {
 /// Converts what kept its raw stamps by the history of its own clock.
 fn stamped_again(path: &Path, live: &Summary) {
     let converted = path.with_file_name("converted.pcapng");
-    let mut convert = Command::new(env!("CARGO_BIN_EXE_tscap"));
+    let mut convert = Command::new(tscap_path());
     convert.arg("convert").arg(path).arg("-w").arg(&converted);
     let done = convert.arg("--json").output().expect("start tscap");
     assert!(done.status.success(), "{done:?}");
@@ -108,7 +109,7 @@ fn set(rig: &Rig, by: i64) {
         let clock = &summary.clock;
         assert_eq!((clock.steps, clock.segments.len()), (1, 2), "{source}");
         // Some time passes between the agent's reading and its setting.
-        let step = clock.segments[1]["step_ns"].as_i64().expect("a step");
+        let step = clock.segments[1].step_ns;
         assert!((by - SECOND / 4..=by).contains(&step), "{source}: {step}");
         // Only stamps from the moment of the step itself may be off, and those
         // are counted.

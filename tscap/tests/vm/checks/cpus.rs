@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use tscap::capturing::accounting::Outcome;
+use tscap_testkit::files;
+use tscap_testkit::peers;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::wait::until;
+
 use crate::guest::Guest;
 use crate::machine::Rig;
 use crate::nic::Kind;
-use crate::support::files;
-use crate::support::peers;
-use crate::support::recording::Recording;
-use crate::support::wait::until;
 
 use super::{merge, pinning};
 
@@ -94,7 +96,7 @@ pub fn one_comes(rig: &Rig) {
         });
     }
     let summary = capture.stop().success();
-    let lost = summary.outcomes["no_ring"];
+    let lost = summary.outcomes[Outcome::NoRing];
     assert_eq!((summary.seen, summary.written + lost), (FRAMES, FRAMES));
     assert!(lost >= FRAMES - pinning::FIRST, "{summary:?}");
 }

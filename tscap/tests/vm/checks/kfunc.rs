@@ -5,6 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
+use tscap_testkit::files;
+use tscap_testkit::peers;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::wait::until;
 
 use crate::agent::{
     MODULE, MODULE_OF_OTHERS, MODULE_WITHOUT_TYPES, PROGRAM, SETPRIV, TRAFFIC, TSCAP,
@@ -12,10 +16,6 @@ use crate::agent::{
 use crate::guest::Guest;
 use crate::machine::{Machine, Processor, Rig};
 use crate::nic::{Kind, Nic};
-use crate::support::files;
-use crate::support::peers;
-use crate::support::recording::Recording;
-use crate::support::wait::until;
 
 use super::stamps::within_brackets;
 use super::{doctor, merge, pinning};

@@ -3,12 +3,13 @@
 use std::sync::Barrier;
 use std::thread;
 
+use tscap::capturing::capture::ClockSummary;
+use tscap_testkit::files;
+use tscap_testkit::peers;
+use tscap_testkit::recording::Recording;
+
 use crate::machine::Rig;
 use crate::nic::{Kind, Nic};
-use crate::support::files;
-use crate::support::finished::Clock;
-use crate::support::peers;
-use crate::support::recording::Recording;
 
 /// Frames of each queue.
 pub const FRAMES: u64 = 3_000;
@@ -29,14 +30,14 @@ pub fn send_at_once(nics: &[Nic]) {
 
 /// Checks that each frame is no younger than the next but for those that the capture
 /// says were late.
-pub fn is_in_order(recording: &Recording, clock: &Clock) {
+pub fn is_in_order(recording: &Recording, clock: &ClockSummary) {
     let (mut youngest, mut behind) = (0, 0);
     for packet in &recording.packets {
         behind += u64::from(packet.nanos < youngest);
         youngest = youngest.max(packet.nanos);
     }
-    if clock.stamp_decreases == 0 && clock.steps == 0 {
-        assert_eq!(behind, clock.late);
+    if clock.order.stamp_decreases == 0 && clock.steps == 0 {
+        assert_eq!(behind, clock.order.late);
     }
 }
 

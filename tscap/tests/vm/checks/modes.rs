@@ -1,11 +1,12 @@
 //! Native and generic mode on drivers that people have.
 
+use tscap_testkit::files;
+use tscap_testkit::finished::Finished;
+use tscap_testkit::peers;
+use tscap_testkit::recording::Recording;
+
 use crate::machine::Rig;
 use crate::nic::Kind;
-use crate::support::files;
-use crate::support::finished::Finished;
-use crate::support::peers;
-use crate::support::recording::Recording;
 
 /// Frames of each size: fewer than vmxnet3 has buffers (1024), which QEMU does
 /// not wait for.

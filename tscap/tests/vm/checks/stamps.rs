@@ -1,12 +1,13 @@
 //! Which clocks stamp on this kernel, and whether they tell the time.
 
+use tscap::Summary;
+use tscap_testkit::brackets;
+use tscap_testkit::files;
+use tscap_testkit::peers;
+use tscap_testkit::recording::Recording;
+
 use crate::machine::{Machine, Rig};
 use crate::nic::Kind;
-use crate::support::brackets;
-use crate::support::files;
-use crate::support::finished::Summary;
-use crate::support::peers;
-use crate::support::recording::Recording;
 
 /// Frames of a capture.
 const FRAMES: u64 = 300;
@@ -35,8 +36,7 @@ pub fn within_brackets(machine: &Machine, program: &str, arguments: &[&str]) -> 
     let folder = files::folder();
     let file = guest.bring(folder.path());
     peers::agree_on(&file, FRAMES);
-    let tai_offset_s = clock.segments[0]["tai_offset_s"].as_i64();
-    let tai_offset_s = tai_offset_s.expect("an offset");
+    let tai_offset_s = clock.segments[0].tai_offset_s;
     for (number, packet) in Recording::read(&file).packets.iter().enumerate() {
         let outside = brackets::outside(packet, tai_offset_s);
         let bound = clock.host_bound_ns;

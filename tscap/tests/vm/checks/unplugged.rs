@@ -1,10 +1,12 @@
 //! An interface is pulled out under a capture.
 
+use tscap::Stop;
+use tscap_testkit::files;
+use tscap_testkit::peers;
+use tscap_testkit::recording::Recording;
+
 use crate::machine::Rig;
 use crate::nic::Kind;
-use crate::support::files;
-use crate::support::peers;
-use crate::support::recording::Recording;
 
 pub fn the_only_interface(rig: &Rig) {
     let mut machine = rig.boot(&[Kind::Virtio]);
@@ -18,7 +20,7 @@ pub fn the_only_interface(rig: &Rig) {
     assert!(finished.stderr.contains("eth0"), "{}", finished.stderr);
     let summary = finished.accounted();
     assert_eq!((summary.seen, summary.written), (100, 100));
-    assert_eq!(summary.stopped_by, "interface_gone");
+    assert_eq!(summary.stopped_by, Stop::InterfaceGone);
     let folder = files::folder();
     let path = guest.bring(folder.path());
     peers::agree_on(&path, 100);

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use tscap_testkit::files;
+use tscap_testkit::peers;
+use tscap_testkit::recording::Recording;
+
 use crate::machine::Rig;
 use crate::nic::Kind;
-use crate::support::files;
-use crate::support::peers;
-use crate::support::recording::Recording;
 
 /// Tag protocol identifiers of 802.1Q and 802.1ad.
 const CUSTOMER: u16 = 0x8100;

@@ -10,8 +10,8 @@ use tscap::cli::{Cli, Plan};
 use tscap::command::Exit;
 use tscap::command::capture::run_summed;
 
-use super::port::Port;
-use super::{probes, wait};
+use crate::port::Port;
+use crate::{probes, wait};
 
 /// Captures on `port` into `path` with the test program `program` and rings for
 /// `ring_cpus` (all CPUs if `None`). Calls `work` as soon as the program is
@@ -30,9 +30,8 @@ pub fn capture_with(
     let Ok(Plan::Capture(mut plan)) = cli.into_plan() else {
         panic!("not a plan for a capture");
     };
-    let object = std::fs::read(probes::OBJECT).expect("read the test programs");
     plan.capture.programs = Programs {
-        object,
+        object: probes::OBJECT.into(),
         name: Some(program.into()),
         ring_cpus,
     };

@@ -1,11 +1,8 @@
-//! What the root tests share: namespaces joined by veth pairs, frame senders,
+//! What tests and benchmarks share: namespaces joined by veth pairs, frame senders,
 //! a tscap process under a deadline, readers of what it wrote, and the peers.
 //!
 //! Everything here waits for an event under a deadline, and undoes what it did
 //! when it is dropped, so also when a test fails.
-
-// Every test binary compiles this module and uses its own part of it.
-#![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod bench;
 pub mod brackets;

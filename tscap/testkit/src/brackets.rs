@@ -1,7 +1,7 @@
 //! Stamps against the readings of CLOCK_TAI around them, which `probe_bracket_*`
 //! leaves in each frame.
 
-use super::recording::Packet;
+use crate::recording::Packet;
 
 /// How far the packet's time is outside its bracket, ns; 0 if it is inside.
 /// `tai_offset_s` is TAI − REALTIME.

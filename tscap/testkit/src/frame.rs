@@ -6,14 +6,12 @@
 //! ```
 //! The zeros are where `probe_bracket_*` leave their readings.
 
-use super::port::Port;
+use crate::port::Port;
 
 /// "Local experimental" (IEEE 802): no protocol listens to it.
 const ETHERTYPE: [u8; 2] = [0x88, 0xb5];
-/// Shortest frame with a sequence number and no tag.
-pub const SHORTEST_NUMBERED: usize = 14 + 16 + 8;
 /// Ethernet header.
-pub const HEADER: usize = 14;
+const HEADER: usize = 14;
 
 /// A kind of frame: all that is the same in a row of frames.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sched::{CloneFlags, unshare};
 
-use super::process;
+use crate::process;
 
 /// Programs that nearly every root test needs.
 const PROGRAMS: [&str; 2] = ["ip", "ethtool"];

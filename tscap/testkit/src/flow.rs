@@ -4,7 +4,7 @@
 use tscap::measuring::generator::{DISCARD, Layout, Network};
 use tscap_common::stream::StreamHeader;
 
-use super::packets::Packet;
+use crate::packets::Packet;
 
 /// What came of a run so far.
 #[derive(Clone, Debug, Default)]

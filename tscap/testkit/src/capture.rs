@@ -9,18 +9,16 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::command::wait_for;
-use super::finished::Finished;
-use super::lines::Lines;
-use super::made;
-use super::netns::Netns;
-use super::old_kernel;
-use super::port::Port;
-use super::process::{self, interruptible};
-use super::wait;
+use crate::command::{tscap_path, wait_for};
+use crate::finished::Finished;
+use crate::lines::Lines;
+use crate::made;
+use crate::netns::Netns;
+use crate::old_kernel;
+use crate::port::Port;
+use crate::process::{self, interruptible};
+use crate::wait;
 
-/// The program under test.
-pub const TSCAP: &str = env!("CARGO_BIN_EXE_tscap");
 /// More than any start or end takes, also on a loaded machine.
 pub const LIMIT: Duration = Duration::from_secs(30);
 
@@ -38,15 +36,15 @@ pub struct Plan<'a> {
 
 /// `tscap capture --json` in `netns`, without anything else yet.
 pub fn capture(netns: &Netns) -> Plan<'_> {
-    tscap("capture", netns)
+    plan("capture", netns)
 }
 
 /// `tscap gen --json -i <port>`.
 pub fn generate_on(port: &Port) -> Plan<'_> {
-    tscap("gen", &port.netns).on(port)
+    plan("gen", &port.netns).on(port)
 }
 
-fn tscap<'a>(command: &'static str, netns: &'a Netns) -> Plan<'a> {
+fn plan<'a>(command: &'static str, netns: &'a Netns) -> Plan<'a> {
     Plan {
         netns,
         command,
@@ -107,7 +105,9 @@ impl Plan<'_> {
         command
             .args(["netns", "exec", self.netns.name()])
             .args(&self.prefix);
-        command.args([TSCAP, self.command]).args(&self.arguments);
+        command
+            .args([tscap_path(), self.command])
+            .args(&self.arguments);
         if self.json {
             command.arg("--json");
         }

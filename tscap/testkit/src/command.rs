@@ -1,13 +1,23 @@
 //! Programs run to their end under a deadline.
 
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
-use super::{made, wait};
+use crate::{made, wait};
 
 /// For programs that answer at once.
 pub const SHORT: Duration = Duration::from_secs(30);
+
+/// The program under test, which `cargo test` and `cargo bench` build.
+pub fn tscap_path() -> &'static str {
+    static PATH: LazyLock<String> = LazyLock::new(|| {
+        let path = std::env::var("CARGO_BIN_EXE_tscap");
+        path.expect("CARGO_BIN_EXE_tscap is not set: run tests by `cargo test`")
+    });
+    &PATH
+}
 
 /// What a program left.
 #[derive(Debug)]

@@ -9,9 +9,9 @@ use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
-use super::frame::Frame;
-use super::port::Port;
-use super::process::on_cpu;
+use crate::frame::Frame;
+use crate::port::Port;
+use crate::process::on_cpu;
 
 /// Frames for one system call.
 const BATCH: usize = 64;

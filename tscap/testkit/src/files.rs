@@ -10,7 +10,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use tempfile::TempDir;
 
-use super::command::must;
+use crate::command::must;
 
 /// A folder that goes away.
 pub fn folder() -> TempDir {

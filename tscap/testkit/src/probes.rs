@@ -3,17 +3,18 @@
 use aya::programs::{Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader};
 
-use super::port::Port;
+use crate::port::Port;
 
 /// The object with the test-only programs.
-pub const OBJECT: &str = env!("TSCAP_PROBES_OBJECT_PATH");
+pub static OBJECT: &[u8] =
+    aya::include_bytes_aligned!(concat!(env!("CARGO_MANIFEST_DIR"), "/../ebpf/probes.bpf.o"));
 
 /// Loads the program `name`, which redirects to `redirect_to` if it redirects.
 pub fn load(name: &str, redirect_to: u32) -> Ebpf {
     let mut ebpf = EbpfLoader::new()
         .override_global("REDIRECT_TO", &redirect_to, true)
-        .load_file(OBJECT)
-        .unwrap_or_else(|error| panic!("load {OBJECT}: {error:?}"));
+        .load(OBJECT)
+        .unwrap_or_else(|error| panic!("load the test programs: {error:?}"));
     program(&mut ebpf, name)
         .load()
         .unwrap_or_else(|error| panic!("load program {name}: {error:?}"));

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::netns::Netns;
-use super::wait;
+use crate::netns::Netns;
+use crate::wait;
 
 /// A network interface.
 #[derive(Clone, Debug)]
@@ -78,13 +78,6 @@ impl Port {
         self.show()["stats64"]["rx"]["packets"]
             .as_u64()
             .expect("rx packets")
-    }
-
-    /// Frames sent, by the interface's own counter.
-    pub fn sent(&self) -> u64 {
-        self.show()["stats64"]["tx"]["packets"]
-            .as_u64()
-            .expect("tx packets")
     }
 
     /// Receive queues.

@@ -3,9 +3,9 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use super::command::must;
-use super::netns::Netns;
-use super::port::Port;
+use crate::command::must;
+use crate::netns::Netns;
+use crate::port::Port;
 
 /// Two namespaces: one sends, the other captures.
 #[derive(Debug)]

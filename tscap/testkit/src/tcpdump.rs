@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use pcap_file::pcap::PcapReader;
 
-use super::command::wait_for;
-use super::lines::Lines;
-use super::port::Port;
+use crate::command::wait_for;
+use crate::lines::Lines;
+use crate::port::Port;
 
 /// More than its start or end takes.
 const LIMIT: Duration = Duration::from_secs(30);

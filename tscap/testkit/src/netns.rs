@@ -7,8 +7,8 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns};
 
-use super::command::{SHORT, must, run};
-use super::made;
+use crate::command::{SHORT, must, run};
+use crate::made;
 
 /// A named network namespace with a working loopback and no IPv6, so that no
 /// frame moves in it that a test did not send.

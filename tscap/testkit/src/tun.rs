@@ -13,8 +13,8 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::Arc;
 
-use super::netns::Netns;
-use super::port::Port;
+use crate::netns::Netns;
+use crate::port::Port;
 
 /// The longest frame that is read, bytes.
 const LONGEST: usize = 2048;

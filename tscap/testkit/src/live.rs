@@ -5,10 +5,10 @@
 use aya::Ebpf;
 use aya::programs::{TestRun as _, TestRunAttrs, TestRunOptions};
 
-use super::frame::Frame;
-use super::port::Port;
-use super::probes;
-use super::process::pin;
+use crate::frame::Frame;
+use crate::port::Port;
+use crate::probes;
+use crate::process::pin;
 
 /// Frames that the kernel makes and sends in one go: well under the 256 entries
 /// of a veth queue, which is emptied on the same CPU after each go.

@@ -1,120 +1,12 @@
 //! What tscap said when it ended.
 
-use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
 use serde::Deserialize;
 use serde_json::Value;
-
-/// Frames not written, by reason.
-pub type Outcomes = BTreeMap<String, u64>;
-
-/// The summary of `--json`.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Summary {
-    /// Schema version.
-    pub v: u32,
-    /// The output.
-    pub file: String,
-    /// With several files.
-    pub files: Option<Files>,
-    /// Length of the capture.
-    pub seconds: f64,
-    /// Frames that entered the program.
-    pub seen: u64,
-    /// Frames in the file.
-    pub written: u64,
-    /// Length of the file, bytes.
-    pub bytes_written: u64,
-    /// Frames not in the file.
-    pub outcomes: Outcomes,
-    /// What tscap says about its own accounting.
-    pub adds_up: bool,
-    /// The same by interface.
-    pub interfaces: Vec<InterfaceSummary>,
-    /// The clock.
-    pub clock: Clock,
-    /// Why it ended.
-    pub stopped_by: String,
-}
-
-/// Several files in the summary.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Files {
-    /// Files made.
-    pub written: u64,
-    /// Of these, gone again.
-    pub removed: u64,
-    /// Frames in those.
-    pub frames_removed: u64,
-    /// Files of others that were replaced.
-    pub replaced: u64,
-    /// Longest pause between two files, ns.
-    pub longest_cut_ns: u64,
-    /// With `-z`.
-    pub commands: Option<Commands>,
-}
-
-/// What became of the runs of `-z`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub struct Commands {
-    /// Ended with success.
-    pub succeeded: u64,
-    /// Failed.
-    pub failed: u64,
-    /// Not ended.
-    pub unfinished: u64,
-}
-
-/// One interface in the summary.
-#[derive(Clone, Debug, Deserialize)]
-pub struct InterfaceSummary {
-    /// Name.
-    pub name: String,
-    /// Index.
-    pub ifindex: u32,
-    /// "native" or "generic".
-    pub xdp_mode: String,
-    /// Frames that entered the program.
-    pub seen: u64,
-    /// Frames in the file.
-    pub written: u64,
-    /// Frames not in the file.
-    pub outcomes: Outcomes,
-    /// The interface's own drop counter over the capture, if it has one.
-    pub ifdrop: Option<u64>,
-}
-
-/// The clock in the summary.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Clock {
-    /// Whether the read was ordered.
-    pub ordered: bool,
-    /// `ktime` or `tai`.
-    pub source: String,
-    /// The helper that ran.
-    pub path: String,
-    /// Stamp against the host's clock, ns.
-    pub host_bound_ns: u64,
-    /// Whether the kernel calls its clock synchronised.
-    pub synchronised: bool,
-    /// The host's clock against UTC, ns.
-    pub utc_bound_ns: Option<u64>,
-    /// Stretches between steps of the clock.
-    pub segments: Vec<Value>,
-    /// Steps seen.
-    pub steps: u64,
-    /// Stamps less than the one before on the same CPU.
-    pub stamp_decreases: u64,
-    /// Frames behind a younger one of another CPU.
-    pub late: u64,
-    /// How much younger that one was at most, ns.
-    pub largest_lateness_ns: u64,
-    /// Stamps that a step makes ambiguous.
-    pub ambiguous: u64,
-}
+use tscap::Summary;
 
 /// A file that is complete, as it was told.
 #[derive(Clone, Debug, Deserialize)]
@@ -177,11 +69,11 @@ impl Finished {
     #[track_caller]
     pub fn accounted(&self) -> Summary {
         let summary = self.summary();
-        let lost: u64 = summary.outcomes.values().sum();
+        let lost = summary.outcomes.total();
         assert_eq!(summary.seen, summary.written + lost, "{summary:?}");
         assert!(summary.adds_up, "{summary:?}");
         for interface in &summary.interfaces {
-            let lost: u64 = interface.outcomes.values().sum();
+            let lost = interface.outcomes.total();
             assert_eq!(interface.seen, interface.written + lost, "{interface:?}");
         }
         let written: u64 = summary.interfaces.iter().map(|i| i.written).sum();
@@ -189,12 +81,19 @@ impl Finished {
         summary
     }
 
-    /// The summary as it is.
+    /// The summary as it is: every field of it is read.
     #[track_caller]
     pub fn summary(&self) -> Summary {
         let none = || panic!("no summary:\n{}\n{}", self.stdout, self.stderr);
-        let end = self.end.clone().unwrap_or_else(none);
-        serde_json::from_value(end).expect("a summary has all its fields")
+        let mut end = self.end.clone().unwrap_or_else(none);
+        let summary = Summary::deserialize(&end).expect("a summary");
+        let said = end.as_object_mut().expect("an object");
+        for of_the_event in ["event", "v", "progress_left_out"] {
+            said.remove(of_the_event).expect(of_the_event);
+        }
+        let read = serde_json::to_value(&summary).expect("a summary is JSON");
+        assert_eq!(read, end, "the summary as it is read, and as it was said");
+        summary
     }
 
     /// Files in the order in which they were closed.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::command::{Done, run};
+use crate::command::{Done, run};
 use std::time::Duration;
 
 /// Enough to read a million packets.
