@@ -13,10 +13,11 @@ use crate::{sh, toolchain};
 const DEMO: [&str; 4] = ["iproute2", "iputils-ping", "netcat-openbsd", "tcpdump"];
 
 /// What tests and benches compare with and look through.
-const TESTS: [&str; 9] = [
+const TESTS: [&str; 10] = [
     "bpftool",
     "ethtool",
     "libcap2-bin",
+    "libpcap0.8",
     "netsniff-ng",
     "strace",
     "tshark",

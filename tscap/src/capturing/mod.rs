@@ -1,17 +1,18 @@
 //! What captures. No module here uses one of [`crate::measuring`], and each uses
 //! only modules that stand before it in this list:
 //!
-//! `accounting` (what became of each frame), `host` (the operating system), `clock` (raw stamps to wall clock), `pcapng` (the
-//! file), `ring` (shared memory), `hook` (load and attach the programs, read their
-//! counters), `settings` (what must be given back, and its journal), `doctor` (checks of
-//! the machine), `engine` (the converter thread),
-//! `capture` (all of it as an object).
+//! `accounting` (what became of each frame), `host` (the operating system), `filter`
+//! (which frames are asked for), `clock` (raw stamps to wall clock), `pcapng` (the file),
+//! `ring` (shared memory), `hook` (load and attach the programs, read their counters),
+//! `settings` (what must be given back, and its journal), `doctor` (checks of the
+//! machine), `engine` (the converter thread), `capture` (all of it as an object).
 
 pub mod accounting;
 pub mod capture;
 pub mod clock;
 pub mod doctor;
 pub mod engine;
+pub mod filter;
 pub mod hook;
 #[allow(unsafe_code, reason = "system calls without a safe wrapper")]
 pub mod host;

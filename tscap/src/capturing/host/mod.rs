@@ -12,6 +12,7 @@ pub mod cpuinfo;
 pub mod ethtool;
 pub mod irq;
 pub mod kernel_files;
+pub mod libpcap;
 pub mod map_value;
 pub mod napi;
 pub mod netdev;

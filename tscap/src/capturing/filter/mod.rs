@@ -1,0 +1,142 @@
+//! Capture filters: an expression, compiled by libpcap to classic BPF, and this
+//! translated to eBPF for the place in the capture program where frames are chosen.
+//! Pure, but for [`Filter::from_expression`], which opens libpcap and lets it resolve
+//! names.
+//!
+//! - `classic`: instructions and sound programs; `text` prints them, `parse` reads them;
+//! - `interpret`: the verdict on a frame in memory;
+//! - `translate`: the same program for the kernel;
+//! - `ancillary`: loads of what is not in the frame; `names`, `syntax`, `words`: what
+//!   people are told of an expression.
+
+mod ancillary;
+mod classic;
+mod interpret;
+mod names;
+mod parse;
+mod syntax;
+mod text;
+mod words;
+
+use std::ffi::CString;
+
+pub use ancillary::{Ancillary, Unsupported};
+pub use classic::{
+    Alu, Fault, Instruction, MOST_INSTRUCTIONS, Operand, Operation, Program, ProgramError,
+    SCRATCH_WORDS, Size, Test,
+};
+pub use interpret::Frame;
+pub use names::{HostName, host_names};
+pub use parse::{BytecodeError, parse};
+
+use crate::capturing::host::libpcap::{CompileError, Libpcap};
+use crate::failure::{Context as _, Failure};
+
+/// How often a loop of a program is repeated at most; a frame that would need more is
+/// rejected. Only `protochain` makes loops: one repetition for each extension header.
+pub const MOST_REPEATS: u32 = 8;
+
+/// What frames are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// As it was written; for bytecode, where that was read from.
+    pub expression: String,
+    /// Who compiled it: libpcap with its version, or "bytecode".
+    pub compiler: String,
+    /// What decides on a frame.
+    pub program: Program,
+    /// Whether any frame can match.
+    pub can_match: bool,
+}
+
+impl Filter {
+    /// Has libpcap compile an expression of pcap-filter(7) for Ethernet frames,
+    /// optimised. An empty one accepts all. Names are resolved now, once, and that waits
+    /// for the system's resolver.
+    ///
+    /// # Errors
+    /// When libpcap is absent or refuses the expression.
+    pub fn from_expression(expression: &str) -> Result<Self, Failure> {
+        let c_string = CString::new(expression)
+            .map_err(|_| Failure::new(format!("the filter {expression:?} has a NUL in it")))?;
+        let libpcap = Libpcap::open().map_err(|error| {
+            let what = format!("cannot compile the filter {expression:?}");
+            Failure::from_error(error, what).hint(WITHOUT_LIBPCAP)
+        })?;
+        let program = match libpcap.compile(&c_string, true) {
+            Ok(instructions) => sound(instructions, expression)?,
+            Err(CompileError::RejectsAll) => Program::constant(0),
+            Err(error) => return Err(refused(&libpcap, expression, error)),
+        };
+        Ok(Self {
+            expression: expression.to_owned(),
+            compiler: libpcap.version(),
+            can_match: program.can_match(),
+            program,
+        })
+    }
+
+    /// Reads what another program compiled: the output of `tcpdump -ddd` or of iptables'
+    /// `nfbpf_compile`, for Ethernet frames. `from` says where the text is from.
+    ///
+    /// # Errors
+    /// When it is none, or loads what tscap does not know of a frame.
+    pub fn from_bytecode(text: &str, from: &str) -> Result<Self, Failure> {
+        let what = || format!("cannot use {from} as a filter");
+        let program = parse(text).map_err(|error| {
+            Failure::from_error(error, what())
+                .hint("write such a file by `tcpdump -y EN10MB -ddd EXPRESSION > FILE`")
+        })?;
+        ancillary::check(&program).context(what())?;
+        Ok(Self {
+            expression: from.to_owned(),
+            compiler: "bytecode".to_owned(),
+            can_match: program.can_match(),
+            program,
+        })
+    }
+}
+
+/// What to do where libpcap is absent.
+const WITHOUT_LIBPCAP: &str = "install it (Debian's package libpcap0.8), or compile the filter \
+     elsewhere by `tcpdump -y EN10MB -ddd EXPRESSION > FILE` and give it by --filter-bytecode FILE";
+
+fn sound(instructions: Vec<Instruction>, expression: &str) -> Result<Program, Failure> {
+    let what = || format!("cannot use what libpcap made of the filter {expression:?}");
+    let program = Program::new(instructions).context(what())?;
+    ancillary::check(&program).context(what())?;
+    Ok(program)
+}
+
+/// Says what libpcap refuses, and where that is.
+fn refused(libpcap: &Libpcap, expression: &str, error: CompileError) -> Failure {
+    let failure = |place: String| {
+        let what = format!("cannot compile the filter {expression:?}{place}");
+        Failure::from_error(error.clone(), what)
+    };
+    let message = error.to_string();
+    if !is_syntax_error(&message) {
+        return failure(String::new());
+    }
+    let parses = |text: &str| {
+        let c_string = CString::new(text).expect("parts of a text without NUL");
+        match libpcap.compile(&c_string, false) {
+            Err(CompileError::Refused(message)) => !is_syntax_error(&message),
+            _ => true,
+        }
+    };
+    let at = syntax::place(expression, parses);
+    let rest = &expression[at..];
+    failure(if rest.trim().is_empty() {
+        ": it is not complete".to_owned()
+    } else {
+        let column = expression[..at].chars().count() + 1;
+        format!(": wrong from character {column}, {rest:?}")
+    })
+    .hint("pcap-filter(7) describes the expressions; quote the whole of it in a shell")
+}
+
+/// Other errors name the word that is wrong.
+fn is_syntax_error(message: &str) -> bool {
+    message.contains("syntax error")
+}

@@ -1,0 +1,180 @@
+//! Against libpcap's own compiler and interpreter.
+
+use std::ffi::CString;
+use std::io::Write as _;
+
+use tscap::capturing::filter::{Filter, Frame, Instruction, Program, host_names};
+use tscap::capturing::host::libpcap::{CompileError, Libpcap};
+
+use crate::corpus::{expressions, frames};
+
+/// The library; where it is absent the test is skipped, and fails if none may be.
+pub fn libpcap() -> Option<Libpcap> {
+    match Libpcap::open() {
+        Ok(libpcap) => Some(libpcap),
+        Err(error) => {
+            skip(&error.to_string());
+            None
+        }
+    }
+}
+
+/// Says that this test is skipped, and why.
+pub fn skip(reason: &str) {
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("a test");
+    assert!(
+        std::env::var_os("TSCAP_NO_SKIP").is_none_or(|value| value != "1"),
+        "{name} can't run here: {reason}"
+    );
+    let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {reason}");
+}
+
+pub fn compiled(libpcap: &Libpcap, expression: &str, optimise: bool) -> Vec<Instruction> {
+    let c_string = CString::new(expression).unwrap();
+    match libpcap.compile(&c_string, optimise) {
+        Err(CompileError::RejectsAll) => Program::constant(0).instructions().to_vec(),
+        compiled => compiled.unwrap_or_else(|error| panic!("{expression}: {error}")),
+    }
+}
+
+#[test]
+fn long_programs_get_libpcaps_verdicts() {
+    let Some(libpcap) = libpcap() else { return };
+    let frames = frames::frames(18, 50);
+    for (name, expression) in expressions::long(200) {
+        let code = compiled(&libpcap, &expression, true);
+        let program = Program::new(code.clone()).unwrap();
+        for frame in &frames {
+            let theirs = libpcap.verdict(&code, frame, frame.len() as u32);
+            assert_eq!(program.verdict(&Frame::received(frame)), theirs, "{name}");
+        }
+    }
+}
+
+/// Whether libpcap's verdict is one: at an authentication header its loop for `protochain`
+/// goes on at a wrong place, and may never end.
+pub fn is_comparable(program: &Program, frame: &[u8]) -> bool {
+    program.loops().is_empty() || !frame[14..].contains(&51)
+}
+
+#[test]
+fn the_interpreter_gives_libpcaps_verdicts() {
+    let Some(libpcap) = libpcap() else { return };
+    let expressions = expressions::all();
+    assert!(expressions.len() >= 300, "{}", expressions.len());
+    let frames = frames::frames(17, 1_000);
+    let (mut accepted, mut never) = (0_u64, Vec::new());
+    for expression in &expressions {
+        let mut matches = 0;
+        for optimise in [true, false] {
+            let code = compiled(&libpcap, expression, optimise);
+            let program = Program::new(code.clone()).unwrap();
+            for frame in frames.iter().filter(|it| is_comparable(&program, it)) {
+                // Longer on the wire than what is there, too.
+                let length = frame.len() as u32 + u32::from(frame[0] & 1);
+                let ours = program.verdict(&Frame {
+                    length,
+                    ..Frame::received(frame)
+                });
+                assert_eq!(
+                    ours,
+                    libpcap.verdict(&code, frame, length),
+                    "{expression}: {frame:02x?}"
+                );
+                matches += u64::from(ours != 0);
+            }
+        }
+        accepted += matches;
+        if matches == 0 {
+            never.push(expression.as_str());
+        }
+    }
+    println!("{accepted} accepted; no frame for {never:?}");
+    // Some of the combinations contradict themselves.
+    assert!(never.len() < 40, "the frames meet too few expressions");
+}
+
+#[test]
+fn expressions_become_filters() {
+    let Some(libpcap) = libpcap() else { return };
+    let filter = Filter::from_expression("tcp port 443").unwrap();
+    assert!(filter.can_match);
+    assert_eq!(filter.compiler, libpcap.version());
+    assert!(
+        filter.compiler.starts_with("libpcap version"),
+        "{}",
+        filter.compiler
+    );
+    // An empty expression is all frames.
+    for all in ["", "  "] {
+        let filter = Filter::from_expression(all).unwrap();
+        assert_ne!(filter.program.verdict(&Frame::received(&[0; 60])), 0);
+    }
+    // What the optimiser finds out.
+    let none = Filter::from_expression("ip and ip6").unwrap();
+    assert!(!none.can_match);
+    assert_eq!(none.program, Program::constant(0));
+    // The packet type is not in the frame.
+    let inbound = Filter::from_expression("inbound").unwrap();
+    let received = Frame::received(&[0; 60]);
+    let sent = Frame {
+        packet_type: 4,
+        ..received
+    };
+    assert_ne!(inbound.program.verdict(&received), 0);
+    assert_eq!(inbound.program.verdict(&sent), 0);
+    let ifindex = Filter::from_expression("ifindex 3").unwrap();
+    assert_eq!(ifindex.program.verdict(&received), 0);
+    let on_third = Frame {
+        interface: 3,
+        ..received
+    };
+    assert_ne!(ifindex.program.verdict(&on_third), 0);
+}
+
+#[test]
+fn errors_say_what_is_wrong_and_where() {
+    let Some(_) = libpcap() else { return };
+    let check = |expression: &str, parts: &[&str]| {
+        let error = Filter::from_expression(expression).unwrap_err().to_string();
+        for part in parts {
+            assert!(error.contains(part), "{expression}: {error}");
+        }
+    };
+    check(
+        "tcp and and udp",
+        &["syntax error", "character 9", "\"and udp\""],
+    );
+    check("tcp port", &["syntax error", "not complete"]);
+    check("(host 10.0.0.1 or tcp", &["syntax error", "not complete"]);
+    check("tcp port 80)", &["character 12"]);
+    check(
+        "host 10.0.0.1 10.0.0.2 udp",
+        &["character 15", "\"10.0.0.2 udp\""],
+    );
+    check("ip[0 = 5", &["character"]);
+    check("tcp[13 & 2 != 0", &["character"]);
+    check("port 70000", &["illegal port number 70000"]);
+    check("host no.such.name.invalid", &["no.such.name.invalid"]);
+    check("ip broadcast", &["netmask"]);
+    check("tcp\0", &["NUL"]);
+    check("gateway 10.0.0.1", &["gateway"]);
+}
+
+#[test]
+fn names_that_libpcap_resolved_are_told() {
+    let Some(_) = libpcap() else { return };
+    let filter = Filter::from_expression("host localhost and tcp").unwrap();
+    let mut frame = vec![0_u8; 60];
+    frame[12] = 8;
+    frame[14] = 0x45;
+    frame[23] = 6;
+    frame[26..30].copy_from_slice(&[127, 0, 0, 1]);
+    assert_ne!(filter.program.verdict(&Frame::received(&frame)), 0);
+    let names = host_names(&filter.expression);
+    assert!(
+        names[0].addresses.contains(&[127, 0, 0, 1].into()),
+        "{names:?}"
+    );
+}
