@@ -32,3 +32,6 @@ pub const IRQ_RESTORE_CALL: u32 = 0x7473_6372;
 /// The same for the kfunc that tells a frame's VLAN tag. Where there is none, user
 /// space puts "no tag" in its place.
 pub const VLAN_TAG_CALL: u32 = 0x7473_6373;
+
+/// Bytes of its stack that a program gives to the filter that user space puts into it.
+pub const FILTER_SCRATCH_BYTES: usize = 88;

@@ -1,10 +1,10 @@
 //! Against libpcap's own compiler and interpreter.
 
 use std::ffi::CString;
-use std::io::Write as _;
 
 use tscap::capturing::filter::{Filter, Frame, Instruction, Program, host_names};
 use tscap::capturing::host::libpcap::{CompileError, Libpcap};
+use tscap_testkit::root::skip;
 
 use crate::corpus::{expressions, frames};
 
@@ -17,17 +17,6 @@ pub fn libpcap() -> Option<Libpcap> {
             None
         }
     }
-}
-
-/// Says that this test is skipped, and why.
-pub fn skip(reason: &str) {
-    let thread = std::thread::current();
-    let name = thread.name().unwrap_or("a test");
-    assert!(
-        std::env::var_os("TSCAP_NO_SKIP").is_none_or(|value| value != "1"),
-        "{name} can't run here: {reason}"
-    );
-    let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {reason}");
 }
 
 pub fn compiled(libpcap: &Libpcap, expression: &str, optimise: bool) -> Vec<Instruction> {

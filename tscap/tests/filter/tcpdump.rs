@@ -3,9 +3,10 @@
 use std::process::Command;
 
 use tscap::capturing::filter::{Program, parse};
+use tscap_testkit::root::skip;
 
 use crate::corpus::expressions;
-use crate::libpcap::{compiled, libpcap, skip};
+use crate::libpcap::{compiled, libpcap};
 
 /// What tcpdump prints; `None` where it is absent.
 fn tcpdump(form: &str, expression: &str) -> Option<String> {

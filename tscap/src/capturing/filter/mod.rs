@@ -5,17 +5,19 @@
 //!
 //! - `classic`: instructions and sound programs; `text` prints them, `parse` reads them;
 //! - `interpret`: the verdict on a frame in memory;
-//! - `translate`: the same program for the kernel;
+//! - `translate`: the same program for the kernel; `flow`: its steps, without loops;
 //! - `ancillary`: loads of what is not in the frame; `names`, `syntax`, `words`: what
 //!   people are told of an expression.
 
 mod ancillary;
 mod classic;
+mod flow;
 mod interpret;
 mod names;
 mod parse;
 mod syntax;
 mod text;
+pub mod translate;
 mod words;
 
 use std::ffi::CString;

@@ -164,8 +164,8 @@ fn bpf<A>(command: c_int, attr: &mut A) -> io::Result<c_long> {
     // command with its own length. The key and value of `MapElement` point to
     // live words as long as the map's; `GetInfo::info` points to a live structure of
     // `info_len` bytes, and the name in one for BTF to `name_len` bytes. The
-    // pointers of both `Load` and of `TestRun` are those of slices and strings that
-    // outlive the call, with their lengths; `fd_array` has the two that a program names.
+    // pointers of both `Load` and of `TestRun` are those of slices, strings and a context
+    // that outlive the call, with their lengths; `fd_array` has the two that a program names.
     let result = unsafe {
         libc::syscall(
             libc::SYS_bpf,

@@ -68,11 +68,23 @@ struct TestRun {
     data_out: u64,
     repeat: u32,
     duration: u32,
-    context: [u64; 3],
+    ctx_size_in: u32,
+    ctx_size_out: u32,
+    ctx_in: u64,
+    ctx_out: u64,
     flags: u32,
     cpu: u32,
     batch_size: u32,
     padding: u32,
+}
+
+/// `struct xdp_md`, as a test run takes it.
+#[repr(C)]
+#[derive(Default)]
+struct XdpContext {
+    data: u32,
+    data_end: u32,
+    rest: [u32; 4],
 }
 
 /// What to load.
@@ -180,4 +192,25 @@ pub fn run(
     };
     bpf(BPF_PROG_TEST_RUN, &mut attr)?;
     Ok(attr.duration)
+}
+
+/// Runs an XDP program once on a frame of which the first `linear` bytes are in one
+/// piece; returns what the program returns. Kernels that can't cut a frame so (6.1) refuse
+/// (EINVAL) fewer than all bytes.
+pub fn returned(program: BorrowedFd<'_>, frame: &[u8], linear: usize) -> io::Result<u32> {
+    let context = XdpContext {
+        data_end: u32::try_from(linear).map_err(io::Error::other)?,
+        ..XdpContext::default()
+    };
+    let mut attr = TestRun {
+        prog_fd: program.as_raw_fd().cast_unsigned(),
+        data_size_in: u32::try_from(frame.len()).map_err(io::Error::other)?,
+        data_in: frame.as_ptr().expose_provenance() as u64,
+        ctx_size_in: size_of::<XdpContext>() as u32,
+        ctx_in: (&raw const context).expose_provenance() as u64,
+        repeat: 1,
+        ..TestRun::default()
+    };
+    bpf(BPF_PROG_TEST_RUN, &mut attr)?;
+    Ok(attr.retval)
 }

@@ -1,0 +1,164 @@
+//! Translated programs give the interpreter's verdicts, wherever a frame's linear part
+//! ends.
+
+use fastrand::Rng;
+use tscap::capturing::filter::translate::{FrameAccess, SCRATCH_BYTES, TranslateError, translate};
+use tscap::capturing::filter::{Frame, Instruction, Program};
+
+use crate::corpus::{expressions, frames};
+use crate::emulator::Emulator;
+use crate::libpcap::{compiled, libpcap};
+
+const INTERFACE: u32 = 3;
+const SCRATCH: i16 = -(SCRATCH_BYTES as i16) - 16;
+
+/// Compares verdicts on a frame whose linear part is cut at `linear`.
+fn check(program: &Program, frame: &[u8], linear: usize, code: &[aya_obj::generated::bpf_insn]) {
+    let expected = program.verdict(&Frame {
+        interface: INTERFACE,
+        ..Frame::received(frame)
+    });
+    let emulator = Emulator::new(code, frame, linear, INTERFACE);
+    let verdict = emulator.run();
+    assert_eq!(
+        verdict.as_ref(),
+        Ok(&expected),
+        "{linear} of {} bytes linear: {frame:02x?}\n{}",
+        frame.len(),
+        program.listing()
+    );
+}
+
+/// A valid program of any instructions.
+fn random_program(rng: &mut Rng) -> Program {
+    const CODES: [u16; 47] = [
+        0x20, 0x28, 0x30, 0x40, 0x48, 0x50, 0x80, 0x00, 0x60, 0xb1, 0x81, 0x01, 0x61, 0x02, 0x03,
+        0x84, 0x07, 0x87, 0x05, 0x06, 0x16, 0x04, 0x0c, 0x14, 0x1c, 0x24, 0x2c, 0x34, 0x3c, 0x44,
+        0x4c, 0x54, 0x5c, 0x64, 0x6c, 0x74, 0x7c, 0x94, 0x9c, 0xa4, 0xac, 0x15, 0x1d, 0x25, 0x2d,
+        0x35, 0x45,
+    ];
+    let length = rng.usize(1..30);
+    let mut instructions: Vec<_> = (0..length)
+        .map(|number| {
+            let left = length - number;
+            let code = CODES[rng.usize(..CODES.len())];
+            let jump = |rng: &mut Rng| rng.usize(..left.min(6)) as u8;
+            let k = match code {
+                0x60 | 0x61 | 0x02 | 0x03 => rng.u32(..16),
+                0x05 if number > 0 && rng.u8(..4) == 0 => {
+                    (rng.u32(1..=number.min(6) as u32) + 1).wrapping_neg()
+                }
+                0x05 => jump(rng).into(),
+                0x20 | 0x28 | 0x30 if rng.u8(..20) == 0 => 0xffff_f004 + 4 * rng.u32(..2),
+                0x34 | 0x94 => rng.u32(1..10),
+                _ => match rng.u32(..10) {
+                    0 => rng.u32(..),
+                    1 => [0, 31, 32, 0x7fff, 0x8000, 0xffff, u32::MAX][rng.usize(..7)],
+                    _ => rng.u32(..70),
+                },
+            };
+            Instruction {
+                code,
+                jt: jump(rng),
+                jf: jump(rng),
+                k,
+            }
+        })
+        .collect();
+    instructions.push(Instruction {
+        code: [0x06, 0x16][rng.usize(..2)],
+        jt: 0,
+        jf: 0,
+        k: 7,
+    });
+    Program::new(instructions).expect("made to be sound")
+}
+
+#[test]
+fn any_program_means_the_same() {
+    let programs = 100_000;
+    let mut rng = Rng::with_seed(0x17);
+    let frames = frames::frames(3, 500);
+    let (mut translated, mut accepted) = (0, 0);
+    for _ in 0..programs {
+        let program = random_program(&mut rng);
+        let code = match translate(&program, &FrameAccess::XDP, SCRATCH) {
+            Ok(code) => code,
+            Err(TranslateError::Unsupported(_)) => continue,
+            Err(error) => panic!("{error}\n{}", program.listing()),
+        };
+        translated += 1;
+        for _ in 0..2 {
+            let frame = &frames[rng.usize(..frames.len())];
+            let linear = match rng.u8(..3) {
+                0 => frame.len(),
+                _ => rng.usize(..=frame.len()),
+            };
+            check(&program, frame, linear, &code);
+            accepted += u32::from(program.verdict(&Frame::received(frame)) != 0);
+        }
+    }
+    println!("{translated} programs, {accepted} verdicts that accept");
+    assert!(translated > programs / 2 && accepted > translated / 4);
+}
+
+#[test]
+fn filters_mean_the_same_wherever_the_frame_is_cut() {
+    let Some(libpcap) = libpcap() else { return };
+    let mut rng = Rng::with_seed(5);
+    let frames = frames::frames(19, 60);
+    for expression in expressions::all() {
+        for optimise in [true, false] {
+            let program = Program::new(compiled(&libpcap, &expression, optimise)).unwrap();
+            let code = match translate(&program, &FrameAccess::XDP, SCRATCH) {
+                Err(TranslateError::Unsupported(_)) if expression.contains("0xffff") => continue,
+                code => code.unwrap(),
+            };
+            for frame in &frames {
+                check(&program, frame, frame.len(), &code);
+                check(&program, frame, rng.usize(..=frame.len()), &code);
+            }
+        }
+    }
+}
+
+#[test]
+fn long_filters_are_translated() {
+    let Some(libpcap) = libpcap() else { return };
+    let frames = frames::frames(21, 20);
+    for (name, expression) in expressions::long(200) {
+        let program = Program::new(compiled(&libpcap, &expression, true)).unwrap();
+        let code = translate(&program, &FrameAccess::XDP, SCRATCH).unwrap();
+        println!(
+            "{name}: {} of classic BPF, {} of eBPF",
+            program.instructions().len(),
+            code.len()
+        );
+        for frame in &frames {
+            check(&program, frame, frame.len(), &code);
+            check(&program, frame, frame.len() / 2, &code);
+        }
+    }
+}
+
+#[test]
+fn what_is_too_long_says_what_to_do() {
+    // Twice a load that nothing can leave out.
+    let load = |k| Instruction {
+        code: 0x50,
+        jt: 0,
+        jf: 0,
+        k,
+    };
+    let mut instructions: Vec<_> = (0..5_000).map(|k| load(k % 50)).collect();
+    instructions.push(Instruction {
+        code: 0x16,
+        jt: 0,
+        jf: 0,
+        k: 0,
+    });
+    let program = Program::new(instructions).unwrap();
+    let error = translate(&program, &FrameAccess::XDP, SCRATCH).unwrap_err();
+    assert!(matches!(error, TranslateError::TooFar { .. }), "{error}");
+    assert!(error.to_string().contains("use fewer terms"), "{error}");
+}
