@@ -8,8 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::{LIMIT, capture_on, generate_on};
-use tscap_testkit::command::tscap_path;
-use tscap_testkit::command::{Done, SHORT, run};
+use tscap_testkit::command::{Done, SHORT, run, tscap_path};
 use tscap_testkit::files;
 use tscap_testkit::port::Port;
 use tscap_testkit::probes::Attached;
@@ -233,13 +232,13 @@ fn neither_capture_nor_generator_is_disturbed() {
     let bench = Bench::new("doctor-tsc");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
-    // It looks at its events after 10 s, and says which have paused.
-    let capture = capture_on(&bench.rx, &path).with(["--clock", "tsc", "--duration", "11"]);
+    let capture = capture_on(&bench.rx, &path).with(["--clock", "tsc"]);
     let capture = capture.ready();
     for _ in 0..5 {
         tsc_works(&bench.rx);
     }
-    let finished = capture.wait();
+    // It looks at its events at the end, and says which have paused.
+    let finished = capture.stop();
     finished.success();
     assert!(
         !finished.stderr.contains("has paused"),

@@ -5,6 +5,7 @@ use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use tscap::Capture;
 use tscap::capturing::accounting::Outcome;
 use tscap::capturing::clock::{StampPath, TscPath};
 use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS};
@@ -21,6 +22,7 @@ use tscap_testkit::in_process::capture_with;
 use tscap_testkit::live::LiveSender;
 use tscap_testkit::netns::Netns;
 use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::probes::programs;
 use tscap_testkit::process;
 use tscap_testkit::recording::Recording;
 use tscap_testkit::root::{root, two_cpus};
@@ -59,12 +61,18 @@ fn tai_stamp_tai(source: &str, program: &str) {
     let count = (LIVE + PACKETS).to_string();
     let arguments = ["--clock", source, "-c", &count];
 
-    let (exit, summary) = capture_with(program, None, &bench.rx, &path, &arguments, || {
-        // Natively in one go, and one by one over a longer time; on one CPU, for
-        // the order.
-        assert_eq!(live.send(&frame, LIVE, 0), LIVE);
-        assert_eq!(socket.send(&frame, 0..PACKETS, 0), PACKETS);
-    });
+    let (exit, summary) = capture_with(
+        |it| it.programs = programs(program, None),
+        &bench.rx,
+        &path,
+        &arguments,
+        || {
+            // Natively in one go, and one by one over a longer time; on one CPU, for
+            // the order.
+            assert_eq!(live.send(&frame, LIVE, 0), LIVE);
+            assert_eq!(socket.send(&frame, 0..PACKETS, 0), PACKETS);
+        },
+    );
 
     assert_eq!((exit, summary.written), (Exit::Success, LIVE + PACKETS));
     let clock = &summary.clock;
@@ -112,8 +120,8 @@ fn a_loss_that_is_not_counted_makes_the_check_fail() {
     // Frames on a CPU without a ring are lost.
     let rings = Some(vec![first as u32]);
     let arguments = ["--duration", "3"];
-    let program = "probe_counts_no_loss";
-    let (exit, summary) = capture_with(program, rings, &bench.rx, &path, &arguments, || {
+    let with_program = |it: &mut Capture| it.programs = programs("probe_counts_no_loss", rings);
+    let (exit, summary) = capture_with(with_program, &bench.rx, &path, &arguments, || {
         let socket = PacketSocket::open(&bench.tx);
         socket.send(&frame, 0..10, first);
         socket.send(&frame, 0..3, second);
@@ -143,8 +151,8 @@ fn a_copy_that_the_kernel_refuses_is_counted() {
     let path = folder.path().join("out.pcapng");
     let frame = Frame::new(&bench.tx, &bench.rx, 60);
     let arguments = ["--duration", "3"];
-    let program = "probe_copies_too_much";
-    let (exit, summary) = capture_with(program, None, &bench.rx, &path, &arguments, || {
+    let with_program = |it: &mut Capture| it.programs = programs("probe_copies_too_much", None);
+    let (exit, summary) = capture_with(with_program, &bench.rx, &path, &arguments, || {
         PacketSocket::open(&bench.tx).send(&frame, 0..25, 0);
     });
     assert_eq!(exit, Exit::Success);
@@ -174,8 +182,8 @@ fn frames_on_a_cpu_without_a_ring_are_counted() {
     let mut live = LiveSender::open(&bench.tx);
     let rings = Some(vec![first as u32]);
     let arguments = ["--duration", "3"];
-    let program = "probe_bracket_ktime";
-    let (exit, summary) = capture_with(program, rings, &bench.rx, &path, &arguments, || {
+    let with_program = |it: &mut Capture| it.programs = programs("probe_bracket_ktime", rings);
+    let (exit, summary) = capture_with(with_program, &bench.rx, &path, &arguments, || {
         live.send(&frame, 70, first);
         live.send(&frame, 30, second);
     });

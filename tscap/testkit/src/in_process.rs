@@ -1,40 +1,41 @@
-//! A capture inside the test's own process, with programs of the tests.
+//! A capture inside the test's own process: as the library's users may have it, and with
+//! programs of the tests.
 
 use std::path::Path;
 use std::time::Duration;
 
 use clap::Parser as _;
-use tscap::Summary;
-use tscap::capturing::capture::Programs;
-use tscap::cli::{Cli, Plan};
+use tscap::cli::{CapturePlan, Cli, Plan};
 use tscap::command::Exit;
 use tscap::command::capture::run_summed;
+use tscap::{Capture, Summary};
 
 use crate::port::Port;
-use crate::{probes, wait};
+use crate::wait;
 
-/// Captures on `port` into `path` with the test program `program` and rings for
-/// `ring_cpus` (all CPUs if `None`). Calls `work` as soon as the program is
-/// attached, and returns when the capture ends by one of `arguments`.
+/// The plan of `tscap <arguments>`, which is a capture.
+pub fn plan_of<'a>(arguments: impl IntoIterator<Item = &'a str>) -> CapturePlan {
+    let line = ["tscap"].into_iter().chain(arguments);
+    let cli = Cli::try_parse_from(line).expect("valid arguments");
+    match cli.into_plan() {
+        Ok(Plan::Capture(plan)) => *plan,
+        _ => panic!("not a plan for a capture"),
+    }
+}
+
+/// Captures on `port` into `path` what `change` makes of `arguments`. Calls `work` as soon
+/// as the program is attached, and returns when the capture ends by one of `arguments`.
 pub fn capture_with(
-    program: &str,
-    ring_cpus: Option<Vec<u32>>,
+    change: impl FnOnce(&mut Capture),
     port: &Port,
     path: &Path,
     arguments: &[&str],
     work: impl FnOnce(),
 ) -> (Exit, Summary) {
     let path = path.to_str().expect("a UTF-8 path");
-    let line = ["tscap", "capture", "-q", "-i", &port.name, "-w", path];
-    let cli = Cli::try_parse_from(line.iter().chain(arguments)).expect("valid arguments");
-    let Ok(Plan::Capture(mut plan)) = cli.into_plan() else {
-        panic!("not a plan for a capture");
-    };
-    plan.capture.programs = Programs {
-        object: probes::OBJECT.into(),
-        name: Some(program.into()),
-        ring_cpus,
-    };
+    let output = ["capture", "-q", "-i", &port.name, "-w", path];
+    let mut plan = plan_of(output.into_iter().chain(arguments.iter().copied()));
+    change(&mut plan.capture);
     std::thread::scope(|scope| {
         let capture = scope.spawn(|| port.netns.enter(|| run_summed(&plan)));
         wait::until(

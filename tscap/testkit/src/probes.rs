@@ -2,12 +2,22 @@
 
 use aya::programs::{Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader};
+use tscap::capturing::capture::Programs;
 
 use crate::port::Port;
 
 /// The object with the test-only programs.
 pub static OBJECT: &[u8] =
     aya::include_bytes_aligned!(concat!(env!("CARGO_MANIFEST_DIR"), "/../ebpf/probes.bpf.o"));
+
+/// The program `name` for a capture, with rings for `ring_cpus`, all CPUs if `None`.
+pub fn programs(name: &str, ring_cpus: Option<Vec<u32>>) -> Programs {
+    Programs {
+        object: OBJECT.into(),
+        name: Some(name.into()),
+        ring_cpus,
+    }
+}
 
 /// Loads the program `name`, which redirects to `redirect_to` if it redirects.
 pub fn load(name: &str, redirect_to: u32) -> Ebpf {

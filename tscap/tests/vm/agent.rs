@@ -8,17 +8,15 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use clap::Parser as _;
 use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime, clock_settime};
 use nix::unistd::Pid;
-use tscap::capturing::capture::Programs;
-use tscap::cli::{Cli, Plan};
 use tscap::command::capture::run_summed;
 use tscap_testkit::command::wait_for;
 use tscap_testkit::cpu_state;
+use tscap_testkit::in_process;
 use tscap_testkit::lines::Lines;
 use tscap_testkit::probes;
 use tscap_testkit::wait::until;
@@ -83,17 +81,12 @@ fn port() -> Option<String> {
 
 /// `agent probe <program> <arguments of tscap>`: a capture with a test-only
 /// program.
-pub fn probe(mut arguments: impl Iterator<Item = String>) {
-    let program = arguments.next().expect("the name of a program");
-    let cli = Cli::try_parse_from(["tscap".into()].into_iter().chain(arguments));
-    let Ok(Plan::Capture(mut plan)) = cli.expect("valid arguments").into_plan() else {
-        panic!("not a plan for a capture");
+pub fn probe(arguments: &[String]) {
+    let [program, arguments @ ..] = arguments else {
+        panic!("the name of a program is missing");
     };
-    plan.capture.programs = Programs {
-        object: probes::OBJECT.into(),
-        name: Some(program),
-        ring_cpus: None,
-    };
+    let mut plan = in_process::plan_of(arguments.iter().map(String::as_str));
+    plan.capture.programs = probes::programs(program, None);
     let (exit, _) = run_summed(&plan).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(exit, tscap::command::Exit::Success);
 }

@@ -7,8 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use tscap_testkit::command::must;
-use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{must, tscap_path};
 
 use crate::agent;
 use crate::kernel::Kernel;

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     let called = arguments.next();
     if called.as_deref() == Some(agent::PROGRAM) {
         match arguments.next().as_deref() {
-            Some(agent::PROBE) => agent::probe(arguments),
+            Some(agent::PROBE) => agent::probe(&arguments.collect::<Vec<_>>()),
             Some(agent::TRAFFIC) => traffic::send(),
             _ => agent::serve(),
         }

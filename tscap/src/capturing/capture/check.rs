@@ -182,6 +182,10 @@ pub(super) struct Machine {
 
 /// Checks the plan against the machine.
 pub(super) fn check(plan: &Capture) -> Result<Machine, Failure> {
+    if plan.statistics_every.is_zero() {
+        return Err(Failure::new("cannot write statistics every 0 s")
+            .hint("take a longer period: 10 s by default"));
+    }
     check_privileges()?;
     check_kernel()?;
     let untrusted_tsc = tsc::check().err();

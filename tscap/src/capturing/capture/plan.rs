@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use tscap_common::block::MAX_CAPLEN;
 
 use crate::capturing::clock::{StampSource, TscPath};
-use crate::capturing::engine::RotationPlan;
+use crate::capturing::engine::{RotationPlan, STATISTICS_EVERY};
 use crate::capturing::hook::{ModeChoice, PROGRAMS};
 
 /// The clock of the stamps.
@@ -129,6 +129,10 @@ pub struct Capture {
     pub rx_cpus: Option<Vec<u32>>,
     /// Several files; `target` is what they are named after.
     pub rotation: Option<RotationPlan>,
+    /// How often statistics go into the file, and the offset of each CPU's TSC event is
+    /// checked, which takes a third of a millisecond on each CPU; more than 0. By default
+    /// 10 s.
+    pub statistics_every: Duration,
     /// The eBPF programs.
     pub programs: Programs,
 }
@@ -158,6 +162,7 @@ impl Capture {
             converter_cpu: None,
             rx_cpus: None,
             rotation: None,
+            statistics_every: STATISTICS_EVERY,
             programs: Programs::default(),
         }
     }

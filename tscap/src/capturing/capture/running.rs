@@ -31,9 +31,6 @@ use crate::failure::{Context as _, Failure};
 const LINKS_EVERY: Duration = Duration::from_millis(200);
 /// How often progress is told and the counters are read for the file.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
-/// How often the offset of each CPU's counter is checked again. It takes a third
-/// of a millisecond on each CPU.
-const COUNTER_EVERY: Duration = Duration::from_secs(10);
 /// Some drivers take the link down to attach; it is given this long to come up.
 const LINK_UP_WITHIN: Duration = Duration::from_secs(10);
 
@@ -129,13 +126,14 @@ pub struct Progress {
 impl Running {
     pub(super) fn new(parts: Parts, clock_set: AsyncFd<ClockSetWatch>) -> Self {
         let started = Instant::now();
+        let statistics_every = parts.plan.statistics_every;
         Self {
             parts,
             started,
             clock_set,
             links_due: every(LINKS_EVERY),
             progress_due: every(PROGRESS_EVERY),
-            counter_due: every(COUNTER_EVERY),
+            counter_due: every(statistics_every),
             latest: (started, 0),
             events: VecDeque::new(),
         }

@@ -137,7 +137,8 @@ impl Capture {
             resolve: Box::new(move |ifindex| resolver.resolve(ifindex)),
         };
         let shared_too = Arc::clone(&shared);
-        let mut converter = Converter::new(source, output, file, shared_too, tell);
+        let mut converter = Converter::new(source, output, file, shared_too, tell)
+            .with_statistics_every(self.statistics_every);
         if let Some(rotation) = rotation.transpose()? {
             converter = converter.rotating(rotation);
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -144,6 +145,13 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             files: Files::new(file, &tracker),
             tracker,
         }
+    }
+
+    /// Writes statistics this often, not every [`super::STATISTICS_EVERY`].
+    #[must_use]
+    pub fn with_statistics_every(mut self, period: Duration) -> Self {
+        self.files.statistics_every = period;
+        self
     }
 
     /// Writes several files: the one taken over is the first of `rotation`.

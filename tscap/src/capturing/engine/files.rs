@@ -1,6 +1,6 @@
 //! The files of a capture from one to the next: between two blocks.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::block_writer::BlockWriter;
 use super::shared::Shared;
@@ -10,25 +10,27 @@ use crate::capturing::accounting::Counts;
 use crate::capturing::clock::{CrossTimestamp, MonoNs, RawStamp, Tracker};
 use crate::capturing::pcapng::FileWriter;
 
-/// Statistics go into the file this often.
-const STATISTICS_EVERY_NS: u64 = 10_000_000_000;
+/// Statistics go into the file this often, unless something else is asked for.
+pub const STATISTICS_EVERY: Duration = Duration::from_secs(10);
 
 /// The current file's headers and statistics, and those of the files after it.
 #[derive(Debug)]
 pub(super) struct Files {
     pub file: FileWriter,
     pub rotation: Option<Rotation>,
-    next_statistics: MonoNs,
+    pub statistics_every: Duration,
+    last_statistics: MonoNs,
 }
 
 impl Files {
     /// The file that `file` has written the headers of.
     pub fn new(file: FileWriter, tracker: &Tracker) -> Self {
-        let start = tracker.mono_at(file.start());
+        let last_statistics = tracker.mono_at(file.start());
         Self {
             file,
             rotation: None,
-            next_statistics: MonoNs(start.0 + STATISTICS_EVERY_NS),
+            statistics_every: STATISTICS_EVERY,
+            last_statistics,
         }
     }
 
@@ -75,6 +77,11 @@ impl Files {
         }
     }
 
+    fn are_statistics_due(&self, now: MonoNs) -> bool {
+        let since = now.0.saturating_sub(self.last_statistics.0);
+        u128::from(since) >= self.statistics_every.as_nanos()
+    }
+
     fn deadline(&self) -> Option<MonoNs> {
         let schedule = self.rotation.as_ref()?.schedule.as_ref()?;
         Some(schedule.deadline())
@@ -92,7 +99,7 @@ pub(super) struct Open<'a> {
 impl Open<'_> {
     /// Writes the statistics that are due.
     pub fn write_statistics_due(&mut self, now: MonoNs) {
-        if now >= self.files.next_statistics
+        if self.files.are_statistics_due(now)
             && self.writer.finisher.is_writing()
             && let Err(error) = self.write_statistics(now, Output::write)
         {
@@ -112,7 +119,7 @@ impl Open<'_> {
             writer,
             shared,
         } = self;
-        files.next_statistics = MonoNs(at.0 + STATISTICS_EVERY_NS);
+        files.last_statistics = at;
         let observed = shared.observed.lock().map(|seen| seen.clone());
         let counts = writer.finisher.counts(&observed.unwrap_or_default());
         let order = writer.finisher.order_in_file(tracker);
