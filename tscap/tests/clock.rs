@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{tscap_path, wait_for};
+use tscap_testkit::root::skip;
+use tscap_testkit::wait::until;
 
 #[path = "documents/shown.rs"]
 mod shown;
@@ -31,22 +33,18 @@ fn clock_says(arguments: &[&str]) -> Output {
 
 /// Whether it ended well within `limit`; it has ended in any case.
 fn ends_within(child: &mut Child, limit: Duration) -> bool {
-    let deadline = Instant::now() + limit;
-    while Instant::now() < deadline {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.success();
-        }
-        thread::sleep(Duration::from_millis(5));
+    let status = wait_for(child, limit);
+    if status.is_none() {
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    false
+    status.is_some_and(|status| status.success())
 }
 
 fn has_no_counter() -> bool {
     let found = tscap::capturing::host::tsc::check();
     found.is_err_and(|error| {
-        println!("SKIPPED: {error}");
+        skip(&error.to_string());
         true
     })
 }
@@ -153,11 +151,9 @@ fn a_log_is_valid_after_a_kill_and_is_continued() {
     let path = folder.path().join("clock.log");
     let log = path.to_str().unwrap();
     let mut child = clock(&["--log", log, "--json"]);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while log_lines(&path).len() < 2 {
-        assert!(Instant::now() < deadline, "no entry comes");
-        thread::sleep(Duration::from_millis(5));
-    }
+    until("an entry of the log", Duration::from_secs(20), || {
+        (log_lines(&path).len() >= 2).then_some(())
+    });
     // Only one process may write it.
     let second = clock_says(&["--log", log, "--duration", "1s"]);
     assert_eq!(second.status.code(), Some(1));

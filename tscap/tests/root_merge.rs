@@ -55,7 +55,8 @@ fn capture_from(senders: &[Sender<'_>; 2], clock: &str, frames: u64, send: Send<
             });
         }
     });
-    // What the senders leave to ksoftirqd comes later.
+    // What the senders leave to ksoftirqd comes later. Nothing tells that it is idle: the
+    // count has stood for a while.
     let mut last = None;
     let entered = wait::until("the last frame", LIMIT, || {
         std::thread::sleep(Duration::from_millis(50));

@@ -11,8 +11,7 @@ use tscap::measuring::compare::Comparison;
 use tscap::measuring::compare::schema::{Metric, Outcome};
 use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
-use tscap_testkit::command::tscap_path;
-use tscap_testkit::command::{Done, run};
+use tscap_testkit::command::{Done, run, tscap_path};
 
 use crate::common::report::Section;
 use crate::common::table::{row, show};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::command::{tscap_path, wait_for};
+use crate::command::{ask_until_the_end, tscap_path, wait_for};
 use crate::finished::Finished;
 use crate::lines::Lines;
 use crate::made;
@@ -235,6 +235,14 @@ impl Capture {
     pub fn stop_with(self, signal: Signal) -> Finished {
         self.signal(signal);
         self.wait()
+    }
+
+    /// Sends SIGINT until it has ended.
+    pub fn ctrl_c_until_the_end(&mut self) {
+        let pid = Pid::from_raw(self.pid().cast_signed());
+        ask_until_the_end(&mut self.child, LIMIT, |_| {
+            kill(pid, Signal::SIGINT).expect("send SIGINT");
+        });
     }
 
     /// Waits for the end. Kills it and panics when there is none.

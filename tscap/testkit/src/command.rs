@@ -3,7 +3,7 @@
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::{made, wait};
 
@@ -86,14 +86,28 @@ pub fn finish(mut child: Child, what: &str, limit: Duration) -> Done {
 
 /// Waits for the end of `child`; `None` after `limit`.
 pub fn wait_for(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
-    let deadline = std::time::Instant::now() + limit;
+    let deadline = Instant::now() + limit;
     wait::until("the end of a child", limit + SHORT, || {
         match child.try_wait().expect("wait for a child") {
             Some(status) => Some(Some(status)),
-            None if std::time::Instant::now() >= deadline => Some(None),
+            None if Instant::now() >= deadline => Some(None),
             None => None,
         }
     })
+}
+
+/// Asks `child` to end by `ask`, again and again until it does: requests within half a
+/// second count as one. Panics after `limit`.
+pub fn ask_until_the_end(child: &mut Child, limit: Duration, ask: impl Fn(&Child)) {
+    const APART: Duration = Duration::from_millis(600);
+    let start = Instant::now();
+    loop {
+        ask(child);
+        if wait_for(child, APART).is_some() {
+            return;
+        }
+        assert!(start.elapsed() < limit, "no end in {limit:?}");
+    }
 }
 
 /// Runs a program that must succeed; returns its output.

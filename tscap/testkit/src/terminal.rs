@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill, killpg};
@@ -84,16 +84,6 @@ pub fn in_a_group(command: &mut Command) -> Child {
 /// Ctrl-C goes to all of a group.
 pub fn ctrl_c(child: &Child) {
     killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("send SIGINT");
-}
-
-/// Ctrl-C until it has ended: those within half a second are one.
-pub fn ctrl_c_until_the_end(child: &mut Child, limit: Duration) {
-    let start = Instant::now();
-    while child.try_wait().expect("wait for tscap").is_none() {
-        assert!(start.elapsed() < limit, "tscap does not end");
-        ctrl_c(child);
-        std::thread::sleep(Duration::from_millis(600));
-    }
 }
 
 /// Waits for a line on standard error; returns the lines after it, still to come.

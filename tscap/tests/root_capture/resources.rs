@@ -84,7 +84,7 @@ fn an_idle_capture_hardly_wakes_up() {
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     let capture = capture_on(&bench.rx, &path).ready();
-    // Let it settle, then count while nothing happens at all.
+    // It settles, which nothing tells. Then count while nothing happens at all.
     std::thread::sleep(Duration::from_millis(500));
     let pid = Pid::from_raw(capture.pid().cast_signed());
     let cpu = || cpu_time(pid).expect("its CPU time");

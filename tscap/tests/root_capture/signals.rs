@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use tscap::Stop;
 use tscap::capturing::accounting::Outcome;
 use tscap_testkit::bench::Bench;
-use tscap_testkit::capture::{Capture, capture_on};
+use tscap_testkit::capture::{capture, capture_on};
 use tscap_testkit::files;
 use tscap_testkit::frame::Frame;
 use tscap_testkit::packet_socket::PacketSocket;
@@ -21,7 +21,7 @@ fn ctrl_c_right_after_the_last_frame_loses_none() {
     let path = folder.path().join("out.pcapng");
     let frame = Frame::new(&bench.tx, &bench.rx, 60);
     let socket = PacketSocket::open(&bench.tx);
-    // 10 ms as the promise has it, and at once.
+    // The time before the signal is what is tested: 10 ms as the promise has it, and none.
     for pause in [10; 15].into_iter().chain([0; 5]) {
         let capture = capture_on(&bench.rx, &path).ready();
         socket.send(&frame, 0..100, 0);
@@ -121,13 +121,11 @@ fn a_second_ctrl_c_aborts_a_capture_that_hangs_on_its_output() {
     let frame = Frame::new(&bench.tx, &bench.rx, 1514);
     let (reader, writer) = std::io::pipe().expect("a pipe");
 
-    let plan = tscap_testkit::capture::capture(&bench.rx.netns)
-        .on(&bench.rx)
-        .with(["-w", "-"]);
+    let plan = capture(&bench.rx.netns).on(&bench.rx).with(["-w", "-"]);
     let mut capture = plan.stdout(writer).ready();
     // Nobody reads: far more than a pipe holds, so that the converter blocks.
     PacketSocket::open(&bench.tx).send(&frame, 0..2000, 0);
-    ctrl_c_until_the_end(&mut capture);
+    capture.ctrl_c_until_the_end();
     let finished = capture.wait();
     assert_eq!(finished.code, Some(130), "{}", finished.stderr);
     let summary = finished.accounted();
@@ -144,15 +142,13 @@ fn a_second_ctrl_c_aborts_the_last_statistics_too() {
     let bench = Bench::new("abort-last");
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let mut filler = writer.try_clone().expect("another end of the pipe");
-    let plan = tscap_testkit::capture::capture(&bench.rx.netns)
-        .on(&bench.rx)
-        .with(["-w", "-"]);
+    let plan = capture(&bench.rx.netns).on(&bench.rx).with(["-w", "-"]);
     let mut capture = plan.stdout(writer).ready();
     let mut headers = vec![0; 4096];
     let length = std::io::Read::read(&mut reader, &mut headers);
     assert!(length.expect("read the headers") > 0);
     files::fill(&mut filler);
-    ctrl_c_until_the_end(&mut capture);
+    capture.ctrl_c_until_the_end();
     let finished = capture.wait();
     assert_eq!(finished.code, Some(130), "{}", finished.stderr);
     assert_eq!(finished.accounted().seen, 0);
@@ -167,9 +163,7 @@ fn no_number_of_ctrl_c_aborts_a_capture_whose_reader_is_slow() {
     let path = folder.path().join("out.pcapng");
     let frame = Frame::new(&bench.tx, &bench.rx, 1514);
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
-    let plan = tscap_testkit::capture::capture(&bench.rx.netns)
-        .on(&bench.rx)
-        .with(["-w", "-"]);
+    let plan = capture(&bench.rx.netns).on(&bench.rx).with(["-w", "-"]);
     let mut capture = plan.stdout(writer).ready();
     PacketSocket::open(&bench.tx).send(&frame, 0..1500, 0);
     let slow = std::thread::spawn(move || {
@@ -179,10 +173,11 @@ fn no_number_of_ctrl_c_aborts_a_capture_whose_reader_is_slow() {
                 0 => return all,
                 length => all.extend_from_slice(&piece[..length]),
             }
+            // So slow is the reader.
             std::thread::sleep(Duration::from_millis(100));
         }
     });
-    ctrl_c_until_the_end(&mut capture);
+    capture.ctrl_c_until_the_end();
     let finished = capture.wait();
     let summary = finished.success();
     assert_eq!((summary.seen, summary.written), (1500, 1500));
@@ -195,18 +190,6 @@ fn no_number_of_ctrl_c_aborts_a_capture_whose_reader_is_slow() {
     let recording = Recording::read(&path);
     assert_eq!(recording.packets.len(), 1500);
     assert_eq!(recording.last_statistics(0).delivered, Some(1500));
-}
-
-/// Ctrl-C every 0.6 s: those within half a second are one.
-fn ctrl_c_until_the_end(capture: &mut Capture) {
-    for _ in 0..30 {
-        if capture.has_ended() {
-            return;
-        }
-        capture.signal(Signal::SIGINT);
-        std::thread::sleep(Duration::from_millis(600));
-    }
-    panic!("it does not end");
 }
 
 #[test]
@@ -239,6 +222,7 @@ fn a_signal_during_the_start_leaves_nothing_behind() {
         let capture = capture_on(&bench.rx, &path)
             .with(["--offloads", "off"])
             .start();
+        // The time of the signal is what is tested.
         std::thread::sleep(Duration::from_millis(pause));
         let finished = capture.stop();
         // Killed before it could catch the signal, or ended in order.

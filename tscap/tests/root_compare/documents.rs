@@ -1,7 +1,6 @@
 //! The commands of the documents.
 
-use tscap_testkit::command::run;
-use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{run, tscap_path};
 use tscap_testkit::files;
 use tscap_testkit::root::root;
 

@@ -13,12 +13,11 @@ use tscap::measuring::compare::{Amount, FrameSource, Request, run as measure};
 use tscap::measuring::load::{Pair, Stop};
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::generate_on;
-use tscap_testkit::command::finish;
-use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{ask_until_the_end, finish, tscap_path};
 use tscap_testkit::files;
 use tscap_testkit::process;
 use tscap_testkit::root::alone;
-use tscap_testkit::terminal::{self, child_of, ctrl_c, ctrl_c_until_the_end, told};
+use tscap_testkit::terminal::{self, child_of, ctrl_c, told};
 use tscap_testkit::wait;
 
 use crate::{LIMIT, MEASURES, compare, comparison, links};
@@ -71,7 +70,7 @@ fn a_second_ctrl_c_ends_a_round_that_hangs() {
     stop(Signal::SIGSTOP);
     ctrl_c(&child);
     let stderr = told(&mut child, "ending: ", LIMIT);
-    ctrl_c_until_the_end(&mut child, LIMIT);
+    ask_until_the_end(&mut child, LIMIT, ctrl_c);
     let done = finish(child, "tscap compare", LIMIT);
     let stderr = stderr.join().expect("reader");
     assert!(done.status.success(), "{stderr}");

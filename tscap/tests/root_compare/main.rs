@@ -13,8 +13,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use tscap::measuring::compare::Comparison;
-use tscap_testkit::command::tscap_path;
-use tscap_testkit::command::{Done, finish, run};
+use tscap_testkit::command::{Done, finish, run, tscap_path};
 use tscap_testkit::terminal::{ctrl_c, in_a_group, told};
 
 use interrupts::can_be_turned_off;

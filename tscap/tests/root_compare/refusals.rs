@@ -5,8 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, Instant};
 
 use tscap_testkit::bench::Bench;
-use tscap_testkit::command::run;
-use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{run, tscap_path};
 use tscap_testkit::netns::Netns;
 use tscap_testkit::port::Port;
 use tscap_testkit::probes::Attached;

@@ -80,7 +80,7 @@ fn down_and_up_again_goes_on() {
     let capture = capture_on(&bench.rx, &path).ready();
     socket.send(&frame, 0..100, 0);
     bench.rx.set(&["down"]);
-    // Long enough for tscap to look at it.
+    // Long enough for tscap to look at it, of which it says nothing.
     std::thread::sleep(Duration::from_millis(500));
     bench.rx.set(&["up"]);
     bench.rx.wait_up();
@@ -108,7 +108,8 @@ fn a_move_to_another_namespace_never_hangs() {
     let moved = move_to(&bench, &bench.rx, &elsewhere);
     assert_ne!(moved.index, bench.rx.index);
     PacketSocket::open(&bench.tx).send(&frame, 100..300, 0);
-    // Finished by itself or going on: both are fine; then the signal may miss it.
+    // Finished by itself or going on: both are fine; then the signal may miss it. Nothing
+    // tells that it goes on.
     std::thread::sleep(Duration::from_millis(500));
     let finished = capture.stop();
     let summary = finished.accounted();

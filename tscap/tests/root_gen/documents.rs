@@ -2,8 +2,7 @@
 
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::capture_on;
-use tscap_testkit::command::tscap_path;
-use tscap_testkit::command::{SHORT, run};
+use tscap_testkit::command::{SHORT, run, tscap_path};
 use tscap_testkit::files;
 use tscap_testkit::root::root;
 

@@ -56,6 +56,7 @@ fn a_reader_that_stops_for_two_seconds_costs_what_the_ring_can_not_hold() {
         // Into the flood.
         let begun = std::io::copy(&mut (&mut pipe).take(16 << 20), &mut copy);
         assert_eq!(begun.expect("copy"), 16 << 20);
+        // So long it stops.
         std::thread::sleep(Duration::from_secs(2));
         std::io::copy(&mut pipe, &mut copy).expect("copy the rest");
     });

@@ -35,6 +35,7 @@ fn two_seconds_without_a_converter_cost_what_the_ring_can_not_hold() {
     let written = |event: &Value| event["written"].as_u64().expect("a count");
     capture.wait_event_with("progress", |event| written(event) > 0);
     capture.freeze();
+    // The time is what is tested.
     std::thread::sleep(STOPPED);
     capture.thaw();
     let sent = flood.end();

@@ -2,9 +2,9 @@
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tscap_testkit::command::finish;
+use tscap_testkit::command::{ask_until_the_end, finish};
 use tscap_testkit::root::alone;
-use tscap_testkit::terminal::{self, child_of, ctrl_c, ctrl_c_until_the_end, in_a_group, told};
+use tscap_testkit::terminal::{self, child_of, ctrl_c, in_a_group, told};
 use tscap_testkit::wait;
 
 use crate::{LIMIT, MEASURES, Place, sweep};
@@ -63,7 +63,7 @@ fn a_second_ctrl_c_ends_at_once() {
     kill(Pid::from_raw(capture), Signal::SIGSTOP).expect("stop the capture");
     ctrl_c(&child);
     let stderr = told(&mut child, "ending: ", LIMIT);
-    ctrl_c_until_the_end(&mut child, LIMIT);
+    ask_until_the_end(&mut child, LIMIT, ctrl_c);
     let done = finish(child, "tscap loss", LIMIT);
     let stderr = stderr.join().expect("reader");
     assert_eq!(done.status.code(), Some(130), "{stderr}");

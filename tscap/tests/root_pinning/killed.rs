@@ -3,8 +3,7 @@
 use nix::sys::signal::Signal;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::capture_on;
-use tscap_testkit::command::tscap_path;
-use tscap_testkit::command::{SHORT, run};
+use tscap_testkit::command::{SHORT, run, tscap_path};
 use tscap_testkit::files;
 use tscap_testkit::root::{alone, two_cpus};
 

@@ -4,8 +4,7 @@ use std::fs;
 
 use nix::sched::sched_getaffinity;
 use nix::unistd::Pid;
-use tscap_testkit::command::tscap_path;
-use tscap_testkit::command::{Done, SHORT, run};
+use tscap_testkit::command::{Done, SHORT, run, tscap_path};
 use tscap_testkit::finished::Finished;
 use tscap_testkit::port::Port;
 
