@@ -3,4 +3,6 @@
 
 #[path = "../filter/corpus/mod.rs"]
 mod corpus;
+#[path = "../filter/in_kernel.rs"]
+mod in_kernel;
 mod verdicts;

@@ -4,15 +4,15 @@ use std::ffi::CString;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Instant;
 
-use aya_obj::generated::{BPF_EXIT, BPF_JMP, bpf_insn};
 use fastrand::Rng;
-use tscap::capturing::filter::translate::{FrameAccess, SCRATCH_BYTES, TranslateError, translate};
+use tscap::capturing::filter::translate::TranslateError;
 use tscap::capturing::filter::{Frame, Instruction, Program};
-use tscap::capturing::host::bpf::program::{self, load, returned};
+use tscap::capturing::host::bpf::program::returned;
 use tscap::capturing::host::libpcap::{CompileError, Libpcap};
 use tscap_testkit::root::{root, skip};
 
 use crate::corpus::{expressions, frames};
+use crate::in_kernel::{loaded, translated};
 
 /// The library; where it is absent the test is skipped.
 fn libpcap() -> Option<Libpcap> {
@@ -27,35 +27,6 @@ fn compiled(libpcap: &Libpcap, expression: &str) -> Option<Vec<Instruction>> {
         Err(CompileError::RejectsAll) => None,
         compiled => Some(compiled.unwrap_or_else(|error| panic!("{expression}: {error}"))),
     }
-}
-
-/// A program that is a filter and nothing else: it returns the verdict.
-fn loaded(name: &str, code: Vec<bpf_insn>) -> OwnedFd {
-    let exit = bpf_insn {
-        code: (BPF_JMP | BPF_EXIT) as u8,
-        _bitfield_align_1: [],
-        _bitfield_1: Default::default(),
-        off: 0,
-        imm: 0,
-    };
-    let code = [code, vec![exit]].concat();
-    let program = program::Program {
-        name: "filter",
-        license: c"GPL",
-        code: &code,
-        frags: true,
-        bound_to: None,
-        module: None,
-        functions: None,
-    };
-    load(&program).unwrap_or_else(|(error, log)| {
-        let tail = log.len().saturating_sub(3_000);
-        panic!("{name}: {error}\n{}", &log[tail..])
-    })
-}
-
-fn translated(program: &Program) -> Result<Vec<bpf_insn>, TranslateError> {
-    translate(program, &FrameAccess::XDP, -(SCRATCH_BYTES as i16))
 }
 
 /// Compares the verdicts of the kernel, the interpreter and libpcap on one frame.
@@ -89,9 +60,12 @@ fn cut(rng: &mut Rng, frame: &[u8]) -> usize {
     }
 }
 
-/// The number of frames for each expression: more at night.
+/// The number of frames for each expression.
+const FRAMES: usize = 3_000;
+
+/// The same, and more at night.
 fn frames_each() -> usize {
-    std::env::var("TSCAP_FILTER_FRAMES").map_or(3_000, |count| {
+    std::env::var("TSCAP_FILTER_FRAMES").map_or(FRAMES, |count| {
         count.parse().expect("TSCAP_FILTER_FRAMES is a number")
     })
 }
@@ -135,7 +109,8 @@ fn the_verifier_takes_long_filters() {
     let Some(libpcap) = libpcap() else { return };
     let frames = frames::frames(31, 300);
     let mut rng = Rng::with_seed(37);
-    for (name, expression) in expressions::long(200) {
+    let hosts = if frames_each() > FRAMES { 800 } else { 200 };
+    for (name, expression) in expressions::long(hosts) {
         let program = Program::new(compiled(&libpcap, &expression).unwrap()).unwrap();
         let code = translated(&program).unwrap();
         let (classic, length) = (program.instructions().len(), code.len());

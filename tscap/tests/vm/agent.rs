@@ -39,6 +39,8 @@ pub const SETPRIV: &str = "/setpriv";
 pub const PROBE: &str = "probe";
 /// The first argument of this program as a sender of frames with the TSC.
 pub const TRAFFIC: &str = "traffic";
+/// The first argument of this program as a runner of filters.
+pub const FILTERS: &str = "filters";
 
 /// Process 1, until it becomes the agent.
 pub const INIT: &str = "#!/bin/busybox sh

@@ -6,7 +6,11 @@
 
 mod agent;
 mod checks;
+#[path = "../filter/corpus/mod.rs"]
+mod corpus;
 mod guest;
+#[path = "../filter/in_kernel.rs"]
+mod in_kernel;
 mod initramfs;
 mod kernel;
 mod machine;
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
         match arguments.next().as_deref() {
             Some(agent::PROBE) => agent::probe(&arguments.collect::<Vec<_>>()),
             Some(agent::TRAFFIC) => traffic::send(),
+            Some(agent::FILTERS) => checks::filter::run(arguments),
             _ => agent::serve(),
         }
         return ExitCode::SUCCESS;

@@ -283,6 +283,15 @@ impl Program {
         &self.loops
     }
 
+    /// The number, in [`Self::loops`], of the loop that an instruction is in.
+    pub fn loop_around(&self, number: usize) -> Option<usize> {
+        let next = self.loops.partition_point(|range| range.end <= number);
+        self.loops
+            .get(next)
+            .filter(|range| range.contains(&number))
+            .map(|_| next)
+    }
+
     /// Whether there is a return that accepts.
     pub fn can_match(&self) -> bool {
         self.instructions.iter().any(|it| match it.operation() {

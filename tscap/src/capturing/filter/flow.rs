@@ -108,7 +108,7 @@ fn unrolled(program: &Program) -> Vec<Step> {
     }
     let step = |&(number, copy): &(usize, usize)| {
         let it = program.instructions()[number];
-        let around = program.loops().iter().find(|range| range.contains(&number));
+        let around = program.loop_around(number).map(|it| &program.loops()[it]);
         let to = |offset: i64| {
             let to = usize::try_from(number as i64 + 1 + offset).expect("inside the program");
             match around.filter(|range| range.contains(&to)) {

@@ -50,8 +50,7 @@ impl Program {
                 Some(Step::Return(verdict)) => return verdict,
                 Some(Step::Forward(offset)) => at += 1 + offset,
                 Some(Step::Back(offset)) => {
-                    let this = self.loops().iter().position(|range| range.contains(&at));
-                    let this = this.expect("a jump back makes a loop");
+                    let this = self.loop_around(at).expect("a jump back makes a loop");
                     if this != latest {
                         (latest, repeats) = (this, 0);
                     }

@@ -1,7 +1,7 @@
 //! libpcap's compiler of filter expressions, opened when it is needed: nothing is
 //! linked, so that tscap runs and builds where libpcap is absent.
 //!
-//! By `dlopen` of the libc crate, which is here anyway: eight functions of one library
+//! By `dlopen` of the libc crate, which is here anyway: seven functions of one library
 //! that stays open are no work for another dependency. In a static build `dlopen` fails,
 //! and that is an error like an absent library.
 //!

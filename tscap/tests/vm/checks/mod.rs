@@ -3,6 +3,7 @@
 mod clock;
 mod cpus;
 mod doctor;
+pub mod filter;
 mod interrupts;
 mod kfunc;
 mod kmod;
@@ -37,6 +38,7 @@ checks![
     cpus::a_pinned_one_goes,
     cpus::one_comes,
     doctor::says_what_works,
+    filter::in_the_kernel,
     interrupts::not_turned_off_before_6_14,
     kfunc::between_readings_of_the_clock,
     kfunc::ordered_between_readings_of_the_clock,

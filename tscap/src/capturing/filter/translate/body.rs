@@ -70,6 +70,7 @@ impl Body<'_> {
             loads,
             labels: self.steps.iter().map(|_| code.label()).collect(),
             known: vec![None; self.steps.len()],
+            reached: HEADER_ENDS.map(|header| self.reached(header)),
             code,
         };
         emitter.begin();
@@ -80,6 +81,15 @@ impl Body<'_> {
             }
         }
     }
+
+    /// How far loads reach into the headers that end at `header`.
+    fn reached(&self, header: u32) -> u32 {
+        let loads = self.steps.iter().filter_map(load_of);
+        let ends = loads
+            .filter(|load| !load.indirect)
+            .map(|load| load.from.saturating_add(load.size.bytes()));
+        ends.filter(|end| *end <= header).max().unwrap_or(0)
+    }
 }
 
 struct Emitter<'a> {
@@ -89,6 +99,8 @@ struct Emitter<'a> {
     /// Bytes that the linear part has at least when a step begins; `None` for a step that
     /// no path goes to.
     known: Vec<Option<u32>>,
+    /// How far loads reach into each of [`HEADER_ENDS`].
+    reached: [u32; HEADER_ENDS.len()],
     code: &'a mut Assembler,
 }
 
@@ -266,14 +278,9 @@ impl Emitter<'_> {
 
     /// The end up to which bytes are compared for at once.
     fn widened(&self, end: u32) -> u32 {
-        let Some(header) = HEADER_ENDS.into_iter().find(|header| end <= *header) else {
-            return end;
-        };
-        let loads = self.body.steps.iter().filter_map(load_of);
-        let ends = loads
-            .filter(|load| !load.indirect)
-            .map(|load| load.from.saturating_add(load.size.bytes()));
-        ends.filter(|end| *end <= header).max().unwrap_or(end)
+        let headers = HEADER_ENDS.iter().zip(self.reached);
+        let mut headers = headers.filter(|(header, _)| end <= **header);
+        headers.next().map_or(end, |(_, reached)| reached)
     }
 
     /// False if no frame has such bytes, so that nothing comes after it.

@@ -1,0 +1,64 @@
+//! Filters in this kernel: its verifier takes them, and its verdicts are those of the
+//! interpreter, which other tests hold to libpcap's.
+
+use std::ffi::CString;
+use std::os::fd::AsFd as _;
+
+use tscap::capturing::filter::{Frame, Program, parse};
+use tscap::capturing::host::bpf::program::returned;
+use tscap::capturing::host::libpcap::Libpcap;
+
+use crate::agent;
+use crate::corpus::{expressions, frames};
+use crate::in_kernel::{loaded, translated};
+use crate::machine::Rig;
+use crate::nic::Kind;
+
+/// Frames for each filter: the machine is emulated.
+const FRAMES: usize = 60;
+
+pub fn in_the_kernel(rig: &Rig) {
+    let libpcap = Libpcap::open().unwrap_or_else(|error| panic!("{error}"));
+    let all = expressions::all().into_iter().step_by(2);
+    let long = expressions::long(200).into_iter().map(|(_, it)| it);
+    let compiled = all.chain(long).filter_map(|expression| {
+        let code = libpcap
+            .compile(&CString::new(expression).ok()?, true)
+            .ok()?;
+        let program = Program::new(code).expect("a sound program");
+        // What loads from behind every frame is no filter for the kernel.
+        translated(&program).ok()?;
+        Some(program.decimal().trim_end().replace('\n', ","))
+    });
+    let compiled: Vec<_> = compiled.collect();
+    let line = [agent::PROGRAM, agent::FILTERS];
+    let line = line.into_iter().chain(compiled.iter().map(String::as_str));
+    let machine = rig.boot(&[Kind::Virtio]);
+    let output = machine.guest.must(&line.collect::<Vec<_>>());
+    println!("{output}");
+    assert!(
+        output.starts_with(&format!("{} filters", compiled.len())),
+        "{output}"
+    );
+}
+
+/// The guest's side: runs filters, each in the form of [`parse`].
+pub fn run(filters: impl Iterator<Item = String>) {
+    let frames = frames::frames(47, 1_000);
+    let (mut count, mut accepted) = (0, 0);
+    for text in filters {
+        let program = parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let code = translated(&program).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let loaded = loaded(&text[..text.len().min(200)], code);
+        let some = frames.iter().cycle().skip(count * FRAMES % frames.len());
+        for frame in some.take(FRAMES) {
+            let expected = program.verdict(&Frame::received(frame));
+            let verdict = returned(loaded.as_fd(), frame, frame.len());
+            let verdict = verdict.unwrap_or_else(|error| panic!("{} bytes: {error}", frame.len()));
+            assert_eq!(verdict, expected, "{frame:02x?}\n{}", program.listing());
+            accepted += u32::from(verdict != 0);
+        }
+        count += 1;
+    }
+    println!("{count} filters, {accepted} frames accepted");
+}
