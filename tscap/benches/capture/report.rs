@@ -133,9 +133,6 @@ impl KindReport {
         ];
         let title = format!("{}: at set rates", self.kind.name());
         let rates = Table::figures(title, &head, rates.collect());
-        [
-            flat_out.with_notes(vec![bare, meaning.to_owned()]),
-            rates.with_notes(failed.collect()),
-        ]
+        [flat_out.note(bare).note(meaning), rates.notes(failed)]
     }
 }

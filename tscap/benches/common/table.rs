@@ -8,11 +8,8 @@ pub fn row(what: impl Into<String>, figures: impl IntoIterator<Item = String>) -
 }
 
 /// Notes of what could not be measured.
-pub fn absent(reasons: &[String]) -> Vec<String> {
-    reasons
-        .iter()
-        .map(|reason| format!("absent: {reason}"))
-        .collect()
+pub fn absent(reasons: &[String]) -> impl Iterator<Item = String> {
+    reasons.iter().map(|reason| format!("absent: {reason}"))
 }
 
 /// Median (least–greatest); a dash for nothing.

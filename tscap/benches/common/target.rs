@@ -89,10 +89,7 @@ pub fn targets(targets: &[Target]) -> Table {
         vec![target.name.clone(), figure, wanted, verdict]
     };
     let rows = targets.iter().map(row).collect();
-    Table {
-        words: &[0, 2, 3],
-        ..Table::figures("targets", &["", "figure", "wanted", ""], rows)
-    }
+    Table::figures("targets", &["", "figure", "wanted", ""], rows).words(&[0, 2, 3])
 }
 
 /// The targets that were missed and must not be, with what was measured.

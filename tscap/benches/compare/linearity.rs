@@ -147,7 +147,7 @@ impl Section for LinearityReport {
             "each more",
             "off the line",
         ];
-        vec![Table::figures(title, &head, rows.collect()).with_notes(absent(&self.absent))]
+        vec![Table::figures(title, &head, rows.collect()).notes(absent(&self.absent))]
     }
 }
 

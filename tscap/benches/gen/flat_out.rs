@@ -127,6 +127,6 @@ impl Section for FlatOutReport {
             self.size, self.rounds
         );
         let table = Table::figures(title, &["", "Mpps"], rows.collect());
-        vec![table.with_notes(absent(&self.absent))]
+        vec![table.notes(absent(&self.absent))]
     }
 }

@@ -247,6 +247,6 @@ impl Section for ConverterReport {
         );
         let rows = cells.chain(others).collect();
         let table = Table::figures(title, &["", "CPU ns a frame"], rows);
-        vec![table.with_notes(absent(&self.absent))]
+        vec![table.notes(absent(&self.absent))]
     }
 }

@@ -140,6 +140,6 @@ impl Section for OffsetReport {
             self.rounds
         );
         let head = ["", "CPU's own leg", "common leg", "whole"];
-        vec![Table::figures(title, &head, rows.collect()).with_notes(absent(&self.absent))]
+        vec![Table::figures(title, &head, rows.collect()).notes(absent(&self.absent))]
     }
 }

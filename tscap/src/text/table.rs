@@ -24,6 +24,11 @@ pub struct Table {
     pub notes: Vec<String>,
 }
 
+/// The head of a table, written as a line: "stamp | cost | ratio".
+pub fn columns(head: &'static str) -> Vec<&'static str> {
+    head.split(" | ").collect()
+}
+
 /// Where the text of a cell stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -60,10 +65,28 @@ impl Table {
         }
     }
 
-    /// The same with notes.
+    /// The same with words in these columns, figures in the others.
     #[must_use]
-    pub fn with_notes(self, notes: Vec<String>) -> Self {
-        Self { notes, ..self }
+    pub fn words(self, words: &'static [usize]) -> Self {
+        Self { words, ..self }
+    }
+
+    /// The same with one note more.
+    #[must_use]
+    pub fn note(self, note: impl Into<String>) -> Self {
+        self.notes([note.into()])
+    }
+
+    /// The same with these notes too.
+    #[must_use]
+    pub fn notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+
+    /// `None` for a table without rows.
+    pub fn if_any(self) -> Option<Self> {
+        (!self.rows.is_empty()).then_some(self)
     }
 
     /// Lines of text: title, head, rows and notes.
@@ -111,7 +134,7 @@ mod tests {
         let row = |name: &str, ns: &str| vec![name.to_owned(), ns.to_owned()];
         let rows = vec![row("ktime", "30.1"), row("a\x1b[2J", "–")];
         let table = Table::figures("Cost", &["stamp", "ns"], rows);
-        let table = table.with_notes(vec![["word"; 25].join(" ")]);
+        let table = table.note(["word"; 25].join(" "));
         let lines = table.lines();
         assert_eq!(
             lines[..4],

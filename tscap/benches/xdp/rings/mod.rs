@@ -218,6 +218,6 @@ impl Section for RingsReport {
             self.generator_cpu, self.converter_cpu, self.rounds
         );
         let head = ["", "ring, MiB", "Mpps", "lost, %"];
-        vec![Table::figures(title, &head, rows.collect()).with_notes(absent(&self.absent))]
+        vec![Table::figures(title, &head, rows.collect()).notes(absent(&self.absent))]
     }
 }

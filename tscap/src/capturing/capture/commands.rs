@@ -14,7 +14,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::event::{Event, Listener};
 use super::summary::CommandsSummary;
-use crate::capturing::host::priority;
+use crate::capturing::host::process;
 use crate::failure::{Context as _, Failure};
 
 /// Why the program is not run on a file.
@@ -147,7 +147,7 @@ impl Commands {
 }
 
 fn work(program: &Path, files: &Mutex<Receiver<File>>, tell: &UnboundedSender<Ended>) {
-    let lowered = priority::lower_to_lowest();
+    let lowered = process::set_nice(0, process::LOWEST_PRIORITY);
     loop {
         let Ok(file) = files.lock().map(|files| files.recv()) else {
             return;

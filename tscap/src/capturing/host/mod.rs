@@ -22,7 +22,6 @@ pub mod netns;
 pub mod own_netns;
 pub mod packet;
 pub mod perf;
-pub mod priority;
 pub mod process;
 pub mod promisc;
 pub mod ptp;

@@ -9,8 +9,6 @@ mod parse;
 
 use std::{fmt, io};
 
-use netlink_packet_core::DecodeError;
-
 use self::exchange::{Query, ask};
 
 /// Longest interface name in bytes: `IFNAMSIZ` (16, `linux/if.h`) less the
@@ -137,45 +135,13 @@ impl fmt::Display for AttachedMode {
 /// Why the kernel could not be asked about interfaces.
 #[derive(Debug, thiserror::Error)]
 pub enum NetdevError {
-    /// No rtnetlink socket.
-    #[error("cannot open an rtnetlink socket to ask about {object}")]
-    Socket {
-        /// What was asked about.
-        object: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// The question could not be sent or the answer not be received.
+    /// No answer to the question.
     #[error("cannot ask the kernel about {object} over rtnetlink")]
-    Exchange {
+    Ask {
         /// What was asked about.
         object: String,
         /// Why.
         source: io::Error,
-    },
-    /// The kernel answered with an error.
-    #[error("the kernel refused to tell about {object}")]
-    Refused {
-        /// What was asked about.
-        object: String,
-        /// Its error.
-        source: io::Error,
-    },
-    /// An answer longer than any that the kernel is known to send.
-    #[error("the kernel's answer about {object} has {bytes} bytes and was cut")]
-    Cut {
-        /// What was asked about.
-        object: String,
-        /// Bytes that the answer would have had.
-        bytes: usize,
-    },
-    /// An answer that is not rtnetlink.
-    #[error("cannot read the kernel's answer about {object}")]
-    Malformed {
-        /// What was asked about.
-        object: String,
-        /// Where it went wrong.
-        source: DecodeError,
     },
     /// Interfaces came and went during each of several attempts to list them.
     #[error("the list of interfaces changed during each of {attempts} attempts to read it")]

@@ -1,9 +1,40 @@
-//! Sending whole frames through an AF_PACKET socket (packet(7)).
+//! AF_PACKET sockets (packet(7)): sending whole frames, and promiscuous mode.
 
 use std::ffi::c_int;
 use std::io;
-use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// A packet socket that hooks into nothing and receives no frame: its protocol is 0.
+///
+/// # Errors
+/// EPERM without CAP_NET_RAW.
+pub(super) fn socket() -> io::Result<OwnedFd> {
+    // SAFETY: no pointers are passed.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a new descriptor that nothing else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Sets an option of packet sockets, whose value is `T` (packet(7)).
+pub(super) fn set_option<T: Copy>(socket: &OwnedFd, option: c_int, value: T) -> io::Result<()> {
+    // SAFETY: the kernel reads the value, of the length given.
+    let set = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            option,
+            (&raw const value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    match set {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
 
 /// A socket that sends out of one interface, past its queueing discipline, and
 /// receives nothing.
@@ -17,25 +48,9 @@ impl PacketSocket {
     /// # Errors
     /// EPERM without CAP_NET_RAW; ENODEV if there is no such interface.
     pub fn open(ifindex: u32) -> io::Result<Self> {
-        // Protocol 0: no frame is received.
-        // SAFETY: no pointers are passed.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: a new descriptor that nothing else owns.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let socket = socket()?;
         let bypass: c_int = 1;
-        // SAFETY: the option's value is an int of the length given.
-        let set = unsafe {
-            libc::setsockopt(
-                fd,
-                libc::SOL_PACKET,
-                libc::PACKET_QDISC_BYPASS,
-                (&raw const bypass).cast(),
-                size_of::<c_int>() as libc::socklen_t,
-            )
-        };
+        set_option(&socket, libc::PACKET_QDISC_BYPASS, bypass)?;
         // SAFETY: all zero is a valid address; what matters is set below.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -43,12 +58,12 @@ impl PacketSocket {
         // SAFETY: the address is a whole `sockaddr_ll`.
         let bound = unsafe {
             libc::bind(
-                fd,
+                socket.as_raw_fd(),
                 (&raw const address).cast(),
                 size_of::<libc::sockaddr_ll>() as libc::socklen_t,
             )
         };
-        if set < 0 || bound < 0 {
+        if bound < 0 {
             return Err(io::Error::last_os_error());
         }
         Ok(Self(socket))

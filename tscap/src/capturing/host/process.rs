@@ -41,7 +41,12 @@ pub fn sleeps(files: &KernelFiles, pid: u32) -> Result<bool, KernelFileError> {
     Ok(true)
 }
 
-/// Sets the niceness of a thread, by its number; a kernel thread too.
+/// The lowest priority (setpriority(2)).
+pub const LOWEST_PRIORITY: i32 = 19;
+
+/// Sets the niceness of a thread, by its number, 0 for the calling one; a kernel thread
+/// too. Children that the thread starts inherit it. On Linux a priority is a thread's own
+/// (setpriority(2), "C library/kernel differences").
 pub fn set_nice(pid: u32, nice: i32) -> io::Result<()> {
     // SAFETY: takes plain numbers.
     match unsafe { libc::setpriority(libc::PRIO_PROCESS, pid, nice) } {
@@ -147,6 +152,21 @@ mod tests {
         assert_eq!(running(&["tscap"]), None, "not the caller");
         machine.put("proc/1/comm", "systemd");
         assert!(has_systemd(&machine.files).unwrap());
+    }
+
+    #[test]
+    fn a_priority_is_this_threads_alone_and_is_inherited() {
+        let nice = || {
+            let output = std::process::Command::new("nice").output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let before = nice();
+        let lowered = std::thread::spawn(move || {
+            set_nice(0, LOWEST_PRIORITY).unwrap();
+            nice()
+        });
+        assert_eq!(lowered.join().unwrap(), "19\n");
+        assert_eq!(nice(), before);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Promiscuous mode for as long as a guard lives.
 
-use std::{
-    io,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
-};
+use std::io;
+use std::os::fd::OwnedFd;
+
+use super::packet;
 
 /// Keeps an interface promiscuous until dropped. The kernel counts its users
 /// and takes this one off when the socket closes, so also when the process dies
@@ -44,37 +44,17 @@ impl Promiscuous {
             Some(libc::EPERM) => PromiscuousError::Privilege { index, source },
             _ => PromiscuousError::Kernel { index, source },
         };
-        // Protocol 0: the socket hooks into nothing and gets no packets.
-        // SAFETY: no pointers are passed.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(failed(io::Error::last_os_error()));
-        }
-        // SAFETY: a new descriptor that nothing else owns.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-
+        // An index over i32::MAX turns negative, and no interface has it.
         let request = libc::packet_mreq {
-            // An index over i32::MAX turns negative, and no interface has it.
             mr_ifindex: index as i32,
             mr_type: libc::PACKET_MR_PROMISC as u16,
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        // SAFETY: the kernel reads one packet_mreq of the length given.
-        let result = unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_ADD_MEMBERSHIP,
-                (&raw const request).cast(),
-                size_of_val(&request) as libc::socklen_t,
-            )
-        };
-        if result < 0 {
-            return Err(failed(io::Error::last_os_error()));
-        }
+        let membership = packet::socket().map_err(failed)?;
+        packet::set_option(&membership, libc::PACKET_ADD_MEMBERSHIP, request).map_err(failed)?;
         Ok(Self {
-            _membership: socket,
+            _membership: membership,
         })
     }
 }

@@ -14,7 +14,6 @@ use super::prepare::prepare;
 use super::programs::ProgramsError;
 use super::schema;
 use super::stamp_samples::StampSamples;
-use super::whole_program::WholeProgramError;
 use crate::capturing::clock::{StampPath, StampSource};
 use crate::capturing::hook::InterruptKfuncs;
 use crate::capturing::host::affinity;
@@ -96,9 +95,6 @@ pub enum ExperimentError {
     /// The measuring programs failed.
     #[error(transparent)]
     Programs(#[from] ProgramsError),
-    /// A whole capture program failed.
-    #[error(transparent)]
-    WholeProgram(#[from] WholeProgramError),
     /// Another step of it failed.
     #[error(transparent)]
     Step(#[from] io::Error),

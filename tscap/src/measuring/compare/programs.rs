@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 
 use aya::maps::{Array, MapData, MapError};
 use aya::programs::ProgramError;
-use aya::{Ebpf, EbpfError, EbpfLoader};
+use aya::{Ebpf, EbpfLoader};
 use tscap_common::compare::{
     ACTION, COUNTS, Counts, MORE_READS, MORE_WORK, MOST_SAMPLES, ON_CPU, SAMPLES, Sample, UNROLLED,
 };
@@ -33,10 +33,7 @@ const FRAME: [u8; 14] = [0; 14];
 /// Why the programs can't measure.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramsError {
-    /// The object was refused.
-    #[error("cannot load the measuring programs")]
-    Object(#[from] EbpfError),
-    /// It is not as expected, or a program was refused.
+    /// The object or a program was refused, or is not as expected.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// A map could not be used.
@@ -48,6 +45,14 @@ pub enum ProgramsError {
     /// The TSC is not to be had.
     #[error(transparent)]
     Tsc(#[from] TscError),
+    /// Frames are missing from a capture program's ring: the figure would be none.
+    #[error("a capture program left {recorded} of {shown} frames in its ring")]
+    Lost {
+        /// Blocks found.
+        recorded: u32,
+        /// Frames shown to it.
+        shown: u32,
+    },
 }
 
 /// What to load.
@@ -106,7 +111,8 @@ impl Programs {
             .override_global(ACTION, &settings.action, true)
             .override_global(MORE_READS, &settings.more_reads, true)
             .override_global(MORE_WORK, &settings.more_work, true)
-            .load(OBJECT)?;
+            .load(OBJECT)
+            .map_err(LoadError::from)?;
         let mut programs = Self {
             calling: calling(kfuncs, interrupts, &ebpf)?,
             loaded: HashMap::new(),

@@ -1,14 +1,13 @@
 //! The whole capture program on one frame, by `BPF_PROG_TEST_RUN`.
 
-use aya::programs::ProgramError;
 use tscap_common::block::MAX_CAPLEN;
 use tscap_common::hook::Hook;
 
 use super::Stamp;
-use super::programs::OBJECT;
+use super::programs::{OBJECT, ProgramsError};
 use crate::capturing::clock::{RawStamp, StampPath, TscPath};
 use crate::capturing::hook::{
-    Kfunc, LoadError, LoadOptions, Loaded, PROGRAMS, TscError, TscEvents, retry_interrupted,
+    Kfunc, LoadError, LoadOptions, Loaded, PROGRAMS, TscEvents, retry_interrupted,
 };
 use crate::capturing::host::perf::EventPriority;
 use crate::capturing::ring::Consumer;
@@ -19,28 +18,6 @@ const RING_BYTES: usize = 4 << 20;
 const FRAMES: u32 = 20_000;
 /// A whole frame, as in the papers' worst case.
 const FRAME: [u8; 64] = [0; 64];
-
-/// Why a whole program can't be measured.
-#[derive(Debug, thiserror::Error)]
-pub enum WholeProgramError {
-    /// Not loaded.
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    /// No TSC.
-    #[error(transparent)]
-    Tsc(#[from] TscError),
-    /// Not run.
-    #[error("cannot run a whole capture program")]
-    Run(#[from] ProgramError),
-    /// Frames are missing: the figure would be none.
-    #[error("a capture program left {recorded} of {shown} frames in its ring")]
-    Lost {
-        /// Blocks found.
-        recorded: u32,
-        /// Frames shown to it.
-        shown: u32,
-    },
-}
 
 /// A capture program with its ring.
 pub struct WholeProgram {
@@ -58,7 +35,7 @@ impl WholeProgram {
         kfuncs: &[Kfunc],
         cpu: u32,
         possible_cpus: u32,
-    ) -> Result<Self, WholeProgramError> {
+    ) -> Result<Self, ProgramsError> {
         let mut kfuncs = kfuncs.iter();
         let mut loaded = Loaded::load(&LoadOptions {
             object: if stamp.is_some() { PROGRAMS } else { OBJECT },
@@ -87,12 +64,12 @@ impl WholeProgram {
     }
 
     /// Loads it once more, to another place in memory.
-    pub fn load_anew(&mut self) -> Result<(), WholeProgramError> {
+    pub fn load_anew(&mut self) -> Result<(), ProgramsError> {
         Ok(self.loaded.load_anew()?)
     }
 
     /// The whole program per frame, ns. To be called on its CPU.
-    pub fn ns_per_frame(&mut self) -> Result<f64, WholeProgramError> {
+    pub fn ns_per_frame(&mut self) -> Result<f64, ProgramsError> {
         let duration_ns = retry_interrupted(|| {
             // What an interrupted run left.
             drain(&mut self.consumer);
@@ -101,7 +78,7 @@ impl WholeProgram {
         let recorded = drain(&mut self.consumer);
         if recorded != FRAMES {
             let shown = FRAMES;
-            return Err(WholeProgramError::Lost { recorded, shown });
+            return Err(ProgramsError::Lost { recorded, shown });
         }
         Ok(f64::from(duration_ns))
     }

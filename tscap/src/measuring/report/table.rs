@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-pub use crate::text::table::Table;
+pub use crate::text::table::{Table, columns};
 
 impl Table {
     /// A table of HTML with its notes.

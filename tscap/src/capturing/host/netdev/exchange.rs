@@ -1,6 +1,6 @@
 //! The questions to rtnetlink about interfaces.
 
-use std::fmt;
+use std::{fmt, io};
 
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage};
 use netlink_packet_route::{
@@ -37,23 +37,17 @@ impl fmt::Display for Query<'_> {
 }
 
 impl Query<'_> {
-    fn error(self, error: NetlinkError) -> NetdevError {
-        let object = self.to_string();
-        match error {
-            NetlinkError::Exchange(source) => NetdevError::Exchange { object, source },
-            NetlinkError::Refused(source) => NetdevError::Refused { object, source },
-            NetlinkError::Cut { bytes } => NetdevError::Cut { object, bytes },
-            NetlinkError::Malformed(source) => NetdevError::Malformed { object, source },
+    fn error(self, error: impl Into<NetlinkError>) -> NetdevError {
+        NetdevError::Ask {
+            object: self.to_string(),
+            source: io::Error::from(error.into()),
         }
     }
 }
 
 /// Asks, and returns the interfaces found: at most one unless all were asked for.
 pub(super) fn ask(query: Query<'_>) -> Result<Vec<Link>, NetdevError> {
-    let socket = Socket::new(NETLINK_ROUTE).map_err(|source| NetdevError::Socket {
-        object: query.to_string(),
-        source,
-    })?;
+    let socket = Socket::new(NETLINK_ROUTE).map_err(|error| query.error(error))?;
     for sequence in 1..=LIST_ATTEMPTS {
         match netlink::ask(&socket, &request(query, sequence), sequence) {
             Err(NetlinkError::Refused(error)) if error.raw_os_error() == Some(libc::ENODEV) => {
@@ -64,7 +58,7 @@ pub(super) fn ask(query: Query<'_>) -> Result<Vec<Link>, NetdevError> {
             Ok(answer) => {
                 let links = answer.messages.iter().map(|message| Link::parse(message));
                 let links: Result<_, _> = links.collect();
-                return links.map_err(|error| query.error(error.into()));
+                return links.map_err(|error| query.error(error));
             }
         }
     }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::capturing::clock::log::Digest;
 use crate::capturing::clock::{Allan, RealNs, Segment};
-use crate::measuring::report::table::Table;
+use crate::measuring::report::table::{Table, columns};
 use crate::measuring::report::words::{NOTHING, whole};
 use crate::text::numbers::{counted, grouped, span};
 
@@ -63,13 +63,7 @@ pub(super) fn facts(digest: &Digest) -> Table {
         ("clock set", counted(totals.steps, "time")),
     ]);
     let row = |(name, fact): (&str, String)| vec![name.to_owned(), fact];
-    Table {
-        title: String::new(),
-        head: Vec::new(),
-        rows: rows.into_iter().map(row).collect(),
-        words: &[0, 1],
-        notes: Vec::new(),
-    }
+    Table::figures("", &[], rows.into_iter().map(row).collect()).words(&[0, 1])
 }
 
 /// Where segments began; `None` if the first one lasted.
@@ -87,18 +81,9 @@ pub(super) fn changes(digest: &Digest) -> Option<Table> {
     let rows: Vec<_> = digest.changes.iter().skip(left_out).map(row).collect();
     let note =
         (left_out > 0).then(|| format!("left out: {}", counted(left_out as u64, "earlier change")));
-    (!rows.is_empty()).then(|| Table {
-        title: "Where a segment of the clock began".to_owned(),
-        head: vec![
-            "from",
-            "clock set by, ns",
-            "counter jumped by, ns",
-            "TAI − UTC, s",
-        ],
-        rows,
-        words: &[0],
-        notes: note.into_iter().collect(),
-    })
+    let head = columns("from | clock set by, ns | counter jumped by, ns | TAI − UTC, s");
+    let table = Table::figures("Where a segment of the clock began", &head, rows);
+    table.notes(note).if_any()
 }
 
 /// Each scale; `None` if there is none.
@@ -113,19 +98,21 @@ pub(super) fn stability(scales: &[Allan]) -> Option<Table> {
             format!("{:.3e}–{:.3e}", scale.interval[0], scale.interval[1]),
         ]
     };
-    (!scales.is_empty()).then(|| Table {
-        title: "Allan deviation of the host's clock against the counter".to_owned(),
-        head: vec!["τ, s", "averaging factor", "terms", "degrees of freedom", "deviation", "95 % interval"],
-        rows: scales.iter().map(row).collect(),
-        words: &[],
-        notes: vec![
-            "overlapping (IEEE Std 1139; NIST SP 1065, 5.2.4), of phases every 100 ms; terms overlap, \
-             and a scale has five times as many as its averaging factor at least; degrees of \
-             freedom: as many independent values would be known as well (SP 1065, 5.4.1, for the \
-             noise found by 5.5.6), five at least; interval: by chi squared"
-                .to_owned(),
-        ],
-    })
+    Table::figures(
+        "Allan deviation of the host's clock against the counter",
+        &columns(
+            "τ, s | averaging factor | terms | degrees of freedom | deviation | 95 % interval",
+        ),
+        scales.iter().map(row).collect(),
+    )
+    .words(&[])
+    .note(
+        "overlapping (IEEE Std 1139; NIST SP 1065, 5.2.4), of phases every 100 ms; terms overlap, \
+         and a scale has five times as many as its averaging factor at least; degrees of freedom: \
+         as many independent values would be known as well (SP 1065, 5.4.1, for the noise found by \
+         5.5.6), five at least; interval: by chi squared",
+    )
+    .if_any()
 }
 
 fn time(real: RealNs) -> String {

@@ -5,7 +5,7 @@ use crate::measuring::load::Tool;
 use crate::measuring::loss::Arrival;
 use crate::measuring::loss::model::Receiving;
 use crate::measuring::loss::schema::{Calibration, Point, Sweep};
-use crate::measuring::report::table::Table;
+use crate::measuring::report::table::{Table, columns};
 use crate::measuring::report::tables::facts;
 use crate::measuring::report::words::{NOTHING, loss_percent, maybe, number};
 use crate::text::numbers::{grouped, ring, size};
@@ -22,8 +22,8 @@ pub(super) fn environment(sweep: &Sweep) -> Table {
         .map(|peer| format!("; {peer}"))
         .collect();
     let told = format!(
-        "{} s a point; sent from CPU {}, received on CPU {}, captured on CPU {}; files in \
-             {}{}{}",
+        "{} s a point; sent from CPU {}, received on CPU {}, captured on CPU {}; \
+             files in {}{}{}",
         number(method.point_seconds),
         method.sender_cpu,
         method.receive_cpu,
@@ -55,29 +55,22 @@ pub(super) fn costs(sweep: &Sweep) -> Table {
             maybe(costs.writer, |it| number(it.bytes_per_s / 1e6)),
         ]
     };
-    Table {
-        title: "What the stages cost, ns a frame and a byte captured".to_owned(),
-        head: vec![
-            "stamp",
-            "frames come",
-            "send",
-            "receive",
-            "receive/B",
-            "turned away",
-            "convert",
-            "convert/B",
-            "turn, µs",
-            "file, MB/s",
-        ],
-        rows: sweep.calibrations.iter().map(row).collect(),
-        words: &[0, 1],
-        notes: vec![
-            "receive: with the capture's program, up the stack; receive/B, convert/B: the same for each \
-             byte kept, besides; turned away: received without \
-             room in the ring; convert: and write; turn: from one drain of the ring to the next"
-                .to_owned(),
-        ],
-    }
+    let head = columns(
+        "stamp | frames come | send | receive | receive/B | turned away | convert | convert/B | \
+         turn, µs | file, MB/s",
+    );
+    let rows = sweep.calibrations.iter().map(row).collect();
+    Table::figures(
+        "What the stages cost, ns a frame and a byte captured",
+        &head,
+        rows,
+    )
+    .words(&[0, 1])
+    .note(
+        "receive: with the capture's program, up the stack; receive/B, convert/B: the same for \
+         each byte kept, besides; turned away: received without room in the ring; convert: and \
+         write; turn: from one drain of the ring to the next",
+    )
 }
 
 /// Each point.
@@ -121,49 +114,30 @@ pub(super) fn points(sweep: &Sweep) -> Table {
             number(run.cpu_s_per_million()),
         ]
     };
-    Table {
-        title: "Every point: shares of the frames sent that were lost, %".to_owned(),
-        head: vec![
-            "program",
-            "size",
-            "pace",
-            "snaplen",
-            "ring",
-            "sent",
-            "Mpps",
-            "before",
-            "in ring",
-            "writer",
-            "lost",
-            "predicted",
-            "CPU a",
-            "CPU b",
-            "CPU s/M",
-        ],
-        rows: sweep.points.iter().map(row).collect(),
-        words: &[0, 2],
-        notes: vec![
-            "ring: of each CPU, which only tscap has: tcpdump and dumpcap have a buffer as long as \
-             all of tscap's rings together; before: before the program saw them; in ring: no room \
-             in the ring or buffer; writer: on the way to the file"
-                .to_owned(),
-            format!(
-                "CPU a: CPU {}, which sends{}; CPU b: {}; % busy while sending, also when waiting \
-                 for a frame to be due; CPU s/M: CPU time of the program, s for a million frames",
-                sweep.method.sender_cpu,
-                if receives_apart(sweep) {
-                    ""
-                } else {
-                    " and receives"
-                },
-                if receives_apart(sweep) {
-                    "that which receives"
-                } else {
-                    "that of the capture"
-                },
-            ),
-        ],
-    }
+    let head = columns(
+        "program | size | pace | snaplen | ring | sent | Mpps | before | in ring | writer | lost | \
+         predicted | CPU a | CPU b | CPU s/M",
+    );
+    let (also, other) = match receives_apart(sweep) {
+        true => ("", "that which receives"),
+        false => (" and receives", "that of the capture"),
+    };
+    Table::figures(
+        "Every point: shares of the frames sent that were lost, %",
+        &head,
+        sweep.points.iter().map(row).collect(),
+    )
+    .words(&[0, 2])
+    .note(
+        "ring: of each CPU, which only tscap has: tcpdump and dumpcap have a buffer as long as all \
+         of tscap's rings together; before: before the program saw them; in ring: no room in the \
+         ring or buffer; writer: on the way to the file",
+    )
+    .note(format!(
+        "CPU a: CPU {}, which sends{also}; CPU b: {other}; % busy while sending, also when waiting \
+         for a frame to be due; CPU s/M: CPU time of the program, s for a million frames",
+        sweep.method.sender_cpu
+    ))
 }
 
 fn receives_apart(sweep: &Sweep) -> bool {

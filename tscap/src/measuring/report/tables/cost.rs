@@ -38,22 +38,20 @@ pub(in crate::measuring::report) fn costs(comparison: &Comparison) -> Table {
         )
     });
     let paths: Vec<String> = paths.collect();
-    Table {
-        title: format!(
+    Table::figures(
+        format!(
             "Cost of a stamp: median and range of {}",
             counted(comparison.method.rounds.into(), "round")
         ),
-        head: vec!["stamp", "read, ns", "program, ns", "lossless, Mpps"],
-        rows: comparison.subjects.iter().map(row).collect(),
-        words: &[0],
-        notes: vec![
-            paths.join("; "),
-            "read: one of many unrolled calls, the empty run subtracted; program: the whole \
-             capture of a frame; lossless: the highest rate of which no frame was lost, in \
-             bursts of 27 times what the capture's ring holds"
-                .to_owned(),
-        ],
-    }
+        &["stamp", "read, ns", "program, ns", "lossless, Mpps"],
+        comparison.subjects.iter().map(row).collect(),
+    )
+    .note(paths.join("; "))
+    .note(
+        "read: one of many unrolled calls, the empty run subtracted; program: the \
+         whole capture of a frame; lossless: the highest rate of which no frame \
+         was lost, in bursts of 27 times what the capture's ring holds",
+    )
 }
 
 /// What a stamp costs on each frame.
@@ -67,18 +65,17 @@ pub(in crate::measuring::report) fn frame_costs(comparison: &Comparison) -> Tabl
     });
     let own = "checkpoint alone".to_owned();
     let own = row(own, Some(&checkpoint.own), NOTHING.to_owned());
-    Table {
-        title: "Cost of a stamp on each frame in the softirq, ns".to_owned(),
-        head: head("stamp", "lag 1"),
-        rows: ours.chain([own]).collect(),
-        words: &[0],
-        notes: vec![format!(
-            "between two checkpoints ({}, resolution {} ns), less the mean of a checkpoint alone, \
-             whose noise is its sd; lag 1: autocorrelation",
-            checkpoint.path,
-            number(checkpoint.resolution_ns)
-        )],
-    }
+    Table::figures(
+        "Cost of a stamp on each frame in the softirq, ns",
+        &head("stamp", "lag 1"),
+        ours.chain([own]).collect(),
+    )
+    .note(format!(
+        "between two checkpoints ({}, resolution {} ns), less the mean of a \
+         checkpoint alone, whose noise is its sd; lag 1: autocorrelation",
+        checkpoint.path,
+        number(checkpoint.resolution_ns)
+    ))
 }
 
 /// What a stamp costs on the paper's traffic, here and there.
@@ -108,22 +105,23 @@ pub(in crate::measuring::report) fn beside_paper(comparison: &Comparison) -> Tab
     });
     let patterns = PATTERNS.each_ref();
     let patterns = patterns.map(|pattern| format!("{}: {}", pattern.name, pattern.traffic));
-    Table {
-        title: "Cost of a stamp on the paper's traffic, ns".to_owned(),
-        head: head("traffic, stamp", "from"),
-        rows: rows.collect(),
-        words: &[0, 9],
-        notes: vec![format!(
-            "{}; here: {}, {}, {}; paper: Orosz & Skopkó 2013, tables I and II, {}; what they call \
-             variance, in ns, stands under sd; frames so far apart find code and data gone from \
-             the caches, the more so the longer a stamp's way",
-            patterns.join("; "),
-            machine.cpu,
-            machine.driver,
-            machine.kernel,
-            paper::MACHINE,
-        )],
-    }
+    Table::figures(
+        "Cost of a stamp on the paper's traffic, ns",
+        &head("traffic, stamp", "from"),
+        rows.collect(),
+    )
+    .words(&[0, 9])
+    .note(format!(
+        "{}; here: {}, {}, {}; paper: Orosz & Skopkó 2013, tables I and II, {}; \
+         what they call variance, in ns, stands under sd; frames so far apart \
+         find code and data gone from the caches, the more so the longer a \
+         stamp's way",
+        patterns.join("; "),
+        machine.cpu,
+        machine.driver,
+        machine.kernel,
+        paper::MACHINE,
+    ))
 }
 
 /// Autocorrelation of the cost, a row a lag.
@@ -145,13 +143,8 @@ pub(in crate::measuring::report) fn autocorrelation(comparison: &Comparison) -> 
         let values = values.map(|value| maybe(value, |value| format!("{value:.3}")));
         std::iter::once(lag.to_string()).chain(values).collect()
     };
-    Table {
-        title: "Each lag".to_owned(),
-        head: std::iter::once("lag")
-            .chain(series.iter().map(|(name, _)| *name))
-            .collect(),
-        rows: (1..=lags.unwrap_or(0)).map(row).collect(),
-        words: &[],
-        notes: Vec::new(),
-    }
+    let names = series.iter().map(|(name, _)| *name);
+    let head: Vec<_> = std::iter::once("lag").chain(names).collect();
+    let rows = (1..=lags.unwrap_or(0)).map(row).collect();
+    Table::figures("Each lag", &head, rows).words(&[])
 }

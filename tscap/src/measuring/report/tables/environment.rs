@@ -61,13 +61,12 @@ pub(in crate::measuring::report) fn facts(about: &Envelope, method: String) -> T
         ("tscap", about.tscap.clone()),
         ("command", command(&about.command)),
     ];
-    Table {
-        title: String::new(),
-        head: Vec::new(),
-        rows: facts.map(|(name, fact)| vec![name.to_owned(), fact]).into(),
-        words: &[0, 1],
-        notes: Vec::new(),
-    }
+    Table::figures(
+        "",
+        &[],
+        facts.map(|(name, fact)| vec![name.to_owned(), fact]).into(),
+    )
+    .words(&[0, 1])
 }
 
 /// A time in ns since the epoch.
@@ -79,13 +78,11 @@ fn time(ns: u64) -> String {
 /// What the kernel does about the CPU's vulnerabilities.
 pub(in crate::measuring::report) fn mitigations(machine: &Machine) -> Table {
     let each = machine.mitigations.iter();
-    Table {
-        title: "Mitigations".to_owned(),
-        head: vec!["vulnerability", "the kernel's answer"],
-        rows: each
-            .map(|(name, answer)| vec![name.clone(), answer.clone()])
+    Table::figures(
+        "Mitigations",
+        &["vulnerability", "the kernel's answer"],
+        each.map(|(name, answer)| vec![name.clone(), answer.clone()])
             .collect(),
-        words: &[0, 1],
-        notes: Vec::new(),
-    }
+    )
+    .words(&[0, 1])
 }

@@ -17,20 +17,14 @@ pub(in crate::measuring::report) fn interrupts_off(comparison: &Comparison) -> O
             row
         })
     });
-    let rows: Vec<_> = rows.collect();
     let mut head = head("interrupts", ">1 µs");
     head.insert(1, "read");
-    (!rows.is_empty()).then(|| Table {
-        title: "Interrupts off around the stamp, ns".to_owned(),
-        head,
-        rows,
-        words: &[0],
-        notes: vec![
+    Table::figures("Interrupts off around the stamp, ns", &head, rows.collect())
+        .note(
             "read: one of many unrolled calls, median of the rounds; off: each call turns them off \
              and on. All else on frames, where that is outside of both checkpoints: nothing can \
              interrupt what is measured, but what runs this machine, if it is virtual, and what \
-             can't be masked. Less the checkpoint alone with interrupts on; >1 µs: so many frames"
-                .to_owned(),
-        ],
-    })
+             can't be masked. Less the checkpoint alone with interrupts on; >1 µs: so many frames",
+        )
+        .if_any()
 }

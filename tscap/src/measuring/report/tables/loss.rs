@@ -1,6 +1,6 @@
 //! What is lost.
 
-use super::Table;
+use super::{Table, columns};
 use crate::measuring::compare::schema::{Comparison, LossPoint, Subject};
 use crate::measuring::report::words::{loss_percent, maybe, number, stamp};
 use crate::text::numbers::grouped;
@@ -15,37 +15,33 @@ pub(in crate::measuring::report) fn losses(comparison: &Comparison) -> Option<Ta
         .map(|(over, points)| (stamp(subject.source, &subject.path), over, points))
     });
     let rows = sweeps.filter(|(.., points)| !points.is_empty());
-    let rows: Vec<_> = rows
-        .map(|(name, over, points)| {
-            let (sent, lost) = points.iter().fold((0u64, 0u64), |(sent, lost), point| {
-                (
-                    sent.saturating_add(point.sent),
-                    lost.saturating_add(point.lost),
-                )
-            });
-            let loss = |point: &&LossPoint| loss_percent(point.lost, point.sent).unwrap_or(0.0);
-            let worst = points.iter().max_by(|a, b| loss(a).total_cmp(&loss(b)));
-            let worst = worst.filter(|point| point.lost > 0);
-            vec![
-                name.to_owned(),
-                over.to_owned(),
-                points.len().to_string(),
-                grouped(sent),
-                grouped(lost),
-                maybe(worst.as_ref().map(loss), number),
-                maybe(worst, |point| {
-                    format!("{} B, {}", point.size, at_gap(point.gap))
-                }),
-            ]
-        })
-        .collect();
-    (!rows.is_empty()).then(|| Table {
-        title: "Loss against frame size and gap".to_owned(),
-        head: vec!["stamp", "over", "steps", "sent", "lost", "most, %", "at"],
-        rows,
-        words: &[0, 1, 6],
-        notes: vec![ring()],
-    })
+    let rows = rows.map(|(name, over, points)| {
+        let (sent, lost) = points.iter().fold((0u64, 0u64), |(sent, lost), point| {
+            (
+                sent.saturating_add(point.sent),
+                lost.saturating_add(point.lost),
+            )
+        });
+        let loss = |point: &&LossPoint| loss_percent(point.lost, point.sent).unwrap_or(0.0);
+        let worst = points.iter().max_by(|a, b| loss(a).total_cmp(&loss(b)));
+        let worst = worst.filter(|point| point.lost > 0);
+        vec![
+            name.to_owned(),
+            over.to_owned(),
+            points.len().to_string(),
+            grouped(sent),
+            grouped(lost),
+            maybe(worst.as_ref().map(loss), number),
+            maybe(worst, |point| {
+                format!("{} B, {}", point.size, at_gap(point.gap))
+            }),
+        ]
+    });
+    let head = ["stamp", "over", "steps", "sent", "lost", "most, %", "at"];
+    Table::figures("Loss against frame size and gap", &head, rows.collect())
+        .words(&[0, 1, 6])
+        .note(ring())
+        .if_any()
 }
 
 /// Each point of a sweep.
@@ -68,21 +64,12 @@ pub(in crate::measuring::report) fn loss_points(
             ]
         })
     });
-    Table {
-        title: "Each point".to_owned(),
-        head: vec![
-            "stamp",
-            "size, B",
-            "gap, byte times",
-            "sent",
-            "received",
-            "lost",
-            "lost, %",
-        ],
-        rows: rows.collect(),
-        words: &[0],
-        notes: vec![ring()],
-    }
+    Table::figures(
+        "Each point",
+        &columns("stamp | size, B | gap, byte times | sent | received | lost | lost, %"),
+        rows.collect(),
+    )
+    .note(ring())
 }
 
 /// What the bursts are to be held against.

@@ -7,7 +7,7 @@ mod loss;
 mod precision;
 mod verdicts;
 
-use super::table::Table;
+use super::table::{Table, columns};
 use super::words::{NOTHING, maybe, number, whole};
 use crate::measuring::statistics::Summary;
 use crate::text::numbers::grouped;

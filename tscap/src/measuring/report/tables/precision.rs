@@ -7,20 +7,16 @@ use crate::text::numbers::grouped;
 
 /// Receive stamp less send stamp.
 pub(in crate::measuring::report) fn delays(comparison: &Comparison) -> Option<Table> {
-    precision(comparison, |name, precision| {
+    let rows = precision(comparison, |name, precision| {
         row(name, precision.delay_ns.as_ref(), grouped(precision.lost))
-    })
-    .map(|rows| Table {
-        title: "Delay: receive stamp less send stamp, ns".to_owned(),
-        head: head("traffic, stamp", "lost"),
-        rows,
-        words: &[0],
-        notes: vec![
+    });
+    let head = head("traffic, stamp", "lost");
+    Table::figures("Delay: receive stamp less send stamp, ns", &head, rows)
+        .note(
             "from the sender's reading of the TSC for tsc, else from its reading of CLOCK_TAI, \
-             which comes some 30 to 50 ns later"
-                .to_owned(),
-        ],
-    })
+             which comes some 30 to 50 ns later",
+        )
+        .if_any()
 }
 
 /// |inter-arrival − inter-send|.
@@ -28,52 +24,38 @@ pub(in crate::measuring::report) fn interval_errors(comparison: &Comparison) -> 
     let rows = precision(comparison, |name, precision| {
         let correlation = maybe(precision.correlation, number);
         row(name, precision.interval_error_ns.as_ref(), correlation)
-    })?;
-    let all = comparison.subjects.iter();
-    let mut from: Vec<String> = all
-        .flat_map(|subject| {
-            let each = subject.precision.iter();
-            each.map(|precision| {
-                format!(
-                    "{} {}",
-                    stamp(subject.source, &subject.path),
-                    precision.intervals_from
-                )
-            })
-        })
-        .collect();
+    });
+    let from = comparison.subjects.iter().flat_map(|subject| {
+        let stamp = stamp(subject.source, &subject.path);
+        let each = subject.precision.iter();
+        each.map(move |precision| format!("{stamp} {}", precision.intervals_from))
+    });
+    let mut from: Vec<String> = from.collect();
     from.dedup();
-    Some(Table {
-        title: "|inter-arrival − inter-send|, ns".to_owned(),
-        head: head("traffic, stamp", "corr"),
-        rows,
-        words: &[0],
-        notes: vec![format!(
+    let head = head("traffic, stamp", "corr");
+    Table::figures("|inter-arrival − inter-send|, ns", &head, rows)
+        .note(format!(
             "corr: correlation with the cost of the frame's stamp; intervals from: {}",
             from.join(", ")
-        )],
-    })
+        ))
+        .if_any()
 }
 
 /// A row for each stamp of each pattern, patterns together.
 fn precision(
     comparison: &Comparison,
     row: impl Fn(String, &Precision) -> Vec<String>,
-) -> Option<Vec<Vec<String>>> {
-    let rows = patterns(comparison).into_iter().flat_map(|pattern| {
-        let row = &row;
-        comparison.subjects.iter().flat_map(move |subject| {
+) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for pattern in patterns(comparison) {
+        for subject in &comparison.subjects {
+            let stamp = stamp(subject.source, &subject.path);
             let of = subject.precision.iter();
-            let of = of.filter(move |precision| precision.pattern == pattern);
-            of.map(move |precision| {
-                row(
-                    format!("{pattern}, {}", stamp(subject.source, &subject.path)),
-                    precision,
-                )
-            })
-        })
-    });
-    Some(rows.collect()).filter(|rows: &Vec<_>| !rows.is_empty())
+            let of = of.filter(|precision| precision.pattern == pattern);
+            rows.extend(of.map(|it| row(format!("{pattern}, {stamp}"), it)));
+        }
+    }
+    rows
 }
 
 /// The traffic patterns, in the order in which they come.

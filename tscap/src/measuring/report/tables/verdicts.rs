@@ -1,6 +1,6 @@
 //! The figures of the verdicts.
 
-use super::Table;
+use super::{Table, columns};
 use crate::measuring::compare::schema::Comparison;
 use crate::measuring::report::words::{maybe, stamp};
 
@@ -19,25 +19,16 @@ pub(in crate::measuring::report) fn verdicts(comparison: &Comparison) -> Table {
             maybe(of.over_ktime.detectable, |ratio| format!("{ratio:.3}")),
         ]
     });
-    Table {
-        title: "Cost over that of ktime".to_owned(),
-        head: vec![
-            "stamp",
-            "cost",
-            "ratio",
-            "99 % interval",
-            "lag 1",
-            "margin",
-            "detectable",
-        ],
-        rows: rows.collect(),
-        words: &[0, 1],
-        notes: vec![
-            "ratio: geometric mean over the rounds; lag 1: correlation of the ratio of a round \
-             with that of the next; margin: ratios so near to 1 are equal for all purposes; \
-             detectable: a true ratio of this, or one over it, is found to be beyond the margin in \
-             80 of 100 runs like this"
-                .to_owned(),
-        ],
-    }
+    Table::figures(
+        "Cost over that of ktime",
+        &columns("stamp | cost | ratio | 99 % interval | lag 1 | margin | detectable"),
+        rows.collect(),
+    )
+    .words(&[0, 1])
+    .note(
+        "ratio: geometric mean over the rounds; lag 1: correlation of the ratio \
+         of a round with that of the next; margin: ratios so near to 1 are equal \
+         for all purposes; detectable: a true ratio of this, or one over it, is \
+         found to be beyond the margin in 80 of 100 runs like this",
+    )
 }
