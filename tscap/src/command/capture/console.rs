@@ -129,7 +129,7 @@ pub(super) fn summary(console: &mut Console, summary: &Summary) {
     } else if console.is_quiet() {
         console.say(&one_line(summary));
     } else {
-        console.say(whole(summary).trim_end());
+        console.say(&whole(summary));
     }
 }
 
@@ -162,172 +162,149 @@ fn one_line(summary: &Summary) -> String {
 }
 
 fn whole(summary: &Summary) -> String {
-    let mut text = format!(
-        "{}: {} in {:.3} s, {}\n",
+    let mut lines = vec![format!(
+        "{}: {} in {:.3} s, {}",
         summary.file,
         size(summary.bytes_written),
         summary.seconds,
         summary.stopped_by.reason(),
-    );
-    let mut count = |number: u64, name: &str, note: &str| {
-        let _ = writeln!(text, "{:>15} {name}{note}", grouped(number));
-    };
-    count(summary.seen, "seen", "");
-    count(summary.written, "written", "");
+    )];
+    let count = |number, name, note: &str| format!("{:>15} {name}{note}", grouped(number));
+    lines.push(count(summary.seen, "seen", ""));
+    lines.push(count(summary.written, "written", ""));
     for (outcome, number) in summary.outcomes.entries() {
         if number > 0 {
-            count(number, outcome.name, &format!(" ({})", outcome.meaning));
+            let meaning = format!(" ({})", outcome.meaning);
+            lines.push(count(number, outcome.name, &meaning));
         }
     }
-    text += if summary.adds_up {
-        "  seen = written + every named outcome, exactly\n"
-    } else {
-        "  DOES NOT ADD UP: frames are missing from this account; please report this\n"
-    };
-    match summary.off_cpu {
-        None => {}
-        Some(0) => text += "  all of them came in on the CPUs given by --rx-cpu\n",
-        Some(off_cpu) => {
+    lines.push(match summary.adds_up {
+        true => "  seen = written + every named outcome, exactly".into(),
+        false => {
+            "  DOES NOT ADD UP: frames are missing from this account; please report this".into()
+        }
+    });
+    lines.extend(summary.off_cpu.map(|off_cpu| match off_cpu {
+        0 => "  all of them came in on the CPUs given by --rx-cpu".into(),
+        off_cpu => {
             let off_cpu = grouped(off_cpu);
-            let _ = writeln!(
-                text,
-                "  {off_cpu} of them came in on other CPUs than --rx-cpu gives"
-            );
+            format!("  {off_cpu} of them came in on other CPUs than --rx-cpu gives")
         }
-    }
-    if let Some(files) = &summary.files {
-        several_files(&mut text, files);
-    }
+    }));
+    lines.extend(summary.files.iter().flat_map(several_files));
     if summary.interfaces.len() > 1 {
-        for interface in &summary.interfaces {
-            let lost = interface.outcomes.total();
-            let _ = writeln!(
-                text,
+        lines.extend(summary.interfaces.iter().map(|interface| {
+            format!(
                 "  {} ({}): {} seen, {} written, {} not",
                 interface.name,
                 interface.xdp_mode,
                 grouped(interface.seen),
                 grouped(interface.written),
-                grouped(lost)
-            );
-        }
+                grouped(interface.outcomes.total())
+            )
+        }));
     }
     for interface in &summary.interfaces {
         if let Some(missed) = interface.ifdrop.filter(|missed| *missed > 0) {
-            let _ = writeln!(
-                text,
-                "  {} itself missed {} before XDP",
-                interface.name,
-                counted(missed, "frame")
-            );
+            let missed = counted(missed, "frame");
+            lines.push(format!(
+                "  {} itself missed {missed} before XDP",
+                interface.name
+            ));
         }
     }
-    clock(&mut text, summary);
-    text
+    lines.extend(clock(summary));
+    lines.join("\n")
 }
 
-fn several_files(text: &mut String, files: &FilesSummary) {
-    let _ = writeln!(
-        text,
+fn several_files(files: &FilesSummary) -> Vec<String> {
+    let mut lines = vec![format!(
         "  in {}; from one to the next within {}",
         counted(files.written, "file"),
         span(files.longest_cut_ns)
-    );
+    )];
     if files.removed > 0 {
-        let _ = writeln!(
-            text,
+        lines.push(format!(
             "  removed of them: {} with {}",
             counted(files.removed, "file"),
             counted(files.frames_removed, "frame")
-        );
+        ));
     }
     if files.replaced > 0 {
-        let _ = writeln!(
-            text,
-            "  replaced: {} of an earlier time",
-            counted(files.replaced, "file")
-        );
+        let replaced = counted(files.replaced, "file");
+        lines.push(format!("  replaced: {replaced} of an earlier time"));
     }
-    if let Some(commands) = &files.commands {
-        let _ = writeln!(
-            text,
+    lines.extend(files.commands.as_ref().map(|commands| {
+        format!(
             "  -z: {} succeeded, {} failed, {} not ended",
             grouped(commands.succeeded),
             grouped(commands.failed),
             grouped(commands.unfinished)
-        );
-    }
+        )
+    }));
+    lines
 }
 
-fn clock(text: &mut String, summary: &Summary) {
+fn clock(summary: &Summary) -> Vec<String> {
     let clock = &summary.clock;
-    let _ = writeln!(
-        text,
-        "clock {} by {}, {} read (in XDP, not on the wire):\n  \
-         stamps within ±{} ns of this host's clock",
-        clock.source,
-        clock.path,
-        read_order(clock.ordered),
-        clock.host_bound_ns
-    );
-    let _ = match clock.utc_bound_ns {
-        Some(bound) => writeln!(
-            text,
-            "  this host's clock within ±{} of UTC, as the kernel says",
-            span(bound)
+    let mut lines = vec![
+        format!(
+            "clock {} by {}, {} read (in XDP, not on the wire):",
+            clock.source,
+            clock.path,
+            read_order(clock.ordered)
         ),
-        None => writeln!(
-            text,
-            "  this host's clock is unsynchronised: no bound to UTC"
+        format!(
+            "  stamps within ±{} ns of this host's clock",
+            clock.host_bound_ns
         ),
-    };
+        match clock.utc_bound_ns.map(span) {
+            Some(bound) => {
+                format!("  this host's clock within ±{bound} of UTC, as the kernel says")
+            }
+            None => "  this host's clock is unsynchronised: no bound to UTC".into(),
+        },
+    ];
     if clock.steps > 0 {
-        let _ = writeln!(
-            text,
+        let segments = clock.segments_forgotten + clock.segments.len() as u64;
+        lines.push(format!(
             "  the clock was set {}: {}",
             counted(clock.steps, "time"),
-            counted(
-                clock.segments_forgotten + clock.segments.len() as u64,
-                "segment"
-            )
-        );
+            counted(segments, "segment")
+        ));
     }
     if clock.ambiguous > 0 {
-        let _ = writeln!(
-            text,
-            "  {} without a bound: at a step or a jump, or after a stall",
-            counted(clock.ambiguous, "stamp")
-        );
+        let stamps = counted(clock.ambiguous, "stamp");
+        lines.push(format!(
+            "  {stamps} without a bound: at a step or a jump, or after a stall"
+        ));
     }
     if clock.bound_raised > 0 {
-        let _ = writeln!(
-            text,
-            "  the bound was raised {} for what interrupted readings may hide",
-            counted(clock.bound_raised, "time")
-        );
+        let times = counted(clock.bound_raised, "time");
+        lines.push(format!(
+            "  the bound was raised {times} for what interrupted readings may hide"
+        ));
     }
     if clock.segments_forgotten > 0 {
-        let _ = writeln!(
-            text,
-            "  not told here, as there were too many: the first {}",
-            counted(clock.segments_forgotten, "segment")
-        );
+        let segments = counted(clock.segments_forgotten, "segment");
+        lines.push(format!(
+            "  not told here, as there were too many: the first {segments}"
+        ));
     }
     let order = &clock.order;
     if order.stamp_decreases > 0 {
-        let _ = writeln!(
-            text,
+        lines.push(format!(
             "  {} decreased, by {} ns at most",
             counted(order.stamp_decreases, "stamp"),
             grouped(order.largest_decrease_ns)
-        );
+        ));
     }
     if order.late > 0 {
-        let _ = writeln!(
-            text,
+        lines.push(format!(
             "  behind younger frames of another CPU: {}, late by {} at most",
             counted(order.late, "frame"),
             span(order.largest_lateness_ns)
-        );
+        ));
     }
+    lines
 }

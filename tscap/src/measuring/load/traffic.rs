@@ -36,14 +36,19 @@ pub struct Burst {
 }
 
 impl Burst {
-    /// Short frames 20 µs apart.
-    pub fn fast(frames: u64) -> Self {
+    /// Frames of `size` bytes, one at a time.
+    fn new(size: u32, pacing: Pacing, frames: u64) -> Self {
         Self {
-            size: FAST_BYTES,
-            pacing: paced(FAST.period(FAST_BYTES)),
+            size,
+            pacing,
             in_bulks: false,
             frames,
         }
+    }
+
+    /// Short frames 20 µs apart.
+    pub fn fast(frames: u64) -> Self {
+        Self::new(FAST_BYTES, paced(FAST.period(FAST_BYTES)), frames)
     }
 
     /// At most so many of these frames go out in a second; at least one.
@@ -62,12 +67,7 @@ impl Burst {
 
     /// With a gap in byte times at 1 Gbit/s.
     pub fn with_gap(size: u32, gap: u64, frames: u64) -> Self {
-        Self {
-            size,
-            pacing: paced(LineRate::GIGABIT.period(size, gap)),
-            in_bulks: false,
-            frames,
-        }
+        Self::new(size, paced(LineRate::GIGABIT.period(size, gap)), frames)
     }
 
     /// At so many frames a second, whole ones; `None` if that is no rate.
@@ -77,13 +77,7 @@ impl Burst {
             exponent: 0,
             is_bits: false,
         };
-        let pacing = Pacing::Paced(rate.period(size)?);
-        Some(Self {
-            size,
-            pacing,
-            in_bulks: false,
-            frames,
-        })
+        Some(Self::new(size, Pacing::Paced(rate.period(size)?), frames))
     }
 
     /// The same in bulks.
@@ -97,12 +91,7 @@ impl Burst {
 
     /// As fast as can be.
     pub fn flat_out(size: u32, frames: u64) -> Self {
-        Self {
-            size,
-            pacing: Pacing::FlatOut,
-            in_bulks: false,
-            frames,
-        }
+        Self::new(size, Pacing::FlatOut, frames)
     }
 }
 

@@ -44,6 +44,17 @@ pub struct Placement {
     pub file_bytes_per_s: Option<u64>,
 }
 
+/// Into what a run is captured.
+#[derive(Clone, Copy)]
+pub(super) enum CaptureKind {
+    /// A capture with a file.
+    Usual,
+    /// One that takes nothing out of its ring meanwhile.
+    Held,
+    /// One with a file that is slowed down.
+    Slowly,
+}
+
 /// The bed.
 pub(super) struct LossBed {
     bed: TestBed,
@@ -150,10 +161,11 @@ impl LossBed {
         grid_point: &GridPoint,
         burst: Burst,
     ) -> Result<Point, LoadError> {
-        match self.is_slowed(program.tool) {
-            true => self.capture_slowly(program, grid_point, burst),
-            false => self.capture(program, grid_point, burst),
-        }
+        let kind = match self.is_slowed(program.tool) {
+            true => CaptureKind::Slowly,
+            false => CaptureKind::Usual,
+        };
+        self.capture(program, grid_point, burst, kind)
     }
 
     /// Captures what is sent.
@@ -162,37 +174,20 @@ impl LossBed {
         program: &Program,
         grid_point: &GridPoint,
         burst: Burst,
+        kind: CaptureKind,
     ) -> Result<Point, LoadError> {
-        let setup = self.setup(grid_point);
-        self.bed.capture(program, &setup, burst)
-    }
-
-    /// The same into the file that is slowed down.
-    pub fn capture_slowly(
-        &mut self,
-        program: &Program,
-        grid_point: &GridPoint,
-        burst: Burst,
-    ) -> Result<Point, LoadError> {
-        let rate = self.placement.file_bytes_per_s.unwrap_or(u64::MAX);
-        let slow = SlowFile::new(rate, &self.capture_cpus)?;
-        self.slow_buffer_bytes = slow.holds;
-        let setup = Setup {
-            output: slow.path(),
-            ..self.setup(grid_point)
-        };
-        self.bed.capture(program, &setup, burst)
-    }
-
-    /// The same into a capture that takes nothing out of its ring meanwhile.
-    pub fn capture_held(
-        &mut self,
-        program: &Program,
-        grid_point: &GridPoint,
-        burst: Burst,
-    ) -> Result<Point, LoadError> {
-        let setup = self.setup(grid_point);
-        self.bed.capture_held(program, &setup, burst)
+        let mut setup = self.setup(grid_point);
+        match kind {
+            CaptureKind::Usual => self.bed.capture(program, &setup, burst),
+            CaptureKind::Held => self.bed.capture_held(program, &setup, burst),
+            CaptureKind::Slowly => {
+                let rate = self.placement.file_bytes_per_s.unwrap_or(u64::MAX);
+                let slow = SlowFile::new(rate, &self.capture_cpus)?;
+                self.slow_buffer_bytes = slow.holds;
+                setup.output = slow.path();
+                self.bed.capture(program, &setup, burst)
+            }
+        }
     }
 
     /// What sending a frame costs that another CPU receives and nobody captures, ns;

@@ -2,7 +2,7 @@
 
 use tscap_common::ring::MIN_RING_BYTES;
 
-use super::bed::LossBed;
+use super::bed::{CaptureKind, LossBed};
 use super::error::LossError;
 use super::fit::{Probe, Probes};
 use super::grid::{Arrival, GridPoint, LONGEST_FRAME, Pace};
@@ -26,7 +26,7 @@ const MANY: u64 = 1_000_000;
 /// A ring that a file that is slowed down soon fills, bytes.
 pub const SLOW_RING: usize = 1 << 20;
 
-/// CaptureKind many captures there are in a round, for each stamp and arrival.
+/// How many captures there are in a round, for each stamp and arrival.
 pub(super) fn runs(is_slow: bool) -> u32 {
     5 + u32::from(is_slow)
 }
@@ -45,7 +45,7 @@ pub(super) fn calibrate(
     let mut runs: [Vec<Probe>; 6] = Default::default();
     let mut send_ns = Vec::new();
     for _ in 0..rounds.max(1) {
-        let mut probe = |size, ring, frames: u64, how| {
+        let mut probe = |size, ring, frames: u64, kind| {
             bed.go_on()?;
             let grid_point = GridPoint {
                 tool: tscap.tool,
@@ -55,16 +55,12 @@ pub(super) fn calibrate(
                 snaplen: 0,
                 ring,
             };
-            let most = match how {
+            let most = match kind {
                 CaptureKind::Held | CaptureKind::Usual => bed.frames_in_file(size),
                 CaptureKind::Slowly => u64::MAX,
             };
             let burst = as_fast_as_can_be(arrival, size, frames.min(most));
-            let run = match how {
-                CaptureKind::Held => bed.capture_held(tscap, &grid_point, burst),
-                CaptureKind::Usual => bed.capture(tscap, &grid_point, burst),
-                CaptureKind::Slowly => bed.capture_slowly(tscap, &grid_point, burst),
-            }?;
+            let run = bed.capture(tscap, &grid_point, burst, kind)?;
             tell();
             Ok::<_, LossError>(Probe {
                 size,
@@ -119,15 +115,4 @@ fn as_fast_as_can_be(arrival: Arrival, size: u32, frames: u64) -> Burst {
             ..Burst::flat_out(size, frames)
         },
     }
-}
-
-/// Into what a run is captured.
-#[derive(Clone, Copy)]
-enum CaptureKind {
-    /// A capture with a file.
-    Usual,
-    /// One that takes nothing out of its ring meanwhile.
-    Held,
-    /// One with a file that is slowed down.
-    Slowly,
 }
