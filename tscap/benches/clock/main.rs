@@ -6,6 +6,7 @@
 mod host;
 mod script;
 mod servo;
+mod settling;
 mod simulation;
 
 #[path = "../common/mod.rs"]

@@ -13,11 +13,8 @@ use crate::common::table::{row, show};
 use crate::common::target::Target;
 use crate::script::{ALWAYS_CONGESTED, BEFORE_S, QUIET, S, SCENARIOS, SLEW, SLEW_S, STEP, Script};
 use crate::servo::Servo;
+use crate::settling::Settling;
 
-/// Within this for a minute a clock is settled, ns: three times the delay variation
-/// of the quiet path.
-const SETTLED_NS: f64 = 50_000.0;
-const FOR_A_MINUTE: u64 = 60;
 /// How long the reference is away (figure 7), s.
 const AWAY_S: u64 = 7_200;
 
@@ -218,30 +215,6 @@ fn start(seed: u64, script: Script) -> Result<[f64; 2]> {
         pair.exchange(second + 1);
     }
     Ok(settling.map(Settling::samples))
-}
-
-/// Finds the first of a minute of samples within the limit.
-#[derive(Clone, Copy, Default)]
-struct Settling {
-    since: u64,
-    latest: u64,
-}
-
-impl Settling {
-    fn take(&mut self, sample: u64, error_ns: f64) {
-        let is_settled = self.latest.saturating_sub(self.since) >= FOR_A_MINUTE;
-        if is_settled {
-            return;
-        }
-        if error_ns.abs() > SETTLED_NS {
-            self.since = sample;
-        }
-        self.latest = sample;
-    }
-
-    fn samples(self) -> f64 {
-        (self.since + 1) as f64
-    }
 }
 
 fn take([ours, servos]: &mut [Settling; 2], sample: u64, errors: Errors) {

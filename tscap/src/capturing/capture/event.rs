@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::running::Progress;
+use super::state::Progress;
 use super::summary::Stop;
 use crate::capturing::clock::StepCause;
 use crate::capturing::engine::ClosedFile;

@@ -26,6 +26,7 @@ mod receiving;
 mod running;
 mod stale_journals;
 mod start;
+mod state;
 mod summary;
 mod writing;
 
@@ -35,5 +36,6 @@ pub use finish::Ended;
 pub use first_brackets::first_brackets;
 pub use plan::{Capture, ClockChoice, Offloads, Programs, Target};
 pub use probe::probe;
-pub use running::{Progress, Ready, ReadyInterface, Running};
+pub use running::Running;
+pub use state::{Progress, Ready, ReadyInterface};
 pub use summary::{ClockSummary, CommandsSummary, FilesSummary, InterfaceSummary, Stop, Summary};

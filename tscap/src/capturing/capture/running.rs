@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Interval, MissedTickBehavior, interval_at, sleep};
@@ -18,11 +17,12 @@ use super::event::{Event, Listener};
 use super::files::{Files, not_intact};
 use super::live_links::LiveLinks;
 use super::plan::{Capture, Target};
+use super::state::{Progress, Ready, ReadyInterface};
 use super::summary::Stop;
 use crate::capturing::accounting::Observed;
-use crate::capturing::clock::{StampPath, StampSource};
+use crate::capturing::clock::StampPath;
 use crate::capturing::engine::{self, CloseError, Finished, Shared};
-use crate::capturing::hook::{AttachPoint, Loaded, XdpMode};
+use crate::capturing::hook::{AttachPoint, Loaded};
 use crate::capturing::host::netdev;
 use crate::capturing::host::timex::{ClockSetWatch, KernelClock};
 use crate::failure::{Context as _, Failure};
@@ -66,61 +66,6 @@ pub(super) struct Parts {
     pub counter: Option<Counter>,
     /// Until it is given back.
     pub in_force: Option<InForce>,
-}
-
-/// One interface as the capture begins.
-#[derive(Clone, Debug, Serialize)]
-pub struct ReadyInterface {
-    /// Its name.
-    pub name: String,
-    /// Its number.
-    pub ifindex: u32,
-    /// Where the program runs.
-    pub xdp_mode: XdpMode,
-}
-
-/// The capture as it begins.
-#[derive(Clone, Debug, Serialize)]
-pub struct Ready {
-    /// Each interface, in the file's order.
-    pub interfaces: Vec<ReadyInterface>,
-    /// The clock of the stamps.
-    pub clock: StampSource,
-    /// The function that reads it.
-    pub path: &'static str,
-    /// Whether the read is ordered (fenced).
-    pub ordered: bool,
-    /// Greatest error of a stamp against the host's clock, ns.
-    pub host_bound_ns: u64,
-    /// Rings, one a CPU.
-    pub rings: usize,
-    /// Length of each, bytes.
-    pub ring_bytes: usize,
-    /// CPU of the converter thread.
-    pub converter_cpu: u32,
-    /// With `--rx-cpu`: where frames are meant to come in.
-    pub rx_cpus: Option<Vec<u32>>,
-}
-
-/// The state once a second.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Progress {
-    /// Since the start, s.
-    pub seconds: f64,
-    /// Frames that entered the programs.
-    pub seen: u64,
-    /// Frames written.
-    pub written: u64,
-    /// Bytes written.
-    pub bytes: u64,
-    /// Frames that the programs lost.
-    pub drops: u64,
-    /// Frames written per second, since the last progress.
-    pub rate: f64,
-    /// Fullest that a ring was found since the last progress, 0 to 1.
-    pub ring_fill: f64,
-    /// Greatest error of a stamp against the host's clock, ns.
-    pub host_bound_ns: u64,
 }
 
 impl Running {

@@ -5,51 +5,14 @@
 //! its bounds. Stamps between two of them are converted by the line that joins them,
 //! so that the time in the file never jumps when θ̂ changes.
 
+mod lines;
+
 use std::collections::VecDeque;
 
+use self::lines::{BeforeJump, PIECES};
+pub use self::lines::{ClockLine, CounterConversion};
 use super::reading::Reading;
 use super::{Bracket, CounterReport, FeedForward, NsPerCycle, RealNs, Scale, TscCycles, Verdict};
-
-/// A straight piece of the clock, from a cross-timestamp on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClockLine {
-    from: TscCycles,
-    real: RealNs,
-    rate: NsPerCycle,
-}
-
-impl ClockLine {
-    #[inline]
-    fn real_at(&self, at: TscCycles) -> RealNs {
-        if at >= self.from {
-            RealNs(
-                self.real
-                    .0
-                    .wrapping_add(self.rate.duration_ns(at.0 - self.from.0)),
-            )
-        } else {
-            RealNs(
-                self.real
-                    .0
-                    .wrapping_sub(self.rate.duration_ns(self.from.0 - at.0)),
-            )
-        }
-    }
-}
-
-/// The clock before its counter went back: stamps from then are still to be converted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct BeforeJump {
-    /// Stamps from here on are of then: a quarter of the way back below the jump.
-    from: TscCycles,
-    /// It is forgotten when the counter gets here: half of the way.
-    until: TscCycles,
-    piece: ClockLine,
-}
-
-/// Pieces that a conversion keeps: stamps are converted within a few drains of
-/// being taken, and each drain adds one.
-const PIECES: usize = 16;
 
 /// The clock.
 #[derive(Clone, Debug)]
@@ -369,40 +332,13 @@ impl CounterClock {
 
     /// The conversion in force.
     pub(super) fn conversion(&self) -> CounterConversion {
-        let mut pieces = [*self.latest(); PIECES];
-        for (copy, piece) in pieces.iter_mut().zip(self.pieces.iter().rev()) {
-            *copy = *piece;
-        }
-        CounterConversion {
-            pieces,
-            before: self.before,
-        }
+        CounterConversion::new(&self.pieces, self.before)
     }
 }
 
 /// Whether it is much wider than the least.
 fn is_interrupted(reading: &Reading, least_ns: u64) -> bool {
     reading.width() > WIDE * least_ns + 20
-}
-
-/// The latest pieces of the clock, newest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CounterConversion {
-    pieces: [ClockLine; PIECES],
-    before: Option<BeforeJump>,
-}
-
-impl CounterConversion {
-    /// The wall-clock time at a counter value. Older than the oldest piece it is
-    /// carried on backwards.
-    #[inline]
-    pub fn to_real(&self, at: TscCycles) -> RealNs {
-        if let Some(before) = self.before.filter(|before| at >= before.from) {
-            return before.piece.real_at(at);
-        }
-        let piece = self.pieces.iter().find(|piece| at >= piece.from);
-        piece.unwrap_or(&self.pieces[PIECES - 1]).real_at(at)
-    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,13 @@ pub struct Bracket {
     pub real: [RealNs; 2],
 }
 
+impl Bracket {
+    /// Cycles that the counter went on meanwhile.
+    pub(super) fn cycles(&self) -> u64 {
+        self.tsc[1].0.saturating_sub(self.tsc[0].0)
+    }
+}
+
 /// What a bracket says: at counter value `at` the reference read between `low` and
 /// `high`, strictly, whatever the parts of its width before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

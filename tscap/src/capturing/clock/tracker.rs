@@ -1,13 +1,16 @@
 //! Follows the offset between the stamps' clock and CLOCK_REALTIME.
 
+mod counter_step;
+
+use self::counter_step::CounterStep;
 use super::counter::CounterOutcome;
 use super::sample_thinning::SampleThinning;
 use super::segments::{Segments, Start};
 use super::typical_width::TypicalWidth;
 use super::{
     BootNs, Bounds, Bracket, Conversion, CounterClock, CounterReport, CrossTimestamp, MonoNs,
-    NsPerCycle, OffsetConversion, RawClock, RawStamp, RealNs, Reference, Sample, Segment,
-    StampSource, StepCause, TscCycles,
+    OffsetConversion, RawClock, RawStamp, RealNs, Reference, Sample, Segment, StampSource,
+    StepCause, TscCycles,
 };
 use crate::capturing::time::NS_PER_S;
 
@@ -51,15 +54,7 @@ pub struct Tracker {
     /// far enough apart.
     counter: Option<CounterClock>,
     first: CrossTimestamp,
-    /// Counter before the latest cross-timestamp of the usual width: only as far as that
-    /// its clock was not set for certain.
-    latest_tsc: TscCycles,
-    /// Counter values between which the clock was set last, or went nobody knows how.
-    tsc_step: Option<(TscCycles, TscCycles)>,
-    /// Greatest value that the counter can have shown before it went back.
-    tsc_before_jump: Option<TscCycles>,
-    /// Counter before a step that the counter's clock could not be told of yet.
-    step_after: Option<TscCycles>,
+    step: CounterStep,
     /// Greatest error of the stamps themselves, ns.
     stamp_error_ns: u64,
     /// CLOCK_MONOTONIC_RAW by the counter, for intervals.
@@ -85,10 +80,7 @@ impl Tracker {
             previous: Some(sample),
             counter: None,
             first: *first,
-            latest_tsc: first.tsc.map_or(TscCycles(0), |[before, _]| before),
-            tsc_step: None,
-            tsc_before_jump: None,
-            step_after: None,
+            step: CounterStep::new(first.tsc.map_or(TscCycles(0), |[before, _]| before)),
             stamp_error_ns: 0,
             raw: RawClock::default(),
         })
@@ -189,30 +181,19 @@ impl Tracker {
         let Some(bracket) = cross.bracket() else {
             return observation;
         };
-        self.come_as_far(bracket.tsc[1]);
+        self.step.come_as_far(bracket.tsc[1]);
         let previous = self.previous.replace(sample);
         let other_tai = self.current().tai_offset_s != sample.tai_offset_s;
         match (&mut self.counter, self.first.bracket()) {
             (Some(counter), _) => {
                 let bends = counter.model().counts().bends;
                 if stepped {
-                    self.step_after.get_or_insert(self.latest_tsc);
+                    self.step.begin();
                 }
-                match counter.observe(&bracket, self.step_after.is_some()) {
-                    CounterOutcome::Used { unknown } => {
-                        if let Some(after) = self.step_after.take() {
-                            self.tsc_step = Some((after, bracket.tsc[1]));
-                            self.tsc_before_jump = None;
-                        }
-                        if let Some((after, until)) = unknown {
-                            self.tsc_step = Some(joined(self.tsc_step, after, until));
-                        }
-                    }
-                    // A reading that is of no use leaves the step to the next one: until
-                    // then either side may be any stamp's own.
+                match counter.observe(&bracket, self.step.is_pending()) {
+                    CounterOutcome::Used { unknown } => self.step.used(bracket.tsc[1], unknown),
                     CounterOutcome::PassedOver => {
-                        let step = self.step_after.map(|after| (after, TscCycles(u64::MAX)));
-                        self.tsc_step = step.or(self.tsc_step);
+                        self.step.passed_over();
                         if cross.offset.is_none() {
                             counter.cover_what_hid();
                         }
@@ -220,10 +201,7 @@ impl Tracker {
                     CounterOutcome::Jumped { by_ns } => {
                         // What hid in wide readings before this one may have been it.
                         counter.cover_what_hid();
-                        let ends = [self.latest_tsc, bracket.tsc[1]];
-                        let back = cycles_back(&bracket, by_ns, counter.rate());
-                        self.tsc_step = Some(around_jump(ends, back));
-                        self.tsc_before_jump = Some(TscCycles(ends[1].0.saturating_add(back)));
+                        self.step.jumped(&bracket, by_ns, counter.rate());
                         observation = Observation::CounterJumped { jump_ns: by_ns };
                     }
                 }
@@ -239,7 +217,7 @@ impl Tracker {
             (None, Some(_)) if stepped => self.first = *cross,
             (None, Some(first)) => {
                 self.counter = CounterClock::new(&first, &bracket);
-                if self.counter.is_none() && width(bracket.tsc) < width(first.tsc) / 2 {
+                if self.counter.is_none() && bracket.cycles() < first.cycles() / 2 {
                     self.first = *cross;
                 }
             }
@@ -247,19 +225,9 @@ impl Tracker {
         }
         let begins = stepped || observation != Observation::Agrees;
         if begins || !self.usual.is_exceeded_by(sample.width_ns) {
-            self.latest_tsc = bracket.tsc[0];
+            self.step.is_certain_until(bracket.tsc[0]);
         }
         observation
-    }
-
-    /// A counter that went back and has come as far as it was shows values that are new,
-    /// but for those that it showed after the latest reading before.
-    fn come_as_far(&mut self, tsc: TscCycles) {
-        let has_come = |(after, from): &(TscCycles, TscCycles)| from <= after && tsc >= *after;
-        if let Some((after, _)) = self.tsc_step.filter(has_come) {
-            let greatest = self.tsc_before_jump.filter(|greatest| *greatest > after);
-            self.tsc_step = greatest.map(|greatest| (after, greatest));
-        }
     }
 
     /// Whether stamps can be converted: a counter needs two cross-timestamps at
@@ -413,58 +381,16 @@ impl Tracker {
             let counter = self.counter.as_ref().expect("settled before the start");
             return Conversion::Counter {
                 clock: counter.conversion(),
-                step: self.tsc_step,
+                step: self.step.values(),
             };
         }
         Conversion::Offset(OffsetConversion::new(self.source, &self.segments))
     }
 }
 
-/// How far a counter went back when the clock went ahead of it by so much, 0 if it went
-/// forward. A microsecond and the reading's length cover how far off the clock was.
-fn cycles_back(bracket: &Bracket, by_ns: i64, rate: NsPerCycle) -> u64 {
-    if by_ns <= 0 {
-        return 0;
-    }
-    let back = rate.cycles_in(by_ns.saturating_add(1_000)).unsigned_abs();
-    back.saturating_add(width(bracket.tsc))
-}
-
-/// Counter values that stamps from both sides of a jump can have, where `ends` are those of
-/// the readings on either side: if it went back by less than these are apart, as much more
-/// on both.
-fn around_jump([after, from]: [TscCycles; 2], back: u64) -> (TscCycles, TscCycles) {
-    if from < after {
-        return (after, from);
-    }
-    (
-        TscCycles(after.0.saturating_sub(back)),
-        TscCycles(from.0.saturating_add(back)),
-    )
-}
-
-/// The values of a step and those from `after` to `until`, if these follow on it: stamps
-/// from before may still wait.
-fn joined(
-    step: Option<(TscCycles, TscCycles)>,
-    after: TscCycles,
-    until: TscCycles,
-) -> (TscCycles, TscCycles) {
-    match step.filter(|(_, from)| *from >= after) {
-        Some((earlier, from)) if earlier < from => (earlier.min(after), from.max(until)),
-        // The counter went back.
-        Some((earlier, _)) if until < earlier => (earlier, until),
-        _ => (after, until),
-    }
-}
-
 /// Whether a step is that of a leap second, when TAI − REALTIME changed by so much.
 fn is_leap(step_ns: i64, tai_s: i64) -> bool {
     tai_s.abs() == 1 && (step_ns + tai_s * NS_PER_S).abs() < NS_PER_S / 100
-}
-
-fn width([before, after]: [TscCycles; 2]) -> u64 {
-    after.0.saturating_sub(before.0)
 }
 
 #[cfg(test)]

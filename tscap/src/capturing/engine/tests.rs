@@ -23,6 +23,7 @@ use crate::capturing::ring::synthetic::{self, Producer};
 
 mod last_statistics;
 mod merge;
+mod output_fails;
 mod rotation;
 mod stop;
 
@@ -192,6 +193,15 @@ impl Bench {
     fn finish(self) -> Finished {
         self.converter.into_finished()
     }
+
+    /// The account of `seen` frames, none of which a program lost.
+    fn totals(self, seen: u64) -> Totals {
+        totals(&self.finish(), seen)
+    }
+}
+
+fn totals(finished: &Finished, seen: u64) -> Totals {
+    finished.totals(seen, &Observed::default(), Outcomes::default())
 }
 
 fn stamps(file: &[u8]) -> Vec<u64> {
@@ -275,8 +285,7 @@ fn a_count_is_exact_and_the_rest_is_accounted_for() {
     bench.converter.drain();
     assert!(matches!(bench.events()[..], [Event::CountReached]));
     assert_eq!(bench.stamps().len(), 5);
-    let finished = bench.finish();
-    let totals = finished.totals(9, &Observed::default(), Outcomes::default());
+    let totals = bench.totals(9);
     assert_eq!(
         (totals.written, totals.outcomes[Outcome::AfterStop]),
         (5, 4)
@@ -292,9 +301,7 @@ fn frames_of_a_strange_interface_stay_out_but_are_counted() {
     }
     bench.converter.drain();
     assert_eq!(bench.stamps(), [EPOCH + 1, EPOCH + 4]);
-    let totals = bench
-        .finish()
-        .totals(5, &Observed::default(), Outcomes::default());
+    let totals = bench.totals(5);
     assert_eq!(totals.outcomes[Outcome::UnknownInterface], 3);
     assert!(totals.add_up());
 }
@@ -308,7 +315,7 @@ fn a_reader_that_is_gone_ends_the_capture_in_order() {
     bench.converter.drain();
     assert!(matches!(bench.events()[..], [Event::ReaderGone]));
     let mut finished = bench.finish();
-    let totals = finished.totals(8, &Observed::default(), Outcomes::default());
+    let totals = totals(&finished, 8);
     assert_eq!(
         (totals.written, totals.outcomes[Outcome::AfterStop]),
         (2, 6)
@@ -359,48 +366,6 @@ fn a_ring_gone_bad_is_told_and_left_out() {
     bench.converter.drain();
     assert!(matches!(bench.events()[..], [Event::Corrupt(_)]));
     assert!(!bench.converter.drain(), "it is not looked at again");
-    let totals = bench
-        .finish()
-        .totals(2, &Observed::default(), Outcomes::default());
+    let totals = bench.totals(2);
     assert!(!totals.add_up(), "the frames lost this way must show");
-}
-
-proptest! {
-    /// Wherever the output fails: what is in the file are whole frames from the
-    /// start, and every other frame is counted.
-    #[test]
-    fn a_failing_output_loses_nothing_silently(
-        lengths in prop::collection::vec(14usize..1500, 1..60),
-        room in 0usize..60_000,
-        drains in prop::collection::vec(any::<bool>(), 60),
-    ) {
-        let mut bench = bench(1, None, room, io::ErrorKind::StorageFull);
-        let frames = lengths.len() as u64;
-        for (number, (length, drain)) in lengths.iter().zip(drains).enumerate() {
-            bench.push(0, 900_000 + number as u64, *length);
-            if drain {
-                bench.converter.drain();
-            }
-        }
-        bench.converter.drain();
-        let failed = bench.events().iter().filter(|event| matches!(event, Event::WriteFailed { .. })).count();
-        let file = bench.file();
-        let headers = bench.headers;
-        let finished = bench.finish();
-        let whole = usize::try_from(finished.output.length()).unwrap();
-        prop_assert!((headers..=file.len()).contains(&whole));
-
-        let (mut rest, mut parser) = PcapNgParser::new(&file[..whole]).unwrap();
-        let mut written = 0;
-        while !rest.is_empty() {
-            let (next, block) = parser.next_block(rest).unwrap();
-            written += u64::from(matches!(block, FileBlock::EnhancedPacket(_)));
-            rest = next;
-        }
-        let totals = finished.totals(frames, &Observed::default(), Outcomes::default());
-        prop_assert!(totals.add_up(), "{totals:?}");
-        prop_assert_eq!(totals.written, written);
-        prop_assert_eq!(totals.outcomes[Outcome::WriteFailed], frames - written);
-        prop_assert_eq!(failed, usize::from(written < frames));
-    }
 }

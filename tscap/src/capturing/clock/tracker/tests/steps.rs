@@ -188,26 +188,6 @@ fn a_leap_second_moves_both_clocks_by_a_second_to_10_ms() {
 }
 
 #[test]
-fn a_step_takes_in_the_one_before_whose_stamps_it_follows() {
-    let joined = |step: Option<(u64, u64)>| {
-        let step = step.map(|(after, from)| (TscCycles(after), TscCycles(from)));
-        joined(step, TscCycles(50), TscCycles(90))
-    };
-    for (before, expected) in [
-        (None, (50, 90)),
-        (Some((30, 60)), (30, 90)),
-        (Some((30, 50)), (30, 90)),
-        (Some((30, 49)), (50, 90)),
-        (Some((60, 95)), (50, 95)),
-        // The counter went back.
-        (Some((200, 100)), (200, 90)),
-    ] {
-        let (after, from) = joined(before);
-        assert_eq!((after.0, from.0), expected, "{before:?}");
-    }
-}
-
-#[test]
 fn the_error_of_the_stamps_of_a_counter_adds_to_its_bound() {
     let mut tracker = followed(StampSource::Tsc, 0..100, |at| {
         Truth::START.cross(at, [20; 4])

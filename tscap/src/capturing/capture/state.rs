@@ -1,0 +1,61 @@
+//! What a capture tells of itself while it runs.
+
+use serde::Serialize;
+
+use crate::capturing::clock::StampSource;
+use crate::capturing::hook::XdpMode;
+
+/// One interface as the capture begins.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReadyInterface {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub ifindex: u32,
+    /// Where the program runs.
+    pub xdp_mode: XdpMode,
+}
+
+/// The capture as it begins.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ready {
+    /// Each interface, in the file's order.
+    pub interfaces: Vec<ReadyInterface>,
+    /// The clock of the stamps.
+    pub clock: StampSource,
+    /// The function that reads it.
+    pub path: &'static str,
+    /// Whether the read is ordered (fenced).
+    pub ordered: bool,
+    /// Greatest error of a stamp against the host's clock, ns.
+    pub host_bound_ns: u64,
+    /// Rings, one a CPU.
+    pub rings: usize,
+    /// Length of each, bytes.
+    pub ring_bytes: usize,
+    /// CPU of the converter thread.
+    pub converter_cpu: u32,
+    /// With `--rx-cpu`: where frames are meant to come in.
+    pub rx_cpus: Option<Vec<u32>>,
+}
+
+/// The state once a second.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Progress {
+    /// Since the start, s.
+    pub seconds: f64,
+    /// Frames that entered the programs.
+    pub seen: u64,
+    /// Frames written.
+    pub written: u64,
+    /// Bytes written.
+    pub bytes: u64,
+    /// Frames that the programs lost.
+    pub drops: u64,
+    /// Frames written per second, since the last progress.
+    pub rate: f64,
+    /// Fullest that a ring was found since the last progress, 0 to 1.
+    pub ring_fill: f64,
+    /// Greatest error of a stamp against the host's clock, ns.
+    pub host_bound_ns: u64,
+}

@@ -1,0 +1,76 @@
+//! The straight lines that a counter's clock is made of, and the conversion by them.
+
+use std::collections::VecDeque;
+
+use crate::capturing::clock::{NsPerCycle, RealNs, TscCycles};
+
+/// A straight piece of the clock, from a cross-timestamp on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockLine {
+    pub(super) from: TscCycles,
+    pub(super) real: RealNs,
+    pub(super) rate: NsPerCycle,
+}
+
+impl ClockLine {
+    #[inline]
+    pub(super) fn real_at(&self, at: TscCycles) -> RealNs {
+        if at >= self.from {
+            RealNs(
+                self.real
+                    .0
+                    .wrapping_add(self.rate.duration_ns(at.0 - self.from.0)),
+            )
+        } else {
+            RealNs(
+                self.real
+                    .0
+                    .wrapping_sub(self.rate.duration_ns(self.from.0 - at.0)),
+            )
+        }
+    }
+}
+
+/// The clock before its counter went back: stamps from then are still to be converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BeforeJump {
+    /// Stamps from here on are of then: a quarter of the way back below the jump.
+    pub(super) from: TscCycles,
+    /// It is forgotten when the counter gets here: half of the way.
+    pub(super) until: TscCycles,
+    pub(super) piece: ClockLine,
+}
+
+/// Pieces that a conversion keeps: stamps are converted within a few drains of
+/// being taken, and each drain adds one.
+pub(super) const PIECES: usize = 16;
+
+/// The latest pieces of the clock, newest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterConversion {
+    pieces: [ClockLine; PIECES],
+    before: Option<BeforeJump>,
+}
+
+impl CounterConversion {
+    /// By the pieces of a clock, oldest first: one at least.
+    pub(super) fn new(clock: &VecDeque<ClockLine>, before: Option<BeforeJump>) -> Self {
+        let latest = clock.back().expect("there is always one");
+        let mut pieces = [*latest; PIECES];
+        for (copy, piece) in pieces.iter_mut().zip(clock.iter().rev()) {
+            *copy = *piece;
+        }
+        Self { pieces, before }
+    }
+
+    /// The wall-clock time at a counter value. Older than the oldest piece it is
+    /// carried on backwards.
+    #[inline]
+    pub fn to_real(&self, at: TscCycles) -> RealNs {
+        if let Some(before) = self.before.filter(|before| at >= before.from) {
+            return before.piece.real_at(at);
+        }
+        let piece = self.pieces.iter().find(|piece| at >= piece.from);
+        piece.unwrap_or(&self.pieces[PIECES - 1]).real_at(at)
+    }
+}

@@ -1,0 +1,43 @@
+//! An output that fails anywhere.
+
+use super::*;
+
+proptest! {
+    /// Wherever the output fails: what is in the file are whole frames from the
+    /// start, and every other frame is counted.
+    #[test]
+    fn a_failing_output_loses_nothing_silently(
+        lengths in prop::collection::vec(14usize..1500, 1..60),
+        room in 0usize..60_000,
+        drains in prop::collection::vec(any::<bool>(), 60),
+    ) {
+        let mut bench = bench(1, None, room, io::ErrorKind::StorageFull);
+        let frames = lengths.len() as u64;
+        for (number, (length, drain)) in lengths.iter().zip(drains).enumerate() {
+            bench.push(0, 900_000 + number as u64, *length);
+            if drain {
+                bench.converter.drain();
+            }
+        }
+        bench.converter.drain();
+        let failed = bench.events().iter().filter(|event| matches!(event, Event::WriteFailed { .. })).count();
+        let file = bench.file();
+        let headers = bench.headers;
+        let finished = bench.finish();
+        let whole = usize::try_from(finished.output.length()).unwrap();
+        prop_assert!((headers..=file.len()).contains(&whole));
+
+        let (mut rest, mut parser) = PcapNgParser::new(&file[..whole]).unwrap();
+        let mut written = 0;
+        while !rest.is_empty() {
+            let (next, block) = parser.next_block(rest).unwrap();
+            written += u64::from(matches!(block, FileBlock::EnhancedPacket(_)));
+            rest = next;
+        }
+        let totals = totals(&finished, frames);
+        prop_assert!(totals.add_up(), "{totals:?}");
+        prop_assert_eq!(totals.written, written);
+        prop_assert_eq!(totals.outcomes[Outcome::WriteFailed], frames - written);
+        prop_assert_eq!(failed, usize::from(written < frames));
+    }
+}
