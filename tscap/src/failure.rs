@@ -67,6 +67,19 @@ impl<T, E: Into<Box<dyn Error + Send + Sync>>> Context<T> for Result<T, E> {
     }
 }
 
+/// Adds to a [`Failure`], if there is one.
+pub trait Hint {
+    /// Says what to do next.
+    #[must_use]
+    fn hint(self, what_next: impl Into<String>) -> Self;
+}
+
+impl<T> Hint for Result<T, Failure> {
+    fn hint(self, what_next: impl Into<String>) -> Self {
+        self.map_err(|failure| failure.hint(what_next))
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&escaped_lines(&self.chain()))?;

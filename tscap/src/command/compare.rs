@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::console::Console;
 use super::measuring::{self, ResultOutput, Start};
 use super::signals::Signals;
-use super::{Context as _, Exit, Failure};
+use super::{Context as _, Exit, Failure, Hint as _};
 use crate::capturing::capture::{check, interface};
 use crate::capturing::hook::{AttachedProgram, InterruptKfuncs};
 use crate::capturing::host::affinity;
@@ -98,12 +98,10 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
 fn interrupts(files: &KernelFiles) -> Result<InterruptKfuncs, Failure> {
     let found = InterruptKfuncs::find(files);
     let found = found.context("cannot turn interrupts off around a stamp");
-    found.map_err(|failure| {
-        failure.hint(
-            "programs can do that since Linux 6.14, if it shows its types \
+    found.hint(
+        "programs can do that since Linux 6.14, if it shows its types \
              (CONFIG_DEBUG_INFO_BTF): without --irqs-off all else is compared",
-        )
-    })
+    )
 }
 
 fn frame_source(plan: &ComparePlan) -> Result<FrameSource, Failure> {

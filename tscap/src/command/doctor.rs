@@ -18,7 +18,7 @@ use crate::capturing::host::timex::KernelClock;
 use crate::capturing::host::{ethtool, napi, process, system, xdp_features};
 use crate::capturing::settings::JournalFolder;
 use crate::cli::DoctorPlan;
-use crate::text::causes::with_causes;
+use crate::text::causes::chain;
 use crate::text::escaped::escaped;
 
 /// Examines the machine, and an interface if one is given.
@@ -74,7 +74,7 @@ fn machine(plan: &DoctorPlan) -> Result<Machine, Failure> {
     let kfuncs = kfuncs.map(|path| (path, try_out(ClockChoice::Tsc, Some(path))));
     let interface = plan.interface.as_ref().map(|name| format!(" -i {name}"));
     Ok(Machine {
-        clock: KernelClock::read().map_err(chain),
+        clock: KernelClock::read().map_err(|error| chain(&error)),
         privileges,
         probes: probes.into(),
         kfuncs: kfuncs.collect(),
@@ -126,7 +126,7 @@ fn interface(link: Link) -> Interface {
     Interface {
         driver: ethtool::driver(name).map(|driver| driver.name),
         features: offloads::read(name),
-        coalescing: ethtool::coalescing(name).map_err(chain),
+        coalescing: ethtool::coalescing(name).map_err(|error| chain(&error)),
         // A kernel that refuses to tell is one that can't.
         xdp_features: xdp_features::of(link.index).unwrap_or(None),
         occupant: link
@@ -138,8 +138,4 @@ fn interface(link: Link) -> Interface {
         netns: NetnsId::here().ok().and_then(NetnsId::name),
         link,
     }
-}
-
-fn chain(error: impl std::error::Error) -> String {
-    with_causes(error.to_string(), error.source())
 }

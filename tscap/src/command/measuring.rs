@@ -14,7 +14,7 @@ use super::console::Console;
 use super::print::{json_line, print};
 use super::report::{check_writable, write_page};
 use super::signals::Signals;
-use super::{Context, Exit, Failure};
+use super::{Context, Exit, Failure, Hint as _};
 use crate::capturing::clock::RealNs;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::cli::Verbosity;
@@ -105,7 +105,7 @@ pub(super) fn console(json: bool) -> Result<Console, Failure> {
 /// A veth pair; `otherwise` is what to do without one.
 pub(super) fn pair(otherwise: &str) -> Result<Pair, Failure> {
     let pair = Pair::new().context("cannot make a veth pair in namespaces of its own");
-    pair.map_err(|failure| failure.hint(format!("it takes CAP_SYS_ADMIN: {otherwise}")))
+    pair.hint(format!("it takes CAP_SYS_ADMIN: {otherwise}"))
 }
 
 /// How long it will take.

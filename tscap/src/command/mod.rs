@@ -25,7 +25,7 @@ use tokio::runtime::Runtime;
 
 use crate::capturing::host::{affinity, cpu_list};
 use crate::cli::Plan;
-use crate::failure::{Context, Failure};
+use crate::failure::{Context, Failure, Hint};
 
 /// Runs a plan.
 pub fn run(plan: Plan) -> Result<Exit, Failure> {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::print::{print, say};
 use super::whole_file::{is_same, write_whole};
-use super::{Context, Exit, Failure};
+use super::{Context, Exit, Failure, Hint as _};
 use crate::capturing::clock::log::{Digest, Line, LogReader, is_header};
 use crate::cli::ReportPlan;
 use crate::measuring::report::{clock_page, clock_text, page, sweep_page, sweep_text, text};
@@ -43,7 +43,7 @@ pub(super) fn run(plan: &ReportPlan) -> Result<Exit, Failure> {
 pub(super) fn write_page(page: &str, path: &Path) -> Result<(), Failure> {
     write_whole(path, page)
         .context(format!("cannot write {}", path.display()))
-        .map_err(|failure| failure.hint("give a file in a folder that you may write to"))
+        .hint("give a file in a folder that you may write to")
 }
 
 /// Reads what was saved.
@@ -60,13 +60,12 @@ fn read_of(mut from: impl Read, path: &Path) -> Result<Saved, Failure> {
         let json = json.map_err(|_| Failure::new(format!("{}: it is not JSON", what())))?;
         Saved::from_json(json).context(what())
     });
-    saved.map_err(|failure| failure.hint(SAVED))
+    saved.hint(SAVED)
 }
 
 fn open(path: &Path) -> Result<BufReader<File>, Failure> {
     let file = File::open(path).context(cannot_read(path));
-    file.map(BufReader::new)
-        .map_err(|failure| failure.hint(SAVED))
+    file.map(BufReader::new).hint(SAVED)
 }
 
 fn cannot_read(path: &Path) -> String {
@@ -122,5 +121,5 @@ pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
     };
     writable
         .context(format!("cannot write {}", path.display()))
-        .map_err(|failure| failure.hint("give --report a file in a folder that you may write to"))
+        .hint("give --report a file in a folder that you may write to")
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::print::{json_line, print};
-use super::{Context, Exit, Failure};
+use super::{Context, Exit, Failure, Hint as _};
 use crate::measuring::measure::{CaptureError, Sent, StreamReport, read};
 use crate::text::numbers::counted;
 
@@ -33,9 +33,7 @@ fn report(path: &Path) -> Result<StreamReport, Failure> {
                 }
                 CaptureError::Seek(_) => "give a regular file, not a pipe: it is read twice",
             };
-            return Err(error)
-                .context(format!("cannot read {name}"))
-                .map_err(|failure| failure.hint(hint));
+            return Err(error).context(format!("cannot read {name}")).hint(hint);
         }
         Ok(report) => report,
     };

@@ -132,15 +132,12 @@ fn check(found: u64, what: &'static str, known: u32) -> Result<(), FormatError> 
 
 #[cfg(test)]
 mod tests {
-    use std::error::Error as _;
-
     use super::*;
     use crate::measuring::{compare, loss};
-    use crate::text::causes::with_causes;
+    use crate::text::causes::chain;
 
     fn refusal(text: &str) -> String {
-        let error = Saved::from_json(text).unwrap_err();
-        with_causes(error.to_string(), error.source())
+        chain(&Saved::from_json(text).unwrap_err())
     }
 
     #[test]

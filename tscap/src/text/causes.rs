@@ -2,6 +2,11 @@
 
 use std::error::Error;
 
+/// An error and the chain of causes behind it, in one line.
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    with_causes(error.to_string(), error.source())
+}
+
 /// `text` and the chain of causes behind it, in one line.
 pub(crate) fn with_causes(text: impl Into<String>, cause: Option<&dyn Error>) -> String {
     let mut chain = text.into();

@@ -9,7 +9,7 @@ use crate::capturing::host::caps::{self, Capability};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::{affinity, cpu_list, system, tsc};
-use crate::failure::{Context as _, Failure};
+use crate::failure::{Context as _, Failure, Hint as _};
 use crate::text::numbers::{counted, ring as length};
 
 /// All rings together take at most this many bytes by default.
@@ -74,15 +74,9 @@ pub(crate) fn check_kernel() -> Result<(), Failure> {
 /// Refuses a TSC that is no clock, unless told to take it as it is.
 pub(super) fn check_tsc(untrusted: Option<tsc::Untrusted>, force: bool) -> Result<(), Failure> {
     match untrusted {
-        Some(untrusted) if !force => {
-            Err(untrusted)
-                .context("cannot stamp with the TSC")
-                .map_err(|failure| {
-                    failure.hint(
-                        "take --clock ktime; --force takes the TSC all the same and marks the file",
-                    )
-                })
-        }
+        Some(untrusted) if !force => Err(untrusted)
+            .context("cannot stamp with the TSC")
+            .hint("take --clock ktime; --force takes the TSC all the same and marks the file"),
         _ => Ok(()),
     }
 }

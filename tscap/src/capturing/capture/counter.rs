@@ -1,14 +1,13 @@
 //! TSC stamps: the perf event of each CPU and its offset to the TSC.
 
 use super::event::Listener;
-use std::error::Error as _;
 
 use crate::capturing::clock::{Bounds, NsPerCycle, OffsetBracket, Tracker};
 use crate::capturing::engine::Recalibration;
 use crate::capturing::hook::{Loaded, TscError, TscEvents, TscOffset};
 use crate::capturing::host::perf::{EventPriority, PerfError};
 use crate::failure::Failure;
-use crate::text::causes::with_causes;
+use crate::text::causes::chain;
 
 /// The events, one for each CPU that has a ring.
 #[derive(Debug)]
@@ -163,7 +162,7 @@ impl Cpu {
                 let is_news = !std::mem::replace(&mut self.is_away, true);
                 return PhcOutcome {
                     moved_ns: 0,
-                    warning: is_news.then(|| with_causes(error.to_string(), error.source())),
+                    warning: is_news.then(|| chain(&error)),
                 };
             }
         };

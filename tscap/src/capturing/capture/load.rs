@@ -132,8 +132,7 @@ fn load_by(
 }
 
 fn no_kfunc(no: &NoKfunc) -> Failure {
-    let cause = std::error::Error::source(no);
-    Failure::new(crate::text::causes::with_causes(no.to_string(), cause)).hint(no.advice())
+    Failure::new(crate::text::causes::chain(no)).hint(no.advice())
 }
 
 /// Paths that were tried, and why they don't work.

@@ -10,7 +10,7 @@ use crate::capturing::host::ethtool::Feature;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::pcapng::VlanTags;
 use crate::capturing::settings::{Change, ChangeError, InterfaceId, Setting, SettingsGuard};
-use crate::failure::{Context as _, Failure};
+use crate::failure::{Context as _, Failure, Hint as _};
 
 /// Turns those off that hide frames as they arrived.
 pub(super) fn turn_off(
@@ -29,7 +29,7 @@ pub(super) fn turn_off(
         return Ok(());
     }
     let turned_off = turn_off_journalled(link, &names, changes);
-    turned_off.map_err(|failure| failure.hint("--offloads keep leaves them as they are"))?;
+    turned_off.hint("--offloads keep leaves them as they are")?;
     told.note(&format!(
         "{}: turned off for the capture: {}",
         link.name,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::capturing::host::kernel_files::KernelFileError;
-use crate::text::causes::with_causes;
+use crate::text::causes::chain;
 use crate::text::escaped::escaped;
 
 /// How a check came out.
@@ -67,9 +67,8 @@ impl Topic {
     /// A check by files of the kernel; one that can't be read is a warning.
     pub fn by_files(&self, look: impl FnOnce() -> Result<Check, KernelFileError>) -> Check {
         look().unwrap_or_else(|error| {
-            let cause = std::error::Error::source(&error);
             self.warning(
-                format!("not known: {}", with_causes(error.to_string(), cause)),
+                format!("not known: {}", chain(&error)),
                 Remedy::Advice("run tscap doctor as root, with /proc and /sys mounted".into()),
             )
         })

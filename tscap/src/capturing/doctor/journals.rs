@@ -2,7 +2,7 @@
 
 use super::check::{Check, Topic, advice, fix};
 use crate::capturing::settings::{Journal, JournalError, JournalFolder, State};
-use crate::text::causes::with_causes;
+use crate::text::causes::chain;
 
 const JOURNALS: Topic = Topic {
     id: "journals",
@@ -67,8 +67,7 @@ fn owed(left: &[Journal]) -> Check {
 }
 
 fn unreadable(error: &JournalError) -> Check {
-    let found = with_causes(error.to_string(), std::error::Error::source(error));
-    JOURNALS.warning(found, advice(error.remedy()))
+    JOURNALS.warning(chain(error), advice(error.remedy()))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::stamps::Probe;
 use crate::capturing::clock::{StampPath, TscPath};
 use crate::capturing::hook::Kfunc;
 use crate::capturing::host::kernel_files::KernelFiles;
-use crate::text::causes::with_causes;
+use crate::text::causes::chain;
 
 const KFUNC: Topic = Topic {
     id: "stamp_kfunc",
@@ -43,7 +43,7 @@ pub(super) fn kfunc(files: &KernelFiles, probes: &[(TscPath, Probe)], again: &st
 fn absent(files: &KernelFiles) -> Check {
     match Kfunc::find(TscPath::Module, files) {
         Err(error) => {
-            let found = with_causes(error.to_string(), std::error::Error::source(&error));
+            let found = chain(&error);
             let remedy = match error.fix() {
                 Some(command) => fix(command),
                 None => advice(error.advice()),

@@ -1,12 +1,11 @@
 //! The changes of this process, in force until the guard is dropped.
 
 use std::collections::BTreeSet;
-use std::error::Error as _;
 use std::io::Write as _;
 
 use super::{Change, ChangeError, GivenBack, Journal, JournalError, JournalFolder};
 use crate::capturing::host::kernel_files::KernelFiles;
-use crate::text::causes::with_causes;
+use crate::text::causes::{chain, with_causes};
 
 /// A change that could not be made.
 #[derive(Debug)]
@@ -141,10 +140,7 @@ impl SettingsGuard {
                 "{interface} is not here any more to be restored: if it moved to another network namespace, it has kept the changes"
             )
         }));
-        problems.extend(
-            done.err()
-                .map(|error| with_causes(error.to_string(), error.source())),
-        );
+        problems.extend(done.err().map(|error| chain(&error)));
         problems
     }
 }

@@ -10,7 +10,7 @@ use crate::capturing::host::{process, tsc};
 use crate::cli::ClockPlan;
 use crate::command::print::say;
 use crate::command::report::{check_apart, check_writable, digest, write_page};
-use crate::command::{Context, Failure};
+use crate::command::{Context, Failure, Hint as _};
 use crate::measuring::report::clock_page;
 use crate::text::numbers::counted;
 
@@ -97,9 +97,7 @@ impl<'a> Keeper<'a> {
             self.has_failed = written.is_err();
             written
                 .context(format!("cannot write to {}", path.display()))
-                .map_err(|failure| {
-                    failure.hint("make room, and start again: the log will be continued")
-                })?;
+                .hint("make room, and start again: the log will be continued")?;
         }
         if let Some(digest) = &mut self.digest {
             digest.take(Line::Entry(Box::new(entry)));

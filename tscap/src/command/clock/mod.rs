@@ -13,7 +13,7 @@ use references::{ReferenceStatus, References};
 
 use super::print::{json_line, print_if_read};
 use super::signals::Signals;
-use super::{Context as _, Exit, Failure, terminal};
+use super::{Context as _, Exit, Failure, Hint as _, terminal};
 use crate::capturing::capture::first_brackets;
 use crate::capturing::clock::{HostClocks, Observation, StampSource, Status, Tracker};
 use crate::capturing::host::timex::KernelClock;
@@ -41,7 +41,7 @@ struct Line<'a> {
 pub(super) fn run(plan: &ClockPlan) -> Result<Exit, Failure> {
     tsc::check()
         .context("there is no clock to watch")
-        .map_err(|failure| failure.hint("`tscap doctor` says more; ktime stamps need no TSC"))?;
+        .hint("`tscap doctor` says more; ktime stamps need no TSC")?;
     super::runtime()?.block_on(session(plan))
 }
 

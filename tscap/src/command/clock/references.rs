@@ -16,7 +16,7 @@ use crate::capturing::host::ptp::{Method, PtpDevice, PtpError};
 use crate::capturing::host::timex::KernelClock;
 use crate::command::Failure;
 use crate::command::print::print_if_read;
-use crate::text::causes::with_causes;
+use crate::text::causes::chain;
 use crate::text::numbers::{minus, signed, span};
 
 /// Between two looks at a device, which take some µs each.
@@ -154,7 +154,7 @@ impl Device {
         let device = self.path.display();
         let warning = match &looked {
             PhcOutcome::Failed(error) if !self.is_away => {
-                let cause = with_causes(error.to_string(), std::error::Error::source(error));
+                let cause = chain(error);
                 let what = if error.is_gone() {
                     "it is gone for good, and "
                 } else {

@@ -10,7 +10,7 @@ use crate::capturing::clock::{
 };
 use crate::capturing::pcapng::StatisticsOption;
 use crate::cli::ConvertPlan;
-use crate::command::{Context, Failure};
+use crate::command::{Context, Failure, Hint as _};
 
 /// A packet may be so much before the first reading of the clock or after the last one.
 const AROUND_NS: u64 = 60_000_000_000;
@@ -45,9 +45,7 @@ impl Bases {
             let base = clock.base.name();
             BaseClock::new(history, clock, capture.all_have_stamps)
                 .context(format!("cannot tell the times of {input} by {base}"))
-                .map_err(|failure| {
-                    failure.hint("capture with --keep-raw; or convert by a log, see --clock-log")
-                })
+                .hint("capture with --keep-raw; or convert by a log, see --clock-log")
         };
         Ok(Self {
             from: clock(from)?,
@@ -107,7 +105,7 @@ fn table(
                 https://data.iana.org/time-zones/tzdb/leap-seconds.list; for later captures let \
                 the time daemon set the offset (chrony: leapsectz right/UTC)";
     let bytes = fs::read(path).context(trying.clone());
-    let bytes = bytes.map_err(|failure| failure.hint(hint))?;
+    let bytes = bytes.hint(hint)?;
     let around = [
         RealNs(from.0.saturating_sub(AROUND_NS)),
         RealNs(until.0.saturating_add(AROUND_NS)),
@@ -115,8 +113,6 @@ fn table(
     // A line that is no text is none of a table.
     let text = String::from_utf8_lossy(&bytes);
     let offset = LeapSeconds::parse(&text).and_then(|table| table.offset(around));
-    let offset = offset
-        .context(trying)
-        .map_err(|failure| failure.hint(hint))?;
+    let offset = offset.context(trying).hint(hint)?;
     Ok(Some(offset))
 }

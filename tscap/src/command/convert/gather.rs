@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::capturing::clock::{FileClock, History, RawStamp, StampSource};
 use crate::capturing::pcapng::{Gatherer, InterfaceOption, ReadError, Record, records};
-use crate::command::{Context, Failure};
+use crate::command::{Context, Failure, Hint as _};
 
 /// What a capture says of itself.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) struct Gathered {
 pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
     let input = path.display();
     let records = records(file).context(format!("cannot read {input}"));
-    let records = records.map_err(|failure| failure.hint("tscap converts its own captures"))?;
+    let records = records.hint("tscap converts its own captures")?;
     let mut gatherer = Gatherer::default();
     let (mut packets, mut stamps) = (0u64, None);
     let (mut from_ours, mut raw) = (0u64, 0u64);

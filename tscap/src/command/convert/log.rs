@@ -9,7 +9,7 @@ use crate::capturing::clock::log::{Entry, Line, LogReader, ReadLogError};
 use crate::capturing::clock::{
     Fit, History, Impossible, MonoNs, RawStamp, Sample, Segment, StampSource,
 };
-use crate::command::{Context, Failure};
+use crate::command::{Context, Failure, Hint as _};
 
 /// Samples are kept of this long before and after the capture, for lines that reach
 /// into it.
@@ -45,8 +45,7 @@ pub(super) fn history(path: &Path, capture: &Gathered, input: &Path) -> Result<L
     let what = || format!("cannot convert {input} by {name}");
     let file = File::open(path).context(format!("cannot open {name}"))?;
     let reader = LogReader::new(BufReader::new(file)).context(format!("cannot read {name}"));
-    let mut reader =
-        reader.map_err(|failure| failure.hint("give what `tscap clock --log` wrote"))?;
+    let mut reader = reader.hint("give what `tscap clock --log` wrote")?;
     let Some(boot_id) = &capture.boot_id else {
         return Err(Failure::new(format!(
             "{}: the capture does not say of which boot of the machine it is",
@@ -63,9 +62,7 @@ pub(super) fn history(path: &Path, capture: &Gathered, input: &Path) -> Result<L
         .hint("give a log that was kept while the capture ran"));
     }
     let logged = gather(&mut reader, capture).context(format!("cannot read {name}"));
-    let logged = logged.map_err(|failure| {
-        failure.hint("convert without --clock-log, or by a log that is whole")
-    })?;
+    let logged = logged.hint("convert without --clock-log, or by a log that is whole")?;
     let told = match (capture.source, capture.stamps) {
         // Off CLOCK_REALTIME by whole seconds: nothing is to be told.
         (StampSource::Tai, _) | (_, None) => 1.0,

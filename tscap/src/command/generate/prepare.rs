@@ -7,7 +7,7 @@ use crate::capturing::host::netdev::Link;
 use crate::capturing::host::{tsc, xdp_features};
 use crate::cli::{GenPlan, SenderChoice};
 use crate::command::console::Console;
-use crate::command::{Context as _, Failure};
+use crate::command::{Context as _, Failure, Hint as _};
 use crate::measuring::generator::{Addresses, NativeSender, PacketSender, Sender, Step, Template};
 
 /// The parts of the plan that depend on the machine.
@@ -60,7 +60,7 @@ pub(super) fn check(plan: &GenPlan, console: &mut Console) -> Result<Machine, Fa
             let sender = PacketSender::open(&link.name, link.index, rate?);
             let sender = sender
                 .context("cannot send")
-                .map_err(|failure| failure.hint("run as root, or: setcap cap_net_raw+ep tscap"))?;
+                .hint("run as root, or: setcap cap_net_raw+ep tscap")?;
             (Sender::Packet(sender), Some(TscStamps::IN_USER_SPACE))
         }
     };
@@ -114,7 +114,7 @@ fn templates(plan: &GenPlan, link: &Link) -> Result<Vec<(Step, Template)>, Failu
 fn tsc_rate() -> Result<NsPerCycle, Failure> {
     tsc::check()
         .context("the TSC is no clock here")
-        .map_err(|failure| failure.hint("--sender native needs none"))?;
+        .hint("--sender native needs none")?;
     measure_tsc_rate().ok_or_else(|| {
         Failure::new("cannot measure the rate of the TSC: every reading was interrupted")
             .hint("try again when the machine is less busy")
@@ -140,5 +140,5 @@ fn native(plan: &GenPlan, link: &Link, longest: u32) -> Result<NativeSender, Fai
     let sender = NativeSender::open(name, link.index, plan.layout.payload_at(), longest as usize);
     sender
         .context(format!("cannot send native frames on {name}"))
-        .map_err(|failure| failure.hint("--sender packet needs no more than CAP_NET_RAW"))
+        .hint("--sender packet needs no more than CAP_NET_RAW")
 }

@@ -13,7 +13,7 @@ use crate::capturing::host::{affinity, wake};
 use crate::cli::GenPlan;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
-use crate::command::{Context, Exit, Failure};
+use crate::command::{Context, Exit, Failure, Hint as _};
 use crate::measuring::generator::{
     Control, Orders, Pacing, SendError, Sender, Sent, Step, Template,
 };
@@ -106,7 +106,7 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
         None => Ok(Exit::Success),
         Some(error) => Err(error)
             .context("cannot send everything")
-            .map_err(|failure| failure.hint(format!("look at it: ip -s link show {}", link.name))),
+            .hint(format!("look at it: ip -s link show {}", link.name)),
     }
 }
 

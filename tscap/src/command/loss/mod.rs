@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{Context, Failure};
+use super::{Context, Failure, Hint as _};
 use crate::capturing::capture::check;
 use crate::capturing::host::{affinity, cpu_list};
 use crate::measuring::loss::{LossError, Placement};
@@ -56,7 +56,7 @@ fn placement(
     let folder = folder.map_or_else(|| PathBuf::from(FOLDER), Path::to_owned);
     tempfile::tempfile_in(&folder)
         .context(format!("cannot write captures in {}", folder.display()))
-        .map_err(|failure| failure.hint("give --folder one that you may write to"))?;
+        .hint("give --folder one that you may write to")?;
     Ok(Placement {
         executable: env::current_exe().context("cannot find this program's own file")?,
         sender_cpu,

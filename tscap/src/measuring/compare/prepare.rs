@@ -14,6 +14,7 @@ use crate::capturing::host::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::{system, tsc};
 use crate::measuring::load::{Stop, Traffic};
+use crate::text::causes::chain;
 
 /// `enum xdp_action`.
 const XDP_DROP: u32 = 1;
@@ -44,7 +45,7 @@ pub(super) fn prepare(
     let mut stamps = vec![None, Some(StampPath::Ktime)];
     match programs.load_tai() {
         Ok(()) => stamps.push(Some(StampPath::Tai)),
-        Err(error) => warnings.push(format!("no tai here: {}", causes(&error))),
+        Err(error) => warnings.push(format!("no tai here: {}", chain(&error))),
     }
     let rate = match tsc::check() {
         Err(untrusted) if !request.force => Err(untrusted.to_string()),
@@ -81,7 +82,7 @@ pub(super) fn prepare(
             pair.tx_netns.enter()?;
             let traffic = Traffic::new(pair, cpu, rate)?;
             if let Some(why) = traffic.no_tsc() {
-                let why = causes(why);
+                let why = chain(why);
                 warnings.push(format!("no delays by tsc, which the frames lack: {why}"));
             }
             (link, Some(traffic))
@@ -120,7 +121,7 @@ fn kfuncs(warnings: &mut Vec<String>) -> Vec<Kfunc> {
             Err(NoKfunc::NotInKernel { .. } | NoKfunc::NotLoaded { .. }) => {}
             Err(error) => {
                 let name = StampPath::Tsc(path).name();
-                warnings.push(format!("no {name} here: {}", causes(&error)));
+                warnings.push(format!("no {name} here: {}", chain(&error)));
             }
         }
     }
@@ -143,7 +144,7 @@ fn tsc_stamps(
         let path = StampPath::Tsc(path);
         match loaded {
             Ok(()) => stamps.push(Some(path)),
-            Err(error) => warnings.push(format!("no {} here: {}", path.name(), causes(&error))),
+            Err(error) => warnings.push(format!("no {} here: {}", path.name(), chain(&error))),
         }
     }
     stamps
@@ -173,8 +174,4 @@ fn with_interrupts_off(
         programs.load_anew(*turn)?;
     }
     Ok(turns)
-}
-
-pub(super) fn causes(error: &(dyn std::error::Error + 'static)) -> String {
-    crate::text::causes::with_causes(error.to_string(), error.source())
 }

@@ -1,11 +1,11 @@
 //! What a reader must know before the figures of a comparison.
 
 use super::experiment::ExperimentError;
-use super::prepare::causes;
 use super::schema::{Outcome, Subject, Verdict};
 use super::stamp_samples::StampSamples;
 use crate::capturing::clock::StampPath;
 use crate::measuring::machine::Machine;
+use crate::text::causes::chain;
 use crate::text::numbers::counted;
 
 /// The two costs of a read may differ by so much, a share of the unrolled one.
@@ -16,7 +16,7 @@ pub(super) fn early_end(error: &ExperimentError) -> String {
     let partial = "ended before all was measured: these are partial results";
     match error {
         ExperimentError::Stopped => partial.into(),
-        error => format!("{partial}: {}", causes(error)),
+        error => format!("{partial}: {}", chain(error)),
     }
 }
 

@@ -10,7 +10,7 @@ use super::schema::{Method, Point, Sweep, VERSION};
 use crate::measuring::envelope::{Circumstances, Kind};
 use crate::measuring::load::Tool;
 use crate::measuring::machine::Machine;
-use crate::text::causes::with_causes;
+use crate::text::causes::chain;
 use crate::text::numbers::counted;
 
 /// Puts it together.
@@ -45,8 +45,7 @@ pub fn assemble(
 }
 
 fn early_end(error: &LossError) -> String {
-    let source = std::error::Error::source(error);
-    format!("ended early: {}", with_causes(error.to_string(), source))
+    format!("ended early: {}", chain(error))
 }
 
 fn noise(machine: &Machine) -> Option<String> {

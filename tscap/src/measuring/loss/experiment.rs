@@ -1,6 +1,5 @@
 //! The sweep: costs first, then every point.
 
-use std::error::Error as _;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use super::model::{Costs, Load, predict};
 use super::schema::{Calibration, Point, PredictedLoss};
 use crate::capturing::clock::StampSource;
 use crate::measuring::load::{Absent, Burst, Pair, Point as Run, Program, Stop, Tool};
-use crate::text::causes::with_causes;
+use crate::text::causes::chain;
 
 /// Fewest frames of a point, if they don't take longer than…
 const FEWEST: f64 = 1_000.0;
@@ -87,7 +86,7 @@ pub fn run(
             Ok(point) => points.push(point),
             // The sweep is tscap's: it goes on without another program's point.
             Err(LossError::Capture { tool, size, source }) if tool != Tool::Tscap => {
-                let why = with_causes(source.to_string(), source.source());
+                let why = chain(&source);
                 warnings.push(format!("{} at {size} B: no point: {why}", tool.name()));
             }
             Err(error) => {

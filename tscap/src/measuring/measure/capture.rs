@@ -4,7 +4,6 @@
 //! blocks behind the packets, and all of it has to be known before the first
 //! delay is counted.
 
-use std::error::Error;
 use std::io::{Read, Seek, SeekFrom};
 
 use pcap_file::DataLink;
@@ -13,7 +12,7 @@ use super::receive_clock::{DelayBasis, ReceiveClock};
 use super::report::{InterfaceReport, StreamReport};
 use super::streams::{Sent, Source, Streams};
 use crate::capturing::pcapng::{Interface, ReadError, Record, records};
-use crate::text::causes::with_causes;
+use crate::text::causes::chain;
 use crate::text::escaped::escaped;
 use crate::text::numbers::counted;
 
@@ -112,8 +111,7 @@ fn broken_off(error: ReadError) -> String {
                 read up to there"
             .into();
     }
-    let cause = with_causes(error.to_string(), error.source());
-    format!("the file is broken: read up to there ({cause})")
+    format!("the file is broken: read up to there ({})", chain(&error))
 }
 
 fn changed_offset(interface: &InterfaceReport) -> Option<String> {

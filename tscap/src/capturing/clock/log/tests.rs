@@ -65,8 +65,7 @@ fn read(path: &Path) -> Result<(Vec<Line>, bool), ReadLogError> {
 }
 
 fn refusal(error: WriteLogError) -> String {
-    let source = std::error::Error::source(&error);
-    crate::text::causes::with_causes(error.to_string(), source)
+    crate::text::causes::chain(&error)
 }
 
 #[test]

@@ -18,8 +18,7 @@ fn with_types() -> Recorded {
 }
 
 fn says(error: &NoKfunc, what: &str, advice: &str) {
-    let text =
-        crate::text::causes::with_causes(error.to_string(), std::error::Error::source(error));
+    let text = crate::text::causes::chain(error);
     assert!(text.contains(what), "{text}");
     assert!(error.advice().contains(advice), "{}", error.advice());
 }
