@@ -76,11 +76,22 @@ impl Run {
         cross
     }
 
-    /// Runs on until `end`, with a look at the device each 100 ms.
+    /// Runs on until `end`, with a look at the host's clock each 10 ms and at the device
+    /// each 100 ms.
     fn until(&mut self, end: u64, phc: impl Fn(u64) -> Result<u64, PtpError>) -> Vec<PhcOutcome> {
+        self.until_by(10 * MS, end, phc)
+    }
+
+    /// The same with a look at the host's clock each `step`.
+    fn until_by(
+        &mut self,
+        step: u64,
+        end: u64,
+        phc: impl Fn(u64) -> Result<u64, PtpError>,
+    ) -> Vec<PhcOutcome> {
         let mut looked = Vec::new();
         while self.t < end {
-            self.t += 10 * MS;
+            self.t += step;
             let cross = Self::cross(&self.host, self.t, self.set_ns, self.tai_offset_s);
             self.tracker.observe(&cross);
             if self.t.is_multiple_of(100 * MS) {
@@ -202,7 +213,7 @@ fn a_device_that_goes_away_is_carried_on() {
     let mut bound = 0;
     for minutes in [1, 10, 60, 120] {
         let gone = |_| Err(failed(libc::ENODEV));
-        let looked = run.until(minutes * 60 * S, gone);
+        let looked = run.until_by(100 * MS, minutes * 60 * S, gone);
         let all_gone = looked
             .iter()
             .all(|looked| matches!(looked, PhcOutcome::Failed(error) if error.is_gone()));
