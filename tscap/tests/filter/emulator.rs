@@ -53,6 +53,9 @@ impl<'a> Emulator<'a> {
         if at > self.code.len() {
             return Err((at, "jumps beyond the end".into()));
         }
+        if self.registers[6..10].iter().any(Option::is_some) {
+            return Err((at, "changes a register of the program around it".into()));
+        }
         let verdict = self.get(0).map_err(|fault| (at, fault))?;
         u32::try_from(verdict).map_err(|_| (at, format!("verdict {verdict:#x}")))
     }
