@@ -5,28 +5,26 @@ use aya_obj::generated::{
     BPF_LSH, BPF_MOD, BPF_MUL, BPF_NEG, BPF_OR, BPF_RSH, BPF_SUB, BPF_XOR,
 };
 
+use super::loads::load_of;
 use super::{Assembler, FrameAccess, Label, Register, Scratch, Source, Width};
 use crate::capturing::filter::ancillary::Ancillary;
-use crate::capturing::filter::classic::{Alu, Operand, Operation, Size, Test};
+use crate::capturing::filter::classic::{Alu, Operand, Operation, Test};
 use crate::capturing::filter::flow::{Step, Target};
 
 /// A of classic BPF.
-const A: Register = Register::R0;
+pub(super) const A: Register = Register::R0;
 /// The context, in the body of direct loads.
-const CONTEXT: Register = Register::R1;
+pub(super) const CONTEXT: Register = Register::R1;
 /// X of classic BPF.
-const X: Register = Register::R2;
+pub(super) const X: Register = Register::R2;
 /// The frame's linear part and its end, in the body of direct loads.
-const DATA: Register = Register::R3;
-const DATA_END: Register = Register::R4;
-const PLACE: Register = Register::R5;
+pub(super) const DATA: Register = Register::R3;
+pub(super) const DATA_END: Register = Register::R4;
+pub(super) const PLACE: Register = Register::R5;
 
-/// The greatest end of a direct load, and the greatest X of one. The verifier takes both
-/// together: their sum is below its `MAX_PACKET_OFF`.
-const MOST_DIRECT: u32 = 0x7fff;
 /// Ends of headers behind that of Ethernet: IPv4, ARP, IPv6. One comparison is made for all
 /// loads up to such an end: a frame that has a part of one has all of it.
-const HEADER_ENDS: [u32; 3] = [34, 42, 54];
+pub(super) const HEADER_ENDS: [u32; 3] = [34, 42, 54];
 
 /// How the frame's bytes are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,17 +47,6 @@ pub(super) struct Body<'a> {
     pub reject: Label,
     /// Where the verdict is in r0.
     pub end: Label,
-}
-
-/// Bytes of the frame that an instruction loads.
-#[derive(Clone, Copy, Debug)]
-struct Load {
-    from: u32,
-    /// X is added to `from`.
-    indirect: bool,
-    size: Size,
-    /// The result is the length of an IPv4 header, in X.
-    header_length: bool,
 }
 
 impl Body<'_> {
@@ -92,16 +79,17 @@ impl Body<'_> {
     }
 }
 
-struct Emitter<'a> {
-    body: &'a Body<'a>,
+/// One copy in the making.
+pub(super) struct Emitter<'a> {
+    pub body: &'a Body<'a>,
     loads: Loads,
     labels: Vec<Label>,
     /// Bytes that the linear part has at least when a step begins; `None` for a step that
     /// no path goes to.
     known: Vec<Option<u32>>,
     /// How far loads reach into each of [`HEADER_ENDS`].
-    reached: [u32; HEADER_ENDS.len()],
-    code: &'a mut Assembler,
+    pub reached: [u32; HEADER_ENDS.len()],
+    pub code: &'a mut Assembler,
 }
 
 impl Emitter<'_> {
@@ -239,114 +227,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// False if the load can't be direct, so that nothing comes after it.
-    fn load_direct(&mut self, load: Load, known: &mut u32) -> bool {
-        let slow = self.body.slow;
-        let size = load.size.bytes();
-        let end = load.from.saturating_add(size);
-        if end > MOST_DIRECT {
-            self.code.goto(slow);
-            return false;
-        }
-        let to = if load.header_length { X } else { A };
-        let compared = if load.indirect {
-            end
-        } else {
-            self.widened(end)
-        };
-        if load.indirect || *known < end {
-            self.code.mov64(PLACE, DATA);
-            if load.indirect {
-                let most = Source::Constant(MOST_DIRECT);
-                self.code.branch64(BPF_JGT, X, most, slow);
-                self.code.alu64(BPF_ADD, PLACE, Source::Register(X));
-            }
-            self.code.alu64(BPF_ADD, PLACE, Source::Constant(compared));
-            let data_end = Source::Register(DATA_END);
-            self.code.branch64(BPF_JGT, PLACE, data_end, slow);
-        }
-        let (base, offset) = if load.indirect {
-            (PLACE, -(size as i16))
-        } else {
-            *known = compared.max(*known);
-            (DATA, load.from as i16)
-        };
-        self.code.load(width(load.size), to, base, offset);
-        self.finish_load(load);
-        true
-    }
-
-    /// The end up to which bytes are compared for at once.
-    fn widened(&self, end: u32) -> u32 {
-        let headers = HEADER_ENDS.iter().zip(self.reached);
-        let mut headers = headers.filter(|(header, _)| end <= **header);
-        headers.next().map_or(end, |(_, reached)| reached)
-    }
-
-    /// False if no frame has such bytes, so that nothing comes after it.
-    fn load_by_helper(&mut self, load: Load, step: &Step) -> bool {
-        let (access, scratch, reject) = (self.body.access, self.body.scratch, self.body.reject);
-        if load.from > access.most_offset {
-            self.code.goto(reject);
-            return false;
-        }
-        let kept = if load.header_length {
-            step.live_after.a().then_some(A)
-        } else {
-            step.live_after.x().then_some(X)
-        };
-        let frame = Register::Frame;
-        if let Some(register) = kept {
-            self.code
-                .store(Width::Word, frame, scratch.kept(), register);
-        }
-        // The second argument is where X is.
-        if load.indirect {
-            self.code.alu64(BPF_ADD, X, Source::Constant(load.from));
-            let most = Source::Constant(access.most_offset);
-            self.code.branch64(BPF_JGT, X, most, reject);
-        } else {
-            self.code.mov32(Register::R2, Source::Constant(load.from));
-        }
-        self.reload_context();
-        self.code.mov64(Register::R3, frame);
-        let loaded = i32::from(scratch.loaded()).cast_unsigned();
-        self.code
-            .alu64(BPF_ADD, Register::R3, Source::Constant(loaded));
-        self.code
-            .mov32(Register::R4, Source::Constant(load.size.bytes()));
-        self.code.call(access.load_helper);
-        self.code
-            .branch32(BPF_JNE, Register::R0, Source::Constant(0), reject);
-        let to = if load.header_length { X } else { A };
-        self.code
-            .load(width(load.size), to, frame, scratch.loaded());
-        self.finish_load(load);
-        if let Some(register) = kept {
-            self.code.load(Width::Word, register, frame, scratch.kept());
-        }
-        true
-    }
-
-    /// What is loaded becomes a number.
-    fn finish_load(&mut self, load: Load) {
-        match load.size {
-            Size::Byte => {}
-            Size::Half => self.code.network_to_host(A, 16),
-            Size::Word => self.code.network_to_host(A, 32),
-        }
-        if load.header_length {
-            self.code.alu32(BPF_AND, X, Source::Constant(15));
-            self.code.alu32(BPF_LSH, X, Source::Constant(2));
-        }
-    }
-
-    fn reload_context(&mut self) {
-        let context = self.body.scratch.context();
-        self.code
-            .load(Width::Double, CONTEXT, Register::Frame, context);
-    }
-
     fn branch(&mut self, at: usize, test: Test, operand: Operand, known: u32) {
         let step = &self.body.steps[at];
         let (yes, no) = (step.next, step.otherwise);
@@ -393,42 +273,9 @@ impl Emitter<'_> {
     }
 }
 
-fn load_of(step: &Step) -> Option<Load> {
-    let it = &step.instruction;
-    let load = Load {
-        from: it.k,
-        indirect: false,
-        size: Size::Byte,
-        header_length: false,
-    };
-    match it.operation() {
-        Operation::LoadAbsolute(size) if Ancillary::at(it.k).is_none() => {
-            Some(Load { size, ..load })
-        }
-        Operation::LoadIndirect(size) => Some(Load {
-            size,
-            indirect: true,
-            ..load
-        }),
-        Operation::LoadXHeaderLength => Some(Load {
-            header_length: true,
-            ..load
-        }),
-        _ => None,
-    }
-}
-
 fn source(operand: Operand, k: u32) -> Source {
     match operand {
         Operand::K => Source::Constant(k),
         Operand::X => Source::Register(X),
-    }
-}
-
-fn width(size: Size) -> Width {
-    match size {
-        Size::Byte => Width::Byte,
-        Size::Half => Width::Half,
-        Size::Word => Width::Word,
     }
 }

@@ -23,6 +23,7 @@
 mod access;
 mod assembler;
 mod body;
+mod loads;
 mod scratch;
 
 use aya_obj::generated::bpf_insn;
