@@ -32,6 +32,10 @@ pub const IRQ_RESTORE_CALL: u32 = 0x7473_6372;
 /// The same for the kfunc that tells a frame's VLAN tag. Where there is none, user
 /// space puts "no tag" in its place.
 pub const VLAN_TAG_CALL: u32 = 0x7473_6373;
+/// The same for the code of a filter, which is no function: user space puts the code, or
+/// "every frame", in the place of the call. The code gets the context in r1 and
+/// [`FILTER_SCRATCH_BYTES`] of memory in r2; r0 is 0 for a frame that is not wanted.
+pub const FILTER_CALL: u32 = 0x7473_6374;
 
-/// Bytes of its stack that a program gives to the filter that user space puts into it.
+/// Bytes of its stack that a program gives to the code of a filter.
 pub const FILTER_SCRATCH_BYTES: usize = 88;

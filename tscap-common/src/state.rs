@@ -8,13 +8,13 @@ pub const NO_RING: u32 = u32::MAX;
 /// State of one CPU's producer: an element of the `CPUS` map, indexed by the
 /// CPU's number, two cache lines long so that CPUs never share one.
 #[repr(C, align(128))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuState {
     /// Index of this CPU's ring in `RINGS`, or [`NO_RING`]. Written by user
     /// space before the program is attached.
     pub ring: u32,
-    /// Padding, zero.
-    pub reserved: u32,
+    /// The interface of [`Self::filtered`], by its number.
+    pub filtered_ifindex: u32,
     /// Position of the next record, bytes since the start; the ring's own
     /// `head` follows it.
     pub head: u64,
@@ -27,6 +27,11 @@ pub struct CpuState {
     /// Frames lost on this CPU whose loss no block has reported yet, over all
     /// interfaces.
     pub pending: u64,
+    /// Frames that the filter did not want, in a row from one interface, and not yet
+    /// counted in its [`Losses`]: a lookup for each would cost more than the filter.
+    pub filtered: u64,
+    /// Padding, zero.
+    pub reserved: [u64; 9],
 }
 
 /// Frames of one interface that were not recorded, by reason: a per-CPU element
@@ -63,6 +68,7 @@ pub const OTHER_INTERFACE: u32 = 0;
 const _: () = assert!(size_of::<CpuState>() == 128 && align_of::<CpuState>() == 128);
 const _: () = assert!(core::mem::offset_of!(CpuState, head) == 8);
 const _: () = assert!(core::mem::offset_of!(CpuState, pending) == 40);
+const _: () = assert!(core::mem::offset_of!(CpuState, filtered) == 48);
 const _: () = assert!(size_of::<Losses>() == 8 * Outcome::IN_KERNEL + 8);
 const _: () = assert!(core::mem::offset_of!(Losses, pending) == 8 * Outcome::IN_KERNEL);
 const _: () = assert!(size_of::<TscBracket>() == 24);

@@ -4,6 +4,7 @@
 #![no_main]
 
 mod copy;
+mod filter;
 mod frame;
 mod interrupts;
 mod kfunc;

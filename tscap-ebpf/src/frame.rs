@@ -4,6 +4,7 @@ use aya_ebpf::bindings::xdp_md;
 use aya_ebpf::helpers::generated::{bpf_xdp_get_buff_len, bpf_xdp_load_bytes};
 use tscap_common::hook::Hook;
 
+use crate::filter;
 use crate::vlan::{self, Tag};
 
 /// What the body asks of a hook's context.
@@ -24,15 +25,18 @@ pub trait Frame: Copy {
     /// # Safety
     /// `to` must have room for `len` bytes.
     unsafe fn load(self, to: *mut u8, len: u32) -> bool;
+    /// Whether the capture's filter wants it.
+    fn is_wanted(self) -> bool;
     /// The VLAN tag beside it, if there is one.
     fn tag(self) -> Option<Tag>;
 }
 
-/// A frame at XDP. Only with `TAGS` it is asked for a tag: user space patches that call.
+/// A frame at XDP. Only in a `PATCHED` program it is filtered and asked for a tag: user
+/// space patches both calls.
 #[derive(Clone, Copy)]
-pub struct Received<const TAGS: bool>(pub *mut xdp_md);
+pub struct Received<const PATCHED: bool>(pub *mut xdp_md);
 
-impl<const TAGS: bool> Frame for Received<TAGS> {
+impl<const PATCHED: bool> Frame for Received<PATCHED> {
     const HOOK: Hook = Hook::Xdp;
 
     #[inline(always)]
@@ -61,7 +65,12 @@ impl<const TAGS: bool> Frame for Received<TAGS> {
     }
 
     #[inline(always)]
+    fn is_wanted(self) -> bool {
+        !PATCHED || filter::accepts(self.0)
+    }
+
+    #[inline(always)]
     fn tag(self) -> Option<Tag> {
-        if TAGS { vlan::read(self.0) } else { None }
+        if PATCHED { vlan::read(self.0) } else { None }
     }
 }

@@ -5,6 +5,7 @@
 
 mod clock;
 mod copy;
+mod filter;
 mod frame;
 mod kfunc;
 mod maps;

@@ -5,6 +5,7 @@
 #![no_main]
 
 mod copy;
+mod filter;
 mod frame;
 mod kfunc;
 mod maps;

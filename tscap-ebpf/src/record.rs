@@ -42,6 +42,10 @@ pub fn record(frame: impl Frame, stamp: Option<u64>, fault: Fault) -> u32 {
     };
     let ifindex = frame.ifindex();
     unsafe { (*cpu).seen += 1 };
+    if !frame.is_wanted() {
+        count_filtered(cpu, ifindex);
+        return XDP_PASS;
+    }
     // Frames without a tag, almost all of them, have a copy of the code without tags.
     let recorded = match (stamp, frame.tag()) {
         (Some(stamp), None) => append(frame, stamp, cpu, ifindex, None, fault),
@@ -181,25 +185,43 @@ fn pending_losses(ifindex: u32) -> Option<*mut Losses> {
     (unsafe { (*losses).pending } != 0).then_some(losses)
 }
 
+/// Unlike a loss it is not told to the next block. Frames of another interface than those
+/// before settle the count of these.
+#[inline(always)]
+fn count_filtered(cpu: *mut CpuState, ifindex: u32) {
+    unsafe {
+        let settled = (*cpu).filtered_ifindex;
+        if settled != ifindex {
+            let losses = LOSSES.get_ptr_mut(settled);
+            if let Some(losses) = losses.or_else(|| LOSSES.get_ptr_mut(OTHER_INTERFACE)) {
+                count(losses, Outcome::Filtered, (*cpu).filtered);
+            }
+            (*cpu).filtered = 0;
+            (*cpu).filtered_ifindex = ifindex;
+        }
+        (*cpu).filtered += 1;
+    }
+}
+
 #[inline(always)]
 fn count_loss(cpu: *mut CpuState, ifindex: u32, outcome: Outcome) {
     if let Some(losses) = LOSSES.get_ptr_mut(ifindex) {
-        count(losses, outcome);
+        count(losses, outcome, 1);
         unsafe {
             (*losses).pending += 1;
             (*cpu).pending += 1;
         }
     } else if let Some(losses) = LOSSES.get_ptr_mut(OTHER_INTERFACE) {
         // No block will ever report these: nobody asks for them by this key.
-        count(losses, outcome);
+        count(losses, outcome, 1);
     }
 }
 
 #[inline(always)]
-fn count(losses: *mut Losses, outcome: Outcome) {
+fn count(losses: *mut Losses, outcome: Outcome, frames: u64) {
     let counts = unsafe { &mut (*losses).counts };
     if let Some(count) = counts.get_mut(outcome as usize) {
-        *count += 1;
+        *count += frames;
     }
 }
 

@@ -247,6 +247,7 @@ fn attached(path: StampPath, tun: &Tun) -> (Loaded, XdpLink) {
         object: PROGRAMS,
         program: Hook::Xdp.program(path.domain()),
         kfunc: None,
+        filter: None,
         ring_bytes: 128 * 1024,
         ring_cpus: &ring_cpus,
         possible_cpus: ring_cpus.iter().max().expect("a CPU") + 1,

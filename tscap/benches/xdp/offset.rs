@@ -96,6 +96,7 @@ fn load() -> Result<(Loaded, TscEvents, Vec<u32>)> {
         object: PROGRAMS,
         program: Hook::Xdp.program(ClockDomain::CpuTsc),
         kfunc: None,
+        filter: None,
         ring_bytes: MIN_RING_BYTES,
         ring_cpus: &cpus,
         possible_cpus: possible_cpus()?,

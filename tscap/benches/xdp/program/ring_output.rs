@@ -34,6 +34,7 @@ impl RingOutput {
             object,
             program: name,
             kfunc: None,
+            filter: None,
             ring_bytes,
             ring_cpus: &[cpu],
             possible_cpus: possible_cpus()?,

@@ -1,4 +1,4 @@
-//! The code of programs that call a kfunc: their marked calls are patched.
+//! The code of programs with marked calls: kfuncs and the filter take their place.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -9,13 +9,16 @@ use aya::maps::Map;
 use aya::programs::ProgramError;
 use aya::{Ebpf, EbpfError};
 use aya_obj::btf::BtfError;
-use aya_obj::generated::{BPF_ALU64, BPF_CALL, BPF_JMP, BPF_K, BPF_MOV, bpf_func_info, bpf_insn};
+use aya_obj::generated::{BPF_ALU64, BPF_CALL, BPF_JMP, BPF_K, BPF_MOV, bpf_insn};
 use aya_obj::{Object, ProgramSection, VerifierLog};
-use tscap_common::config::VLAN_TAG_CALL;
+use tscap_common::config::{FILTER_CALL, VLAN_TAG_CALL};
 
 use super::load::LoadError;
 use super::program::Program;
 use super::retry::retry_interrupted;
+use super::splice::{Routine, TooLong};
+use crate::capturing::filter;
+use crate::capturing::filter::translate::{FrameAccess, TranslateError, scratch_offset, translate};
 use crate::capturing::host::bpf;
 use crate::capturing::host::bpf::program::Functions;
 
@@ -48,19 +51,12 @@ pub(crate) struct Bound<'a> {
 /// maps that aya has made.
 #[derive(Debug)]
 pub(crate) struct Code {
-    programs: HashMap<String, Routine>,
+    programs: HashMap<String, (Routine, ProgramSection)>,
     license: CString,
     /// The object's own BTF.
     types: Option<OwnedFd>,
     /// The BTF of a module that they call.
     module: Option<Arc<OwnedFd>>,
-}
-
-#[derive(Debug)]
-struct Routine {
-    code: Vec<bpf_insn>,
-    functions: Vec<bpf_func_info>,
-    section: ProgramSection,
 }
 
 impl Code {
@@ -84,23 +80,36 @@ impl Code {
             let routine = Routine {
                 code: calling(&function.instructions, calls)?,
                 functions: function.func_info.func_info.clone(),
-                section: program.section.clone(),
             };
-            Some((name.clone(), routine))
+            Some((name.clone(), (routine, program.section.clone())))
         });
+        let programs = programs.collect();
         Ok(Self {
-            programs: programs.collect(),
+            programs,
             license: object.license,
             types,
             module: calls.iter().find_map(|call| call.module.clone()),
         })
     }
 
+    /// The same with a filter in each program. Without one every frame is wanted.
+    pub fn filtering(mut self, filter: Option<&filter::Program>) -> Result<Self, FilterError> {
+        for (routine, _) in self.programs.values_mut() {
+            let code = &routine.code;
+            let fragment = |at: usize| {
+                let is_place = is_marked(&code[at], FILTER_CALL);
+                is_place.then(|| filter.map_or(Ok(vec![set_r0(1)]), |it| put_at(it, code, at)))
+            };
+            *routine = routine.spliced(fragment)?;
+        }
+        Ok(self)
+    }
+
     /// Loads the program `name`. Only if it is `bound` it sees VLAN tags that were taken
     /// off its frames, and it can be attached there only.
     pub fn load(&self, name: &str, bound: Option<Bound<'_>>) -> Result<Program, LoadError> {
         let program = self.programs.get(name);
-        let routine = program.ok_or(LoadError::Missing(
+        let (routine, section) = program.ok_or(LoadError::Missing(
             "program of that name that calls these kfuncs",
         ))?;
         let code = reading_tags(&routine.code, bound.map(|bound| bound.vlan_tag));
@@ -109,7 +118,7 @@ impl Code {
             license: &self.license,
             code: &code,
             bound_to: bound.map(|bound| bound.ifindex),
-            frags: matches!(routine.section, ProgramSection::Xdp { frags: true, .. }),
+            frags: matches!(section, ProgramSection::Xdp { frags: true, .. }),
             module: self.module.as_deref().map(|btf| btf.as_fd()),
             functions: self.types.as_ref().map(|types| Functions {
                 types: types.as_fd(),
@@ -128,6 +137,20 @@ impl Code {
         })?;
         Ok(loaded.into())
     }
+}
+
+/// Why a filter can't be put into a program.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FilterError {
+    /// It has no form that the kernel takes.
+    #[error(transparent)]
+    Translate(#[from] TranslateError),
+    /// It makes the program too long.
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
+    /// The object is not what this build expects.
+    #[error("the eBPF object has no memory for a filter")]
+    NoScratch,
 }
 
 /// The BTF of an object as this kernel takes it, loaded.
@@ -166,13 +189,32 @@ fn reading_tags(code: &[bpf_insn], vlan_tag: Option<&Call>) -> Vec<bpf_insn> {
         if let Some(call) = vlan_tag {
             make(it, call);
         } else {
-            // r0 = -1: any number but 0 is an error of the kfunc.
-            it.code = (BPF_ALU64 | BPF_MOV | BPF_K) as u8;
-            it.set_dst_reg(0);
-            it.imm = -1;
+            // Any number but 0 is an error of the kfunc.
+            *it = set_r0(-1);
         }
     }
     code
+}
+
+/// The filter for the place of the call `at`, whose stack it may use.
+fn put_at(
+    filter: &filter::Program,
+    code: &[bpf_insn],
+    at: usize,
+) -> Result<Vec<bpf_insn>, FilterError> {
+    let scratch = scratch_offset(code, at).ok_or(FilterError::NoScratch)?;
+    Ok(translate(filter, &FrameAccess::XDP, scratch)?)
+}
+
+/// r0 = `value`. For a constant the verifier removes what handles the other ones.
+fn set_r0(value: i32) -> bpf_insn {
+    bpf_insn {
+        code: (BPF_ALU64 | BPF_MOV | BPF_K) as u8,
+        _bitfield_align_1: [],
+        _bitfield_1: bpf_insn::new_bitfield_1(0, 0),
+        off: 0,
+        imm: value,
+    }
 }
 
 /// Makes `instruction` a call of the kfunc.
@@ -201,8 +243,10 @@ fn descriptor(map: &Map) -> Option<BorrowedFd<'_>> {
 #[cfg(test)]
 mod tests {
     use tscap_common::config::{IRQ_RESTORE_CALL, IRQ_SAVE_CALL, STAMP_CALL};
+    use tscap_common::hook::Hook;
 
     use super::*;
+    use crate::capturing::clock::StampPath;
     use crate::capturing::hook::PROGRAMS;
     use crate::measuring::compare::OBJECT as COMPARE;
 
@@ -280,6 +324,15 @@ mod tests {
             assert_eq!((without[at].code, without[at].imm), (0xb7, -1), "{name}");
             let left = without.iter().any(|it| is_marked(it, VLAN_TAG_CALL));
             assert!(!left, "{name}");
+        }
+    }
+
+    #[test]
+    fn each_program_has_a_place_for_a_filter() {
+        for path in StampPath::ALL {
+            let name = Hook::Xdp.program(path.domain());
+            let code = code_of(PROGRAMS, name);
+            assert!(code.iter().any(|it| is_marked(it, FILTER_CALL)), "{name}");
         }
     }
 

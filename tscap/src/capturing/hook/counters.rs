@@ -1,16 +1,11 @@
 //! What the programs counted.
 
-use std::mem::offset_of;
-
 use aya::maps::{Array, MapData, MapError, PerCpuHashMap, PerCpuValues};
 use aya::util::nr_cpus;
 use tscap_common::state::{CpuState, Losses, NO_RING, OTHER_INTERFACE};
 
-use crate::capturing::accounting::Outcomes;
+use crate::capturing::accounting::{Outcome, Outcomes};
 use crate::capturing::host::map_value::MapValue;
-
-/// A [`CpuState`] as it lies in the map: bytes, because it ends in padding.
-pub(super) type CpuBytes = [u8; size_of::<CpuState>()];
 
 /// Only if the key is not there yet (include/uapi/linux/bpf.h).
 const BPF_NOEXIST: u64 = 1;
@@ -25,7 +20,7 @@ pub struct CounterError {
 
 /// The counters of all CPUs.
 pub struct Counters {
-    cpus: Array<MapData, CpuBytes>,
+    cpus: Array<MapData, MapValue<CpuState>>,
     losses: PerCpuHashMap<MapData, u32, MapValue<Losses>>,
 }
 
@@ -37,7 +32,7 @@ impl std::fmt::Debug for Counters {
 
 impl Counters {
     pub(super) fn new(
-        cpus: Array<MapData, CpuBytes>,
+        cpus: Array<MapData, MapValue<CpuState>>,
         losses: PerCpuHashMap<MapData, u32, MapValue<Losses>>,
     ) -> Self {
         Self { cpus, losses }
@@ -65,18 +60,15 @@ impl Counters {
 
     /// Frames that entered the programs on other CPUs than these.
     pub fn seen_off(&self, cpus: &[u32]) -> Result<u64, CounterError> {
-        let mut seen = 0;
         // The index in the map is the number of the CPU.
-        for (cpu, state) in (0u32..).zip(self.cpus.iter()) {
-            let state = state.map_err(|source| CounterError {
-                operation: "read",
-                source,
-            })?;
-            if !cpus.contains(&cpu) {
-                seen += decode_seen(&state);
-            }
-        }
-        Ok(seen)
+        let states = (0u32..).zip(self.states()?);
+        let others = states.filter(|(cpu, _)| !cpus.contains(cpu));
+        Ok(others.map(|(_, state)| state.seen).sum())
+    }
+
+    fn states(&self) -> Result<Vec<CpuState>, CounterError> {
+        let states = self.cpus.iter().map(|state| Ok(state.map_err(unread)?.0));
+        states.collect()
     }
 
     /// Frames of one interface that were not recorded; none as long as it has
@@ -84,16 +76,26 @@ impl Counters {
     pub fn losses(&self, ifindex: u32) -> Result<Outcomes, CounterError> {
         let all = match self.losses.get(&ifindex, 0) {
             Err(MapError::KeyNotFound) => return Ok(Outcomes::default()),
-            all => all.map_err(|source| CounterError {
-                operation: "read",
-                source,
-            })?,
+            all => all.map_err(unread)?,
         };
         let mut sum = Outcomes::default();
         for MapValue(losses) in all.iter() {
             sum += Outcomes::from(*losses);
         }
+        for state in self.states()? {
+            if self.settles_in(&state)? == ifindex {
+                sum[Outcome::Filtered] += state.filtered;
+            }
+        }
         Ok(sum)
+    }
+
+    /// Key of the counters that the frames filtered last on a CPU belong to.
+    fn settles_in(&self, state: &CpuState) -> Result<u32, CounterError> {
+        match self.losses.get(&state.filtered_ifindex, 0) {
+            Err(MapError::KeyNotFound) => Ok(OTHER_INTERFACE),
+            found => found.map_err(unread).map(|_| state.filtered_ifindex),
+        }
     }
 
     /// Frames of interfaces without counters of their own.
@@ -102,30 +104,18 @@ impl Counters {
     }
 }
 
-/// The state that a CPU starts with.
-pub(super) fn cpu_state(ring: Option<usize>) -> CpuBytes {
-    let ring = ring.and_then(|ring| u32::try_from(ring).ok());
-    let mut bytes = [0; size_of::<CpuState>()];
-    let at = offset_of!(CpuState, ring);
-    bytes[at..at + 4].copy_from_slice(&ring.unwrap_or(NO_RING).to_ne_bytes());
-    bytes
-}
-
-fn decode_seen(state: &CpuBytes) -> u64 {
-    let seen = state[offset_of!(CpuState, seen)..].first_chunk();
-    u64::from_ne_bytes(*seen.expect("the state holds the field"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_and_fields_agree() {
-        let mut state = cpu_state(None);
-        state[24..32].copy_from_slice(&7u64.to_ne_bytes());
-        assert_eq!(decode_seen(&state), 7);
-        assert_eq!(cpu_state(Some(3))[..4], 3u32.to_ne_bytes());
-        assert_eq!(cpu_state(None)[..4], NO_RING.to_ne_bytes());
+fn unread(source: MapError) -> CounterError {
+    CounterError {
+        operation: "read",
+        source,
     }
+}
+
+/// The state that a CPU starts with.
+pub(super) fn cpu_state(ring: Option<usize>) -> MapValue<CpuState> {
+    let ring = ring.and_then(|ring| u32::try_from(ring).ok());
+    MapValue(CpuState {
+        ring: ring.unwrap_or(NO_RING),
+        ..CpuState::default()
+    })
 }

@@ -8,17 +8,19 @@ use aya::programs::{ProgramError, Xdp};
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use tscap_common::config::{CPUS, KEEP_RAW, LOSSES, PACKET_META, RING_MASK, RINGS, SNAPLEN};
 use tscap_common::ring::value_size;
-use tscap_common::state::OTHER_INTERFACE;
+use tscap_common::state::{CpuState, OTHER_INTERFACE};
 
 use super::calibration::{self, TscOffset};
-use super::code::{Bound, Code};
-use super::counters::{Counters, CpuBytes, cpu_state};
+use super::code::{Bound, Code, FilterError};
+use super::counters::{Counters, cpu_state};
 use super::kfunc::{Kfunc, VlanTagKfunc};
 use super::object::with_value_size;
 use super::program::Program;
 use super::retry::retry_interrupted;
 use super::tsc::{TscError, TscEvents};
 use crate::capturing::clock::NsPerCycle;
+use crate::capturing::filter;
+use crate::capturing::host::map_value::MapValue;
 use crate::capturing::host::perf::EventPriority;
 use crate::capturing::ring::{MapError as RingMapError, Memory};
 
@@ -31,6 +33,8 @@ pub struct LoadOptions<'a> {
     pub program: &'a str,
     /// The kfunc that it calls.
     pub kfunc: Option<&'a Kfunc>,
+    /// Frames that it rejects are counted only.
+    pub filter: Option<&'a filter::Program>,
     /// Length of each ring, bytes; a power of two.
     pub ring_bytes: usize,
     /// The CPUs that get a ring.
@@ -70,6 +74,9 @@ pub enum LoadError {
         /// Why, with the verifier's log.
         source: ProgramError,
     },
+    /// The filter can't be a part of it.
+    #[error("cannot put the filter into the XDP program")]
+    Filter(#[from] FilterError),
     /// No descriptor was left for it.
     #[error("cannot hold the XDP program")]
     Descriptor(#[source] io::Error),
@@ -130,9 +137,9 @@ impl Loaded {
             .map_max_entries(CPUS, options.possible_cpus)
             .load(&object)?;
         let calls = options.kfunc.map(Kfunc::calls).unwrap_or_default();
-        let code = Code::of(&object, &ebpf, calls)?;
+        let code = Code::of(&object, &ebpf, calls)?.filtering(options.filter)?;
 
-        let mut cpus: Array<MapData, CpuBytes> = take(&mut ebpf, CPUS)?;
+        let mut cpus: Array<MapData, MapValue<CpuState>> = take(&mut ebpf, CPUS)?;
         for cpu in 0..options.possible_cpus {
             let ring = options.ring_cpus.iter().position(|with| *with == cpu);
             cpus.set(cpu, cpu_state(ring), 0)

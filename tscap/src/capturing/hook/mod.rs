@@ -12,12 +12,14 @@ mod object;
 pub mod offloads;
 mod program;
 mod retry;
+mod splice;
 mod tsc;
 
 pub use attach::{AttachError, AttachPoint, Attachment, ModeChoice, XdpMode, attach};
 pub use attached_program::AttachedProgram;
 pub use calibration::TscOffset;
 pub(crate) use calibration::calibrate;
+pub use code::FilterError;
 pub(crate) use code::{Call, Code};
 pub use counters::{CounterError, Counters};
 pub use generator::{Generator, GeneratorProgram, GeneratorState, generates_by_perf};

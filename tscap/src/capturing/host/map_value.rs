@@ -4,7 +4,7 @@ use aya::Pod;
 use tscap_common::compare::{Counts, Sample};
 use tscap_common::generator::{HEADERS, Orders, Sending};
 use tscap_common::outcome::Outcome;
-use tscap_common::state::{Losses, TscBracket};
+use tscap_common::state::{CpuState, Losses, TscBracket};
 
 /// A structure of `tscap-common` as a map holds it. The structures can't be [`Pod`]
 /// themselves: neither they nor the trait are of this crate.
@@ -25,6 +25,7 @@ macro_rules! map_values {
 
 map_values! {
     Counts: 4 * 8,
+    CpuState: 2 * 4 + 15 * 8,
     Losses: (Outcome::IN_KERNEL + 1) * 8,
     Orders: HEADERS + 2 * 4 + 8 + 4 + 2 * 2 + 8,
     Sample: 5 * 8,

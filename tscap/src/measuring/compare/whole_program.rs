@@ -41,6 +41,7 @@ impl WholeProgram {
             object: if stamp.is_some() { PROGRAMS } else { OBJECT },
             program: stamp.map_or("program_none", |path| Hook::Xdp.program(path.domain())),
             kfunc: kfuncs.find(|kfunc| stamp == Some(StampPath::Tsc(kfunc.path))),
+            filter: None,
             ring_bytes: RING_BYTES,
             ring_cpus: &[cpu],
             possible_cpus,
