@@ -58,6 +58,9 @@ off\t'Turn them off for the capture and restore them after it (after a run that 
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l ring-size -d 'Ring of each CPU: a power of two, 128K to 256M [default: 64M with up to 8 CPUs, less with more]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l converter-cpu -d 'CPU for the converter thread [default: the last allowed CPU that is not in --rx-cpu; without --rx-cpu, the last one that takes no interrupt of the interface\'s receive queues]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l rx-cpu -d 'Receive on these CPUs (0, 2-3, 0,2): spread the interface\'s queue interrupts over them for the capture, its poll threads where NAPI is threaded, and RPS in generic mode; count the frames that arrive elsewhere' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s f -d 'The same, in one argument (dumpcap\'s option)' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s F -d 'Read the expression from this file' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l filter-bytecode -d 'Take only the frames that match a compiled filter in this file, as tcpdump -ddd prints it: needs no libpcap here' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s C -l file-size -d 'Begin the next file when one is larger than this: millions of bytes, or with K, M or G as KiB, MiB or GiB; names are FILE, FILE1, FILE2...' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s G -l rotate-seconds -d 'Begin the next file every SECONDS; FILE is a strftime format for the local time of each file\'s start (out-%H%M%S.pcapng). Without one each file takes the place of the one before' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s W -l file-count -d 'With -C: this many files, then begin again with the first; names have a number with leading zeros. With -G: end with success after this many. With both: this many files in each period, then begin again with its first' -r
@@ -71,6 +74,8 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -l json -d 'Write o
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l keep-raw -d 'Keep each frame\'s raw stamp beside its time, so that the file can be stamped again later'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l force -d 'Stamp with the TSC even where its rate is not known to be constant; the file says so'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l packet-meta -d 'Record direction and receive queue with each frame'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s d -d 'Print the compiled filter and exit: -d for people, -dd for C, -ddd as numbers, all as tcpdump does. Needs neither root nor an interface'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l dump-ebpf -d 'Print the filter as the kernel runs it, in the place of a call in the XDP program, and exit'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l interval -d 'Time between two lines: seconds, or with units (500ms); at least 100ms' -r
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l duration -d 'Stop after this time' -r

@@ -4,6 +4,7 @@
 use std::process::{Command, Output};
 
 use tscap_testkit::command::tscap_path;
+use tscap_testkit::libpcap::libpcap;
 use tscap_testkit::terminal::{check_width, shown};
 
 fn tscap(arguments: &[&str]) -> Output {
@@ -155,10 +156,26 @@ fn bad_values_are_named() {
         (&["-q", "-v"], &["--quiet", "--verbose"]),
         (&["-i", "lo"], &["lo"]),
         (&["--no-such-option"], &["--no-such-option"]),
-        (&["port", "80"], &["port"]),
+        (&["-F", "f", "port", "80"], &["-F", "EXPRESSION"]),
+        (&["-d", "--dump-ebpf", "udp"], &["-d", "--dump-ebpf"]),
     ] {
         refuses(&capture(more), parts);
     }
+}
+
+#[test]
+fn everybody_may_look_at_a_filter() {
+    let Some(_libpcap) = libpcap() else { return };
+    let listing = prints(&["-d", "udp", "port", "53"]);
+    assert!(listing.starts_with("(000) ldh      [12]\n"), "{listing}");
+    assert!(prints(&["-dd", "udp"]).starts_with("{ 0x28, 0, 0, 0x0000000c },\n"));
+    assert!(prints(&["-ddd"]).starts_with("1\n6 0 0 262144\n"));
+    let ebpf = prints(&["--dump-ebpf", "udp"]);
+    assert!(ebpf.starts_with("   0: r3 = *(u32 *)(r1 +0)\n"), "{ebpf}");
+    let output = tscap(&["-d", "udp and prot 7"]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(error.contains("from character 9, \"prot 7\""), "{error}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use tscap_testkit::wait;
 const DESCRIPTORS: &str = "children of other tests keep its descriptors for a moment";
 
 /// Every check of the machine, in order.
-const MACHINE: [&str; 22] = [
+const MACHINE: [&str; 23] = [
     "kernel",
     "preemption",
     "privilege_capture",
@@ -38,6 +38,7 @@ const MACHINE: [&str; 22] = [
     "tai_offset",
     "virtualisation",
     "steal_time",
+    "libpcap",
     "governor",
     "isolated_cpus",
     "irqbalance",

@@ -120,6 +120,7 @@ fn interface(path: StampPath) -> InterfaceInfo {
         mac: None,
         speed: None,
         snaplen: 262_144,
+        filter: None,
         os: "Linux".into(),
         tscap: InterfaceOption::new("native", StampOption::new(path), offloads),
     }

@@ -8,6 +8,7 @@ use clap::{ArgAction, Args, CommandFactory};
 use tscap_common::block::MAX_CAPLEN;
 use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES, is_valid_ring_bytes};
 
+use super::filter::{FilterArgs, FilterSource, ShowFilterArgs};
 use super::foreign::{ANSWERED, ForeignArgs};
 use super::rotation::RotationArgs;
 use super::{Cli, Plan, units};
@@ -38,7 +39,7 @@ pub struct CaptureArgs {
         short,
         long,
         value_name = "NAME",
-        required_unless_present_any = ["list_interfaces", ANSWERED]
+        required_unless_present_any = ["list_interfaces", "dump", "dump_ebpf", ANSWERED]
     )]
     interface: Vec<String>,
 
@@ -51,7 +52,7 @@ pub struct CaptureArgs {
         short,
         long,
         value_name = "FILE",
-        required_unless_present_any = ["list_interfaces", ANSWERED]
+        required_unless_present_any = ["list_interfaces", "dump", "dump_ebpf", ANSWERED]
     )]
     write: Option<PathBuf>,
 
@@ -146,6 +147,12 @@ pub struct CaptureArgs {
     rx_cpu: Option<units::Cpus>,
 
     #[command(flatten)]
+    filter: FilterArgs,
+
+    #[command(flatten)]
+    show_filter: ShowFilterArgs,
+
+    #[command(flatten)]
     rotation: RotationArgs,
 
     #[command(flatten)]
@@ -184,8 +191,10 @@ impl Verbosity {
 /// A capture, and what to say of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturePlan {
-    /// The capture.
+    /// The capture, but for its filter.
     pub capture: Capture,
+    /// Its filter, not compiled yet.
+    pub filter: Option<FilterSource>,
     /// How much to say.
     pub verbosity: Verbosity,
     /// Say it in JSON.
@@ -197,6 +206,11 @@ impl CaptureArgs {
         self.foreign.check()?;
         if self.list_interfaces {
             return Ok(Plan::ListInterfaces);
+        }
+        let filter = self.filter.into_source();
+        if let Some(form) = self.show_filter.form() {
+            let filter = filter.unwrap_or(FilterSource::Expression(String::new()));
+            return Ok(Plan::ShowFilter { filter, form });
         }
         let (mut count, mut duration) = (self.count, self.duration);
         for condition in self.autostop {
@@ -250,6 +264,7 @@ impl CaptureArgs {
         };
         Ok(Plan::Capture(Box::new(CapturePlan {
             capture,
+            filter,
             verbosity: Verbosity::of(self.quiet, self.verbose > 0),
             json: self.json,
         })))

@@ -8,16 +8,12 @@ use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches};
 /// Group of the options that end in an answer: none of the required ones is asked for
 /// then.
 pub(super) const ANSWERED: &str = "answered";
-/// What is left of the command line: a filter expression for tcpdump and dumpcap.
-const FILTER: &str = "filter";
 
 const NO_PRINTING: &str = "tscap does not print packets: tshark -r FILE shows them";
 const NO_READING: &str = "tscap capture reads no files: tshark -r FILE shows one (tscap gen \
                           --read and tscap convert read one)";
-const NO_FILTER: &str = "tscap has no filters yet and writes every frame: tcpdump -r FILE -w \
-                         PART 'port 80' or tshark -r FILE -Y http takes a part of its file";
-const PCAPNG: &str = "tscap writes pcapng only: editcap -F nsecpcap FILE OUT.pcap makes pcap \
-                      of it, with nanoseconds";
+const DISPLAY_FILTER: &str = "tscap has capture filters only, such as tcp port 80: tshark -r \
+                              FILE -Y FILTER shows a part of a file";
 const ETHERNET: &str = "tscap captures Ethernet frames only (EN10MB)";
 const STAMPS: &str = "tscap has its own clocks: see --clock, and tscap doctor for those that \
                       work here";
@@ -42,11 +38,8 @@ const OPTIONS: &[(&str, Reply)] = &[
     // tcpdump's, and tshark's and dumpcap's where they mean the same.
     ("-A", Answer(NO_PRINTING)),
     ("-B, --buffer-size", Answer("a buffer is KiB for tcpdump and MiB for dumpcap: --ring-size takes the ring of each CPU, such as 64M")),
-    ("-d", Answer(NO_FILTER)),
     ("-e", Taken),
     ("-E", Answer(NO_PRINTING)),
-    ("-f", Answer(NO_FILTER)),
-    ("-F", TakenWith(&["pcapng"], PCAPNG)),
     ("-g", Answer("tscap leaves the file to its owner: chmod g+r FILE afterwards")),
     ("-H", Taken),
     ("-I, --monitor-mode", Answer(ETHERNET)),
@@ -83,8 +76,8 @@ const OPTIONS: &[(&str, Reply)] = &[
     // tshark's and dumpcap's.
     ("-2", Answer(NO_PRINTING)),
     ("-o", Answer(NO_PRINTING)),
-    ("-R, --read-filter", Answer(NO_FILTER)),
-    ("-Y, --display-filter", Answer(NO_FILTER)),
+    ("-R, --read-filter", Answer(DISPLAY_FILTER)),
+    ("-Y, --display-filter", Answer(DISPLAY_FILTER)),
     ("--capture-comment", Answer("tscap writes no comments: editcap --capture-comment TEXT FILE OUT adds one")),
     ("--color", Answer(NO_PRINTING)),
     ("--hexdump", Answer(NO_PRINTING)),
@@ -106,7 +99,7 @@ impl ForeignArgs {
 
 impl FromArgMatches for ForeignArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let answers = OPTIONS.iter().filter_map(|(names, reply)| match reply {
+        let mut answers = OPTIONS.iter().filter_map(|(names, reply)| match reply {
             Taken => None,
             Answer(sentence) => {
                 (matches.contains_id(names)).then(|| format!("{names}: {sentence}"))
@@ -119,11 +112,8 @@ impl FromArgMatches for ForeignArgs {
                 Some(format!("{names} {other}: {sentence}"))
             }
         });
-        let filter = matches.get_many::<String>(FILTER);
-        let filter = filter.map(|words| words.map(String::as_str).collect::<Vec<_>>().join(" "));
-        let filter = filter.map(|words| format!("{words}: {NO_FILTER}"));
         Ok(Self {
-            answer: answers.chain(filter).next(),
+            answer: answers.next(),
         })
     }
 
@@ -136,11 +126,10 @@ impl FromArgMatches for ForeignArgs {
 impl Args for ForeignArgs {
     fn augment_args(command: Command) -> Command {
         let answered = OPTIONS.iter().filter(|it| matches!(it.1, Answer(_)));
-        let answered = answered.map(|(names, _)| *names).chain([FILTER]);
+        let answered = answered.map(|(names, _)| *names);
         let group = ArgGroup::new(ANSWERED).args(answered).multiple(true);
-        let filter = Arg::new(FILTER).hide(true).num_args(0..);
         let options = OPTIONS.iter().map(|(names, reply)| option(names, *reply));
-        command.args(options).arg(filter).group(group)
+        command.args(options).group(group)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -208,12 +197,7 @@ mod tests {
         for (line, part) in [
             ("capture -r in.pcap", "tshark -r FILE"),
             ("-nnr in.pcap port 80", "tshark -r FILE"),
-            (
-                "capture -i a -w f tcp port 80",
-                "tcp port 80: tscap has no filters",
-            ),
-            ("-i a -w f not port 22", "not port 22: tscap has no filters"),
-            ("-i a -w f -f udp", "no filters"),
+            ("-i a -Y http", "capture filters only"),
             ("-XX -i a", "does not print packets"),
             ("-i a -Z nobody -w f", "setcap"),
             ("-i a -Q out -w f", "received frames only"),

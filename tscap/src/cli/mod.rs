@@ -6,6 +6,7 @@ mod clock;
 mod compare;
 mod convert;
 mod doctor;
+mod filter;
 mod foreign;
 mod generate;
 mod loss;
@@ -23,6 +24,7 @@ pub use clock::{ClockArgs, ClockPlan};
 pub use compare::{CompareArgs, ComparePlan};
 pub use convert::{ConvertArgs, ConvertPlan};
 pub use doctor::{DoctorArgs, DoctorPlan};
+pub use filter::{FilterForm, FilterSource};
 pub use generate::{GenArgs, GenPlan, SenderChoice};
 pub use loss::{LossArgs, LossPlan, PredictionPlan};
 pub use report::{ReportArgs, ReportPlan};
@@ -34,6 +36,13 @@ pub enum Plan {
     ListInterfaces,
     /// Capture.
     Capture(Box<CapturePlan>),
+    /// Print a compiled filter.
+    ShowFilter {
+        /// The filter.
+        filter: FilterSource,
+        /// How.
+        form: FilterForm,
+    },
     /// Watch the clock.
     Clock(ClockPlan),
     /// Examine the machine.

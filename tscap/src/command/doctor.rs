@@ -12,6 +12,7 @@ use crate::capturing::doctor::{
 use crate::capturing::hook::{AttachedProgram, Kfunc, generates_by_perf, offloads};
 use crate::capturing::host::caps::{self, Capability};
 use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::libpcap::Libpcap;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::netns::NetnsId;
 use crate::capturing::host::timex::KernelClock;
@@ -78,6 +79,9 @@ fn machine(plan: &DoctorPlan) -> Result<Machine, Failure> {
         privileges,
         probes: probes.into(),
         kfuncs: kfuncs.collect(),
+        libpcap: Libpcap::open()
+            .map(|library| library.version())
+            .map_err(|error| chain(&error)),
         journals: JournalFolder::live(),
         again: format!("sudo {program} doctor{}", interface.unwrap_or_default()),
     })

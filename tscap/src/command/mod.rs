@@ -7,6 +7,7 @@ mod console;
 mod convert;
 mod doctor;
 mod exit;
+mod filter;
 mod generate;
 mod interfaces;
 mod lines;
@@ -32,6 +33,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
     match plan {
         Plan::ListInterfaces => interfaces::list(),
         Plan::Capture(plan) => capture::run(&plan),
+        Plan::ShowFilter { filter, form } => filter::show(&filter, form),
         Plan::Clock(plan) => clock::run(&plan),
         Plan::Compare(plan) => compare::run(&plan),
         Plan::Convert(plan) => signals::whole_or_nothing(move || convert::run(&plan)),

@@ -14,6 +14,7 @@ pub mod finished;
 pub mod flow;
 pub mod frame;
 pub mod in_process;
+pub mod libpcap;
 pub mod lines;
 pub mod live;
 pub mod made;

@@ -45,6 +45,8 @@ pub struct Interface {
     pub description: Option<String>,
     /// Hardware address.
     pub mac: Option<Vec<u8>>,
+    /// The expression of `if_filter`.
+    pub filter: Option<String>,
     /// Operating system.
     pub os: Option<String>,
     /// Bits per second.
@@ -95,6 +97,8 @@ pub struct Statistics {
     pub received: Option<u64>,
     /// Frames dropped by the interface.
     pub if_drop: Option<u64>,
+    /// Frames that the filter accepted.
+    pub filter_accepted: Option<u64>,
     /// Frames dropped by the operating system.
     pub os_drop: Option<u64>,
     /// Frames delivered.
@@ -228,6 +232,10 @@ fn interface(block: &InterfaceDescriptionBlock<'_>) -> Interface {
                 interface.description = Some(text.to_string());
             }
             InterfaceDescriptionOption::IfMacAddr(mac) => interface.mac = Some(mac.to_vec()),
+            InterfaceDescriptionOption::IfFilter(bytes) => {
+                let text = bytes.strip_prefix(&[0]).expect("an expression of libpcap");
+                interface.filter = Some(String::from_utf8(text.to_vec()).expect("UTF-8"));
+            }
             InterfaceDescriptionOption::IfOs(text) => interface.os = Some(text.to_string()),
             InterfaceDescriptionOption::IfSpeed(speed) => interface.speed = Some(*speed),
             InterfaceDescriptionOption::IfTsResol(resolution) => {
@@ -254,10 +262,12 @@ fn statistics(block: &InterfaceStatisticsBlock<'_>, after: usize) -> Statistics 
             InterfaceStatisticsOption::IsbEndTime(time) => statistics.end = Some(nanos(*time)),
             InterfaceStatisticsOption::IsbIfRecv(count) => statistics.received = Some(*count),
             InterfaceStatisticsOption::IsbIfDrop(count) => statistics.if_drop = Some(*count),
+            InterfaceStatisticsOption::IsbFilterAccept(count) => {
+                statistics.filter_accepted = Some(*count);
+            }
             InterfaceStatisticsOption::IsbOsDrop(count) => statistics.os_drop = Some(*count),
             InterfaceStatisticsOption::IsbUsrDeliv(count) => statistics.delivered = Some(*count),
             InterfaceStatisticsOption::Common(option) => statistics.custom = custom(option),
-            other => panic!("an unexpected option {other:?}"),
         }
     }
     statistics

@@ -59,6 +59,7 @@ fn headers_of(path: StampPath) -> FileWriter {
         mac: None,
         speed: None,
         snaplen: 96,
+        filter: None,
         os: "Linux".into(),
         tscap,
     };

@@ -41,7 +41,12 @@ pub fn runner(line: &str) -> Option<Runner> {
         ["tscap", "report", "loss.json", ..] | ["tscap", "loss", ..] => Runner::Loss,
         ["tscap", "convert", ..] => Runner::Convert,
         ["tscap", "gen", ..] => Runner::Generator,
-        ["tscap", "capture" | "doctor" | "restore", ..] => Runner::Capture,
+        [
+            "tscap",
+            "capture" | "doctor" | "restore" | "-d" | "-ddd" | "--dump-ebpf",
+            ..,
+        ]
+        | ["tcpdump", ..] => Runner::Capture,
         _ => return None,
     })
 }

@@ -4,20 +4,9 @@ use std::ffi::CString;
 
 use tscap::capturing::filter::{Filter, Frame, Instruction, Program, host_names};
 use tscap::capturing::host::libpcap::{CompileError, Libpcap};
-use tscap_testkit::root::skip;
+use tscap_testkit::libpcap::libpcap;
 
 use crate::corpus::{expressions, frames};
-
-/// The library; where it is absent the test is skipped, and fails if none may be.
-pub fn libpcap() -> Option<Libpcap> {
-    match Libpcap::open() {
-        Ok(libpcap) => Some(libpcap),
-        Err(error) => {
-            skip(&error.to_string());
-            None
-        }
-    }
-}
 
 pub fn compiled(libpcap: &Libpcap, expression: &str, optimise: bool) -> Vec<Instruction> {
     let c_string = CString::new(expression).unwrap();

@@ -3,10 +3,11 @@
 use std::process::Command;
 
 use tscap::capturing::filter::{Program, parse};
+use tscap_testkit::libpcap::libpcap;
 use tscap_testkit::root::skip;
 
 use crate::corpus::expressions;
-use crate::libpcap::{compiled, libpcap};
+use crate::libpcap::compiled;
 
 /// What tcpdump prints; `None` where it is absent.
 fn tcpdump(form: &str, expression: &str) -> Option<String> {

@@ -4,10 +4,11 @@
 use fastrand::Rng;
 use tscap::capturing::filter::translate::{FrameAccess, SCRATCH_BYTES, TranslateError, translate};
 use tscap::capturing::filter::{Frame, Instruction, Program};
+use tscap_testkit::libpcap::libpcap;
 
 use crate::corpus::{expressions, frames};
 use crate::emulator::Emulator;
-use crate::libpcap::{compiled, libpcap};
+use crate::libpcap::compiled;
 
 const INTERFACE: u32 = 3;
 const SCRATCH: i16 = -(SCRATCH_BYTES as i16) - 16;

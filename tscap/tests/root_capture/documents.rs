@@ -13,7 +13,7 @@ use crate::shown::{Runner, commands};
 
 #[test]
 fn the_documented_commands_work() {
-    let programs = &["ip", "ethtool", "gzip"];
+    let programs = &["ip", "ethtool", "gzip", "tcpdump"];
     let Some(_lock) = root_with(programs) else {
         return;
     };
@@ -21,19 +21,22 @@ fn the_documented_commands_work() {
     let (captures, others): (Vec<_>, Vec<_>) = commands(Runner::Capture)
         .into_iter()
         .partition(|line| line.starts_with("tscap capture "));
+    // Where one command finds what another one has made.
+    let made = files::folder();
     for line in others {
-        let words = line.split(' ').skip(1).map(|word| match word {
-            "eth0" => &bench.rx.name,
-            word => word,
-        });
-        let done = run(bench.rx.netns.command(tscap_path()).args(words), SHORT);
+        let line = line.replace("eth0", &bench.rx.name);
+        let line = line.replace("tscap ", &format!("{} ", tscap_path()));
+        let mut shell = bench.rx.netns.command("sh");
+        let shell = shell.args(["-ec", &line]).current_dir(made.path());
+        let done = run(shell, SHORT);
         assert!(done.status.success(), "{line}: {}", done.stderr);
     }
     for line in captures {
         let folder = files::folder();
-        let words = line.split(' ').skip(2).map(|word| match word {
+        let words = words(&line).into_iter().skip(2).map(|word| match word {
             "eth0" => bench.rx.name.clone(),
             word if word.contains(".pcapng") => folder.path().join(word).display().to_string(),
+            word if word.ends_with(".bpf") => made.path().join(word).display().to_string(),
             word => word.to_owned(),
         });
         let running = capture(&bench.rx.netns).with(words).ready();
@@ -42,4 +45,14 @@ fn the_documented_commands_work() {
         assert!(files.is_none_or(|files| files == 1), "{line}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{line}");
     }
+}
+
+/// The words of a command line, in which single quotes keep some together.
+fn words(line: &str) -> Vec<&str> {
+    let parts = line.split('\'').enumerate();
+    let words = parts.flat_map(|(number, part)| match number % 2 {
+        0 => part.split_whitespace().collect(),
+        _ => vec![part],
+    });
+    words.collect()
 }

@@ -6,6 +6,7 @@ mod api;
 mod documents;
 mod drops;
 mod file;
+mod filter;
 mod frames;
 mod limits;
 mod modes;

@@ -68,7 +68,7 @@ fn names_are_kept(summary: &Value) {
     let of_all = [
         (
             summary,
-            "adds_up bytes_written clock event file files interfaces off_cpu outcomes \
+            "adds_up bytes_written clock event file files filter interfaces off_cpu outcomes \
              progress_left_out seconds seen stopped_by v written",
         ),
         (

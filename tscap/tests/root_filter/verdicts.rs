@@ -9,17 +9,11 @@ use tscap::capturing::filter::translate::TranslateError;
 use tscap::capturing::filter::{Frame, Instruction, Program};
 use tscap::capturing::host::bpf::program::returned;
 use tscap::capturing::host::libpcap::{CompileError, Libpcap};
-use tscap_testkit::root::{root, skip};
+use tscap_testkit::libpcap::libpcap;
+use tscap_testkit::root::root;
 
 use crate::corpus::{expressions, frames};
 use crate::in_kernel::{loaded, translated};
-
-/// The library; where it is absent the test is skipped.
-fn libpcap() -> Option<Libpcap> {
-    Libpcap::open()
-        .map_err(|error| skip(&error.to_string()))
-        .ok()
-}
 
 /// Compiled and optimised; `None` if nothing can match.
 fn compiled(libpcap: &Libpcap, expression: &str) -> Option<Vec<Instruction>> {

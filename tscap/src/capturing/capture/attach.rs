@@ -8,6 +8,7 @@ use super::pinning::Pinning;
 use super::plan::{Capture, Offloads};
 use super::{header, offloading};
 use crate::capturing::clock::StampPath;
+use crate::capturing::filter::Filter;
 use crate::capturing::hook::{
     AttachError, AttachPoint, AttachedProgram, Attachment, Loaded, ModeChoice, XdpMode, attach,
     offloads,
@@ -15,7 +16,7 @@ use crate::capturing::hook::{
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::promisc::Promiscuous;
-use crate::capturing::pcapng::{InterfaceInfo, StampOption};
+use crate::capturing::pcapng::{InterfaceInfo, StampOption, VlanTags};
 use crate::capturing::settings::{JournalFolder, SettingsGuard};
 use crate::failure::Failure;
 
@@ -73,6 +74,11 @@ pub(super) fn attach_all(
         let tags = offloads::vlan_tags(link, &in_force, attachment.reads_vlan_tags);
         let AttachPoint::Xdp(mode) = attachment.at;
         let generic = mode == XdpMode::Generic;
+        if plan.filter.as_ref().is_some_and(Filter::asks_for_vlan)
+            && (tags != VlanTags::Kept || attachment.reads_vlan_tags)
+        {
+            offloading::say_unfiltered_tags(link, told);
+        }
         offloading::say_hiding(link, &in_force, generic, tags, told);
         described.push(header::describe(
             plan,

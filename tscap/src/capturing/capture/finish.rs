@@ -11,7 +11,7 @@ use super::event::{Event, Listener};
 use super::files::{CommandsWait, not_intact};
 use super::plan::Target;
 use super::running::{Parts, Running};
-use super::summary::{ClockSummary, FilesSummary, InterfaceSummary, Stop, Summary};
+use super::summary::{ClockSummary, FilesSummary, FilterSummary, InterfaceSummary, Stop, Summary};
 use super::writing::{joined, on_thread, until_finished};
 use crate::capturing::accounting::{Observed, Totals};
 use crate::capturing::clock::MonoNs;
@@ -293,6 +293,7 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         Summary {
             file: plan.target.to_string(),
             files: None,
+            filter: plan.filter.as_ref().map(FilterSummary::of),
             seconds,
             seen: totals.seen,
             written: totals.written,

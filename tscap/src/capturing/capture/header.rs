@@ -37,6 +37,7 @@ pub(super) fn describe(
         mac: link.mac,
         speed: ethtool::speed_bits_per_s(&link.name),
         snaplen: plan.snaplen,
+        filter: plan.filter.as_ref().map(|filter| filter.expression.clone()),
         os: system::os(),
         tscap,
     }

@@ -7,9 +7,11 @@ use super::check::Machine;
 use super::event::Listener;
 use super::plan::{Capture, ClockChoice};
 use crate::capturing::clock::{StampPath, TscPath};
+use crate::capturing::filter::{Filter, HostName};
 use crate::capturing::hook::{Kfunc, LoadError, LoadOptions, Loaded, NoKfunc};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::failure::{Context as _, Failure};
+use crate::text::numbers::counted;
 
 /// The kfuncs, best first: the kernel's own needs neither a module nor
 /// CAP_SYS_ADMIN, and is ordered.
@@ -29,10 +31,14 @@ pub(super) fn load(
     machine: &Machine,
     told: &mut Listener<'_>,
 ) -> Result<Stamping, Failure> {
+    if let Some(filter) = &plan.filter {
+        tell_of(filter, told);
+    }
     let options = LoadOptions {
         object: &plan.programs.object,
         program: plan.programs.name.as_deref().unwrap_or_default(),
         kfunc: None,
+        filter: plan.filter.as_ref().map(|filter| &filter.program),
         ring_bytes: machine.ring_bytes,
         ring_cpus: &machine.ring_cpus,
         possible_cpus: machine.possible_cpus,
@@ -55,6 +61,24 @@ pub(super) fn load(
             .context("cannot set up the loss counters")?;
     }
     Ok(stamping)
+}
+
+/// Tells what came of the filter's expression.
+fn tell_of(filter: &Filter, told: &mut Listener<'_>) {
+    let expression = &filter.expression;
+    let instructions = filter.program.instructions().len() as u64;
+    told.detail(&format!(
+        "filter {expression:?}: {} by {}",
+        counted(instructions, "instruction"),
+        filter.compiler
+    ));
+    for HostName { name, addresses } in filter.host_names() {
+        let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+        told.detail(&format!("filter: {name} is {}", addresses.join(", ")));
+    }
+    if !filter.can_match {
+        told.warning(&format!("the filter {expression:?} matches no frame"));
+    }
 }
 
 /// What to try, in this order. `takes_tsc`: whether the TSC is a clock.
@@ -164,6 +188,10 @@ impl Refused {
 
 fn load_hint(path: StampPath, error: &LoadError) -> &'static str {
     match (error.os_error(), path) {
+        _ if error.says("BPF program is too large") => {
+            "the kernel's verifier gives up on so long a filter: give fewer terms, or terms that \
+             say more, such as net for many of host"
+        }
         (Some(libc::ENOMEM), _) => "give a smaller --ring-size",
         (Some(libc::EPERM), _) | (Some(libc::EACCES), StampPath::Ktime | StampPath::Tai) => {
             "run as root; in a container the host must grant CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON"

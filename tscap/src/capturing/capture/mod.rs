@@ -38,4 +38,6 @@ pub use plan::{Capture, ClockChoice, Offloads, Programs, Target};
 pub use probe::probe;
 pub use running::Running;
 pub use state::{Progress, Ready, ReadyInterface};
-pub use summary::{ClockSummary, CommandsSummary, FilesSummary, InterfaceSummary, Stop, Summary};
+pub use summary::{
+    ClockSummary, CommandsSummary, FilesSummary, FilterSummary, InterfaceSummary, Stop, Summary,
+};

@@ -113,6 +113,15 @@ fn plan_off(
     Ok(planned)
 }
 
+/// Warns of tags that a filter does not see.
+pub(super) fn say_unfiltered_tags(link: &Link, told: &mut Listener<'_>) {
+    told.warning(&format!(
+        "{}: a VLAN tag may be beside its frame and not in it, where the filter's vlan does not \
+         find it; --offloads off keeps the tags that this device strips in their frames",
+        link.name
+    ));
+}
+
 /// Says what attaching changed, and what of that nobody will give back.
 pub(super) fn say_changes(
     link: &Link,

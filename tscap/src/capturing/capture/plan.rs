@@ -9,6 +9,7 @@ use tscap_common::block::MAX_CAPLEN;
 
 use crate::capturing::clock::{StampSource, TscPath};
 use crate::capturing::engine::{RotationPlan, STATISTICS_EVERY};
+use crate::capturing::filter::Filter;
 use crate::capturing::hook::{ModeChoice, PROGRAMS};
 
 /// The clock of the stamps.
@@ -127,6 +128,8 @@ pub struct Capture {
     pub converter_cpu: Option<u32>,
     /// CPUs to receive on, each once; `None` to leave that as it is.
     pub rx_cpus: Option<Vec<u32>>,
+    /// Take only the frames that match.
+    pub filter: Option<Filter>,
     /// Several files; `target` is what they are named after.
     pub rotation: Option<RotationPlan>,
     /// How often statistics go into the file, and the offset of each CPU's TSC event is
@@ -161,6 +164,7 @@ impl Capture {
             ring_bytes: None,
             converter_cpu: None,
             rx_cpus: None,
+            filter: None,
             rotation: None,
             statistics_every: STATISTICS_EVERY,
             programs: Programs::default(),

@@ -32,6 +32,7 @@ pub async fn probe(
         object: PROGRAMS,
         program: "",
         kfunc: None,
+        filter: None,
         ring_bytes: MIN_RING_BYTES,
         ring_cpus: &ring_cpus,
         possible_cpus: system::possible_cpus().context("cannot count the possible CPUs")?,

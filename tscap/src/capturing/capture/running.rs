@@ -18,7 +18,7 @@ use super::files::{Files, not_intact};
 use super::live_links::LiveLinks;
 use super::plan::{Capture, Target};
 use super::state::{Progress, Ready, ReadyInterface};
-use super::summary::Stop;
+use super::summary::{FilterSummary, Stop};
 use crate::capturing::accounting::Observed;
 use crate::capturing::clock::StampPath;
 use crate::capturing::engine::{self, CloseError, Finished, Shared};
@@ -114,6 +114,7 @@ impl Running {
             path: path.function(),
             ordered: path.is_ordered(),
             host_bound_ns: shared.host_bound_ns.load(Ordering::Relaxed),
+            filter: plan.filter.as_ref().map(FilterSummary::of),
             rings: machine.ring_cpus.len(),
             ring_bytes: machine.ring_bytes,
             converter_cpu: machine.converter_cpu,

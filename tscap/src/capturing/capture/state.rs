@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::summary::FilterSummary;
 use crate::capturing::clock::StampSource;
 use crate::capturing::hook::XdpMode;
 
@@ -29,6 +30,8 @@ pub struct Ready {
     pub ordered: bool,
     /// Greatest error of a stamp against the host's clock, ns.
     pub host_bound_ns: u64,
+    /// The filter that frames have to match.
+    pub filter: Option<FilterSummary>,
     /// Rings, one a CPU.
     pub rings: usize,
     /// Length of each, bytes.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capturing::accounting::{Outcomes, StampOrder};
 use crate::capturing::clock::{CounterReport, Segment};
+use crate::capturing::filter::Filter;
 
 /// Why the capture ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,6 +146,24 @@ pub struct ClockSummary {
     pub bound_raised: u64,
 }
 
+/// The filter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilterSummary {
+    /// As it was written; for a compiled filter, the file that it was read from.
+    pub expression: String,
+    /// Who compiled it: libpcap with its version, or "bytecode".
+    pub compiler: String,
+}
+
+impl FilterSummary {
+    pub(super) fn of(filter: &Filter) -> Self {
+        Self {
+            expression: filter.expression.clone(),
+            compiler: filter.compiler.clone(),
+        }
+    }
+}
+
 /// The result of a capture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -153,6 +172,9 @@ pub struct Summary {
     /// With several files: how many; else null.
     #[serde(default)]
     pub files: Option<FilesSummary>,
+    /// With a filter: which; else null.
+    #[serde(default)]
+    pub filter: Option<FilterSummary>,
     /// From readiness to the end, s.
     pub seconds: f64,
     /// Frames that entered the programs.

@@ -10,6 +10,7 @@ mod check;
 mod clock;
 mod cpus;
 mod driver;
+mod filters;
 mod journals;
 mod kernel;
 mod kfunc;
@@ -49,6 +50,8 @@ pub struct Machine {
     pub probes: Vec<(StampSource, Probe)>,
     /// The same for each kfunc that reads the TSC and is there.
     pub kfuncs: Vec<(TscPath, Probe)>,
+    /// The version of libpcap, or why it can't be used.
+    pub libpcap: Result<String, String>,
     /// The journals of captures.
     pub journals: JournalFolder,
     /// The command that examines the same with all privileges.
@@ -108,6 +111,7 @@ pub fn machine(files: &KernelFiles, facts: &Machine) -> Vec<Check> {
         cpus::governor(files),
         cpus::isolated(files),
         cpus::irqbalance(files),
+        filters::libpcap(&facts.libpcap),
         journals::left_over(&facts.journals, &facts.again),
     ]);
     checks

@@ -105,6 +105,7 @@ fn interface() -> InterfaceInfo {
         mac: Some([2, 0, 0, 0, 0, 1]),
         speed: Some(10_000_000_000),
         snaplen: 262_144,
+        filter: None,
         os: "Linux".into(),
         tscap: InterfaceOption::new(
             "native",

@@ -6,11 +6,13 @@
 //! - `classic`: instructions and sound programs; `text` prints them, `parse` reads them;
 //! - `interpret`: the verdict on a frame in memory;
 //! - `translate`: the same program for the kernel; `flow`: its steps, without loops;
+//!   `ebpf_text` prints it;
 //! - `ancillary`: loads of what is not in the frame; `names`, `syntax`, `words`: what
 //!   people are told of an expression.
 
 mod ancillary;
 mod classic;
+mod ebpf_text;
 mod flow;
 mod interpret;
 mod names;
@@ -27,6 +29,7 @@ pub use classic::{
     Alu, Fault, Instruction, MOST_INSTRUCTIONS, Operand, Operation, Program, ProgramError,
     SCRATCH_WORDS, Size, Test,
 };
+pub use ebpf_text::ebpf_listing;
 pub use interpret::Frame;
 pub use names::{HostName, host_names};
 pub use parse::{BytecodeError, parse};
@@ -92,12 +95,33 @@ impl Filter {
         ancillary::check(&program).context(what())?;
         Ok(Self {
             expression: from.to_owned(),
-            compiler: "bytecode".to_owned(),
+            compiler: BYTECODE.to_owned(),
             can_match: program.can_match(),
             program,
         })
     }
+
+    /// As [`host_names`] of its expression; none of bytecode.
+    pub fn host_names(&self) -> Vec<HostName> {
+        match self.is_bytecode() {
+            true => Vec::new(),
+            false => host_names(&self.expression),
+        }
+    }
+
+    /// Whether its expression has the word `vlan`; no for bytecode.
+    pub fn asks_for_vlan(&self) -> bool {
+        let mut words = words::words(&self.expression).into_iter();
+        !self.is_bytecode() && words.any(|word| word.text == "vlan")
+    }
+
+    fn is_bytecode(&self) -> bool {
+        self.compiler == BYTECODE
+    }
 }
+
+/// Stands for the compiler of a filter that came compiled.
+const BYTECODE: &str = "bytecode";
 
 /// What to do where libpcap is absent.
 const WITHOUT_LIBPCAP: &str = "install it (Debian's package libpcap0.8), or compile the filter \
@@ -118,7 +142,13 @@ fn refused(libpcap: &Libpcap, expression: &str, error: CompileError) -> Failure 
     };
     let message = error.to_string();
     if !is_syntax_error(&message) {
-        return failure(String::new());
+        return failure(String::new()).hint(match message.starts_with("unknown host") {
+            true => {
+                "names are resolved when the filter is compiled: give an address, or a name that \
+                 getent ahosts knows"
+            }
+            false => "pcap-filter(7) describes the expressions",
+        });
     }
     let parses = |text: &str| {
         let c_string = CString::new(text).expect("parts of a text without NUL");
@@ -141,4 +171,22 @@ fn refused(libpcap: &Libpcap, expression: &str, error: CompileError) -> Failure 
 /// Other errors name the word that is wrong.
 fn is_syntax_error(message: &str) -> bool {
     message.contains("syntax error")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_bytecode_file_is_no_expression() {
+        let filter = Filter::from_bytecode("1\n6 0 0 1\n", "vlan").unwrap();
+        assert!(!filter.asks_for_vlan());
+        assert_eq!(filter.host_names(), []);
+        let expression = Filter {
+            compiler: "libpcap".into(),
+            expression: "udp and vlan 5".into(),
+            ..filter
+        };
+        assert!(expression.asks_for_vlan());
+    }
 }

@@ -14,7 +14,7 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use pcap_file::{DataLink, Endianness};
 
 use super::custom::{ClockOption, InterfaceOption, StampOption, StatisticsOption, option};
-use crate::capturing::accounting::{Counts, Observed, StampOrder, Totals, Written};
+use crate::capturing::accounting::{Counts, Observed, Outcome, StampOrder, Totals, Written};
 use crate::capturing::clock::{MonoNs, RealNs, Sample, Tracker};
 
 /// What the section header says.
@@ -41,6 +41,8 @@ pub struct InterfaceInfo {
     pub speed: Option<u64>,
     /// Most bytes captured of a frame.
     pub snaplen: u32,
+    /// The filter that frames had to match.
+    pub filter: Option<String>,
     /// The operating system with its version.
     pub os: String,
     /// How frames of this interface were taken.
@@ -57,6 +59,10 @@ pub enum WriteError {
     #[error("cannot write to the output")]
     Output(#[source] std::io::Error),
 }
+
+/// First byte of `if_filter`: an expression of libpcap follows (draft-ietf-opsawg-pcapng
+/// section 4.2).
+const FILTER_TEXT: u8 = 0;
 
 /// Most that the statistics at the end of a file take for each interface, bytes: a block
 /// with a full option, and one more with little news where no other file could follow.
@@ -223,6 +229,10 @@ impl FileWriter {
             InterfaceStatisticsOption::IsbIfRecv(received),
         ];
         options.extend(counts.ifdrop.map(InterfaceStatisticsOption::IsbIfDrop));
+        let described = self.interfaces.get(interface_id as usize);
+        let is_filtered = described.is_some_and(|it| it.filter.is_some());
+        let accepted = received - outcomes[Outcome::Filtered];
+        options.extend(is_filtered.then_some(InterfaceStatisticsOption::IsbFilterAccept(accepted)));
         options.extend([
             InterfaceStatisticsOption::IsbOsDrop(outcomes.lost_in_kernel()),
             InterfaceStatisticsOption::IsbUsrDeliv(written.written),
@@ -255,6 +265,9 @@ fn description(interface: &InterfaceInfo) -> InterfaceDescriptionBlock<'_> {
             .map(|mac| InterfaceDescriptionOption::IfMacAddr(Cow::Borrowed(mac))),
     );
     options.extend(interface.speed.map(InterfaceDescriptionOption::IfSpeed));
+    let filter = interface.filter.as_ref();
+    let filter = filter.map(|text| [&[FILTER_TEXT], text.as_bytes()].concat());
+    options.extend(filter.map(|it| InterfaceDescriptionOption::IfFilter(Cow::Owned(it))));
     options.extend([
         InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO),
         InterfaceDescriptionOption::IfOs(Cow::Borrowed(&interface.os)),

@@ -42,6 +42,7 @@ fn interface(name: &str) -> InterfaceInfo {
         mac: Some([2, 0, 0, 0, 0, 9]),
         speed: None,
         snaplen: 96,
+        filter: None,
         os: "Linux 6.18".into(),
         tscap: InterfaceOption::new("generic", StampOption::new(StampPath::Tai), offloads),
     }

@@ -4,8 +4,8 @@ mod console;
 
 use super::console::Console;
 use super::signals::Signals;
-use super::{Context as _, Exit, Failure};
-use crate::capturing::capture::{Ended, Running, Stop, Summary};
+use super::{Context as _, Exit, Failure, filter};
+use crate::capturing::capture::{Capture, Ended, Running, Stop, Summary};
 use crate::cli::CapturePlan;
 
 /// Runs the capture.
@@ -23,8 +23,13 @@ async fn session(plan: &CapturePlan) -> Result<(Exit, Option<Summary>), Failure>
     // First of all, so that no signal finds the machine half changed.
     let mut signals = Signals::new()?;
     let mut hear = |event| console::tell(&mut console, &event);
+    let filter = plan.filter.as_ref().map(filter::compile).transpose()?;
+    let capture = Capture {
+        filter,
+        ..plan.capture.clone()
+    };
     let running = tokio::select! {
-        running = plan.capture.start(&mut hear) => running?,
+        running = capture.start(&mut hear) => running?,
         () = signals.next() => return Ok((Exit::Success, None)),
     };
     let (running, stop) = watch(running, &mut signals, &mut console).await;

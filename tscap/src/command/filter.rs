@@ -1,0 +1,68 @@
+//! The filter of a command: read, compiled, and printed where only that is asked for.
+
+use std::path::Path;
+
+use aya_obj::generated::bpf_insn;
+
+use super::print::print_coloured;
+use super::{Context as _, Exit, Failure};
+use crate::capturing::filter::translate::{FrameAccess, SCRATCH_BYTES, translate};
+use crate::capturing::filter::{Filter, ebpf_listing};
+use crate::cli::{FilterForm, FilterSource};
+
+/// Reads and compiles a filter.
+pub(super) fn compile(source: &FilterSource) -> Result<Filter, Failure> {
+    match source {
+        FilterSource::Expression(expression) => Filter::from_expression(expression),
+        FilterSource::File(path) => Filter::from_expression(expression_in(path)?.trim()),
+        FilterSource::Bytecode(path) => {
+            let text = read(path, "the compiled filter")?;
+            Filter::from_bytecode(&text, &path.display().to_string())
+        }
+    }
+}
+
+/// Prints a filter.
+pub(super) fn show(source: &FilterSource, form: FilterForm) -> Result<Exit, Failure> {
+    let filter = compile(source)?;
+    let text = match form {
+        FilterForm::Listing => filter.program.listing(),
+        FilterForm::C => filter.program.c_code(),
+        FilterForm::Numbers => filter.program.decimal(),
+        FilterForm::Ebpf => ebpf_listing(&ebpf(&filter)?),
+    };
+    print_coloured(&text)?;
+    Ok(Exit::Success)
+}
+
+/// As in a program that uses no other stack than the filter's.
+fn ebpf(filter: &Filter) -> Result<Vec<bpf_insn>, Failure> {
+    let scratch = -(SCRATCH_BYTES as i16);
+    let code = translate(&filter.program, &FrameAccess::XDP, scratch);
+    code.context(format!(
+        "cannot translate the filter {:?}",
+        filter.expression
+    ))
+}
+
+fn expression_in(path: &Path) -> Result<String, Failure> {
+    let text = read(path, "the filter")?;
+    if text.trim().is_empty() {
+        return Err(
+            Failure::new(format!("{} has no filter in it", path.display()))
+                .hint("leave -F out to take every frame"),
+        );
+    }
+    Ok(text)
+}
+
+fn read(path: &Path, what: &str) -> Result<String, Failure> {
+    let text = std::fs::read_to_string(path);
+    let text = text.context(format!("cannot read {what} in {}", path.display()));
+    text.map_err(|failure| {
+        failure.hint(
+            "-F takes a file with an expression, as tcpdump's does, and --filter-bytecode one with \
+             what tcpdump -ddd prints; the capture itself is always pcapng",
+        )
+    })
+}
