@@ -55,6 +55,8 @@ fn frames_that_match_are_written_whole_and_the_others_are_counted() {
             }
             let described = recording.interfaces[0].filter.as_deref();
             assert_eq!(described, Some(EVERY_FOURTH));
+            let compiler = &recording.interfaces[0].custom["filter_compiler"];
+            assert_eq!(*compiler, filter.compiler);
             let last = recording.statistics.last().expect("one at the end");
             assert_eq!(last.received, Some(FRAMES));
             assert_eq!(last.filter_accepted, Some(FRAMES / 4));
@@ -224,4 +226,8 @@ fn addresses_of_names_are_told() {
         .run();
     let said = &finished.stderr;
     assert!(said.contains("localhost is 127.0.0.1"), "{said}");
+    assert!(
+        said.contains("  filter \"host localhost\" (libpcap"),
+        "{said}"
+    );
 }

@@ -29,6 +29,8 @@ pub(super) fn describe(
     let AttachPoint::Xdp(mode) = at;
     let mut tscap = InterfaceOption::new(mode.name(), stamp, offloads);
     tscap.vlan_tags = Some(vlan_tags);
+    let filter = plan.filter.as_ref();
+    tscap.filter_compiler = filter.map(|filter| filter.compiler.clone());
     tscap.boot_id = process::boot_id(&KernelFiles::live()).ok();
     let driver = || ethtool::driver(&link.name).map(|driver| driver.name);
     InterfaceInfo {
@@ -37,7 +39,7 @@ pub(super) fn describe(
         mac: link.mac,
         speed: ethtool::speed_bits_per_s(&link.name),
         snaplen: plan.snaplen,
-        filter: plan.filter.as_ref().map(|filter| filter.expression.clone()),
+        filter: filter.map(|filter| filter.expression.clone()),
         os: system::os(),
         tscap,
     }

@@ -89,6 +89,9 @@ pub struct InterfaceOption {
     /// this boot. Not in captures of early versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
+    /// Who compiled the filter of `if_filter`: libpcap with its version, or "bytecode".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter_compiler: Option<String>,
     /// Which clock the times of its packets and statistics are of, where `tscap
     /// convert` changed that. The clock's history in the statistics names its clocks.
     #[serde(default, skip_serializing_if = "TimeBase::is_realtime")]
@@ -109,6 +112,7 @@ impl InterfaceOption {
             offloads,
             vlan_tags: None,
             boot_id: None,
+            filter_compiler: None,
             time_base: TimeBase::Realtime,
             leap_table: None,
         }

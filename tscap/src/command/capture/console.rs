@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::capturing::capture::{
-    Event, FilesSummary, Progress, Ready, ReadyInterface, Severity, Summary, Target,
+    Event, FilesSummary, FilterSummary, Progress, Ready, ReadyInterface, Severity, Summary, Target,
 };
 use crate::capturing::engine::ClosedFile;
 use crate::cli::CapturePlan;
@@ -169,6 +169,13 @@ fn whole(summary: &Summary) -> String {
         summary.seconds,
         summary.stopped_by.reason(),
     )];
+    lines.extend(summary.filter.as_ref().map(|filter| {
+        let FilterSummary {
+            expression,
+            compiler,
+        } = filter;
+        format!("  filter {expression:?} ({compiler})")
+    }));
     let count = |number, name, note: &str| format!("{:>15} {name}{note}", grouped(number));
     lines.push(count(summary.seen, "seen", ""));
     lines.push(count(summary.written, "written", ""));

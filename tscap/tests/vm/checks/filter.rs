@@ -4,7 +4,8 @@
 use std::ffi::CString;
 use std::os::fd::AsFd as _;
 
-use tscap::capturing::filter::{Frame, Program, parse};
+use tscap::capturing::accounting::Outcome;
+use tscap::capturing::filter::{Filter, Frame, Program, parse};
 use tscap::capturing::host::bpf::program::returned;
 use tscap::capturing::host::libpcap::Libpcap;
 
@@ -40,6 +41,44 @@ pub fn in_the_kernel(rig: &Rig) {
         output.starts_with(&format!("{} filters", compiled.len())),
         "{output}"
     );
+}
+
+/// The capture's program with a filter in it, also a long one, is taken, and counts what the
+/// filter rejects. The guest has no libpcap, and says what to do.
+pub fn of_a_capture(rig: &Rig) {
+    let machine = rig.boot(&[Kind::Virtio]);
+    let (guest, nic) = (&machine.guest, &machine.nics[0]);
+    let refused = guest.run(&[agent::TSCAP, "-d", "udp"]);
+    assert!(refused.stderr.contains("libpcap0.8"), "{}", refused.stderr);
+
+    let every_fourth = "ether[37] & 3 = 0".to_owned();
+    let hosts = (1..=100).map(|host| format!(" or host 10.0.{host}.1"));
+    let long = hosts.fold(every_fourth.clone(), |all, host| all + &host);
+    for (clock, expression) in [
+        ("ktime", &every_fourth),
+        ("tai", &every_fourth),
+        ("ktime", &long),
+    ] {
+        let filter = Filter::from_expression(expression).expect("an expression");
+        let code = filter.program.decimal().trim_end().replace('\n', ",");
+        let write = format!("echo '{code}' > /tmp/filter");
+        guest.must(&["/bin/busybox", "sh", "-c", &write]);
+        let arguments = [
+            "-i",
+            &nic.name,
+            "--clock",
+            clock,
+            "--filter-bytecode",
+            "/tmp/filter",
+        ];
+        let capture = guest.capture(&arguments).ready();
+        // The last one matches: when it is recorded all have been seen.
+        nic.send(&nic.frame(100), 0..297);
+        guest.wait_recorded(75);
+        let summary = capture.stop().success();
+        assert_eq!((summary.seen, summary.written), (297, 75), "{clock} {code}");
+        assert_eq!(summary.outcomes, [(Outcome::Filtered, 222)].into());
+    }
 }
 
 /// The guest's side: runs filters, each in the form of [`parse`].

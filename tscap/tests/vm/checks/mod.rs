@@ -39,6 +39,7 @@ checks![
     cpus::one_comes,
     doctor::says_what_works,
     filter::in_the_kernel,
+    filter::of_a_capture,
     interrupts::not_turned_off_before_6_14,
     kfunc::between_readings_of_the_clock,
     kfunc::ordered_between_readings_of_the_clock,
