@@ -89,6 +89,10 @@ pub struct Packet {
 
 /// What a capture holds, in the file's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "read one at a time, and descriptions are few"
+)]
 pub enum Record {
     /// An interface: they are numbered from 0 on, also in a file of several
     /// sections.
