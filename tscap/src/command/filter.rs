@@ -4,22 +4,32 @@ use std::path::Path;
 
 use aya_obj::generated::bpf_insn;
 
-use super::print::print_coloured;
+use super::print::{print_coloured, say};
 use super::{Context as _, Exit, Failure};
 use crate::capturing::filter::translate::{FrameAccess, SCRATCH_BYTES, translate};
 use crate::capturing::filter::{Filter, ebpf_listing};
 use crate::cli::{FilterForm, FilterSource};
 
+/// Expressions longer than this take libpcap's optimiser long, bytes.
+const LONG: usize = 4_000;
+
 /// Reads and compiles a filter.
 pub(super) fn compile(source: &FilterSource) -> Result<Filter, Failure> {
     match source {
-        FilterSource::Expression(expression) => Filter::from_expression(expression),
-        FilterSource::File(path) => Filter::from_expression(expression_in(path)?.trim()),
+        FilterSource::Expression(text) => expression(text),
+        FilterSource::File(path) => expression(expression_in(path)?.trim()),
         FilterSource::Bytecode(path) => {
             let text = read(path, "the compiled filter")?;
             Filter::from_bytecode(&text, &path.display().to_string())
         }
     }
+}
+
+fn expression(text: &str) -> Result<Filter, Failure> {
+    if text.len() > LONG {
+        say("compiling the filter: libpcap takes seconds for hundreds of hosts");
+    }
+    Filter::from_expression(text)
 }
 
 /// Prints a filter.

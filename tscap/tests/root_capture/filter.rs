@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use nix::sys::signal::Signal;
+
 use tscap::capturing::accounting::Outcome;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::{capture, capture_on};
@@ -230,4 +232,24 @@ fn addresses_of_names_are_told() {
         said.contains("  filter \"host localhost\" (libpcap"),
         "{said}"
     );
+}
+
+/// libpcap's optimiser takes more than ten seconds for so many hosts.
+#[test]
+fn ctrl_c_ends_a_long_compilation() {
+    let Some(_lock) = root() else { return };
+    let Some(_libpcap) = libpcap() else { return };
+    let bench = Bench::new("longfilter");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let hosts = (0..900).map(|host| format!("host 10.{}.{}.1", host / 250, host % 250));
+    let expression = hosts.collect::<Vec<_>>().join(" or ");
+    let capture = capture_on(&bench.rx, &path)
+        .human()
+        .with([expression])
+        .start();
+    capture.wait_line("compiling the filter");
+    let finished = capture.stop();
+    assert_eq!(finished.signal, Some(Signal::SIGINT as i32));
+    assert!(!path.exists());
 }

@@ -15,19 +15,24 @@ pub fn run(plan: &CapturePlan) -> Result<Exit, Failure> {
 
 /// Runs the capture, and gives its account.
 pub fn run_summed(plan: &CapturePlan) -> Result<(Exit, Option<Summary>), Failure> {
-    super::runtime()?.block_on(session(plan))
-}
-
-async fn session(plan: &CapturePlan) -> Result<(Exit, Option<Summary>), Failure> {
-    let mut console = console::of(plan).context("cannot start a thread")?;
-    // First of all, so that no signal finds the machine half changed.
-    let mut signals = Signals::new()?;
-    let mut hear = |event| console::tell(&mut console, &event);
+    // libpcap may take seconds, and wait for names: before signals are asked for, so that
+    // Ctrl-C ends it.
     let filter = plan.filter.as_ref().map(filter::compile).transpose()?;
     let capture = Capture {
         filter,
         ..plan.capture.clone()
     };
+    super::runtime()?.block_on(session(plan, &capture))
+}
+
+async fn session(
+    plan: &CapturePlan,
+    capture: &Capture,
+) -> Result<(Exit, Option<Summary>), Failure> {
+    let mut console = console::of(plan).context("cannot start a thread")?;
+    // First of all, so that no signal finds the machine half changed.
+    let mut signals = Signals::new()?;
+    let mut hear = |event| console::tell(&mut console, &event);
     let running = tokio::select! {
         running = capture.start(&mut hear) => running?,
         () = signals.next() => return Ok((Exit::Success, None)),
