@@ -45,8 +45,8 @@ pub enum ReadError {
     /// Of another capture.
     #[error("it holds the clocks of several captures")]
     OtherClock,
-    /// Its options are full.
-    #[error("an interface description has no room for the name of another clock")]
+    /// An option is full.
+    #[error("a block has no room for what changes in it: an option holds 64 KiB at most")]
     NoRoom,
 }
 
@@ -99,8 +99,16 @@ pub enum Record {
     Interface(Interface),
     /// A frame.
     Packet(Packet),
-    /// A frame in a simple packet block, which has neither time nor interface.
-    Untimed,
+    /// A frame in a simple packet block, which has no time. It is of the first interface of
+    /// its section.
+    Untimed {
+        /// Index of its interface in the file.
+        interface: u32,
+        /// Its length on the wire, bytes.
+        origlen: u32,
+        /// What was captured of it.
+        data: Vec<u8>,
+    },
     /// Statistics with counts and clock of the interface with this index.
     Statistics(u32, Box<StatisticsOption>),
 }
@@ -143,6 +151,8 @@ pub(super) struct Reader<R> {
     earlier: usize,
     /// How each interface of the section tells times.
     scales: Vec<Scale>,
+    /// Most bytes captured of a frame of the section's first interface; 0 for any.
+    first_snaplen: u32,
 }
 
 impl<R: Read> Reader<R> {
@@ -154,6 +164,7 @@ impl<R: Read> Reader<R> {
             blocks,
             earlier: 0,
             scales: Vec::new(),
+            first_snaplen: 0,
         })
     }
 
@@ -178,7 +189,10 @@ impl<R: Read> Reader<R> {
                 let packet = self.packet(kind == OBSOLETE_PACKET);
                 Some(Record::Packet(packet.map_err(|it| self.blocks.fault(it))?))
             }
-            SIMPLE_PACKET => Some(Record::Untimed),
+            SIMPLE_PACKET => {
+                let packet = self.simple_packet();
+                Some(packet.map_err(|it| self.blocks.fault(it))?)
+            }
             INTERFACE_STATISTICS => self.statistics()?,
             _ => None,
         };
@@ -211,6 +225,9 @@ impl<R: Read> Reader<R> {
             }
         }
         let tscap = json.map(serde_json::from_slice).transpose()?;
+        if self.scales.is_empty() {
+            self.first_snaplen = word(block, 12, endianness).unwrap_or(0);
+        }
         self.scales.push(scale);
         Ok(Interface {
             name,
@@ -256,6 +273,26 @@ impl<R: Read> Reader<R> {
         })
     }
 
+    /// The block says how long the frame was, and the interface how much of it was kept.
+    fn simple_packet(&self) -> Result<Record, BlockFault> {
+        if self.scales.is_empty() {
+            return Err(BlockFault::Interface(0));
+        }
+        let origlen = self.word(SIMPLE_ORIGLEN)?;
+        let caplen = match self.first_snaplen {
+            0 => origlen,
+            most => most.min(origlen),
+        } as usize;
+        if SIMPLE_DATA + padded(caplen) + 4 > self.blocks.bytes.len() {
+            return Err(BlockFault::Short);
+        }
+        Ok(Record::Untimed {
+            interface: self.earlier as u32,
+            origlen,
+            data: self.blocks.bytes[SIMPLE_DATA..SIMPLE_DATA + caplen].to_vec(),
+        })
+    }
+
     /// What tscap put into a statistics block, if it did.
     fn statistics(&self) -> Result<Option<Record>, ReadError> {
         let (block, endianness) = (&self.blocks.bytes, self.blocks.endianness);
@@ -272,6 +309,10 @@ impl<R: Read> Reader<R> {
     }
 }
 
+/// Where the length on the wire stands in a simple packet block, and its bytes
+/// (draft-ietf-opsawg-pcapng, section 4.4).
+const SIMPLE_ORIGLEN: usize = 8;
+const SIMPLE_DATA: usize = 12;
 /// Codes of options (draft-ietf-opsawg-pcapng, sections 3.5 and 4.2).
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;

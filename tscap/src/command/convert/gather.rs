@@ -55,7 +55,7 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
                     (*first, *last) = (stamp.min(*first), stamp.max(*last));
                 }
             }
-            Ok(Record::Untimed) => packets += 1,
+            Ok(Record::Untimed { .. }) => packets += 1,
             // A capture describes its interfaces before anything else.
             Ok(Record::Interface(_)) if packets > 0 || has_statistics => {
                 return Err(several(ReadError::OtherClock, path));

@@ -43,7 +43,7 @@ pub fn read<R: Read + Seek>(file: &mut R, sent: &Sent) -> Result<StreamReport, C
                 }
             }
             Record::Packet(_) => {}
-            Record::Untimed => untimed += 1,
+            Record::Untimed { .. } => untimed += 1,
         }
     })?;
     let mut warnings: Vec<String> = sources.iter().filter_map(not_looked_into).collect();

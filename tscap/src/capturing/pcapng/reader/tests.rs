@@ -119,10 +119,22 @@ fn an_interval_back_in_time_is_negative() {
 
 #[test]
 fn a_frame_without_a_time_is_one() {
-    let simple = block(SIMPLE_PACKET, &[4u32.to_ne_bytes(), *b"abcd"].concat());
+    let simple = |origlen: u32| block(SIMPLE_PACKET, &[origlen.to_ne_bytes(), *b"abcd"].concat());
     let unknown = block(0xbad, b"????");
-    let file = file(&[interface(&[]), simple, unknown]);
-    assert_eq!(read(&file)[1..], [Record::Untimed]);
+    let mut limited = interface(&[]);
+    limited[12..16].copy_from_slice(&3u32.to_ne_bytes());
+    let first = file(&[interface(&[]), limited.clone(), simple(4), unknown]);
+    let second = file(&[limited, interface(&[]), simple(900)]);
+    let untimed = |interface, origlen, data: &[u8]| Record::Untimed {
+        interface,
+        origlen,
+        data: data.to_vec(),
+    };
+    let read = read(&[first, second].concat());
+    assert_eq!(read[2], untimed(0, 4, b"abcd"));
+    assert_eq!(read[5], untimed(2, 900, b"abc"));
+    assert_eq!(fault(&[simple(4)]), BlockFault::Interface(0));
+    assert_eq!(fault(&[interface(&[]), simple(5)]), BlockFault::Short);
 }
 
 #[test]
