@@ -303,7 +303,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__convert)
-            opts="-w -h --write --json --clock-log --time-base --leap-seconds --help"
+            opts="-w -f -F -h --write --json --clock-log --time-base --leap-seconds --filter-bytecode --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -326,6 +326,18 @@ _tscap() {
                     return 0
                     ;;
                 --leap-seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -f)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -F)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --filter-bytecode)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -30,7 +30,7 @@ complete -c tscap -n "__fish_tscap_needs_command" -f -a "capture" -d 'Capture re
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
-complete -c tscap -n "__fish_tscap_needs_command" -f -a "convert" -d 'Stamp a capture again, by the whole history of its clock'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "convert" -d 'Stamp a capture again, or keep only the packets that match a filter'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "gen" -d 'Send test frames that carry their own send stamps'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "report" -d 'Print a saved comparison, sweep of loss or log of the clock'
@@ -102,6 +102,9 @@ complete -c tscap -n "__fish_tscap_using_subcommand convert" -s w -l write -d 'F
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -l clock-log -d 'Use the log of `tscap clock --log`, of the same boot, instead of the capture\'s own history: one log serves many captures. Packets of times that the log does not cover stay as they are. Refused if these are more than half of the capture\'s time' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -l time-base -d 'Clock of the times in the copy [default: that of the capture, realtime]; the copy\'s interface descriptions name it. Other programs take every time for UTC: tai shows some 37 s ahead, monotonic just after 1970. Needs no raw stamps if the clock was not set during the capture. Unless --clock-log is given too, nothing is stamped again, and converting back gives the same file' -r
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -l leap-seconds -d 'Table of leap seconds for --time-base tai, used where no time daemon gave the kernel its TAI offset; the copy says so [default: that of tzdata, /usr/share/zoneinfo/leap-seconds.list]' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand convert" -s f -d 'The same, in one argument (dumpcap\'s option)' -r
+complete -c tscap -n "__fish_tscap_using_subcommand convert" -s F -d 'Read the expression from this file' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand convert" -l filter-bytecode -d 'Take only the frames that match a compiled filter in this file, as tcpdump -ddd prints it: needs no libpcap here' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -l json -d 'Print the summary as one JSON object'
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -s i -l interface -d 'Interface to send on' -r
@@ -166,7 +169,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_su
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "convert" -d 'Stamp a capture again, by the whole history of its clock'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "convert" -d 'Stamp a capture again, or keep only the packets that match a filter'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "gen" -d 'Send test frames that carry their own send stamps'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "report" -d 'Print a saved comparison, sweep of loss or log of the clock'

@@ -5,17 +5,24 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Plan;
+use super::filter::{FilterArgs, FilterSource};
 use crate::capturing::clock::TimeBase;
 
-/// Stamp a capture again, by the whole history of its clock
+/// Stamp a capture again, or keep only the packets that match a filter
 ///
-/// For captures made with --keep-raw. A fit over the whole history of the clock in
-/// the file turns each raw stamp into wall-clock time, from both sides; the capture
-/// itself could only look back. Times change by some tens of nanoseconds. Packets
-/// and everything else are copied byte for byte.
+/// Without an expression: for captures made with --keep-raw. A fit over the whole
+/// history of the clock in the file turns each raw stamp into wall-clock time, from both
+/// sides; the capture itself could only look back. Times change by some tens of
+/// nanoseconds.
+///
+/// With an expression: the copy has the packets that match, as by tcpdump -r, of any
+/// pcapng of Ethernet frames. Their times stay, unless --clock-log or --time-base is
+/// given too. tscap's statistics count the others as filtered.
+///
+/// Everything else is copied byte for byte.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
-    /// A capture made with --keep-raw
+    /// A capture made with --keep-raw; with an expression, any pcapng
     #[arg(value_name = "IN.pcapng")]
     input: PathBuf,
 
@@ -48,6 +55,9 @@ pub struct ConvertArgs {
     /// /usr/share/zoneinfo/leap-seconds.list]
     #[arg(long, value_name = "FILE", requires = "time_base")]
     leap_seconds: Option<PathBuf>,
+
+    #[command(flatten)]
+    filter: FilterArgs,
 }
 
 fn time_base(text: &str) -> Result<TimeBase, String> {
@@ -71,6 +81,8 @@ pub struct ConvertPlan {
     pub time_base: Option<TimeBase>,
     /// The table of leap seconds, if not tzdata's.
     pub leap_seconds: Option<PathBuf>,
+    /// Which packets the copy is to have, if not all.
+    pub filter: Option<FilterSource>,
 }
 
 impl ConvertArgs {
@@ -82,6 +94,7 @@ impl ConvertArgs {
             clock_log: self.clock_log,
             time_base: self.time_base,
             leap_seconds: self.leap_seconds,
+            filter: self.filter.into_source(),
         })
     }
 }

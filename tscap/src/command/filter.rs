@@ -7,7 +7,7 @@ use aya_obj::generated::bpf_insn;
 use super::print::{print_coloured, say};
 use super::{Context as _, Exit, Failure};
 use crate::capturing::filter::translate::{FrameAccess, SCRATCH_BYTES, translate};
-use crate::capturing::filter::{Filter, ebpf_listing};
+use crate::capturing::filter::{Ancillary, Filter, Operation, ebpf_listing};
 use crate::cli::{FilterForm, FilterSource};
 
 /// Expressions longer than this take libpcap's optimiser long, bytes.
@@ -30,6 +30,22 @@ fn expression(text: &str) -> Result<Filter, Failure> {
         say("compiling the filter: libpcap takes seconds for hundreds of hosts");
     }
     Filter::from_expression(text)
+}
+
+/// The same for packets of a file, of which nothing is known but their bytes and lengths.
+pub(super) fn compile_for_file(source: &FilterSource) -> Result<Filter, Failure> {
+    let filter = compile(source)?;
+    let beside = filter.program.instructions().iter().any(|it| {
+        matches!(it.operation(), Operation::LoadAbsolute(_)) && Ancillary::at(it.k).is_some()
+    });
+    match beside {
+        false => Ok(filter),
+        true => Err(Failure::new(format!(
+            "cannot filter a file by {:?}: it asks for what is beside a frame and not in it",
+            filter.expression
+        ))
+        .hint("inbound, outbound and ifindex are for captures")),
+    }
 }
 
 /// Prints a filter.

@@ -140,10 +140,10 @@ pub fn capture_by(
             truths.push(real(at));
         }
         if t % (10_000 * MS) < DRAIN {
-            bytes.extend(statistics(&mut file, &mut tracker));
+            bytes.extend(statistics(&mut file, &mut tracker, truths.len()));
         }
     }
-    bytes.extend(statistics(&mut file, &mut tracker));
+    bytes.extend(statistics(&mut file, &mut tracker, truths.len()));
     (bytes, truths)
 }
 
@@ -161,9 +161,13 @@ fn cross_of(
     cross
 }
 
-pub fn statistics(file: &mut FileWriter, tracker: &mut Tracker) -> Vec<u8> {
+pub fn statistics(file: &mut FileWriter, tracker: &mut Tracker, written: usize) -> Vec<u8> {
+    let written = Written {
+        written: written as u64,
+        ..Written::default()
+    };
     let counts = Counts {
-        written: vec![Written::default()],
+        written: vec![written],
         ..Counts::default()
     };
     file.statistics(

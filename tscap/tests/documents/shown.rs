@@ -16,6 +16,8 @@ pub enum Runner {
     Compare,
     /// `tests/convert/own.rs`
     Convert,
+    /// `tests/convert/filter.rs`
+    ConvertFilter,
     /// `tests/root_gen/documents.rs`
     Generator,
     /// `tests/root_loss/documents.rs`
@@ -39,6 +41,9 @@ pub fn runner(line: &str) -> Option<Runner> {
         ["tscap", "report", "clock.log", ..] | ["tscap", "clock", ..] => Runner::Clock,
         ["tscap", "report", "compare.json", ..] | ["tscap", "compare", ..] => Runner::Compare,
         ["tscap", "report", "loss.json", ..] | ["tscap", "loss", ..] => Runner::Loss,
+        ["tscap", "convert", _, "-w", _, word, ..] if !word.starts_with('-') => {
+            Runner::ConvertFilter
+        }
         ["tscap", "convert", ..] => Runner::Convert,
         ["tscap", "gen", ..] => Runner::Generator,
         [

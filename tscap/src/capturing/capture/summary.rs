@@ -156,7 +156,8 @@ pub struct FilterSummary {
 }
 
 impl FilterSummary {
-    pub(super) fn of(filter: &Filter) -> Self {
+    /// Of this filter.
+    pub fn of(filter: &Filter) -> Self {
         Self {
             expression: filter.expression.clone(),
             compiler: filter.compiler.clone(),

@@ -1,22 +1,20 @@
 //! Changes what blocks say of their times, byte by byte, so that it can be undone
-//! without a trace.
-
-use std::ops::Range;
+//! without a trace; and which filter interface descriptions name.
 
 use pcap_file::Endianness;
-use tscap_common::block::PEN;
 
 use super::block::{options, word as word_at};
+use super::file::{FILTER_TEXT, text_filter};
+use super::options::{COMMENT, json_of_ours, options_of, with_json, with_options, word};
 use crate::capturing::clock::{FileClock, TimeBase};
 
 /// Where an interface description's options begin, bytes.
 const DESCRIPTION_OPTIONS: usize = 16;
 /// Where an interface statistics block's time stands, and its options begin, bytes.
 const STATISTICS_TIME: usize = 12;
-const STATISTICS_OPTIONS: usize = 20;
-/// Codes of options (draft-ietf-opsawg-pcapng, sections 3.5, 4.4 and 4.6).
-const COMMENT: u16 = 1;
-const CUSTOM_TEXT: u16 = 2988;
+pub(super) const STATISTICS_OPTIONS: usize = 20;
+/// Codes of options (draft-ietf-opsawg-pcapng, sections 4.2 and 4.6).
+const IF_FILTER: u16 = 11;
 const START_TIME: u16 = 2;
 const END_TIME: u16 = 3;
 
@@ -56,45 +54,55 @@ pub(super) fn describe(
     endianness: Endianness,
 ) -> Option<Vec<u8>> {
     let mut options = Vec::new();
-    let from_comment = comment(from);
-    for (code, range) in all_options(block, DESCRIPTION_OPTIONS, endianness) {
-        let value = &block[range];
-        if code == COMMENT
-            && from_comment
-                .as_ref()
-                .is_some_and(|text| text.as_bytes() == value)
-        {
+    let from_comment = comment(from).map(String::into_bytes);
+    for (code, value) in options_of(block, DESCRIPTION_OPTIONS, endianness) {
+        if code == COMMENT && Some(&value) == from_comment.as_ref() {
             continue;
         }
-        let ours = (code == CUSTOM_TEXT).then(|| of_ours(value, endianness));
-        match ours.flatten() {
-            Some(json) => {
-                if let Some(text) = comment(to) {
-                    put_option(&mut options, COMMENT, text.as_bytes(), endianness)?;
-                }
-                let mut json = json.replace(&fields(from), "");
-                let end = json.rfind('}').unwrap_or(json.len());
-                json.insert_str(end, &fields(to));
-                let value = [&value[..4], json.as_bytes()].concat();
-                put_option(&mut options, code, &value, endianness)?;
-            }
-            None => put_option(&mut options, code, value, endianness)?,
-        }
+        let Some(json) = json_of_ours(code, &value, endianness) else {
+            options.push((code, value));
+            continue;
+        };
+        options.extend(comment(to).map(|text| (COMMENT, text.into_bytes())));
+        let mut json = json.replace(&fields(from), "");
+        let end = json.rfind('}').unwrap_or(json.len());
+        json.insert_str(end, &fields(to));
+        options.push((code, with_json(&value, &json)));
     }
-    put_option(&mut options, 0, &[], endianness)?;
-    let length = DESCRIPTION_OPTIONS + options.len() + 4;
-    let length = u32::try_from(length).expect("options hold 64 KiB each");
-    let mut changed = block[..DESCRIPTION_OPTIONS].to_vec();
-    changed[4..8].copy_from_slice(&word(length, endianness));
-    changed.extend(options);
-    changed.extend(word(length, endianness));
-    Some(changed)
+    with_options(block, DESCRIPTION_OPTIONS, &options, endianness)
+}
+
+/// An interface description with a filter that its packets have matched, after the one
+/// that it names; `None` if there is no room for it.
+pub(super) fn describe_filter(
+    block: &[u8],
+    filter: &str,
+    endianness: Endianness,
+) -> Option<Vec<u8>> {
+    let mut options = options_of(block, DESCRIPTION_OPTIONS, endianness);
+    let named = options.iter_mut().find(|(code, _)| *code == IF_FILTER);
+    match named.map(|(_, value)| value) {
+        Some(value) => match value.split_first() {
+            Some((&FILTER_TEXT, old)) if !old.trim_ascii().is_empty() => {
+                let both = [b"(", old, b") and (", filter.as_bytes(), b")"];
+                *value = [&[FILTER_TEXT][..], &both.concat()].concat();
+            }
+            Some((&FILTER_TEXT, _)) | None => *value = text_filter(filter),
+            // Compiled: no expression says both.
+            Some(_) => {
+                let comment = format!("packets were filtered again: {filter}");
+                options.push((COMMENT, comment.into_bytes()));
+            }
+        },
+        None => options.push((IF_FILTER, text_filter(filter))),
+    }
+    with_options(block, DESCRIPTION_OPTIONS, &options, endianness)
 }
 
 /// Moves the times of a statistics block: that of the start, and those of its making.
 pub(super) fn move_statistics(block: &mut [u8], [start, made]: [i64; 2], endianness: Endianness) {
     let mut moves = vec![(STATISTICS_TIME, made)];
-    for (code, range) in all_options(block, STATISTICS_OPTIONS, endianness) {
+    for (code, range) in options(block, STATISTICS_OPTIONS, endianness).map_while(Result::ok) {
         match code {
             START_TIME if range.len() == 8 => moves.push((range.start, start)),
             END_TIME if range.len() == 8 => moves.push((range.start, made)),
@@ -116,53 +124,16 @@ pub(super) fn put_time(bytes: &mut [u8], time: u64, endianness: Endianness) {
     bytes[4..8].copy_from_slice(&word(low, endianness));
 }
 
-/// The JSON of our option.
-fn of_ours(value: &[u8], endianness: Endianness) -> Option<&str> {
-    let (pen, json) = value.split_at_checked(4)?;
-    (read(pen, endianness) == PEN).then_some(())?;
-    std::str::from_utf8(json).ok()
-}
-
-/// Code and value of each option of a block that can be read.
-fn all_options(block: &[u8], at: usize, endianness: Endianness) -> Vec<(u16, Range<usize>)> {
-    options(block, at, endianness)
-        .map_while(Result::ok)
-        .collect()
-}
-
-fn put_option(
-    options: &mut Vec<u8>,
-    code: u16,
-    value: &[u8],
-    endianness: Endianness,
-) -> Option<()> {
-    let length = u16::try_from(value.len()).ok()?;
-    for half in [code, length] {
-        options.extend(match endianness {
-            Endianness::Big => half.to_be_bytes(),
-            Endianness::Little => half.to_le_bytes(),
-        });
-    }
-    options.extend(value);
-    options.resize(options.len().next_multiple_of(4), 0);
-    Some(())
-}
-
 fn read(bytes: &[u8], endianness: Endianness) -> u32 {
     word_at(bytes, 0, endianness).expect("a block is long enough")
 }
 
-fn word(word: u32, endianness: Endianness) -> [u8; 4] {
-    match endianness {
-        Endianness::Big => word.to_be_bytes(),
-        Endianness::Little => word.to_le_bytes(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::options::{CUSTOM_TEXT, put_option};
     use super::*;
     use crate::capturing::clock::{RealNs, TableOffset};
+    use tscap_common::block::PEN;
 
     fn of(base: TimeBase) -> FileClock {
         FileClock { base, table: None }
@@ -198,7 +169,7 @@ mod tests {
             let real = description(endianness);
             let to_tai =
                 describe(&real, of(TimeBase::Realtime), of(TimeBase::Tai), endianness).unwrap();
-            let all = all_options(&to_tai, DESCRIPTION_OPTIONS, endianness);
+            let all = options_of(&to_tai, DESCRIPTION_OPTIONS, endianness);
             let codes: Vec<_> = all.iter().map(|(code, _)| *code).collect();
             assert_eq!(codes, [2, COMMENT, COMMENT, CUSTOM_TEXT, 9]);
             let text = String::from_utf8_lossy(&to_tai);
@@ -234,6 +205,36 @@ mod tests {
         let (real, mono) = (of(TimeBase::Realtime), of(TimeBase::Monotonic));
         assert!(describe(&full, real, real, Endianness::Little).is_some());
         assert!(describe(&full, real, mono, Endianness::Little).is_none());
+    }
+
+    #[test]
+    fn filters_are_named_together() {
+        for endianness in [Endianness::Little, Endianness::Big] {
+            let filters = |block: &[u8]| -> Vec<_> {
+                let mut options = options_of(block, DESCRIPTION_OPTIONS, endianness);
+                options.retain(|(code, _)| [COMMENT, IF_FILTER].contains(code));
+                options.into_iter().skip(1).collect()
+            };
+            let text = |text: &str| (IF_FILTER, text_filter(text));
+            let plain = description(endianness);
+            let one = describe_filter(&plain, "tcp or udp", endianness).unwrap();
+            assert_eq!(filters(&one), [text("tcp or udp")]);
+            let two = describe_filter(&one, "port 1", endianness).unwrap();
+            assert_eq!(filters(&two), [text("(tcp or udp) and (port 1)")]);
+            let with = |value: &[u8]| {
+                let mut options = options_of(&plain, DESCRIPTION_OPTIONS, endianness);
+                options.push((IF_FILTER, value.to_vec()));
+                let block = with_options(&plain, DESCRIPTION_OPTIONS, &options, endianness);
+                filters(&describe_filter(&block.unwrap(), "udp", endianness).unwrap())
+            };
+            assert_eq!(with(b"\0 "), [text("udp")]);
+            assert_eq!(with(b""), [text("udp")]);
+            let again = b"packets were filtered again: udp".to_vec();
+            let compiled = b"\x01\x06\0\0\0".to_vec();
+            assert_eq!(with(&compiled), [(IF_FILTER, compiled), (COMMENT, again)]);
+            let long = "a".repeat(65_535);
+            assert_eq!(describe_filter(&plain, &long, endianness), None);
+        }
     }
 
     #[test]

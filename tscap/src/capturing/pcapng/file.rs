@@ -62,7 +62,12 @@ pub enum WriteError {
 
 /// First byte of `if_filter`: an expression of libpcap follows (draft-ietf-opsawg-pcapng
 /// section 4.2).
-const FILTER_TEXT: u8 = 0;
+pub(super) const FILTER_TEXT: u8 = 0;
+
+/// The value of `if_filter` with an expression.
+pub(super) fn text_filter(expression: &str) -> Vec<u8> {
+    [&[FILTER_TEXT], expression.as_bytes()].concat()
+}
 
 /// Most that the statistics at the end of a file take for each interface, bytes: a block
 /// with a full option, and one more with little news where no other file could follow.
@@ -265,8 +270,7 @@ fn description(interface: &InterfaceInfo) -> InterfaceDescriptionBlock<'_> {
             .map(|mac| InterfaceDescriptionOption::IfMacAddr(Cow::Borrowed(mac))),
     );
     options.extend(interface.speed.map(InterfaceDescriptionOption::IfSpeed));
-    let filter = interface.filter.as_ref();
-    let filter = filter.map(|text| [&[FILTER_TEXT], text.as_bytes()].concat());
+    let filter = interface.filter.as_deref().map(text_filter);
     options.extend(filter.map(|it| InterfaceDescriptionOption::IfFilter(Cow::Owned(it))));
     options.extend([
         InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO),

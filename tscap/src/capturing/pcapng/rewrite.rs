@@ -1,13 +1,18 @@
-//! Copies a capture byte for byte but for the times of its packets.
+//! Copies a capture byte for byte but for the times of its packets, and for packets that
+//! are left out.
 
 use std::io::{self, Read, Write};
 
+use pcap_file::{DataLink, Endianness};
 use tscap_common::block::{STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET};
 
+use super::account::{AccountError, LeftOut};
+use super::block::SECTION_HEADER;
 use super::custom::{InterfaceOption, StatisticsOption};
-use super::describe::{describe, move_statistics, put_time};
-use super::reader::{Packet, ReadError, Reader, Record};
+use super::describe::{describe, describe_filter, move_statistics, put_time};
+use super::reader::{Interface, Packet, ReadError, Reader, Record};
 use crate::capturing::clock::{FileClock, FileNs};
+use crate::capturing::filter::{Filter, Frame};
 
 /// Why a copy could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -15,63 +20,276 @@ pub enum RewriteError {
     /// The capture can't be read any further.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// Its statistics can't count what is left out.
+    #[error(transparent)]
+    Account(#[from] AccountError),
+    /// A packet that no filter for Ethernet can decide on.
+    #[error("a packet of {interface} is of link type {linktype}, and the filter is for Ethernet")]
+    LinkType {
+        /// Name of its interface, or its number.
+        interface: String,
+        /// What its frames begin with, as a number of pcapng's.
+        linktype: u32,
+    },
     /// Nor its copy written.
     #[error("cannot write a block")]
     Copy(#[source] io::Error),
 }
 
-/// Copies every block of a capture. `time` gives what time a packet of an interface of
-/// tscap's, which is described with it, is to have, ns of `clock`, or `None` to leave it;
-/// `moved` by how much a statistics block's start and the time of its making move.
-/// Interfaces whose times are not in nanoseconds, and those of others, are left. Nothing
-/// else changes. What was copied before an error is whole.
+/// What is to be different in a copy.
+#[derive(Default)]
+pub struct Changes<'a> {
+    /// The times.
+    pub times: Option<Times<'a>>,
+    /// The packets: those that do not match are left out.
+    pub filter: Option<&'a Filter>,
+}
+
+/// Other times of the packets of tscap's interfaces, which are described with it.
+/// Interfaces whose times are not in nanoseconds, and those of others, are left.
+pub struct Times<'a> {
+    /// Which clock they are of.
+    pub clock: FileClock,
+    /// What time a packet is to have, ns of `clock`, or `None` to leave it. It is asked for
+    /// each packet of the copy; one without interface is not tscap's.
+    pub time: Box<NewTime<'a>>,
+    /// By how much a statistics block's start and the time of its making move.
+    pub moved: Box<Moved<'a>>,
+}
+
+type NewTime<'a> = dyn FnMut(&Packet, Option<&InterfaceOption>) -> Option<FileNs> + 'a;
+type Moved<'a> = dyn FnMut(&StatisticsOption) -> [i64; 2] + 'a;
+
+/// What was copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Packets in the copy.
+    pub packets: u64,
+    /// Packets that are not: they do not match the filter.
+    pub filtered: u64,
+    /// Whether the capture was read to its end; if not, it ends within a block.
+    pub is_whole: bool,
+}
+
+/// Copies every block of a capture, with these changes. With a filter, interface
+/// descriptions name it, and tscap's statistics count as filtered what it left out; those
+/// of others stay as they are. Nothing else changes. What was copied before an error is
+/// whole.
 ///
 /// # Errors
-/// If the capture can't be read, or the copy written.
+/// If the capture can't be read, its packets not filtered, or the copy not written.
 pub fn rewrite(
     from: impl Read,
     to: &mut impl Write,
-    clock: FileClock,
-    mut time: impl FnMut(&Packet, Option<&InterfaceOption>) -> Option<FileNs>,
-    mut moved: impl FnMut(&StatisticsOption) -> [i64; 2],
-) -> Result<(), RewriteError> {
+    changes: Changes<'_>,
+) -> Result<Copied, RewriteError> {
     let mut reader = Reader::new(from)?;
-    let mut ours = Vec::new();
-    let mut record = Some(None);
-    while let Some(latest) = record {
+    let mut copy = Copy::new(changes);
+    let mut record = None;
+    loop {
         let (block, endianness) = reader.block();
-        let of = |interface: u32| -> Option<&InterfaceOption> {
-            ours.get(interface as usize).and_then(Option::as_ref)
-        };
-        let mut description = None;
-        match latest {
-            Some(Record::Interface(interface)) => {
-                let other = interface.tscap.as_ref().map(InterfaceOption::clock);
-                if let Some(from) = other.filter(|other| *other != clock) {
-                    let described = describe(block, from, clock, endianness);
-                    description = Some(described.ok_or(ReadError::NoRoom)?);
-                }
-                ours.push(interface.tscap);
-            }
-            Some(Record::Packet(mut packet)) => {
-                let of = of(packet.interface);
-                if of.is_none() {
-                    packet.raw = None;
-                }
-                if let Some(time) = time(&packet, of).filter(|_| of.is_some()) {
-                    put_time(&mut block[STAMP_HIGH_OFFSET..], time.0, endianness);
-                }
-            }
-            Some(Record::Statistics(interface, statistics)) if of(interface).is_some() => {
-                move_statistics(block, moved(&statistics), endianness);
-            }
-            _ => {}
+        match copy.change(record, block, endianness)? {
+            Changed::LeftOut => {}
+            Changed::InPlace => to.write_all(block).map_err(RewriteError::Copy)?,
+            Changed::Anew(block) => to.write_all(&block).map_err(RewriteError::Copy)?,
         }
-        let copied = to.write_all(description.as_deref().unwrap_or(block));
-        copied.map_err(RewriteError::Copy)?;
-        record = reader.next()?;
+        record = match reader.next() {
+            Ok(Some(record)) => record,
+            Ok(None) => return Ok(copy.copied),
+            Err(error) if error.is_torn_end() => {
+                copy.copied.is_whole = false;
+                return Ok(copy.copied);
+            }
+            Err(error) => return Err(error.into()),
+        };
     }
-    Ok(())
 }
+
+/// What became of a block.
+enum Changed {
+    /// It is where it was, whether changed or not.
+    InPlace,
+    /// It has another length.
+    Anew(Vec<u8>),
+    /// It is not in the copy.
+    LeftOut,
+}
+
+/// A copy at work.
+struct Copy<'a> {
+    changes: Changes<'a>,
+    interfaces: Vec<Interface>,
+    left_out: LeftOut,
+    copied: Copied,
+}
+
+impl<'a> Copy<'a> {
+    fn new(changes: Changes<'a>) -> Self {
+        Self {
+            changes,
+            interfaces: Vec::new(),
+            left_out: LeftOut::default(),
+            copied: Copied {
+                packets: 0,
+                filtered: 0,
+                is_whole: true,
+            },
+        }
+    }
+
+    fn change(
+        &mut self,
+        record: Option<Record>,
+        block: &mut [u8],
+        endianness: Endianness,
+    ) -> Result<Changed, RewriteError> {
+        match record {
+            None => self.section(block),
+            Some(Record::Interface(interface)) => {
+                return self.interface(interface, block, endianness);
+            }
+            Some(Record::Packet(packet)) => return self.packet(packet, block, endianness),
+            Some(Record::Untimed {
+                interface,
+                origlen,
+                data,
+            }) if !self.is_wanted(interface, origlen, &data)? => return Ok(Changed::LeftOut),
+            Some(Record::Untimed { .. }) => {}
+            Some(Record::Statistics(interface, statistics)) => {
+                return self.statistics(interface, &statistics, block, endianness);
+            }
+        }
+        Ok(Changed::InPlace)
+    }
+
+    /// The length of a section that becomes shorter is left open.
+    fn section(&mut self, block: &mut [u8]) {
+        if block.starts_with(&SECTION_HEADER.to_be_bytes()) && self.changes.filter.is_some() {
+            self.left_out.section();
+            if block.len() >= SHORTEST_SECTION_HEADER {
+                block[SECTION_LENGTH..SECTION_LENGTH + 8].fill(0xff);
+            }
+        }
+    }
+
+    fn interface(
+        &mut self,
+        interface: Interface,
+        block: &[u8],
+        endianness: Endianness,
+    ) -> Result<Changed, RewriteError> {
+        let mut described = None;
+        let from = interface.tscap.as_ref().map(InterfaceOption::clock);
+        if let Some((from, times)) = from.zip(self.changes.times.as_ref())
+            && from != times.clock
+        {
+            let changed = describe(block, from, times.clock, endianness);
+            described = Some(changed.ok_or(ReadError::NoRoom)?);
+        }
+        let expression = self.changes.filter.map(|filter| filter.expression.trim());
+        if let Some(expression) = expression.filter(|it| !it.is_empty())
+            && interface.linktype == DataLink::ETHERNET
+        {
+            let block = described.as_deref().unwrap_or(block);
+            let changed = describe_filter(block, expression, endianness);
+            described = Some(changed.ok_or(ReadError::NoRoom)?);
+        }
+        self.interfaces.push(interface);
+        Ok(described.map_or(Changed::InPlace, Changed::Anew))
+    }
+
+    fn packet(
+        &mut self,
+        mut packet: Packet,
+        block: &mut [u8],
+        endianness: Endianness,
+    ) -> Result<Changed, RewriteError> {
+        if !self.is_wanted(packet.interface, packet.origlen, &packet.data)? {
+            return Ok(Changed::LeftOut);
+        }
+        let of = self.interfaces.get(packet.interface as usize);
+        let of = of.and_then(|it| it.tscap.as_ref());
+        if of.is_none() {
+            packet.raw = None;
+        }
+        let times = self.changes.times.as_mut();
+        let time = times.and_then(|times| (times.time)(&packet, of));
+        if let Some(time) = time.filter(|_| of.is_some()) {
+            put_time(&mut block[STAMP_HIGH_OFFSET..], time.0, endianness);
+        }
+        Ok(Changed::InPlace)
+    }
+
+    fn statistics(
+        &mut self,
+        interface: u32,
+        statistics: &StatisticsOption,
+        block: &mut [u8],
+        endianness: Endianness,
+    ) -> Result<Changed, RewriteError> {
+        if !self.is_ours(interface) {
+            return Ok(Changed::InPlace);
+        }
+        if let Some(times) = &mut self.changes.times {
+            move_statistics(block, (times.moved)(statistics), endianness);
+        }
+        if self.changes.filter.is_none() {
+            return Ok(Changed::InPlace);
+        }
+        let counted = self
+            .left_out
+            .account(block, interface, statistics, endianness);
+        counted.map(Changed::Anew)
+    }
+
+    fn is_ours(&self, interface: u32) -> bool {
+        let interface = self.interfaces.get(interface as usize);
+        interface.is_some_and(|it| it.tscap.is_some())
+    }
+
+    /// Counts a packet. The filter sees what was captured of it.
+    fn is_wanted(
+        &mut self,
+        interface: u32,
+        length: u32,
+        data: &[u8],
+    ) -> Result<bool, RewriteError> {
+        if let Some(filter) = self.changes.filter {
+            self.is_ethernet(interface)?;
+            let frame = Frame {
+                length,
+                ..Frame::received(data)
+            };
+            if filter.program.verdict(&frame) == 0 {
+                self.copied.filtered += 1;
+                if self.is_ours(interface) {
+                    self.left_out.add(interface);
+                }
+                return Ok(false);
+            }
+        }
+        self.copied.packets += 1;
+        Ok(true)
+    }
+
+    fn is_ethernet(&self, index: u32) -> Result<(), RewriteError> {
+        let interface = &self.interfaces[index as usize];
+        if interface.linktype == DataLink::ETHERNET {
+            return Ok(());
+        }
+        Err(RewriteError::LinkType {
+            interface: match &interface.name {
+                Some(name) => name.clone(),
+                None => format!("interface {index}"),
+            },
+            linktype: interface.linktype.into(),
+        })
+    }
+}
+
+/// Where a section header says how long the section is, bytes; all ones say nothing.
+const SECTION_LENGTH: usize = 16;
+/// A section header without options, bytes.
+const SHORTEST_SECTION_HEADER: usize = 28;
 
 const _: () = assert!(STAMP_LOW_OFFSET == STAMP_HIGH_OFFSET + 4);

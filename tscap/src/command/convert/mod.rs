@@ -1,12 +1,13 @@
-//! `tscap convert`: a capture stamped again.
+//! `tscap convert`: a capture stamped again, or with a part of its packets.
 
 mod base;
 mod gather;
 mod log;
+mod stamp;
 mod summary;
 mod unconverted;
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -14,21 +15,15 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use base::Bases;
-use gather::{Gathered, gather};
-use log::Logged;
-use unconverted::{Span, Unconverted};
+use stamp::{StampError, Stamped, Stamping};
 
 use super::print::{json_line, print, say};
 use super::whole_file::{is_one, write_whole_by};
-use super::{Context, Exit, Failure};
-use crate::capturing::clock::{self, Fit, LiveBounds, StampSource, TableOffset, TimeBase};
-use crate::capturing::pcapng::{
-    InterfaceOption, Packet, ReadError, RewriteError, StatisticsOption, rewrite,
-};
-use crate::cli::ConvertPlan;
-use crate::measuring::statistics::{Distribution, Summary};
-use crate::text::numbers::counted;
+use super::{Context, Exit, Failure, filter};
+use crate::capturing::capture::FilterSummary;
+use crate::capturing::filter::Filter;
+use crate::capturing::pcapng::{AccountError, Changes, ReadError, RewriteError, Times, rewrite};
+use crate::cli::{ConvertPlan, FilterSource};
 
 /// Version of the JSON object.
 const VERSION: u32 = 1;
@@ -38,49 +33,38 @@ const VERSION: u32 = 1;
 struct Converted {
     event: &'static str,
     v: u32,
-    /// Which clock stamped.
-    source: StampSource,
     /// Packets in the copy.
     packets: u64,
-    /// Which clock the copy's times are of.
-    time_base: TimeBase,
-    /// TAI − UTC that was taken from a table of leap seconds, as the kernel had none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    leap_table: Option<TableOffset>,
-    /// Whether they were to be stamped again, rather than only turned into another clock's.
-    stamps_again: bool,
-    /// Of these, not stamped again though they were to be: not told by the history, as
-    /// when the clock was being set, or without a raw stamp.
-    left: u64,
-    /// When these were taken: those in a row, at most 100 rows.
-    left_spans: Vec<Span>,
-    /// Of those left: the history contradicts them by more than the bound that the capture
-    /// states for its times.
-    beyond_bound: u64,
-    /// How far the others moved, later being positive, ns; null if there were none.
-    moved_ns: Option<Summary>,
-    /// Greatest error of each of these against the host's clock, with that of the offsets
-    /// of the CPUs' counters, ns: wide before the first reading and after the last one.
-    bound_ns: Option<Summary>,
-    /// Samples of the clock, in the file or around it in the log.
-    samples: usize,
-    /// Segments of the clock.
-    segments: usize,
-    /// Whether the last line of the log was torn, and passed over.
-    is_log_torn: bool,
+    /// With a filter: what came of it.
+    #[serde(flatten)]
+    filtered: Option<Filtered>,
+    /// What came of the times, if they were to change.
+    #[serde(flatten)]
+    stamped: Option<Stamped>,
     /// Whether the capture was read to its end.
     is_whole: bool,
 }
 
+/// What came of a filter.
+#[derive(Debug, PartialEq, Serialize)]
+struct Filtered {
+    filter: FilterSummary,
+    /// Packets that are not in the copy.
+    filtered: u64,
+}
+
 /// Converts.
 pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
+    let filter = plan.filter.as_ref().map(filter::compile_for_file);
+    let filter = filter.transpose()?;
     let input = plan.input.display();
     let trying = || format!("cannot read {input}");
     let file = File::open(&plan.input).context(format!("cannot open {input}"))?;
     let about = file.metadata().context(trying())?;
     if !about.is_file() {
-        return Err(Failure::new(format!("cannot convert {input}"))
-            .hint("give a regular file, not a pipe: it is read twice"));
+        return Err(
+            Failure::new(format!("cannot convert {input}")).hint("give a regular file, not a pipe")
+        );
     }
     let mut stdout = io::stdout()
         .as_fd()
@@ -92,60 +76,22 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         true => stdout.metadata(),
         false => fs::metadata(&plan.output),
     };
-    if target.as_ref().is_ok_and(|target| is_one(target, &about)) {
-        return Err(Failure::new(format!(
-            "cannot convert {input} into itself: its live stamps would be lost"
-        ))
-        .hint("give -w another file"));
+    if let Ok(target) = &target {
+        keeps_its_inputs(target, &about, plan)?;
     }
-    let log = plan.clock_log.as_deref().map(fs::metadata);
-    if let (Ok(target), Some(Ok(log))) = (&target, &log)
-        && is_one(target, log)
-    {
-        return Err(Failure::new(format!(
-            "cannot write the copy of {input} over the log of the clock"
-        ))
-        .hint("give -w another file"));
-    }
-    let capture = gather(&file, &plan.input)?;
-    let is_rebased = plan
-        .time_base
-        .is_some_and(|base| base != capture.clock.base);
-    // Another clock's times alone change nothing that could not be changed back.
-    let stamps_again = plan.clock_log.is_some() || !is_rebased;
-    if capture.packets > 0 && capture.stamps.is_none() && stamps_again {
-        return Err(Failure::new(format!(
-            "cannot convert {input}: of its {} none kept its raw stamp",
-            counted(capture.packets, "packet")
-        ))
-        .hint("capture with --keep-raw"));
-    }
-    let clock = match &plan.clock_log {
-        Some(log) => log::history(log, &capture, &plan.input)?,
-        None => own(&capture, &plan.input)?,
+    let is_filtered_only = filter.is_some() && plan.clock_log.is_none() && plan.time_base.is_none();
+    let stamping = match is_filtered_only {
+        true => None,
+        false => Some(Stamping::prepare(&file, plan)?),
     };
-    // When the capture's own clock was set it knows best: a log may have had a hole then.
-    let told = capture.history.as_ref().unwrap_or(&clock.history);
-    let mut bases = Bases::new(told, &capture, plan)?;
     // One more look at this very file, whatever its path leads to by now.
     let again = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).context(trying())?;
-    let output = plan.output.display();
-    let bounds = Bounds {
-        stamp_error_ns: capture.stamp_error_ns,
-        // A capture that was killed early states none: then that of the log's own stamps.
-        live_ns: capture.live_bound_ns.unwrap_or(clock.bound_ns),
-        by_second: capture
-            .history
-            .as_ref()
-            .map(LiveBounds::new)
-            .unwrap_or_default(),
-    };
     let write = |to: &mut File| {
-        let converted = copy(again, &clock, bounds, stamps_again, &mut bases, to)?;
+        let converted = copy(again, stamping, filter.as_ref(), to)?;
         match file.metadata() {
             Ok(now) if now.len() == about.len() => Ok(converted),
             Ok(_) => Err(CopyError::Grown),
-            Err(error) => Err(CopyError::Read(ReadError::Io(error).into())),
+            Err(error) => Err(RewriteError::from(ReadError::Io(error)).into()),
         }
     };
     // /dev/stdout that leads to a file would be another file than standard output.
@@ -157,23 +103,14 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         true => write(&mut stdout),
         false => write_whole_by(&plan.output, about.mode(), write),
     };
-    let converted = converted.map_err(|error| match error {
-        CopyError::Read(error) => Failure::from_error(error, trying()),
-        CopyError::Output(error) => Failure::from_error(error, format!("cannot write {output}")),
-        CopyError::Grown => Failure::new(format!(
-            "cannot convert {input}: its length has changed meanwhile"
-        ))
-        .hint("wait until the capture has ended"),
-        CopyError::OutOfRange => Failure::new(format!(
-            "cannot convert {input}: by the history of its clock a packet would be before the \
-             start of its clock or after 2554"
-        ))
-        .hint("the file is damaged: the history of its clock contradicts its packets"),
-    })?;
+    let converted = converted.map_err(|error| error.into_failure(plan))?;
+    if let Some(warning) = warning(&converted, filter.as_ref()) {
+        say(&warning);
+    }
     let said = if plan.json {
         json_line(&converted)
     } else {
-        summary::text(&converted, plan, is_rebased)
+        summary::text(&converted, plan)
     };
     if is_stdout || target.is_ok_and(|target| !target.is_file()) {
         // The copy may be where the summary would be.
@@ -187,25 +124,48 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     })
 }
 
-/// What is known of the capture's times, ns.
-#[derive(Clone, Debug)]
-struct Bounds {
-    /// Greatest error of the raw stamps as such.
-    stamp_error_ns: u64,
-    /// Greatest error of the live times, with that.
-    live_ns: u64,
-    /// The same second by second, without that.
-    by_second: LiveBounds,
+/// Fails if the copy would be written over what it is made of.
+fn keeps_its_inputs(
+    target: &Metadata,
+    input: &Metadata,
+    plan: &ConvertPlan,
+) -> Result<(), Failure> {
+    let name = plan.input.display();
+    let is_over = |path: &Path| fs::metadata(path).is_ok_and(|it| is_one(target, &it));
+    let filter = match &plan.filter {
+        Some(FilterSource::File(path) | FilterSource::Bytecode(path)) => Some(path),
+        _ => None,
+    };
+    let what = if is_one(target, input) {
+        format!("cannot convert {name} into itself: the capture as it was would be lost")
+    } else if plan.clock_log.as_deref().is_some_and(is_over) {
+        format!("cannot write the copy of {name} over the log of the clock")
+    } else if filter.is_some_and(|path| is_over(path)) {
+        format!("cannot write the copy of {name} over the filter")
+    } else {
+        return Ok(());
+    };
+    Err(Failure::new(what).hint("give -w another file"))
+}
+
+/// A filter that leaves nothing is hardly meant.
+fn warning(converted: &Converted, filter: Option<&Filter>) -> Option<String> {
+    let (filter, filtered) = filter.zip(converted.filtered.as_ref())?;
+    let matches_none = converted.packets == 0 && filtered.filtered > 0;
+    (matches_none || !filter.can_match).then(|| {
+        format!(
+            "warning: the filter {:?} matches no packet",
+            filter.expression
+        )
+    })
 }
 
 #[derive(Debug)]
 enum CopyError {
-    Read(RewriteError),
+    Stamp(StampError),
     Output(io::Error),
     /// The input is longer or shorter than it was.
     Grown,
-    /// A time that no file can hold.
-    OutOfRange,
 }
 
 impl From<io::Error> for CopyError {
@@ -214,99 +174,87 @@ impl From<io::Error> for CopyError {
     }
 }
 
-/// The clock by what the capture itself says of it.
-fn own(capture: &Gathered, path: &Path) -> Result<Logged, Failure> {
-    let history = capture.history.clone().ok_or_else(|| {
-        Failure::new(format!(
-            "cannot convert {}: it has no statistics with the clock",
-            path.display()
-        ))
-        .hint("a capture that is killed in its first 10 s has none; a log of the clock has, see --clock-log")
-    })?;
-    Ok(Logged {
-        history,
-        bound_ns: capture.live_bound_ns.unwrap_or(0),
-        is_torn: false,
-    })
+impl From<StampError> for CopyError {
+    fn from(error: StampError) -> Self {
+        match error {
+            StampError::Rewrite(RewriteError::Copy(error)) => Self::Output(error),
+            error => Self::Stamp(error),
+        }
+    }
+}
+
+impl From<RewriteError> for CopyError {
+    fn from(error: RewriteError) -> Self {
+        StampError::from(error).into()
+    }
+}
+
+impl CopyError {
+    fn into_failure(self, plan: &ConvertPlan) -> Failure {
+        let input = plan.input.display();
+        let converting = format!("cannot convert {input}");
+        match self {
+            Self::Output(error) => {
+                Failure::from_error(error, format!("cannot write {}", plan.output.display()))
+            }
+            Self::Grown => Failure::new(format!("{converting}: its length has changed meanwhile"))
+                .hint("wait until the capture has ended"),
+            Self::Stamp(StampError::Rewrite(RewriteError::Read(error))) => {
+                let hint = matches!(error, ReadError::NotPcapng)
+                    .then_some("`editcap -F pcapng` makes a pcapng of files in other formats");
+                let failure = Failure::from_error(error, format!("cannot read {input}"));
+                match hint {
+                    Some(hint) => failure.hint(hint),
+                    None => failure,
+                }
+            }
+            Self::Stamp(error) => {
+                let hint = match &error {
+                    StampError::Rewrite(RewriteError::LinkType { .. }) => {
+                        "take the packets of this interface out first: \
+                         `tshark -r IN -Y 'frame.interface_name != \"NAME\"' -w OUT`"
+                    }
+                    StampError::Rewrite(RewriteError::Account(AccountError::Several)) => {
+                        "convert each capture on its own, before they are joined"
+                    }
+                    StampError::Rewrite(_) => {
+                        "the file is damaged, or another program has changed it since"
+                    }
+                    StampError::OutOfRange => {
+                        "the file is damaged: the history of its clock contradicts its packets"
+                    }
+                };
+                Failure::from_error(error, converting).hint(hint)
+            }
+        }
+    }
 }
 
 fn copy(
     from: File,
-    logged: &Logged,
-    Bounds {
-        stamp_error_ns,
-        live_ns,
-        by_second,
-    }: Bounds,
-    stamps_again: bool,
-    bases: &mut Bases,
+    stamping: Option<Stamping>,
+    filter: Option<&Filter>,
     to: &mut File,
 ) -> Result<Converted, CopyError> {
-    let history = &logged.history;
-    let fit = stamps_again.then(|| Fit::new(history));
-    let (mut packets, mut left, mut beyond_bound) = (0, Unconverted::default(), 0);
-    let live_bound_ns = live_ns.saturating_sub(stamp_error_ns);
-    let (mut moves, mut bounds) = (Distribution::new(), Distribution::new());
     let mut to = BufWriter::new(to);
-    let clock = bases.clock;
-    let clocks = bases.clone();
-    let mut is_out_of_range = false;
-    let time = |packet: &Packet, of: Option<&InterfaceOption>| {
-        packets += 1;
-        let Some(live) = clocks.real(packet.time, packet.raw) else {
-            is_out_of_range |= of.is_some();
-            return None;
-        };
-        let told = fit.as_ref().zip(packet.raw);
-        let again = told.and_then(|(fit, raw)| {
-            let live_bound_ns = by_second.at(raw).unwrap_or(live_bound_ns);
-            let again = fit.refine(raw, live, live_bound_ns);
-            beyond_bound += u64::from(again == Err(clock::NotRefined::BeyondBound));
-            again.ok()
-        });
-        match again {
-            Some(again) => {
-                left.end_span();
-                moves.add(again.real.0.wrapping_sub(live.0).cast_signed());
-                let bound_ns = again.bound_ns.saturating_add(stamp_error_ns);
-                bounds.add(i64::try_from(bound_ns).unwrap_or(i64::MAX));
-            }
-            None if stamps_again => left.add(live),
-            None => {}
+    let rewrite = |times: Option<Times<'_>>| rewrite(from, &mut to, Changes { times, filter });
+    let (copied, stamped) = match stamping {
+        None => (rewrite(None)?, None),
+        Some(stamping) => {
+            let (copied, stamped) = stamping.stamp(|times| rewrite(Some(times)))?;
+            (copied, Some(stamped))
         }
-        of?;
-        let time = clocks.time(again.map_or(live, |again| again.real), packet.raw);
-        is_out_of_range |= time.is_none();
-        time.filter(|time| *time != packet.time)
     };
-    let moved = |statistics: &StatisticsOption| bases.moved(statistics);
-    let done = rewrite(from, &mut to, clock, time, moved);
-    let is_whole = match done {
-        Ok(()) => true,
-        Err(RewriteError::Read(error)) if error.is_torn_end() => false,
-        Err(RewriteError::Copy(error)) => return Err(CopyError::Output(error)),
-        Err(error) => return Err(CopyError::Read(error)),
-    };
-    if is_out_of_range {
-        return Err(CopyError::OutOfRange);
-    }
     to.flush()?;
     Ok(Converted {
         event: "convert",
         v: VERSION,
-        source: history.source,
-        packets,
-        time_base: clock.base,
-        leap_table: clock.table,
-        stamps_again,
-        left: left.packets,
-        left_spans: left.spans,
-        beyond_bound,
-        moved_ns: moves.summary(),
-        bound_ns: bounds.summary(),
-        samples: history.samples.len(),
-        segments: history.segments.len(),
-        is_log_torn: logged.is_torn,
-        is_whole,
+        packets: copied.packets,
+        filtered: filter.map(|filter| Filtered {
+            filter: FilterSummary::of(filter),
+            filtered: copied.filtered,
+        }),
+        stamped,
+        is_whole: copied.is_whole,
     })
 }

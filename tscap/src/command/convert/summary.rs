@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 
-use super::Converted;
+use super::stamp::Stamped;
 use super::unconverted::Span;
+use super::{Converted, Filtered};
 use crate::capturing::clock::RealNs;
 use crate::cli::ConvertPlan;
 use crate::text::numbers::{counted, grouped, span};
@@ -13,20 +14,43 @@ use crate::text::numbers::{counted, grouped, span};
 /// Spans that are told.
 const SPANS: usize = 8;
 
-pub(super) fn text(converted: &Converted, plan: &ConvertPlan, is_rebased: bool) -> String {
-    let mut text = format!(
-        "{}: {} {} by {} of the clock in {}\n",
+pub(super) fn text(converted: &Converted, plan: &ConvertPlan) -> String {
+    let mut text = String::new();
+    let output = plan.output.display();
+    if let Some(Filtered { filter, filtered }) = &converted.filtered {
+        let _ = writeln!(
+            text,
+            "{output}: {} of {} match {:?}, {} left out",
+            grouped(converted.packets),
+            counted(converted.packets + filtered, "packet"),
+            filter.expression,
+            grouped(*filtered)
+        );
+    }
+    if let Some(stamped) = &converted.stamped {
+        tell_times(stamped, plan, &mut text);
+    }
+    if !converted.is_whole {
+        text += "  the capture ends within a block: what comes before it was converted\n";
+    }
+    text
+}
+
+fn tell_times(stamped: &Stamped, plan: &ConvertPlan, text: &mut String) {
+    let _ = writeln!(
+        text,
+        "{}: {} {} by {} of the clock in {}",
         plan.output.display(),
-        counted(converted.packets - converted.left, "packet"),
-        match converted.stamps_again {
+        counted(stamped.timed - stamped.left, "packet"),
+        match stamped.stamps_again {
             true => "stamped again",
             false => "turned into another clock's time",
         },
-        counted(converted.samples as u64, "sample"),
-        counted(converted.segments as u64, "segment")
+        counted(stamped.samples as u64, "sample"),
+        counted(stamped.segments as u64, "segment")
     );
     let quantile = |value: Option<i64>| value.map_or("–".into(), |ns| format!("{ns} ns"));
-    if let Some(moved) = &converted.moved_ns {
+    if let Some(moved) = &stamped.moved_ns {
         let farthest = moved.min.unsigned_abs().max(moved.max.unsigned_abs());
         let _ = writeln!(
             text,
@@ -37,7 +61,7 @@ pub(super) fn text(converted: &Converted, plan: &ConvertPlan, is_rebased: bool) 
             span(farthest)
         );
     }
-    if let Some(bound) = &converted.bound_ns {
+    if let Some(bound) = &stamped.bound_ns {
         let _ = writeln!(
             text,
             "  off the host's clock by at most {} (p50), {} (p99), {} (all)",
@@ -46,9 +70,9 @@ pub(super) fn text(converted: &Converted, plan: &ConvertPlan, is_rebased: bool) 
             span(bound.max.unsigned_abs())
         );
     }
-    if is_rebased {
-        let base = converted.time_base.name();
-        let _ = match converted.leap_table {
+    if stamped.is_rebased {
+        let base = stamped.time_base.name();
+        let _ = match stamped.leap_table {
             None => writeln!(text, "  all times are of {base} now"),
             Some(table) => writeln!(
                 text,
@@ -56,8 +80,8 @@ pub(super) fn text(converted: &Converted, plan: &ConvertPlan, is_rebased: bool) 
             ),
         };
     }
-    if converted.left > 0 {
-        let how = match is_rebased {
+    if stamped.left > 0 {
+        let how = match stamped.is_rebased {
             false => "left as they were",
             true => "not stamped again",
         };
@@ -68,29 +92,25 @@ pub(super) fn text(converted: &Converted, plan: &ConvertPlan, is_rebased: bool) 
         let _ = writeln!(
             text,
             "  {} {how}: {by} does not tell their time better",
-            grouped(converted.left)
+            grouped(stamped.left)
         );
-        for left in converted.left_spans.iter().take(SPANS) {
+        for left in stamped.left_spans.iter().take(SPANS) {
             let _ = writeln!(text, "    {}", told(left));
         }
-        if converted.beyond_bound > 0 {
+        if stamped.beyond_bound > 0 {
             let _ = writeln!(
                 text,
                 "    {} of them would have moved by more than the bound of their live times",
-                grouped(converted.beyond_bound)
+                grouped(stamped.beyond_bound)
             );
         }
-        if converted.left_spans.len() > SPANS {
-            text += "    and more: --json lists them\n";
+        if stamped.left_spans.len() > SPANS {
+            *text += "    and more: --json lists them\n";
         }
     }
-    if converted.is_log_torn {
-        text += "  the last line of the log is torn: what comes before it was used\n";
+    if stamped.is_log_torn {
+        *text += "  the last line of the log is torn: what comes before it was used\n";
     }
-    if !converted.is_whole {
-        text += "  the capture ends within a block: what comes before it was converted\n";
-    }
-    text
 }
 
 fn told(left: &Span) -> String {

@@ -1,0 +1,181 @@
+//! The account of a copy that lacks packets: statistics say that they were filtered.
+
+use std::ops::Range;
+
+use pcap_file::Endianness;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::block::long;
+use super::custom::StatisticsOption;
+use super::describe::STATISTICS_OPTIONS;
+use super::options::{json_of_ours, long_value, options_of, with_json, with_options};
+use super::reader::ReadError;
+use super::rewrite::RewriteError;
+use crate::capturing::accounting::{Outcome, Totals};
+
+/// Codes of options (draft-ietf-opsawg-pcapng, section 4.6).
+const IF_RECV: u16 = 4;
+const FILTER_ACCEPT: u16 = 6;
+const USER_DELIVERED: u16 = 8;
+
+/// Why statistics can't say that packets were filtered.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountError {
+    /// Of statistics that are damaged, or of another file.
+    #[error("statistics count fewer packets written than stand before them in the file")]
+    Written,
+    /// As when captures were joined: nobody knows which packets are of which capture.
+    #[error("it holds the accounts of several captures in one section")]
+    Several,
+}
+
+/// How many packets are not in a copy, so far.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    /// By interface of the file.
+    of_interface: Vec<u64>,
+    /// Of the capture, over its interfaces.
+    of_capture: u64,
+    /// The capture's account, once it was read: in its last section.
+    totals: Option<Totals>,
+}
+
+impl LeftOut {
+    /// A packet of this interface of tscap's was left out.
+    pub fn add(&mut self, interface: u32) {
+        let index = interface as usize;
+        let length = self.of_interface.len().max(index + 1);
+        self.of_interface.resize(length, 0);
+        self.of_interface[index] += 1;
+        self.of_capture += 1;
+    }
+
+    /// A section begins. It is of the next capture if the one before had the account of its
+    /// capture; otherwise it is the next file of the same one.
+    pub fn section(&mut self) {
+        if self.totals.take().is_some() {
+            self.of_capture = 0;
+        }
+    }
+
+    /// A block of statistics of tscap's, with those packets counted as filtered.
+    pub fn account(
+        &mut self,
+        block: &[u8],
+        interface: u32,
+        statistics: &StatisticsOption,
+        endianness: Endianness,
+    ) -> Result<Vec<u8>, RewriteError> {
+        if let Some(totals) = statistics.totals
+            && *self.totals.get_or_insert(totals) != totals
+        {
+            return Err(AccountError::Several.into());
+        }
+        let left_out = self.of_interface.get(interface as usize).copied();
+        let left_out = left_out.unwrap_or(0);
+        let filtered = statistics.outcomes[Outcome::Filtered].saturating_add(left_out);
+        let mut options = Vec::new();
+        for (code, value) in options_of(block, STATISTICS_OPTIONS, endianness) {
+            let number = long(&value, 0, endianness).unwrap_or(0);
+            let put = |number| (code, long_value(number, endianness));
+            if let Some(json) = json_of_ours(code, &value, endianness) {
+                let json = self.changed(json, statistics, filtered)?;
+                options.push((code, with_json(&value, &json)));
+                continue;
+            }
+            match code {
+                USER_DELIVERED => options.push(put(less(number, left_out)?)),
+                IF_RECV => {
+                    let accepted = long_value(number.saturating_sub(filtered), endianness);
+                    options.extend([(code, value), (FILTER_ACCEPT, accepted)]);
+                }
+                FILTER_ACCEPT => {}
+                _ => options.push((code, value)),
+            }
+        }
+        let block = with_options(block, STATISTICS_OPTIONS, &options, endianness);
+        Ok(block.ok_or(ReadError::NoRoom)?)
+    }
+
+    /// The JSON with other numbers. Everything else in it stays, also what a later version
+    /// may add.
+    fn changed(
+        &self,
+        json: &str,
+        statistics: &StatisticsOption,
+        filtered: u64,
+    ) -> Result<String, RewriteError> {
+        let text: StatisticsText<'_> = serde_json::from_str(json).map_err(ReadError::Option)?;
+        let mut changes = vec![text.outcomes.change(json, filtered)?];
+        if let (Some(text), Some(totals)) = (text.totals, statistics.totals) {
+            let written = less(totals.written, self.of_capture)?;
+            let filtered = totals.outcomes[Outcome::Filtered].saturating_add(self.of_capture);
+            changes.push((place(json, text.written.get()), written.to_string()));
+            changes.push(text.outcomes.change(json, filtered)?);
+        }
+        // The last one first: the places of the others stay.
+        changes.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
+        let mut changed = json.to_owned();
+        for (place, text) in changes {
+            changed.replace_range(place, &text);
+        }
+        Ok(changed)
+    }
+}
+
+fn less(count: u64, left_out: u64) -> Result<u64, AccountError> {
+    count.checked_sub(left_out).ok_or(AccountError::Written)
+}
+
+/// Where the numbers stand in the JSON.
+#[derive(Deserialize)]
+struct StatisticsText<'a> {
+    #[serde(borrow)]
+    outcomes: OutcomesText<'a>,
+    #[serde(borrow)]
+    totals: Option<TotalsText<'a>>,
+}
+
+#[derive(Deserialize)]
+struct TotalsText<'a> {
+    #[serde(borrow)]
+    written: &'a RawValue,
+    #[serde(borrow)]
+    outcomes: OutcomesText<'a>,
+}
+
+/// An object of numbers by name.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct OutcomesText<'a>(#[serde(borrow)] &'a RawValue);
+
+impl OutcomesText<'_> {
+    /// What to write where, so that `filtered` is this number. Early versions don't have it.
+    fn change(&self, json: &str, filtered: u64) -> Result<(Range<usize>, String), ReadError> {
+        let object = self.0.get();
+        let text: FilteredText<'_> = serde_json::from_str(object)?;
+        if let Some(number) = text.filtered {
+            return Ok((place(json, number.get()), filtered.to_string()));
+        }
+        let inside = place(json, object).start + 1;
+        let comma = match object[1..].trim_start().starts_with('}') {
+            true => "",
+            false => ",",
+        };
+        let text = format!("\"{}\":{filtered}{comma}", Outcome::Filtered.entry().name);
+        Ok((inside..inside, text))
+    }
+}
+
+#[derive(Deserialize)]
+struct FilteredText<'a> {
+    #[serde(borrow)]
+    filtered: Option<&'a RawValue>,
+}
+
+/// Where in `json` its part stands.
+fn place(json: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr().addr() - json.as_ptr().addr();
+    start..start + part.len()
+}
