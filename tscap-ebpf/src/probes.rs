@@ -163,6 +163,17 @@ pub fn probe_pass(_ctx: XdpContext) -> u32 {
     xdp_action::XDP_PASS
 }
 
+/// Reads the stamp that `tscap_ktime` reads, stores it, and lets every frame pass.
+#[xdp(frags)]
+pub fn probe_stamp(_ctx: XdpContext) -> u32 {
+    let stamp = unsafe { bpf_ktime_get_ns() };
+    // Never a stamp, so that the action is the same and the stamp is used.
+    if stamp == 0 {
+        return xdp_action::XDP_ABORTED;
+    }
+    xdp_action::XDP_PASS
+}
+
 /// Does nothing: the cost of the harness alone.
 #[xdp(frags)]
 pub fn probe_drop(_ctx: XdpContext) -> u32 {
