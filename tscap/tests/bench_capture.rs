@@ -27,6 +27,7 @@ fn run(percent: u64) -> Point {
     Point {
         sent: FRAMES,
         seen: FRAMES,
+        filtered: 0,
         written: FRAMES - lost,
         said_written: FRAMES - lost,
         lost: Lost {

@@ -25,6 +25,7 @@ fn setup(output: &Path, snaplen: u32, cpus: Vec<u32>) -> Setup {
     Setup {
         snaplen,
         buffer_bytes: 8 << 20,
+        expression: None,
         clock: StampSource::Ktime,
         tsc_path: None,
         output: output.to_owned(),
@@ -47,7 +48,7 @@ fn at_stand(work: impl FnOnce(&mut TestBed, Vec<u32>) + Send) {
 
 #[track_caller]
 fn adds_up(tool: Tool, point: &Point) {
-    let sum = point.written + point.lost.total();
+    let sum = point.written + point.filtered + point.lost.total();
     assert_eq!(point.sent, sum, "{tool:?}: {point:?}");
 }
 
@@ -79,6 +80,41 @@ fn every_program_captures_all_of_a_slow_burst() {
                 "{tool:?}: {each} bytes"
             );
         }
+    });
+}
+
+#[test]
+fn filtered_frames_are_accounted_for() {
+    let Some(_lock) = alone_with("measures how fast frames are taken", &PROGRAMS) else {
+        return;
+    };
+    let folder = files::folder();
+    at_stand(|stand, cpus| {
+        let frames = 1_000;
+        let burst = Burst::at_rate(64, 20_000.0, frames).expect("a rate");
+        for tool in [Tool::Tscap, Tool::Tcpdump, Tool::Dumpcap] {
+            for (expression, filtered) in [("udp port 9", 0), ("udp port 443", frames)] {
+                let setup = Setup {
+                    expression: Some(expression.to_owned()),
+                    ..setup(&folder.path().join(tool.name()), 0, cpus.clone())
+                };
+                let point = stand.capture(&program(tool), &setup, burst);
+                let point = point.unwrap_or_else(|error| panic!("{tool:?}: {error}"));
+                adds_up(tool, &point);
+                let got = (point.written, point.filtered);
+                assert_eq!(got, (frames - filtered, filtered), "{tool:?}");
+            }
+        }
+        let setup = Setup {
+            expression: Some("udp".to_owned()),
+            ..setup(&folder.path().join("none"), 0, cpus.clone())
+        };
+        let refused = stand.capture(&program(Tool::Xdpdump), &setup, burst);
+        let refused = refused.unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "xdpdump is not given filters here: ask for all frames"
+        );
     });
 }
 

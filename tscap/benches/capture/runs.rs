@@ -166,6 +166,7 @@ impl<'a> Runs<'a> {
         let setup = Setup {
             snaplen: kind.snaplen,
             buffer_bytes: self.amount.buffer_bytes,
+            expression: None,
             clock: StampSource::Ktime,
             tsc_path: None,
             output: self.file(),

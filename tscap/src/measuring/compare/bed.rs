@@ -127,6 +127,7 @@ impl CompareBed {
         Ok(Setup {
             snaplen: 96,
             buffer_bytes: RING_BYTES * rings.len() as u64,
+            expression: None,
             clock: path.source(),
             tsc_path: match path {
                 StampPath::Tsc(path) => Some(path),

@@ -25,6 +25,9 @@ pub struct Setup {
     /// Memory for frames between kernel and program, all CPUs together, bytes.
     /// xdpdump's can't be set: it has 1 MiB a CPU.
     pub buffer_bytes: u64,
+    /// Frames that are asked for, in pcap-filter(7)'s language; all without one. tscap,
+    /// tcpdump and dumpcap take it.
+    pub expression: Option<String>,
     /// What tscap stamps with; the others have one clock only.
     pub clock: StampSource,
     /// By which path, if that is the TSC, whose constancy the caller answers for;
@@ -103,6 +106,10 @@ impl Setup {
         };
         let mut words: Vec<OsString> = text.split_whitespace().map(OsString::from).collect();
         words.extend([output.into(), self.output.clone().into()]);
+        if tool == Tool::Dumpcap && self.expression.is_some() {
+            words.push("-f".into());
+        }
+        words.extend(self.expression.iter().map(OsString::from));
         words
     }
 
@@ -124,6 +131,7 @@ mod tests {
         Setup {
             snaplen,
             buffer_bytes,
+            expression: None,
             clock: StampSource::Ktime,
             tsc_path: None,
             output: "/dev/shm/with space".into(),
@@ -165,6 +173,22 @@ mod tests {
             told.contains("--clock tsc --force --tsc-path module-ordered "),
             "{told}"
         );
+    }
+
+    #[test]
+    fn an_expression_is_the_last_argument() {
+        let setup = Setup {
+            expression: Some("udp port 9".to_owned()),
+            ..setup(0, 1 << 20)
+        };
+        for (tool, before) in [
+            (Tool::Tscap, "/dev/shm/with space"),
+            (Tool::Tcpdump, "/dev/shm/with space"),
+            (Tool::Dumpcap, "-f"),
+        ] {
+            let words = setup.arguments(tool, "rx", 2);
+            assert_eq!(words[words.len() - 2..], [before, "udp port 9"], "{tool:?}");
+        }
     }
 
     #[test]

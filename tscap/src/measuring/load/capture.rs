@@ -25,6 +25,9 @@ use crate::capturing::host::{affinity, system};
 
 /// Longest wait for its beginning, and for its end.
 const LIMIT: Duration = Duration::from_secs(20);
+/// Longest wait for the beginning of one that compiles a filter: libpcap takes half a
+/// minute of CPU time for 800 hosts.
+const COMPILED: Duration = Duration::from_secs(240);
 /// How often it is looked whether it has come to rest, and whether it has ended.
 const LOOK_EACH: Duration = Duration::from_millis(5);
 /// A program at rest takes no more CPU time than this meanwhile.
@@ -41,6 +44,12 @@ pub enum LoadError {
         /// Why.
         source: io::Error,
     },
+    /// It has no way to be given the expression.
+    #[error("{} is not given filters here: ask for all frames", tool.name())]
+    NoFilter {
+        /// Which.
+        tool: Tool,
+    },
     /// It ended too early.
     #[error("{} ended before it was told to: {why}", tool.name())]
     Early {
@@ -50,12 +59,14 @@ pub enum LoadError {
         why: String,
     },
     /// It did not begin, or not end.
-    #[error("{} did not {} within {} s", tool.name(), what, LIMIT.as_secs())]
+    #[error("{} did not {what} in {} s", tool.name(), limit.as_secs_f64())]
     Late {
         /// Which.
         tool: Tool,
         /// What was waited for.
         what: &'static str,
+        /// For so long.
+        limit: Duration,
     },
     /// It ended with an error, or without an account of its frames.
     #[error("{} failed, {}: {why}", tool.name(), ended(*status))]
@@ -73,6 +84,30 @@ pub enum LoadError {
     /// Another step failed.
     #[error(transparent)]
     Step(#[from] io::Error),
+}
+
+/// How long something is waited for.
+#[derive(Clone, Copy, Debug)]
+struct Deadline {
+    what: &'static str,
+    limit: Duration,
+    end: Instant,
+}
+
+impl Deadline {
+    fn after(limit: Duration, what: &'static str) -> Self {
+        let end = Instant::now() + limit;
+        Self { what, limit, end }
+    }
+
+    fn left(&self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
+    }
+
+    fn missed_by(&self, tool: Tool) -> LoadError {
+        let Self { what, limit, .. } = *self;
+        LoadError::Late { tool, what, limit }
+    }
 }
 
 /// How a program ended.
@@ -99,6 +134,8 @@ pub struct Outcome {
     pub in_file: Option<u64>,
     /// What it said itself.
     pub said: ToolReport,
+    /// Whether it was given a filter.
+    pub filters: bool,
     /// Length of the file, bytes.
     pub file_bytes: u64,
     /// CPU time of all its threads, user and system, from the time it was ready.
@@ -116,6 +153,7 @@ pub struct Capture {
     complaints: Vec<String>,
     cpu_before: Duration,
     output: PathBuf,
+    filters: bool,
     /// Read by netsniff-ng as it starts.
     _filter: Option<NamedTempFile>,
 }
@@ -137,6 +175,9 @@ impl Capture {
     ) -> Result<Self, LoadError> {
         let rings = system::online_cpus().map_err(io::Error::other)?.len();
         let tool = program.tool;
+        if setup.expression.is_some() && !tool.takes_expression() {
+            return Err(LoadError::NoFilter { tool });
+        }
         let mut command = Command::new(&program.path);
         command.args(setup.arguments(tool, &pair.rx.name, rings));
         let filter = match setup.filter() {
@@ -157,8 +198,9 @@ impl Capture {
         };
         let mut capture = pair.rx_netns.within(spawn)??;
         setup.output.clone_into(&mut capture.output);
+        capture.filters = setup.expression.is_some();
         capture._filter = filter;
-        capture.wait_until_ready(LIMIT)?;
+        capture.wait_until_ready(if capture.filters { COMPILED } else { LIMIT })?;
         capture.cpu_before = cpu_time(capture.pid())?;
         Ok(capture)
     }
@@ -182,6 +224,7 @@ impl Capture {
             complaints: Vec::new(),
             cpu_before: Duration::ZERO,
             output: PathBuf::new(),
+            filters: false,
             _filter: None,
         };
         let stdout = capture.child.stdout.take();
@@ -203,9 +246,9 @@ impl Capture {
     }
 
     fn wait_until_ready(&mut self, limit: Duration) -> Result<(), LoadError> {
-        let (tool, what) = (self.tool, "get ready");
-        let deadline = Instant::now() + limit;
-        while let Some(text) = self.line(deadline, what)? {
+        let tool = self.tool;
+        let deadline = Deadline::after(limit, "get ready");
+        while let Some(text) = self.line(deadline)? {
             if tool.is_ready(&text) {
                 return Ok(());
             }
@@ -254,14 +297,14 @@ impl Capture {
         let tool = self.tool;
         if self.status()? != WaitStatus::StillAlive {
             // Frames may have come that it did not wait for.
-            let deadline = Instant::now() + limit;
-            while self.line(deadline, "end")?.is_some() {}
+            let deadline = Deadline::after(limit, "end");
+            while self.line(deadline)?.is_some() {}
             let why = self.complaints.join("; ");
             return Err(LoadError::Early { tool, why });
         }
         kill(self.pid(), Signal::SIGTERM).map_err(io::Error::from)?;
-        let deadline = Instant::now() + limit;
-        while self.line(deadline, "end")?.is_some() {}
+        let deadline = Deadline::after(limit, "end");
+        while self.line(deadline)?.is_some() {}
         let status = self.wait(deadline)?;
         let cpu = cpu_time(self.pid())?;
         let said = ToolReport::understand(tool, &self.said);
@@ -277,6 +320,7 @@ impl Capture {
         Ok(Outcome {
             in_file,
             said,
+            filters: self.filters,
             file_bytes: file.len(),
             cpu: cpu.saturating_sub(self.cpu_before),
         })
@@ -290,25 +334,21 @@ impl Capture {
     }
 
     /// Waits for its end.
-    fn wait(&self, deadline: Instant) -> Result<WaitStatus, LoadError> {
+    fn wait(&self, deadline: Deadline) -> Result<WaitStatus, LoadError> {
         loop {
             match self.status()? {
-                WaitStatus::StillAlive if Instant::now() < deadline => {
+                WaitStatus::StillAlive if !deadline.left().is_zero() => {
                     std::thread::sleep(LOOK_EACH);
                 }
-                WaitStatus::StillAlive => {
-                    let (tool, what) = (self.tool, "end");
-                    return Err(LoadError::Late { tool, what });
-                }
+                WaitStatus::StillAlive => return Err(deadline.missed_by(self.tool)),
                 status => return Ok(status),
             }
         }
     }
 
     /// The next line, which is kept; `None` after the last one.
-    fn line(&mut self, deadline: Instant, what: &'static str) -> Result<Option<String>, LoadError> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        match self.lines.recv_timeout(left) {
+    fn line(&mut self, deadline: Deadline) -> Result<Option<String>, LoadError> {
+        match self.lines.recv_timeout(deadline.left()) {
             Ok(line) => {
                 let text = line.text?;
                 if line.is_error {
@@ -318,10 +358,7 @@ impl Capture {
                 Ok(Some(text))
             }
             Err(RecvTimeoutError::Disconnected) => Ok(None),
-            Err(RecvTimeoutError::Timeout) => {
-                let tool = self.tool;
-                Err(LoadError::Late { tool, what })
-            }
+            Err(RecvTimeoutError::Timeout) => Err(deadline.missed_by(self.tool)),
         }
     }
 }

@@ -14,11 +14,15 @@ pub struct Point {
     pub sent: u64,
     /// Of these, frames that reached the program or its buffer.
     pub seen: u64,
+    /// Frames that its filter rejected. tscap counts them; of another program they are those
+    /// that it neither took nor lost in its buffer.
+    #[serde(default)]
+    pub filtered: u64,
     /// Frames in its file, counted by us; where it wrote to no file, by its word.
     pub written: u64,
     /// Frames that it says it wrote.
     pub said_written: u64,
-    /// The others, by where they were lost: `sent` is `written` and all of them.
+    /// The others, by where they were lost: `sent` is `written`, `filtered` and all of them.
     pub lost: Lost,
     /// Losses by the program's own names.
     pub losses: Vec<Loss>,
@@ -60,12 +64,13 @@ impl Lost {
 /// An account that does not add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{sent} frames sent, {seen} seen, {in_ring} lost in the ring, {written} written, but \
-     {said_written} by the program's own word: this does not add up"
+    "{sent} frames sent, {seen} seen, {filtered} filtered, {in_ring} lost in the ring, \
+     {written} written, but {said_written} by the program's own word: this does not add up"
 )]
 pub struct Unaccounted {
     sent: u64,
     seen: u64,
+    filtered: u64,
     in_ring: u64,
     written: u64,
     said_written: u64,
@@ -90,12 +95,19 @@ impl Point {
         let unaccounted = Unaccounted {
             sent: given,
             seen: said.seen,
+            filtered: said.filtered,
             in_ring,
             written,
             said_written: said.written,
         };
-        let before = given.checked_sub(said.seen).ok_or(unaccounted)?;
-        let taken = said.seen.checked_sub(in_ring).ok_or(unaccounted)?;
+        // Others than tscap do not tell what was rejected from what never came.
+        let (seen, filtered) = match tool != Tool::Tscap && outcome.filters {
+            true => (given, given.checked_sub(said.written + in_ring)),
+            false => (said.seen, Some(said.filtered)),
+        };
+        let filtered = filtered.ok_or(unaccounted)?;
+        let before = given.checked_sub(seen).ok_or(unaccounted)?;
+        let taken = seen.checked_sub(in_ring + filtered).ok_or(unaccounted)?;
         let writer = taken.checked_sub(written).ok_or(unaccounted)?;
         let is_as_said = written == said.written && writer == said.lost(Stage::Writer);
         if tool == Tool::Tscap && !is_as_said {
@@ -107,6 +119,7 @@ impl Point {
         Ok(Self {
             sent: given,
             seen: said.seen,
+            filtered,
             written,
             said_written: said.written,
             lost: Lost {
@@ -159,6 +172,17 @@ mod tests {
         in_file: Option<u64>,
         said: u64,
     ) -> Result<Point, Unaccounted> {
+        filtered_point(tool, [seen, ring, 0], in_file, said)
+    }
+
+    /// With a filter if it rejected some by its own word, which is not believed of others
+    /// than tscap.
+    fn filtered_point(
+        tool: Tool,
+        [seen, ring, filtered]: [u64; 3],
+        in_file: Option<u64>,
+        said: u64,
+    ) -> Result<Point, Unaccounted> {
         let sent = Sent {
             sent: 15,
             refused: 2,
@@ -172,12 +196,14 @@ mod tests {
             said: ToolReport {
                 seen,
                 written: said,
+                filtered,
                 losses: vec![Loss {
                     name: "kernel".into(),
                     stage: Stage::Ring,
                     frames: ring,
                 }],
             },
+            filters: filtered > 0,
             file_bytes: 1,
             cpu: Duration::from_micros(34),
         };
@@ -200,6 +226,24 @@ mod tests {
         assert!((got.rate - 1e7 * 15.0 / 17.0).abs() < 1.0, "{}", got.rate);
         // Without a file its word counts.
         assert_eq!(point(17, 0, None, 17).unwrap().lost.total(), 0);
+    }
+
+    /// Others than tscap don't tell what was rejected: in the kernel, or by themselves.
+    #[test]
+    fn filtered_frames_are_not_lost() {
+        let of = |tool, seen, filtered| filtered_point(tool, [seen, 3, filtered], Some(10), 10);
+        for (tool, seen, filtered) in [
+            (Tool::Tscap, 17, 4),
+            (Tool::Tcpdump, 13, 1),
+            (Tool::Tcpdump, 17, 1),
+        ] {
+            let got = of(tool, seen, filtered).unwrap();
+            assert_eq!((got.filtered, got.written, got.lost.total()), (4, 10, 3));
+            assert_eq!(got.sent, got.written + got.filtered + got.lost.total());
+        }
+        assert!(of(Tool::Tscap, 17, 3).is_err(), "one has no reason");
+        let too_many = filtered_point(Tool::Tcpdump, [17, 8, 1], Some(10), 10);
+        assert!(too_many.is_err());
     }
 
     #[test]

@@ -76,6 +76,12 @@ impl Tool {
         Ok(Program { tool: self, path })
     }
 
+    /// Whether it is given expressions: netsniff-ng has a filter of its own in place of a
+    /// snaplen, and xdpdump has none.
+    pub(super) fn takes_expression(self) -> bool {
+        matches!(self, Self::Tscap | Self::Tcpdump | Self::Dumpcap)
+    }
+
     /// Whether a line of its output says that it captures from now on.
     pub(super) fn is_ready(self, line: &str) -> bool {
         match self {

@@ -36,6 +36,8 @@ pub struct ToolReport {
     pub seen: u64,
     /// Frames that it took out of its buffer and, it says, wrote.
     pub written: u64,
+    /// Frames of those seen that its filter rejected; only tscap counts them.
+    pub filtered: u64,
     /// The reasons that it counts.
     pub losses: Vec<Loss>,
 }
@@ -93,15 +95,19 @@ impl ToolReport {
         Self {
             seen,
             written,
+            filtered: 0,
             losses: losses.collect(),
         }
     }
 
+    /// What its filter rejected is an outcome, and no loss.
     fn of_tscap(lines: &[String]) -> Option<Self> {
+        const FILTERED: &str = Outcome::Filtered.entry().name;
         let summary = lines.iter().find_map(|line| event(line, "summary"))?;
         let count = |value: &Value| value.as_u64();
         let outcomes = summary["outcomes"].as_object()?;
-        let losses = outcomes.iter().filter_map(|(name, frames)| {
+        let others = outcomes.iter().filter(|(name, _)| *name != FILTERED);
+        let losses = others.filter_map(|(name, frames)| {
             let outcome = Outcome::ALL
                 .into_iter()
                 .find(|it| it.entry().name == name)?;
@@ -112,11 +118,11 @@ impl ToolReport {
             Some((name.as_str(), stage, count(frames)?))
         });
         let losses: Vec<_> = losses.filter(|(.., frames)| *frames > 0).collect();
-        Some(Self::new(
-            count(&summary["seen"])?,
-            count(&summary["written"])?,
-            &losses,
-        ))
+        let [seen, written] = ["seen", "written"].map(|name| count(&summary[name]));
+        Some(Self {
+            filtered: outcomes.get(FILTERED).and_then(count).unwrap_or(0),
+            ..Self::new(seen?, written?, &losses)
+        })
     }
 
     /// `Packets received/dropped on interface 'rx': 7/3 (pcap:2/dumpcap:1/flushed:0/…)`:
@@ -216,6 +222,15 @@ mod tests {
             assert_eq!(understood(tool, text), Some(meant), "{tool:?}");
             assert_eq!(understood(tool, "killed"), None, "{tool:?}");
         }
+    }
+
+    #[test]
+    fn what_was_filtered_is_no_loss() {
+        let text =
+            r#"{"event":"summary","seen":10,"written":6,"outcomes":{"ring_full":1,"filtered":3}}"#;
+        assert_eq!(understood(Tool::Tscap, text), Some((10, 6, [0, 1, 0])));
+        let said = ToolReport::understand(Tool::Tscap, &[text.to_owned()]).unwrap();
+        assert_eq!(said.filtered, 3);
     }
 
     #[test]

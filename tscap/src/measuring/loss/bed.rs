@@ -209,6 +209,7 @@ impl LossBed {
         Setup {
             snaplen: grid_point.snaplen,
             buffer_bytes: (grid_point.ring * self.rings) as u64,
+            expression: None,
             clock: grid_point.clock,
             tsc_path: None,
             output: self.file.path().to_owned(),

@@ -24,6 +24,7 @@ pub(crate) fn run(costs: &Costs, load: &Load) -> Run {
     Run {
         sent,
         seen: sent - lost.before,
+        filtered: 0,
         written,
         said_written: written,
         lost,

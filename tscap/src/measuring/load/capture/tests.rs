@@ -48,7 +48,7 @@ fn what_was_written_is_told() {
 fn one_that_ends_by_itself_gives_nothing() {
     let mut capture = sh("echo '{\"event\": \"ready\"}'; echo time is up >&2");
     capture.wait_until_ready(LIMIT).unwrap();
-    capture.wait(Instant::now() + LIMIT).unwrap();
+    capture.wait(Deadline::after(LIMIT, "end")).unwrap();
     let error = capture.finish().unwrap_err().to_string();
     assert_eq!(error, "tscap ended before it was told to: time is up");
 }
