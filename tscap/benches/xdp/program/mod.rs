@@ -8,8 +8,6 @@
 
 mod perf_event;
 mod perf_output;
-mod ring_output;
-mod subject;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -18,12 +16,12 @@ use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
 use tscap_testkit::probes;
 
+use crate::common::programs::ring_output::RingOutput;
+use crate::common::programs::{Probe, Subject, repetition};
 use crate::common::report::Section;
 use crate::common::table::{row, show};
 use crate::common::target::Target;
 use perf_output::PerfOutput;
-use ring_output::RingOutput;
-use subject::{Harness, Subject};
 
 /// Room for the records of one repetition, in ring and perf buffer alike, bytes.
 const BUFFER_BYTES: usize = 16 << 20;
@@ -136,13 +134,15 @@ pub fn measure(cpu: usize, rounds: u32) -> Result<ProgramReport> {
     })
 }
 
+/// Does nothing: the harness alone.
+const HARNESS: &str = "probe_drop";
 /// Harness, no stamp, ktime, TAI, perf output, TSC; [`Cell::new`] knows the order.
 const SUBJECTS: usize = 6;
 
 fn load(cpu: u32, snaplen: u32) -> Result<[Box<dyn Subject>; SUBJECTS]> {
-    let ring = |object, name| RingOutput::load(object, name, cpu, snaplen, BUFFER_BYTES);
+    let ring = |object, name| RingOutput::load(object, name, None, cpu, snaplen, BUFFER_BYTES);
     Ok([
-        Box::new(Harness::load()?),
+        Box::new(Probe::load(HARNESS)?),
         Box::new(ring(probes::OBJECT, "probe_no_stamp")?),
         Box::new(ring(PROGRAMS, "tscap_ktime")?),
         Box::new(ring(PROGRAMS, "tscap_tai")?),
@@ -152,7 +152,7 @@ fn load(cpu: u32, snaplen: u32) -> Result<[Box<dyn Subject>; SUBJECTS]> {
             Err(error) => {
                 eprintln!("no TSC for XDP here: {error:#}");
                 // In its place; left out of the report by its name.
-                Box::new(Harness::load()?)
+                Box::new(Probe::load(HARNESS)?)
             }
         },
     ])
@@ -169,7 +169,7 @@ fn turn(
     let mut sums = [0.0; SUBJECTS];
     for _ in 0..REPETITIONS {
         for (sum, subject) in sums.iter_mut().zip(subjects.iter_mut()) {
-            *sum += subject::repetition(subject.as_mut(), &frame, frames(caplen), caplen)?;
+            *sum += repetition(subject.as_mut(), &frame, frames(caplen), caplen)?;
         }
     }
     Ok(sums.map(|sum| sum / REPETITIONS as f64))

@@ -11,7 +11,7 @@ use tscap_common::config::SNAPLEN;
 use tscap_testkit::probes;
 
 use super::perf_event;
-use super::subject::{Subject, find_program, load_program, run};
+use crate::common::programs::{Subject, find_program, load_program, run};
 
 const NAME: &str = "probe_perf_output";
 const EVENTS: &str = "EVENTS";

@@ -1,4 +1,6 @@
-//! One program under `BPF_PROG_TEST_RUN`.
+//! Programs under `BPF_PROG_TEST_RUN`, one frame at a time.
+
+pub mod ring_output;
 
 use anyhow::{Context, Result};
 use aya::programs::{TestRun as _, TestRunOptions, Xdp};
@@ -67,27 +69,28 @@ pub fn run(program: &Xdp, frame: &[u8], repeat: u32) -> Result<f64> {
     Ok(result.duration.as_nanos() as f64)
 }
 
-/// A program that does nothing.
-pub struct Harness(Ebpf);
+/// A program of the probes that records nothing.
+pub struct Probe {
+    name: &'static str,
+    ebpf: Ebpf,
+}
 
-impl Harness {
-    const NAME: &str = "probe_drop";
-
+impl Probe {
     /// Loads it.
-    pub fn load() -> Result<Self> {
+    pub fn load(name: &'static str) -> Result<Self> {
         let mut ebpf = EbpfLoader::new().load(probes::OBJECT)?;
-        load_program(&mut ebpf, Self::NAME)?;
-        Ok(Self(ebpf))
+        load_program(&mut ebpf, name)?;
+        Ok(Self { name, ebpf })
     }
 }
 
-impl Subject for Harness {
+impl Subject for Probe {
     fn name(&self) -> &'static str {
-        Self::NAME
+        self.name
     }
 
     fn run(&mut self, frame: &[u8], repeat: u32) -> Result<f64> {
-        run(find_program(&mut self.0, Self::NAME)?, frame, repeat)
+        run(find_program(&mut self.ebpf, self.name)?, frame, repeat)
     }
 
     fn drain(&mut self, _frames: usize, _caplen: usize) -> Result<()> {

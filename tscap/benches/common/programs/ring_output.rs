@@ -1,14 +1,19 @@
 //! A program that writes into tscap's ring.
 
 use anyhow::{Context, Result, ensure};
+use tscap::capturing::accounting::Outcome;
 use tscap::capturing::clock::RawStamp;
+use tscap::capturing::filter;
 use tscap::capturing::hook::{LoadOptions, Loaded, TscEvents};
 use tscap::capturing::host::perf::EventPriority;
 use tscap::capturing::host::system::possible_cpus;
 use tscap::capturing::ring::Consumer;
 use tscap_common::block::block_len;
 
-use super::subject::Subject;
+use super::Subject;
+
+/// Number of the loopback, to which test frames belong.
+const LOOPBACK: u32 = 1;
 
 /// One of tscap's programs, with the ring of one CPU.
 pub struct RingOutput {
@@ -17,15 +22,17 @@ pub struct RingOutput {
     /// For a program that reads the TSC.
     _events: Option<TscEvents>,
     consumer: Consumer,
-    /// Frames that entered the program so far.
-    seen: u64,
+    /// Frames that entered the program so far, and those of them that it did not record.
+    counted: [u64; 2],
 }
 
 impl RingOutput {
-    /// Loads the program `name` of `object` with a ring for `cpu`.
+    /// Loads the program `name` of `object` with a filter, if one is given, and a ring
+    /// for `cpu`.
     pub fn load(
         object: &[u8],
         name: &'static str,
+        filter: Option<&filter::Program>,
         cpu: u32,
         snaplen: u32,
         ring_bytes: usize,
@@ -34,7 +41,7 @@ impl RingOutput {
             object,
             program: name,
             kfunc: None,
-            filter: None,
+            filter,
             ring_bytes,
             ring_cpus: &[cpu],
             possible_cpus: possible_cpus()?,
@@ -42,6 +49,8 @@ impl RingOutput {
             keep_raw: false,
             packet_meta: false,
         })?;
+        // As a capture does for its interfaces.
+        loaded.counters.announce(LOOPBACK)?;
         let rings = loaded.rings.take().context("no rings")?;
         let consumer = Consumer::all(rings).pop().context("no ring")?;
         let events = match name {
@@ -53,8 +62,30 @@ impl RingOutput {
             loaded,
             _events: events,
             consumer,
-            seen: 0,
+            counted: [0; 2],
         })
+    }
+
+    /// An error unless the filter rejected all of the last `frames` frames.
+    pub fn all_filtered(&mut self, frames: usize) -> Result<()> {
+        let published = self.consumer.head() - self.consumer.next();
+        ensure!(published == 0, "{published} bytes in the ring");
+        self.account(frames, frames)
+    }
+
+    /// An error unless `frames` frames have entered the program since the last account,
+    /// of which the filter rejected `filtered` and none was lost.
+    fn account(&mut self, frames: usize, filtered: usize) -> Result<()> {
+        let counters = &self.loaded.counters;
+        let outcomes = counters.losses(LOOPBACK)?;
+        let lost = outcomes.lost() + counters.other_losses()?.total();
+        ensure!(lost == 0, "{lost} frames lost");
+        let counted = [counters.seen()?, outcomes[Outcome::Filtered]];
+        let before = std::mem::replace(&mut self.counted, counted);
+        let [seen, rejected] = [0, 1].map(|index| counted[index] - before[index]);
+        ensure!(seen == frames as u64, "{seen} frames seen");
+        ensure!(rejected == filtered as u64, "{rejected} frames rejected");
+        Ok(())
     }
 
     /// Takes every block out; returns how many there were.
@@ -93,12 +124,6 @@ impl Subject for RingOutput {
         );
         let blocks = self.take_all(caplen)?;
         ensure!(blocks == frames, "{blocks} blocks in the ring");
-        // Test frames belong to the loopback, which nobody announced.
-        let lost = self.loaded.counters.other_losses()?.total();
-        ensure!(lost == 0, "{lost} frames lost");
-        let before = std::mem::replace(&mut self.seen, self.loaded.counters.seen()?);
-        let seen = self.seen - before;
-        ensure!(seen == frames as u64, "{seen} frames seen");
-        Ok(())
+        self.account(frames, 0)
     }
 }
