@@ -39,10 +39,18 @@ fn random_program(rng: &mut Rng) -> Program {
         0x35, 0x45,
     ];
     let length = rng.usize(1..30);
+    // In some of them tests of one A for many constants, one behind the other.
+    let row = match rng.u8(..3) {
+        0 => rng.usize(..length)..rng.usize(..40),
+        _ => 0..0,
+    };
     let mut instructions: Vec<_> = (0..length)
         .map(|number| {
             let left = length - number;
-            let code = CODES[rng.usize(..CODES.len())];
+            let code = match row.contains(&number) {
+                true => 0x15,
+                false => CODES[rng.usize(..CODES.len())],
+            };
             let jump = |rng: &mut Rng| rng.usize(..left.min(6)) as u8;
             let k = match code {
                 0x60 | 0x61 | 0x02 | 0x03 => rng.u32(..16),
@@ -61,7 +69,10 @@ fn random_program(rng: &mut Rng) -> Program {
             Instruction {
                 code,
                 jt: jump(rng),
-                jf: jump(rng),
+                jf: match row.contains(&number) {
+                    true => 0,
+                    false => jump(rng),
+                },
                 k,
             }
         })

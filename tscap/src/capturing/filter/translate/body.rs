@@ -6,6 +6,7 @@ use aya_obj::generated::{
 };
 
 use super::loads::load_of;
+use super::rows::entries;
 use super::{Assembler, FrameAccess, Label, Register, Scratch, Source, Width};
 use crate::capturing::filter::ancillary::Ancillary;
 use crate::capturing::filter::classic::{Alu, Operand, Operation, Test};
@@ -57,6 +58,7 @@ impl Body<'_> {
             loads,
             labels: self.steps.iter().map(|_| code.label()).collect(),
             known: vec![None; self.steps.len()],
+            entries: entries(self.steps),
             reached: HEADER_ENDS.map(|header| self.reached(header)),
             code,
         };
@@ -87,6 +89,8 @@ pub(super) struct Emitter<'a> {
     /// Bytes that the linear part has at least when a step begins; `None` for a step that
     /// no path goes to.
     known: Vec<Option<u32>>,
+    /// How many steps go to each one.
+    pub entries: Vec<usize>,
     /// How far loads reach into each of [`HEADER_ENDS`].
     pub reached: [u32; HEADER_ENDS.len()],
     pub code: &'a mut Assembler,
@@ -136,6 +140,7 @@ impl Emitter<'_> {
             }
         } else {
             match it.operation() {
+                Operation::Branch(..) if self.row(at, known) => return,
                 Operation::Branch(test, operand) => return self.branch(at, test, operand, known),
                 Operation::ReturnConstant => {
                     self.code.mov32(A, Source::Constant(it.k));
@@ -263,7 +268,7 @@ impl Emitter<'_> {
     }
 
     /// The label of a target, to which a path goes on which so many bytes are known.
-    fn target(&mut self, target: Target, known: u32) -> Label {
+    pub fn target(&mut self, target: Target, known: u32) -> Label {
         let Target::Step(step) = target else {
             return self.body.reject;
         };

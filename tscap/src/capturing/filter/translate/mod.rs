@@ -24,6 +24,7 @@ mod access;
 mod assembler;
 mod body;
 mod loads;
+mod rows;
 mod scratch;
 
 use aya_obj::generated::bpf_insn;
