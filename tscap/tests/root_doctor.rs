@@ -38,10 +38,10 @@ const MACHINE: [&str; 23] = [
     "tai_offset",
     "virtualisation",
     "steal_time",
-    "libpcap",
     "governor",
     "isolated_cpus",
     "irqbalance",
+    "libpcap",
     "journals",
 ];
 /// Every check of an interface, in order.

@@ -73,11 +73,12 @@ fn two_signals_at_once_are_one() {
             (&1.into(), &"signal".into())
         );
         assert_eq!(twice, once);
-        assert_eq!(
-            twice_stderr.lines().count(),
-            once_stderr.lines().count(),
-            "{twice_stderr}"
-        );
+        // Whether the rate was reached is up to the machine, too.
+        let [once, twice] = [&once_stderr, &twice_stderr].map(|stderr| {
+            let lines = stderr.lines();
+            lines.filter(|line| !line.contains(" and reached ")).count()
+        });
+        assert_eq!(twice, once, "{twice_stderr}{once_stderr}");
     }
 }
 
