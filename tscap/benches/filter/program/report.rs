@@ -9,9 +9,10 @@ use crate::common::table::{row, show};
 use crate::common::target::Target;
 
 /// Most that a rejected short frame may cost more than an empty program with the stamp,
-/// ns (issue 17). Of a long expression the number of its terms decides.
+/// ns (issue 17).
 const REJECTED_NS: f64 = 15.0;
 const SHORT_FRAME: usize = 64;
+/// Longer expressions are not shown.
 const SHORT_EXPRESSION: usize = 40;
 /// The best round of that on a busy machine.
 const SURELY_REJECTED_NS: f64 = 45.0;
@@ -106,13 +107,9 @@ impl Section for ProgramReport {
     fn targets(&self) -> Vec<Target> {
         let short = self.cells.iter().filter(|cell| cell.size == SHORT_FRAME);
         let filtered = short.flat_map(|cell| self.filters.iter().zip(&cell.filtered));
-        let few_terms = filtered.filter(|(filter, _)| filter.expression.len() < SHORT_EXPRESSION);
-        let targets = few_terms.flat_map(|(filter, filtered)| {
+        let targets = filtered.flat_map(|(filter, filtered)| {
             let more = &filtered.rejected_more_ns;
-            let name = format!(
-                "{SHORT_FRAME} B rejected by {:?}: ns more",
-                filter.expression
-            );
+            let name = format!("{SHORT_FRAME} B rejected by {}: ns more", filter.name);
             let best = format!("{name}, best round");
             [
                 Target::at_most(name, more.median, REJECTED_NS).asserted_if(false),
