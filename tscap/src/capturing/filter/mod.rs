@@ -41,6 +41,9 @@ use crate::failure::{Context as _, Failure};
 /// rejected. Only `protochain` makes loops: one repetition for each extension header.
 pub const MOST_REPEATS: u32 = 8;
 
+/// Longest expression, bytes: with its first byte it fills an option of pcapng.
+const MOST_EXPRESSION: usize = u16::MAX as usize - 1;
+
 /// What frames are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
@@ -60,8 +63,19 @@ impl Filter {
     /// for the system's resolver.
     ///
     /// # Errors
-    /// When libpcap is absent or refuses the expression.
+    /// When the expression is longer than a file can tell, or libpcap is absent or refuses
+    /// it.
     pub fn from_expression(expression: &str) -> Result<Self, Failure> {
+        if expression.len() > MOST_EXPRESSION {
+            let what = format!(
+                "the filter has {} bytes, and the file can hold {MOST_EXPRESSION} of it",
+                expression.len()
+            );
+            return Err(Failure::new(what).hint(
+                "give fewer terms, or compile it by `tcpdump -y EN10MB -ddd -F FILE > BYTECODE` \
+                 and give it by --filter-bytecode BYTECODE",
+            ));
+        }
         let c_string = CString::new(expression)
             .map_err(|_| Failure::new(format!("the filter {expression:?} has a NUL in it")))?;
         let libpcap = Libpcap::open().map_err(|error| {
@@ -176,6 +190,17 @@ fn is_syntax_error(message: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_expression_that_no_file_can_hold_is_refused() {
+        let expression = "udp or ".repeat(10_000) + "tcp";
+        let error = Filter::from_expression(&expression).unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.contains("70003 bytes") && said.contains("--filter-bytecode"),
+            "{said}"
+        );
+    }
 
     #[test]
     fn the_name_of_a_bytecode_file_is_no_expression() {
