@@ -82,19 +82,23 @@ impl Counters {
         for MapValue(losses) in all.iter() {
             sum += Outcomes::from(*losses);
         }
-        for state in self.states()? {
-            if self.settles_in(&state)? == ifindex {
+        for state in self.states()?.iter().filter(|state| state.filtered > 0) {
+            let is_of_it = match ifindex {
+                OTHER_INTERFACE => !self.has(state.filtered_ifindex)?,
+                ifindex => state.filtered_ifindex == ifindex,
+            };
+            if is_of_it {
                 sum[Outcome::Filtered] += state.filtered;
             }
         }
         Ok(sum)
     }
 
-    /// Key of the counters that the frames filtered last on a CPU belong to.
-    fn settles_in(&self, state: &CpuState) -> Result<u32, CounterError> {
-        match self.losses.get(&state.filtered_ifindex, 0) {
-            Err(MapError::KeyNotFound) => Ok(OTHER_INTERFACE),
-            found => found.map_err(unread).map(|_| state.filtered_ifindex),
+    /// Whether an interface has counters of its own.
+    fn has(&self, ifindex: u32) -> Result<bool, CounterError> {
+        match self.losses.get(&ifindex, 0) {
+            Err(MapError::KeyNotFound) => Ok(false),
+            found => found.map_err(unread).map(|_| ifindex != OTHER_INTERFACE),
         }
     }
 
