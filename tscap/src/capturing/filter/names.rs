@@ -13,38 +13,13 @@ pub struct HostName {
     pub addresses: Vec<IpAddr>,
 }
 
-/// Words that begin or continue the qualifiers of a name.
-const QUALIFIERS: [&str; 27] = [
-    "src",
-    "dst",
-    "host",
-    "gateway",
-    "ip",
-    "ip6",
-    "arp",
-    "rarp",
-    "tcp",
-    "udp",
-    "sctp",
-    "icmp",
-    "net",
-    "port",
-    "portrange",
-    "proto",
-    "protochain",
-    "mask",
-    "ether",
-    "fddi",
-    "tr",
-    "wlan",
-    "link",
-    "less",
-    "greater",
-    "type",
+/// Words that begin or continue the qualifiers of a host's name.
+const OF_HOSTS: [&str; 13] = [
+    "src", "dst", "host", "gateway", "ip", "ip6", "arp", "rarp", "tcp", "udp", "sctp", "icmp",
     "subtype",
 ];
-/// Those after which a name is that of a host, unless one of [`OTHER`] says otherwise.
-const OTHER: [&str; 14] = [
+/// The same of any other name: one of them among the qualifiers decides.
+const OF_OTHERS: [&str; 14] = [
     "net",
     "port",
     "portrange",
@@ -171,9 +146,10 @@ pub(super) fn host_words(expression: &str) -> Vec<Word<'_>> {
             "]" => brackets -= 1,
             _ => {}
         }
-        if QUALIFIERS.contains(&text) {
+        let of_other = OF_OTHERS.contains(&text);
+        if of_other || OF_HOSTS.contains(&text) {
             // `tcp src` is of a host, `tcp src port` is not.
-            host = (host || !among_qualifiers) && !OTHER.contains(&text);
+            host = (host || !among_qualifiers) && !of_other;
             among_qualifiers = true;
             continue;
         }
