@@ -7,7 +7,7 @@ use aya_obj::generated::bpf_insn;
 use super::print::{print_coloured, say};
 use super::{Context as _, Exit, Failure};
 use crate::capturing::filter::translate::{FrameAccess, SCRATCH_BYTES, translate};
-use crate::capturing::filter::{Ancillary, Filter, Operation, ebpf_listing};
+use crate::capturing::filter::{Ancillary, Filter, HostName, Operation, ebpf_listing};
 use crate::cli::{FilterForm, FilterSource};
 
 /// Expressions longer than this take libpcap's optimiser long, bytes.
@@ -32,7 +32,15 @@ fn expression(text: &str) -> Result<Filter, Failure> {
     Filter::from_expression(text)
 }
 
-/// The same for packets of a file, of which nothing is known but their bytes and lengths.
+/// Says what the names in a filter stand for. Asks the resolver once more.
+pub(super) fn say_addresses(filter: &Filter) {
+    for HostName { name, addresses } in filter.host_names() {
+        let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+        say(&format!("filter: {name} is {}", addresses.join(", ")));
+    }
+}
+
+/// Reads and compiles a filter for packets of a file, of which nothing is known but their bytes and lengths.
 pub(super) fn compile_for_file(source: &FilterSource) -> Result<Filter, Failure> {
     let filter = compile(source)?;
     let beside = filter.program.instructions().iter().any(|it| {

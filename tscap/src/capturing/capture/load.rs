@@ -7,7 +7,7 @@ use super::check::Machine;
 use super::event::Listener;
 use super::plan::{Capture, ClockChoice};
 use crate::capturing::clock::{StampPath, TscPath};
-use crate::capturing::filter::{Filter, HostName};
+use crate::capturing::filter::Filter;
 use crate::capturing::hook::{Kfunc, LoadError, LoadOptions, Loaded, NoKfunc};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::failure::{Context as _, Failure};
@@ -72,10 +72,6 @@ fn tell_of(filter: &Filter, told: &mut Listener<'_>) {
         counted(instructions, "instruction"),
         filter.compiler
     ));
-    for HostName { name, addresses } in filter.host_names() {
-        let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
-        told.detail(&format!("filter: {name} is {}", addresses.join(", ")));
-    }
     if !filter.can_match {
         told.warning(&format!("the filter {expression:?} matches no frame"));
     }
@@ -188,9 +184,9 @@ impl Refused {
 
 fn load_hint(path: StampPath, error: &LoadError) -> &'static str {
     match (error.os_error(), path) {
-        _ if error.says("BPF program is too large") => {
-            "the kernel's verifier gives up on so long a filter: give fewer terms, or terms that \
-             say more, such as net for many of host"
+        _ if matches!(error, LoadError::Filter(_)) || error.says("BPF program is too large") => {
+            "the filter is too long for the kernel: give fewer terms, or terms that say more, such \
+             as net for many of host"
         }
         (Some(libc::ENOMEM), _) => "give a smaller --ring-size",
         (Some(libc::EPERM), _) | (Some(libc::EACCES), StampPath::Ktime | StampPath::Tai) => {
@@ -208,5 +204,37 @@ fn load_hint(path: StampPath, error: &LoadError) -> &'static str {
              CONFIG_DEBUG_INFO_BTF and CONFIG_DEBUG_INFO_BTF_MODULES; --clock ktime works everywhere"
         }
         _ => "tscap needs Linux 5.18 or later on x86-64 with BPF and XDP, and 6.1 for --clock tai",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use aya::programs::ProgramError;
+    use aya_obj::VerifierLog;
+
+    use super::*;
+    use crate::capturing::filter::translate::TranslateError;
+    use crate::capturing::hook::FilterError;
+
+    /// What the verifier logs when it gives up (`do_check` in kernel/bpf/verifier.c).
+    const GIVEN_UP: &str = "BPF program is too large. Processed 1000001 insn";
+
+    #[test]
+    fn a_filter_that_is_too_long_is_told_from_an_old_kernel() {
+        let refused = |log: &str| LoadError::Program {
+            program: "tscap_ktime".into(),
+            source: ProgramError::LoadError {
+                io_error: io::Error::from_raw_os_error(libc::E2BIG),
+                verifier_log: VerifierLog::new(log.into()),
+            },
+        };
+        let hint = |error: &LoadError| load_hint(StampPath::Ktime, error);
+        assert!(hint(&refused(GIVEN_UP)).contains("fewer terms"));
+        let too_far = TranslateError::TooFar { length: 40_000 };
+        let too_far = LoadError::Filter(FilterError::Translate(too_far));
+        assert!(hint(&too_far).contains("fewer terms"));
+        assert!(hint(&refused("invalid access")).contains("Linux 5.18"));
     }
 }

@@ -6,7 +6,7 @@ use super::console::Console;
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure, filter};
 use crate::capturing::capture::{Capture, Ended, Running, Stop, Summary};
-use crate::cli::CapturePlan;
+use crate::cli::{CapturePlan, Verbosity};
 
 /// Runs the capture.
 pub fn run(plan: &CapturePlan) -> Result<Exit, Failure> {
@@ -18,6 +18,9 @@ pub fn run_summed(plan: &CapturePlan) -> Result<(Exit, Option<Summary>), Failure
     // libpcap may take seconds, and wait for names: before signals are asked for, so that
     // Ctrl-C ends it.
     let filter = plan.filter.as_ref().map(filter::compile).transpose()?;
+    if plan.verbosity == Verbosity::Verbose {
+        filter.iter().for_each(filter::say_addresses);
+    }
     let capture = Capture {
         filter,
         ..plan.capture.clone()
