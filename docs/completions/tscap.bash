@@ -97,7 +97,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__capture)
-            opts="-i -D -w -s -c -a -p -q -v -f -F -d -C -G -W -b -z -h --interface --list-interfaces --write --snapshot-length --count --duration --autostop --no-promiscuous-mode --quiet --verbose --json --clock --tsc-path --xdp-mode --offloads --keep-raw --force --packet-meta --ring-size --converter-cpu --rx-cpu --filter-bytecode --dump-ebpf --file-size --rotate-seconds --file-count --ring-buffer --postrotate-command --help"
+            opts="-i -D -w -s -c -a -p -q -v -Q -f -F -d -C -G -W -b -z -h --interface --list-interfaces --write --snapshot-length --count --duration --autostop --no-promiscuous-mode --quiet --verbose --json --clock --tsc-path --direction --hook --offloads --keep-raw --force --packet-meta --ring-size --converter-cpu --rx-cpu --filter-bytecode --dump-ebpf --file-size --rotate-seconds --file-count --ring-buffer --postrotate-command --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -155,8 +155,16 @@ _tscap() {
                     COMPREPLY=($(compgen -W "kernel module module-ordered perf" -- "${cur}"))
                     return 0
                     ;;
-                --xdp-mode)
-                    COMPREPLY=($(compgen -W "auto native generic" -- "${cur}"))
+                --direction)
+                    COMPREPLY=($(compgen -W "in out inout" -- "${cur}"))
+                    return 0
+                    ;;
+                -Q)
+                    COMPREPLY=($(compgen -W "in out inout" -- "${cur}"))
+                    return 0
+                    ;;
+                --hook)
+                    COMPREPLY=($(compgen -W "auto xdp generic tcx" -- "${cur}"))
                     return 0
                     ;;
                 --offloads)

@@ -26,7 +26,7 @@ end
 
 complete -c tscap -n "__fish_tscap_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_needs_command" -s V -l version -d 'Print version'
-complete -c tscap -n "__fish_tscap_needs_command" -f -a "capture" -d 'Capture received frames into a pcapng file'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "capture" -d 'Capture frames into a pcapng file'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
@@ -50,9 +50,13 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -l tsc-path -d 'Wit
 module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
 module-ordered\t'The same module\'s ordered read'
 perf\t'A perf event (kernel 6.16)'"
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -l xdp-mode -d 'Where the XDP program runs' -r -f -a "auto\t'Native if the driver can, else generic'
-native\t'Native or not at all'
-generic\t'Generic'"
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s Q -l direction -d 'Which frames to take: those that the interface receives, those that it sends' -r -f -a "in\t'Received ones'
+out\t'Sent ones'
+inout\t'Both'"
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l hook -d 'Where received frames are stamped' -r -f -a "auto\t'Native XDP if the driver can and nobody else is there, else tcx'
+xdp\t'Native XDP: in the driver, before a socket buffer is made'
+generic\t'Generic XDP: in the network stack'
+tcx\t'tcx: in the network stack, without any change of the driver'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l offloads -d 'What to do with receive offloads that hide how frames arrived (VLAN tag stripping, GRO, LRO)' -r -f -a "keep\t'Leave them as they are, and warn'
 off\t'Turn them off for the capture and restore them after it (after a run that was killed, `tscap restore` does)'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l ring-size -d 'Ring of each CPU: a power of two, 128K to 256M [default: 64M with up to 8 CPUs, less with more]' -r
@@ -165,7 +169,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand loss" -s h -l help -d 'Print
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s o -l output -d 'Write a page with tables and charts' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand restore" -s h -l help -d 'Print help'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "capture" -d 'Capture received frames into a pcapng file'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "capture" -d 'Capture frames into a pcapng file'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'

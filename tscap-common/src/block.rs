@@ -2,8 +2,8 @@
 //! draft-ietf-opsawg-pcapng section 4.3) in the host's byte order.
 //!
 //! Two words are provisional until the converter rewrites them in place: the
-//! interface word holds the kernel's `ifindex`, and the stamp words hold the
-//! raw stamp of the source. Everything else is final.
+//! interface word holds the program's [`crate::hook::Slot`], and the stamp words hold
+//! the raw stamp of the source. Everything else is final.
 
 /// Block type of an Enhanced Packet Block.
 pub const EPB_TYPE: u32 = 6;
@@ -12,8 +12,8 @@ pub const EPB_TYPE: u32 = 6;
 pub const TYPE_OFFSET: usize = 0;
 /// Byte offset of the first total length (u32).
 pub const LENGTH_OFFSET: usize = 4;
-/// Byte offset of the interface word (u32): `ifindex` in the ring, the index of
-/// the interface description in the file.
+/// Byte offset of the interface word (u32): a [`crate::hook::Slot`] in the ring, the index
+/// of the interface description in the file.
 pub const INTERFACE_OFFSET: usize = 8;
 /// Byte offset of the stamp's high word (u32).
 pub const STAMP_HIGH_OFFSET: usize = 12;
@@ -26,7 +26,7 @@ pub const ORIGLEN_OFFSET: usize = 24;
 /// Byte offset of the frame's bytes.
 pub const DATA_OFFSET: usize = 28;
 
-/// Shortest frame that is recorded, bytes: an Ethernet header.
+/// Shortest frame that is recorded at XDP, bytes: an Ethernet header.
 pub const MIN_FRAME: usize = 14;
 /// Longest record, bytes: `bpf_xdp_load_bytes` takes no length above 0xffff
 /// (kernel `net/core/filter.c`, `__bpf_xdp_load_bytes`).
@@ -42,6 +42,13 @@ pub const MAX_CAPLEN: usize = (MAX_RECORD - DATA_OFFSET - MAX_TAIL) & !3;
 pub const OPT_FLAGS: u32 = 2 | 4 << 16;
 /// `epb_flags` value: inbound (bits 0-1 = 01).
 pub const FLAGS_INBOUND: u32 = 1;
+/// `epb_flags` value: outbound (bits 0-1 = 10).
+pub const FLAGS_OUTBOUND: u32 = 2;
+/// `epb_flags` value: the checksum was not ready, whoever sends the frame fills it in
+/// (bit 9).
+pub const FLAGS_CHECKSUM_NOT_READY: u32 = 1 << 9;
+/// `epb_flags` value: an aggregate that is segmented later (bit 11).
+pub const FLAGS_SEGMENTED_LATER: u32 = 1 << 11;
 /// `epb_dropcount` option header: code 4, length 8.
 pub const OPT_DROPCOUNT: u32 = 4 | 8 << 16;
 /// `epb_queue` option header: code 6, length 4.
@@ -59,8 +66,10 @@ pub const RAW_BYTES: usize = 16;
 pub const RAW_STAMP_OFFSET: usize = 8;
 /// Length of the `epb_dropcount` option with its header, bytes.
 pub const DROPCOUNT_BYTES: usize = 12;
-/// Length of the `epb_flags` and `epb_queue` options with their headers, bytes.
-pub const META_BYTES: usize = 16;
+/// Length of the `epb_flags` option with its header, bytes.
+pub const FLAGS_BYTES: usize = 8;
+/// Length of the `epb_queue` option with its header, bytes.
+pub const QUEUE_BYTES: usize = 8;
 
 /// Rounds a length up to the next multiple of four, as pcapng pads.
 #[inline(always)]
@@ -71,11 +80,12 @@ pub const fn padded(len: usize) -> usize {
 /// Length of the options of a block in bytes, with the end-of-options marker if
 /// there are any.
 #[inline(always)]
-pub const fn options_len(keep_raw: bool, packet_meta: bool, drop_count: bool) -> usize {
+pub const fn options_len(keep_raw: bool, flags: bool, queue: bool, drop_count: bool) -> usize {
     let raw = if keep_raw { RAW_BYTES } else { 0 };
-    let meta = if packet_meta { META_BYTES } else { 0 };
+    let flags = if flags { FLAGS_BYTES } else { 0 };
+    let queue = if queue { QUEUE_BYTES } else { 0 };
     let drops = if drop_count { DROPCOUNT_BYTES } else { 0 };
-    match raw + meta + drops {
+    match raw + flags + queue + drops {
         0 => 0,
         length => length + 4,
     }
@@ -88,4 +98,30 @@ pub const fn block_len(caplen: usize, options: usize) -> usize {
 }
 
 const _: () = assert!(MAX_CAPLEN.is_multiple_of(4));
-const _: () = assert!(block_len(MAX_CAPLEN, options_len(true, true, true)) <= MAX_RECORD);
+const _: () = assert!(block_len(MAX_CAPLEN, options_len(true, true, true, true)) <= MAX_RECORD);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lengths of the options with their headers as the pcapng draft has them, and 4 bytes
+    /// for the end of the options.
+    #[test]
+    fn options_have_the_room_of_all_that_are_there_and_of_their_end() {
+        const LENGTHS: [usize; 4] = [16, 8, 8, 12];
+        for there in 0..16 {
+            let [raw, flags, queue, drops] = [0, 1, 2, 3].map(|it| there >> it & 1 == 1);
+            let present = LENGTHS
+                .iter()
+                .enumerate()
+                .filter(|(it, _)| there >> it & 1 == 1);
+            let sum: usize = present.map(|(_, length)| length).sum();
+            let expected = if there == 0 { 0 } else { sum + 4 };
+            assert_eq!(
+                options_len(raw, flags, queue, drops),
+                expected,
+                "{there:#b}"
+            );
+        }
+    }
+}

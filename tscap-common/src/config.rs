@@ -5,7 +5,7 @@
 pub const RINGS: &str = "RINGS";
 /// Array map of [`crate::state::CpuState`], indexed by CPU number.
 pub const CPUS: &str = "CPUS";
-/// Per-CPU hash map of [`crate::state::Losses`], keyed by ifindex.
+/// Per-CPU array of [`crate::state::Losses`], indexed by [`crate::hook::Slot`].
 pub const LOSSES: &str = "LOSSES";
 /// Perf event array of the TSC events, indexed by CPU number.
 pub const TSC_EVENTS: &str = "TSC_EVENTS";
@@ -18,8 +18,10 @@ pub const RING_MASK: &str = "RING_MASK";
 pub const SNAPLEN: &str = "SNAPLEN";
 /// u32: 1 to add the raw stamp to each block, as its first option, else 0.
 pub const KEEP_RAW: &str = "KEEP_RAW";
-/// u32: 1 to add direction and queue to each block, else 0.
-pub const PACKET_META: &str = "PACKET_META";
+/// u32: 1 to add direction and state of the frame to each block, else 0.
+pub const PACKET_FLAGS: &str = "PACKET_FLAGS";
+/// u32: 1 to add the queue of a received frame to each block, else 0.
+pub const PACKET_QUEUE: &str = "PACKET_QUEUE";
 
 /// Number of a helper that no kernel has: what a program calls in the place of the
 /// kfunc that reads the counter, until user space has put that one's BTF id there. A
@@ -36,6 +38,14 @@ pub const VLAN_TAG_CALL: u32 = 0x7473_6373;
 /// "every frame", in the place of the call. The code gets the context in r1 and
 /// [`FILTER_SCRATCH_BYTES`] of memory in r2; r0 is 0 for a frame that is not wanted.
 pub const FILTER_CALL: u32 = 0x7473_6374;
+/// The same for a frame with a VLAN tag beside it, which is judged as if the tag stood in
+/// it: r3 has the tag's four bytes as they lie in memory.
+pub const FILTER_TAGGED_CALL: u32 = 0x7473_6375;
+/// The same for the program's own [`crate::hook::Slot`], a constant.
+pub const SLOT_CALL: u32 = 0x7473_6376;
+/// The same for the code that tells whether a socket buffer's checksum is yet to be
+/// filled in: 0 if not, or if nobody can tell.
+pub const CHECKSUM_PARTIAL_CALL: u32 = 0x7473_6377;
 
 /// Bytes of its stack that a program gives to the code of a filter.
 pub const FILTER_SCRATCH_BYTES: usize = 88;

@@ -1,13 +1,64 @@
-//! What both sides of the ring must agree on: where a program is attached, and which
-//! clock it stamps with. The two together name the program.
+//! What both sides of the ring must agree on: where a program is attached, which way its
+//! frames go, and which clock it stamps with. Hook and clock together name the program.
 
-use crate::block::FLAGS_INBOUND;
+use crate::block::{FLAGS_INBOUND, FLAGS_OUTBOUND};
 
 /// What a program is attached to. It decides what a frame looks like to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
     /// XDP, in the driver or in the network stack: frames that an interface receives.
     Xdp,
+    /// tcx or clsact ingress: socket buffers that an interface has received, before the
+    /// protocols get them.
+    TcIngress,
+    /// tcx or clsact egress: socket buffers that are to be sent, before the queueing
+    /// discipline.
+    TcEgress,
+}
+
+/// Which way a frame goes at its interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// It is received.
+    In,
+    /// It is sent.
+    Out,
+}
+
+impl Direction {
+    /// Both, by their numbers.
+    pub const ALL: [Self; 2] = [Self::In, Self::Out];
+
+    /// Its bits of `epb_flags`.
+    pub const fn epb_flags(self) -> u32 {
+        match self {
+            Self::In => FLAGS_INBOUND,
+            Self::Out => FLAGS_OUTBOUND,
+        }
+    }
+}
+
+/// Number of a program's place in the capture: an interface in the file's order, and a
+/// direction. Each attached program has its own as a constant, so that its frames and
+/// losses are told apart whatever number the interface has in whatever namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot(pub u32);
+
+impl Slot {
+    /// Of interface number `interface` in the file's order.
+    pub const fn of(interface: u32, direction: Direction) -> Self {
+        Self(interface * 2 + direction as u32)
+    }
+
+    /// Index of the interface in the file.
+    pub const fn interface(self) -> u32 {
+        self.0 / 2
+    }
+
+    /// Which way its frames go.
+    pub const fn direction(self) -> Direction {
+        Direction::ALL[self.0 as usize % 2]
+    }
 }
 
 /// The clock of a stamp.
@@ -25,10 +76,11 @@ pub enum ClockDomain {
 }
 
 impl Hook {
-    /// Value of `epb_flags` for its frames.
-    pub const fn epb_flags(self) -> u32 {
+    /// Which way its frames go.
+    pub const fn direction(self) -> Direction {
         match self {
-            Self::Xdp => FLAGS_INBOUND,
+            Self::Xdp | Self::TcIngress => Direction::In,
+            Self::TcEgress => Direction::Out,
         }
     }
 
@@ -39,6 +91,20 @@ impl Hook {
             (Self::Xdp, ClockDomain::Tai) => "tscap_tai",
             (Self::Xdp, ClockDomain::Tsc) => "tscap_tsc_kfunc",
             (Self::Xdp, ClockDomain::CpuTsc) => "tscap_tsc_perf",
+            (Self::TcIngress, ClockDomain::Monotonic) => "tscap_in_ktime",
+            (Self::TcIngress, ClockDomain::Tai) => "tscap_in_tai",
+            (Self::TcIngress, ClockDomain::Tsc) => "tscap_in_kfunc",
+            (Self::TcIngress, ClockDomain::CpuTsc) => "tscap_in_perf",
+            (Self::TcEgress, ClockDomain::Monotonic) => "tscap_out_ktime",
+            (Self::TcEgress, ClockDomain::Tai) => "tscap_out_tai",
+            (Self::TcEgress, ClockDomain::Tsc) => "tscap_out_kfunc",
+            (Self::TcEgress, ClockDomain::CpuTsc) => "tscap_out_perf",
         }
     }
 }
+
+const _: () = assert!(Slot::of(3, Direction::Out).interface() == 3);
+const _: () = assert!(matches!(
+    Slot::of(3, Direction::Out).direction(),
+    Direction::Out
+));

@@ -66,7 +66,6 @@ outcomes! {
     Filtered         "filtered"          Kernel    NO_LOSS "not of the frames that the filter asks for"
     AfterStop        "after_stop"        Converter NO_LOSS "after the capture's end"
     WriteFailed      "write_failed"      File      LOSS    "could not be written"
-    UnknownInterface "unknown_interface" Converter NO_LOSS "from an interface that is not captured"
 }
 
 impl Outcome {

@@ -13,37 +13,35 @@ pub struct CpuState {
     /// Index of this CPU's ring in `RINGS`, or [`NO_RING`]. Written by user
     /// space before the program is attached.
     pub ring: u32,
-    /// The interface of [`Self::filtered`], by its number.
-    pub filtered_ifindex: u32,
+    /// The [`Slot`](crate::hook::Slot) of [`Self::filtered`].
+    pub filtered_slot: u32,
     /// Position of the next record, bytes since the start; the ring's own
     /// `head` follows it.
     pub head: u64,
     /// The consumer's `tail` when it was last looked at, bytes.
     pub cached_tail: u64,
-    /// Frames that entered the program on this CPU.
-    pub seen: u64,
+    /// Frames that entered a program on this CPU, by [`Direction`](crate::hook::Direction).
+    pub seen: [u64; 2],
     /// Frames that were recorded in the ring.
     pub recorded: u64,
     /// Frames lost on this CPU whose loss no block has reported yet, over all
-    /// interfaces.
+    /// slots.
     pub pending: u64,
-    /// Frames that the filter did not want, in a row from one interface, and not yet
+    /// Frames that the filter did not want, in a row from one slot, and not yet
     /// counted in its [`Losses`]: a lookup for each would cost more than the filter.
     pub filtered: u64,
     /// Padding, zero.
-    pub reserved: [u64; 9],
+    pub reserved: [u64; 8],
 }
 
-/// Frames of one interface that were not recorded, by reason: a per-CPU element
-/// of the `LOSSES` map, keyed by ifindex ([`OTHER_INTERFACE`] for one that user
-/// space has not announced).
+/// Frames of one program that were not recorded, by reason: a per-CPU element of the
+/// `LOSSES` map, indexed by [`Slot`](crate::hook::Slot).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// By [`Outcome`].
     pub counts: [u64; Outcome::IN_KERNEL],
-    /// Of those that are losses, counted since the last block of this interface on this
-    /// CPU.
+    /// Of those that are losses, counted since the last block of this slot on this CPU.
     pub pending: u64,
 }
 
@@ -62,13 +60,10 @@ pub struct TscBracket {
     pub after: u64,
 }
 
-/// Key in `LOSSES` for frames of an interface without an entry of its own.
-pub const OTHER_INTERFACE: u32 = 0;
-
 const _: () = assert!(size_of::<CpuState>() == 128 && align_of::<CpuState>() == 128);
 const _: () = assert!(core::mem::offset_of!(CpuState, head) == 8);
-const _: () = assert!(core::mem::offset_of!(CpuState, pending) == 40);
-const _: () = assert!(core::mem::offset_of!(CpuState, filtered) == 48);
+const _: () = assert!(core::mem::offset_of!(CpuState, pending) == 48);
+const _: () = assert!(core::mem::offset_of!(CpuState, filtered) == 56);
 const _: () = assert!(size_of::<Losses>() == 8 * Outcome::IN_KERNEL + 8);
 const _: () = assert!(core::mem::offset_of!(Losses, pending) == 8 * Outcome::IN_KERNEL);
 const _: () = assert!(size_of::<TscBracket>() == 24);

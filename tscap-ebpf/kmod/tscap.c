@@ -65,15 +65,28 @@ static const struct btf_kfunc_id_set tscap_kfunc_set = {
 	.set = &tscap_kfuncs,
 };
 
+/* XDP, tcx and clsact, and programs at functions and tracepoints. */
+static const enum bpf_prog_type tscap_program_types[] = {
+	BPF_PROG_TYPE_XDP,
+	BPF_PROG_TYPE_SCHED_CLS,
+	BPF_PROG_TYPE_TRACING,
+};
+
 static int __init tscap_init(void)
 {
+	int error = 0;
+	size_t i;
+
 #ifdef CONFIG_X86_64
 	if (!boot_cpu_has(X86_FEATURE_CONSTANT_TSC)) {
 		pr_err("tscap: the TSC of this CPU has no constant rate\n");
 		return -ENODEV;
 	}
 #endif
-	return register_btf_kfunc_id_set(BPF_PROG_TYPE_XDP, &tscap_kfunc_set);
+	for (i = 0; i < ARRAY_SIZE(tscap_program_types) && !error; i++)
+		error = register_btf_kfunc_id_set(tscap_program_types[i],
+						  &tscap_kfunc_set);
+	return error;
 }
 module_init(tscap_init);
 

@@ -10,6 +10,7 @@ mod interrupts;
 mod kfunc;
 mod maps;
 mod object;
+mod received;
 mod record;
 mod ring;
 mod tsc;
@@ -208,10 +209,11 @@ pub fn cost_kfunc_off(ctx: XdpContext) -> u32 {
 #[xdp(frags)]
 pub fn program_none(ctx: XdpContext) -> u32 {
     record::record(
-        frame::Received::<false>(ctx.ctx),
+        received::Received::<false>(ctx.ctx),
         Some(0),
         record::Fault::None,
-    )
+    );
+    XDP_PASS
 }
 
 macro_rules! eight {

@@ -1,19 +1,25 @@
-//! The filter of a capture. Its code is not known here: a marked call stands in its
+//! The filter of a capture. Its code is not known here: marked calls stand in its
 //! place, as for the kfuncs.
 
 use core::mem::{MaybeUninit, transmute};
 
-use aya_ebpf::bindings::xdp_md;
-use tscap_common::config::{FILTER_CALL, FILTER_SCRATCH_BYTES};
+use tscap_common::config::{FILTER_CALL, FILTER_SCRATCH_BYTES, FILTER_TAGGED_CALL};
+
+use crate::vlan::Tag;
 
 /// 8-byte aligned.
 type Scratch = MaybeUninit<[u64; FILTER_SCRATCH_BYTES / 8]>;
 
-/// Whether the frame is wanted.
+/// Whether a frame is wanted: what the file will hold of it, with the tag.
 #[inline(always)]
-pub fn accepts(ctx: *mut xdp_md) -> bool {
+pub fn accepts<Context>(ctx: *mut Context, tag: Option<Tag>) -> bool {
     let mut scratch = Scratch::uninit();
-    let verdict: unsafe extern "C" fn(*mut xdp_md, *mut Scratch) -> u64 =
-        unsafe { transmute(FILTER_CALL as usize) };
-    unsafe { verdict(ctx, &mut scratch) != 0 }
+    let Some(tag) = tag else {
+        let verdict: unsafe extern "C" fn(*mut Context, *mut Scratch) -> u64 =
+            unsafe { transmute(FILTER_CALL as usize) };
+        return unsafe { verdict(ctx, &mut scratch) != 0 };
+    };
+    let verdict: unsafe extern "C" fn(*mut Context, *mut Scratch, u32) -> u64 =
+        unsafe { transmute(FILTER_TAGGED_CALL as usize) };
+    unsafe { verdict(ctx, &mut scratch, tag.in_frame()) != 0 }
 }

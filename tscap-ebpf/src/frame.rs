@@ -1,21 +1,27 @@
 //! A frame as the body sees it, whatever hook it is at.
 
-use aya_ebpf::bindings::xdp_md;
-use aya_ebpf::helpers::generated::{bpf_xdp_get_buff_len, bpf_xdp_load_bytes};
+use core::mem::transmute;
+
+use tscap_common::config::SLOT_CALL;
 use tscap_common::hook::Hook;
 
-use crate::filter;
-use crate::vlan::{self, Tag};
+use crate::vlan::Tag;
 
 /// What the body asks of a hook's context.
 pub trait Frame: Copy {
     /// The hook.
     const HOOK: Hook;
+    /// The shortest frame that there is here, bytes.
+    const LEAST: u64;
+    /// The longest frame that is copied word by word from its first buffer, bytes; a
+    /// multiple of [`crate::copy::CHUNK`]. The verifier walks through the loop as often as
+    /// it can run.
+    const MOST_BY_WORDS: u64;
 
-    /// Number of the interface.
-    fn ifindex(self) -> u32;
-    /// Number of the queue.
-    fn queue(self) -> u32;
+    /// Its place in the capture.
+    fn slot(self) -> u32;
+    /// Number of the queue that it came by, if it came by one.
+    fn queue(self) -> Option<u32>;
     /// Length of the whole frame without a [`Tag`] beside it, bytes.
     fn len(self) -> u64;
     /// Addresses where its first buffer starts and ends.
@@ -25,52 +31,17 @@ pub trait Frame: Copy {
     /// # Safety
     /// `to` must have room for `len` bytes.
     unsafe fn load(self, to: *mut u8, len: u32) -> bool;
-    /// Whether the capture's filter wants it.
-    fn is_wanted(self) -> bool;
     /// The VLAN tag beside it, if there is one.
     fn tag(self) -> Option<Tag>;
+    /// Whether the capture's filter wants it, with that tag in its place.
+    fn is_wanted(self, tag: Option<Tag>) -> bool;
+    /// What `epb_flags` says of it.
+    fn flags(self) -> u32;
 }
 
-/// A frame at XDP. Only in a `PATCHED` program it is filtered and asked for a tag: user
-/// space patches both calls.
-#[derive(Clone, Copy)]
-pub struct Received<const PATCHED: bool>(pub *mut xdp_md);
-
-impl<const PATCHED: bool> Frame for Received<PATCHED> {
-    const HOOK: Hook = Hook::Xdp;
-
-    #[inline(always)]
-    fn ifindex(self) -> u32 {
-        unsafe { (*self.0).ingress_ifindex }
-    }
-
-    #[inline(always)]
-    fn queue(self) -> u32 {
-        unsafe { (*self.0).rx_queue_index }
-    }
-
-    #[inline(always)]
-    fn len(self) -> u64 {
-        unsafe { bpf_xdp_get_buff_len(self.0) }
-    }
-
-    #[inline(always)]
-    fn first_buffer(self) -> (u64, u64) {
-        unsafe { ((*self.0).data as u64, (*self.0).data_end as u64) }
-    }
-
-    #[inline(always)]
-    unsafe fn load(self, to: *mut u8, len: u32) -> bool {
-        unsafe { bpf_xdp_load_bytes(self.0, 0, to.cast(), len) == 0 }
-    }
-
-    #[inline(always)]
-    fn is_wanted(self) -> bool {
-        !PATCHED || filter::accepts(self.0)
-    }
-
-    #[inline(always)]
-    fn tag(self) -> Option<Tag> {
-        if PATCHED { vlan::read(self.0) } else { None }
-    }
+/// The place in the capture that user space has given this program.
+#[inline(always)]
+pub fn own_slot() -> u32 {
+    let slot: unsafe extern "C" fn() -> u64 = unsafe { transmute(SLOT_CALL as usize) };
+    unsafe { slot() as u32 }
 }

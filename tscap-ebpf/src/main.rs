@@ -3,6 +3,7 @@
 #![no_std]
 #![no_main]
 
+mod buffer;
 mod clock;
 mod copy;
 mod filter;
@@ -10,30 +11,56 @@ mod frame;
 mod kfunc;
 mod maps;
 mod object;
+mod received;
 mod record;
 mod ring;
 mod tsc;
 mod vlan;
 
-use aya_ebpf::{macros::xdp, programs::XdpContext};
+use aya_ebpf::bindings::{TC_ACT_UNSPEC, xdp_action::XDP_PASS};
+use aya_ebpf::macros::{classifier, xdp};
+use aya_ebpf::programs::{TcContext, XdpContext};
 
+use crate::buffer::Buffer;
 use crate::clock::{Clock, Ktime, Tai, TscKfunc, TscPerf};
-use crate::frame::{Frame, Received};
+use crate::frame::Frame;
+use crate::received::Received;
 use crate::record::{Fault, record};
 
-/// Programs at XDP by the name that [`tscap_common::hook::Hook::program`] gives them.
+/// Checks that a program has the name that [`tscap_common::hook::Hook::program`] gives it.
+macro_rules! named {
+    ($frame:ty, $clock:ty, $program:ident) => {
+        const _: () = {
+            let name = <$frame>::HOOK.program(<$clock>::DOMAIN);
+            assert!(is_same(name.as_bytes(), stringify!($program).as_bytes()));
+        };
+    };
+}
+
 macro_rules! at_xdp {
     ($($program:ident: $clock:ty;)*) => {$(
         #[xdp(frags)]
         pub fn $program(ctx: XdpContext) -> u32 {
             let stamp = <$clock>::read();
-            record(Received::<true>(ctx.ctx), stamp, Fault::None)
+            record(Received::<true>(ctx.ctx), stamp, Fault::None);
+            XDP_PASS
         }
 
-        const _: () = {
-            let name = Received::<true>::HOOK.program(<$clock>::DOMAIN);
-            assert!(is_same(name.as_bytes(), stringify!($program).as_bytes()));
-        };
+        named!(Received<true>, $clock, $program);
+    )*};
+}
+
+/// At tcx the next program runs only after `TC_ACT_UNSPEC` (`TCX_NEXT`).
+macro_rules! at_tc {
+    ($frame:ty: $($program:ident: $clock:ty;)*) => {$(
+        #[classifier]
+        pub fn $program(ctx: TcContext) -> i32 {
+            let stamp = <$clock>::read();
+            record(<$frame>::of(&ctx), stamp, Fault::None);
+            TC_ACT_UNSPEC
+        }
+
+        named!($frame, $clock, $program);
     )*};
 }
 
@@ -42,6 +69,22 @@ at_xdp! {
     tscap_tai: Tai;
     tscap_tsc_perf: TscPerf;
     tscap_tsc_kfunc: TscKfunc;
+}
+
+at_tc! {
+    Buffer<false>:
+    tscap_in_ktime: Ktime;
+    tscap_in_tai: Tai;
+    tscap_in_perf: TscPerf;
+    tscap_in_kfunc: TscKfunc;
+}
+
+at_tc! {
+    Buffer<true>:
+    tscap_out_ktime: Ktime;
+    tscap_out_tai: Tai;
+    tscap_out_perf: TscPerf;
+    tscap_out_kfunc: TscKfunc;
 }
 
 const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {

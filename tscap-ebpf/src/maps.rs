@@ -2,7 +2,7 @@
 
 use aya_ebpf::Global;
 use aya_ebpf::macros::map;
-use aya_ebpf::maps::{Array, PerCpuHashMap};
+use aya_ebpf::maps::{Array, PerCpuArray};
 use tscap_common::ring::{MIN_RING_BYTES, value_size};
 use tscap_common::state::{CpuState, Losses};
 
@@ -17,7 +17,7 @@ pub static RINGS: Array<[u8; value_size(MIN_RING_BYTES)]> =
 pub static CPUS: Array<CpuState> = Array::with_max_entries(1, 0);
 
 #[map]
-pub static LOSSES: PerCpuHashMap<u32, Losses> = PerCpuHashMap::with_max_entries(256, 0);
+pub static LOSSES: PerCpuArray<Losses> = PerCpuArray::with_max_entries(1, 0);
 
 #[unsafe(no_mangle)]
 pub static RING_MASK: Global<u64> = Global::new(MIN_RING_BYTES as u64 - 1);
@@ -29,4 +29,7 @@ pub static SNAPLEN: Global<u32> = Global::new(262_144);
 pub static KEEP_RAW: Global<u32> = Global::new(0);
 
 #[unsafe(no_mangle)]
-pub static PACKET_META: Global<u32> = Global::new(0);
+pub static PACKET_FLAGS: Global<u32> = Global::new(0);
+
+#[unsafe(no_mangle)]
+pub static PACKET_QUEUE: Global<u32> = Global::new(0);

@@ -10,6 +10,7 @@ mod frame;
 mod kfunc;
 mod maps;
 mod object;
+mod received;
 mod record;
 mod ring;
 mod tsc;
@@ -25,7 +26,7 @@ use aya_ebpf::macros::{map, xdp};
 use aya_ebpf::maps::PerfEventArray;
 use aya_ebpf::{Global, programs::XdpContext};
 
-use crate::frame::Received;
+use crate::received::Received;
 use crate::record::{Fault, record};
 
 /// Interface that `probe_redirect` sends to.
@@ -38,14 +39,16 @@ static EVENTS: PerfEventArray<[u64; 2]> = PerfEventArray::new(0);
 /// The floor: the whole body with a constant in place of the stamp.
 #[xdp(frags)]
 pub fn probe_no_stamp(ctx: XdpContext) -> u32 {
-    record(Received::<false>(ctx.ctx), Some(0), Fault::None)
+    record(Received::<false>(ctx.ctx), Some(0), Fault::None);
+    xdp_action::XDP_PASS
 }
 
 /// Loses frames without counting them.
 #[xdp(frags)]
 pub fn probe_counts_no_loss(ctx: XdpContext) -> u32 {
     let stamp = unsafe { bpf_ktime_get_ns() };
-    record(Received::<false>(ctx.ctx), Some(stamp), Fault::CountsNoLoss)
+    record(Received::<false>(ctx.ctx), Some(stamp), Fault::CountsNoLoss);
+    xdp_action::XDP_PASS
 }
 
 /// Asks for more bytes than a frame has.
@@ -56,7 +59,8 @@ pub fn probe_copies_too_much(ctx: XdpContext) -> u32 {
         Received::<false>(ctx.ctx),
         Some(stamp),
         Fault::CopiesTooMuch,
-    )
+    );
+    xdp_action::XDP_PASS
 }
 
 /// Reads TAI, the stamp, TAI, and leaves both TAI readings in the frame's bytes
@@ -67,7 +71,8 @@ pub fn probe_bracket_ktime(ctx: XdpContext) -> u32 {
     let stamp = unsafe { bpf_ktime_get_ns() };
     let after = unsafe { bpf_ktime_get_tai_ns() };
     write_bracket(&ctx, before, after);
-    record(Received::<false>(ctx.ctx), Some(stamp), Fault::None)
+    record(Received::<false>(ctx.ctx), Some(stamp), Fault::None);
+    xdp_action::XDP_PASS
 }
 
 /// The same for a TAI stamp.
@@ -77,7 +82,8 @@ pub fn probe_bracket_tai(ctx: XdpContext) -> u32 {
     let stamp = unsafe { bpf_ktime_get_tai_ns() };
     let after = unsafe { bpf_ktime_get_tai_ns() };
     write_bracket(&ctx, before, after);
-    record(Received::<false>(ctx.ctx), Some(stamp), Fault::None)
+    record(Received::<false>(ctx.ctx), Some(stamp), Fault::None);
+    xdp_action::XDP_PASS
 }
 
 /// The same for a TSC stamp.
@@ -87,7 +93,8 @@ pub fn probe_bracket_tsc(ctx: XdpContext) -> u32 {
     let stamp = tsc::read();
     let after = unsafe { bpf_ktime_get_tai_ns() };
     write_bracket(&ctx, before, after);
-    record(Received::<false>(ctx.ctx), tsc::checked(stamp), Fault::None)
+    record(Received::<false>(ctx.ctx), tsc::checked(stamp), Fault::None);
+    xdp_action::XDP_PASS
 }
 
 /// The same for a TSC stamp by a kfunc.
@@ -97,7 +104,8 @@ pub fn probe_bracket_kfunc(ctx: XdpContext) -> u32 {
     let stamp = kfunc::read();
     let after = unsafe { bpf_ktime_get_tai_ns() };
     write_bracket(&ctx, before, after);
-    record(Received::<false>(ctx.ctx), Some(stamp), Fault::None)
+    record(Received::<false>(ctx.ctx), Some(stamp), Fault::None);
+    xdp_action::XDP_PASS
 }
 
 /// Three clocks on one frame: TAI, CLOCK_MONOTONIC, the TSC as the stamp,
@@ -117,7 +125,8 @@ pub fn probe_three_clocks(ctx: XdpContext) -> u32 {
             ((data + 38) as *mut [u8; 8]).write(mono_after.to_ne_bytes());
         }
     }
-    record(Received::<false>(ctx.ctx), tsc::checked(stamp), Fault::None)
+    record(Received::<false>(ctx.ctx), tsc::checked(stamp), Fault::None);
+    xdp_action::XDP_PASS
 }
 
 #[inline(always)]

@@ -1,22 +1,20 @@
 //! The body shared by all stamp sources: one frame becomes one Enhanced Packet
 //! Block in this CPU's ring, or is counted under the reason why it did not.
 
-use aya_ebpf::bindings::xdp_action::XDP_PASS;
 use aya_ebpf::check_bounds_signed;
 use aya_ebpf::helpers::generated::bpf_get_smp_processor_id;
 use tscap_common::block::{
-    self, CAPLEN_OFFSET, DATA_OFFSET, DROPCOUNT_BYTES, EPB_TYPE, INTERFACE_OFFSET, LENGTH_OFFSET,
-    MAX_CAPLEN, META_BYTES, MIN_FRAME, OPT_DROPCOUNT, OPT_FLAGS, OPT_QUEUE, OPT_RAW,
-    ORIGLEN_OFFSET, PEN, RAW_BYTES, RAW_STAMP_OFFSET, STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET,
-    TYPE_OFFSET,
+    self, CAPLEN_OFFSET, DATA_OFFSET, DROPCOUNT_BYTES, EPB_TYPE, FLAGS_BYTES, INTERFACE_OFFSET,
+    LENGTH_OFFSET, MAX_CAPLEN, OPT_DROPCOUNT, OPT_FLAGS, OPT_QUEUE, OPT_RAW, ORIGLEN_OFFSET, PEN,
+    QUEUE_BYTES, RAW_BYTES, RAW_STAMP_OFFSET, STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET, TYPE_OFFSET,
 };
 use tscap_common::outcome::Outcome;
 use tscap_common::ring;
-use tscap_common::state::{CpuState, Losses, NO_RING, OTHER_INTERFACE};
+use tscap_common::state::{CpuState, Losses, NO_RING};
 
 use crate::copy::copy;
 use crate::frame::Frame;
-use crate::maps::{CPUS, KEEP_RAW, LOSSES, PACKET_META, RING_MASK, RINGS, SNAPLEN};
+use crate::maps::{CPUS, KEEP_RAW, LOSSES, PACKET_FLAGS, PACKET_QUEUE, RING_MASK, RINGS, SNAPLEN};
 use crate::ring::{has_room, publish};
 use crate::vlan::{self, Tag};
 
@@ -33,31 +31,42 @@ pub enum Fault {
     CopiesTooMuch,
 }
 
-/// Records the frame, stamped with `stamp`, and lets it pass. `stamp` is `None` where the
-/// clock could not be read: the frame is counted.
+/// Records the frame, stamped with `stamp`. `stamp` is `None` where the clock could not be
+/// read: the frame is counted.
 #[inline(always)]
-pub fn record(frame: impl Frame, stamp: Option<u64>, fault: Fault) -> u32 {
+pub fn record<F: Frame>(frame: F, stamp: Option<u64>, fault: Fault) {
     let Some(cpu) = CPUS.get_ptr_mut(unsafe { bpf_get_smp_processor_id() }) else {
-        return XDP_PASS;
+        return;
     };
-    let ifindex = frame.ifindex();
-    unsafe { (*cpu).seen += 1 };
-    if !frame.is_wanted() {
-        count_filtered(cpu, ifindex);
-        return XDP_PASS;
-    }
+    unsafe { (*cpu).seen[F::HOOK.direction() as usize] += 1 };
     // Frames without a tag, almost all of them, have a copy of the code without tags.
-    let recorded = match (stamp, frame.tag()) {
-        (Some(stamp), None) => append(frame, stamp, cpu, ifindex, None, fault),
-        (Some(stamp), tag) => append(frame, stamp, cpu, ifindex, tag, fault),
-        (None, _) => Err(Outcome::NoStamp),
+    match frame.tag() {
+        None => judge(frame, stamp, cpu, None, fault),
+        tag => judge(frame, stamp, cpu, tag, fault),
+    }
+}
+
+#[inline(always)]
+fn judge(
+    frame: impl Frame,
+    stamp: Option<u64>,
+    cpu: *mut CpuState,
+    tag: Option<Tag>,
+    fault: Fault,
+) {
+    let slot = frame.slot();
+    if !frame.is_wanted(tag) {
+        return count_filtered(cpu, slot);
+    }
+    let recorded = match stamp {
+        Some(stamp) => append(frame, stamp, cpu, slot, tag, fault),
+        None => Err(Outcome::NoStamp),
     };
     match recorded {
         Ok(()) => unsafe { (*cpu).recorded += 1 },
-        Err(outcome) if fault != Fault::CountsNoLoss => count_loss(cpu, ifindex, outcome),
+        Err(outcome) if fault != Fault::CountsNoLoss => count_loss(cpu, slot, outcome),
         Err(_) => {}
     }
-    XDP_PASS
 }
 
 #[inline(always)]
@@ -65,7 +74,7 @@ fn append<F: Frame>(
     frame: F,
     stamp: u64,
     cpu: *mut CpuState,
-    ifindex: u32,
+    slot: u32,
     tag: Option<Tag>,
     fault: Fault,
 ) -> Result<(), Outcome> {
@@ -77,7 +86,7 @@ fn append<F: Frame>(
 
     let tag_len = if tag.is_some() { vlan::LENGTH } else { 0 };
     let frame_len = frame.len();
-    if frame_len < MIN_FRAME as u64 {
+    if frame_len < F::LEAST {
         return Err(Outcome::TooShort);
     }
     let origlen = frame_len + tag_len;
@@ -91,12 +100,16 @@ fn append<F: Frame>(
     let losses = if unsafe { (*cpu).pending } == 0 {
         None
     } else {
-        pending_losses(ifindex)
+        pending_losses(slot)
     };
     let keep_raw = KEEP_RAW.load() != 0;
-    let packet_meta = PACKET_META.load() != 0;
+    let flags = PACKET_FLAGS.load() != 0;
+    let queue = match PACKET_QUEUE.load() {
+        0 => None,
+        _ => frame.queue(),
+    };
     let data_len = block::padded(caplen as usize);
-    let options = block::options_len(keep_raw, packet_meta, losses.is_some());
+    let options = block::options_len(keep_raw, flags, queue.is_some(), losses.is_some());
     let total = DATA_OFFSET + data_len + options + 4;
 
     let mask = RING_MASK.load();
@@ -127,7 +140,7 @@ fn append<F: Frame>(
         }
         put(block, TYPE_OFFSET, EPB_TYPE);
         put(block, LENGTH_OFFSET, total as u32);
-        put(block, INTERFACE_OFFSET, ifindex);
+        put(block, INTERFACE_OFFSET, slot);
         put(block, STAMP_HIGH_OFFSET, (stamp >> 32) as u32);
         put(block, STAMP_LOW_OFFSET, stamp as u32);
         put(block, CAPLEN_OFFSET, caplen as u32);
@@ -141,12 +154,15 @@ fn append<F: Frame>(
             put(end, RAW_STAMP_OFFSET + 4, (stamp >> 32) as u32);
             end = end.add(RAW_BYTES);
         }
-        if packet_meta {
+        if flags {
             put(end, 0, OPT_FLAGS);
-            put(end, 4, F::HOOK.epb_flags());
-            put(end, 8, OPT_QUEUE);
-            put(end, 12, frame.queue());
-            end = end.add(META_BYTES);
+            put(end, 4, frame.flags());
+            end = end.add(FLAGS_BYTES);
+        }
+        if let Some(queue) = queue {
+            put(end, 0, OPT_QUEUE);
+            put(end, 4, queue);
+            end = end.add(QUEUE_BYTES);
         }
         if let Some(losses) = losses {
             let lost = (*losses).pending;
@@ -178,42 +194,38 @@ unsafe fn clear_pad(data: *mut u8, len: usize) {
     unsafe { last.write(last.read() & u32::from_le(kept)) };
 }
 
-/// The losses of this interface on this CPU, if any are yet to be reported.
+/// The losses of this slot on this CPU, if any are yet to be reported.
 #[inline(always)]
-fn pending_losses(ifindex: u32) -> Option<*mut Losses> {
-    let losses = LOSSES.get_ptr_mut(ifindex)?;
+fn pending_losses(slot: u32) -> Option<*mut Losses> {
+    let losses = LOSSES.get_ptr_mut(slot)?;
     (unsafe { (*losses).pending } != 0).then_some(losses)
 }
 
-/// Unlike a loss it is not told to the next block. Frames of another interface than those
+/// Unlike a loss it is not told to the next block. Frames of another slot than those
 /// before settle the count of these.
 #[inline(always)]
-fn count_filtered(cpu: *mut CpuState, ifindex: u32) {
+fn count_filtered(cpu: *mut CpuState, slot: u32) {
     unsafe {
-        let settled = (*cpu).filtered_ifindex;
-        if settled != ifindex {
-            let losses = LOSSES.get_ptr_mut(settled);
-            if let Some(losses) = losses.or_else(|| LOSSES.get_ptr_mut(OTHER_INTERFACE)) {
+        let settled = (*cpu).filtered_slot;
+        if settled != slot {
+            if let Some(losses) = LOSSES.get_ptr_mut(settled) {
                 count(losses, Outcome::Filtered, (*cpu).filtered);
             }
             (*cpu).filtered = 0;
-            (*cpu).filtered_ifindex = ifindex;
+            (*cpu).filtered_slot = slot;
         }
         (*cpu).filtered += 1;
     }
 }
 
 #[inline(always)]
-fn count_loss(cpu: *mut CpuState, ifindex: u32, outcome: Outcome) {
-    if let Some(losses) = LOSSES.get_ptr_mut(ifindex) {
+fn count_loss(cpu: *mut CpuState, slot: u32, outcome: Outcome) {
+    if let Some(losses) = LOSSES.get_ptr_mut(slot) {
         count(losses, outcome, 1);
         unsafe {
             (*losses).pending += 1;
             (*cpu).pending += 1;
         }
-    } else if let Some(losses) = LOSSES.get_ptr_mut(OTHER_INTERFACE) {
-        // No block will ever report these: nobody asks for them by this key.
-        count(losses, outcome, 1);
     }
 }
 

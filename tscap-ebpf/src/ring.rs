@@ -1,6 +1,7 @@
-//! The producer's side of the ring. There is one producer a ring: XDP programs
-//! run with bottom halves disabled, so nothing on this CPU can run another one
-//! in between (user space refuses PREEMPT_RT kernels, where that is not given).
+//! The producer's side of the ring. There is one producer a ring: programs at XDP and tc
+//! run with bottom halves disabled, for received frames in a softirq and for sent ones in
+//! `__dev_queue_xmit` (net/core/dev.c), so nothing on this CPU can run another one in
+//! between (user space refuses PREEMPT_RT kernels, where that is not given).
 
 use core::ptr;
 use core::sync::atomic::{Ordering, compiler_fence};

@@ -19,12 +19,22 @@ pub const LEAST: u64 = OFFSET as u64 + LENGTH;
 #[derive(Clone, Copy)]
 pub struct Tag {
     /// EtherType of the tag, in network byte order.
-    protocol: u16,
+    pub protocol: u16,
     /// Priority, drop eligibility and VLAN number, in host byte order.
-    control: u16,
+    pub control: u16,
 }
 
-/// The tag beside the frame, if there is one.
+impl Tag {
+    /// Its bytes as they lie in a frame, in a word of memory.
+    #[inline(always)]
+    pub fn in_frame(self) -> u32 {
+        let [first, second] = self.protocol.to_ne_bytes();
+        let [third, fourth] = self.control.to_be_bytes();
+        u32::from_ne_bytes([first, second, third, fourth])
+    }
+}
+
+/// The tag beside a frame at XDP, if there is one.
 #[inline(always)]
 pub fn read(ctx: *mut xdp_md) -> Option<Tag> {
     let kfunc: unsafe extern "C" fn(*mut xdp_md, *mut u16, *mut u16) -> i64 =
@@ -47,8 +57,6 @@ pub unsafe fn put_back(data: *mut u8, tag: Tag) {
         words.write(words.add(1).read());
         words.add(1).write(words.add(2).read());
         words.add(2).write(words.add(3).read());
-        let tag_at = data.add(OFFSET).cast::<u16>();
-        tag_at.write(tag.protocol);
-        tag_at.add(1).write(tag.control.to_be());
+        data.add(OFFSET).cast::<u32>().write(tag.in_frame());
     }
 }

@@ -49,13 +49,16 @@ fn capture<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn help_says_received_frames_only() {
+fn help_says_where_frames_are_stamped() {
     let help = prints(&["capture", "--help"]);
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        words.contains("Only frames that the interface receives"),
-        "{help}"
-    );
+    for part in [
+        "stamped in the driver's receive path",
+        "before the queueing discipline",
+        "PACKET_QDISC_BYPASS",
+    ] {
+        assert!(words.contains(part), "{part}: {help}");
+    }
     for option in [
         "--interface",
         "--write",
@@ -72,7 +75,7 @@ fn help_says_received_frames_only() {
         "--verbose",
         "--json",
         "--clock",
-        "--xdp-mode",
+        "--hook",
         "--offloads",
         "--packet-meta",
         "--ring-size",
@@ -97,7 +100,7 @@ fn short_help_and_version() {
     assert!(help.contains("capture") && help.contains("restore"));
     assert!(prints(&["report", "--help"]).contains("--output <OUT.html>"));
     assert!(prints(&["restore", "--help"]).contains("/run/tscap"));
-    assert!(prints(&["capture", "-h"]).contains("Capture received frames"));
+    assert!(prints(&["capture", "-h"]).contains("Capture frames"));
     let version = prints(&["--version"]);
     assert_eq!(version.trim(), concat!("tscap ", env!("CARGO_PKG_VERSION")));
 }
@@ -139,8 +142,8 @@ fn bad_values_are_named() {
             &["--clock", "sundial", "ktime", "tai"],
         ),
         (
-            &["--xdp-mode", "offload"],
-            &["--xdp-mode", "native", "generic", "auto"],
+            &["--hook", "offload"],
+            &["--hook", "xdp", "generic", "auto"],
         ),
         (&["--offloads", "maybe"], &["--offloads", "keep", "off"]),
         (&["--ring-size", "3M"], &["--ring-size", "power of two"]),

@@ -47,6 +47,10 @@ fn links_are_those_of_ip() {
     assert_eq!(counted["bytes"], stats.bytes);
     assert_eq!(counted["errors"], stats.errors);
     assert_eq!(counted["dropped"], stats.dropped);
+    let (stats, counted) = (link.tx_stats.expect("counters"), &shown["stats64"]["tx"]);
+    assert_eq!(counted["packets"], stats.packets);
+    assert_eq!(counted["bytes"], stats.bytes);
+    assert_eq!(counted["dropped"], stats.dropped);
 
     let (by_index, all, loopback) = port.netns.enter(|| {
         let by_index = netdev::by_index(port.index);

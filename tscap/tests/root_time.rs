@@ -9,10 +9,11 @@ use tscap::Capture;
 use tscap::capturing::accounting::Outcome;
 use tscap::capturing::clock::{StampPath, TscPath};
 use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS};
-use tscap::capturing::host::bpf::{XDP_FLAGS_SKB_MODE, XdpLink};
+use tscap::capturing::host::bpf::{InterfaceLink, LinkPoint};
 use tscap::capturing::host::perf::EventPriority;
 use tscap::command::Exit;
 use tscap_common::hook::Hook;
+use tscap_common::hook::Slot;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::brackets;
 use tscap_testkit::capture::capture_on;
@@ -209,8 +210,8 @@ fn frames_without_an_ethernet_header_are_counted() {
     for length in [1, 10, 13, 14, 60] {
         tun.receive(&vec![0x45; length]);
     }
-    assert_eq!(loaded.counters.seen().expect("counters"), 5);
-    let losses = loaded.counters.losses(tun.port.index).expect("counters");
+    assert_eq!(loaded.counters.seen().expect("counters").sum(), 5);
+    let losses = loaded.counters.losses(Slot(0)).expect("counters");
     assert_eq!((losses[Outcome::TooShort], losses.total()), (3, 3));
 }
 
@@ -224,15 +225,15 @@ fn frames_without_a_stamp_are_counted() {
     for _ in 0..5 {
         tun.receive(&frame);
     }
-    let losses = loaded.counters.losses(tun.port.index).expect("counters");
+    let losses = loaded.counters.losses(Slot(0)).expect("counters");
     assert_eq!((losses[Outcome::NoStamp], losses.total()), (5, 5));
 
     let _events = loaded
         .open_tsc_events(&all_cpus(), EventPriority::Pinned)
         .expect("open the events");
     tun.receive(&frame);
-    assert_eq!(loaded.counters.seen().expect("counters"), 6);
-    let losses = loaded.counters.losses(tun.port.index).expect("counters");
+    assert_eq!(loaded.counters.seen().expect("counters").sum(), 6);
+    let losses = loaded.counters.losses(Slot(0)).expect("counters");
     assert_eq!(losses.total(), 5);
 }
 
@@ -241,25 +242,28 @@ fn all_cpus() -> Vec<u32> {
 }
 
 /// The program alone, on a device that the command would refuse.
-fn attached(path: StampPath, tun: &Tun) -> (Loaded, XdpLink) {
+fn attached(path: StampPath, tun: &Tun) -> (Loaded, InterfaceLink) {
     let ring_cpus = all_cpus();
     let options = LoadOptions {
         object: PROGRAMS,
         program: Hook::Xdp.program(path.domain()),
+        clock: path.domain(),
         kfunc: None,
         filter: None,
+        interfaces: 1,
         ring_bytes: 128 * 1024,
         ring_cpus: &ring_cpus,
         possible_cpus: ring_cpus.iter().max().expect("a CPU") + 1,
         snaplen: 65_440,
         keep_raw: false,
-        packet_meta: false,
+        packet_flags: false,
+        packet_queue: false,
     };
-    let mut loaded = Loaded::load(&options).expect("load the program");
-    loaded.counters.announce(tun.port.index).expect("counters");
+    let loaded = Loaded::load(&options).expect("load the program");
     let program = loaded.program.as_fd();
     let netns = &tun.port.netns;
-    let link = netns.enter(|| XdpLink::attach(program, tun.port.index, XDP_FLAGS_SKB_MODE));
+    let link =
+        netns.enter(|| InterfaceLink::attach(program, tun.port.index, LinkPoint::GenericXdp));
     let link = link.expect("attach");
     (loaded, link)
 }

@@ -11,14 +11,16 @@ use tscap::capturing::clock::{
     CrossTimestamp, HostClocks, RawStamp, Reference as _, StampPath, Tracker,
 };
 use tscap::capturing::engine::{Converter, Event, Frames, Output, Shared, Source};
+use tscap::capturing::filter::LinkType;
 use tscap::capturing::host::process::thread_cpu_time;
 use tscap::capturing::pcapng::{
-    FileWriter, InterfaceInfo, InterfaceOption, SectionInfo, StampOption,
+    FileWriter, Hooks, InterfaceInfo, InterfaceOption, SectionInfo, StampOption,
 };
 use tscap::capturing::ring::synthetic::{self, Producer};
+use tscap_common::hook::{Direction, Slot};
 
 /// Interface number of the frames.
-pub const IFINDEX: u32 = 7;
+pub const SLOT: Slot = Slot::of(0, Direction::In);
 
 /// Rings with their producers, and the converter that drains them.
 pub struct Filled {
@@ -57,7 +59,6 @@ impl Filled {
             clocks,
             tracker,
             frames: Frames::default(),
-            resolve: Box::new(|ifindex| (ifindex == IFINDEX).then_some(0)),
         };
         let converter = Converter::new(source, output, file, Arc::clone(&shared), tell);
         Ok(Self {
@@ -117,11 +118,12 @@ fn interface(path: StampPath) -> InterfaceInfo {
     InterfaceInfo {
         name: "synthetic0".into(),
         description: None,
+        link_type: LinkType::Ethernet,
         mac: None,
         speed: None,
         snaplen: 262_144,
         filter: None,
         os: "Linux".into(),
-        tscap: InterfaceOption::new("native", StampOption::new(path), offloads),
+        tscap: InterfaceOption::new(Hooks::default(), StampOption::new(path), offloads),
     }
 }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use anyhow::{Context, Result, ensure};
 use tscap::capturing::clock::{NsPerCycle, StampPath, TscPath, measure_tsc_rate};
-use tscap::capturing::host::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
+use tscap::capturing::host::bpf::{InterfaceLink, LinkPoint};
 use tscap::capturing::host::tsc;
 use tscap::measuring::compare::{Programs, Settings, Stamp};
 use tscap::measuring::load::{Burst, Pair, Traffic};
@@ -20,7 +20,7 @@ const XDP_DROP: u32 = 1;
 pub struct TestBed {
     cpu: u32,
     rate: Option<NsPerCycle>,
-    link: XdpLink,
+    link: InterfaceLink,
     traffic: RefCell<Traffic>,
     _pair: Pair,
 }
@@ -44,7 +44,7 @@ impl TestBed {
         let floor = load(cpu, Between::default(), rate)?;
         let attach = || {
             let program = floor.cost_program(None)?;
-            XdpLink::attach(program, pair.rx.index, XDP_FLAGS_DRV_MODE)
+            InterfaceLink::attach(program, pair.rx.index, LinkPoint::NativeXdp)
         };
         let link = pair.rx_netns.within(attach)?;
         pair.tx_netns.enter()?;

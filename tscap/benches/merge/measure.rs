@@ -9,7 +9,7 @@ use tscap::measuring::statistics::Spread;
 use tscap_common::block::block_len;
 use tscap_common::ring::MIN_RING_BYTES;
 
-use crate::common::converter::{Discard, Filled, IFINDEX};
+use crate::common::converter::{Discard, Filled, SLOT};
 use crate::common::report::Section;
 use crate::common::table::{row, show};
 use crate::common::target::Target;
@@ -164,7 +164,7 @@ fn fill(
         *stamp += GAP_NS;
         let producer = &mut filled.producers[(*random >> 33) as usize % count];
         ensure!(
-            producer.push(IFINDEX, RawStamp(*stamp), &frame),
+            producer.push(SLOT, RawStamp(*stamp), &frame),
             "a ring is full"
         );
     }

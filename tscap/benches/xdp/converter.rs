@@ -17,7 +17,7 @@ use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
 use tscap_common::block::{STAMP_HIGH_OFFSET, block_len};
 
-use crate::common::converter::{Discard, Filled, IFINDEX, cpu_time_ns};
+use crate::common::converter::{Discard, Filled, SLOT, cpu_time_ns};
 use crate::common::report::Section;
 use crate::common::table::{absent, row, show};
 use crate::common::target::Target;
@@ -200,7 +200,7 @@ fn fill(producer: &mut Producer, from: u64, size: usize, frames: usize) -> Resul
     let frame = vec![0xa5; size];
     for number in 0..frames as u64 {
         let stamp = RawStamp(from + number);
-        ensure!(producer.push(IFINDEX, stamp, &frame), "the ring is full");
+        ensure!(producer.push(SLOT, stamp, &frame), "the ring is full");
     }
     Ok(())
 }

@@ -95,14 +95,17 @@ fn load() -> Result<(Loaded, TscEvents, Vec<u32>)> {
     let mut loaded = Loaded::load(&LoadOptions {
         object: PROGRAMS,
         program: Hook::Xdp.program(ClockDomain::CpuTsc),
+        clock: ClockDomain::CpuTsc,
         kfunc: None,
         filter: None,
+        interfaces: 1,
         ring_bytes: MIN_RING_BYTES,
         ring_cpus: &cpus,
         possible_cpus: possible_cpus()?,
         snaplen: 64,
         keep_raw: false,
-        packet_meta: false,
+        packet_flags: false,
+        packet_queue: false,
     })?;
     let events = loaded.open_tsc_events(&cpus, EventPriority::Pinned)?;
     Ok((loaded, events, cpus))

@@ -12,24 +12,24 @@ use super::filter::{FilterArgs, FilterSource, ShowFilterArgs};
 use super::foreign::{ANSWERED, ForeignArgs};
 use super::rotation::RotationArgs;
 use super::{Cli, Plan, units};
-use crate::capturing::capture::{Capture, ClockChoice, Offloads, Target};
+use crate::capturing::capture::{Capture, ClockChoice, DirectionChoice, Offloads, Target};
 use crate::capturing::clock::TscPath;
-use crate::capturing::hook::ModeChoice;
+use crate::capturing::hook::HookChoice;
 use crate::text::numbers::ring;
 
 /// tcpdump's and Wireshark's default and maximum snaplen, bytes: taken, but no frame is
 /// recorded beyond [`MAX_CAPLEN`].
 const MAX_SNAPLEN: u32 = 262_144;
 
-/// Capture received frames into a pcapng file
+/// Capture frames into a pcapng file
 ///
-/// Only frames that the interface receives are captured: an XDP program sees no
-/// frame that this machine sends. The program stamps each frame before it does
-/// anything else, in the driver's receive path. That is later than the frame's
-/// arrival at the interface, by interrupt moderation and polling.
+/// A program in the kernel stamps each frame before it does anything else. What an
+/// interface receives is stamped in the driver's receive path. That is later than the
+/// frame's arrival at the interface, by interrupt moderation and polling. What it sends
+/// is stamped before it is queued.
 ///
 /// `tscap -i eth0 ...` is `tscap capture -i eth0 ...`. Options of tcpdump, tshark and
-/// dumpcap that change nothing here (-n, -e, -l, -U, -Q in...) are accepted. The others
+/// dumpcap that change nothing here (-n, -e, -l, -U...) are accepted. The others
 /// are answered by a sentence that says what to use.
 #[derive(Debug, Args)]
 pub struct CaptureArgs {
@@ -103,9 +103,27 @@ pub struct CaptureArgs {
     #[arg(long, value_enum, value_name = "PATH")]
     tsc_path: Option<TscPath>,
 
-    /// Where the XDP program runs
-    #[arg(long, value_enum, default_value_t, value_name = "MODE")]
-    xdp_mode: ModeChoice,
+    /// Which frames to take: those that the interface receives, those that it sends
+    ///
+    /// What is sent is stamped at tcx egress, before the queueing discipline: the stamp is
+    /// earlier than the frame on the wire by the time in the queue, and the file can hold
+    /// frames that the discipline drops. Neither tscap nor tcpdump sees what is sent round
+    /// the network stack: by AF_XDP, by XDP programs that send or redirect, by netpoll and
+    /// pktgen. tscap does not see PACKET_QDISC_BYPASS senders either. Of the loopback
+    /// interface only what it receives is taken, which is all that it sends.
+    #[arg(
+        short = 'Q',
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "WHICH",
+        overrides_with = "direction"
+    )]
+    direction: DirectionChoice,
+
+    /// Where received frames are stamped
+    #[arg(long, value_enum, default_value_t, value_name = "HOOK")]
+    hook: HookChoice,
 
     /// What to do with receive offloads that hide how frames arrived (VLAN tag
     /// stripping, GRO, LRO)
@@ -251,7 +269,8 @@ impl CaptureArgs {
             promiscuous: !self.no_promiscuous_mode,
             clock: self.clock,
             tsc_path: self.tsc_path,
-            xdp_mode: self.xdp_mode,
+            direction: self.direction,
+            hook: self.hook,
             offloads: self.offloads,
             keep_raw: self.keep_raw,
             force: self.force,

@@ -17,8 +17,6 @@ const DISPLAY_FILTER: &str = "tscap has capture filters only, such as tcp port 8
 const ETHERNET: &str = "tscap captures Ethernet frames only (EN10MB)";
 const STAMPS: &str = "tscap has its own clocks: see --clock, and tscap doctor for those that \
                       work here";
-const RECEIVED: &str = "tscap captures received frames only (-Q in): an XDP program sees no \
-                        frame that this machine sends";
 
 /// What becomes of an option.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +52,6 @@ const OPTIONS: &[(&str, Reply)] = &[
     ("-N", Taken),
     ("-O, --no-optimize", Taken),
     ("-P", Answer("tscap does not print packets, and writes pcapng: editcap -F nsecpcap FILE OUT.pcap makes pcap of it")),
-    ("-Q, --direction", TakenWith(&["in"], RECEIVED)),
     ("-r, --read-file", Answer(NO_READING)),
     ("-S, --absolute-tcp-sequence-numbers", Taken),
     ("-t", Taken),
@@ -200,7 +197,6 @@ mod tests {
             ("-i a -Y http", "capture filters only"),
             ("-XX -i a", "does not print packets"),
             ("-i a -Z nobody -w f", "setcap"),
-            ("-i a -Q out -w f", "received frames only"),
         ] {
             let error = parse(line).unwrap_err();
             assert!(error.contains(part), "{line}: {error}");
@@ -213,7 +209,7 @@ mod tests {
         let plain = parse("capture -v -i a -w f -c 5").unwrap();
         for line in [
             "-nnvvveltttti a -w f -c 5",
-            "-i a -n -e -l -U -vvv -Q in --immediate-mode -tttt -c 5 -w f",
+            "-i a -n -e -l -U -vvv -Q inout --immediate-mode -tttt -c 5 -w f",
             "-v -i a -a packets:5 -w f",
         ] {
             assert_eq!(parse(line).unwrap(), plain, "{line}");

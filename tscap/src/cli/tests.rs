@@ -1,9 +1,10 @@
 use clap::Parser;
 
 use super::*;
+use crate::capturing::capture::DirectionChoice;
 use crate::capturing::capture::{ClockChoice, Offloads, Target};
 use crate::capturing::clock::TscPath;
-use crate::capturing::hook::ModeChoice;
+use crate::capturing::hook::HookChoice;
 
 fn plan(args: &str) -> Result<CapturePlan, String> {
     let words = ["tscap", "capture"]
@@ -28,7 +29,8 @@ fn defaults_are_tcpdumps() {
         (plan.capture.clock, plan.capture.tsc_path),
         (ClockChoice::Auto, None)
     );
-    assert_eq!(plan.capture.xdp_mode, ModeChoice::Auto);
+    assert_eq!(plan.capture.hook, HookChoice::Auto);
+    assert_eq!(plan.capture.direction, DirectionChoice::Inout);
     assert_eq!(plan.verbosity, Verbosity::Normal);
     assert_eq!(plan.capture.rx_cpus, None);
 }
@@ -36,7 +38,7 @@ fn defaults_are_tcpdumps() {
 #[test]
 fn every_option_reaches_the_plan() {
     let plan = plan(
-        "-i a -i b -w - -s 96 -c 5 --duration 1m30s -p -q --json --clock tai --xdp-mode generic \
+        "-i a -i b -w - -s 96 -c 5 --duration 1m30s -p -q --json --clock tai --hook generic -Q out \
          --offloads off --packet-meta --ring-size 16M --converter-cpu 1 --rx-cpu 0,2-3",
     )
     .unwrap();
@@ -50,7 +52,8 @@ fn every_option_reaches_the_plan() {
     assert!(!plan.capture.promiscuous && plan.json && plan.capture.packet_meta);
     assert_eq!(plan.verbosity, Verbosity::Quiet);
     assert_eq!(plan.capture.clock, ClockChoice::Tai);
-    assert_eq!(plan.capture.xdp_mode, ModeChoice::Generic);
+    assert_eq!(plan.capture.hook, HookChoice::Generic);
+    assert_eq!(plan.capture.direction, DirectionChoice::Out);
     assert_eq!(plan.capture.offloads, Offloads::Off);
     assert_eq!(plan.capture.ring_bytes, Some(16 << 20));
     assert_eq!(plan.capture.converter_cpu, Some(1));

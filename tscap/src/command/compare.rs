@@ -9,6 +9,7 @@ use super::measuring::{self, ResultOutput, Start};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure, Hint as _};
 use crate::capturing::capture::{check, interface};
+use crate::capturing::filter::LinkType;
 use crate::capturing::hook::{AttachedProgram, InterruptKfuncs};
 use crate::capturing::host::affinity;
 use crate::capturing::host::kernel_files::KernelFiles;
@@ -113,7 +114,7 @@ fn frame_source(plan: &ComparePlan) -> Result<FrameSource, Failure> {
             executable,
         });
     };
-    let link = interface::find_usable(name, "measure on")?;
+    let link = interface::find_usable(name, "measure on", &[LinkType::Ethernet])?;
     if let Some(xdp) = &link.xdp {
         return Err(Failure::new(format!(
             "cannot measure on {name}: it has XDP program {} already",
@@ -122,7 +123,7 @@ fn frame_source(plan: &ComparePlan) -> Result<FrameSource, Failure> {
         .hint(AttachedProgram::of(xdp).removal(name, xdp.mode)));
     }
     Ok(FrameSource::Live {
-        link,
+        link: Box::new(link),
         timeout: plan.timeout,
     })
 }

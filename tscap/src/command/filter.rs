@@ -40,19 +40,20 @@ pub(super) fn say_addresses(filter: &Filter) {
     }
 }
 
-/// Reads and compiles a filter for packets of a file, of which nothing is known but their bytes and lengths.
+/// Reads and compiles a filter for packets of a file, of which nothing is known but bytes, length and direction.
 pub(super) fn compile_for_file(source: &FilterSource) -> Result<Filter, Failure> {
     let filter = compile(source)?;
-    let beside = filter.program.instructions().iter().any(|it| {
-        matches!(it.operation(), Operation::LoadAbsolute(_)) && Ancillary::at(it.k).is_some()
+    let asks_for_interface = filter.program.instructions().iter().any(|it| {
+        matches!(it.operation(), Operation::LoadAbsolute(_))
+            && Ancillary::at(it.k) == Some(Ok(Ancillary::Interface))
     });
-    match beside {
+    match asks_for_interface {
         false => Ok(filter),
         true => Err(Failure::new(format!(
-            "cannot filter a file by {:?}: it asks for what is beside a frame and not in it",
+            "cannot filter a file by {:?}: it asks for the number of an interface, which no file has",
             filter.expression
         ))
-        .hint("inbound, outbound and ifindex are for captures")),
+        .hint("ifindex is for captures")),
     }
 }
 

@@ -34,8 +34,14 @@ pub struct Plan<'a> {
     kernel: Option<fn() -> io::Result<()>>,
 }
 
-/// `tscap capture --json` in `netns`, without anything else yet.
+/// `tscap capture --json -Q in` in `netns`, without anything else yet: what a test sends is
+/// what another interface receives.
 pub fn capture(netns: &Netns) -> Plan<'_> {
+    capture_both(netns).with(["-Q", "in"])
+}
+
+/// `tscap capture --json` in `netns`: both directions.
+pub fn capture_both(netns: &Netns) -> Plan<'_> {
     plan("capture", netns)
 }
 

@@ -33,7 +33,7 @@ pub fn capture_with(
     work: impl FnOnce(),
 ) -> (Exit, Summary) {
     let path = path.to_str().expect("a UTF-8 path");
-    let output = ["capture", "-q", "-i", &port.name, "-w", path];
+    let output = ["capture", "-q", "-Q", "in", "-i", &port.name, "-w", path];
     let mut plan = plan_of(output.into_iter().chain(arguments.iter().copied()));
     change(&mut plan.capture);
     std::thread::scope(|scope| {

@@ -9,6 +9,7 @@ pub mod brackets;
 pub mod capture;
 pub mod command;
 pub mod cpu_state;
+pub mod cut_frames;
 pub mod files;
 pub mod finished;
 pub mod flow;

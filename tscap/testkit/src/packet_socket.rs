@@ -33,6 +33,36 @@ impl PacketSocket {
         }
     }
 
+    /// The same, and round the queueing discipline (`PACKET_QDISC_BYPASS`).
+    pub fn open_bypassing(port: &Port) -> Self {
+        let socket = Self::open(port);
+        let yes: libc::c_int = 1;
+        // SAFETY: the value lives until the call returns, and its size is right.
+        let result = unsafe {
+            libc::setsockopt(
+                socket.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_QDISC_BYPASS,
+                (&raw const yes).cast(),
+                size_of_val(&yes) as libc::socklen_t,
+            )
+        };
+        let error = io::Error::last_os_error();
+        assert_eq!(result, 0, "PACKET_QDISC_BYPASS on {}: {error}", port.name);
+        socket
+    }
+
+    /// Sends a frame; an error if it did not leave.
+    pub fn send_once(&self, frame: &[u8]) -> io::Result<()> {
+        let sent = nix::sys::socket::send(
+            self.socket.as_raw_fd(),
+            frame,
+            nix::sys::socket::MsgFlags::empty(),
+        )?;
+        assert_eq!(sent, frame.len());
+        Ok(())
+    }
+
     /// Sends frames `numbers` from CPU `cpu`, flat out. Every one of them has
     /// left when this returns: a full queue is waited for.
     pub fn send(&self, frame: &Frame, numbers: std::ops::Range<u64>, cpu: usize) -> u64 {
@@ -90,7 +120,7 @@ impl PacketSocket {
     }
 }
 
-fn open(ifindex: u32) -> io::Result<OwnedFd> {
+pub(crate) fn open(ifindex: u32) -> io::Result<OwnedFd> {
     // SAFETY: a plain system call; protocol 0 receives nothing.
     let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {

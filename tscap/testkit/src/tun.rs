@@ -16,6 +16,8 @@ use std::sync::Arc;
 use crate::netns::Netns;
 use crate::port::Port;
 
+/// `_IOW('T', 205, int)` (linux/if_tun.h).
+const TUNSETLINK: libc::Ioctl = 0x4004_54cd;
 /// The longest frame that is read, bytes.
 const LONGEST: usize = 2048;
 
@@ -44,6 +46,19 @@ impl Tun {
         let port = Port::find(netns, name);
         port.set(&["up"]);
         Self { file, port }
+    }
+
+    /// Gives it frames of another kind, by its `ARPHRD_` number (linux/if_arp.h).
+    pub fn set_link_type(&self, number: u16) {
+        self.port.set(&["down"]);
+        // SAFETY: TUNSETLINK takes a number.
+        let result = unsafe {
+            let number = libc::c_ulong::from(number);
+            libc::ioctl(self.file.as_raw_fd(), TUNSETLINK, number)
+        };
+        let error = io::Error::last_os_error();
+        assert_eq!(result, 0, "link type of {}: {error}", self.port.name);
+        self.port.set(&["up"]);
     }
 
     /// Lets a packet come in: its first byte must be that of IPv4 or IPv6.

@@ -5,28 +5,34 @@ use std::fs;
 use serde_json::Value;
 use tempfile::TempDir;
 use tscap::capturing::accounting::{
-    Counts, InterfaceCounts, Observed, Outcome, Outcomes, StampOrder, Totals, Written,
+    Counts, Directed, Direction, InterfaceCounts, Observed, Outcome, Outcomes, StampOrder, Totals,
+    Written,
 };
 use tscap::capturing::clock::{MonoNs, RawStamp, RealNs, StampPath, StampSource, Tracker};
+use tscap::capturing::filter::LinkType;
 use tscap::capturing::pcapng::{
-    FileWriter, InterfaceInfo, InterfaceOption, SectionInfo, StampOption,
+    FileWriter, Hooks, InterfaceInfo, InterfaceOption, SectionInfo, StampOption,
 };
-use tscap_testkit::recording::{Recording, Statistics};
+use tscap_testkit::recording::{Packet, Recording, Statistics};
 
 use super::filter::byte_14_is;
-use super::script::{LENGTH, MS, convert, file, packet, refuses_with, slewed};
+use super::script::{LENGTH, MS, convert, file, packet, refuses_with, slewed, with_flags};
 
 /// A capture of two interfaces at work. On the first one a filter of its own rejected 5
-/// frames for each that it took, and the ring lost 2.
+/// frames for each that it took, and the ring lost 2 in each direction.
 struct Script {
     file: FileWriter,
     tracker: Tracker,
     bytes: Vec<u8>,
-    written: [u64; 2],
+    written: [Directed<u64>; 2],
 }
 
 impl Script {
     fn new() -> Self {
+        Self::with(&Hooks::default())
+    }
+
+    fn with(hooks: &Hooks) -> Self {
         let section = SectionInfo {
             hardware: "a script".into(),
             os: "Linux".into(),
@@ -37,12 +43,13 @@ impl Script {
             InterfaceInfo {
                 name: name.into(),
                 description: None,
+                link_type: LinkType::Ethernet,
                 mac: None,
                 speed: None,
                 snaplen: 96,
                 filter: filter.map(Into::into),
                 os: "Linux".into(),
-                tscap: InterfaceOption::new("native", stamp, Default::default()),
+                tscap: InterfaceOption::new(hooks.clone(), stamp, Default::default()),
             }
         });
         let mut file = FileWriter::new(&section, &interfaces, RealNs(0)).unwrap();
@@ -53,7 +60,7 @@ impl Script {
             bytes: file.take(),
             file,
             tracker,
-            written: [0; 2],
+            written: Default::default(),
         }
     }
 
@@ -63,24 +70,42 @@ impl Script {
         self.bytes.extend(self.file.take());
     }
 
-    /// `frames` of an interface, of which every third has 7 in byte 14.
+    /// `frames` that an interface received, of which every third has 7 in byte 14. As in
+    /// captures of early versions they have no flags.
     fn frames(&mut self, interface: u32, frames: u64) {
+        self.packets(interface, Direction::In, frames, <[u8]>::to_vec);
+    }
+
+    /// The same that it sent.
+    fn sent(&mut self, interface: u32, frames: u64) {
+        let flags = Direction::Out.epb_flags();
+        self.packets(interface, Direction::Out, frames, |it| {
+            with_flags(it, flags)
+        });
+    }
+
+    fn packets(
+        &mut self,
+        interface: u32,
+        direction: Direction,
+        frames: u64,
+        made: impl Fn(&[u8]) -> Vec<u8>,
+    ) {
         for _ in 0..frames {
-            let number = &mut self.written[interface as usize];
+            let number = &mut self.written[interface as usize][direction];
             let mut block = packet(RawStamp(*number), *number, true);
             block[8..12].copy_from_slice(&interface.to_ne_bytes());
             block[28 + 14] = 7 + (*number % 3) as u8;
             *number += 1;
-            self.bytes.extend(block);
+            self.bytes.extend(made(&block));
         }
     }
 
     fn counts(&self) -> Counts {
-        let losses: Outcomes = [
-            (Outcome::Filtered, 5 * self.written[0]),
-            (Outcome::RingFull, 2),
-        ]
-        .into();
+        let losses = Directed::by(|direction| -> Outcomes {
+            let filtered = 5 * self.written[0][direction];
+            [(Outcome::Filtered, filtered), (Outcome::RingFull, 2)].into()
+        });
         let interface = |losses| InterfaceCounts {
             losses,
             ifdrop: Some(1),
@@ -88,26 +113,31 @@ impl Script {
         Counts {
             written: self
                 .written
-                .map(|written| Written {
-                    written,
-                    ..Written::default()
+                .map(|written| {
+                    Directed::by(|direction| Written {
+                        written: written[direction],
+                        ..Written::default()
+                    })
                 })
                 .into(),
             observed: Observed {
-                interfaces: vec![interface(losses), interface(Outcomes::default())],
+                interfaces: vec![interface(losses), interface(Directed::default())],
                 ..Observed::default()
             },
         }
     }
 
-    fn totals(&self) -> Totals {
+    fn totals(&self) -> Directed<Totals> {
         let counts = self.counts();
-        let written: u64 = self.written.iter().sum();
-        let seen = written + counts.observed.interfaces[0].losses.total();
-        counts.totals(seen, Outcomes::default(), 0)
+        let losses = counts.observed.interfaces[0].losses;
+        let seen = Directed::by(|direction| {
+            let written = self.written.iter().map(|written| written[direction]);
+            written.sum::<u64>() + losses[direction].total()
+        });
+        counts.totals(seen)
     }
 
-    fn statistics(&mut self, totals: Option<Totals>) {
+    fn statistics(&mut self, totals: Option<Directed<Totals>>) {
         let (counts, order) = (self.counts(), StampOrder::default());
         let at = MonoNs(LENGTH);
         let blocks = self
@@ -187,6 +217,45 @@ fn frames_left_out_are_counted_as_filtered() {
             Some(filter.to_string())
         ]
     );
+}
+
+#[test]
+fn frames_left_out_are_of_their_direction() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut script = Script::with(&Hooks {
+        received: Some("native XDP".into()),
+        sent: Some("tcx egress".into()),
+    });
+    script.frames(0, 9);
+    script.sent(0, 30);
+    script.sent(1, 6);
+    script.statistics(None);
+    script.frames(1, 12);
+    script.sent(0, 3);
+    script.statistics(Some(script.totals()));
+    let [input, copy] = both(&folder, &script.bytes);
+    assert_eq!((input.packets.len(), copy.packets.len()), (60, 20));
+    let adds_up = |totals: &Value, seen: &Value, written: usize| {
+        assert_eq!(totals["written"], written);
+        assert_eq!(totals["seen"], *seen);
+        assert_eq!(*seen, written as u64 + sum(&totals["outcomes"]));
+    };
+    for (before, it) in input.statistics.iter().zip(&copy.statistics) {
+        is_true(&copy, it, 0);
+        let is_sent = |packet: &&Packet| packet.flags == Some(2);
+        let sent = copy.packets[..it.after].iter().filter(is_sent);
+        let of_it = sent
+            .clone()
+            .filter(|packet| packet.interface == it.interface);
+        let seen = &before.custom["sent"]["seen"];
+        adds_up(&it.custom["sent"], seen, of_it.count());
+        if it.after == 20 {
+            let (old, new) = (&before.custom, &it.custom);
+            adds_up(&new["totals"], &old["totals"]["seen"], 20);
+            adds_up(&new["totals_sent"], &old["totals_sent"]["seen"], 13);
+            assert_eq!(new["totals_sent"]["outcomes"]["filtered"], 5 * 33 + 26);
+        }
+    }
 }
 
 #[test]
@@ -291,7 +360,7 @@ fn an_account_that_can_not_be_is_refused() {
     let more = ["--filter-bytecode", filter.to_str().unwrap()];
     let mut script = Script::new();
     script.frames(0, 10);
-    script.written = [5, 0];
+    script.written[0] = Directed::received(5);
     script.statistics(None);
     refuses_with(
         &folder,

@@ -98,6 +98,41 @@ fn a_foreign_file_keeps_what_matches_byte_for_byte() {
     }
 }
 
+/// By the flags of packets, of either byte order; by those of an obsolete block too.
+#[test]
+fn the_direction_is_that_of_the_packets_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let filter = folder.path().join("filter.bpf");
+    for is_big in [false, true] {
+        let mut input = Foreign::new(is_big, u64::MAX);
+        input.interface(1, 0, &[]);
+        for (index, flags) in [1, 2, 0, 3, 0x202, 0x801].into_iter().enumerate() {
+            let flags = input.option(2, &input.word(flags));
+            input.packet_with(0, 40, &numbered(index), &flags);
+        }
+        input.packet(0, 40, &numbered(6));
+        let length = input.word(40);
+        let head = [input.half(0), input.half(0)].concat();
+        let times = [input.word(1), input.word(2), length, length].concat();
+        let flags = input.option(2, &input.word(2));
+        input.block(2, &[&head[..], &times, &numbered(7), &flags].concat());
+        // As libpcap compiles "outbound" and "inbound": is the packet type 4?
+        for (verdicts, wanted) in [([65535, 0], &[1, 4, 7][..]), ([0, 65535], &[0, 2, 3, 5, 6])] {
+            let [sent, received] = verdicts;
+            let text = format!("4\n40 0 0 4294963204\n21 0 1 4\n6 0 0 {sent}\n6 0 0 {received}\n");
+            fs::write(&filter, text).unwrap();
+            let path = folder.path().join("out.pcapng");
+            let more = ["--filter-bytecode", filter.to_str().unwrap()];
+            let output = convert(&file(&folder, &input.bytes), &path, &more);
+            assert_eq!(output.status.code(), Some(0), "{output:?}");
+            let copied = packets(&fs::read(path).unwrap());
+            let copied: Vec<_> = copied.into_iter().map(|it| it.data).collect();
+            let wanted: Vec<_> = wanted.iter().map(|index| numbered(*index)).collect();
+            assert_eq!(copied, wanted, "{is_big}");
+        }
+    }
+}
+
 /// The file of what tcpdump takes of another one; `None` where it is absent.
 fn tcpdump(input: &Path, expression: &str) -> Option<Vec<(u32, Vec<u8>)>> {
     let path = input.with_extension("tcpdump");

@@ -26,11 +26,11 @@ fn what_cannot_be_filtered_is_refused() {
     for (options, name) in [(&named[..], "tun0"), (&[], "interface 1")] {
         let mut other = Foreign::new(false, u64::MAX);
         other.interface(1, 0, &[]);
-        other.interface(101, 0, options);
+        other.interface(113, 0, options);
         other.packet(0, 40, &numbered(0));
         other.packet(1, 40, &numbered(0));
-        let raw = u32::from(DataLink::RAW);
-        let what = format!("a packet of {name} is of link type {raw}");
+        let cooked = u32::from(DataLink::LINUX_SLL);
+        let what = format!("a packet of {name} is of link type {cooked}");
         refused(&other.bytes, &filter, &["cannot convert", &what, "hint: "]);
     }
     refused(
@@ -44,11 +44,11 @@ fn what_cannot_be_filtered_is_refused() {
     refused(damaged, &filter, &["cannot read", "99 at its end"]);
 
     let beside = folder.path().join("filter.bpf");
-    fs::write(&beside, "2\n40 0 0 4294963204\n22 0 0 0\n").unwrap();
+    fs::write(&beside, "2\n40 0 0 4294963208\n22 0 0 0\n").unwrap();
     refused(
         &input.bytes,
         &filter,
-        &["beside a frame", "hint: inbound, outbound"],
+        &["number of an interface", "hint: ifindex"],
     );
     fs::write(&beside, "nothing").unwrap();
     refused(&input.bytes, &filter, &["cannot use", "as a filter"]);

@@ -5,18 +5,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
-use tscap::capturing::accounting::{Counts, StampOrder, Written};
+use tscap::capturing::accounting::{Counts, Directed, StampOrder, Written};
 use tscap::capturing::clock::log::{LogWriter, Recorder};
 use tscap::capturing::clock::scripted::{Host, Random};
 use tscap::capturing::clock::{
     CrossTimestamp, MonoNs, RawStamp, RealNs, StampPath, StampSource, TaiNs, Tracker, TscCycles,
     TscPath,
 };
+use tscap::capturing::filter::LinkType;
 use tscap::capturing::pcapng::{
-    FileWriter, InterfaceInfo, InterfaceOption, Packet, Record, SectionInfo, StampOption, records,
+    FileWriter, Hooks, InterfaceInfo, InterfaceOption, Packet, Record, SectionInfo, StampOption,
+    records,
 };
 use tscap::measuring::statistics::Summary;
-use tscap_common::block::{EPB_TYPE, OPT_RAW, PEN};
+use tscap_common::block::{CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, OPT_FLAGS, OPT_RAW, PEN, padded};
 use tscap_testkit::command::tscap_path;
 
 pub const MS: u64 = 1_000_000;
@@ -51,11 +53,12 @@ fn headers_of(path: StampPath) -> FileWriter {
         application: "tscap".into(),
     };
     let stamp = StampOption::new(path);
-    let mut tscap = InterfaceOption::new("native", stamp, Default::default());
+    let mut tscap = InterfaceOption::new(Hooks::default(), stamp, Default::default());
     tscap.boot_id = Some(BOOT.into());
     let interface = InterfaceInfo {
         name: "test0".into(),
         description: None,
+        link_type: LinkType::Ethernet,
         mac: None,
         speed: None,
         snaplen: 96,
@@ -85,6 +88,20 @@ pub fn packet(stamp: RawStamp, time: u64, keep_raw: bool) -> Vec<u8> {
     }
     let length = (body.len() as u32 + 12).to_ne_bytes();
     [&EPB_TYPE.to_ne_bytes()[..], &length, &body, &length].concat()
+}
+
+/// A packet with a raw stamp, and with these flags (`epb_flags`) before it.
+pub fn with_flags(packet: &[u8], flags: u32) -> Vec<u8> {
+    let caplen = u32::from_ne_bytes(packet[CAPLEN_OFFSET..][..4].try_into().unwrap());
+    let (before, after) = packet.split_at(DATA_OFFSET + padded(caplen as usize));
+    let option = [OPT_FLAGS, flags].map(u32::to_ne_bytes).concat();
+    let mut packet = [before, &option, after].concat();
+    let length = (packet.len() as u32).to_ne_bytes();
+    let end = packet.len() - 4;
+    for at in [4, end] {
+        packet[at..at + 4].copy_from_slice(&length);
+    }
+    packet
 }
 
 /// A capture of `host`, and the true times of its packets.
@@ -167,7 +184,7 @@ pub fn statistics(file: &mut FileWriter, tracker: &mut Tracker, written: usize) 
         ..Written::default()
     };
     let counts = Counts {
-        written: vec![written],
+        written: vec![Directed::received(written)],
         ..Counts::default()
     };
     file.statistics(

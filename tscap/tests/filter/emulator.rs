@@ -1,7 +1,8 @@
 //! Runs translated filters without a kernel: the instructions that the translator makes,
-//! with memory that is checked, and the two helpers.
+//! with memory that is checked, and the helpers.
 
 use aya_obj::generated::bpf_insn;
+use tscap::capturing::filter::translate::{FrameAccess, FrameLength};
 
 /// Where each memory begins in the emulated address space.
 const CONTEXT: u64 = 1 << 32;
@@ -15,6 +16,7 @@ pub type Fault = (usize, String);
 
 pub struct Emulator<'a> {
     code: &'a [bpf_insn],
+    access: &'a FrameAccess,
     frame: &'a [u8],
     /// Bytes of the frame in the linear part.
     linear: usize,
@@ -25,11 +27,20 @@ pub struct Emulator<'a> {
 }
 
 impl<'a> Emulator<'a> {
-    pub fn new(code: &'a [bpf_insn], frame: &'a [u8], linear: usize, interface: u32) -> Self {
+    /// `tag` is what r3 has.
+    pub fn new(
+        code: &'a [bpf_insn],
+        access: &'a FrameAccess,
+        (frame, tag): (&'a [u8], Option<u32>),
+        linear: usize,
+        interface: u32,
+    ) -> Self {
         let mut registers = [None; 11];
         (registers[1], registers[10]) = (Some(CONTEXT), Some(STACK_END));
+        registers[3] = tag.map(u64::from);
         Self {
             code,
+            access,
             frame,
             linear,
             interface,
@@ -95,6 +106,7 @@ impl<'a> Emulator<'a> {
                     (4, 0xd0) if it.imm == 32 => u64::from((old as u32).swap_bytes()),
                     (4, _) => alu32(operation, old as u32, operand as u32)?.into(),
                     (_, 0x00) => old.wrapping_add(operand),
+                    (_, 0x10) => old.wrapping_sub(operand),
                     (_, 0xb0) => operand,
                     _ => return Err(format!("64-bit operation {:#x}", it.code)),
                 };
@@ -134,14 +146,16 @@ impl<'a> Emulator<'a> {
         if self.get(1)? != CONTEXT {
             return Err("a helper without the context".into());
         }
+        let helper = helper.cast_unsigned();
+        let access = self.access;
         let result = match helper {
-            188 => self.frame.len() as u64,
-            189 => {
+            _ if access.length == FrameLength::Helper(helper) => self.frame.len() as u64,
+            _ if access.load_helper == helper => {
                 let (offset, to, length) = (self.get(2)?, self.get(3)?, self.get(4)?);
                 let frame = self.frame;
                 let end = usize::try_from(offset + length).expect("both are small");
                 let bytes = frame.get(offset as usize..end);
-                match bytes.filter(|_| offset <= 0xffff) {
+                match bytes.filter(|_| offset <= access.most_offset.into()) {
                     Some(bytes) => {
                         for (address, byte) in (to..).zip(bytes) {
                             self.store(address, 1, u64::from(*byte))?;
@@ -165,11 +179,14 @@ impl<'a> Emulator<'a> {
 
     fn load(&self, address: u64, width: usize) -> Result<u64, String> {
         let outside = || format!("reads {width} bytes at {address:#x}");
-        if (CONTEXT..CONTEXT + 24).contains(&address) {
-            return match address - CONTEXT {
-                0 => Ok(DATA),
-                4 => Ok(DATA + self.linear as u64),
-                12 => Ok(self.interface.into()),
+        if (CONTEXT..CONTEXT + 200).contains(&address) {
+            let access = self.access;
+            return match (address - CONTEXT) as i16 {
+                _ if width != 4 => Err(outside()),
+                at if at == access.data_offset => Ok(DATA),
+                at if at == access.data_end_offset => Ok(DATA + self.linear as u64),
+                at if at == access.interface_offset => Ok(self.interface.into()),
+                at if access.length == FrameLength::Field(at) => Ok(self.frame.len() as u64),
                 _ => Err(outside()),
             };
         }

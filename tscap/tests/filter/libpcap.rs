@@ -3,14 +3,14 @@
 use std::ffi::CString;
 
 use tscap::capturing::filter::{Filter, Frame, Instruction, Program, host_names};
-use tscap::capturing::host::libpcap::{CompileError, Libpcap};
+use tscap::capturing::host::libpcap::{CompileError, Libpcap, LinkType};
 use tscap_testkit::libpcap::libpcap;
 
 use crate::corpus::{expressions, frames};
 
 pub fn compiled(libpcap: &Libpcap, expression: &str, optimise: bool) -> Vec<Instruction> {
     let c_string = CString::new(expression).unwrap();
-    match libpcap.compile(&c_string, optimise) {
+    match libpcap.compile(&c_string, LinkType::Ethernet, optimise) {
         Err(CompileError::RejectsAll) => Program::constant(0).instructions().to_vec(),
         compiled => compiled.unwrap_or_else(|error| panic!("{expression}: {error}")),
     }
@@ -138,6 +138,62 @@ fn errors_say_what_is_wrong_and_where() {
     check("ip broadcast", &["netmask"]);
     check("tcp\0", &["NUL"]);
     check("gateway 10.0.0.1", &["gateway"]);
+}
+
+/// A filter decides on an IP packet by itself as on one behind an Ethernet header.
+#[test]
+fn frames_without_an_ethernet_header_have_their_own_program() {
+    let Some(_) = libpcap() else { return };
+    let is_ip = |frame: &&Vec<u8>| {
+        let version = frame.get(14).map(|byte| byte >> 4);
+        match frame.get(12..14) {
+            Some([0x08, 0x00]) => version == Some(4),
+            Some([0x86, 0xdd]) => version == Some(6),
+            _ => false,
+        }
+    };
+    let frames = frames::frames(53, 2_000);
+    let frames: Vec<_> = frames.iter().filter(is_ip).collect();
+    for expression in [
+        "",
+        "udp port 53",
+        "tcp[tcpflags] & tcp-syn != 0",
+        "ip6",
+        "net 10.0.0.0/8 or icmp",
+        "inbound and ip",
+        "outbound",
+    ] {
+        let filter = Filter::from_expression(expression).unwrap();
+        let raw = filter.program_for(LinkType::RawIp).unwrap();
+        assert_eq!(filter.program_for(LinkType::RawIp).unwrap(), raw);
+        let ethernet = filter.program_for(LinkType::Ethernet).unwrap();
+        let accepts = |program: &Program, frame| program.verdict(&Frame::received(frame)) != 0;
+        for frame in &frames {
+            assert_eq!(
+                accepts(raw, &frame[14..]),
+                accepts(ethernet, frame),
+                "{expression}: {frame:02x?}"
+            );
+        }
+        let matches = frames.iter().filter(|frame| accepts(raw, &frame[14..]));
+        assert_eq!(
+            matches.count() == 0,
+            expression == "outbound",
+            "{expression}"
+        );
+    }
+    let arp = Filter::from_expression("arp").unwrap();
+    assert!(!arp.program_for(LinkType::RawIp).unwrap().can_match());
+    for expression in ["ether host 2:0:0:0:0:1", "vlan 5 and tcp"] {
+        let filter = Filter::from_expression(expression).unwrap();
+        let error = filter.program_for(LinkType::RawIp).unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.contains("(link type RAW)") && said.contains(expression),
+            "{said}"
+        );
+        assert!(error.what_next().unwrap().contains("IP header"), "{said}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Translated programs give the interpreter's verdicts, wherever a frame's linear part
 //! ends.
 
+use aya_obj::generated::bpf_insn;
 use fastrand::Rng;
 use tscap::capturing::filter::translate::{FrameAccess, SCRATCH_BYTES, TranslateError, translate};
 use tscap::capturing::filter::{Frame, Instruction, Program};
@@ -13,21 +14,58 @@ use crate::libpcap::compiled;
 const INTERFACE: u32 = 3;
 const SCRATCH: i16 = -(SCRATCH_BYTES as i16) - 16;
 
-/// Compares verdicts on a frame whose linear part is cut at `linear`.
-fn check(program: &Program, frame: &[u8], linear: usize, code: &[aya_obj::generated::bpf_insn]) {
-    let expected = program.verdict(&Frame {
-        interface: INTERFACE,
-        ..Frame::received(frame)
-    });
-    let emulator = Emulator::new(code, frame, linear, INTERFACE);
-    let verdict = emulator.run();
-    assert_eq!(
-        verdict.as_ref(),
-        Ok(&expected),
-        "{linear} of {} bytes linear: {frame:02x?}\n{}",
-        frame.len(),
-        program.listing()
-    );
+/// Where filters run.
+const ACCESSES: [FrameAccess; 5] = [
+    FrameAccess::XDP,
+    FrameAccess::XDP.with_tag_beside(),
+    FrameAccess::SKB_IN,
+    FrameAccess::SKB_OUT,
+    FrameAccess::SKB_OUT.with_tag_beside(),
+];
+
+/// A program, and its translation for where it runs.
+struct Translated<'a> {
+    program: &'a Program,
+    access: FrameAccess,
+    code: Vec<bpf_insn>,
+}
+
+impl<'a> Translated<'a> {
+    fn of(program: &'a Program, access: FrameAccess) -> Result<Self, TranslateError> {
+        Ok(Self {
+            program,
+            access,
+            code: translate(program, &access, SCRATCH)?,
+        })
+    }
+
+    /// Compares verdicts on a frame whose linear part is cut at `linear`. Any 4 bytes may be
+    /// those of a tag.
+    fn check(&self, frame: &[u8], linear: usize) {
+        let access = &self.access;
+        let expected = self.program.verdict(&Frame {
+            interface: INTERFACE,
+            packet_type: access.packet_type,
+            ..Frame::received(frame)
+        });
+        let (mut bytes, mut tag) = (frame.to_vec(), None);
+        if access.tag_beside {
+            let Some(bytes_of_tag) = frame.get(12..16) else {
+                return;
+            };
+            tag = Some(u32::from_ne_bytes(bytes_of_tag.try_into().expect("4")));
+            bytes.drain(12..16);
+        }
+        let linear = linear.min(bytes.len());
+        let emulator = Emulator::new(&self.code, access, (&bytes, tag), linear, INTERFACE);
+        assert_eq!(
+            emulator.run().as_ref(),
+            Ok(&expected),
+            "{access:?}, {linear} of {} bytes linear: {frame:02x?}\n{}",
+            frame.len(),
+            self.program.listing()
+        );
+    }
 }
 
 /// A valid program of any instructions.
@@ -92,22 +130,27 @@ fn any_program_means_the_same() {
     let mut rng = Rng::with_seed(0x17);
     let frames = frames::frames(3, 500);
     let (mut translated, mut accepted) = (0, 0);
-    for _ in 0..programs {
+    for number in 0..programs {
         let program = random_program(&mut rng);
-        let code = match translate(&program, &FrameAccess::XDP, SCRATCH) {
-            Ok(code) => code,
+        let filter = match Translated::of(&program, ACCESSES[number % ACCESSES.len()]) {
+            Ok(filter) => filter,
             Err(TranslateError::Unsupported(_)) => continue,
             Err(error) => panic!("{error}\n{}", program.listing()),
         };
         translated += 1;
         for _ in 0..2 {
             let frame = &frames[rng.usize(..frames.len())];
+            // Some are shorter than any header.
+            let frame = match rng.u8(..8) {
+                0 => &frame[..rng.usize(14..=20).min(frame.len())],
+                _ => frame,
+            };
             let linear = match rng.u8(..3) {
                 0 => frame.len(),
                 _ => rng.usize(..=frame.len()),
             };
-            check(&program, frame, linear, &code);
-            accepted += u32::from(program.verdict(&Frame::received(frame)) != 0);
+            filter.check(frame, linear);
+            accepted += usize::from(program.verdict(&Frame::received(frame)) != 0);
         }
     }
     println!("{translated} programs, {accepted} verdicts that accept");
@@ -122,13 +165,21 @@ fn filters_mean_the_same_wherever_the_frame_is_cut() {
     for expression in expressions::all() {
         for optimise in [true, false] {
             let program = Program::new(compiled(&libpcap, &expression, optimise)).unwrap();
-            let code = match translate(&program, &FrameAccess::XDP, SCRATCH) {
-                Err(TranslateError::Unsupported(_)) if expression.contains("0xffff") => continue,
-                code => code.unwrap(),
-            };
-            for frame in &frames {
-                check(&program, frame, frame.len(), &code);
-                check(&program, frame, rng.usize(..=frame.len()), &code);
+            for access in ACCESSES {
+                let filter = match Translated::of(&program, access) {
+                    Err(TranslateError::Unsupported(_)) if expression.contains("0xffff") => {
+                        continue;
+                    }
+                    filter => filter.unwrap(),
+                };
+                // Each frame by one access or the other.
+                for frame in &frames {
+                    if rng.u8(..5) > 1 {
+                        continue;
+                    }
+                    filter.check(frame, frame.len());
+                    filter.check(frame, rng.usize(..=frame.len()));
+                }
             }
         }
     }
@@ -140,15 +191,14 @@ fn long_filters_are_translated() {
     let frames = frames::frames(21, 20);
     for (name, expression) in expressions::long(200) {
         let program = Program::new(compiled(&libpcap, &expression, true)).unwrap();
-        let code = translate(&program, &FrameAccess::XDP, SCRATCH).unwrap();
-        println!(
-            "{name}: {} of classic BPF, {} of eBPF",
-            program.instructions().len(),
-            code.len()
-        );
-        for frame in &frames {
-            check(&program, frame, frame.len(), &code);
-            check(&program, frame, frame.len() / 2, &code);
+        for access in ACCESSES {
+            let filter = Translated::of(&program, access).unwrap();
+            let (classic, length) = (program.instructions().len(), filter.code.len());
+            println!("{name}: {classic} instructions of classic BPF, {length} of eBPF");
+            for frame in &frames {
+                filter.check(frame, frame.len());
+                filter.check(frame, frame.len() / 2);
+            }
         }
     }
 }

@@ -56,7 +56,7 @@ fn headers_and_last_statistics_say_what_was_captured() {
     assert_eq!(interface.snaplen, 65_440);
     assert!(interface.nanoseconds, "if_tsresol is 9");
     assert!(interface.os.as_ref().is_some_and(|os| os.contains("Linux")));
-    assert_eq!(interface.custom["xdp_mode"], "native");
+    assert_eq!(interface.custom["hooks"]["in"], "native XDP");
     assert_eq!(interface.custom["stamp"]["source"], "ktime");
     assert_eq!(interface.custom["stamp"]["path"], "bpf_ktime_get_ns");
     assert!(

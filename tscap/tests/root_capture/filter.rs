@@ -28,9 +28,9 @@ fn frames_that_match_are_written_whole_and_the_others_are_counted() {
     let path = folder.path().join("out.pcapng");
     let frame = Frame::new(&bench.tx, &bench.rx, 200);
     for clock in ["ktime", "tai", "tsc"] {
-        for mode in ["native", "generic"] {
+        for mode in ["xdp", "generic", "tcx"] {
             let case = format!("{clock} {mode}");
-            let options = ["--clock", clock, "--force", "--xdp-mode", mode];
+            let options = ["--clock", clock, "--force", "--hook", mode];
             let capture = capture_on(&bench.rx, &path)
                 .with(options)
                 .with([EVERY_FOURTH])
@@ -207,8 +207,8 @@ fn a_filter_that_matches_nothing_or_may_miss_tags_is_warned_of() {
         ("tcp and udp", "matches no frame"),
         ("vlan 100", "VLAN tag may be beside"),
     ] {
-        let capture = capture_on(&bench.rx, &path).with([expression]).ready();
-        let finished = capture.stop();
+        let plan = capture_on(&bench.rx, &path).with(["--hook", "generic"]);
+        let finished = plan.with([expression]).ready().stop();
         finished.success();
         assert!(finished.stderr.contains(part), "{}", finished.stderr);
     }

@@ -18,4 +18,5 @@ mod resources;
 #[path = "../documents/shown.rs"]
 mod shown;
 mod signals;
+mod state;
 mod vlan;

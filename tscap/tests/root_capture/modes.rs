@@ -1,4 +1,4 @@
-//! Native and generic XDP.
+//! Native and generic XDP, and tcx.
 
 use aya::programs::XdpMode;
 use tscap_testkit::bench::Bench;
@@ -21,7 +21,12 @@ fn auto_takes_native_where_the_driver_has_it() {
     // `ip` calls native mode 1 (XDP_ATTACHED_DRV of linux/if_link.h).
     assert_eq!(bench.rx.show()["xdp"]["mode"], 1);
     let finished = capture.stop();
-    assert_eq!(finished.success().interfaces[0].xdp_mode, "native");
+    assert_eq!(
+        finished.success().interfaces[0].directions[0]
+            .hook
+            .as_deref(),
+        Some("native XDP")
+    );
     assert!(!finished.stderr.contains("generic"), "{}", finished.stderr);
 }
 
@@ -34,13 +39,18 @@ fn generic_mode_captures_warns_and_is_written_down() {
     let frame = Frame::new(&bench.tx, &bench.rx, 200);
 
     let capture = capture_on(&bench.rx, &path)
-        .with(["--xdp-mode", "generic"])
+        .with(["--hook", "generic"])
         .ready();
     assert_eq!(bench.rx.show()["xdp"]["mode"], 2);
     PacketSocket::open(&bench.tx).send(&frame, 0..100, 0);
     let finished = capture.stop();
 
-    assert_eq!(finished.success().interfaces[0].xdp_mode, "generic");
+    assert_eq!(
+        finished.success().interfaces[0].directions[0]
+            .hook
+            .as_deref(),
+        Some("generic XDP")
+    );
     let warning = finished
         .stderr
         .lines()
@@ -51,7 +61,7 @@ fn generic_mode_captures_warns_and_is_written_down() {
         finished.stderr
     );
     let recording = Recording::read(&path);
-    assert_eq!(recording.interfaces[0].custom["xdp_mode"], "generic");
+    assert_eq!(recording.interfaces[0].custom["hooks"]["in"], "generic XDP");
     assert_eq!(recording.packets.len(), 100);
     for (number, packet) in recording.packets.iter().enumerate() {
         frame.check(&packet.data, number as u64);
@@ -75,7 +85,7 @@ fn bridge(bench: &Bench) -> Port {
 }
 
 #[test]
-fn auto_falls_back_to_generic_with_a_warning() {
+fn auto_falls_back_to_tcx_with_a_warning() {
     let Some(_lock) = root() else { return };
     let bench = Bench::new("fallback");
     let bridge = bridge(&bench);
@@ -88,8 +98,11 @@ fn auto_falls_back_to_generic_with_a_warning() {
     let finished = capture.stop();
     let summary = finished.success();
     assert_eq!(
-        (summary.interfaces[0].xdp_mode.as_str(), summary.written),
-        ("generic", 100)
+        (
+            summary.interfaces[0].directions[0].hook.as_deref().unwrap(),
+            summary.written
+        ),
+        ("tcx ingress", 100)
     );
     let warning = finished
         .stderr
@@ -97,7 +110,7 @@ fn auto_falls_back_to_generic_with_a_warning() {
         .find(|line| line.starts_with("warning: "));
     let warning = warning.unwrap_or_else(|| panic!("no warning: {}", finished.stderr));
     assert!(
-        warning.contains("bridge0") && warning.contains("generic"),
+        warning.contains("bridge0") && warning.contains("tcx ingress"),
         "{warning}"
     );
     assert_eq!(bridge.xdp_program(), None);
@@ -110,10 +123,8 @@ fn native_refused_by_the_driver_is_an_error() {
     let bridge = bridge(&bench);
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
-    let finished = capture_on(&bridge, &path)
-        .with(["--xdp-mode", "native"])
-        .run();
-    finished.failure(1, &["bridge0", "native", "--xdp-mode"]);
+    let finished = capture_on(&bridge, &path).with(["--hook", "xdp"]).run();
+    finished.failure(1, &["bridge0", "native", "--hook"]);
     assert!(!path.exists(), "a file was left");
     assert_eq!(bridge.xdp_program(), None);
 }

@@ -68,12 +68,12 @@ fn names_are_kept(summary: &Value) {
     let of_all = [
         (
             summary,
-            "adds_up bytes_written clock event file files filter interfaces off_cpu outcomes \
+            "adds_up bytes_written clock directions event file files filter interfaces off_cpu outcomes \
              progress_left_out seconds seen stopped_by v written",
         ),
         (
             &summary["interfaces"][0],
-            "ifdrop ifindex name outcomes seen written xdp_mode",
+            "directions ifdrop ifindex name outcomes seen written",
         ),
         (
             &summary["clock"],

@@ -148,9 +148,10 @@ fn where_a_tag_can_be_missing_capture_and_file_say_so() {
         let recording = Recording::read(&path);
         assert_eq!(recording.interfaces[0].custom["vlan_tags"], "unknown");
     };
-    unknown(capture_on(&joined.bridge, &path));
-    unknown(capture_on(&macvlan, &path));
-    unknown(capture_on(&joined.far, &path).with(["--xdp-mode", "generic"]));
+    let generic = |port| capture_on(port, &path).with(["--hook", "generic"]);
+    unknown(generic(&joined.bridge));
+    unknown(generic(&macvlan));
+    unknown(generic(&joined.far));
     if !kernel_tells_tags() {
         unknown(capture_on(&joined.far, &path));
     }

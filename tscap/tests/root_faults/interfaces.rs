@@ -6,8 +6,8 @@ use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::capture;
 use tscap_testkit::files;
 use tscap_testkit::netns::Netns;
-use tscap_testkit::port::Port;
 use tscap_testkit::root::root;
+use tscap_testkit::tun::Tun;
 
 /// Captures on `names`, which must be refused, and leave no file.
 #[track_caller]
@@ -57,13 +57,16 @@ fn interface_is_down() {
 }
 
 #[test]
-fn interface_without_ethernet() {
+fn interface_of_neither_ethernet_nor_ip() {
     let Some(_lock) = root() else { return };
-    let netns = Arc::new(Netns::new("tun"));
-    netns.ip(&["tuntap", "add", "mode", "tun", "name", "tun0"]);
-    netns.ip(&["link", "set", "tun0", "up"]);
-    refused(&netns, &["tun0"], &["tun0", "ethernet"]);
-    assert_eq!(Port::find(&netns, "tun0").xdp_program(), None);
+    let netns = Arc::new(Netns::new("can"));
+    let tun = Tun::new(&netns, "tun0");
+    tun.set_link_type(libc::ARPHRD_CAN);
+    refused(
+        &netns,
+        &["tun0"],
+        &["tun0", "ethernet frames or ip packets"],
+    );
 }
 
 #[test]

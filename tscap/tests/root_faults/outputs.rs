@@ -103,6 +103,7 @@ fn a_failed_start_does_not_destroy_an_older_file() {
     std::fs::write(&path, "an older capture").expect("write a file");
     let other = tscap_testkit::probes::Attached::pass(&bench.rx, aya::programs::XdpMode::Driver);
     capture_on(&bench.rx, &path)
+        .with(["--hook", "xdp"])
         .run()
         .failure(1, &["rx0", &other.id.to_string()]);
     assert_eq!(std::fs::read(&path).expect("read it"), b"an older capture");
@@ -133,7 +134,8 @@ fn a_failed_start_leaves_a_link_to_nothing_as_it_was() {
     let [link, target] = ["link", "target"].map(|name| folder.path().join(name));
     std::os::unix::fs::symlink("target", &link).expect("make a link");
     let other = tscap_testkit::probes::Attached::pass(&bench.rx, aya::programs::XdpMode::Driver);
-    let failed = capture_on(&bench.rx, &link).run();
+    let plan = capture_on(&bench.rx, &link);
+    let failed = plan.with(["--hook", "xdp"]).run();
     failed.failure(1, &["rx0", &other.id.to_string()]);
     assert!(link.is_symlink() && !target.exists());
 }

@@ -6,11 +6,16 @@ use aya::programs::XdpMode;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::capture_on;
 use tscap_testkit::files;
+use tscap_testkit::frame::Frame;
+use tscap_testkit::packet_socket::PacketSocket;
 use tscap_testkit::probes::{self, Attached};
 use tscap_testkit::root::{alone, alone_with};
 
 /// Why tests run alone that let go of a program or a socket and look whether it is gone.
 const DESCRIPTORS: &str = "children of other tests keep its descriptors for a moment";
+
+/// Where only one program can be.
+const AT_XDP: [&str; 2] = ["--hook", "xdp"];
 
 #[test]
 fn another_program_attached_is_named_and_left_alone() {
@@ -23,7 +28,7 @@ fn another_program_attached_is_named_and_left_alone() {
     for mode in [XdpMode::Driver, XdpMode::Skb] {
         let other = Attached::pass(&bench.rx, mode);
         let id = other.id.to_string();
-        let finished = capture_on(&bench.rx, &path).run();
+        let finished = capture_on(&bench.rx, &path).with(AT_XDP).run();
         finished.failure(1, &["rx0", &id]);
         let hint = finished
             .stderr
@@ -45,7 +50,7 @@ fn another_program_attached_is_named_and_left_alone() {
 
 /// The command that a refused capture names, run; then a capture begins.
 fn command_of_the_hint(bench: &Bench, file: &Path) -> String {
-    let refused = capture_on(&bench.rx, file).run();
+    let refused = capture_on(&bench.rx, file).with(AT_XDP).run();
     refused.failure(1, &["already has XDP program"]);
     let hint = refused
         .stderr
@@ -104,14 +109,14 @@ fn the_capture_that_the_hint_names_frees_the_interface_when_it_ends() {
     let (first, second) = (folder.path().join("first"), folder.path().join("second"));
     let running = capture_on(&bench.rx, &first).ready();
     let holder = format!("process {} (tscap) holds it: end that", running.pid());
-    let refused = capture_on(&bench.rx, &second).run();
+    let refused = capture_on(&bench.rx, &second).with(AT_XDP).run();
     refused.failure(1, &[&holder]);
     running.stop().success();
     capture_on(&bench.rx, &second).ready().stop().success();
 }
 
 #[test]
-fn a_second_capture_on_the_same_interface_is_refused() {
+fn a_second_capture_at_the_same_hook_is_refused() {
     let Some(_lock) = alone(DESCRIPTORS) else {
         return;
     };
@@ -125,6 +130,7 @@ fn a_second_capture_on_the_same_interface_is_refused() {
         .expect("the first capture's program")
         .to_string();
     capture_on(&bench.rx, &second)
+        .with(AT_XDP)
         .run()
         .failure(1, &["rx0", &id]);
     assert!(!second.exists(), "a file was left");
@@ -141,8 +147,51 @@ fn the_second_of_two_interfaces_is_busy_and_the_first_is_given_back() {
     let other = Attached::pass(&rx1, XdpMode::Driver);
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
-    let finished = capture_on(&bench.rx, &path).on(&rx1).run();
+    let plan = capture_on(&bench.rx, &path).on(&rx1);
+    let finished = plan.with(AT_XDP).run();
     finished.failure(1, &["rx1", &other.id.to_string()]);
     assert_eq!((bench.rx.xdp_program(), bench.rx.promiscuity()), (None, 0));
     assert!(!path.exists(), "a file was left");
+}
+
+/// By default nobody is refused: a program at XDP of somebody else decides first, and
+/// what it lets pass is captured behind it.
+#[test]
+fn a_capture_finds_a_hook_beside_a_program_of_others() {
+    let Some(_lock) = alone(DESCRIPTORS) else {
+        return;
+    };
+    let bench = Bench::new("beside");
+    let folder = files::folder();
+    let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
+    let frame = Frame::new(&bench.tx, &bench.rx, 100);
+    for mode in [XdpMode::Driver, XdpMode::Skb] {
+        let other = Attached::pass(&bench.rx, mode);
+        let one = capture_on(&bench.rx, &first).ready();
+        let two = capture_on(&bench.rx, &second).ready();
+        PacketSocket::open(&bench.tx).send(&frame, 0..1_000, 0);
+        for capture in [one, two] {
+            let finished = capture.stop();
+            let summary = finished.success();
+            assert_eq!((summary.seen, summary.written), (1_000, 1_000));
+            let hook = summary.interfaces[0].directions[0].hook.as_deref();
+            assert_eq!(hook, Some("tcx ingress"));
+            for part in [
+                other.id.to_string().as_str(),
+                "at tcx ingress",
+                "drops or redirects",
+            ] {
+                assert!(
+                    finished.stderr.contains(part),
+                    "{part}: {}",
+                    finished.stderr
+                );
+            }
+        }
+        assert_eq!(
+            bench.rx.xdp_program(),
+            Some(u64::from(other.id)),
+            "still there"
+        );
+    }
 }

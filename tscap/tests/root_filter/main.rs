@@ -3,6 +3,7 @@
 
 #[path = "../filter/corpus/mod.rs"]
 mod corpus;
+mod cut;
 #[path = "../filter/in_kernel.rs"]
 mod in_kernel;
 mod verdicts;

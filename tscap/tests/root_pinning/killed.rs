@@ -21,7 +21,7 @@ fn the_next_capture_warns_and_restore_gives_back() {
     let bench = Bench::new("pin-kill");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
-    let plan = || capture_on(&bench.rx, &path).with(["--xdp-mode", "generic", "--rx-cpu", "1"]);
+    let plan = || capture_on(&bench.rx, &path).with(["--hook", "generic", "--rx-cpu", "1"]);
     let killed = plan().ready().stop_with(Signal::SIGKILL);
     assert_eq!(killed.signal, Some(9));
     assert_eq!((rps(&bench.rx).as_str(), journals().len()), ("2", 1));
@@ -37,7 +37,7 @@ fn the_next_capture_warns_and_restore_gives_back() {
     assert_eq!((rps(&bench.rx).as_str(), journals().len()), ("2", 1));
     // One that changes the same gives back what it found.
     let next = capture_on(&bench.rx, &path)
-        .with(["--xdp-mode", "generic", "--rx-cpu", "0"])
+        .with(["--hook", "generic", "--rx-cpu", "0"])
         .ready();
     assert_eq!((rps(&bench.rx).as_str(), journals().len()), ("1", 2));
     let meanwhile = restore(&bench.rx);
@@ -118,7 +118,7 @@ fn a_namespace_that_is_gone_owes_nothing() {
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     let bench = Bench::new("pin-ns");
-    let plan = capture_on(&bench.rx, &path).with(["--xdp-mode", "generic", "--rx-cpu", "1"]);
+    let plan = capture_on(&bench.rx, &path).with(["--hook", "generic", "--rx-cpu", "1"]);
     plan.ready().stop_with(Signal::SIGKILL);
     drop(bench);
     let done = run(

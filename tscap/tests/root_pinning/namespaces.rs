@@ -24,7 +24,7 @@ use crate::machine::{journals, restore, rps, set_rps};
 fn killed_on(port: &Port) {
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
-    let plan = capture_on(port, &path).with(["--xdp-mode", "generic", "--rx-cpu", "0"]);
+    let plan = capture_on(port, &path).with(["--hook", "generic", "--rx-cpu", "0"]);
     plan.ready().stop_with(Signal::SIGKILL);
     assert_eq!((rps(port).as_str(), journals().len()), ("1", 1));
 }

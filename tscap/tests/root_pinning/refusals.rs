@@ -47,7 +47,7 @@ fn another_running_captures_changes() {
     let folder = files::folder();
     let plan = |cpu| {
         let path = folder.path().join(format!("on-{cpu}.pcapng"));
-        capture_on(&bench.rx, &path).with(["--xdp-mode", "generic", "--rx-cpu", cpu])
+        capture_on(&bench.rx, &path).with(["--hook", "generic", "--rx-cpu", cpu])
     };
     let running = plan("1").ready();
     let pid = format!("process {}", running.pid());
@@ -119,7 +119,7 @@ fn the_converter_keeps_away_or_warns() {
     let (last, all) = (last.to_string(), all.iter().map(ToString::to_string));
     let all = all.collect::<Vec<_>>().join(",");
     let run = |more: &[&str]| {
-        let plan = capture_on(&bench.rx, &path).with(["--xdp-mode", "generic"]);
+        let plan = capture_on(&bench.rx, &path).with(["--hook", "generic"]);
         let finished = plan.with(more).ready().stop();
         finished.success();
         finished

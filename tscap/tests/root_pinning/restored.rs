@@ -14,7 +14,7 @@ use crate::machine::{journals, rps, set_rps, warning};
 
 fn pinned<'a>(port: &'a Port, folder: &tempfile::TempDir) -> Plan<'a> {
     let path = folder.path().join("out.pcapng");
-    capture_on(port, &path).with(["--xdp-mode", "generic", "--rx-cpu", "0"])
+    capture_on(port, &path).with(["--hook", "generic", "--rx-cpu", "0"])
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn rps_steers_generic_mode() {
     let frame = Frame::new(&bench.tx, &bench.rx, 100);
     for rx_cpu in [to, from] {
         let capture = capture_on(&bench.rx, &path)
-            .with(["--xdp-mode", "generic", "--rx-cpu", &rx_cpu.to_string()])
+            .with(["--hook", "generic", "--rx-cpu", &rx_cpu.to_string()])
             .with(["-c", &FRAMES.to_string()])
             .ready();
         assert_eq!(rps(&bench.rx), format!("{:x}", 1 << rx_cpu));
@@ -54,7 +54,7 @@ fn frames_that_come_in_elsewhere_are_counted() {
     let path = folder.path().join("out.pcapng");
     let frame = Frame::new(&bench.tx, &bench.rx, 100);
     let capture = capture_on(&bench.rx, &path)
-        .with(["--xdp-mode", "generic", "--rx-cpu", &to.to_string()])
+        .with(["--hook", "generic", "--rx-cpu", &to.to_string()])
         .with(["-c", &(10 + FRAMES).to_string()])
         .ready();
     PacketSocket::open(&bench.tx).send(&frame, 0..10, from);

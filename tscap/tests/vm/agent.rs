@@ -50,7 +50,7 @@ mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
 mount -t tmpfs run /run
-modprobe -a virtio_pci virtio_console virtio_net vmxnet3 veth
+modprobe -a virtio_pci virtio_console virtio_net vmxnet3 veth sch_ingress cls_bpf
 ip link set lo up
 exec /agent
 ";

@@ -22,7 +22,16 @@ const MARGIN: Duration = Duration::from_secs(20);
 /// Where captures go.
 const OUTPUT: &str = "/tmp/out.pcapng";
 /// Every capture's command line, without its interfaces.
-const CAPTURE: [&str; 6] = ["capture", "--json", "--ring-size", "1M", "-w", OUTPUT];
+const CAPTURE: [&str; 8] = [
+    "capture",
+    "--json",
+    "-Q",
+    "in",
+    "--ring-size",
+    "1M",
+    "-w",
+    OUTPUT,
+];
 
 /// The agent's other end.
 #[derive(Debug)]

@@ -16,13 +16,15 @@ use crate::kernel::Kernel;
 const BUSYBOX: &str = "TSCAP_VM_BUSYBOX";
 /// Names our kernel module, built for the kernel.
 const MODULE: &str = "TSCAP_VM_MODULE";
-/// The drivers that [`agent::INIT`] loads.
-const DRIVERS: [&str; 5] = [
+/// The drivers, and what clsact takes, that [`agent::INIT`] loads.
+const DRIVERS: [&str; 7] = [
     "virtio_pci",
     "virtio_console",
     "virtio_net",
     "vmxnet3",
     "veth",
+    "sch_ingress",
+    "cls_bpf",
 ];
 
 /// The image, and what goes into it, until it is dropped.

@@ -2,7 +2,7 @@
 //! machine: `agent traffic`, in the guest.
 
 use tscap::capturing::clock::measure_tsc_rate;
-use tscap::capturing::host::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
+use tscap::capturing::host::bpf::{InterfaceLink, LinkPoint};
 use tscap::capturing::host::{affinity, tsc};
 use tscap::measuring::compare::{Programs, Settings};
 use tscap::measuring::load::{Burst, Pair, Traffic};
@@ -26,7 +26,7 @@ pub fn send() {
     let mut programs = Programs::load(settings, &[], None).expect("measuring programs");
     let attach = || {
         let program = programs.cost_program(None)?;
-        XdpLink::attach(program, pair.rx.index, XDP_FLAGS_DRV_MODE)
+        InterfaceLink::attach(program, pair.rx.index, LinkPoint::NativeXdp)
     };
     let _link = pair.rx_netns.within(attach).expect("attach");
     pair.tx_netns.enter().expect("go to the sender's end");

@@ -9,6 +9,7 @@ use tscap::capturing::host::perf::EventPriority;
 use tscap::capturing::host::system::possible_cpus;
 use tscap::capturing::ring::Consumer;
 use tscap_common::block::block_len;
+use tscap_common::hook::{ClockDomain, Direction, Slot};
 
 use super::Subject;
 
@@ -40,17 +41,18 @@ impl RingOutput {
         let mut loaded = Loaded::load(&LoadOptions {
             object,
             program: name,
+            clock: ClockDomain::Monotonic,
             kfunc: None,
             filter,
+            interfaces: 1,
             ring_bytes,
             ring_cpus: &[cpu],
             possible_cpus: possible_cpus()?,
             snaplen,
             keep_raw: false,
-            packet_meta: false,
+            packet_flags: false,
+            packet_queue: false,
         })?;
-        // As a capture does for its interfaces.
-        loaded.counters.announce(LOOPBACK)?;
         let rings = loaded.rings.take().context("no rings")?;
         let consumer = Consumer::all(rings).pop().context("no ring")?;
         let events = match name {
@@ -77,10 +79,10 @@ impl RingOutput {
     /// of which the filter rejected `filtered` and none was lost.
     fn account(&mut self, frames: usize, filtered: usize) -> Result<()> {
         let counters = &self.loaded.counters;
-        let outcomes = counters.losses(LOOPBACK)?;
-        let lost = outcomes.lost() + counters.other_losses()?.total();
+        let outcomes = counters.losses(Slot::of(0, Direction::In))?;
+        let lost = outcomes.lost();
         ensure!(lost == 0, "{lost} frames lost");
-        let counted = [counters.seen()?, outcomes[Outcome::Filtered]];
+        let counted = [counters.seen()?.sum(), outcomes[Outcome::Filtered]];
         let before = std::mem::replace(&mut self.counted, counted);
         let [seen, rejected] = [0, 1].map(|index| counted[index] - before[index]);
         ensure!(seen == frames as u64, "{seen} frames seen");

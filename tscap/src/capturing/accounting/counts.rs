@@ -1,10 +1,12 @@
 //! What each part of a capture has counted.
 
+use std::ops::AddAssign;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, Outcomes};
+use super::{Directed, Direction, Outcomes};
 
-/// What the converter did with the frames of one interface.
+/// What the converter did with the frames of one interface and direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Frames written to the file.
@@ -16,8 +18,8 @@ pub struct Written {
 /// Counts of one interface that only the control task can read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceCounts {
-    /// Frames that the program did not record, by reason.
-    pub losses: Outcomes,
+    /// Frames that the programs did not record, by reason.
+    pub losses: Directed<Outcomes>,
     /// Frames that the interface itself missed or dropped since the start;
     /// `None` if the kernel has no counters for it.
     pub ifdrop: Option<u64>,
@@ -39,15 +41,15 @@ pub struct Observed {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// By interface, what the converter did with its frames.
-    pub written: Vec<Written>,
+    pub written: Vec<Directed<Written>>,
     /// What the control task saw.
     pub observed: Observed,
 }
 
-/// The account over all interfaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// An account: of one direction or of both, over all interfaces or of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Frames that entered the program, counted at its entry.
+    /// Frames that entered the programs, counted at their entry.
     pub seen: u64,
     /// Frames written to the file.
     pub written: u64,
@@ -55,7 +57,31 @@ pub struct Totals {
     pub outcomes: Outcomes,
 }
 
+impl AddAssign for Written {
+    fn add_assign(&mut self, other: Self) {
+        self.written += other.written;
+        self.outcomes += other.outcomes;
+    }
+}
+
+impl AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.seen += other.seen;
+        self.written += other.written;
+        self.outcomes += other.outcomes;
+    }
+}
+
 impl Totals {
+    /// Of frames of which each was seen that has an outcome.
+    pub fn of(written: u64, outcomes: Outcomes) -> Self {
+        Self {
+            seen: written + outcomes.total(),
+            written,
+            outcomes,
+        }
+    }
+
     /// Whether every frame seen is accounted for, exactly once.
     pub fn add_up(&self) -> bool {
         self.seen == self.written + self.outcomes.total()
@@ -63,22 +89,22 @@ impl Totals {
 }
 
 impl Counts {
-    /// The account: `seen` as the programs counted it, `other` what no interface owns,
-    /// and frames of interfaces that nobody knows.
-    pub fn totals(&self, seen: u64, other: Outcomes, unknown_interface: u64) -> Totals {
-        let mut outcomes = other;
-        outcomes[Outcome::UnknownInterface] += unknown_interface;
-        for counts in &self.observed.interfaces {
-            outcomes += counts.losses;
-        }
-        for counts in &self.written {
-            outcomes += counts.outcomes;
-        }
-        Totals {
-            seen,
-            written: self.written.iter().map(|counts| counts.written).sum(),
-            outcomes,
-        }
+    /// The account of each direction: `seen` as the programs counted it.
+    pub fn totals(&self, seen: Directed<u64>) -> Directed<Totals> {
+        Directed::by(|direction| {
+            let mut totals = Totals {
+                seen: seen[direction],
+                ..Totals::default()
+            };
+            for counts in &self.observed.interfaces {
+                totals.outcomes += counts.losses[direction];
+            }
+            for counts in &self.written {
+                totals.written += counts[direction].written;
+                totals.outcomes += counts[direction].outcomes;
+            }
+            totals
+        })
     }
 
     /// What has been counted since `before`.
@@ -86,12 +112,17 @@ impl Counts {
     pub fn since(&self, before: &Self) -> Self {
         let mut since = self.clone();
         for (written, before) in since.written.iter_mut().zip(&before.written) {
-            written.written -= before.written;
-            written.outcomes -= before.outcomes;
+            for direction in Direction::ALL {
+                let (written, before) = (&mut written[direction], before[direction]);
+                written.written -= before.written;
+                written.outcomes -= before.outcomes;
+            }
         }
         let interfaces = since.observed.interfaces.iter_mut();
         for (counts, before) in interfaces.zip(&before.observed.interfaces) {
-            counts.losses -= before.losses;
+            for direction in Direction::ALL {
+                counts.losses[direction] -= before.losses[direction];
+            }
             counts.ifdrop = less(counts.ifdrop, before.ifdrop);
         }
         since.observed.off_cpu = less(since.observed.off_cpu, before.observed.off_cpu);

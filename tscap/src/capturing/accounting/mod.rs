@@ -5,10 +5,13 @@
 //! line of code that counts it.
 
 mod counts;
+mod directed;
 mod order;
 mod outcomes;
 
 pub use counts::{Counts, InterfaceCounts, Observed, Totals, Written};
+pub use directed::Directed;
 pub use order::StampOrder;
 pub use outcomes::Outcomes;
+pub use tscap_common::hook::Direction;
 pub use tscap_common::outcome::{Outcome, Place};

@@ -144,9 +144,8 @@ mod tests {
             (Outcome::NoStamp, 2),
             (Outcome::AfterStop, 4),
             (Outcome::WriteFailed, 8),
-            (Outcome::UnknownInterface, 16),
         ]);
-        assert_eq!((outcomes.total(), outcomes.lost()), (31, 11));
+        assert_eq!((outcomes.total(), outcomes.lost()), (15, 11));
         assert_eq!(outcomes.lost_in_kernel(), 3);
     }
 

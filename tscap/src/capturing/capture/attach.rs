@@ -1,24 +1,30 @@
 //! The program attached to each interface, and what goes with that: promiscuous mode,
 //! offloads, where frames are received.
 
+use std::os::fd::BorrowedFd;
+
 use super::counter::Counter;
 use super::event::Listener;
 use super::live_links::{LiveLink, LiveLinks};
+use super::load::load_hint;
 use super::pinning::Pinning;
 use super::plan::{Capture, Offloads};
 use super::{header, offloading};
+use crate::capturing::accounting::Direction;
 use crate::capturing::clock::StampPath;
 use crate::capturing::filter::Filter;
 use crate::capturing::hook::{
-    AttachError, AttachPoint, AttachedProgram, Attachment, Loaded, ModeChoice, XdpMode, attach,
-    offloads,
+    AttachError, AttachPoint, AttachedProgram, Attacher, Attachment, HookChoice, Loaded, Port,
+    Refusal, offloads,
 };
+use crate::capturing::host::clsact::{Clsact, Side};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::promisc::Promiscuous;
-use crate::capturing::pcapng::{InterfaceInfo, StampOption, VlanTags};
+use crate::capturing::pcapng::{Hooks, InterfaceInfo, StampOption, VlanTags};
 use crate::capturing::settings::{JournalFolder, SettingsGuard};
 use crate::failure::Failure;
+use crate::text::causes::chain;
 
 /// All interfaces with the program attached.
 pub(super) struct Attached {
@@ -47,12 +53,12 @@ pub(super) fn stamp(
     }
 }
 
-/// Attaches the program to all `interfaces`.
+/// Attaches programs to all `interfaces`.
 pub(super) fn attach_all(
     plan: &Capture,
     interfaces: &[Link],
     loaded: &Loaded,
-    stamp: &StampOption,
+    (path, stamp): (StampPath, &StampOption),
     told: &mut Listener<'_>,
 ) -> Result<Attached, Failure> {
     let mut promiscuous = Vec::new();
@@ -60,38 +66,63 @@ pub(super) fn attach_all(
     let mut pinning = plan.rx_cpus.as_deref().map(Pinning::new);
     let mut live = Vec::new();
     let mut described = Vec::new();
-    for link in interfaces {
+    for (number, link) in (0..).zip(interfaces) {
         if plan.promiscuous {
             promiscuous.extend(make_promiscuous(link, told));
         }
-        let attachment = attach_one(plan, link, loaded, &mut changes, told)?;
+        let port = Port {
+            link,
+            number,
+            filter: plan.filter_for(link)?,
+        };
+        let mut attached = Vec::new();
+        let directions = plan.direction.of(link);
+        if directions.contains(&Direction::In) {
+            attached.push(attach_to_received(
+                plan,
+                &port,
+                loaded,
+                path,
+                &mut changes,
+                told,
+            )?);
+        }
+        let received = attached.first().map(|it| (it.at, it.reads_vlan_tags));
+        if directions.contains(&Direction::Out) {
+            let sent = {
+                let mut by_filter = by_filter(&mut changes);
+                let by_filter = &mut by_filter;
+                Attacher { loaded, by_filter }.sent(&port)
+            };
+            attached.push(sent.map_err(|it| attach_failure(it, path))?);
+        }
         // After attaching: a driver may make its queues anew for it, with
         // interrupts and poll threads of their own.
-        if let Some(pinning) = &mut pinning {
-            pinning.steer(link, attachment.at, &mut changes, told)?;
+        if let (Some(pinning), Some((at, _))) = (&mut pinning, received) {
+            pinning.steer(link, at, &mut changes, told)?;
         }
         let in_force = offloads::read(&link.name);
-        let tags = offloads::vlan_tags(link, &in_force, attachment.reads_vlan_tags);
-        let AttachPoint::Xdp(mode) = attachment.at;
-        let generic = mode == XdpMode::Generic;
-        if plan.filter.as_ref().is_some_and(Filter::asks_for_vlan)
-            && (tags != VlanTags::Kept || attachment.reads_vlan_tags)
-        {
-            offloading::say_unfiltered_tags(link, told);
-        }
-        offloading::say_hiding(link, &in_force, generic, tags, told);
+        let tags = received.map_or(VlanTags::Kept, |(_, reads_vlan_tags)| {
+            let tags = offloads::vlan_tags(link, &in_force, reads_vlan_tags);
+            if plan.filter.as_ref().is_some_and(Filter::asks_for_vlan) && tags != VlanTags::Kept {
+                offloading::say_unfiltered_tags(link, told);
+            }
+            offloading::say_hiding(link, &in_force, tags, told);
+            tags
+        });
+        let live_link = LiveLink::new(link, attached);
         described.push(header::describe(
             plan,
             link,
-            attachment.at,
+            hooks(&live_link),
             stamp.clone(),
             offloads::for_file(&in_force),
             tags,
         ));
-        live.push(LiveLink::new(link, attachment));
+        live.push(live_link);
     }
     Ok(Attached {
-        links: LiveLinks::new(live),
+        links: LiveLinks(live),
         described,
         in_force: InForce {
             _promiscuous: promiscuous,
@@ -100,41 +131,76 @@ pub(super) fn attach_all(
     })
 }
 
-/// Attaches the program, and tells what that changes.
-fn attach_one(
+/// Attaches programs by filters that are journalled in `changes`.
+fn by_filter(
+    changes: &mut SettingsGuard,
+) -> impl FnMut(BorrowedFd<'_>, &Link, Side) -> Result<Clsact, Refusal> {
+    |program, link, side| Ok(changes.attach_filter(program, link, side, "tscap")?)
+}
+
+/// The hooks of an interface as the file names them.
+pub(super) fn hooks(live: &LiveLink) -> Hooks {
+    let name = |direction| live.at(direction).map(|at| at.name().to_owned());
+    Hooks {
+        received: name(Direction::In),
+        sent: name(Direction::Out),
+    }
+}
+
+/// Attaches the program to received frames, and tells what that changes.
+fn attach_to_received(
     plan: &Capture,
-    link: &Link,
+    port: &Port<'_>,
     loaded: &Loaded,
+    path: StampPath,
     changes: &mut SettingsGuard,
     told: &mut Listener<'_>,
 ) -> Result<Attachment, Failure> {
+    let link = port.link;
     let turns_off = plan.offloads == Offloads::Off;
     if turns_off {
-        let generic = plan.xdp_mode == ModeChoice::Generic;
-        offloading::turn_off(link, generic, changes, told)?;
+        let in_stack = matches!(plan.hook, HookChoice::Generic | HookChoice::Tcx);
+        offloading::turn_off(link, in_stack, changes, told)?;
     }
     let before = offloads::read(&link.name);
     let foreseen = offloading::foresee(link, &before, changes);
-    let attachment = attach(loaded, link, plan.xdp_mode).map_err(attach_failure)?;
-    if let Some(refusal) = &attachment.fallback {
-        told.warning(&format!(
-            "{}: the driver refused native XDP ({refusal}); using generic mode",
-            link.name
-        ));
-    }
-    let AttachPoint::Xdp(mode) = attachment.at;
+    let attachment = {
+        let mut by_filter = by_filter(changes);
+        let by_filter = &mut by_filter;
+        Attacher { loaded, by_filter }.received(port, plan.hook)
+    };
+    let attachment = attachment.map_err(|it| attach_failure(it, path))?;
     let changed = offloads::changes(&before, &offloads::read(&link.name));
     offloading::say_changes(link, attachment.at, &changed, foreseen, told);
-    if mode == XdpMode::Generic {
-        told.warning(&format!(
-            "{}: in generic mode frames may be aggregates (GRO, GSO), not what arrived",
-            link.name
-        ));
+    if attachment.at != AttachPoint::NativeXdp {
+        say_later(link, &attachment, turns_off, told);
         if turns_off {
             offloading::turn_off(link, true, changes, told)?;
         }
     }
     Ok(attachment)
+}
+
+/// Warns of what a stamp in the network stack is. GRO is on unless `turns_off`.
+fn say_later(link: &Link, attachment: &Attachment, turns_off: bool, told: &mut Listener<'_>) {
+    let (name, at) = (&link.name, attachment.at.name());
+    let why = match &attachment.fallback {
+        None => String::new(),
+        Some(AttachError::Busy { xdp, .. }) => format!(
+            "XDP program {} of somebody else is there, and what it drops or redirects is not \
+             seen here; ",
+            xdp.ids()
+        ),
+        Some(refusal) => format!("no native XDP ({}); ", chain(refusal)),
+    };
+    let advice = match turns_off {
+        true => "",
+        false => "; --offloads off turns GRO off for the capture",
+    };
+    told.warning(&format!(
+        "{name}: {why}stamps are taken in the network stack, at {at}, where frames may be \
+         aggregates (GRO, GSO){advice}"
+    ));
 }
 
 fn make_promiscuous(link: &Link, told: &mut Listener<'_>) -> Option<Promiscuous> {
@@ -150,16 +216,22 @@ fn make_promiscuous(link: &Link, told: &mut Listener<'_>) -> Option<Promiscuous>
     }
 }
 
-fn attach_failure(error: AttachError) -> Failure {
+fn attach_failure(error: AttachError, path: StampPath) -> Failure {
     let hint = match &error {
         AttachError::Busy { interface, xdp } => {
-            AttachedProgram::of(xdp).removal(interface, xdp.mode)
+            let removal = AttachedProgram::of(xdp).removal(interface, xdp.mode);
+            format!("--hook auto or tcx captures beside it; or {removal}")
         }
         AttachError::Refused {
-            mode: XdpMode::Native,
+            at: AttachPoint::NativeXdp,
             ..
-        } => "--xdp-mode auto or generic works with every driver, but may show aggregates".into(),
-        _ => "dmesg may say more".into(),
+        } => "--hook auto or tcx works with every driver, but may show aggregates".into(),
+        AttachError::Refused {
+            at: AttachPoint::ClsactIngress | AttachPoint::ClsactEgress,
+            ..
+        } => "-Q in with --hook xdp or generic needs no program of tc".into(),
+        AttachError::Load { source, .. } => load_hint(path, source).into(),
+        AttachError::Refused { .. } => "dmesg may say more".into(),
     };
-    Failure::from_error(error, "cannot attach the XDP program").hint(hint)
+    Failure::from_error(error, "cannot attach the program").hint(hint)
 }

@@ -5,6 +5,7 @@ use tscap_common::ring::{MIN_RING_BYTES, value_size};
 use super::interface;
 use super::plan::{Capture, ClockChoice};
 use super::receiving;
+use crate::capturing::filter::LinkType;
 use crate::capturing::host::caps::{self, Capability};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
@@ -21,6 +22,9 @@ const DEFAULT_LONGEST: usize = 64 << 20;
 const DEFAULT_SHORTEST: usize = 16 << 20;
 /// Not even then more than this.
 const DEFAULT_LIMIT_BYTES: usize = 1 << 30;
+
+/// What can be captured.
+const KINDS: [LinkType; 2] = [LinkType::Ethernet, LinkType::RawIp];
 
 /// What a capture needs, promiscuous mode too, as setcap(8) wants it.
 pub const FILE_CAPABILITIES: &str = "cap_bpf,cap_net_admin,cap_perfmon,cap_net_raw+ep";
@@ -189,9 +193,10 @@ pub(super) fn check(plan: &Capture) -> Result<Machine, Failure> {
     let interfaces = plan
         .interfaces
         .iter()
-        .map(|name| interface::find_usable(name, "capture on"))
+        .map(|name| interface::find_usable(name, "capture on", &KINDS))
         .collect::<Result<Vec<_>, _>>()?;
     for (position, link) in interfaces.iter().enumerate() {
+        plan.filter_for(link)?;
         // An interface can have alternative names.
         if interfaces[..position]
             .iter()

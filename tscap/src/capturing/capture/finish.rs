@@ -11,12 +11,13 @@ use super::event::{Event, Listener};
 use super::files::{CommandsWait, not_intact};
 use super::plan::Target;
 use super::running::{Parts, Running};
-use super::summary::{ClockSummary, FilesSummary, FilterSummary, InterfaceSummary, Stop, Summary};
+use super::summary::{
+    ClockSummary, DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary, Stop, Summary,
+};
 use super::writing::{joined, on_thread, until_finished};
-use crate::capturing::accounting::{Observed, Totals};
+use crate::capturing::accounting::{Directed, Direction, Observed, Totals};
 use crate::capturing::clock::MonoNs;
 use crate::capturing::engine::{Finished, Output, Rotation, WriteWatch};
-use crate::capturing::hook::AttachPoint;
 use crate::capturing::host::bpf::wait_for_running_programs;
 use crate::failure::{Context as _, Failure};
 
@@ -95,7 +96,7 @@ impl Running {
         };
         let mut summary = ending.summarise(&finished, &totals, &observed, (stop, seconds));
         let Some(closed) = ending
-            .close(finished, at, totals.written, &mut summary)
+            .close(finished, at, summary.written, &mut summary)
             .await?
         else {
             return Ok(Ended::ABANDONED);
@@ -118,7 +119,7 @@ impl Parts {
     /// hold.
     async fn detach(&mut self, told: &mut Listener<'_>) -> Result<(), Failure> {
         let detached = self.links.detach();
-        detached.context("cannot detach the XDP program")?;
+        detached.context("cannot detach the programs")?;
         if wait_for_running_programs().is_err() {
             self.settle().await?;
         }
@@ -142,8 +143,7 @@ impl Parts {
             before = seen;
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        Err(io::Error::from(io::ErrorKind::TimedOut))
-            .context("cannot wait for the XDP program to end")
+        Err(io::Error::from(io::ErrorKind::TimedOut)).context("cannot wait for the programs to end")
     }
 }
 
@@ -173,13 +173,11 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         self.wait(converter.expect("taken here only")).await
     }
 
-    fn account(&self, finished: &Finished) -> Result<(Observed, Totals), Failure> {
+    fn account(&self, finished: &Finished) -> Result<(Observed, Directed<Totals>), Failure> {
         let observed = self.parts.observe()?;
         let counters = &self.parts.loaded.counters;
-        let what = "cannot account for the frames";
-        let seen = counters.seen().context(what)?;
-        let other = counters.other_losses().context(what)?;
-        let totals = finished.totals(seen, &observed, other);
+        let seen = counters.seen().context("cannot account for the frames")?;
+        let totals = finished.totals(seen, &observed);
         Ok((observed, totals))
     }
 
@@ -199,7 +197,7 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         mut finished: Finished,
         at: MonoNs,
         observed: &Observed,
-        totals: Totals,
+        totals: Directed<Totals>,
     ) -> Result<Option<(Finished, bool)>, Failure> {
         let file = self.last_file(finished.rotation.as_ref());
         let observed = observed.clone();
@@ -284,12 +282,13 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
     fn summarise(
         &self,
         finished: &Finished,
-        totals: &Totals,
+        of_each: &Directed<Totals>,
         observed: &Observed,
         (stop, seconds): (Stop, f64),
     ) -> Summary {
         let Parts { plan, path, .. } = &*self.parts;
         let tracker = &finished.tracker;
+        let totals = of_each.sum();
         Summary {
             file: plan.target.to_string(),
             files: None,
@@ -300,7 +299,8 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
             bytes_written: finished.bytes(),
             outcomes: totals.outcomes,
             off_cpu: observed.off_cpu,
-            adds_up: totals.add_up(),
+            directions: self.directions(of_each),
+            adds_up: Direction::ALL.iter().all(|it| of_each[*it].add_up()),
             interfaces: self.interfaces(finished, observed),
             clock: ClockSummary {
                 source: path.source().name().into(),
@@ -321,20 +321,37 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         }
     }
 
+    /// The account of each direction that is captured.
+    fn directions(&self, of_each: &Directed<Totals>) -> Vec<DirectionSummary> {
+        let links = &self.parts.links.0;
+        let is_taken = |it: &Direction| links.iter().any(|live| live.at(*it).is_some());
+        let taken = Direction::ALL.into_iter().filter(is_taken);
+        taken
+            .map(|it| DirectionSummary::of(it, None, of_each[it]))
+            .collect()
+    }
+
     fn interfaces(&self, finished: &Finished, observed: &Observed) -> Vec<InterfaceSummary> {
         let counts = observed.interfaces.iter().zip(&finished.finisher.counts);
-        let interfaces = self.parts.links.all.iter().zip(counts);
+        let interfaces = self.parts.links.0.iter().zip(counts);
         let summary = interfaces.map(|(live, (observed, written))| {
-            let AttachPoint::Xdp(mode) = live.at;
-            let mut outcomes = observed.losses;
-            outcomes += written.outcomes;
+            let of_each = Directed::by(|direction| {
+                let mut outcomes = observed.losses[direction];
+                outcomes += written[direction].outcomes;
+                Totals::of(written[direction].written, outcomes)
+            });
+            let directions = Direction::ALL.into_iter().filter_map(|it| {
+                let at = live.at(it)?.name();
+                Some(DirectionSummary::of(it, Some(at), of_each[it]))
+            });
+            let totals = of_each.sum();
             InterfaceSummary {
                 name: live.name.clone(),
                 ifindex: live.ifindex(),
-                xdp_mode: mode.name().into(),
-                seen: written.written + outcomes.total(),
-                written: written.written,
-                outcomes,
+                seen: totals.seen,
+                written: totals.written,
+                outcomes: totals.outcomes,
+                directions: directions.collect(),
                 ifdrop: observed.ifdrop,
             }
         });

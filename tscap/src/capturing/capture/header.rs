@@ -8,12 +8,12 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::opened::Opened;
 use super::plan::Capture;
 use crate::capturing::engine::{Event, Names, Output};
-use crate::capturing::hook::AttachPoint;
+use crate::capturing::filter::LinkType;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::{ethtool, process, system};
 use crate::capturing::pcapng::{
-    FileWriter, InterfaceInfo, InterfaceOption, MOST_FINAL_BYTES, SectionInfo, StampOption,
+    FileWriter, Hooks, InterfaceInfo, InterfaceOption, MOST_FINAL_BYTES, SectionInfo, StampOption,
     VlanTags,
 };
 use crate::failure::{Context as _, Failure};
@@ -21,13 +21,12 @@ use crate::failure::{Context as _, Failure};
 pub(super) fn describe(
     plan: &Capture,
     link: &Link,
-    at: AttachPoint,
+    hooks: Hooks,
     stamp: StampOption,
     offloads: BTreeMap<String, bool>,
     vlan_tags: VlanTags,
 ) -> InterfaceInfo {
-    let AttachPoint::Xdp(mode) = at;
-    let mut tscap = InterfaceOption::new(mode.name(), stamp, offloads);
+    let mut tscap = InterfaceOption::new(hooks, stamp, offloads);
     tscap.vlan_tags = Some(vlan_tags);
     let filter = plan.filter.as_ref();
     tscap.filter_compiler = filter.map(|filter| filter.compiler.clone());
@@ -36,6 +35,7 @@ pub(super) fn describe(
     InterfaceInfo {
         name: link.name.clone(),
         description: link.alias.clone().or_else(driver),
+        link_type: link.frames().unwrap_or(LinkType::Ethernet),
         mac: link.mac,
         speed: ethtool::speed_bits_per_s(&link.name),
         snaplen: plan.snaplen,

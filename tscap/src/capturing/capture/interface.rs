@@ -1,5 +1,6 @@
 //! Looking up an interface by what a user calls it.
 
+use crate::capturing::filter::LinkType;
 use crate::capturing::host::netdev::{self, Link};
 use crate::failure::{Context as _, Failure};
 
@@ -20,12 +21,16 @@ pub(crate) fn find(name: &str, task: &str) -> Result<Link, Failure> {
     })
 }
 
-/// The same, and it must carry Ethernet frames and be up.
-pub(crate) fn find_usable(name: &str, task: &str) -> Result<Link, Failure> {
+/// The same, and it must be up and carry frames of `kinds`.
+pub(crate) fn find_usable(name: &str, task: &str, kinds: &[LinkType]) -> Result<Link, Failure> {
     let link = find(name, task)?;
-    if !link.is_ethernet() {
+    if !link.frames().is_some_and(|it| kinds.contains(&it)) {
+        let frames = match kinds {
+            [LinkType::Ethernet] => "Ethernet frames",
+            _ => "Ethernet frames or IP packets",
+        };
         return Err(Failure::new(format!(
-            "cannot {task} {name}: it carries no Ethernet frames (link type {})",
+            "cannot {task} {name}: it carries no {frames} (link type {})",
             link.link_type
         ))
         .hint(format!("{task} the Ethernet interface below it")));

@@ -1,21 +1,20 @@
-//! The attached interfaces while the capture runs: they can be renumbered by a
-//! move to another namespace, or go away.
+//! The attached interfaces while the capture runs: they can be renumbered by a move to
+//! another namespace, or go away.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use crate::capturing::accounting::{InterfaceCounts, Outcomes};
-use crate::capturing::hook::{AttachPoint, Attachment, CounterError, Counters};
-use crate::capturing::host::bpf::XdpLink;
+use tscap_common::hook::{Direction, Slot};
+
+use crate::capturing::accounting::{Directed, InterfaceCounts};
+use crate::capturing::hook::{AttachPoint, Attachment, CounterError, Counters, Presence};
 use crate::capturing::host::netdev::{self, Link, RxStats};
 
 /// One interface.
 #[derive(Debug)]
 pub(super) struct LiveLink {
     pub name: String,
-    pub at: AttachPoint,
-    link: XdpLink,
+    /// Its programs: for received frames, for sent ones, or both.
+    attached: Vec<Attachment>,
     state: Mutex<State>,
     /// Whether the kernel has counters of frames that the device missed.
     counts_misses: bool,
@@ -25,56 +24,26 @@ pub(super) struct LiveLink {
 
 #[derive(Debug)]
 struct State {
-    /// Every number that it has had, the current one last.
-    numbers: Vec<u32>,
-    is_gone: bool,
+    /// Its number now, or the last one.
+    ifindex: u32,
+    /// How many of its programs are gone.
+    lost: usize,
     /// Frames missed since the start, as last read.
     missed: u64,
 }
 
-/// All of them.
+/// What the capture of an interface has lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// All of it: the interface is gone.
+    Interface,
+    /// The program here, while another one is still there.
+    Program(AttachPoint),
+}
+
+/// All of them, in the file's order.
 #[derive(Debug)]
-pub(super) struct LiveLinks {
-    /// In the file's order.
-    pub all: Vec<LiveLink>,
-    /// How often one has got another number.
-    renumbered: AtomicU64,
-}
-
-/// Finds the interfaces of frames without a lock for each.
-#[derive(Debug)]
-pub(super) struct Resolver {
-    links: Arc<LiveLinks>,
-    /// Numbers with their index in the file, as of so many renumberings.
-    known: Vec<(u32, u32)>,
-    as_of: u64,
-}
-
-impl Resolver {
-    pub fn new(links: &Arc<LiveLinks>) -> Self {
-        Self {
-            links: Arc::clone(links),
-            known: Vec::new(),
-            as_of: 0,
-        }
-    }
-
-    /// As [`LiveLinks::resolve`].
-    pub fn resolve(&mut self, ifindex: u32) -> Option<u32> {
-        let now = self.links.renumbered.load(Ordering::Acquire);
-        if now != self.as_of {
-            self.as_of = now;
-            self.known.clear();
-        }
-        let known = self.known.iter().find(|(number, _)| *number == ifindex);
-        if let Some((_, index)) = known {
-            return Some(*index);
-        }
-        let index = self.links.resolve(ifindex)?;
-        self.known.push((ifindex, index));
-        Some(index)
-    }
-}
+pub(super) struct LiveLinks(pub Vec<LiveLink>);
 
 /// Frames that the device had to leave out for want of buffers: as libpcap
 /// counts them. Not `rx_dropped`, in which the kernel also counts frames that
@@ -85,16 +54,15 @@ fn missed(stats: &RxStats) -> u64 {
 
 impl LiveLink {
     /// Right after attaching; `before` as it was before.
-    pub fn new(before: &Link, attachment: Attachment) -> Self {
+    pub fn new(before: &Link, attached: Vec<Attachment>) -> Self {
         // Virtual devices (veth, tun, …) have no such counters of their own.
         let stats = before.stats.as_ref().filter(|_| before.kind.is_none());
         Self {
             name: before.name.clone(),
-            at: attachment.at,
-            link: attachment.link,
+            attached,
             state: Mutex::new(State {
-                numbers: vec![before.index],
-                is_gone: false,
+                ifindex: before.index,
+                lost: 0,
                 missed: 0,
             }),
             counts_misses: stats.is_some(),
@@ -110,23 +78,38 @@ impl LiveLink {
 
     /// Its number now.
     pub fn ifindex(&self) -> u32 {
-        self.state().numbers.last().copied().unwrap_or(0)
+        self.state().ifindex
     }
 
-    /// Looks whether it is still there and under which number. Says whether that is
-    /// another one.
-    fn refresh(&self) -> bool {
-        let now = self.link.ifindex().ok().flatten();
+    fn is_gone(&self) -> bool {
+        self.state().lost == self.attached.len()
+    }
+
+    /// Where frames of a direction are stamped, if they are.
+    pub fn at(&self, direction: Direction) -> Option<AttachPoint> {
+        let mut points = self.attached.iter().map(|it| it.at);
+        points.find(|at| at.hook().direction() == direction)
+    }
+
+    /// Looks whether it is still there, under which number, and with its programs. Says what
+    /// it has lost since the last look.
+    fn refresh(&self) -> Option<Loss> {
+        let looks = self.attached.iter().map(|it| (it.at, it.held.look()));
+        let (gone, there): (Vec<_>, Vec<_>) = looks.partition(|(_, it)| *it == Presence::Gone);
         let mut state = self.state();
-        match now {
-            None => state.is_gone = true,
-            Some(number) if state.numbers.last() != Some(&number) => {
-                state.numbers.push(number);
-                return true;
+        for (_, presence) in &there {
+            if let Presence::Numbered(ifindex) = presence {
+                state.ifindex = *ifindex;
             }
-            Some(_) => {}
         }
-        false
+        let lost_before = std::mem::replace(&mut state.lost, gone.len());
+        if gone.len() <= lost_before {
+            return None;
+        }
+        Some(match there.as_slice() {
+            [] => Loss::Interface,
+            _ => Loss::Program(gone[lost_before].0),
+        })
     }
 
     /// Frames that the device missed since the start.
@@ -143,100 +126,40 @@ impl LiveLink {
 }
 
 impl LiveLinks {
-    pub fn new(all: Vec<LiveLink>) -> Self {
-        Self {
-            all,
-            renumbered: AtomicU64::new(0),
-        }
-    }
-
-    fn refresh(&self, live: &LiveLink) {
-        if live.refresh() {
-            self.renumbered.fetch_add(1, Ordering::Release);
-        }
-    }
-
-    /// Index in the file of the interface with this number, also if it has got
-    /// it just now.
-    pub fn resolve(&self, ifindex: u32) -> Option<u32> {
-        self.find(ifindex).or_else(|| {
-            for live in &self.all {
-                self.refresh(live);
-            }
-            self.find(ifindex)
-        })
-    }
-
-    fn find(&self, ifindex: u32) -> Option<u32> {
-        let owner = |live: &LiveLink| live.state().numbers.last() == Some(&ifindex);
-        let earlier = |live: &LiveLink| live.state().numbers.contains(&ifindex);
-        let position = self.all.iter().position(owner);
-        let position = position.or_else(|| self.all.iter().position(earlier));
-        position.and_then(|index| u32::try_from(index).ok())
-    }
-
-    /// Looks after all of them: gives those that have gone by now and new
-    /// numbers loss counters of their own.
-    pub fn look_after(&self, counters: &mut Counters) -> Vec<&LiveLink> {
-        let mut gone = Vec::new();
-        for live in &self.all {
-            let was_gone = live.state().is_gone;
-            self.refresh(live);
-            // Without counters of its own its losses would count under "other".
-            // The converter may have seen a new number before this does.
-            let _ = counters.announce(live.ifindex());
-            if !was_gone && live.state().is_gone {
-                gone.push(live);
-            }
-        }
-        gone
+    /// Looks after all of them: gives those that have lost something since the last look.
+    pub fn look_after(&self) -> Vec<(&LiveLink, Loss)> {
+        let looks = self.0.iter();
+        looks
+            .filter_map(|live| Some((live, live.refresh()?)))
+            .collect()
     }
 
     /// Whether none is left.
     pub fn all_gone(&self) -> bool {
-        self.all.iter().all(|live| live.state().is_gone)
+        self.0.iter().all(LiveLink::is_gone)
     }
 
-    /// Two interfaces that have got the same number in two namespaces: their
-    /// frames can't be told apart.
-    pub fn collision(&self) -> Option<(&str, &str)> {
-        self.all.iter().enumerate().find_map(|(index, live)| {
-            let same =
-                |other: &&LiveLink| other.ifindex() == live.ifindex() && !other.state().is_gone;
-            let other = self.all[index + 1..].iter().find(same)?;
-            (!live.state().is_gone).then_some((live.name.as_str(), other.name.as_str()))
-        })
-    }
-
-    /// The counts of each. A number that several have had, or one had twice, is
-    /// counted once: for the one that [`Self::resolve`] gives.
+    /// The counts of each.
     pub fn counts(&self, counters: &Counters) -> Result<Vec<InterfaceCounts>, CounterError> {
-        let count = |live: &LiveLink| InterfaceCounts {
-            losses: Outcomes::default(),
-            ifdrop: live.ifdrop(),
-        };
-        let mut counts: Vec<_> = self.all.iter().map(count).collect();
-        let numbers = self
-            .all
-            .iter()
-            .flat_map(|live| live.state().numbers.clone());
-        let numbers: BTreeSet<_> = numbers.collect();
-        for number in numbers {
-            if let Some(owner) = self.find(number) {
-                counts[owner as usize].losses += counters.losses(number)?;
+        let count = |(number, live): (u32, &LiveLink)| {
+            let mut losses = Directed::default();
+            let directions = Direction::ALL.into_iter();
+            for direction in directions.filter(|it| live.at(*it).is_some()) {
+                losses[direction] = counters.losses(Slot::of(number, direction))?;
             }
-        }
-        Ok(counts)
+            Ok(InterfaceCounts {
+                losses,
+                ifdrop: live.ifdrop(),
+            })
+        };
+        (0..).zip(&self.0).map(count).collect()
     }
 
-    /// Detaches the programs. An interface that is gone has none any more.
+    /// Detaches the programs, all that can be; gives the first failure. An interface that
+    /// is gone has none any more.
     pub fn detach(&self) -> std::io::Result<()> {
-        for live in &self.all {
-            match live.link.detach() {
-                Err(error) if error.raw_os_error() != Some(libc::ENOLINK) => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(())
+        let attached = self.0.iter().flat_map(|live| &live.attached);
+        let detached = attached.map(|attachment| attachment.held.detach());
+        detached.fold(Ok(()), std::io::Result::and)
     }
 }

@@ -1,7 +1,7 @@
 //! Loads the program of a capture by the best path to its clock, and says what
 //! would help where that fails.
 
-use tscap_common::hook::Hook;
+use tscap_common::hook::{ClockDomain, Hook};
 
 use super::check::Machine;
 use super::event::Listener;
@@ -10,7 +10,7 @@ use crate::capturing::clock::{StampPath, TscPath};
 use crate::capturing::filter::Filter;
 use crate::capturing::hook::{Kfunc, LoadError, LoadOptions, Loaded, NoKfunc};
 use crate::capturing::host::kernel_files::KernelFiles;
-use crate::failure::{Context as _, Failure};
+use crate::failure::Failure;
 use crate::text::numbers::counted;
 
 /// The kfuncs, best first: the kernel's own needs neither a module nor
@@ -37,28 +37,24 @@ pub(super) fn load(
     let options = LoadOptions {
         object: &plan.programs.object,
         program: plan.programs.name.as_deref().unwrap_or_default(),
+        clock: ClockDomain::Monotonic,
         kfunc: None,
         filter: plan.filter.as_ref().map(|filter| &filter.program),
+        interfaces: machine.interfaces.len().try_into().unwrap_or(u32::MAX),
         ring_bytes: machine.ring_bytes,
         ring_cpus: &machine.ring_cpus,
         possible_cpus: machine.possible_cpus,
         snaplen: plan.snaplen,
         keep_raw: plan.keep_raw,
-        packet_meta: plan.packet_meta,
+        packet_flags: plan.packet_meta || plan.direction.takes_sent(),
+        packet_queue: plan.packet_meta,
     };
     let paths = paths(plan.clock, plan.tsc_path, machine.takes_tsc);
-    let mut stamping = first_of(&paths, &options, &KernelFiles::live())?;
+    let stamping = first_of(&paths, &options, &KernelFiles::live())?;
     for (path, why) in &stamping.refused.0 {
         let why = why.chain();
         let why = why.lines().next().unwrap_or_default();
         told.detail(&format!("no stamps by {}: {why}", path.function()));
-    }
-    for link in &machine.interfaces {
-        stamping
-            .loaded
-            .counters
-            .announce(link.index)
-            .context("cannot set up the loss counters")?;
     }
     Ok(stamping)
 }
@@ -140,12 +136,13 @@ fn load_by(
     let kfunc = kfunc.as_ref();
     let loaded = Loaded::load(&LoadOptions {
         program,
+        clock: path.domain(),
         kfunc,
         ..options.clone()
     });
     loaded.map_err(|error| {
         let hint = load_hint(path, &error);
-        let what = format!("cannot load the XDP program {program}");
+        let what = format!("cannot load the program {program}");
         let failure = Failure::from_error(error, what);
         failure.hint(hint)
     })
@@ -182,7 +179,7 @@ impl Refused {
     }
 }
 
-fn load_hint(path: StampPath, error: &LoadError) -> &'static str {
+pub(super) fn load_hint(path: StampPath, error: &LoadError) -> &'static str {
     match (error.os_error(), path) {
         _ if matches!(error, LoadError::Filter(_)) || error.says("BPF program is too large") => {
             "the filter is too long for the kernel: give fewer terms, or terms that say more, such \

@@ -34,10 +34,11 @@ pub use check::FILE_CAPABILITIES;
 pub use event::{Event, Severity};
 pub use finish::Ended;
 pub use first_brackets::first_brackets;
-pub use plan::{Capture, ClockChoice, Offloads, Programs, Target};
+pub use plan::{Capture, ClockChoice, DirectionChoice, Offloads, Programs, Target};
 pub use probe::probe;
 pub use running::Running;
 pub use state::{Progress, Ready, ReadyInterface};
 pub use summary::{
-    ClockSummary, CommandsSummary, FilesSummary, FilterSummary, InterfaceSummary, Stop, Summary,
+    ClockSummary, CommandsSummary, DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary,
+    Stop, Summary,
 };

@@ -5,7 +5,7 @@ use super::event::Listener;
 use std::collections::BTreeMap;
 
 use super::pinning;
-use crate::capturing::hook::{AttachPoint, XdpMode, offloads};
+use crate::capturing::hook::{AttachPoint, offloads};
 use crate::capturing::host::ethtool::Feature;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::pcapng::VlanTags;
@@ -43,12 +43,11 @@ pub(super) fn turn_off(
 pub(super) fn say_hiding(
     link: &Link,
     in_force: &BTreeMap<String, Feature>,
-    generic: bool,
     tags: VlanTags,
     told: &mut Listener<'_>,
 ) {
     let name = &link.name;
-    for (offload, why) in offloads::really_hiding(in_force, generic, tags) {
+    for (offload, why) in offloads::really_hiding(in_force, false, tags) {
         told.warning(&format!(
             "{name}: {offload} is on: {why} (--offloads off turns it off for the capture)"
         ));
@@ -149,7 +148,7 @@ pub(super) fn say_changes(
         ));
     }
     // `veth_xdp_set`, drivers/net/veth.c.
-    if at == AttachPoint::Xdp(XdpMode::Native) && link.kind.as_deref() == Some("veth") {
+    if at == AttachPoint::NativeXdp && link.kind.as_deref() == Some("veth") {
         told.detail(&format!(
             "{}: native XDP on veth turns segmentation offload (TSO) of its peer off",
             link.name

@@ -14,7 +14,7 @@ use self::plan::{SettingValue, SteeringTargets};
 use super::check::Machine;
 use super::event::Listener;
 use super::plan::Capture;
-use crate::capturing::hook::{AttachPoint, XdpMode};
+use crate::capturing::hook::AttachPoint;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::netns::NetnsId;
@@ -118,7 +118,6 @@ impl<'a> Pinning<'a> {
         changes: &mut SettingsGuard,
         told: &mut Listener<'_>,
     ) -> Result<(), Failure> {
-        let AttachPoint::Xdp(mode) = at;
         let what = || format!("cannot pin the receive work of {}", link.name);
         let found = SteeringTargets::read(changes.files(), link).context(what())?;
         let mut cpus = self.cpus.to_vec();
@@ -129,26 +128,32 @@ impl<'a> Pinning<'a> {
         let mut set = |wanted: Vec<SettingValue>| apply(&interface, wanted, changes, told);
         let irqs = set(found.irqs_on(&cpus))?;
         let mut threads = set(found.threads_on(&cpus))?;
-        if found.is_threaded && found.threads.is_empty() && mode == XdpMode::Native {
+        if found.is_threaded && found.threads.is_empty() && at == AttachPoint::NativeXdp {
             let unseen = "poll threads: there are some, but not in this PID namespace";
             threads.refused.push(unseen.into());
         }
         let polling = if found.is_threaded { &threads } else { &irqs };
         let is_steered = polling.in_force > 0 && polling.refused.is_empty();
-        let rps = match mode {
-            XdpMode::Generic => set(found.rps_on(&cpus, is_steered))?,
-            XdpMode::Native => Outcome::default(),
+        let rps = match at {
+            AttachPoint::NativeXdp => Outcome::default(),
+            _ => set(found.rps_on(&cpus, is_steered))?,
         };
         let kinds = [
             (irqs, "interrupt"),
             (threads, "poll thread"),
             (rps, "RPS setting"),
         ];
-        self.say(link, mode, &kinds, told);
+        self.say(link, at, &kinds, told);
         Ok(())
     }
 
-    fn say(&self, link: &Link, mode: XdpMode, kinds: &[(Outcome, &str)], told: &mut Listener<'_>) {
+    fn say(
+        &self,
+        link: &Link,
+        at: AttachPoint,
+        kinds: &[(Outcome, &str)],
+        told: &mut Listener<'_>,
+    ) {
         let name = &link.name;
         let cpus = match self.cpus {
             [cpu] => format!("CPU {cpu}"),
@@ -173,9 +178,9 @@ impl<'a> Pinning<'a> {
                 refused.len()
             ));
         } else if in_force.is_empty() {
-            let rps = match mode {
-                XdpMode::Native => "RPS only acts behind native XDP",
-                XdpMode::Generic => "its kernel has no RPS",
+            let rps = match at {
+                AttachPoint::NativeXdp => "RPS only acts behind native XDP",
+                _ => "its kernel has no RPS",
             };
             told.warning(&format!(
                 "{name}: there is nothing to pin: it has no interrupts for receive queues, no \

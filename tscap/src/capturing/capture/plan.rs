@@ -7,10 +7,13 @@ use std::time::Duration;
 use clap::ValueEnum;
 use tscap_common::block::MAX_CAPLEN;
 
+use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{StampSource, TscPath};
 use crate::capturing::engine::{RotationPlan, STATISTICS_EVERY};
-use crate::capturing::filter::Filter;
-use crate::capturing::hook::{ModeChoice, PROGRAMS};
+use crate::capturing::filter::{Filter, LinkType, Program};
+use crate::capturing::hook::{HookChoice, PROGRAMS};
+use crate::capturing::host::netdev::Link;
+use crate::failure::Failure;
 
 /// The clock of the stamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -36,6 +39,35 @@ impl ClockChoice {
             Self::Auto | Self::Ktime => StampSource::Ktime,
             Self::Tai => StampSource::Tai,
             Self::Tsc => StampSource::Tsc,
+        }
+    }
+}
+
+/// Which frames to take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum DirectionChoice {
+    /// Received ones
+    In,
+    /// Sent ones
+    Out,
+    /// Both
+    #[default]
+    Inout,
+}
+
+impl DirectionChoice {
+    /// Whether sent frames are taken.
+    pub fn takes_sent(self) -> bool {
+        self != Self::In
+    }
+
+    /// What is taken of an interface. The loopback receives what it sends: once is enough.
+    pub(super) fn of(self, link: &Link) -> &'static [Direction] {
+        match self {
+            Self::Inout if link.is_loopback() => &[Direction::In],
+            Self::In => &[Direction::In],
+            Self::Out => &[Direction::Out],
+            Self::Inout => &Direction::ALL,
         }
     }
 }
@@ -90,7 +122,7 @@ impl Default for Programs {
     }
 }
 
-/// A capture, as asked for: of received frames, into a pcapng file. The fields have
+/// A capture, as asked for, into a pcapng file. The fields have
 /// defaults; [`Self::start`] begins it.
 ///
 #[doc = concat!("```no_run\n", include_str!("../../../examples/capture.rs"), "```")]
@@ -112,15 +144,18 @@ pub struct Capture {
     pub clock: ClockChoice,
     /// By this path to the TSC only.
     pub tsc_path: Option<TscPath>,
-    /// Where the XDP program is to run.
-    pub xdp_mode: ModeChoice,
+    /// Which frames to take, by the way they go.
+    pub direction: DirectionChoice,
+    /// Where received frames are to be stamped.
+    pub hook: HookChoice,
     /// What to do with receive offloads.
     pub offloads: Offloads,
     /// Keep raw stamps.
     pub keep_raw: bool,
     /// Take the TSC as it is.
     pub force: bool,
-    /// Record direction and queue.
+    /// Record direction and queue of each frame. The direction is recorded in any case
+    /// where sent frames are taken.
     pub packet_meta: bool,
     /// Ring of each CPU, bytes; `None` for the default.
     pub ring_bytes: Option<usize>,
@@ -156,7 +191,8 @@ impl Capture {
             promiscuous: true,
             clock: ClockChoice::default(),
             tsc_path: None,
-            xdp_mode: ModeChoice::default(),
+            direction: DirectionChoice::default(),
+            hook: HookChoice::default(),
             offloads: Offloads::default(),
             keep_raw: false,
             force: false,
@@ -169,6 +205,15 @@ impl Capture {
             statistics_every: STATISTICS_EVERY,
             programs: Programs::default(),
         }
+    }
+}
+
+impl Capture {
+    /// The filter as it is for frames of an interface.
+    pub(super) fn filter_for(&self, link: &Link) -> Result<Option<&Program>, Failure> {
+        let link_type = link.frames().unwrap_or(LinkType::Ethernet);
+        let filter = self.filter.as_ref();
+        filter.map(|it| it.program_for(link_type)).transpose()
     }
 }
 

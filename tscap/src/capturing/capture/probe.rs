@@ -31,14 +31,17 @@ pub async fn probe(
     let options = LoadOptions {
         object: PROGRAMS,
         program: "",
+        clock: ClockDomain::Monotonic,
         kfunc: None,
         filter: None,
+        interfaces: 1,
         ring_bytes: MIN_RING_BYTES,
         ring_cpus: &ring_cpus,
         possible_cpus: system::possible_cpus().context("cannot count the possible CPUs")?,
         snaplen: MAX_CAPLEN as u32,
         keep_raw: false,
-        packet_meta: false,
+        packet_flags: false,
+        packet_queue: false,
     };
     let paths = load::paths(clock, tsc_path, true);
     let stamping = load::first_of(&paths, &options, &KernelFiles::live())?;

@@ -10,19 +10,19 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Interval, MissedTickBehavior, interval_at, sleep};
 
-use super::attach::InForce;
+use super::attach::{self, InForce};
 use super::check::Machine;
 use super::counter::Counter;
 use super::event::{Event, Listener};
 use super::files::{Files, not_intact};
-use super::live_links::LiveLinks;
+use super::live_links::{LiveLinks, Loss};
 use super::plan::{Capture, Target};
 use super::state::{Progress, Ready, ReadyInterface};
 use super::summary::{FilterSummary, Stop};
-use crate::capturing::accounting::Observed;
+use crate::capturing::accounting::{Direction, Observed};
 use crate::capturing::clock::StampPath;
 use crate::capturing::engine::{self, CloseError, Finished, Shared};
-use crate::capturing::hook::{AttachPoint, Loaded};
+use crate::capturing::hook::Loaded;
 use crate::capturing::host::netdev;
 use crate::capturing::host::timex::{ClockSetWatch, KernelClock};
 use crate::failure::{Context as _, Failure};
@@ -56,7 +56,7 @@ pub(super) struct Parts {
     pub loaded: Loaded,
     /// What stamps.
     pub path: StampPath,
-    pub links: Arc<LiveLinks>,
+    pub links: LiveLinks,
     pub shared: Arc<Shared>,
     pub events: UnboundedReceiver<engine::Event>,
     /// Until it is waited for.
@@ -100,13 +100,10 @@ impl Running {
             shared,
             ..
         } = &self.parts;
-        let interfaces = links.all.iter().map(|live| {
-            let AttachPoint::Xdp(xdp_mode) = live.at;
-            ReadyInterface {
-                name: live.name.clone(),
-                ifindex: live.ifindex(),
-                xdp_mode,
-            }
+        let interfaces = links.0.iter().map(|live| ReadyInterface {
+            name: live.name.clone(),
+            ifindex: live.ifindex(),
+            hooks: attach::hooks(live),
         });
         Ok(Ready {
             interfaces: interfaces.collect(),
@@ -210,15 +207,14 @@ impl Running {
         let (latest, written_then) = std::mem::replace(&mut self.latest, (now, written));
         let since = now.duration_since(latest).as_secs_f64();
         let peak = shared.peak_fill.swap(0, Ordering::Relaxed);
-        let other = loaded.counters.other_losses();
-        let lost = observed.interfaces.iter().map(|it| it.losses.lost());
+        let lost = observed.interfaces.iter().map(|it| it.losses.sum().lost());
         let seen = loaded.counters.seen();
         Ok(Progress {
             seconds: now.duration_since(self.started).as_secs_f64(),
-            seen: seen.context("cannot account for the frames")?,
+            seen: seen.context("cannot account for the frames")?.sum(),
             written,
             bytes: shared.bytes.load(Ordering::Relaxed),
-            drops: lost.sum::<u64>() + other.map_or(0, |losses| losses.lost()),
+            drops: lost.sum(),
             rate: (written - written_then) as f64 / since.max(1e-9),
             ring_fill: peak as f64 / shared.ring_bytes.load(Ordering::Relaxed).max(1) as f64,
             host_bound_ns: shared.host_bound_ns.load(Ordering::Relaxed),
@@ -245,7 +241,9 @@ impl Parts {
                 .ok()
                 .filter(|clock| clock.synchronised)
                 .map(|clock| clock.max_error_ns),
-            off_cpu: off_cpu.context("cannot account for the frames")?,
+            off_cpu: off_cpu
+                .context("cannot account for the frames")?
+                .map(|seen| seen[Direction::In]),
         };
         if let Ok(mut shared) = self.shared.observed.lock() {
             shared.clone_from(&observed);
@@ -264,17 +262,19 @@ impl Parts {
     }
 
     fn look_after_links(&mut self, told: &mut Listener<'_>) {
-        for gone in self.links.look_after(&mut self.loaded.counters) {
-            told.error(&format!("interface {} is gone", gone.name));
+        for (live, loss) in self.links.look_after() {
+            let name = &live.name;
+            told.error(&match loss {
+                Loss::Interface => format!("interface {name} is gone"),
+                Loss::Program(at) => format!(
+                    "{name}: nothing is captured at {} any more: somebody has removed the \
+                     program, or a move to another network namespace has",
+                    at.name()
+                ),
+            });
         }
         if self.links.all_gone() {
             told.tell(Event::Stopped(Stop::InterfaceGone));
-        } else if let Some((one, other)) = self.links.collision() {
-            told.error(&format!(
-                "{one} and {other} now have the same number in two namespaces: their \
-                 frames can't be told apart"
-            ));
-            told.tell(Event::Stopped(Stop::InternalError));
         }
     }
 

@@ -12,7 +12,6 @@ use super::check::{self, Machine};
 use super::counter::Counter;
 use super::event::{Event, Listener};
 use super::files::Files;
-use super::live_links::Resolver;
 use super::load::{self, Stamping};
 use super::plan::{Capture, ClockChoice, Target};
 use super::running::{Parts, Running};
@@ -101,7 +100,8 @@ impl Capture {
         let untrusted = machine.untrusted_tsc.map(|why| why.to_string());
         let untrusted = untrusted.filter(|_| path.source() == StampSource::Tsc);
         let stamp = attach::stamp(path, counter.as_ref(), untrusted);
-        let attached = attach::attach_all(self, &machine.interfaces, &loaded, &stamp, told)?;
+        let attached =
+            attach::attach_all(self, &machine.interfaces, &loaded, (path, &stamp), told)?;
         let Attached {
             links,
             described,
@@ -124,8 +124,7 @@ impl Capture {
             rotation.context("cannot start a thread")
         });
 
-        let (links, shared) = (Arc::new(links), Arc::new(Shared::default()));
-        let mut resolver = Resolver::new(&links);
+        let shared = Arc::new(Shared::default());
         let source = Source {
             consumers: consumers(&mut loaded, counter.as_ref()),
             clocks,
@@ -134,7 +133,6 @@ impl Capture {
                 count: self.count,
                 keep_raw: self.keep_raw,
             },
-            resolve: Box::new(move |ifindex| resolver.resolve(ifindex)),
         };
         let shared_too = Arc::clone(&shared);
         let mut converter = Converter::new(source, output, file, shared_too, tell)

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::summary::FilterSummary;
 use crate::capturing::clock::StampSource;
-use crate::capturing::hook::XdpMode;
+use crate::capturing::pcapng::Hooks;
 
 /// One interface as the capture begins.
 #[derive(Clone, Debug, Serialize)]
@@ -13,8 +13,8 @@ pub struct ReadyInterface {
     pub name: String,
     /// Its number.
     pub ifindex: u32,
-    /// Where the program runs.
-    pub xdp_mode: XdpMode,
+    /// Where frames are stamped.
+    pub hooks: Hooks,
 }
 
 /// The capture as it begins.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::capturing::accounting::{Outcomes, StampOrder};
+use crate::capturing::accounting::{Direction, Outcomes, StampOrder, Totals};
 use crate::capturing::clock::{CounterReport, Segment};
 use crate::capturing::filter::Filter;
 
@@ -67,16 +67,43 @@ pub struct InterfaceSummary {
     pub name: String,
     /// Its number, as last known.
     pub ifindex: u32,
-    /// "native" or "generic".
-    pub xdp_mode: String,
-    /// Frames that reached the program.
+    /// Frames that reached its programs.
     pub seen: u64,
     /// Frames in the file.
     pub written: u64,
     /// Frames not in the file, by reason.
     pub outcomes: Outcomes,
+    /// The same by the way that they went.
+    pub directions: Vec<DirectionSummary>,
     /// Frames that the device missed; null if it doesn't count them.
     pub ifdrop: Option<u64>,
+}
+
+/// The account of one direction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectionSummary {
+    /// "in" or "out".
+    pub direction: String,
+    /// Of one interface: where its frames were stamped, such as "native XDP".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook: Option<String>,
+    /// Frames seen, written, and not written by reason.
+    #[serde(flatten)]
+    pub totals: Totals,
+}
+
+impl DirectionSummary {
+    pub(super) fn of(direction: Direction, hook: Option<&str>, totals: Totals) -> Self {
+        let name = match direction {
+            Direction::In => "in",
+            Direction::Out => "out",
+        };
+        Self {
+            direction: name.into(),
+            hook: hook.map(str::to_owned),
+            totals,
+        }
+    }
 }
 
 /// Several files.
@@ -188,7 +215,9 @@ pub struct Summary {
     pub outcomes: Outcomes,
     /// With `--rx-cpu`: of `seen`, those that came in on other CPUs; else null.
     pub off_cpu: Option<u64>,
-    /// Whether `seen` is `written` plus all `outcomes`.
+    /// The same by the way that they went.
+    pub directions: Vec<DirectionSummary>,
+    /// Whether `seen` is `written` plus all `outcomes`, in each direction.
     pub adds_up: bool,
     /// Each interface, in the file's order.
     pub interfaces: Vec<InterfaceSummary>,

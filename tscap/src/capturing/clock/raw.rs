@@ -327,6 +327,59 @@ mod tests {
         );
     }
 
+    /// Exactly, in the units of 2^-58 ns that rates are rounded to: both readings are
+    /// truncated, so that there may be nearly 1 ns less or more between them.
+    #[test]
+    fn two_readings_exclude_no_rate_that_there_can_have_been() {
+        let bracket = |tsc: [u64; 2], ns| Bracket {
+            tsc: tsc.map(TscCycles),
+            real: [RealNs(ns); 2],
+        };
+        for cycles in 2_000..3_000 {
+            let first = bracket([0, 30], 500);
+            let second = bracket([cycles, cycles + 77], 1_500);
+            let Allowed { low, high, .. } = Allowed::between(&first, &second).unwrap();
+            let (least, most) = (u128::from(cycles - 30), u128::from(cycles + 77));
+            assert!(u128::from(low) * most <= 999 << 58, "{cycles}");
+            assert!(u128::from(high) * least >= 1_001 << 58, "{cycles}");
+        }
+    }
+
+    /// The counter jumped twice. Two runs agree; the third one is longer than either of
+    /// them, but not than both.
+    #[test]
+    fn runs_that_agree_outweigh_a_longer_one() {
+        let run = |low, readings| Allowed {
+            low,
+            high: low + 10,
+            readings,
+        };
+        let both = run(100, 3).join(run(105, 2));
+        let rates = |it: Allowed| (it.low, it.high);
+        assert_eq!(rates(both), (105, 110));
+        assert_eq!(rates(both.join(run(900, 4))), (105, 110));
+        assert_eq!(rates(both.join(run(900, 6))), (900, 910));
+    }
+
+    #[test]
+    fn a_reading_in_which_the_counter_went_back_says_nothing() {
+        let host = Host {
+            hertz: 2_596_130_000,
+            slews: vec![],
+        };
+        let mut raw = RawClock::default();
+        let at = |t| host.bracket(t * MS, [0; 3]);
+        raw.observe(&at(0));
+        let mut back = host.bracket(500 * MS, GAPS);
+        back.tsc.reverse();
+        raw.observe(&back);
+        assert_eq!(raw.rate(), None);
+        // One in no time at all is as good as any.
+        raw.observe(&at(1_000));
+        assert!(raw.rate().is_some());
+        assert_eq!(raw.breaks, 0);
+    }
+
     #[test]
     fn this_hosts_raw_clock_never_goes_back() {
         let (first, second) = (Bracket::of_raw(), Bracket::of_raw());

@@ -113,5 +113,12 @@ mod tests {
         assert!((last.offset_ns + 200_000).abs() < 90_000, "{last:?}");
         assert_eq!((last.readings.bends, last.steps), (1, 0));
         assert_eq!(last.utc_bound_ns, Some(7));
+        // Torn for the host's clock and, of another one, for the counter's.
+        let mut torn = host.cross(5_010 * MS, gaps);
+        torn.mono.reverse();
+        tracker.observe(&torn);
+        let torn = Status::of(&tracker, host.cycles(5_010 * MS), None, None);
+        let counted = torn.unwrap().readings.torn - last.readings.torn;
+        assert_eq!(counted, 1);
     }
 }

@@ -5,11 +5,10 @@ use tscap_common::block::MAX_CAPLEN;
 
 use super::Interface;
 use super::check::{Check, Topic, advice, fix};
-use crate::capturing::host::netdev::AttachedMode;
 
 const MODE: Topic = Topic {
     id: "xdp_mode",
-    why: "Native XDP stamps in the driver; generic XDP later, and may stamp an aggregate of frames.",
+    why: "Native XDP stamps in the driver; tcx ingress later, and may stamp an aggregate of frames.",
 };
 const MTU: Topic = Topic {
     id: "mtu",
@@ -57,8 +56,8 @@ const HEADER: u32 = 14;
 pub(super) enum Expected {
     /// In the driver.
     Native { because: String },
-    /// In the stack.
-    Generic { because: String, remedy: String },
+    /// In the network stack.
+    InStack { because: String, remedy: String },
     /// That can't be told.
     Unknown,
 }
@@ -67,22 +66,23 @@ pub(super) enum Expected {
 pub(super) fn expected(interface: &Interface) -> Expected {
     let link = &interface.link;
     let driver = interface.driver.as_deref().unwrap_or_default();
-    if let Some(xdp) = &link.xdp
-        && xdp.mode == AttachedMode::Native
-    {
-        let because = "a native program is attached now".into();
-        return Expected::Native { because };
-    }
-    let generic = |because: &str, remedy: &str| Expected::Generic {
+    let in_stack = |because: &str, remedy: &str| Expected::InStack {
         because: because.into(),
         remedy: remedy.into(),
     };
+    if link.xdp.is_some() {
+        return in_stack("a program is attached there", "see `xdp_programs`");
+    }
+    if !link.is_ethernet() {
+        let remedy = "capture on the Ethernet interface below it";
+        return in_stack("frames have no Ethernet header", remedy);
+    }
     // `virtnet_xdp_set`, drivers/net/virtio_net.c: the host must have given the
     // guest control of them (VIRTIO_NET_F_CTRL_GUEST_OFFLOADS).
     let host_merges = interface.features.get("rx-gro-hw");
     if driver == "virtio_net" && host_merges.is_some_and(|it| it.on && it.fixed) {
-        return generic(
-            "virtio_net refuses native XDP while the host merges frames (rx-gro-hw, fixed)",
+        return in_stack(
+            "virtio_net refuses it while the host merges frames (rx-gro-hw, fixed)",
             "on the host, let the guest control its offloads or turn them off (QEMU: \
              guest_tso4=off,guest_tso6=off,guest_ufo=off,guest_csum=off)",
         );
@@ -101,11 +101,11 @@ pub(super) fn expected(interface: &Interface) -> Expected {
             "veth" => "give it as many receive queues as its peer has transmit queues (ethtool -L)",
             _ => "take an interface whose driver has native XDP",
         };
-        return generic("no native XDP here, as the driver says", remedy);
+        return in_stack("the driver says that it has none", remedy);
     }
     if link.mtu > PAGE_MTU && !features.has_multi_buffer() {
-        return generic(
-            "its driver has native XDP for frames of one buffer only",
+        return in_stack(
+            "the driver has it for frames of one buffer only",
             "see `mtu`",
         );
     }
@@ -118,13 +118,14 @@ pub(super) fn expected(interface: &Interface) -> Expected {
 pub(super) fn mode(interface: &Interface) -> Check {
     match expected(interface) {
         Expected::Native { because } => MODE.good(format!("native: {because}")),
-        Expected::Generic { because, remedy } => {
-            MODE.warning(format!("generic: {because}"), advice(remedy))
-        }
+        Expected::InStack { because, remedy } => MODE.warning(
+            format!("no native XDP ({because}): tcx ingress stamps in the network stack"),
+            advice(remedy),
+        ),
         Expected::Unknown => MODE.warning(
             "not known: neither the kernel nor the driver's name tells",
             fix(format!(
-                "tscap capture -i {} --xdp-mode native --duration 1 -w /dev/null",
+                "tscap capture -i {} --hook xdp --duration 1 -w /dev/null",
                 interface.link.name
             )),
         ),
@@ -149,7 +150,7 @@ pub(super) fn mtu(interface: &Interface) -> Check {
             link.mtu
         )),
         Some(features) if !features.has_native() => {
-            MTU.good(format!("{}: generic XDP takes any length", link.mtu))
+            MTU.good(format!("{}: tcx ingress takes any length", link.mtu))
         }
         Some(_) => MTU.warning(
             format!(
@@ -173,7 +174,7 @@ mod tests {
     use super::*;
     use crate::capturing::doctor::check::Verdict::{Good, Warning};
     use crate::capturing::host::ethtool::Feature;
-    use crate::capturing::host::netdev::AttachedXdp;
+    use crate::capturing::host::netdev::{AttachedMode, AttachedXdp};
     use crate::capturing::host::xdp_features::XdpFeatures;
 
     fn interface(driver: &str, features: Option<XdpFeatures>) -> Interface {
@@ -189,29 +190,43 @@ mod tests {
         let check = |driver, features| mode(&interface(driver, features));
         check("ice", Some(XdpFeatures::native(true))).is(Good, "native: ice says");
         check("e1000e", Some(XdpFeatures::none()))
-            .is(Warning, "generic: no native XDP here")
+            .is(
+                Warning,
+                "no native XDP (the driver says that it has none): tcx ingress",
+            )
             .advises("take an interface");
         check("veth", Some(XdpFeatures::none()))
-            .is(Warning, "generic")
+            .is(Warning, "no native XDP")
             .advises("ethtool -L");
         check("ixgbe", None).is(Good, "native: ixgbe usually can");
         check("e1000e", None)
             .is(Warning, "not known")
-            .fixed_by("tscap capture -i veth0 --xdp-mode native --duration 1 -w /dev/null");
+            .fixed_by("tscap capture -i veth0 --hook xdp --duration 1 -w /dev/null");
     }
 
     #[test]
-    fn what_is_attached_tells_more() {
-        let mut busy = interface("e1000e", None);
+    fn a_program_of_others_takes_the_place() {
+        let mut busy = interface("ice", Some(XdpFeatures::native(true)));
         busy.link.xdp = Some(AttachedXdp {
             mode: AttachedMode::Native,
             program_ids: vec![7],
         });
-        mode(&busy).is(Good, "native: a native program is attached");
+        mode(&busy)
+            .is(Warning, "no native XDP (a program is attached there)")
+            .advises("see `xdp_programs`");
     }
 
     #[test]
-    fn virtio_without_control_of_its_offloads_is_generic() {
+    fn ip_packets_are_stamped_in_the_network_stack() {
+        let mut tun = interface("tun", Some(XdpFeatures::native(true)));
+        tun.link.link_type = libc::ARPHRD_NONE;
+        mode(&tun)
+            .is(Warning, "no Ethernet header): tcx ingress stamps")
+            .advises("below it");
+    }
+
+    #[test]
+    fn virtio_without_control_of_its_offloads_has_no_native_mode() {
         let mut virtio = interface("virtio_net", Some(XdpFeatures::native(true)));
         let mut merges = |on, fixed| {
             let state = Feature { on, fixed };
@@ -239,13 +254,13 @@ mod tests {
         let (mtu, mode) = check(9000, one);
         mtu.is(Warning, "one buffer")
             .fixed_by("ip link set dev veth0 mtu 1500");
-        mode.is(Warning, "generic").advises("see `mtu`");
+        mode.is(Warning, "no native XDP").advises("see `mtu`");
         let (mtu, mode) = check(9000, Some(XdpFeatures::native(true)));
         mtu.is(Good, "several buffers");
         mode.is(Good, "native");
         check(9000, Some(XdpFeatures::none()))
             .0
-            .is(Good, "generic XDP takes any");
+            .is(Good, "tcx ingress takes any");
         check(9000, None).0.is(Warning, "not known");
         check(65_536, Some(XdpFeatures::none()))
             .0

@@ -5,11 +5,11 @@ use super::check::{Check, Topic, advice, fix};
 
 const LINK: Topic = Topic {
     id: "link",
-    why: "A capture needs an Ethernet interface that is up, and frames need a link.",
+    why: "A capture needs an interface of Ethernet or IP that is up, and frames need a link.",
 };
 const PROGRAMS: Topic = Topic {
     id: "xdp_programs",
-    why: "An interface takes one XDP program: a capture is refused where another one is attached.",
+    why: "An interface takes one XDP program: beside another one received frames are stamped later.",
 };
 
 /// Whether frames can be captured on it at all.
@@ -18,8 +18,11 @@ pub(super) fn link(interface: &Interface) -> Check {
     let name = &link.name;
     let kind = link.kind.as_deref().or(interface.driver.as_deref());
     let kind = kind.unwrap_or("unknown driver");
-    if !link.is_ethernet() {
-        let found = format!("{kind}: no Ethernet frames (link type {})", link.link_type);
+    if link.frames().is_none() {
+        let found = format!(
+            "{kind}: neither Ethernet frames nor IP packets (link type {})",
+            link.link_type
+        );
         return LINK.bad(
             found,
             advice("capture on the Ethernet interface below it, or use tcpdump"),
@@ -58,12 +61,12 @@ pub(super) fn programs(interface: &Interface) -> Check {
         .as_ref()
         .is_some_and(|name| name.starts_with("tscap_"))
     {
-        return PROGRAMS.bad(
+        return PROGRAMS.warning(
             found,
-            advice("another tscap captures there: stop that first"),
+            advice("another tscap captures there: the later one stamps at tcx ingress"),
         );
     }
-    PROGRAMS.bad(found, fix(occupant.command(&interface.link.name, xdp.mode)))
+    PROGRAMS.warning(found, fix(occupant.command(&interface.link.name, xdp.mode)))
 }
 
 #[cfg(test)]
@@ -74,7 +77,7 @@ mod tests {
     use crate::capturing::host::netdev::{AttachedMode, AttachedXdp};
 
     #[test]
-    fn it_must_be_up_and_ethernet() {
+    fn it_must_be_up_and_of_a_known_kind() {
         let mut interface = Interface::recorded();
         link(&interface).is(Good, "veth, up, with carrier");
         interface.link.has_carrier = false;
@@ -85,11 +88,16 @@ mod tests {
         link(&interface)
             .is(Bad, "veth, down")
             .fixed_by("ip link set dev veth0 up");
+        interface.link.is_up = true;
+        interface.link.has_carrier = true;
+        interface.link.kind = Some("tun".into());
         interface.link.link_type = libc::ARPHRD_NONE;
+        link(&interface).is(Good, "tun, up, with carrier");
         interface.link.kind = None;
-        interface.driver = Some("tun".into());
+        interface.driver = Some("ib_ipoib".into());
+        interface.link.link_type = libc::ARPHRD_INFINIBAND;
         link(&interface)
-            .is(Bad, "tun: no Ethernet")
+            .is(Bad, "ib_ipoib: neither Ethernet")
             .advises("tcpdump");
     }
 
@@ -120,7 +128,7 @@ mod tests {
         ] {
             interface.link.xdp = attached(mode);
             programs(&interface)
-                .is(Bad, "program 7 is attached")
+                .is(Warning, "program 7 is attached")
                 .fixed_by(command);
         }
         interface.occupant = AttachedProgram {
@@ -129,14 +137,14 @@ mod tests {
             holders: Vec::new(),
         };
         programs(&interface)
-            .is(Bad, "program 7 (filter) is attached, multi")
+            .is(Warning, "program 7 (filter) is attached, multi")
             .fixed_by("bpftool link detach id 12");
         interface.occupant = AttachedProgram {
             name: Some("tscap_ktime".into()),
             ..interface.occupant
         };
         programs(&interface)
-            .is(Bad, "tscap_ktime")
+            .is(Warning, "tscap_ktime")
             .advises("another tscap");
     }
 }

@@ -21,11 +21,19 @@ const UNKNOWN_TAGS: &str = "outer VLAN tags may be missing: the network stack ca
 
 /// Whether offloads hide frames as they arrived.
 pub(super) fn hiding(interface: &Interface) -> Check {
-    let generic = !matches!(expected(interface), Expected::Native { .. });
-    let reads = |features: XdpFeatures| !generic && features.tells_vlan_tags();
-    let are_read = interface.xdp_features.is_some_and(reads);
+    let told = || {
+        interface
+            .xdp_features
+            .is_some_and(XdpFeatures::tells_vlan_tags)
+    };
+    let (in_stack, are_read) = match expected(interface) {
+        Expected::Native { .. } => (false, told()),
+        // A socket buffer has its tag beside it.
+        Expected::InStack { .. } => (true, true),
+        Expected::Unknown => (true, false),
+    };
     let tags = offloads::vlan_tags(&interface.link, &interface.features, are_read);
-    let hiding = offloads::really_hiding(&interface.features, generic, tags);
+    let hiding = offloads::really_hiding(&interface.features, in_stack, tags);
     if hiding.is_empty() && tags != VlanTags::Unknown {
         return OFFLOADS.good("none that hides frames is on");
     }
@@ -114,9 +122,9 @@ mod tests {
         hiding(&interface)
             .is(Warning, "VLAN tags may be missing")
             .advises("tcpdump -e");
-        // Of generic XDP no driver tells anything.
-        interface.xdp_features = Some(XdpFeatures::none().telling_vlan_tags());
-        hiding(&interface).is(Warning, "VLAN tags may be missing");
+        // At tcx ingress the tag is beside the frame.
+        interface.xdp_features = Some(XdpFeatures::none());
+        hiding(&interface).is(Good, "none");
     }
 
     #[test]
@@ -142,7 +150,7 @@ mod tests {
         interface.xdp_features = Some(XdpFeatures::none());
         hiding(&interface)
             .is(Warning, "rx-gro")
-            .fixed_by("ethtool -K veth0 rx-vlan-hw-parse off rx-gro off");
+            .fixed_by("ethtool -K veth0 rx-gro off");
     }
 
     #[test]

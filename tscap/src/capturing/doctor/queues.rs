@@ -15,7 +15,7 @@ const QUEUES: Topic = Topic {
 };
 const RPS: Topic = Topic {
     id: "rps",
-    why: "In generic mode RPS hands frames to another CPU before they are stamped.",
+    why: "RPS hands frames to another CPU before they are stamped in the network stack.",
 };
 const THREADED: Topic = Topic {
     id: "threaded_napi",

@@ -1,10 +1,11 @@
 //! Finishes the blocks of a run in place, and keeps the counts.
 
-use super::converter::Resolve;
+use tscap_common::hook::Slot;
+
 use super::file_room::FileRoom;
 use super::order::LatestStamp;
 use super::rotation::Limits;
-use crate::capturing::accounting::{Counts, Observed, Outcome, StampOrder, Written};
+use crate::capturing::accounting::{Counts, Directed, Observed, Outcome, StampOrder, Written};
 use crate::capturing::clock::{Conversion, RawStamp, Tracker};
 use crate::capturing::ring::{self, CorruptBlock, Run};
 
@@ -48,9 +49,7 @@ impl RunProgress {
 /// Finishes blocks: their interface and their time. Counts what became of each frame.
 pub struct BlockFinisher {
     /// By interface, in the file's order.
-    pub counts: Vec<Written>,
-    /// Frames of interfaces that nobody knows.
-    pub unknown_interface: u64,
+    pub counts: Vec<Directed<Written>>,
     /// Stamps out of order in the current file, in units of the stamp. A frame
     /// whose write fails may be among the late.
     order: StampOrder,
@@ -70,16 +69,12 @@ pub struct BlockFinisher {
     keep_raw: bool,
     mode: Mode,
     reader_gone: bool,
-    resolve: Resolve,
-    /// The interface seen last: (ifindex, index in the file).
-    latest: Option<(u32, u32)>,
 }
 
 impl BlockFinisher {
-    pub(super) fn new(interfaces: usize, rings: usize, frames: Frames, resolve: Resolve) -> Self {
+    pub(super) fn new(interfaces: usize, rings: usize, frames: Frames) -> Self {
         Self {
-            counts: vec![Written::default(); interfaces],
-            unknown_interface: 0,
+            counts: vec![Directed::default(); interfaces],
             order: StampOrder::default(),
             earlier_order: StampOrder::default(),
             ambiguous: 0,
@@ -91,8 +86,6 @@ impl BlockFinisher {
             keep_raw: frames.keep_raw,
             mode: Mode::Write,
             reader_gone: false,
-            resolve,
-            latest: None,
         }
     }
 
@@ -118,7 +111,7 @@ impl BlockFinisher {
 
     /// Frames written so far.
     pub fn written(&self) -> u64 {
-        self.counts.iter().map(|counts| counts.written).sum()
+        self.counts.iter().map(|counts| counts.sum().written).sum()
     }
 
     /// Whether the other end of the pipe is gone.
@@ -191,13 +184,13 @@ impl BlockFinisher {
                 self.order.count_decrease(last_stamp.0 - stamp.0);
             }
             last_stamp = stamp;
-            let Some(interface) = self.interface(block.ifindex()) else {
-                // Left out of the file: the blocks before it go first.
-                self.unknown_interface += 1;
+            let slot = block.slot();
+            if slot.interface() as usize >= self.counts.len() {
+                progress.corrupt = Some(block.corrupt());
                 break;
-            };
+            }
             if self.mode != Mode::Write {
-                self.count_unwritten(interface);
+                self.count_unwritten(slot);
                 continue;
             }
             if stamp < younger {
@@ -208,9 +201,9 @@ impl BlockFinisher {
             if self.keep_raw {
                 block.set_raw_option(stamp);
             }
-            block.finish(interface, conversion.to_real(stamp));
+            block.finish(slot.interface(), conversion.to_real(stamp));
             progress.to_write = start + block.len();
-            self.counts[interface as usize].written += 1;
+            self.counts[slot.interface() as usize][slot.direction()].written += 1;
             self.finished += 1;
             if self.finished == full_at {
                 if self.finished < self.last {
@@ -225,20 +218,8 @@ impl BlockFinisher {
         progress
     }
 
-    #[inline]
-    fn interface(&mut self, ifindex: u32) -> Option<u32> {
-        match self.latest {
-            Some((latest, index)) if latest == ifindex => Some(index),
-            _ => {
-                let index = (self.resolve)(ifindex)?;
-                self.latest = Some((ifindex, index));
-                Some(index)
-            }
-        }
-    }
-
-    fn count_unwritten(&mut self, interface: u32) {
-        let outcomes = &mut self.counts[interface as usize].outcomes;
+    fn count_unwritten(&mut self, slot: Slot) {
+        let outcomes = &mut self.counts[slot.interface() as usize][slot.direction()].outcomes;
         match self.mode {
             Mode::Broken => outcomes[Outcome::WriteFailed] += 1,
             Mode::Write | Mode::Stopped => outcomes[Outcome::AfterStop] += 1,
@@ -256,12 +237,12 @@ impl BlockFinisher {
             Mode::Broken
         };
         let mut whole = 0;
-        for (interface, end) in ring::blocks(blocks) {
+        for (slot, end) in ring::blocks(blocks) {
             if end <= written {
                 whole = end;
             } else {
-                self.counts[interface as usize].written -= 1;
-                self.count_unwritten(interface);
+                self.counts[slot.interface() as usize][slot.direction()].written -= 1;
+                self.count_unwritten(slot);
             }
         }
         whole

@@ -83,10 +83,6 @@ pub enum Event {
     },
 }
 
-/// Finds the interface's index in the file for the kernel's `ifindex`, also
-/// after the interface has been renumbered.
-pub type Resolve = Box<dyn FnMut(u32) -> Option<u32> + Send>;
-
 /// Where frames come from, and what their stamps mean.
 pub struct Source<R> {
     /// The rings.
@@ -97,8 +93,6 @@ pub struct Source<R> {
     pub tracker: Tracker,
     /// Which frames to write, and how.
     pub frames: Frames,
-    /// Finds the interface of a frame.
-    pub resolve: Resolve,
 }
 
 /// The converter: what its thread owns.
@@ -127,9 +121,8 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             clocks: reference,
             tracker,
             frames,
-            resolve,
         } = source;
-        let finisher = BlockFinisher::new(file.interfaces(), consumers.len(), frames, resolve);
+        let finisher = BlockFinisher::new(file.interfaces(), consumers.len(), frames);
         let rings = Rings::new(consumers);
         let ring_bytes = rings.ring_bytes() as u64;
         shared.ring_bytes.store(ring_bytes, Ordering::Relaxed);

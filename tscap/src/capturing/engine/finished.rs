@@ -1,7 +1,7 @@
 //! The end of a capture: the accounting, and the last statistics.
 
 use super::{BlockFinisher, Output, Rotation};
-use crate::capturing::accounting::{Observed, Outcomes, StampOrder, Totals};
+use crate::capturing::accounting::{Directed, Observed, StampOrder, Totals};
 use crate::capturing::clock::{MonoNs, Tracker};
 use crate::capturing::pcapng::{FileWriter, WriteError};
 
@@ -33,9 +33,8 @@ impl Finished {
 
     /// The accounting: `seen` as the programs counted it, `observed` their
     /// losses, both read after detaching; `other` what no interface owns.
-    pub fn totals(&self, seen: u64, observed: &Observed, other: Outcomes) -> Totals {
-        let counts = self.finisher.counts(observed);
-        counts.totals(seen, other, self.finisher.unknown_interface)
+    pub fn totals(&self, seen: Directed<u64>, observed: &Observed) -> Directed<Totals> {
+        self.finisher.counts(observed).totals(seen)
     }
 
     /// Writes the last statistics. A broken output is left as it is.
@@ -43,7 +42,7 @@ impl Finished {
         &mut self,
         at: MonoNs,
         observed: &Observed,
-        totals: &Totals,
+        totals: &Directed<Totals>,
     ) -> Result<(), WriteError> {
         // Nor behind a torn block.
         let is_torn = self.finisher.is_broken() && !self.output.can_be_truncated();

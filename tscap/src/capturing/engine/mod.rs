@@ -20,7 +20,7 @@ mod write_watch;
 
 pub use block_finisher::{BlockFinisher, Frames};
 pub use block_writer::PIECE_BYTES;
-pub use converter::{Converter, Event, Resolve, Source};
+pub use converter::{Converter, Event, Source};
 pub use files::STATISTICS_EVERY;
 pub use finished::Finished;
 pub use idle::Idle;

@@ -118,6 +118,29 @@ mod tests {
     }
 
     #[test]
+    fn only_a_pipe_without_a_reader_is_said_to_have_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let [pipe, socket, missing] =
+            ["pipe", "socket", "missing/out"].map(|name| folder.path().join(name));
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let kind = |path| PreparedFile::open(path).unwrap_err().kind();
+        assert_eq!(kind(&pipe), io::ErrorKind::NotConnected);
+        // The same error of the system, and another one.
+        let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert_ne!(kind(&socket), io::ErrorKind::NotConnected);
+        assert_eq!(kind(&missing), io::ErrorKind::NotFound);
+        let mut options = OpenOptions::new();
+        let reader = options
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(&pipe);
+        let _reader = reader.unwrap();
+        let opened = PreparedFile::open(&pipe).unwrap();
+        let flags = fcntl(opened.file.as_ref().unwrap(), FcntlArg::F_GETFL).unwrap();
+        assert!(!OFlag::from_bits_retain(flags).contains(OFlag::O_NONBLOCK));
+    }
+
+    #[test]
     fn an_existing_mode_is_kept() {
         let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
         let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o644);

@@ -8,26 +8,29 @@ use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption;
 use pcap_file::pcapng::{PcapNgParser, PcapNgReader};
 use proptest::prelude::*;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tscap_common::hook::Slot;
 use tscap_common::ring::MIN_RING_BYTES;
 
 use super::*;
-use crate::capturing::accounting::{Observed, Outcome, Outcomes, StampOrder, Totals};
+use crate::capturing::accounting::{Directed, Direction, Observed, Outcome, StampOrder, Totals};
 use crate::capturing::clock::{
     CrossTimestamp, MonoNs, RawStamp, RealNs, Reference, StampPath, StampSource, StepCause, TaiNs,
     Tracker,
 };
+use crate::capturing::filter::LinkType;
 use crate::capturing::pcapng::{
-    FileWriter, InterfaceInfo, InterfaceOption, SectionInfo, StampOption,
+    FileWriter, Hooks, InterfaceInfo, InterfaceOption, SectionInfo, StampOption,
 };
 use crate::capturing::ring::synthetic::{self, Producer};
 
+mod accounts;
 mod last_statistics;
 mod merge;
 mod output_fails;
 mod rotation;
 mod stop;
 
-const IFINDEX: u32 = 7;
+const SLOT: Slot = Slot::of(0, Direction::In);
 const EPOCH: u64 = 1_700_000_000_000_000_000;
 
 /// A clock that moves only when told.
@@ -102,13 +105,14 @@ fn interface() -> InterfaceInfo {
     InterfaceInfo {
         name: "test0".into(),
         description: Some("synthetic".into()),
+        link_type: LinkType::Ethernet,
         mac: Some([2, 0, 0, 0, 0, 1]),
         speed: Some(10_000_000_000),
         snaplen: 262_144,
         filter: None,
         os: "Linux".into(),
         tscap: InterfaceOption::new(
-            "native",
+            Hooks::default(),
             StampOption::new(StampPath::Ktime),
             std::collections::BTreeMap::new(),
         ),
@@ -154,7 +158,6 @@ fn bench_of(
             count,
             keep_raw: false,
         },
-        resolve: Box::new(|ifindex| (ifindex == IFINDEX).then_some(0)),
     };
     let converter = Converter::new(source, output, file, Arc::clone(&shared), tell);
     Bench {
@@ -174,7 +177,7 @@ fn unlimited(rings: u32) -> Bench {
 
 impl Bench {
     fn push(&mut self, ring: usize, mono: u64, length: usize) {
-        let pushed = self.producers[ring].push(IFINDEX, RawStamp(mono), &vec![0xa5; length]);
+        let pushed = self.producers[ring].push(SLOT, RawStamp(mono), &vec![0xa5; length]);
         assert!(pushed, "the test's ring is large enough");
     }
 
@@ -202,7 +205,11 @@ impl Bench {
 }
 
 fn totals(finished: &Finished, seen: u64) -> Totals {
-    finished.totals(seen, &Observed::default(), Outcomes::default())
+    of_each(finished, seen).sum()
+}
+
+fn of_each(finished: &Finished, seen: u64) -> Directed<Totals> {
+    finished.totals(Directed::received(seen), &Observed::default())
 }
 
 fn stamps(file: &[u8]) -> Vec<u64> {
@@ -264,7 +271,7 @@ fn a_step_converts_each_side_with_its_own_offset() {
 #[test]
 fn stamps_that_decrease_are_counted() {
     let mut bench = unlimited(2);
-    for mono in [900_000, 900_050, 900_010, 900_020] {
+    for mono in [900_000, 900_050, 900_010, 900_020, 900_020] {
         bench.push(0, mono, 60);
     }
     bench.push(1, 800_000, 60);
@@ -295,16 +302,33 @@ fn a_count_is_exact_and_the_rest_is_accounted_for() {
 }
 
 #[test]
-fn frames_of_a_strange_interface_stay_out_but_are_counted() {
+fn each_direction_has_an_account_of_its_own() {
     let mut bench = unlimited(1);
-    for (mono, ifindex) in [(1, IFINDEX), (2, 99), (3, 99), (4, IFINDEX), (5, 99)] {
-        assert!(bench.producers[0].push(ifindex, RawStamp(mono), &[0; 60]));
+    let sent = Slot::of(0, Direction::Out);
+    for (mono, slot) in [(1, SLOT), (2, sent), (3, sent), (4, SLOT), (5, sent)] {
+        assert!(bench.producers[0].push(slot, RawStamp(mono), &[0; 60]));
     }
     bench.converter.drain();
-    assert_eq!(bench.stamps(), [EPOCH + 1, EPOCH + 4]);
-    let totals = bench.totals(5);
-    assert_eq!(totals.outcomes[Outcome::UnknownInterface], 3);
-    assert!(totals.add_up());
+    assert_eq!(bench.stamps().len(), 5);
+    let mut seen = Directed::default();
+    (seen[Direction::In], seen[Direction::Out]) = (2, 4);
+    let totals = bench.finish().totals(seen, &Observed::default());
+    let written = Direction::ALL.map(|it| totals[it].written);
+    assert_eq!(written, [2, 3]);
+    assert_eq!(Direction::ALL.map(|it| totals[it].add_up()), [true, false]);
+}
+
+#[test]
+fn a_block_of_a_slot_that_there_is_not_ends_the_capture() {
+    let mut bench = unlimited(1);
+    let strange = Slot::of(1, Direction::In);
+    for (mono, slot) in [(1, SLOT), (2, strange), (3, SLOT)] {
+        assert!(bench.producers[0].push(slot, RawStamp(mono), &[0; 60]));
+    }
+    bench.converter.drain();
+    assert_eq!(bench.stamps(), [EPOCH + 1]);
+    let events = bench.events();
+    assert!(matches!(events[..], [Event::Corrupt(corrupt)] if corrupt.slot == strange.0));
 }
 
 #[test]
@@ -316,13 +340,14 @@ fn a_reader_that_is_gone_ends_the_capture_in_order() {
     bench.converter.drain();
     assert!(matches!(bench.events()[..], [Event::ReaderGone]));
     let mut finished = bench.finish();
-    let totals = totals(&finished, 8);
+    let of_each = of_each(&finished, 8);
+    let totals = of_each.sum();
     assert_eq!(
         (totals.written, totals.outcomes[Outcome::AfterStop]),
         (2, 6)
     );
     assert!(totals.add_up());
-    let last = finished.write_last_statistics(MonoNs(2_000_000), &Observed::default(), &totals);
+    let last = finished.write_last_statistics(MonoNs(2_000_000), &Observed::default(), &of_each);
     assert!(last.is_ok(), "nobody is there to read it");
 }
 

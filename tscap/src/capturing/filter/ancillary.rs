@@ -1,6 +1,8 @@
 //! Loads of what is not in the frame: Linux gives it to classic programs at offsets
 //! beyond any frame (include/uapi/linux/filter.h).
 
+use tscap_common::hook::Direction;
+
 use super::classic::{Operation, Program};
 
 /// Offsets from here on are ancillary data (`SKF_AD_OFF`, −4096).
@@ -51,6 +53,15 @@ pub enum Ancillary {
     PacketType,
     /// Number of the interface: what `ifindex` tests.
     Interface,
+}
+
+/// What [`Ancillary::PacketType`] is of frames that go this way: `PACKET_HOST` and
+/// `PACKET_OUTGOING` (include/uapi/linux/if_packet.h).
+pub const fn packet_type(direction: Direction) -> u32 {
+    match direction {
+        Direction::In => 0,
+        Direction::Out => 4,
+    }
 }
 
 /// A load that tscap has no answer to.

@@ -11,7 +11,7 @@ pub struct Frame<'a> {
     pub data: &'a [u8],
     /// Length of the whole frame, bytes.
     pub length: u32,
-    /// Its packet type (`PACKET_HOST`, … in include/uapi/linux/if_packet.h).
+    /// Its [`packet_type`](super::packet_type).
     pub packet_type: u32,
     /// Number of its interface.
     pub interface: u32,

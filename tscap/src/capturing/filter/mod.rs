@@ -1,8 +1,8 @@
 //! Capture filters: an expression, compiled by libpcap to classic BPF, and this
 //! translated to eBPF for the place in the capture program where frames are chosen.
-//! Pure, but for [`Filter::from_expression`], which opens libpcap and lets it resolve
-//! names.
+//! Pure, but for `compile`, which opens libpcap and lets it resolve names.
 //!
+//! - `compile`: expressions for a link type;
 //! - `classic`: instructions and sound programs; `text` prints them, `parse` reads them;
 //! - `interpret`: the verdict on a frame in memory;
 //! - `translate`: the same program for the kernel; `flow`: its steps, without loops;
@@ -12,6 +12,7 @@
 
 mod ancillary;
 mod classic;
+mod compile;
 mod ebpf_text;
 mod flow;
 mod interpret;
@@ -22,9 +23,9 @@ mod text;
 pub mod translate;
 mod words;
 
-use std::ffi::CString;
+use std::sync::OnceLock;
 
-pub use ancillary::{Ancillary, Unsupported};
+pub use ancillary::{Ancillary, Unsupported, packet_type};
 pub use classic::{
     Alu, Fault, Instruction, MOST_INSTRUCTIONS, Operand, Operation, Program, ProgramError,
     SCRATCH_WORDS, Size, Test,
@@ -34,7 +35,8 @@ pub use interpret::Frame;
 pub use names::{HostName, host_names};
 pub use parse::{BytecodeError, parse};
 
-use crate::capturing::host::libpcap::{CompileError, Libpcap};
+use self::compile::{compile, for_frames};
+pub use crate::capturing::host::libpcap::LinkType;
 use crate::failure::{Context as _, Failure};
 
 /// How often a loop of a program is repeated at most; a frame that would need more is
@@ -51,10 +53,12 @@ pub struct Filter {
     pub expression: String,
     /// Who compiled it: libpcap with its version, or "bytecode".
     pub compiler: String,
-    /// What decides on a frame.
+    /// What decides on an Ethernet frame.
     pub program: Program,
-    /// Whether any frame can match.
+    /// Whether any Ethernet frame can match.
     pub can_match: bool,
+    /// What decides on a frame that begins at the IP header, once that was asked for.
+    raw_ip: OnceLock<Program>,
 }
 
 impl Filter {
@@ -76,22 +80,13 @@ impl Filter {
                  and give it by --filter-bytecode BYTECODE",
             ));
         }
-        let c_string = CString::new(expression)
-            .map_err(|_| Failure::new(format!("the filter {expression:?} has a NUL in it")))?;
-        let libpcap = Libpcap::open().map_err(|error| {
-            let what = format!("cannot compile the filter {expression:?}");
-            Failure::from_error(error, what).hint(WITHOUT_LIBPCAP)
-        })?;
-        let program = match libpcap.compile(&c_string, true) {
-            Ok(instructions) => sound(instructions, expression)?,
-            Err(CompileError::RejectsAll) => Program::constant(0),
-            Err(error) => return Err(refused(&libpcap, expression, error)),
-        };
+        let (program, compiler) = compile(expression, LinkType::Ethernet)?;
         Ok(Self {
             expression: expression.to_owned(),
-            compiler: libpcap.version(),
+            compiler,
             can_match: program.can_match(),
             program,
+            raw_ip: OnceLock::new(),
         })
     }
 
@@ -112,7 +107,31 @@ impl Filter {
             compiler: BYTECODE.to_owned(),
             can_match: program.can_match(),
             program,
+            raw_ip: OnceLock::new(),
         })
+    }
+
+    /// What decides on frames of a link type. For other than Ethernet libpcap is asked the
+    /// first time, with what [`Filter::from_expression`] says of names.
+    ///
+    /// # Errors
+    /// When the expression has no meaning for that link type, or is none: bytecode is for
+    /// Ethernet frames.
+    pub fn program_for(&self, link_type: LinkType) -> Result<&Program, Failure> {
+        match (link_type, self.raw_ip.get()) {
+            (LinkType::Ethernet, _) => Ok(&self.program),
+            (LinkType::RawIp, Some(program)) => Ok(program),
+            (LinkType::RawIp, None) if self.is_bytecode() => Err(Failure::new(format!(
+                "cannot use {} as a filter{}: it was compiled for Ethernet frames",
+                self.expression,
+                for_frames(link_type)
+            ))
+            .hint("give the filter as an expression, or leave such interfaces out")),
+            (LinkType::RawIp, None) => {
+                let (program, _) = compile(&self.expression, link_type)?;
+                Ok(self.raw_ip.get_or_init(|| program))
+            }
+        }
     }
 
     /// As [`host_names`] of its expression; none of bytecode.
@@ -137,56 +156,6 @@ impl Filter {
 /// Stands for the compiler of a filter that came compiled.
 const BYTECODE: &str = "bytecode";
 
-/// What to do where libpcap is absent.
-const WITHOUT_LIBPCAP: &str = "install it (Debian's package libpcap0.8), or compile the filter \
-     elsewhere by `tcpdump -y EN10MB -ddd EXPRESSION > FILE` and give it by --filter-bytecode FILE";
-
-fn sound(instructions: Vec<Instruction>, expression: &str) -> Result<Program, Failure> {
-    let what = || format!("cannot use what libpcap made of the filter {expression:?}");
-    let program = Program::new(instructions).context(what())?;
-    ancillary::check(&program).context(what())?;
-    Ok(program)
-}
-
-/// Says what libpcap refuses, and where that is.
-fn refused(libpcap: &Libpcap, expression: &str, error: CompileError) -> Failure {
-    let failure = |place: String| {
-        let what = format!("cannot compile the filter {expression:?}{place}");
-        Failure::from_error(error.clone(), what)
-    };
-    let message = error.to_string();
-    if !is_syntax_error(&message) {
-        return failure(String::new()).hint(match message.starts_with("unknown host") {
-            true => {
-                "names are resolved when the filter is compiled: give an address, or a name that \
-                 getent ahosts knows"
-            }
-            false => "pcap-filter(7) describes the expressions",
-        });
-    }
-    let parses = |text: &str| {
-        let c_string = CString::new(text).expect("parts of a text without NUL");
-        match libpcap.compile(&c_string, false) {
-            Err(CompileError::Refused(message)) => !is_syntax_error(&message),
-            _ => true,
-        }
-    };
-    let at = syntax::place(expression, parses);
-    let rest = &expression[at..];
-    failure(if rest.trim().is_empty() {
-        ": it is not complete".to_owned()
-    } else {
-        let column = expression[..at].chars().count() + 1;
-        format!(": wrong from character {column}, {rest:?}")
-    })
-    .hint("pcap-filter(7) describes the expressions; quote the whole of it in a shell")
-}
-
-/// Other errors name the word that is wrong.
-fn is_syntax_error(message: &str) -> bool {
-    message.contains("syntax error")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,6 +169,18 @@ mod tests {
             said.contains("70003 bytes") && said.contains("--filter-bytecode"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn bytecode_is_for_ethernet() {
+        let filter = Filter::from_bytecode("1\n6 0 0 1\n", "f.txt").unwrap();
+        assert_eq!(
+            filter.program_for(LinkType::Ethernet).unwrap(),
+            &filter.program
+        );
+        let error = filter.program_for(LinkType::RawIp).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("f.txt") && said.contains("RAW"), "{said}");
     }
 
     #[test]

@@ -1,65 +1,101 @@
-//! Attaches the program to an interface, natively if the driver can.
+//! Attaches programs to an interface: for received frames at the earliest hook that there
+//! is, for sent ones at tcx egress. Kernels before 6.6 have clsact in the place of tcx.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::AsFd as _;
 
-use serde::{Deserialize, Serialize};
+use tscap_common::hook::{Direction, Hook, Slot};
 
+use super::code::{Bound, Place};
+use super::held::{ByFilter, Held, Refusal};
 use super::kfunc::VlanTagKfunc;
-use super::load::Loaded;
+use super::load::{LoadError, Loaded};
 use super::program::Program;
-use crate::capturing::host::bpf::{XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE, XdpLink};
+use crate::capturing::filter;
+use crate::capturing::host::bpf::{InterfaceLink, LinkPoint};
+use crate::capturing::host::clsact::Side;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::{AttachedXdp, Link};
 use crate::capturing::host::xdp_features;
 
-/// Where the program runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum XdpMode {
-    /// In the driver, before a socket buffer is made.
-    Native,
-    /// In the network stack: frames may be aggregates (GRO, GSO).
-    Generic,
-}
-
-impl XdpMode {
-    /// Name as on the command line and in the file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Generic => "generic",
-        }
-    }
-
-    fn flags(self) -> u32 {
-        match self {
-            Self::Native => XDP_FLAGS_DRV_MODE,
-            Self::Generic => XDP_FLAGS_SKB_MODE,
-        }
-    }
-}
-
-/// Where a program is attached, and how.
+/// Where a program is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttachPoint {
-    /// To the frames that the interface receives.
-    Xdp(XdpMode),
+    /// To received frames in the driver, before a socket buffer is made.
+    NativeXdp,
+    /// To received frames in the network stack: they may be aggregates (GRO), and are
+    /// copied for it.
+    GenericXdp,
+    /// To received frames in the network stack, where they may be aggregates.
+    TcxIngress,
+    /// To frames that are to be sent, before the queueing discipline: they may be
+    /// aggregates (GSO), and may be dropped there.
+    TcxEgress,
+    /// As [`Self::TcxIngress`], by a filter, which outlives the process if that is killed.
+    ClsactIngress,
+    /// As [`Self::TcxEgress`], by a filter.
+    ClsactEgress,
 }
 
-/// Which mode to take.
+impl AttachPoint {
+    /// Its name for people and machines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NativeXdp => "native XDP",
+            Self::GenericXdp => "generic XDP",
+            Self::TcxIngress => "tcx ingress",
+            Self::TcxEgress => "tcx egress",
+            Self::ClsactIngress => "clsact ingress",
+            Self::ClsactEgress => "clsact egress",
+        }
+    }
+
+    /// What its programs see.
+    pub const fn hook(self) -> Hook {
+        match self {
+            Self::NativeXdp | Self::GenericXdp => Hook::Xdp,
+            Self::TcxIngress | Self::ClsactIngress => Hook::TcIngress,
+            Self::TcxEgress | Self::ClsactEgress => Hook::TcEgress,
+        }
+    }
+
+    /// Attaches a program here.
+    fn attach(
+        self,
+        program: &Program,
+        link: &Link,
+        by_filter: &mut ByFilter<'_>,
+    ) -> Result<Held, Refusal> {
+        let program = program.as_fd();
+        let at = match self {
+            Self::NativeXdp => LinkPoint::NativeXdp,
+            Self::GenericXdp => LinkPoint::GenericXdp,
+            Self::TcxIngress => LinkPoint::TcxIngress,
+            Self::TcxEgress => LinkPoint::TcxEgress,
+            Self::ClsactIngress => {
+                return by_filter(program, link, Side::Ingress).map(Held::Filter);
+            }
+            Self::ClsactEgress => return by_filter(program, link, Side::Egress).map(Held::Filter),
+        };
+        Ok(Held::Link(InterfaceLink::attach(program, link.index, at)?))
+    }
+}
+
+/// Which hook to take for received frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum ModeChoice {
-    /// Native if the driver can, else generic.
+pub enum HookChoice {
+    /// Native XDP if the driver can and nobody else is there, else tcx
     #[default]
     Auto,
-    /// Native or not at all.
-    Native,
-    /// Generic.
+    /// Native XDP: in the driver, before a socket buffer is made
+    Xdp,
+    /// Generic XDP: in the network stack
     Generic,
+    /// tcx: in the network stack, without any change of the driver
+    Tcx,
 }
 
-/// Why the program could not be attached.
+/// Why a program could not be attached.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
     /// Another program is there already.
@@ -70,104 +106,219 @@ pub enum AttachError {
         /// What is attached.
         xdp: AttachedXdp,
     },
+    /// The program could not be loaded for it.
+    #[error("cannot load the program of {interface} for {}", at.name())]
+    Load {
+        /// The interface.
+        interface: String,
+        /// The hook tried.
+        at: AttachPoint,
+        /// Why.
+        source: Box<LoadError>,
+    },
     /// The kernel refused.
-    #[error("cannot attach to {interface} in {} mode", mode.name())]
+    #[error("cannot attach to {interface} at {}", at.name())]
     Refused {
         /// The interface.
         interface: String,
-        /// The mode tried.
-        mode: XdpMode,
+        /// The hook tried.
+        at: AttachPoint,
         /// Why.
-        source: io::Error,
+        source: Refusal,
     },
 }
 
 /// A program on an interface; detached on drop.
 #[derive(Debug)]
 pub struct Attachment {
-    /// The link that holds it there.
-    pub link: XdpLink,
+    /// What holds it there.
+    pub held: Held,
     /// Where it is attached.
     pub at: AttachPoint,
-    /// Whether it puts VLAN tags back that were taken off the frames.
+    /// Whether VLAN tags that are beside the frames are put back.
     pub reads_vlan_tags: bool,
-    /// Why it is not native although that would have been taken.
-    pub fallback: Option<io::Error>,
+    /// Why it is not at native XDP although that would have been taken.
+    pub fallback: Option<AttachError>,
 }
 
-/// Attaches the program to `interface`; one of its own that reads VLAN tags if the driver
-/// tells them.
-pub fn attach(
-    loaded: &Loaded,
-    interface: &Link,
-    choice: ModeChoice,
-) -> Result<Attachment, AttachError> {
-    if let Some(xdp) = &interface.xdp {
-        return Err(AttachError::Busy {
-            interface: interface.name.clone(),
-            xdp: xdp.clone(),
-        });
+/// Where programs are to be attached: an interface, its number in the file, and the filter
+/// of its frames.
+#[derive(Clone, Copy, Debug)]
+pub struct Port<'a> {
+    /// The interface.
+    pub link: &'a Link,
+    /// Index of its description in the file.
+    pub number: u32,
+    /// Frames that it rejects are counted only.
+    pub filter: Option<&'a filter::Program>,
+}
+
+impl Port<'_> {
+    fn place(&self, direction: Direction) -> Place<'_> {
+        Place {
+            slot: Slot::of(self.number, direction),
+            filter: self.filter,
+            ..Place::FIRST
+        }
     }
-    let first = match choice {
-        ModeChoice::Auto | ModeChoice::Native => XdpMode::Native,
-        ModeChoice::Generic => XdpMode::Generic,
-    };
-    let attached = |link, mode| Attachment {
-        link,
-        at: AttachPoint::Xdp(mode),
-        reads_vlan_tags: false,
-        fallback: None,
-    };
-    if first == XdpMode::Native
-        && let Some(link) = attach_bound(loaded, interface)
-    {
-        return Ok(Attachment {
+}
+
+/// Attaches programs to the hooks of a port.
+pub struct Attacher<'a, 'b> {
+    /// What is attached.
+    pub loaded: &'a Loaded,
+    /// By a filter of clsact, which has to be journalled.
+    pub by_filter: &'b mut ByFilter<'b>,
+}
+
+impl Attacher<'_, '_> {
+    /// Attaches a program to what `port` receives.
+    ///
+    /// # Errors
+    /// If the hook that was chosen can't be had, or none.
+    pub fn received(
+        &mut self,
+        port: &Port<'_>,
+        choice: HookChoice,
+    ) -> Result<Attachment, AttachError> {
+        match choice {
+            HookChoice::Tcx => self.tcx_ingress(port),
+            HookChoice::Xdp => self.native(port),
+            HookChoice::Generic => {
+                check_free(port)?;
+                self.at(port, AttachPoint::GenericXdp)
+            }
+            // Generic XDP would copy what the loopback sends.
+            HookChoice::Auto if !port.link.is_ethernet() || port.link.is_loopback() => {
+                self.tcx_ingress(port)
+            }
+            HookChoice::Auto => match self.native(port) {
+                Err(error) if error.leaves_others() => Ok(Attachment {
+                    fallback: Some(error),
+                    ..self.tcx_ingress(port)?
+                }),
+                attached => attached,
+            },
+        }
+    }
+
+    /// Attaches a program to what `port` is to send.
+    ///
+    /// # Errors
+    /// If it can't be attached.
+    pub fn sent(&mut self, port: &Port<'_>) -> Result<Attachment, AttachError> {
+        self.first_of(port, AttachPoint::TcxEgress, AttachPoint::ClsactEgress)
+    }
+
+    fn tcx_ingress(&mut self, port: &Port<'_>) -> Result<Attachment, AttachError> {
+        self.first_of(port, AttachPoint::TcxIngress, AttachPoint::ClsactIngress)
+    }
+
+    fn first_of(
+        &mut self,
+        port: &Port<'_>,
+        first: AttachPoint,
+        second: AttachPoint,
+    ) -> Result<Attachment, AttachError> {
+        match self.at(port, first) {
+            Err(error) if error.leaves_others() => self.at(port, second),
+            attached => attached,
+        }
+    }
+
+    /// At native XDP; with a program of its own that reads VLAN tags if the driver tells
+    /// them.
+    fn native(&mut self, port: &Port<'_>) -> Result<Attachment, AttachError> {
+        check_free(port)?;
+        match self.bound(port) {
+            Some(attachment) => Ok(attachment),
+            None => self.at(port, AttachPoint::NativeXdp),
+        }
+    }
+
+    /// Attaches a program that reads VLAN tags. `None` if the driver or the kernel can't:
+    /// one without is attached then.
+    fn bound(&mut self, port: &Port<'_>) -> Option<Attachment> {
+        let ifindex = port.link.index;
+        let features = xdp_features::of(ifindex).ok().flatten()?;
+        if !features.tells_vlan_tags() {
+            return None;
+        }
+        let kfunc = VlanTagKfunc::find(&KernelFiles::live()).ok()?;
+        let bound = Some(Bound {
+            ifindex,
+            vlan_tag: kfunc.call(),
+        });
+        let place = Place {
+            bound,
+            ..port.place(Direction::In)
+        };
+        let attachment = self.placed(port, AttachPoint::NativeXdp, &place).ok()?;
+        Some(Attachment {
             reads_vlan_tags: true,
-            ..attached(link, first)
-        });
+            ..attachment
+        })
     }
-    match try_attach(&loaded.program, interface, first) {
-        Ok(link) => Ok(attached(link, first)),
-        Err(AttachError::Refused { source, .. })
-            if choice == ModeChoice::Auto && is_driver_refusal(&source) =>
-        {
-            let link = try_attach(&loaded.program, interface, XdpMode::Generic)?;
-            Ok(Attachment {
-                fallback: Some(source),
-                ..attached(link, XdpMode::Generic)
-            })
-        }
-        Err(error) => Err(error),
-    }
-}
 
-/// Attaches a program of its own that reads VLAN tags. `None` if the driver or the kernel
-/// can't: one without is attached then.
-fn attach_bound(loaded: &Loaded, interface: &Link) -> Option<XdpLink> {
-    let features = xdp_features::of(interface.index).ok().flatten()?;
-    if !features.tells_vlan_tags() {
-        return None;
+    fn at(&mut self, port: &Port<'_>, at: AttachPoint) -> Result<Attachment, AttachError> {
+        self.placed(port, at, &port.place(at.hook().direction()))
     }
-    let kfunc = VlanTagKfunc::find(&KernelFiles::live()).ok()?;
-    let program = loaded.bound_to(interface.index, &kfunc).ok()?;
-    try_attach(&program, interface, XdpMode::Native).ok()
-}
 
-fn try_attach(program: &Program, interface: &Link, mode: XdpMode) -> Result<XdpLink, AttachError> {
-    XdpLink::attach(program.as_fd(), interface.index, mode.flags()).map_err(|source| {
-        AttachError::Refused {
-            interface: interface.name.clone(),
-            mode,
+    fn placed(
+        &mut self,
+        port: &Port<'_>,
+        at: AttachPoint,
+        place: &Place<'_>,
+    ) -> Result<Attachment, AttachError> {
+        let interface = || port.link.name.clone();
+        let program = self.loaded.for_place(at.hook(), place);
+        let program = program.map_err(|source| AttachError::Load {
+            interface: interface(),
+            at,
+            source: Box::new(source),
+        })?;
+        let held = at.attach(&program, port.link, self.by_filter);
+        let held = held.map_err(|source| AttachError::Refused {
+            interface: interface(),
+            at,
             source,
-        }
-    })
+        })?;
+        Ok(Attachment {
+            held,
+            at,
+            // A socket buffer has its tag beside it.
+            reads_vlan_tags: at.hook() != Hook::Xdp,
+            fallback: None,
+        })
+    }
 }
 
-/// Whether the driver can't (rather than may not, or not now): no native XDP,
-/// or not at this MTU, with these features or so few queues (veth: ENOSPC).
-fn is_driver_refusal(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ERANGE | libc::EMSGSIZE | libc::ENOSPC)
-    )
+fn check_free(port: &Port<'_>) -> Result<(), AttachError> {
+    match &port.link.xdp {
+        Some(xdp) => Err(AttachError::Busy {
+            interface: port.link.name.clone(),
+            xdp: xdp.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
+impl AttachError {
+    /// Whether another hook may do: the driver can't (rather than may not, or not now), for
+    /// want of native XDP, or not at this MTU, with these features or so few queues (veth:
+    /// ENOSPC); or somebody else is there.
+    fn leaves_others(&self) -> bool {
+        match self {
+            Self::Busy { .. } => true,
+            Self::Load { .. } => false,
+            Self::Refused { source, .. } => matches!(
+                source
+                    .downcast_ref::<io::Error>()
+                    .and_then(io::Error::raw_os_error),
+                Some(
+                    libc::EOPNOTSUPP | libc::EINVAL | libc::ERANGE | libc::EMSGSIZE | libc::ENOSPC
+                )
+            ),
+        }
+    }
 }

@@ -11,8 +11,12 @@ use aya::{Ebpf, EbpfError};
 use aya_obj::btf::BtfError;
 use aya_obj::generated::{BPF_ALU64, BPF_CALL, BPF_JMP, BPF_K, BPF_MOV, bpf_insn};
 use aya_obj::{Object, ProgramSection, VerifierLog};
-use tscap_common::config::{FILTER_CALL, VLAN_TAG_CALL};
+use tscap_common::config::{
+    CHECKSUM_PARTIAL_CALL, FILTER_CALL, FILTER_TAGGED_CALL, SLOT_CALL, VLAN_TAG_CALL,
+};
+use tscap_common::hook::Slot;
 
+use super::kfunc::ChecksumKfunc;
 use super::load::LoadError;
 use super::program::Program;
 use super::retry::retry_interrupted;
@@ -20,7 +24,7 @@ use super::splice::{Routine, TooLong};
 use crate::capturing::filter;
 use crate::capturing::filter::translate::{FrameAccess, TranslateError, scratch_offset, translate};
 use crate::capturing::host::bpf;
-use crate::capturing::host::bpf::program::Functions;
+use crate::capturing::host::bpf::program::{Functions, Kind};
 
 /// A call of a kfunc (`BPF_PSEUDO_KFUNC_CALL` in include/uapi/linux/bpf.h).
 const KFUNC: u8 = 2;
@@ -36,6 +40,29 @@ pub(crate) struct Call {
     pub btf_id: u32,
     /// The BTF of its module.
     pub module: Option<Arc<OwnedFd>>,
+}
+
+/// What makes a loaded program one of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    /// Its place in the capture.
+    pub slot: Slot,
+    /// Frames that it rejects are counted only.
+    pub filter: Option<&'a filter::Program>,
+    /// The interface that it is bound to.
+    pub bound: Option<Bound<'a>>,
+    /// What tells the state of a socket buffer's checksum, if anything does.
+    pub checksum: Option<&'a ChecksumKfunc>,
+}
+
+impl Place<'_> {
+    /// The first one, without a filter.
+    pub const FIRST: Self = Self {
+        slot: Slot(0),
+        filter: None,
+        bound: None,
+        checksum: None,
+    };
 }
 
 /// The interface that a program is bound to, and how it reads the tags of its frames.
@@ -92,33 +119,26 @@ impl Code {
         })
     }
 
-    /// The same with a filter in each program. Without one every frame is wanted.
-    pub fn filtering(mut self, filter: Option<&filter::Program>) -> Result<Self, FilterError> {
-        for (routine, _) in self.programs.values_mut() {
-            let code = &routine.code;
-            let fragment = |at: usize| {
-                let is_place = is_marked(&code[at], FILTER_CALL);
-                is_place.then(|| filter.map_or(Ok(vec![set_r0(1)]), |it| put_at(it, code, at)))
-            };
-            *routine = routine.spliced(fragment)?;
-        }
-        Ok(self)
-    }
-
-    /// Loads the program `name`. Only if it is `bound` it sees VLAN tags that were taken
-    /// off its frames, and it can be attached there only.
-    pub fn load(&self, name: &str, bound: Option<Bound<'_>>) -> Result<Program, LoadError> {
+    /// Loads the program `name` for its `place`. Only if it is bound, a program at XDP sees
+    /// VLAN tags that were taken off its frames, and it can be attached there only.
+    pub fn load(&self, name: &str, place: &Place<'_>) -> Result<Program, LoadError> {
         let program = self.programs.get(name);
         let (routine, section) = program.ok_or(LoadError::Missing(
             "program of that name that calls these kfuncs",
         ))?;
-        let code = reading_tags(&routine.code, bound.map(|bound| bound.vlan_tag));
+        let access = access(name, section);
+        let routine = routine.spliced(|at| fragment(&routine.code, at, &access, place))?;
         let program = bpf::program::Program {
             name,
             license: &self.license,
-            code: &code,
-            bound_to: bound.map(|bound| bound.ifindex),
-            frags: matches!(section, ProgramSection::Xdp { frags: true, .. }),
+            code: &routine.code,
+            kind: match section {
+                ProgramSection::SchedClassifier => Kind::Tc,
+                _ => Kind::Xdp {
+                    frags: matches!(section, ProgramSection::Xdp { frags: true, .. }),
+                    bound_to: place.bound.map(|bound| bound.ifindex),
+                },
+            },
             module: self.module.as_deref().map(|btf| btf.as_fd()),
             functions: self.types.as_ref().map(|types| Functions {
                 types: types.as_fd(),
@@ -137,6 +157,47 @@ impl Code {
         })?;
         Ok(loaded.into())
     }
+}
+
+/// How a program reaches its frames.
+fn access(name: &str, section: &ProgramSection) -> FrameAccess {
+    match section {
+        ProgramSection::SchedClassifier if name.starts_with("tscap_out_") => FrameAccess::SKB_OUT,
+        ProgramSection::SchedClassifier => FrameAccess::SKB_IN,
+        _ => FrameAccess::XDP,
+    }
+}
+
+/// What takes the place of the instruction `at`, if that is a marked call. Where a constant
+/// does, the verifier removes what handles other values.
+fn fragment(
+    code: &[bpf_insn],
+    at: usize,
+    access: &FrameAccess,
+    place: &Place<'_>,
+) -> Option<Result<Vec<bpf_insn>, FilterError>> {
+    let instruction = &code[at];
+    let fragment = match marker(instruction)? {
+        marker @ (FILTER_CALL | FILTER_TAGGED_CALL) => match (place.filter, marker) {
+            (None, _) => set_r0(1),
+            (Some(filter), FILTER_CALL) => return Some(put_at(filter, access, code, at)),
+            (Some(filter), _) => {
+                return Some(put_at(filter, &access.with_tag_beside(), code, at));
+            }
+        },
+        SLOT_CALL => set_r0(place.slot.0.cast_signed()),
+        VLAN_TAG_CALL => match &place.bound {
+            Some(bound) => call_of(bound.vlan_tag),
+            // Any number but 0 is an error of the kfunc.
+            None => set_r0(-1),
+        },
+        CHECKSUM_PARTIAL_CALL => match place.checksum {
+            Some(kfunc) => return Some(Ok(kfunc.code())),
+            None => set_r0(0),
+        },
+        _ => return None,
+    };
+    Some(Ok(vec![fragment]))
 }
 
 /// Why a filter can't be put into a program.
@@ -173,7 +234,7 @@ fn calling(code: &[bpf_insn], calls: &[Call]) -> Option<Vec<bpf_insn>> {
     let mut code = code.to_vec();
     for call in calls {
         let marked = code.iter_mut().filter(|it| is_marked(it, call.marker));
-        let patched = marked.map(|it| make(it, call));
+        let patched = marked.map(|it| *it = call_of(call));
         if patched.count() == 0 {
             return None;
         }
@@ -181,33 +242,19 @@ fn calling(code: &[bpf_insn], calls: &[Call]) -> Option<Vec<bpf_insn>> {
     Some(code)
 }
 
-/// The code with the kfunc that tells the VLAN tag, or with "no tag" in its place: the
-/// verifier removes what handles one then.
-fn reading_tags(code: &[bpf_insn], vlan_tag: Option<&Call>) -> Vec<bpf_insn> {
-    let mut code = code.to_vec();
-    for it in code.iter_mut().filter(|it| is_marked(it, VLAN_TAG_CALL)) {
-        if let Some(call) = vlan_tag {
-            make(it, call);
-        } else {
-            // Any number but 0 is an error of the kfunc.
-            *it = set_r0(-1);
-        }
-    }
-    code
-}
-
 /// The filter for the place of the call `at`, whose stack it may use.
 fn put_at(
     filter: &filter::Program,
+    access: &FrameAccess,
     code: &[bpf_insn],
     at: usize,
 ) -> Result<Vec<bpf_insn>, FilterError> {
     let scratch = scratch_offset(code, at).ok_or(FilterError::NoScratch)?;
-    Ok(translate(filter, &FrameAccess::XDP, scratch)?)
+    Ok(translate(filter, access, scratch)?)
 }
 
-/// r0 = `value`. For a constant the verifier removes what handles the other ones.
-fn set_r0(value: i32) -> bpf_insn {
+/// r0 = `value`.
+pub(super) fn set_r0(value: i32) -> bpf_insn {
     bpf_insn {
         code: (BPF_ALU64 | BPF_MOV | BPF_K) as u8,
         _bitfield_align_1: [],
@@ -217,23 +264,29 @@ fn set_r0(value: i32) -> bpf_insn {
     }
 }
 
-/// Makes `instruction` a call of the kfunc.
-fn make(instruction: &mut bpf_insn, call: &Call) {
+/// A call of the kfunc.
+pub(super) fn call_of(call: &Call) -> bpf_insn {
+    let mut instruction = set_r0(call.btf_id.cast_signed());
+    instruction.code = (BPF_JMP | BPF_CALL) as u8;
     instruction.set_src_reg(KFUNC);
     instruction.off = call.module.as_ref().map_or(0, |_| MODULE_INDEX);
-    instruction.imm = call.btf_id.cast_signed();
+    instruction
 }
 
-fn is_marked(instruction: &bpf_insn, marker: u32) -> bool {
-    u32::from(instruction.code) == BPF_JMP | BPF_CALL
-        && instruction.src_reg() == 0
-        && instruction.imm.cast_unsigned() == marker
+/// The number of the helper that an instruction calls.
+fn marker(instruction: &bpf_insn) -> Option<u32> {
+    let is_call = u32::from(instruction.code) == BPF_JMP | BPF_CALL && instruction.src_reg() == 0;
+    is_call.then_some(instruction.imm.cast_unsigned())
+}
+
+fn is_marked(instruction: &bpf_insn, number: u32) -> bool {
+    marker(instruction) == Some(number)
 }
 
 /// Of the kinds of maps that our objects have.
 fn descriptor(map: &Map) -> Option<BorrowedFd<'_>> {
     match map {
-        Map::Array(map) | Map::PerCpuHashMap(map) | Map::PerfEventArray(map) | Map::DevMap(map) => {
+        Map::Array(map) | Map::PerCpuArray(map) | Map::PerfEventArray(map) | Map::DevMap(map) => {
             Some(map.fd().as_fd())
         }
         _ => None,
@@ -305,34 +358,75 @@ mod tests {
         }
     }
 
+    fn placed(name: &str, place: &Place<'_>) -> Vec<bpf_insn> {
+        let code = code_of(PROGRAMS, name);
+        let numbers = 0..code.len();
+        let fragments = numbers.flat_map(|at| {
+            let fragment = fragment(&code, at, &FrameAccess::XDP, place);
+            fragment.unwrap_or_else(|| Ok(vec![code[at]])).unwrap()
+        });
+        fragments.collect()
+    }
+
+    /// What stands in the place of an object's calls with this marker. LLVM can have made
+    /// several of one.
+    fn in_place_of(name: &str, marker: u32, placed: &[bpf_insn]) -> Vec<(u8, u8, i32)> {
+        let code = code_of(PROGRAMS, name);
+        let marked = code.iter().zip(placed);
+        let marked = marked.filter(|(it, _)| is_marked(it, marker));
+        let mut places: Vec<_> = marked
+            .map(|(_, now)| (now.code, now.src_reg(), now.imm))
+            .collect();
+        places.dedup();
+        places
+    }
+
+    const MOVE: u8 = 0xb7;
+    const HOOKS: [Hook; 3] = [Hook::Xdp, Hook::TcIngress, Hook::TcEgress];
+
     /// Nobody can load a program with a marker left in it.
     #[test]
-    fn each_program_reads_tags_or_has_none() {
-        for name in [
-            "tscap_ktime",
-            "tscap_tai",
-            "tscap_tsc_perf",
-            "tscap_tsc_kfunc",
-        ] {
-            let before = code_of(PROGRAMS, name);
-            let at = before.iter().position(|it| is_marked(it, VLAN_TAG_CALL));
-            let at = at.unwrap_or_else(|| panic!("{name} asks for no tag"));
-            let call = call(VLAN_TAG_CALL, false);
-            let reading = reading_tags(&before, Some(&call))[at];
-            assert_eq!((reading.src_reg(), reading.imm), (KFUNC, 0x6373), "{name}");
-            let without = reading_tags(&before, None);
-            assert_eq!((without[at].code, without[at].imm), (0xb7, -1), "{name}");
-            let left = without.iter().any(|it| is_marked(it, VLAN_TAG_CALL));
-            assert!(!left, "{name}");
+    fn each_program_gets_a_place_of_its_own() {
+        let slot = Slot(4711);
+        for (hook, path) in HOOKS
+            .into_iter()
+            .flat_map(|it| StampPath::ALL.map(|of| (it, of)))
+        {
+            let name = hook.program(path.domain());
+            let place = Place {
+                slot,
+                ..Place::FIRST
+            };
+            let placed = placed(name, &place);
+            let slots = in_place_of(name, SLOT_CALL, &placed);
+            assert_eq!(slots, [(MOVE, 0, 4711)], "{name}");
+            for marker in [FILTER_CALL, FILTER_TAGGED_CALL] {
+                assert_eq!(in_place_of(name, marker, &placed), [(MOVE, 0, 1)], "{name}");
+            }
+            let ours = (FILTER_CALL & !0xff)..(FILTER_CALL | 0xff);
+            let mut left = placed.iter().filter_map(marker);
+            let left = left.find(|it| ours.contains(it) && *it != STAMP_CALL);
+            assert_eq!(left, None, "{name}");
         }
     }
 
     #[test]
-    fn each_program_has_a_place_for_a_filter() {
+    fn a_program_at_xdp_reads_tags_or_has_none() {
         for path in StampPath::ALL {
             let name = Hook::Xdp.program(path.domain());
-            let code = code_of(PROGRAMS, name);
-            assert!(code.iter().any(|it| is_marked(it, FILTER_CALL)), "{name}");
+            let without = placed(name, &Place::FIRST);
+            let tags = in_place_of(name, VLAN_TAG_CALL, &without);
+            assert_eq!(tags, [(MOVE, 0, -1)], "{name}");
+            let bound = Bound {
+                ifindex: 3,
+                vlan_tag: &call(VLAN_TAG_CALL, false),
+            };
+            let place = Place {
+                bound: Some(bound),
+                ..Place::FIRST
+            };
+            let tags = in_place_of(name, VLAN_TAG_CALL, &placed(name, &place));
+            assert_eq!(tags, [(0x85, KFUNC, 0x6373)], "{name}");
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod absent;
 mod btf;
+mod checksum;
 
 use std::sync::Arc;
 use std::{io, slice};
@@ -11,6 +12,7 @@ use tscap_common::config::{IRQ_RESTORE_CALL, IRQ_SAVE_CALL, STAMP_CALL, VLAN_TAG
 
 pub use absent::NoKfunc;
 pub use btf::BtfError;
+pub(super) use checksum::ChecksumKfunc;
 
 use self::btf::Btf;
 use super::code::Call;
@@ -106,16 +108,19 @@ fn in_kernel<const COUNT: usize>(
 ) -> Result<[Call; COUNT], NoKfunc> {
     let bytes = types(files, KERNEL_TYPES)?.ok_or(NoKfunc::NoKernelTypes)?;
     let types = Btf::parse(&bytes).map_err(unreadable(KERNEL_TYPES))?;
-    let call = |(function, marker)| {
-        let id = types.function(function).map_err(unreadable(KERNEL_TYPES))?;
-        Ok(Call {
-            marker,
-            btf_id: id.ok_or(NoKfunc::NotInKernel { function })?,
-            module: None,
-        })
-    };
+    let call = |(function, marker)| call_in(&types, function, marker);
     let calls: Vec<_> = functions.into_iter().map(call).collect::<Result<_, _>>()?;
     Ok(calls.try_into().expect("one for each function"))
+}
+
+/// A function of the kernel with these types.
+fn call_in(types: &Btf<'_>, function: &'static str, marker: u32) -> Result<Call, NoKfunc> {
+    let id = types.function(function).map_err(unreadable(KERNEL_TYPES))?;
+    Ok(Call {
+        marker,
+        btf_id: id.ok_or(NoKfunc::NotInKernel { function })?,
+        module: None,
+    })
 }
 
 fn in_module(files: &KernelFiles, function: &'static str) -> Result<Call, NoKfunc> {

@@ -6,20 +6,24 @@ use std::os::fd::AsFd as _;
 use aya::maps::{Array, Map, MapData, MapError};
 use aya::programs::{ProgramError, Xdp};
 use aya::{Ebpf, EbpfError, EbpfLoader};
-use tscap_common::config::{CPUS, KEEP_RAW, LOSSES, PACKET_META, RING_MASK, RINGS, SNAPLEN};
+use tscap_common::config::{
+    CPUS, KEEP_RAW, LOSSES, PACKET_FLAGS, PACKET_QUEUE, RING_MASK, RINGS, SNAPLEN,
+};
+use tscap_common::hook::{ClockDomain, Direction, Hook, Slot};
 use tscap_common::ring::value_size;
-use tscap_common::state::{CpuState, OTHER_INTERFACE};
+use tscap_common::state::CpuState;
 
 use super::calibration::{self, TscOffset};
-use super::code::{Bound, Code, FilterError};
+use super::code::{Code, FilterError, Place};
 use super::counters::{Counters, cpu_state};
-use super::kfunc::{Kfunc, VlanTagKfunc};
+use super::kfunc::{ChecksumKfunc, Kfunc};
 use super::object::with_value_size;
 use super::program::Program;
 use super::retry::retry_interrupted;
 use super::tsc::{TscError, TscEvents};
 use crate::capturing::clock::NsPerCycle;
 use crate::capturing::filter;
+use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::map_value::MapValue;
 use crate::capturing::host::perf::EventPriority;
 use crate::capturing::ring::{MapError as RingMapError, Memory};
@@ -29,12 +33,16 @@ use crate::capturing::ring::{MapError as RingMapError, Memory};
 pub struct LoadOptions<'a> {
     /// The eBPF object; normally [`super::PROGRAMS`].
     pub object: &'a [u8],
-    /// Name of the program in it.
+    /// Name of the program at XDP in it.
     pub program: &'a str,
+    /// The clock of all programs.
+    pub clock: ClockDomain,
     /// The kfunc that it calls.
     pub kfunc: Option<&'a Kfunc>,
     /// Frames that it rejects are counted only.
     pub filter: Option<&'a filter::Program>,
+    /// Most interfaces that it is attached to.
+    pub interfaces: u32,
     /// Length of each ring, bytes; a power of two.
     pub ring_bytes: usize,
     /// The CPUs that get a ring.
@@ -45,8 +53,10 @@ pub struct LoadOptions<'a> {
     pub snaplen: u32,
     /// Add the raw stamp to each block.
     pub keep_raw: bool,
-    /// Add direction and queue to each block.
-    pub packet_meta: bool,
+    /// Add direction and state of the frame to each block.
+    pub packet_flags: bool,
+    /// Add the queue of a received frame to each block.
+    pub packet_queue: bool,
 }
 
 /// Why the program could not be loaded.
@@ -67,7 +77,7 @@ pub enum LoadError {
         source: MapError,
     },
     /// The program was refused by the verifier or for lack of privilege.
-    #[error("the kernel refused the XDP program {program}")]
+    #[error("the kernel refused the program {program}")]
     Program {
         /// Its name.
         program: String,
@@ -75,10 +85,10 @@ pub enum LoadError {
         source: ProgramError,
     },
     /// The filter can't be a part of it.
-    #[error("cannot put the filter into the XDP program")]
+    #[error("cannot put the filter into the program")]
     Filter(#[from] FilterError),
     /// No descriptor was left for it.
-    #[error("cannot hold the XDP program")]
+    #[error("cannot hold the program")]
     Descriptor(#[source] io::Error),
     /// The rings could not be mapped.
     #[error(transparent)]
@@ -109,7 +119,9 @@ impl LoadError {
 pub struct Loaded {
     ebpf: Ebpf,
     name: String,
+    clock: ClockDomain,
     code: Code,
+    checksum: Option<ChecksumKfunc>,
     /// The program.
     pub program: Program,
     /// The counters.
@@ -127,17 +139,24 @@ impl Loaded {
         let object = object.ok_or(LoadError::Missing("map RINGS"))?;
         let mask = options.ring_bytes as u64 - 1;
         let keep_raw = u32::from(options.keep_raw);
-        let packet_meta = u32::from(options.packet_meta);
+        let packet_flags = u32::from(options.packet_flags);
+        let packet_queue = u32::from(options.packet_queue);
         let mut ebpf = EbpfLoader::new()
             .override_global(RING_MASK, &mask, true)
             .override_global(SNAPLEN, &options.snaplen, true)
             .override_global(KEEP_RAW, &keep_raw, true)
-            .override_global(PACKET_META, &packet_meta, true)
+            .override_global(PACKET_FLAGS, &packet_flags, true)
+            .override_global(PACKET_QUEUE, &packet_queue, true)
             .map_max_entries(RINGS, ring_count)
             .map_max_entries(CPUS, options.possible_cpus)
+            .map_max_entries(LOSSES, Slot::of(options.interfaces, Direction::In).0)
             .load(&object)?;
         let calls = options.kfunc.map(Kfunc::calls).unwrap_or_default();
-        let code = Code::of(&object, &ebpf, calls)?.filtering(options.filter)?;
+        let code = Code::of(&object, &ebpf, calls)?;
+
+        let flags = options.packet_flags;
+        let checksum = flags.then(|| ChecksumKfunc::find(&KernelFiles::live()));
+        let checksum = checksum.flatten();
 
         let mut cpus: Array<MapData, MapValue<CpuState>> = take(&mut ebpf, CPUS)?;
         for cpu in 0..options.possible_cpus {
@@ -145,13 +164,7 @@ impl Loaded {
             cpus.set(cpu, cpu_state(ring), 0)
                 .map_err(|source| LoadError::Map { map: CPUS, source })?;
         }
-        let mut counters = Counters::new(cpus, take(&mut ebpf, LOSSES)?);
-        counters
-            .announce(OTHER_INTERFACE)
-            .map_err(|source| LoadError::Map {
-                map: LOSSES,
-                source,
-            })?;
+        let counters = Counters::new(cpus, take(&mut ebpf, LOSSES)?);
 
         let Some(Map::Array(rings)) = ebpf.map(RINGS) else {
             return Err(LoadError::Missing("array map RINGS"));
@@ -159,10 +172,18 @@ impl Loaded {
         let rings = Memory::map(rings.fd(), ring_count, options.ring_bytes)?;
 
         Ok(Self {
-            program: code.load(options.program, None)?,
+            program: code.load(
+                options.program,
+                &Place {
+                    filter: options.filter,
+                    ..Place::FIRST
+                },
+            )?,
             name: options.program.to_owned(),
+            clock: options.clock,
             ebpf,
             code,
+            checksum,
             counters,
             rings: Some(rings),
         })
@@ -185,20 +206,22 @@ impl Loaded {
     /// Loads the program once more, to another place in memory; what is attached
     /// stays so.
     pub(crate) fn load_anew(&mut self) -> Result<(), LoadError> {
-        self.program = self.code.load(&self.name, None)?;
+        self.program = self.code.load(&self.name, &Place::FIRST)?;
         Ok(())
     }
 
-    /// Loads the program once more, for interface `ifindex` only, so that it reads the
-    /// VLAN tags of its frames.
-    pub(crate) fn bound_to(
-        &self,
-        ifindex: u32,
-        kfunc: &VlanTagKfunc,
-    ) -> Result<Program, LoadError> {
-        let vlan_tag = kfunc.call();
-        self.code
-            .load(&self.name, Some(Bound { ifindex, vlan_tag }))
+    /// Loads a program for a place in the capture: at XDP the one that was asked for, else
+    /// the one of the same clock.
+    pub(crate) fn for_place(&self, hook: Hook, place: &Place<'_>) -> Result<Program, LoadError> {
+        let name = match hook {
+            Hook::Xdp => &self.name,
+            other => other.program(self.clock),
+        };
+        let place = Place {
+            checksum: self.checksum.as_ref(),
+            ..*place
+        };
+        self.code.load(name, &place)
     }
 }
 
@@ -209,7 +232,7 @@ pub(crate) fn load_by(
     calling: Option<&Code>,
 ) -> Result<Program, LoadError> {
     if let Some(code) = calling {
-        return code.load(name, None);
+        return code.load(name, &Place::FIRST);
     }
     let xdp: Option<&mut Xdp> = ebpf.program_mut(name).and_then(|it| it.try_into().ok());
     let xdp = xdp.ok_or(LoadError::Missing("XDP program of that name"))?;

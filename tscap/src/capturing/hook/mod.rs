@@ -1,4 +1,4 @@
-//! The XDP programs from user space: embed, load, attach, read the counters.
+//! The programs from user space: embed, load, attach, read the counters.
 
 mod attach;
 mod attached_program;
@@ -6,6 +6,7 @@ mod calibration;
 mod code;
 mod counters;
 mod generator;
+mod held;
 mod kfunc;
 mod load;
 mod object;
@@ -15,7 +16,7 @@ mod retry;
 mod splice;
 mod tsc;
 
-pub use attach::{AttachError, AttachPoint, Attachment, ModeChoice, XdpMode, attach};
+pub use attach::{AttachError, AttachPoint, Attacher, Attachment, HookChoice, Port};
 pub use attached_program::AttachedProgram;
 pub use calibration::TscOffset;
 pub(crate) use calibration::calibrate;
@@ -23,6 +24,7 @@ pub use code::FilterError;
 pub(crate) use code::{Call, Code};
 pub use counters::{CounterError, Counters};
 pub use generator::{Generator, GeneratorProgram, GeneratorState, generates_by_perf};
+pub use held::{Presence, Refusal};
 pub use kfunc::{BtfError, InterruptKfuncs, Kfunc, NoKfunc, VlanTagKfunc};
 pub use load::{LoadError, LoadOptions, Loaded};
 pub(crate) use load::{load_by, take};

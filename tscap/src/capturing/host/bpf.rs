@@ -1,5 +1,5 @@
-//! XDP links by the `bpf` system call: aya's own attach falls back to netlink
-//! without a word, and such an attachment would outlive the process.
+//! Links of programs to interfaces by the `bpf` system call: aya's own attach falls back
+//! to netlink without a word, and such an attachment would outlive the process.
 
 pub mod btf;
 pub mod program;
@@ -17,10 +17,45 @@ const BPF_LINK_UPDATE: c_int = 29;
 const BPF_LINK_DETACH: c_int = 34;
 /// `enum bpf_attach_type`.
 const BPF_XDP: u32 = 37;
-/// Generic XDP (include/uapi/linux/if_link.h).
-pub const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
-/// Native XDP.
-pub const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
+const BPF_TCX_INGRESS: u32 = 46;
+const BPF_TCX_EGRESS: u32 = 47;
+/// Generic and native XDP (include/uapi/linux/if_link.h).
+const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
+const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
+/// Before all programs that are there. Without it a program runs behind them, and not at
+/// all where one of them decides about the frame.
+const BPF_F_BEFORE: u32 = 1 << 3;
+
+/// Where a link attaches its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkPoint {
+    /// XDP in the driver.
+    NativeXdp,
+    /// XDP in the network stack.
+    GenericXdp,
+    /// Before the other programs that see received frames in the stack (kernel 6.6).
+    TcxIngress,
+    /// Before the other programs that see frames to be sent (kernel 6.6).
+    TcxEgress,
+}
+
+impl LinkPoint {
+    fn attach_type(self) -> u32 {
+        match self {
+            Self::NativeXdp | Self::GenericXdp => BPF_XDP,
+            Self::TcxIngress => BPF_TCX_INGRESS,
+            Self::TcxEgress => BPF_TCX_EGRESS,
+        }
+    }
+
+    fn flags(self) -> u32 {
+        match self {
+            Self::NativeXdp => XDP_FLAGS_DRV_MODE,
+            Self::GenericXdp => XDP_FLAGS_SKB_MODE,
+            Self::TcxIngress | Self::TcxEgress => BPF_F_BEFORE,
+        }
+    }
+}
 
 /// The `link_create` member of `union bpf_attr`.
 #[repr(C)]
@@ -50,10 +85,10 @@ struct GetInfo {
     info: u64,
 }
 
-/// `struct bpf_link_info` of an XDP link, with room for what newer kernels add.
+/// `struct bpf_link_info` of an XDP or tcx link, with room for what newer kernels add.
 #[repr(C)]
 #[derive(Default)]
-struct XdpLinkInfo {
+struct LinkInfo {
     link_type: u32,
     id: u32,
     prog_id: u32,
@@ -80,17 +115,16 @@ struct LinkDetach {
 /// A program attached to an interface. The kernel detaches it when the last
 /// descriptor is closed, so also when the process dies, however it dies.
 #[derive(Debug)]
-pub struct XdpLink(OwnedFd);
+pub struct InterfaceLink(OwnedFd);
 
-impl XdpLink {
-    /// Attaches `program` to the interface with number `ifindex`; `flags` is
-    /// one of [`XDP_FLAGS_SKB_MODE`] and [`XDP_FLAGS_DRV_MODE`].
-    pub fn attach(program: BorrowedFd<'_>, ifindex: u32, flags: u32) -> io::Result<Self> {
+impl InterfaceLink {
+    /// Attaches `program` to the interface with number `ifindex`.
+    pub fn attach(program: BorrowedFd<'_>, ifindex: u32, at: LinkPoint) -> io::Result<Self> {
         let mut attr = LinkCreate {
             prog_fd: program.as_raw_fd().cast_unsigned(),
             target_ifindex: ifindex,
-            attach_type: BPF_XDP,
-            flags,
+            attach_type: at.attach_type(),
+            flags: at.flags(),
             rest: [0; 4],
         };
         Ok(Self(owned(bpf(BPF_LINK_CREATE, &mut attr)?)?))
@@ -100,10 +134,10 @@ impl XdpLink {
     /// another namespace where its number is taken. `None` once the interface is
     /// gone or the link was detached.
     pub fn ifindex(&self) -> io::Result<Option<u32>> {
-        let mut info = XdpLinkInfo::default();
+        let mut info = LinkInfo::default();
         let mut attr = GetInfo {
             bpf_fd: self.0.as_raw_fd().cast_unsigned(),
-            info_len: u32::try_from(size_of::<XdpLinkInfo>()).expect("64 bytes"),
+            info_len: u32::try_from(size_of::<LinkInfo>()).expect("64 bytes"),
             info: (&raw mut info).addr() as u64,
         };
         bpf(BPF_OBJ_GET_INFO_BY_FD, &mut attr)?;
@@ -130,7 +164,7 @@ impl XdpLink {
     }
 }
 
-impl AsFd for XdpLink {
+impl AsFd for InterfaceLink {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -182,7 +216,7 @@ fn bpf<A>(command: c_int, attr: &mut A) -> io::Result<c_long> {
 
 /// Waits until no CPU runs a program that was detached before the call.
 ///
-/// XDP programs run inside an RCU read-side section, and
+/// XDP and tc programs run inside an RCU read-side section, and
 /// `MEMBARRIER_CMD_GLOBAL` is one `synchronize_rcu()` (kernel/sched/membarrier.c).
 /// Kernels with `nohz_full` CPUs refuse it (EINVAL).
 pub fn wait_for_running_programs() -> io::Result<()> {

@@ -15,8 +15,6 @@ use std::ptr::{null_mut, slice_from_raw_parts};
 /// Names of the library: Debian's first, then that of most others, then the one for
 /// developers.
 const NAMES: [&CStr; 3] = [c"libpcap.so.0.8", c"libpcap.so.1", c"libpcap.so"];
-/// Link type of Ethernet (pcap/dlt.h).
-const DLT_EN10MB: c_int = 1;
 /// Bytes of a frame that a filter accepts, which is what its `ret` returns: those of
 /// tcpdump.
 const SNAPLEN: c_int = 262_144;
@@ -24,6 +22,42 @@ const SNAPLEN: c_int = 262_144;
 const NETMASK_UNKNOWN: c_uint = 0xffff_ffff;
 /// What `pcap_compile` says when its optimiser finds that no frame can match.
 const REJECTS_ALL: &str = "expression rejects all packets";
+
+/// Where frames begin, which is what filters are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkType {
+    /// At the Ethernet header.
+    Ethernet,
+    /// At the IPv4 or IPv6 header: tun, WireGuard, IP in IP.
+    RawIp,
+}
+
+impl LinkType {
+    /// Its number in files: LINKTYPE_ETHERNET, LINKTYPE_RAW.
+    pub fn in_files(self) -> u16 {
+        match self {
+            Self::Ethernet => 1,
+            Self::RawIp => 101,
+        }
+    }
+
+    /// That with this number in files.
+    pub fn of_file(number: u32) -> Option<Self> {
+        let all = [Self::Ethernet, Self::RawIp];
+        all.into_iter()
+            .find(|it| u32::from(it.in_files()) == number)
+    }
+
+    /// libpcap's number of it on Linux (pcap/dlt.h), which is not always that in files.
+    fn dlt(self) -> c_int {
+        match self {
+            // DLT_EN10MB
+            Self::Ethernet => 1,
+            // DLT_RAW
+            Self::RawIp => 12,
+        }
+    }
+}
 
 /// An instruction of classic BPF: `struct bpf_insn` of libpcap, `struct sock_filter` of
 /// the kernel.
@@ -127,18 +161,19 @@ impl Libpcap {
         text(unsafe { (self.version)() })
     }
 
-    /// Compiles a filter for Ethernet frames. Names in it are resolved now, which may
-    /// take as long as the system's resolver takes.
+    /// Compiles a filter for frames of one link type. Names in it are resolved now, which
+    /// may take as long as the system's resolver takes.
     ///
     /// # Errors
     /// What is wrong with the expression, in libpcap's words.
     pub fn compile(
         &self,
         expression: &CStr,
+        link_type: LinkType,
         optimise: bool,
     ) -> Result<Vec<Instruction>, CompileError> {
         // SAFETY: takes no pointers.
-        let handle = unsafe { (self.open_dead)(DLT_EN10MB, SNAPLEN) };
+        let handle = unsafe { (self.open_dead)(link_type.dlt(), SNAPLEN) };
         if handle.is_null() {
             return Err(CompileError::NoHandle);
         }

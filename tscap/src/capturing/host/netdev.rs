@@ -10,6 +10,7 @@ mod parse;
 use std::{fmt, io};
 
 use self::exchange::{Query, ask};
+use super::libpcap::LinkType;
 
 /// Longest interface name in bytes: `IFNAMSIZ` (16, `linux/if.h`) less the
 /// closing zero.
@@ -18,6 +19,8 @@ pub const NAME_MAX: usize = libc::IFNAMSIZ - 1;
 /// `ARPHRD_ETHER` (`linux/if_arp.h`): a [`Link::link_type`] whose frames start
 /// with an Ethernet header.
 pub const ARPHRD_ETHER: u16 = libc::ARPHRD_ETHER;
+/// Raw IP (rmnet, for instance).
+const ARPHRD_RAWIP: u16 = 519;
 
 /// One interface, as it was when the kernel answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,16 +50,39 @@ pub struct Link {
     pub promiscuity: u32,
     /// Receive queues that the device was made with, at least 1.
     pub rx_queues: u32,
+    /// Number of the interface that it is a part of: a bond, a team, a bridge, a VRF.
+    pub master: Option<u32>,
     /// Receive counters, if the kernel sent them.
     pub stats: Option<RxStats>,
+    /// Send counters, if the kernel sent them.
+    pub tx_stats: Option<TxStats>,
     /// XDP programs attached; `None` if there are none.
     pub xdp: Option<AttachedXdp>,
 }
 
 impl Link {
+    /// Whether it is the loopback, which receives all that it sends.
+    pub fn is_loopback(&self) -> bool {
+        self.link_type == libc::ARPHRD_LOOPBACK
+    }
+
+    /// How its frames begin; `None` if neither of these.
+    pub fn frames(&self) -> Option<LinkType> {
+        match self.link_type {
+            ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Some(LinkType::Ethernet),
+            libc::ARPHRD_NONE
+            | ARPHRD_RAWIP
+            | libc::ARPHRD_TUNNEL
+            | libc::ARPHRD_TUNNEL6
+            | libc::ARPHRD_SIT
+            | libc::ARPHRD_IPGRE => Some(LinkType::RawIp),
+            _ => None,
+        }
+    }
+
     /// Whether its frames start with an Ethernet header, as the loopback's do.
     pub fn is_ethernet(&self) -> bool {
-        matches!(self.link_type, ARPHRD_ETHER | libc::ARPHRD_LOOPBACK)
+        self.frames() == Some(LinkType::Ethernet)
     }
 }
 
@@ -88,6 +114,19 @@ pub struct RxStats {
     /// `rx_nohandler`: dropped by the stack because the interface is not meant
     /// to receive (the idle link of a bond, for instance).
     pub no_handler: u64,
+}
+
+/// Send counters of an interface since it was made, of the same structure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TxStats {
+    /// `tx_packets`: packets sent; of an aggregate each segment, or one, as the driver
+    /// counts.
+    pub packets: u64,
+    /// `tx_bytes`: their bytes.
+    pub bytes: u64,
+    /// `tx_dropped`: dropped on their way to the driver or in it. Those that a queueing
+    /// discipline dropped are counted there.
+    pub dropped: u64,
 }
 
 /// What the kernel says is attached to the XDP hooks of an interface.

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 /// Receive buffer, bytes: more than the kernel puts into one datagram of an answer
 /// (32 KiB, `netlink_recvmsg`, net/netlink/af_netlink.c).
-const ANSWER_MAX: usize = 64 * 1024;
+pub(super) const ANSWER_MAX: usize = 64 * 1024;
 /// `NLMSG_MIN_TYPE` (`linux/netlink.h`): lower types are netlink's own.
 const NLMSG_MIN_TYPE: u16 = 0x10;
 
@@ -88,19 +88,30 @@ pub(super) fn ask(socket: &Socket, request: &[u8], sequence: u32) -> Result<Answ
     }
 }
 
+/// Hands over the messages of one datagram.
+pub(super) fn each(
+    datagram: &[u8],
+    mut take: impl FnMut(&NetlinkBuffer<&[u8]>) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
+    let mut rest = datagram;
+    while !rest.is_empty() {
+        let message = NetlinkBuffer::new_checked(rest)?;
+        take(&message)?;
+        let length = (message.length() as usize).next_multiple_of(NLMSG_ALIGNTO as usize);
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    Ok(())
+}
+
 impl Answer {
     /// Takes in the messages of one datagram that answer request `sequence`.
     fn take(&mut self, datagram: &[u8], sequence: u32) -> Result<(), DecodeError> {
-        let mut rest = datagram;
-        while !rest.is_empty() && !self.is_complete {
-            let message = NetlinkBuffer::new_checked(rest)?;
-            if message.sequence_number() == sequence {
-                self.take_message(&message)?;
+        each(datagram, |message| {
+            match message.sequence_number() == sequence && !self.is_complete {
+                true => self.take_message(message),
+                false => Ok(()),
             }
-            let length = (message.length() as usize).next_multiple_of(NLMSG_ALIGNTO as usize);
-            rest = rest.get(length..).unwrap_or_default();
-        }
-        Ok(())
+        })
     }
 
     fn take_message(&mut self, message: &NetlinkBuffer<&[u8]>) -> Result<(), DecodeError> {
@@ -125,7 +136,7 @@ impl Answer {
 }
 
 /// Repeats a system call that a signal interrupted.
-fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+pub(super) fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -61,12 +61,35 @@ impl NetnsId {
         names.find(|name| self.is_at(&Path::new(NAMED).join(name)))
     }
 
-    /// Whether it still exists, as far as this process can see: its file is mounted
-    /// somewhere (by `ip netns`, for instance), or a thread is in it.
+    /// Whether it still exists, as far as this process can see.
     pub fn exists(self, files: &KernelFiles) -> bool {
-        self.name().is_some()
-            || self.mounts(files).iter().any(|path| self.is_at(path))
-            || self.has_a_thread(files)
+        self.path(files).is_some()
+    }
+
+    /// A file that stands for it, as far as this process can see: one that is mounted
+    /// somewhere (by `ip netns`, for instance), or that of a thread in it.
+    fn path(self, files: &KernelFiles) -> Option<PathBuf> {
+        let named = self.name().map(|name| Path::new(NAMED).join(name));
+        let mounted = || self.mounts(files).into_iter().find(|path| self.is_at(path));
+        named.or_else(mounted).or_else(|| self.of_a_thread(files))
+    }
+
+    /// Does something in it, in a thread of its own; `None` if it can't be found.
+    ///
+    /// # Errors
+    /// EPERM without CAP_SYS_ADMIN, and those of `work`.
+    pub fn within<T: Send>(
+        self,
+        files: &KernelFiles,
+        work: impl FnOnce() -> io::Result<T> + Send,
+    ) -> io::Result<Option<T>> {
+        let Some(path) = self.path(files) else {
+            return Ok(None);
+        };
+        in_thread(|| {
+            setns(File::open(path)?, CloneFlags::CLONE_NEWNET)?;
+            work().map(Some)
+        })
     }
 
     /// The paths at which files with this inode number are mounted
@@ -82,16 +105,15 @@ impl NetnsId {
         of_root.map(PathBuf::from).collect()
     }
 
-    fn has_a_thread(self, files: &KernelFiles) -> bool {
+    fn of_a_thread(self, files: &KernelFiles) -> Option<PathBuf> {
         names(&files.proc(""))
             .unwrap_or_default()
             .iter()
-            .any(|process| {
+            .find_map(|process| {
                 let tasks = files.proc(process).join("task");
-                let threads = names(&tasks).unwrap_or_default();
-                threads
-                    .iter()
-                    .any(|thread| self.is_at(&tasks.join(thread).join("ns/net")))
+                let threads = names(&tasks).unwrap_or_default().into_iter();
+                let mut paths = threads.map(|thread| tasks.join(thread).join("ns/net"));
+                paths.find(|path| self.is_at(path))
             })
     }
 

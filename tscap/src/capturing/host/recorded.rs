@@ -21,7 +21,9 @@ pub(crate) fn link(name: &str, index: u32) -> Link {
         link_type: 1,
         promiscuity: 0,
         rx_queues: 1,
+        master: None,
         stats: None,
+        tx_stats: None,
         xdp: None,
     }
 }

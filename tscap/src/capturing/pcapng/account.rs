@@ -12,7 +12,7 @@ use super::describe::STATISTICS_OPTIONS;
 use super::options::{json_of_ours, long_value, options_of, with_json, with_options};
 use super::reader::ReadError;
 use super::rewrite::RewriteError;
-use crate::capturing::accounting::{Outcome, Totals};
+use crate::capturing::accounting::{Directed, Direction, Outcome, Outcomes, Totals};
 
 /// Codes of options (draft-ietf-opsawg-pcapng, section 4.6).
 const IF_RECV: u16 = 4;
@@ -34,28 +34,28 @@ pub enum AccountError {
 #[derive(Debug, Default)]
 pub(super) struct LeftOut {
     /// By interface of the file.
-    of_interface: Vec<u64>,
+    of_interface: Vec<Directed<u64>>,
     /// Of the capture, over its interfaces.
-    of_capture: u64,
+    of_capture: Directed<u64>,
     /// The capture's account, once it was read: in its last section.
     totals: Option<Totals>,
 }
 
 impl LeftOut {
     /// A packet of this interface of tscap's was left out.
-    pub fn add(&mut self, interface: u32) {
+    pub fn add(&mut self, interface: u32, direction: Direction) {
         let index = interface as usize;
         let length = self.of_interface.len().max(index + 1);
-        self.of_interface.resize(length, 0);
-        self.of_interface[index] += 1;
-        self.of_capture += 1;
+        self.of_interface.resize(length, Directed::default());
+        self.of_interface[index][direction] += 1;
+        self.of_capture[direction] += 1;
     }
 
     /// A section begins. It is of the next capture if the one before had the account of its
     /// capture; otherwise it is the next file of the same one.
     pub fn section(&mut self) {
         if self.totals.take().is_some() {
-            self.of_capture = 0;
+            self.of_capture = Directed::default();
         }
     }
 
@@ -73,19 +73,19 @@ impl LeftOut {
             return Err(AccountError::Several.into());
         }
         let left_out = self.of_interface.get(interface as usize).copied();
-        let left_out = left_out.unwrap_or(0);
-        let filtered = statistics.outcomes[Outcome::Filtered].saturating_add(left_out);
+        let left_out = left_out.unwrap_or_default();
+        let filtered = filtered(statistics.outcomes, left_out.sum());
         let mut options = Vec::new();
         for (code, value) in options_of(block, STATISTICS_OPTIONS, endianness) {
             let number = long(&value, 0, endianness).unwrap_or(0);
             let put = |number| (code, long_value(number, endianness));
             if let Some(json) = json_of_ours(code, &value, endianness) {
-                let json = self.changed(json, statistics, filtered)?;
+                let json = self.changed(json, statistics, left_out)?;
                 options.push((code, with_json(&value, &json)));
                 continue;
             }
             match code {
-                USER_DELIVERED => options.push(put(less(number, left_out)?)),
+                USER_DELIVERED => options.push(put(less(number, left_out.sum())?)),
                 IF_RECV => {
                     let accepted = long_value(number.saturating_sub(filtered), endianness);
                     options.extend([(code, value), (FILTER_ACCEPT, accepted)]);
@@ -104,15 +104,23 @@ impl LeftOut {
         &self,
         json: &str,
         statistics: &StatisticsOption,
-        filtered: u64,
+        left_out: Directed<u64>,
     ) -> Result<String, RewriteError> {
         let text: StatisticsText<'_> = serde_json::from_str(json).map_err(ReadError::Option)?;
-        let mut changes = vec![text.outcomes.change(json, filtered)?];
-        if let (Some(text), Some(totals)) = (text.totals, statistics.totals) {
-            let written = less(totals.written, self.of_capture)?;
-            let filtered = totals.outcomes[Outcome::Filtered].saturating_add(self.of_capture);
-            changes.push((place(json, text.written.get()), written.to_string()));
-            changes.push(text.outcomes.change(json, filtered)?);
+        let count = filtered(statistics.outcomes, left_out.sum());
+        let mut changes = vec![text.outcomes.change(json, count)?];
+        let (sent, of_capture) = (Direction::Out, self.of_capture);
+        for (text, totals, left_out) in [
+            (text.sent, statistics.sent, left_out[sent]),
+            (text.totals, statistics.totals, of_capture.sum()),
+            (text.totals_sent, statistics.totals_sent, of_capture[sent]),
+        ] {
+            if let Some((text, totals)) = text.zip(totals) {
+                let written = less(totals.written, left_out)?;
+                changes.push((place(json, text.written.get()), written.to_string()));
+                let count = filtered(totals.outcomes, left_out);
+                changes.push(text.outcomes.change(json, count)?);
+            }
         }
         // The last one first: the places of the others stay.
         changes.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
@@ -122,6 +130,10 @@ impl LeftOut {
         }
         Ok(changed)
     }
+}
+
+fn filtered(outcomes: Outcomes, left_out: u64) -> u64 {
+    outcomes[Outcome::Filtered].saturating_add(left_out)
 }
 
 fn less(count: u64, left_out: u64) -> Result<u64, AccountError> {
@@ -135,6 +147,10 @@ struct StatisticsText<'a> {
     outcomes: OutcomesText<'a>,
     #[serde(borrow)]
     totals: Option<TotalsText<'a>>,
+    #[serde(borrow)]
+    sent: Option<TotalsText<'a>>,
+    #[serde(borrow)]
+    totals_sent: Option<TotalsText<'a>>,
 }
 
 #[derive(Deserialize)]

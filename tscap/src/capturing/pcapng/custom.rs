@@ -71,13 +71,26 @@ pub enum VlanTags {
     Unknown,
 }
 
+/// Where frames are stamped, by name: "native XDP", "generic XDP", "tcx egress", … Only
+/// at native XDP a frame is never an aggregate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hooks {
+    /// Received ones.
+    #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
+    pub received: Option<String>,
+    /// Sent ones.
+    #[serde(default, rename = "out", skip_serializing_if = "Option::is_none")]
+    pub sent: Option<String>,
+}
+
 /// In an interface description: how frames of this interface were taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceOption {
     /// Schema version.
     pub v: u32,
-    /// "native" or "generic". In generic mode frames may be aggregates.
-    pub xdp_mode: String,
+    /// Where frames were stamped. Not in captures of early versions.
+    #[serde(default)]
+    pub hooks: Hooks,
     /// How stamps were taken.
     pub stamp: StampOption,
     /// Offloads in force that change what a frame looks like, by kernel name.
@@ -104,10 +117,10 @@ pub struct InterfaceOption {
 
 impl InterfaceOption {
     /// With the current version.
-    pub fn new(xdp_mode: &str, stamp: StampOption, offloads: BTreeMap<String, bool>) -> Self {
+    pub fn new(hooks: Hooks, stamp: StampOption, offloads: BTreeMap<String, bool>) -> Self {
         Self {
             v: VERSION,
-            xdp_mode: xdp_mode.into(),
+            hooks,
             stamp,
             offloads,
             vlan_tags: None,
@@ -172,6 +185,12 @@ pub struct StatisticsOption {
     /// In the last statistics block: the accounting over all interfaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Totals>,
+    /// Of this interface, what it sent, where the capture takes that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<Totals>,
+    /// In the last statistics block: of `totals`, what was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub totals_sent: Option<Totals>,
 }
 
 impl StatisticsOption {
@@ -186,6 +205,8 @@ impl StatisticsOption {
             clock,
             off_cpu: None,
             totals,
+            sent: None,
+            totals_sent: None,
         }
     }
 }

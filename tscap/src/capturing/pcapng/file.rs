@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use pcap_file::Endianness;
 use pcap_file::pcapng::PcapNgWriteError;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::interface_description::{
@@ -11,11 +12,13 @@ use pcap_file::pcapng::blocks::interface_statistics::{
     InterfaceStatisticsBlock, InterfaceStatisticsOption,
 };
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
-use pcap_file::{DataLink, Endianness};
 
 use super::custom::{ClockOption, InterfaceOption, StampOption, StatisticsOption, option};
-use crate::capturing::accounting::{Counts, Observed, Outcome, StampOrder, Totals, Written};
+use crate::capturing::accounting::{
+    Counts, Directed, Direction, Observed, Outcome, StampOrder, Totals, Written,
+};
 use crate::capturing::clock::{MonoNs, RealNs, Sample, Tracker};
+use crate::capturing::filter::LinkType;
 
 /// What the section header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub struct InterfaceInfo {
     pub name: String,
     /// The administrator's alias, or the driver.
     pub description: Option<String>,
+    /// How its frames begin.
+    pub link_type: LinkType,
     /// Hardware address.
     pub mac: Option<[u8; 6]>,
     /// Speed, bit/s, where it is known.
@@ -175,7 +180,7 @@ impl FileWriter {
         at: MonoNs,
         counts: &Counts,
         order: StampOrder,
-        totals: Option<&Totals>,
+        totals: Option<&Directed<Totals>>,
     ) -> Result<Vec<u8>, WriteError> {
         let now = tracker.real_at(at);
         let Counts { written, observed } = counts.since(&self.before);
@@ -218,32 +223,43 @@ impl FileWriter {
         &self,
         interface_id: u32,
         now: RealNs,
-        written: Written,
+        written: Directed<Written>,
         observed: &Observed,
         clock: ClockOption,
-        totals: Option<&Totals>,
+        totals: Option<&Directed<Totals>>,
     ) -> InterfaceStatisticsBlock<'static> {
         let counts = observed.interfaces.get(interface_id as usize).copied();
         let counts = counts.unwrap_or_default();
-        let mut outcomes = counts.losses;
-        outcomes += written.outcomes;
-        let received = written.written + outcomes.total();
+        let of_each = Directed::by(|direction| {
+            let mut outcomes = counts.losses[direction];
+            outcomes += written[direction].outcomes;
+            Totals::of(written[direction].written, outcomes)
+        });
+        let Totals {
+            seen,
+            written,
+            outcomes,
+        } = of_each.sum();
+        let described = self.interfaces.get(interface_id as usize);
+        let has_sent = described.is_some_and(|it| it.tscap.hooks.sent.is_some());
+        let sent = |of: &Directed<Totals>| has_sent.then_some(of[Direction::Out]);
         let mut options = vec![
             InterfaceStatisticsOption::IsbStartTime(self.start.since_epoch()),
             InterfaceStatisticsOption::IsbEndTime(now.since_epoch()),
-            InterfaceStatisticsOption::IsbIfRecv(received),
+            InterfaceStatisticsOption::IsbIfRecv(seen),
         ];
         options.extend(counts.ifdrop.map(InterfaceStatisticsOption::IsbIfDrop));
-        let described = self.interfaces.get(interface_id as usize);
         let is_filtered = described.is_some_and(|it| it.filter.is_some());
-        let accepted = received - outcomes[Outcome::Filtered];
+        let accepted = seen - outcomes[Outcome::Filtered];
         options.extend(is_filtered.then_some(InterfaceStatisticsOption::IsbFilterAccept(accepted)));
         options.extend([
             InterfaceStatisticsOption::IsbOsDrop(outcomes.lost_in_kernel()),
-            InterfaceStatisticsOption::IsbUsrDeliv(written.written),
+            InterfaceStatisticsOption::IsbUsrDeliv(written),
             InterfaceStatisticsOption::Common(option(&StatisticsOption {
                 off_cpu: observed.off_cpu,
-                ..StatisticsOption::new(outcomes, clock, totals.copied())
+                sent: sent(&of_each),
+                totals_sent: totals.and_then(sent),
+                ..StatisticsOption::new(outcomes, clock, totals.map(Directed::sum))
             })),
         ]);
         InterfaceStatisticsBlock {
@@ -278,7 +294,7 @@ fn description(interface: &InterfaceInfo) -> InterfaceDescriptionBlock<'_> {
         InterfaceDescriptionOption::Common(option(&interface.tscap)),
     ]);
     InterfaceDescriptionBlock {
-        linktype: DataLink::ETHERNET,
+        linktype: u32::from(interface.link_type.in_files()).into(),
         snaplen: interface.snaplen,
         options,
     }

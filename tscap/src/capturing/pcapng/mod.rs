@@ -14,7 +14,9 @@ mod rewrite;
 
 pub use account::AccountError;
 pub use block::BlockFault;
-pub use custom::{ClockOption, InterfaceOption, PEN, StampOption, StatisticsOption, VlanTags};
+pub use custom::{
+    ClockOption, Hooks, InterfaceOption, PEN, StampOption, StatisticsOption, VlanTags,
+};
 pub use file::{FileWriter, InterfaceInfo, MOST_FINAL_BYTES, SectionInfo, WriteError};
 pub use history::Gatherer;
 pub use reader::{Interface, Packet, ReadError, Record, interval_ns, records};

@@ -4,8 +4,8 @@ use std::io::{self, Read};
 
 use pcap_file::{DataLink, Endianness};
 use tscap_common::block::{
-    CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, INTERFACE_OFFSET, ORIGLEN_OFFSET, STAMP_HIGH_OFFSET,
-    STAMP_LOW_OFFSET, padded,
+    CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, FLAGS_OUTBOUND, INTERFACE_OFFSET, ORIGLEN_OFFSET,
+    STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET, padded,
 };
 
 use super::block::{
@@ -13,6 +13,7 @@ use super::block::{
     SECTION_HEADER, SIMPLE_PACKET, half, long, options, word,
 };
 use super::custom::{InterfaceOption, PEN, StatisticsOption};
+use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{CounterReport, FileNs, Impossible, RawStamp};
 
 /// Why a capture can't be read any further.
@@ -81,6 +82,8 @@ pub struct Packet {
     /// The stamp as it was taken, if the capture kept it: for the TSC already
     /// with its CPU's offset, so that stamps of all CPUs compare.
     pub raw: Option<RawStamp>,
+    /// Which way it went, by its flags; received if it has none.
+    pub direction: Direction,
     /// Its length on the wire, bytes.
     pub origlen: u32,
     /// What was captured of it.
@@ -256,18 +259,26 @@ impl<R: Read> Reader<R> {
         if DATA_OFFSET + padded(caplen as usize) + 4 > block.len() {
             return Err(BlockFault::Short);
         }
-        let mut raw = None;
+        let (mut raw, mut direction) = (None, Direction::In);
         for option in options(block, padded(data.end), endianness) {
             let (code, value) = option?;
-            if code == CUSTOM_BINARY && word(block, value.start, endianness) == Some(PEN) {
-                let stamp = long(&block[value], 4, endianness).map(RawStamp);
-                raw = raw.or(stamp);
+            let first = word(&block[value.clone()], 0, endianness);
+            match (code, first) {
+                (CUSTOM_BINARY, Some(PEN)) => {
+                    let stamp = long(&block[value], 4, endianness).map(RawStamp);
+                    raw = raw.or(stamp);
+                }
+                (FLAGS, Some(flags)) if flags & DIRECTION == FLAGS_OUTBOUND => {
+                    direction = Direction::Out;
+                }
+                _ => {}
             }
         }
         Ok(Packet {
             interface: self.earlier as u32 + interface,
             time: scale.time(ticks),
             raw,
+            direction,
             origlen,
             data: block[data].to_vec(),
         })
@@ -313,10 +324,14 @@ impl<R: Read> Reader<R> {
 /// (draft-ietf-opsawg-pcapng, section 4.4).
 const SIMPLE_ORIGLEN: usize = 8;
 const SIMPLE_DATA: usize = 12;
-/// Codes of options (draft-ietf-opsawg-pcapng, sections 3.5 and 4.2).
+/// Codes of options (draft-ietf-opsawg-pcapng, sections 3.5, 4.2 and 4.3).
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
+/// The same of an obsolete packet block (section 4.7).
+const FLAGS: u16 = 2;
+/// The bits of flags that say the direction.
+const DIRECTION: u32 = 3;
 const CUSTOM_TEXT: u16 = 2988;
 const CUSTOM_BINARY: u16 = 2989;
 

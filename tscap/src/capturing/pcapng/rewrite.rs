@@ -3,7 +3,7 @@
 
 use std::io::{self, Read, Write};
 
-use pcap_file::{DataLink, Endianness};
+use pcap_file::Endianness;
 use tscap_common::block::{STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET};
 
 use super::account::{AccountError, LeftOut};
@@ -11,8 +11,10 @@ use super::block::SECTION_HEADER;
 use super::custom::{InterfaceOption, StatisticsOption};
 use super::describe::{describe, describe_filter, move_statistics, put_time};
 use super::reader::{Interface, Packet, ReadError, Reader, Record};
+use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{FileClock, FileNs};
-use crate::capturing::filter::{Filter, Frame};
+use crate::capturing::filter::{Filter, Frame, LinkType, packet_type};
+use crate::failure::Failure;
 
 /// Why a copy could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -23,8 +25,11 @@ pub enum RewriteError {
     /// Its statistics can't count what is left out.
     #[error(transparent)]
     Account(#[from] AccountError),
-    /// A packet that no filter for Ethernet can decide on.
-    #[error("a packet of {interface} is of link type {linktype}, and the filter is for Ethernet")]
+    /// The filter has no meaning for the frames of an interface.
+    #[error("{}", .0.chain())]
+    Filter(Failure),
+    /// A packet that no filter can decide on.
+    #[error("a packet of {interface} is of link type {linktype}, which filters are not for")]
     LinkType {
         /// Name of its interface, or its number.
         interface: String,
@@ -153,8 +158,11 @@ impl<'a> Copy<'a> {
                 interface,
                 origlen,
                 data,
-            }) if !self.is_wanted(interface, origlen, &data)? => return Ok(Changed::LeftOut),
-            Some(Record::Untimed { .. }) => {}
+            }) => {
+                if !self.is_wanted(interface, Direction::In, origlen, &data)? {
+                    return Ok(Changed::LeftOut);
+                }
+            }
             Some(Record::Statistics(interface, statistics)) => {
                 return self.statistics(interface, &statistics, block, endianness);
             }
@@ -188,7 +196,7 @@ impl<'a> Copy<'a> {
         }
         let expression = self.changes.filter.map(|filter| filter.expression.trim());
         if let Some(expression) = expression.filter(|it| !it.is_empty())
-            && interface.linktype == DataLink::ETHERNET
+            && LinkType::of_file(interface.linktype.into()).is_some()
         {
             let block = described.as_deref().unwrap_or(block);
             let changed = describe_filter(block, expression, endianness);
@@ -204,7 +212,8 @@ impl<'a> Copy<'a> {
         block: &mut [u8],
         endianness: Endianness,
     ) -> Result<Changed, RewriteError> {
-        if !self.is_wanted(packet.interface, packet.origlen, &packet.data)? {
+        let (interface, direction) = (packet.interface, packet.direction);
+        if !self.is_wanted(interface, direction, packet.origlen, &packet.data)? {
             return Ok(Changed::LeftOut);
         }
         let of = self.interfaces.get(packet.interface as usize);
@@ -251,19 +260,22 @@ impl<'a> Copy<'a> {
     fn is_wanted(
         &mut self,
         interface: u32,
+        direction: Direction,
         length: u32,
         data: &[u8],
     ) -> Result<bool, RewriteError> {
         if let Some(filter) = self.changes.filter {
-            self.is_ethernet(interface)?;
+            let program = filter.program_for(self.link_type(interface)?);
+            let program = program.map_err(RewriteError::Filter)?;
             let frame = Frame {
                 length,
+                packet_type: packet_type(direction),
                 ..Frame::received(data)
             };
-            if filter.program.verdict(&frame) == 0 {
+            if program.verdict(&frame) == 0 {
                 self.copied.filtered += 1;
                 if self.is_ours(interface) {
-                    self.left_out.add(interface);
+                    self.left_out.add(interface, direction);
                 }
                 return Ok(false);
             }
@@ -272,17 +284,15 @@ impl<'a> Copy<'a> {
         Ok(true)
     }
 
-    fn is_ethernet(&self, index: u32) -> Result<(), RewriteError> {
+    fn link_type(&self, index: u32) -> Result<LinkType, RewriteError> {
         let interface = &self.interfaces[index as usize];
-        if interface.linktype == DataLink::ETHERNET {
-            return Ok(());
-        }
-        Err(RewriteError::LinkType {
+        let number = interface.linktype.into();
+        LinkType::of_file(number).ok_or_else(|| RewriteError::LinkType {
             interface: match &interface.name {
                 Some(name) => name.clone(),
                 None => format!("interface {index}"),
             },
-            linktype: interface.linktype.into(),
+            linktype: number,
         })
     }
 }

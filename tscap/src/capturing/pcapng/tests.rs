@@ -15,11 +15,13 @@ use pcap_file::{DataLink, Endianness};
 
 use super::*;
 use crate::capturing::accounting::{
-    Counts, InterfaceCounts, Observed, Outcome, Outcomes, StampOrder, Totals, Written,
+    Counts, Directed, Direction, InterfaceCounts, Observed, Outcome, Outcomes, StampOrder, Totals,
+    Written,
 };
 use crate::capturing::clock::{
     CrossTimestamp, FileNs, MonoNs, RealNs, StampPath, StampSource, TaiNs, Tracker, TscCycles,
 };
+use crate::capturing::filter::LinkType;
 
 const EPOCH: u64 = 1_700_000_000_000_000_000;
 
@@ -36,15 +38,20 @@ fn cross(mono: u64, offset: u64) -> CrossTimestamp {
 
 fn interface(name: &str) -> InterfaceInfo {
     let offloads = BTreeMap::from([("rx-gro".to_owned(), true)]);
+    let hooks = Hooks {
+        received: Some("generic XDP".into()),
+        sent: Some("tcx egress".into()),
+    };
     InterfaceInfo {
         name: name.into(),
         description: Some("a veth".into()),
+        link_type: LinkType::Ethernet,
         mac: Some([2, 0, 0, 0, 0, 9]),
         speed: None,
         snaplen: 96,
         filter: None,
         os: "Linux 6.18".into(),
-        tscap: InterfaceOption::new("generic", StampOption::new(StampPath::Tai), offloads),
+        tscap: InterfaceOption::new(hooks, StampOption::new(StampPath::Tai), offloads),
     }
 }
 
@@ -60,7 +67,7 @@ fn writer(interfaces: &[InterfaceInfo]) -> FileWriter {
 /// Of one interface.
 fn counts(written: Written, observed: Observed) -> Counts {
     Counts {
-        written: vec![written],
+        written: vec![Directed::received(written)],
         observed,
     }
 }
@@ -134,7 +141,7 @@ fn statistics_hold_counts_times_and_clock() {
     let losses = [(Outcome::RingFull, 3), (Outcome::TooLong, 1)];
     let observed = Observed {
         interfaces: vec![InterfaceCounts {
-            losses: losses.into(),
+            losses: Directed::received(losses.into()),
             ifdrop: Some(4),
         }],
         utc_bound_ns: Some(500),
@@ -157,7 +164,7 @@ fn statistics_hold_counts_times_and_clock() {
             at,
             &counts(written, observed),
             order,
-            Some(&totals),
+            Some(&Directed::received(totals)),
         )
         .unwrap();
     let Block::InterfaceStatistics(statistics) = blocks(&bytes).remove(1) else {
@@ -278,6 +285,7 @@ fn interfaces_are_numbered_over_all_sections() {
                 interface: 2,
                 time: FileNs(EPOCH),
                 raw: None,
+                direction: Direction::In,
                 origlen: 0,
                 data: Vec::new(),
             }),
@@ -324,7 +332,7 @@ fn counted(number: u64) -> Counts {
     let (losses, outcomes) = (of(true), of(false));
     let observed = Observed {
         interfaces: vec![InterfaceCounts {
-            losses,
+            losses: Directed::received(losses),
             ifdrop: Some(number),
         }],
         utc_bound_ns: None,
@@ -339,7 +347,11 @@ fn counted(number: u64) -> Counts {
 
 #[test]
 fn the_next_file_counts_from_its_own_start_and_has_a_clock() {
-    let mut first = writer(&[interface("eth0")]);
+    let filtered = InterfaceInfo {
+        filter: Some("udp".into()),
+        ..interface("eth0")
+    };
+    let mut first = writer(&[filtered]);
     let mut tracker = Tracker::new(StampSource::Ktime, &cross(0, EPOCH)).unwrap();
     let order = StampOrder::default();
     let statistics = |file: &mut FileWriter, tracker: &mut Tracker, counts: &Counts| {
@@ -361,12 +373,13 @@ fn the_next_file_counts_from_its_own_start_and_has_a_clock() {
     let (options, ours) = statistics(&mut next, &mut tracker, &counted(12));
     let kinds = Outcome::ALL.len() as u64;
     assert_eq!(
-        options[..6],
+        options[..7],
         [
             Isb::IsbStartTime(RealNs(EPOCH + 7).since_epoch()),
             options[1].clone(),
             Isb::IsbIfRecv(7 * (kinds + 1)),
             Isb::IsbIfDrop(7),
+            Isb::IsbFilterAccept(7 * kinds),
             Isb::IsbOsDrop(7 * 6),
             Isb::IsbUsrDeliv(7),
         ]

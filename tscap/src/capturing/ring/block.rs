@@ -2,15 +2,21 @@
 //! converter rewrites.
 
 use tscap_common::block::{
-    CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, INTERFACE_OFFSET, LENGTH_OFFSET, MAX_RECORD,
-    RAW_STAMP_OFFSET, STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET, TYPE_OFFSET, block_len, padded,
+    CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, FLAGS_OUTBOUND, INTERFACE_OFFSET, LENGTH_OFFSET,
+    MAX_RECORD, OPT_FLAGS, OPT_RAW, RAW_BYTES, RAW_STAMP_OFFSET, STAMP_HIGH_OFFSET,
+    STAMP_LOW_OFFSET, TYPE_OFFSET, block_len, padded,
 };
+
+use tscap_common::hook::{Direction, Slot};
 
 use crate::capturing::clock::{RawStamp, RealNs};
 
 /// A ring held something that is no block: a bug, or memory gone bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no packet block at position {position} of a ring: type {block_type:#x}, length {length}")]
+#[error(
+    "no packet block at position {position} of a ring: type {block_type:#x}, length {length}, \
+     slot {slot}"
+)]
 pub struct CorruptBlock {
     /// Position in the ring, bytes since the start of the capture.
     pub position: u64,
@@ -18,12 +24,15 @@ pub struct CorruptBlock {
     pub block_type: u32,
     /// What stands for the length.
     pub length: u32,
+    /// What stands for the slot.
+    pub slot: u32,
 }
 
 /// One whole block.
 #[derive(Debug)]
 pub struct Block<'a> {
     bytes: &'a mut [u8],
+    position: u64,
     stamp: RawStamp,
 }
 
@@ -44,14 +53,11 @@ impl<'a> Block<'a> {
             && (block_len(0, 0)..=MAX_RECORD).contains(&len)
             && len <= bytes.len();
         if !is_block {
-            return Err(CorruptBlock {
-                position,
-                block_type,
-                length,
-            });
+            return Err(corrupt(bytes, position));
         }
         Ok(Self {
             bytes: &mut bytes[..len],
+            position,
             stamp,
         })
     }
@@ -67,10 +73,15 @@ impl<'a> Block<'a> {
         self.bytes.is_empty()
     }
 
-    /// Index of the interface as the kernel counts, until it is rewritten.
+    /// Which program has recorded it.
     #[inline]
-    pub fn ifindex(&self) -> u32 {
-        word(self.bytes, INTERFACE_OFFSET)
+    pub fn slot(&self) -> Slot {
+        Slot(word(self.bytes, INTERFACE_OFFSET))
+    }
+
+    /// It as an error: one of a slot that there is not.
+    pub fn corrupt(&self) -> CorruptBlock {
+        corrupt(self.bytes, self.position)
     }
 
     /// The stamp as it was taken, with the ring's offset: it compares with those
@@ -106,15 +117,41 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The blocks in `bytes`, which must be whole ones: the interface word of each
-/// and where it ends.
-pub fn blocks(bytes: &[u8]) -> impl Iterator<Item = (u32, usize)> {
+fn corrupt(bytes: &[u8], position: u64) -> CorruptBlock {
+    CorruptBlock {
+        position,
+        block_type: word(bytes, TYPE_OFFSET),
+        length: word(bytes, LENGTH_OFFSET),
+        slot: word(bytes, INTERFACE_OFFSET),
+    }
+}
+
+/// The blocks in `bytes`, which must be whole and final ones: the slot of each and where
+/// it ends.
+pub fn blocks(bytes: &[u8]) -> impl Iterator<Item = (Slot, usize)> {
     let mut end = 0;
     std::iter::from_fn(move || {
         let block = bytes.get(end..).filter(|rest| !rest.is_empty())?;
         end += word(block, LENGTH_OFFSET) as usize;
-        Some((word(block, INTERFACE_OFFSET), end))
+        let slot = Slot::of(word(block, INTERFACE_OFFSET), direction(block));
+        Some((slot, end))
     })
+}
+
+/// Which way the frame of a block goes. Blocks without `epb_flags` are of captures of
+/// received frames.
+fn direction(block: &[u8]) -> Direction {
+    let data = padded(word(block, CAPLEN_OFFSET) as usize);
+    let raw = match word(block, DATA_OFFSET + data) {
+        OPT_RAW => RAW_BYTES,
+        _ => 0,
+    };
+    let options = DATA_OFFSET + data + raw;
+    let flags = word(block, options + 4);
+    match word(block, options) == OPT_FLAGS && flags & FLAGS_OUTBOUND != 0 {
+        true => Direction::Out,
+        false => Direction::In,
+    }
 }
 
 /// The stamp of the block at the start of `bytes`, increased by `offset`; of

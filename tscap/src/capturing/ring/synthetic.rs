@@ -8,6 +8,7 @@ use tscap_common::block::{
     self, CAPLEN_OFFSET, DATA_OFFSET, DROPCOUNT_BYTES, EPB_TYPE, INTERFACE_OFFSET, LENGTH_OFFSET,
     OPT_DROPCOUNT, ORIGLEN_OFFSET, STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET, TYPE_OFFSET,
 };
+use tscap_common::hook::Slot;
 
 use super::{Consumer, MapError, Memory};
 use crate::capturing::clock::RawStamp;
@@ -42,15 +43,15 @@ impl Consumer {
 impl Producer {
     /// Appends a frame of which all of `frame` is captured, or counts it as lost
     /// if the ring is full. Says which.
-    pub fn push(&mut self, ifindex: u32, stamp: RawStamp, frame: &[u8]) -> bool {
-        let options = block::options_len(false, false, self.dropped > 0);
+    pub fn push(&mut self, slot: Slot, stamp: RawStamp, frame: &[u8]) -> bool {
+        let options = block::options_len(false, false, false, self.dropped > 0);
         let length = block::block_len(frame.len(), options);
         let tail = self.memory.tail(self.ring).load(Ordering::Acquire);
         if self.head - tail + length as u64 > self.memory.ring_bytes() as u64 {
             self.dropped += 1;
             return false;
         }
-        let bytes = self.encode(ifindex, stamp, frame, length);
+        let bytes = self.encode(slot, stamp, frame, length);
         let offset = (self.head & (self.memory.ring_bytes() as u64 - 1)) as usize;
         let (data, accessible) = self.memory.data(self.ring);
         assert!(offset + length <= accessible);
@@ -68,14 +69,14 @@ impl Producer {
         true
     }
 
-    fn encode(&self, ifindex: u32, stamp: RawStamp, frame: &[u8], length: usize) -> Vec<u8> {
+    fn encode(&self, slot: Slot, stamp: RawStamp, frame: &[u8], length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         let caplen = u32::try_from(frame.len()).expect("frames fit a record");
         let total = u32::try_from(length).expect("records are short");
         let words = [
             (TYPE_OFFSET, EPB_TYPE),
             (LENGTH_OFFSET, total),
-            (INTERFACE_OFFSET, ifindex),
+            (INTERFACE_OFFSET, slot.0),
             (STAMP_HIGH_OFFSET, (stamp.0 >> 32) as u32),
             (STAMP_LOW_OFFSET, (stamp.0 & 0xffff_ffff) as u32),
             (CAPLEN_OFFSET, caplen),

@@ -60,7 +60,7 @@ pub enum GivenBack {
     },
     /// What was changed does not exist any more.
     Gone,
-    /// It is in another network namespace.
+    /// It is in another network namespace, and can't be given back from here.
     Elsewhere,
     /// sysfs is the one of another network namespace.
     OtherSysfs,
@@ -207,10 +207,19 @@ impl Change {
         shown(&self.new)
     }
 
-    /// Gives the old value back, unless somebody else has set another one.
+    /// Gives the old value back, unless somebody else has set another one. What takes no
+    /// sysfs is given back in its network namespace, wherever this thread is.
     pub fn give_back(&self, files: &KernelFiles) -> GivenBack {
-        match self.try_give_back(files) {
+        let given_back = || match self.try_give_back(files) {
             Ok(given_back) | Err(given_back) => given_back,
+        };
+        match given_back() {
+            GivenBack::Elsewhere if !self.setting.is_in_sysfs() => {
+                let netns = self.interface.netns;
+                let within = netns.within(files, || Ok(given_back()));
+                within.ok().flatten().unwrap_or(GivenBack::Elsewhere)
+            }
+            given_back => given_back,
         }
     }
 
@@ -223,7 +232,9 @@ impl Change {
             Setting::Rps { .. } | Setting::RpsFlows { .. } => {
                 self.interface.name_in_sysfs(files)?
             }
-            Setting::Offload { .. } => self.interface.name_in_calls(files)?,
+            Setting::Offload { .. } | Setting::ClsactQdisc | Setting::ClsactFilter(_) => {
+                self.interface.name_in_calls(files)?
+            }
         };
         let Some(now) = self.setting.read(files, &interface)? else {
             return Ok(GivenBack::Gone);

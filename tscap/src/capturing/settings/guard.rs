@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 
-use super::{Change, ChangeError, GivenBack, Journal, JournalError, JournalFolder};
+use super::{Change, ChangeError, GivenBack, Journal, JournalError, JournalFolder, Setting};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::text::causes::{chain, with_causes};
 
@@ -19,7 +19,7 @@ pub struct Refused {
 /// Changes in force. They are given back on drop, the last one first.
 #[derive(Debug)]
 pub struct SettingsGuard {
-    folder: JournalFolder,
+    pub(super) folder: JournalFolder,
     files: KernelFiles,
     /// None before the first change.
     journal: Option<Journal>,
@@ -125,9 +125,17 @@ impl SettingsGuard {
                 // Poll threads and interrupts come and go with the driver's queues,
                 // which it may remake when XDP is detached.
                 GivenBack::Gone if !change.setting.is_of_a_namespace() => {}
+                // An interface that moves leaves them behind (`dev_shutdown`).
+                GivenBack::Gone
+                    if matches!(
+                        change.setting,
+                        Setting::ClsactQdisc | Setting::ClsactFilter(_)
+                    ) => {}
                 GivenBack::Gone => {
                     gone.insert(change.interface.name.clone());
                 }
+                // Others use it.
+                GivenBack::LeftAlone { .. } if change.setting == Setting::ClsactQdisc => {}
                 GivenBack::LeftAlone { now } => problems.push(change.left_alone(&now)),
                 GivenBack::Failed(error) => {
                     let what = format!("cannot restore the {change}");

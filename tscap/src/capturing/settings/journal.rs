@@ -13,8 +13,8 @@ use crate::capturing::host::kernel_files::{KernelFileError, KernelFiles};
 use crate::capturing::host::process;
 
 /// Version of the journal's schema. Version 1 does not know an interface's hardware
-/// address and the cookie of its network namespace.
-const VERSION: u32 = 2;
+/// address and the cookie of its network namespace, version 2 no filters of clsact.
+const VERSION: u32 = 3;
 /// Journals are called `<process>-<start>.json`.
 const EXTENSION: &str = "json";
 /// A journal that is being written has this one until it is complete.

@@ -1,13 +1,14 @@
 //! What tscap changes on the machine for the time of a capture and nobody but
-//! tscap would give back: affinities, steering, offloads.
+//! tscap would give back: affinities, steering, offloads, filters of clsact.
 //!
 //! Each change is written into a journal, a file of this process in
 //! [`JournalFolder`], before it is made; the journal goes away when the old
 //! values are back. So a process that is killed leaves a journal, by which
-//! `tscap restore` knows what it owes. (XDP programs and promiscuous mode need
-//! none: the kernel takes them back from a dead process.)
+//! `tscap restore` knows what it owes. (Links of programs and promiscuous mode
+//! need none: the kernel takes them back from a dead process.)
 
 mod change;
+mod filter;
 mod guard;
 mod interface;
 mod journal;
@@ -17,6 +18,7 @@ mod setting;
 pub(crate) mod turn;
 
 pub use change::{Change, GivenBack, Planned};
+pub use filter::FilterError;
 pub use guard::{Refused, SettingsGuard};
 pub use interface::{InterfaceId, sysfs_is_here};
 pub use journal::{Journal, JournalError, JournalFolder, State};

@@ -4,9 +4,10 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use crate::capturing::host::clsact::{ClsactError, Filter, Filters, QdiscState};
 use crate::capturing::host::ethtool::{self, EthtoolError};
 use crate::capturing::host::kernel_files::{self, KernelFileError, KernelFiles};
-use crate::capturing::host::netdev::NetdevError;
+use crate::capturing::host::netdev::{self, NetdevError};
 use crate::capturing::host::{affinity, cpu_list, irq, process, rps};
 
 /// What can be changed. The values of each are text, in one form only, so that
@@ -46,7 +47,18 @@ pub enum Setting {
         /// The kernel's name for it.
         name: String,
     },
+    /// The queueing discipline clsact; "none", "unused" or "used".
+    ClsactQdisc,
+    /// A filter of clsact; "none" or "attached".
+    ClsactFilter(Filter),
 }
+
+/// The value of a discipline or filter that is not there.
+pub(super) const NONE: &str = "none";
+/// The value of clsact without filters.
+pub(super) const UNUSED: &str = "unused";
+/// The value of a filter that is there.
+pub(super) const ATTACHED: &str = "attached";
 
 /// Why a setting could not be read or set.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +91,9 @@ pub enum ChangeError {
     /// An offload.
     #[error(transparent)]
     Offload(#[from] EthtoolError),
+    /// A filter or its discipline.
+    #[error(transparent)]
+    Clsact(#[from] ClsactError),
     /// The interface.
     #[error(transparent)]
     Interface(#[from] NetdevError),
@@ -89,8 +104,17 @@ impl Setting {
     pub(super) fn is_of_a_namespace(&self) -> bool {
         match self {
             Self::IrqAffinity { .. } | Self::NapiAffinity { .. } => false,
-            Self::Rps { .. } | Self::RpsFlows { .. } | Self::Offload { .. } => true,
+            Self::Rps { .. }
+            | Self::RpsFlows { .. }
+            | Self::Offload { .. }
+            | Self::ClsactQdisc
+            | Self::ClsactFilter(_) => true,
         }
+    }
+
+    /// Whether it is a file of sysfs, which shows one network namespace.
+    pub(super) fn is_in_sysfs(&self) -> bool {
+        matches!(self, Self::Rps { .. } | Self::RpsFlows { .. })
     }
 
     /// What it is, for people.
@@ -103,6 +127,11 @@ impl Setting {
             Self::RpsFlows { queue } => format!("RPS flow table of {interface}'s queue {queue}"),
             Self::NapiAffinity { pid, name, .. } => format!("CPUs of poll thread {pid} ({name})"),
             Self::Offload { name } => format!("offload {name} of {interface}"),
+            Self::ClsactQdisc => format!("queueing discipline clsact of {interface}"),
+            Self::ClsactFilter(filter) => {
+                let (side, program) = (filter.side.name(), filter.program);
+                format!("tc filter at {side} of {interface} (program {program})")
+            }
         }
     }
 
@@ -120,6 +149,10 @@ impl Setting {
             }
             Self::NapiAffinity { pid, .. } => format!("taskset -pc {pid}"),
             Self::Offload { name } => format!("ethtool -K {interface} {name}"),
+            Self::ClsactQdisc => format!("tc qdisc show dev {interface} clsact"),
+            Self::ClsactFilter(filter) => {
+                format!("tc filter show dev {interface} {}", filter.side.name())
+            }
         }
     }
 
@@ -155,6 +188,21 @@ impl Setting {
                 let features = ethtool::features(interface)?;
                 features.get(name).map(|feature| Ok(on_off(feature.on)))
             }
+            Self::ClsactQdisc => match filters(interface)? {
+                Some(filters) => Some(Ok(match filters.qdisc()? {
+                    QdiscState::None | QdiscState::Ingress => NONE.into(),
+                    QdiscState::Unused => UNUSED.into(),
+                    QdiscState::Used => "used".into(),
+                })),
+                None => None,
+            },
+            Self::ClsactFilter(filter) => match filters(interface)? {
+                Some(filters) => Some(Ok(match filters.has(filter)? {
+                    true => ATTACHED.into(),
+                    false => NONE.into(),
+                })),
+                None => None,
+            },
         };
         value.transpose()
     }
@@ -194,6 +242,17 @@ impl Setting {
             Self::Offload { name } => {
                 ethtool::set_features(interface, &[(name.as_str(), value == on_off(true))])?;
             }
+            // Made by `SettingsGuard::attach_filter`, which has the program: here only removed.
+            Self::ClsactQdisc => {
+                if let Some(filters) = filters(interface)? {
+                    filters.remove_unused_qdisc()?;
+                }
+            }
+            Self::ClsactFilter(filter) => {
+                if let Some(filters) = filters(interface)? {
+                    filters.remove(filter)?;
+                }
+            }
         }
         Ok(())
     }
@@ -219,6 +278,7 @@ impl ChangeError {
     pub(super) fn is_gone(&self) -> bool {
         let errno = match self {
             Self::File(error) => return error.is_missing(),
+            Self::Clsact(error) => return error.is_gone(),
             Self::Value { .. } | Self::ManagedIrq(_) => None,
             Self::Thread { source, .. } | Self::Offload(EthtoolError::Request { source, .. }) => {
                 source.raw_os_error()
@@ -227,6 +287,12 @@ impl ChangeError {
         };
         matches!(errno, Some(libc::ESRCH | libc::ENODEV))
     }
+}
+
+/// The filters of the interface that has this name now.
+fn filters(interface: &str) -> Result<Option<Filters>, ChangeError> {
+    let link = netdev::by_name(interface)?;
+    Ok(link.map(|link| Filters::of(link.index)).transpose()?)
 }
 
 fn on_off(on: bool) -> String {

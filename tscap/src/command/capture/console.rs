@@ -9,9 +9,11 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::capturing::capture::{
-    Event, FilesSummary, FilterSummary, Progress, Ready, ReadyInterface, Severity, Summary, Target,
+    DirectionSummary, Event, FilesSummary, FilterSummary, Progress, Ready, ReadyInterface,
+    Severity, Summary, Target,
 };
 use crate::capturing::engine::ClosedFile;
+use crate::capturing::pcapng::Hooks;
 use crate::cli::CapturePlan;
 use crate::command::console::{Console, read_order};
 use crate::text::numbers::{counted, grouped, ring, size, span};
@@ -42,7 +44,7 @@ pub(super) fn ready(console: &mut Console, ready: &Ready) {
 }
 
 fn begins(ready: &Ready) -> String {
-    let interface = |it: &ReadyInterface| format!("{} ({})", it.name, it.xdp_mode.name());
+    let interface = |it: &ReadyInterface| format!("{} ({})", it.name, hooks(&it.hooks));
     let interfaces: Vec<_> = ready.interfaces.iter().map(interface).collect();
     format!(
         "capturing on {}, clock {} by {}, {} read, ±{} ns, {} of {}",
@@ -177,7 +179,7 @@ fn whole(summary: &Summary) -> String {
         format!("  filter {expression:?} ({compiler})")
     }));
     let count = |number, name, note: &str| format!("{:>15} {name}{note}", grouped(number));
-    lines.push(count(summary.seen, "seen", ""));
+    lines.push(count(summary.seen, "seen", &by_direction(summary)));
     lines.push(count(summary.written, "written", ""));
     for (outcome, number) in summary.outcomes.entries() {
         if number > 0 {
@@ -202,9 +204,8 @@ fn whole(summary: &Summary) -> String {
     if summary.interfaces.len() > 1 {
         lines.extend(summary.interfaces.iter().map(|interface| {
             format!(
-                "  {} ({}): {} seen, {} written, {} not",
+                "  {}: {} seen, {} written, {} not",
                 interface.name,
-                interface.xdp_mode,
                 grouped(interface.seen),
                 grouped(interface.written),
                 grouped(interface.outcomes.total())
@@ -222,6 +223,25 @@ fn whole(summary: &Summary) -> String {
     }
     lines.extend(clock(summary));
     lines.join("\n")
+}
+
+/// How many frames went each way, where both are captured.
+fn by_direction(summary: &Summary) -> String {
+    let [one, other] = summary.directions.as_slice() else {
+        return String::new();
+    };
+    let part = |it: &DirectionSummary| format!("{} {}", grouped(it.totals.seen), it.direction);
+    format!(" ({}, {})", part(one), part(other))
+}
+
+/// The hooks of an interface in words.
+fn hooks(hooks: &Hooks) -> String {
+    match (&hooks.received, &hooks.sent) {
+        (Some(received), Some(sent)) => format!("in: {received}, out: {sent}"),
+        (Some(received), None) => format!("in: {received}"),
+        (None, Some(sent)) => format!("out: {sent}"),
+        (None, None) => "nothing".into(),
+    }
 }
 
 fn several_files(files: &FilesSummary) -> Vec<String> {
@@ -256,7 +276,7 @@ fn clock(summary: &Summary) -> Vec<String> {
     let clock = &summary.clock;
     let mut lines = vec![
         format!(
-            "clock {} by {}, {} read (in XDP, not on the wire):",
+            "clock {} by {}, {} read (in the kernel, not on the wire):",
             clock.source,
             clock.path,
             read_order(clock.ordered)

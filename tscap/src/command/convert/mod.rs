@@ -214,6 +214,9 @@ impl CopyError {
                         "take the packets of this interface out first: \
                          `tshark -r IN -Y 'frame.interface_name != \"NAME\"' -w OUT`"
                     }
+                    StampError::Rewrite(RewriteError::Filter(_)) => {
+                        "give the filter as an expression"
+                    }
                     StampError::Rewrite(RewriteError::Account(AccountError::Several)) => {
                         "convert each capture on its own, before they are joined"
                     }

@@ -3,6 +3,7 @@
 use super::stamps::TscStamps;
 use crate::capturing::capture::interface;
 use crate::capturing::clock::{NsPerCycle, measure_tsc_rate};
+use crate::capturing::filter::LinkType;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::{tsc, xdp_features};
 use crate::cli::{GenPlan, SenderChoice};
@@ -23,7 +24,7 @@ pub(super) struct Machine {
 
 /// Checks the plan against the machine, and opens the sender.
 pub(super) fn check(plan: &GenPlan, console: &mut Console) -> Result<Machine, Failure> {
-    let link = interface::find_usable(&plan.interface, "send on")?;
+    let link = interface::find_usable(&plan.interface, "send on", &[LinkType::Ethernet])?;
     check_place(&link, plan.anywhere)?;
     let steps = templates(plan, &link)?;
     let cpu = super::super::choose_cpu(plan.cpu, "send from")?;

@@ -11,7 +11,7 @@ use super::programs::{Measured, Programs};
 use super::stamp_samples::FrameCounts;
 use super::whole_program::WholeProgram;
 use crate::capturing::clock::{NsPerCycle, StampPath, TscPath};
-use crate::capturing::host::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
+use crate::capturing::host::bpf::{InterfaceLink, LinkPoint};
 use crate::capturing::host::system;
 use crate::measuring::load::{Burst, Capture, Setup, Stop, Tool, Traffic};
 
@@ -28,7 +28,7 @@ pub struct CompareBed {
     /// They measure.
     pub programs: Programs,
     /// One of them, attached.
-    pub link: XdpLink,
+    pub link: InterfaceLink,
     /// Where frames come from.
     pub frame_source: FrameSource,
     /// What sends, if we do.
@@ -157,7 +157,7 @@ impl CompareBed {
         let rx = pair.rx.index;
         self.link = pair
             .rx_netns
-            .within(|| XdpLink::attach(program, rx, XDP_FLAGS_DRV_MODE))?;
+            .within(|| InterfaceLink::attach(program, rx, LinkPoint::NativeXdp))?;
         let (_, sent) = sent?;
         let rate = sent.rate(burst.pacing).unwrap_or(0.0);
         Ok((sent.sent + sent.refused, written, rate))

@@ -46,7 +46,7 @@ pub enum FrameSource {
     /// Whatever an interface receives.
     Live {
         /// The interface.
-        link: Link,
+        link: Box<Link>,
         /// Longest wait for the frames of a turn.
         timeout: Duration,
     },

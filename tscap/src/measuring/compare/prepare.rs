@@ -10,7 +10,7 @@ use super::whole_program::WholeProgram;
 use super::{Stamp, Turn};
 use crate::capturing::clock::{NsPerCycle, StampPath, StampSource, TscPath, measure_tsc_rate};
 use crate::capturing::hook::{Kfunc, NoKfunc};
-use crate::capturing::host::bpf::{XDP_FLAGS_DRV_MODE, XdpLink};
+use crate::capturing::host::bpf::{InterfaceLink, LinkPoint};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::{system, tsc};
 use crate::measuring::load::{Stop, Traffic};
@@ -74,8 +74,9 @@ pub(super) fn prepare(
     if interrupts.is_some() {
         turns.extend(with_interrupts_off(&mut programs, &stamps)?);
     }
-    let attach =
-        |ifindex| XdpLink::attach(programs.cost_program(None)?, ifindex, XDP_FLAGS_DRV_MODE);
+    let attach = |ifindex| {
+        InterfaceLink::attach(programs.cost_program(None)?, ifindex, LinkPoint::NativeXdp)
+    };
     let (link, traffic) = match &frame_source {
         FrameSource::Own { pair, .. } => {
             let link = pair.rx_netns.within(|| attach(pair.rx.index))?;

@@ -1,7 +1,7 @@
 //! The whole capture program on one frame, by `BPF_PROG_TEST_RUN`.
 
 use tscap_common::block::MAX_CAPLEN;
-use tscap_common::hook::Hook;
+use tscap_common::hook::{ClockDomain, Hook};
 
 use super::Stamp;
 use super::programs::{OBJECT, ProgramsError};
@@ -40,14 +40,17 @@ impl WholeProgram {
         let mut loaded = Loaded::load(&LoadOptions {
             object: if stamp.is_some() { PROGRAMS } else { OBJECT },
             program: stamp.map_or("program_none", |path| Hook::Xdp.program(path.domain())),
+            clock: ClockDomain::Monotonic,
             kfunc: kfuncs.find(|kfunc| stamp == Some(StampPath::Tsc(kfunc.path))),
             filter: None,
+            interfaces: 1,
             ring_bytes: RING_BYTES,
             ring_cpus: &[cpu],
             possible_cpus,
             snaplen: MAX_CAPLEN as u32,
             keep_raw: false,
-            packet_meta: false,
+            packet_flags: false,
+            packet_queue: false,
         })?;
         let rings = loaded.rings.take().ok_or(LoadError::Missing("ring"))?;
         let consumer = Consumer::all(rings).pop();

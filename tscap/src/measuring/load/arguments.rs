@@ -62,7 +62,7 @@ impl Setup {
                     .and_then(ValueEnum::to_possible_value);
                 let path = path.map(|path| format!("--force --tsc-path {}", path.get_name()));
                 let text = format!(
-                    "capture --json --snapshot-length {snaplen} --ring-size {ring} \
+                    "capture --json -Q in --snapshot-length {snaplen} --ring-size {ring} \
                      --clock {clock} {} --duration {seconds} -i {interface}",
                     path.unwrap_or_default()
                 );

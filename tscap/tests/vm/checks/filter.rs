@@ -2,16 +2,15 @@
 //! interpreter, which other tests hold to libpcap's.
 
 use std::ffi::CString;
-use std::os::fd::AsFd as _;
 
 use tscap::capturing::accounting::Outcome;
+use tscap::capturing::filter::translate::{FrameAccess, SCRATCH_BYTES, translate};
 use tscap::capturing::filter::{Filter, Frame, Program, parse};
-use tscap::capturing::host::bpf::program::returned;
-use tscap::capturing::host::libpcap::Libpcap;
+use tscap::capturing::host::libpcap::{Libpcap, LinkType};
 
 use crate::agent;
 use crate::corpus::{expressions, frames};
-use crate::in_kernel::{loaded, translated};
+use crate::in_kernel::PLACES;
 use crate::machine::Rig;
 use crate::nic::Kind;
 
@@ -24,11 +23,11 @@ pub fn in_the_kernel(rig: &Rig) {
     let long = expressions::long(200).into_iter().map(|(_, it)| it);
     let compiled = all.chain(long).filter_map(|expression| {
         let code = libpcap
-            .compile(&CString::new(expression).ok()?, true)
+            .compile(&CString::new(expression).ok()?, LinkType::Ethernet, true)
             .ok()?;
         let program = Program::new(code).expect("a sound program");
         // What loads from behind every frame is no filter for the kernel.
-        translated(&program).ok()?;
+        translate(&program, &FrameAccess::XDP, -(SCRATCH_BYTES as i16)).ok()?;
         Some(program.decimal().trim_end().replace('\n', ","))
     });
     let compiled: Vec<_> = compiled.collect();
@@ -87,14 +86,22 @@ pub fn run(filters: impl Iterator<Item = String>) {
     let (mut count, mut accepted) = (0, 0);
     for text in filters {
         let program = parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        let code = translated(&program).unwrap_or_else(|error| panic!("{text}: {error}"));
-        let loaded = loaded(&text[..text.len().min(200)], code);
+        let name = &text[..text.len().min(200)];
+        // By XDP, and by one of the others.
+        let [xdp, others @ ..] = PLACES;
+        let loaded = [xdp, others[count % others.len()]].map(|place| {
+            let loaded = place.load(name, &program);
+            loaded.unwrap_or_else(|error| panic!("{text}: {error}"))
+        });
         let some = frames.iter().cycle().skip(count * FRAMES % frames.len());
-        for frame in some.take(FRAMES) {
+        for (frame, loaded) in some.take(FRAMES).zip(loaded.iter().cycle()) {
             let expected = program.verdict(&Frame::received(frame));
-            let verdict = returned(loaded.as_fd(), frame, frame.len());
+            let Some(verdict) = loaded.verdict(frame, frame.len()) else {
+                continue;
+            };
             let verdict = verdict.unwrap_or_else(|error| panic!("{} bytes: {error}", frame.len()));
-            assert_eq!(verdict, expected, "{frame:02x?}\n{}", program.listing());
+            let listing = program.listing();
+            assert_eq!(verdict, expected, "{loaded:?}: {frame:02x?}\n{listing}");
             accepted += u32::from(verdict != 0);
         }
         count += 1;

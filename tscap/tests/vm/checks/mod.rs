@@ -2,6 +2,7 @@
 
 mod clock;
 mod cpus;
+mod directions;
 mod doctor;
 pub mod filter;
 mod interrupts;
@@ -37,6 +38,8 @@ checks![
     cpus::one_goes_and_comes_back,
     cpus::a_pinned_one_goes,
     cpus::one_comes,
+    directions::both,
+    directions::given_back,
     doctor::says_what_works,
     filter::in_the_kernel,
     filter::of_a_capture,

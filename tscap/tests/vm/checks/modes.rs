@@ -27,7 +27,10 @@ fn captures(rig: &Rig, kind: Kind, arguments: &[&str], mode: &str) -> Finished {
     let finished = capture.wait();
     let summary = finished.success();
     assert_eq!((summary.seen, summary.written), (3 * FRAMES, 3 * FRAMES));
-    assert_eq!(summary.interfaces[0].xdp_mode, mode);
+    assert_eq!(
+        summary.interfaces[0].directions[0].hook.as_deref(),
+        Some(mode)
+    );
     let folder = files::folder();
     let path = guest.bring(folder.path());
     peers::agree_on(&path, 3 * FRAMES);
@@ -44,19 +47,23 @@ fn captures(rig: &Rig, kind: Kind, arguments: &[&str], mode: &str) -> Finished {
 }
 
 pub fn virtio_natively(rig: &Rig) {
-    let finished = captures(rig, Kind::Virtio, &[], "native");
+    let finished = captures(rig, Kind::Virtio, &[], "native XDP");
     assert!(!finished.stderr.contains("warning"), "{}", finished.stderr);
 }
 
 pub fn virtio_generically(rig: &Rig) {
-    captures(rig, Kind::Virtio, &["--xdp-mode", "generic"], "generic");
+    captures(rig, Kind::Virtio, &["--hook", "generic"], "generic XDP");
 }
 
-/// Its driver has native XDP since 6.6; before, the generic mode must do.
+/// Its driver has native XDP since 6.6; before, clsact must do.
 pub fn vmxnet3(rig: &Rig) {
     let native = rig.kernel.has_native_vmxnet3();
-    let mode = if native { "native" } else { "generic" };
-    let finished = captures(rig, Kind::Vmxnet3, &[], mode);
-    let told = finished.stderr.contains("refused native XDP");
+    let hook = if native {
+        "native XDP"
+    } else {
+        "clsact ingress"
+    };
+    let finished = captures(rig, Kind::Vmxnet3, &[], hook);
+    let told = finished.stderr.contains("no native XDP");
     assert_eq!(told, !native, "{}", finished.stderr);
 }

@@ -18,15 +18,25 @@ pub fn given_back(rig: &Rig) {
         found.as_str().expect("words").contains(LRO)
     };
     assert!(is_on(), "the device has none");
-    for arguments in [&[][..], &["--offloads", "off"], &["--xdp-mode", "generic"]] {
-        let arguments = [&["-i", &nic.name], arguments].concat();
+    // Before 6.6 its driver has no native XDP, and clsact turns nothing off.
+    let at_xdp = if rig.kernel.has_native_vmxnet3() {
+        "auto"
+    } else {
+        "generic"
+    };
+    for arguments in [
+        ["--hook", at_xdp],
+        ["--offloads", "off"],
+        ["--hook", "generic"],
+    ] {
+        let arguments = [&["-i", &nic.name][..], &arguments].concat();
         let capture = guest.capture(&arguments).ready();
         assert!(!is_on(), "attaching left it on: {arguments:?}");
         capture.stop().success();
         assert!(is_on(), "{arguments:?}");
     }
 
-    let killed = guest.capture(&["-i", &nic.name]).ready();
+    let killed = guest.capture(&["-i", &nic.name, "--hook", at_xdp]).ready();
     killed.stop_with(Signal::SIGKILL);
     assert!(!is_on(), "a killed run can't give it back");
     let restored = guest.must(&[TSCAP, "restore"]);

@@ -12,14 +12,9 @@ fn changes(machine: &Recorded) -> SettingsGuard {
 
 /// Steers and returns what is in force.
 #[track_caller]
-fn steer(pinning: &mut Pinning<'_>, on: &Link, mode: XdpMode, changes: &mut SettingsGuard) {
+fn steer(pinning: &mut Pinning<'_>, on: &Link, at: AttachPoint, changes: &mut SettingsGuard) {
     pinning
-        .steer(
-            on,
-            AttachPoint::Xdp(mode),
-            changes,
-            &mut Listener::new(&mut nobody),
-        )
+        .steer(on, at, changes, &mut Listener::new(&mut nobody))
         .unwrap_or_else(|failure| panic!("{failure}"));
 }
 
@@ -31,7 +26,7 @@ fn virtio_interrupts_are_steered_and_given_back() {
     steer(
         &mut Pinning::new(&[1]),
         &eth0,
-        XdpMode::Native,
+        AttachPoint::NativeXdp,
         &mut changes,
     );
     let affinities = || [37, 38, 39, 40, 41].map(|irq| machine.affinity(irq));
@@ -50,13 +45,13 @@ fn interfaces_go_on_where_the_last_one_left_off() {
     steer(
         &mut pinning,
         &link("enp1s0f0", 2),
-        XdpMode::Native,
+        AttachPoint::NativeXdp,
         &mut changes,
     );
     steer(
         &mut pinning,
         &link("enp1s0f1", 3),
-        XdpMode::Native,
+        AttachPoint::NativeXdp,
         &mut changes,
     );
     let affinities = [121, 122, 123, 124].map(|irq| machine.affinity(irq));
@@ -73,7 +68,7 @@ fn generic_mode_needs_no_rps_where_interrupts_steer() {
     steer(
         &mut Pinning::new(&[0, 5]),
         &on,
-        XdpMode::Generic,
+        AttachPoint::GenericXdp,
         &mut changes,
     );
     let affinities = [91, 92, 101].map(|irq| machine.affinity(irq));
@@ -91,7 +86,7 @@ fn a_veth_is_steered_by_rps_in_generic_mode_only() {
     steer(
         &mut Pinning::new(&[1]),
         &veth0,
-        XdpMode::Native,
+        AttachPoint::NativeXdp,
         &mut native,
     );
     assert_eq!(machine.rps("veth0", 0), "0");
@@ -101,7 +96,7 @@ fn a_veth_is_steered_by_rps_in_generic_mode_only() {
     steer(
         &mut Pinning::new(&[1]),
         &veth0,
-        XdpMode::Generic,
+        AttachPoint::GenericXdp,
         &mut generic,
     );
     assert_eq!(machine.rps("veth0", 0), "00000002");
@@ -160,7 +155,7 @@ fn without_a_journal_nothing_is_steered() {
     let failure = Pinning::new(&[1])
         .steer(
             &eth0,
-            AttachPoint::Xdp(XdpMode::Native),
+            AttachPoint::NativeXdp,
             &mut changes,
             &mut Listener::new(&mut nobody),
         )

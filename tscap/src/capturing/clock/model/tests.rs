@@ -257,3 +257,22 @@ fn a_week_in_bounded_memory() {
     let skew = run.clock.rate().ppb_from(nominal);
     assert!((skew + 23_000).abs() <= 5, "{skew}");
 }
+
+#[test]
+fn a_reading_of_no_use_is_counted_and_changes_nothing() {
+    let mut run = Run::new(&LAN);
+    let mut look = |t| LAN.bracket(t, &run.counter, truth, &mut run.random);
+    let good = look(2 * S);
+    let mut torn = look(3 * S);
+    torn.tsc.reverse();
+    assert_eq!(run.clock.observe(&good), Verdict::Used);
+    let (before, there) = (run.clock.counts(), good.tsc[1]);
+    let estimate = run.clock.estimate(there);
+    assert_eq!(run.clock.observe(&torn), Verdict::Torn);
+    assert!(!run.clock.restart(&torn));
+    // The counter stands.
+    assert_eq!(run.clock.observe(&good), Verdict::Torn);
+    let torn = before.torn + 3;
+    assert_eq!(run.clock.counts(), Counts { torn, ..before });
+    assert_eq!(run.clock.estimate(there), estimate);
+}

@@ -341,3 +341,34 @@ fn slews_of_the_device_are_followed_at_once() {
     }
     assert!(run.status().readings.bends > 3);
 }
+
+/// The kernel tells the offset to TAI, or not: then any that there can be will do, if the
+/// device is as near to it as one that follows TAI is.
+#[test]
+fn what_a_device_counts_is_told_by_its_distance() {
+    const HALF: i64 = NS_PER_S / 2;
+    const TENTH: i64 = NS_PER_S / 10;
+    let tai = -37 * NS_PER_S;
+    for (ahead_ns, told_s, expected) in [
+        (0, 37, (PhcBase::Utc, 0)),
+        (HALF - 1, 37, (PhcBase::Utc, 0)),
+        (1 - HALF, 0, (PhcBase::Utc, 0)),
+        (HALF, 37, (PhcBase::Unknown, 0)),
+        (NS_PER_S, 0, (PhcBase::Unknown, 0)),
+        (tai + HALF - 1, 37, (PhcBase::Tai, 37)),
+        (tai - HALF + 1, 37, (PhcBase::Tai, 37)),
+        (tai + HALF, 37, (PhcBase::Unknown, 0)),
+        (tai - HALF, 37, (PhcBase::Unknown, 0)),
+        (tai, 36, (PhcBase::Unknown, 0)),
+        (tai + TENTH - 1, 0, (PhcBase::Tai, 37)),
+        (tai - TENTH + 1, 0, (PhcBase::Tai, 37)),
+        (tai + TENTH, 0, (PhcBase::Unknown, 0)),
+        (-9 * NS_PER_S, 0, (PhcBase::Unknown, 0)),
+        (-10 * NS_PER_S, 0, (PhcBase::Tai, 10)),
+        (-60 * NS_PER_S, 0, (PhcBase::Tai, 60)),
+        (-61 * NS_PER_S, 0, (PhcBase::Unknown, 0)),
+    ] {
+        let found = PhcBase::of(ahead_ns, told_s);
+        assert_eq!(found, expected, "{ahead_ns} {told_s}");
+    }
+}

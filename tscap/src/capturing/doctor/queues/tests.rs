@@ -98,7 +98,7 @@ fn an_interface_without_known_interrupts() {
 }
 
 #[test]
-fn rps_matters_before_generic_xdp() {
+fn rps_matters_where_the_network_stack_stamps() {
     let machine = Recorded::veth();
     let mut veth = interface("veth0");
     let folder = "sys/class/net/veth0/queues/rx-0";

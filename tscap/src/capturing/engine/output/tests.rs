@@ -133,6 +133,7 @@ fn what_others_do_to_a_file_shows_when_it_is_closed() {
         lengthened.close(),
         Err(CloseError::Changed { found: 15, .. })
     ));
+    assert_eq!(std::fs::read(&path).unwrap(), b"somebody else's");
 }
 
 /// Writes half of what it is given to a file, and then no more.
@@ -190,4 +191,72 @@ fn what_follows_an_inherited_position_stays_when_the_file_is_closed() {
     output.write(b"AND").unwrap();
     output.close().unwrap();
     assert_eq!(file.metadata().unwrap().len(), 16);
+}
+
+/// Interrupted by a signal before each byte.
+struct Interrupted {
+    taken: Arc<std::sync::Mutex<Vec<u8>>>,
+    is_next: bool,
+}
+
+impl Write for Interrupted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_next = !self.is_next;
+        if self.is_next {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        self.taken.lock().unwrap().push(bytes[0]);
+        Ok(1)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_interrupted_write_goes_on() {
+    let taken = Arc::default();
+    let mut output = Output::stream(Interrupted {
+        taken: Arc::clone(&taken),
+        is_next: false,
+    });
+    output.write(b"whole").unwrap();
+    assert_eq!(*taken.lock().unwrap(), b"whole");
+}
+
+/// Bytes of the disk that a file takes.
+fn on_disk(file: &File) -> u64 {
+    file.metadata().unwrap().blocks() * 512
+}
+
+#[test]
+fn room_is_kept_until_the_end_where_the_file_system_can() {
+    const ROOM: u64 = 1 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name| {
+        let mut options = OpenOptions::new();
+        options.create_new(true).append(true).read(true);
+        options.open(folder.path().join(name)).unwrap()
+    };
+    let other = file("other");
+    let kept = FallocateFlags::FALLOC_FL_KEEP_SIZE;
+    let can = fallocate(&other, kept, FAR, ROOM.cast_signed()).is_ok();
+    let mine = file("mine");
+    let mut output = Output::regular(mine.try_clone().unwrap()).unwrap();
+    output.reserve(ROOM).unwrap();
+    assert_eq!(output.reserved(), ROOM);
+    assert_eq!(on_disk(&mine) >= ROOM, can);
+    output.write(b"whole").unwrap();
+    assert_eq!(mine.metadata().unwrap().len(), 5);
+    output.close().unwrap();
+    assert!(on_disk(&mine) < ROOM, "what was not used is free again");
+
+    // Not behind what somebody else has written after the position.
+    let path = folder.path().join("followed");
+    std::fs::write(&path, b"before and after").unwrap();
+    let followed = OpenOptions::new().write(true).open(&path).unwrap();
+    let mut output = Output::inherited(followed.try_clone().unwrap()).unwrap();
+    output.reserve(ROOM).unwrap();
+    assert!(on_disk(&followed) < ROOM);
 }

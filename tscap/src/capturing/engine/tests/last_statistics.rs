@@ -10,7 +10,7 @@ fn last_statistics_bytes(mut bench: Bench, output: Output) -> u64 {
     bench.converter.drain();
     let mut finished = bench.finish();
     let observed = Observed::default();
-    let totals = finished.totals(8, &observed, Outcomes::default());
+    let totals = finished.totals(Directed::received(8), &observed);
     finished.output = output;
     finished
         .write_last_statistics(MonoNs(2_000_000), &observed, &totals)

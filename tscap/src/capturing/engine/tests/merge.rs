@@ -21,7 +21,7 @@ proptest! {
         let finished = bench.finish();
         prop_assert_eq!(finished.order(), StampOrder::default());
         let frames = world.frames.len() as u64;
-        let totals = finished.totals(frames, &Observed::default(), Outcomes::default());
+        let totals = totals(&finished, frames);
         prop_assert!(totals.add_up(), "{totals:?}");
     }
 
@@ -56,12 +56,12 @@ proptest! {
         prop_assert!(numbers(&whole.file()).starts_with(&written));
 
         let frames = world.frames.len() as u64;
-        let totals = finished.totals(frames, &Observed::default(), Outcomes::default());
+        let totals = totals(&finished, frames);
         prop_assert!(totals.add_up(), "{totals:?}");
         prop_assert_eq!(totals.written, written.len() as u64);
         let failed = events.iter().any(|event| matches!(event, Event::WriteFailed { .. }));
         prop_assert_eq!(totals.outcomes[Outcome::WriteFailed] > 0, failed);
-        let complete = count.unwrap_or(u64::MAX).min(world.of_interest() as u64);
+        let complete = count.unwrap_or(u64::MAX).min(world.frames.len() as u64);
         prop_assert_eq!(totals.written < complete, failed);
     }
 

@@ -82,7 +82,7 @@ impl Rotating {
     fn end(mut self, seen: u64) -> Ended {
         let mut finished = self.bench.converter.into_finished();
         let observed = Observed::default();
-        let totals = finished.totals(seen, &observed, Outcomes::default());
+        let totals = finished.totals(Directed::received(seen), &observed);
         let end = MonoNs(self.bench.script.0.lock().unwrap().0);
         finished
             .write_last_statistics(end, &observed, &totals)
@@ -90,7 +90,7 @@ impl Rotating {
         let (order, bytes) = (finished.order(), finished.bytes());
         let end = finished.tracker.real_at(end);
         let rotation = finished.rotation.unwrap();
-        let closing = rotation.close_last(finished.output, totals.written, end);
+        let closing = rotation.close_last(finished.output, totals.sum().written, end);
         closing.join().unwrap();
         let (mut closed, mut removed) = (Vec::new(), Vec::new());
         while let Ok(event) = self.told.try_recv() {
@@ -101,7 +101,7 @@ impl Rotating {
             }
         }
         Ended {
-            finished: totals,
+            finished: totals.sum(),
             order,
             bytes,
             closed,

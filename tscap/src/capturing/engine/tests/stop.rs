@@ -24,7 +24,7 @@ fn it_goes_on_until_it_is_asked_to_stop() {
         }
     };
     wait_for(1);
-    assert!(producers[0].push(IFINDEX, RawStamp(900_001), &[0; 60]));
+    assert!(producers[0].push(SLOT, RawStamp(900_001), &[0; 60]));
     wait_for(2);
     shared.request_stop();
     let finished = running.join().unwrap();

@@ -1,5 +1,9 @@
 //! How a program reaches its frame at the hook where it runs.
 
+use tscap_common::hook::Direction;
+
+use crate::capturing::filter::packet_type;
+
 /// What depends on the hook, in numbers of the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameAccess {
@@ -15,10 +19,12 @@ pub struct FrameAccess {
     pub most_offset: u32,
     /// How the frame's length is found.
     pub length: FrameLength,
-    /// What `inbound` and `outbound` compare with (`PACKET_HOST`, …).
+    /// What `inbound` and `outbound` compare with: [`packet_type`].
     pub packet_type: u32,
     /// Where the context has the number of the interface (u32).
     pub interface_offset: i16,
+    /// The frame has a VLAN tag that is not among its bytes: r3 has it.
+    pub tag_beside: bool,
 }
 
 /// How the length of a whole frame is found.
@@ -40,7 +46,43 @@ impl FrameAccess {
         // `bpf_xdp_pointer` in net/core/filter.c.
         most_offset: 0xffff,
         length: FrameLength::Helper(188),
-        packet_type: 0,
+        packet_type: packet_type(Direction::In),
         interface_offset: 12,
+        tag_beside: false,
     };
+
+    /// What comes in by tc: `struct __sk_buff` and `bpf_skb_load_bytes` (include/uapi/linux/bpf.h).
+    ///
+    /// The packet type is a constant, and not `pkt_type` of the context: libpcap compares it
+    /// with `PACKET_OUTGOING` only, for `inbound` and `outbound`, and a filter shall mean the
+    /// same at each hook.
+    pub const SKB_IN: Self = Self {
+        data_offset: 76,
+        data_end_offset: 80,
+        load_helper: 26,
+        // `bpf_skb_load_bytes` in net/core/filter.c since Linux 5.19 and in stable kernels;
+        // 5.18 itself has 0xffff, and refuses to load beyond that.
+        most_offset: i32::MAX as u32,
+        length: FrameLength::Field(0),
+        packet_type: packet_type(Direction::In),
+        interface_offset: 40,
+        tag_beside: false,
+    };
+
+    /// What goes out by tc. The kernel says `PACKET_OUTGOING` only to packet sockets, of the
+    /// copies that it makes for them: here `pkt_type` is what it was when the frame came in
+    /// or was made.
+    pub const SKB_OUT: Self = Self {
+        packet_type: packet_type(Direction::Out),
+        ..Self::SKB_IN
+    };
+
+    /// The same for frames that have a VLAN tag beside their bytes, where a device or the
+    /// network stack has put it. The verdict is that on the frame with the tag in its place.
+    pub const fn with_tag_beside(self) -> Self {
+        Self {
+            tag_beside: true,
+            ..self
+        }
+    }
 }

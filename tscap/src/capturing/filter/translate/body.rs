@@ -6,6 +6,7 @@ use aya_obj::generated::{
 };
 
 use super::loads::load_of;
+use super::place::{Place, place};
 use super::rows::entries;
 use super::{Assembler, FrameAccess, Label, Register, Scratch, Source, Width};
 use crate::capturing::filter::ancillary::Ancillary;
@@ -74,9 +75,13 @@ impl Body<'_> {
     /// How far loads reach into the headers that end at `header`.
     fn reached(&self, header: u32) -> u32 {
         let loads = self.steps.iter().filter_map(load_of);
-        let ends = loads
-            .filter(|load| !load.indirect)
-            .map(|load| load.from.saturating_add(load.size.bytes()));
+        let ends =
+            loads
+                .filter(|load| !load.indirect)
+                .filter_map(|load| match place(load, self.access) {
+                    Place::Frame(from) => Some(from.saturating_add(load.size.bytes())),
+                    Place::Tag(_) | Place::Mixed => None,
+                });
         ends.filter(|end| *end <= header).max().unwrap_or(0)
     }
 }

@@ -3,6 +3,7 @@
 use aya_obj::generated::{BPF_ADD, BPF_AND, BPF_JGT, BPF_JNE, BPF_LSH};
 
 use super::body::{A, CONTEXT, DATA, DATA_END, Emitter, HEADER_ENDS, PLACE, X};
+use super::place::{Place, place};
 use super::{Register, Source, Width};
 use crate::capturing::filter::ancillary::Ancillary;
 use crate::capturing::filter::classic::{Operation, Size};
@@ -23,17 +24,40 @@ pub(super) struct Load {
     pub header_length: bool,
 }
 
+impl Load {
+    /// One byte.
+    pub fn of_byte(from: u32) -> Self {
+        Self {
+            from,
+            indirect: false,
+            size: Size::Byte,
+            header_length: false,
+        }
+    }
+
+    /// The register for the result.
+    fn to(self) -> Register {
+        if self.header_length { X } else { A }
+    }
+}
+
 impl Emitter<'_> {
     /// False if the load can't be direct, so that nothing comes after it.
     pub fn load_direct(&mut self, load: Load, known: &mut u32) -> bool {
         let slow = self.body.slow;
+        let from = match place(load, self.body.access) {
+            Place::Frame(from) if from.saturating_add(load.size.bytes()) <= MOST_DIRECT => from,
+            Place::Tag(at) => {
+                self.load_of_tag(load, at);
+                return true;
+            }
+            Place::Frame(_) | Place::Mixed => {
+                self.code.goto(slow);
+                return false;
+            }
+        };
         let size = load.size.bytes();
-        let end = load.from.saturating_add(size);
-        if end > MOST_DIRECT {
-            self.code.goto(slow);
-            return false;
-        }
-        let to = if load.header_length { X } else { A };
+        let end = from + size;
         let compared = if load.indirect {
             end
         } else {
@@ -54,9 +78,9 @@ impl Emitter<'_> {
             (PLACE, -(size as i16))
         } else {
             *known = compared.max(*known);
-            (DATA, load.from as i16)
+            (DATA, from as i16)
         };
-        self.code.load(width(load.size), to, base, offset);
+        self.code.load(width(load.size), load.to(), base, offset);
         self.finish_load(load);
         true
     }
@@ -68,49 +92,76 @@ impl Emitter<'_> {
         headers.next().map_or(end, |(_, reached)| reached)
     }
 
+    /// Loads from the tag beside the frame.
+    fn load_of_tag(&mut self, load: Load, at: u32) {
+        let tag = self.body.scratch.tag() + at as i16;
+        self.code
+            .load(width(load.size), load.to(), Register::Frame, tag);
+        self.finish_load(load);
+    }
+
     /// False if no frame has such bytes, so that nothing comes after it.
     pub fn load_by_helper(&mut self, load: Load, step: &Step) -> bool {
         let (access, scratch, reject) = (self.body.access, self.body.scratch, self.body.reject);
-        if load.from > access.most_offset {
-            self.code.goto(reject);
-            return false;
+        let place = place(load, access);
+        match place {
+            Place::Frame(from) if from > access.most_offset => {
+                self.code.goto(reject);
+                return false;
+            }
+            Place::Tag(at) => {
+                self.load_of_tag(load, at);
+                return true;
+            }
+            Place::Frame(_) | Place::Mixed => {}
         }
         let kept = if load.header_length {
             step.live_after.a().then_some(A)
         } else {
-            step.live_after.x().then_some(X)
+            let is_read = load.indirect && place == Place::Mixed;
+            (is_read || step.live_after.x()).then_some(X)
         };
         let frame = Register::Frame;
         if let Some(register) = kept {
             self.code
                 .store(Width::Word, frame, scratch.kept(), register);
         }
-        // The second argument is where X is.
-        if load.indirect {
-            self.code.alu64(BPF_ADD, X, Source::Constant(load.from));
-            let most = Source::Constant(access.most_offset);
-            self.code.branch64(BPF_JGT, X, most, reject);
-        } else {
-            self.code.mov32(Register::R2, Source::Constant(load.from));
+        match place {
+            Place::Frame(from) => {
+                // The second argument is where X is.
+                if load.indirect {
+                    self.code.alu64(BPF_ADD, X, Source::Constant(from));
+                    let most = Source::Constant(access.most_offset);
+                    self.code.branch64(BPF_JGT, X, most, reject);
+                } else {
+                    self.code.mov32(Register::R2, Source::Constant(from));
+                }
+                self.call_helper(0, load.size.bytes());
+            }
+            Place::Mixed | Place::Tag(_) => self.assemble(load),
         }
-        self.reload_context();
-        self.code.mov64(Register::R3, frame);
-        let loaded = i32::from(scratch.loaded()).cast_unsigned();
         self.code
-            .alu64(BPF_ADD, Register::R3, Source::Constant(loaded));
-        self.code
-            .mov32(Register::R4, Source::Constant(load.size.bytes()));
-        self.code.call(access.load_helper);
-        self.code
-            .branch32(BPF_JNE, Register::R0, Source::Constant(0), reject);
-        let to = if load.header_length { X } else { A };
-        self.code
-            .load(width(load.size), to, frame, scratch.loaded());
+            .load(width(load.size), load.to(), frame, scratch.loaded());
         self.finish_load(load);
         if let Some(register) = kept {
             self.code.load(Width::Word, register, frame, scratch.kept());
         }
         true
+    }
+
+    /// Has the helper copy bytes of the frame from the offset in r2 to place `at` of the
+    /// memory for what is loaded.
+    pub fn call_helper(&mut self, at: u32, bytes: u32) {
+        let (access, reject) = (self.body.access, self.body.reject);
+        self.reload_context();
+        self.code.mov64(Register::R3, Register::Frame);
+        let to = i32::from(self.body.scratch.loaded()) + at as i32;
+        self.code
+            .alu64(BPF_ADD, Register::R3, Source::Constant(to.cast_unsigned()));
+        self.code.mov32(Register::R4, Source::Constant(bytes));
+        self.code.call(access.load_helper);
+        self.code
+            .branch32(BPF_JNE, Register::R0, Source::Constant(0), reject);
     }
 
     /// What is loaded becomes a number.
@@ -136,12 +187,7 @@ impl Emitter<'_> {
 /// What a step loads of the frame's bytes, if it does.
 pub(super) fn load_of(step: &Step) -> Option<Load> {
     let it = &step.instruction;
-    let load = Load {
-        from: it.k,
-        indirect: false,
-        size: Size::Byte,
-        header_length: false,
-    };
+    let load = Load::of_byte(it.k);
     match it.operation() {
         Operation::LoadAbsolute(size) if Ancillary::at(it.k).is_none() => {
             Some(Load { size, ..load })

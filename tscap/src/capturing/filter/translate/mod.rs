@@ -6,6 +6,9 @@
 //! - At the beginning r1 is the context. [`SCRATCH_BYTES`] of the program's stack, at a
 //!   place that is known when the filter is translated, are the filter's: what is in them
 //!   may be uninitialised. [`scratch_offset`] finds the place that a call hands over in r2.
+//! - With [`FrameAccess::tag_beside`] r3 has the VLAN tag at the beginning: a u32 with the
+//!   four bytes as they would be in memory, TPID and TCI in network order. The frame has the
+//!   two addresses before it.
 //! - At the end control falls past the last instruction, with the verdict in r0: 0 rejects
 //!   the frame. r1 to r5 may hold anything. r6 to r9 are never touched: whether they hold
 //!   anything that could be saved is nobody's concern here.
@@ -19,15 +22,21 @@
 //! the second one, whose loads are all made by a helper that knows the whole frame. Filters
 //! have no side effects, so that one may begin again. This way the verifier never meets
 //! both kinds of loads on one path.
+//!
+//! A tag beside the frame is put into the scratch memory. Where a load's bytes are is known
+//! when it is translated, unless X is added to less than the tag's end: `place` says it. The
+//! second copy puts together what is partly in the tag, byte by byte; the first one leaves
+//! that to it.
 
 mod access;
 mod assembler;
 mod body;
 mod loads;
+mod place;
 mod rows;
 mod scratch;
 
-use aya_obj::generated::bpf_insn;
+use aya_obj::generated::{BPF_ADD, bpf_insn};
 pub use tscap_common::config::FILTER_SCRATCH_BYTES as SCRATCH_BYTES;
 
 pub use self::access::{FrameAccess, FrameLength};
@@ -38,6 +47,11 @@ pub use self::scratch::scratch_offset;
 use super::ancillary::{self, Unsupported};
 use super::classic::{Operation, Program};
 use super::flow::{Step, flow};
+
+/// Where a VLAN tag stands in a frame, behind the addresses; where it ends.
+const TAG_AT: u32 = 12;
+const TAG_END: u32 = TAG_AT + TAG_BYTES;
+const TAG_BYTES: u32 = 4;
 
 /// Why a program is not translated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,6 +99,9 @@ pub fn translate(
         reject,
         end,
     };
+    if access.tag_beside {
+        code.store(Width::Word, Register::Frame, scratch.tag(), Register::R3);
+    }
     if reads_length(&steps) {
         length(&mut code, access, scratch);
     }
@@ -129,6 +146,9 @@ fn length(code: &mut Assembler, access: &FrameAccess, scratch: Scratch) {
                 scratch.context(),
             );
         }
+    }
+    if access.tag_beside {
+        code.alu32(BPF_ADD, Register::R0, Source::Constant(TAG_BYTES));
     }
     code.store(Width::Word, Register::Frame, scratch.length(), Register::R0);
 }

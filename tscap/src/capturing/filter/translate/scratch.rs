@@ -50,6 +50,11 @@ impl Scratch {
         self.0 + 16
     }
 
+    /// The VLAN tag beside the frame, 4 bytes.
+    pub fn tag(self) -> i16 {
+        self.0 + 20
+    }
+
     /// A word of the scratch memory of classic BPF.
     pub fn word(self, number: u32) -> i16 {
         self.0 + WORDS + 4 * number as i16
@@ -120,6 +125,9 @@ mod tests {
         check(&[from_stack, add(-96), context, call], Some(-96));
         check(&[context, from_stack, add(-8), add(-88), call], Some(-96));
         check(&[from_stack, call], Some(0));
+        // The tag in r3 comes from anywhere.
+        let tag = it(0x61, 3, 6, 16, 0);
+        check(&[tag, from_stack, add(-96), context, tag, call], Some(-96));
         check(&[it(0xbf, 2, 7, 0, 0), add(-96), call], None);
         check(&[from_stack, it(0x05, 0, 0, 0, 0), add(-96), call], None);
         check(&[from_stack, it(0x79, 2, 10, -8, 0), call], None);

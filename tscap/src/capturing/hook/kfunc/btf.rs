@@ -1,5 +1,5 @@
-//! The ids of functions in BTF as the kernel shows it: just what a kfunc call
-//! needs. A module's BTF is split: its ids and its strings go on from those of
+//! The ids of functions in BTF as the kernel shows it, and where the members of its
+//! structures are: just what the calls of kfuncs need. A module's BTF is split: its ids and its strings go on from those of
 //! vmlinux, which aya-obj can't read.
 //!
 //! Format: Documentation/bpf/btf.rst and include/uapi/linux/btf.h.
@@ -10,8 +10,14 @@ const VERSION: u8 = 1;
 const HEADER: usize = 24;
 /// `struct btf_type`, without what follows it.
 const TYPE: usize = 12;
-/// `BTF_KIND_FUNC`.
+/// `struct btf_member`.
+const MEMBER: usize = 12;
+/// `BTF_KIND_STRUCT`, `BTF_KIND_UNION` and `BTF_KIND_FUNC`.
+const STRUCT: u32 = 4;
+const UNION: u32 = 5;
 const FUNC: u32 = 12;
+/// Structures without a name that are looked into, one inside the other.
+const MOST_NESTED: u32 = 16;
 
 /// Why BTF can't be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +38,15 @@ pub enum BtfError {
 pub struct Btf<'a> {
     types: &'a [u8],
     strings: &'a [u8],
+}
+
+/// Where a member is in its structure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its first bit.
+    pub bit: u32,
+    /// Its width if it is a bit field, else 0.
+    pub bits: u32,
 }
 
 impl<'a> Btf<'a> {
@@ -80,6 +95,41 @@ impl<'a> Btf<'a> {
         Ok(Some(types + id))
     }
 
+    /// Where the structure of this name in the BTF of vmlinux has the member `name`, also
+    /// in structures and unions without a name inside it.
+    pub fn member(&self, structure: &str, name: &str) -> Result<Option<Member>, BtfError> {
+        let types: Vec<_> = self.types().collect::<Result<_, _>>()?;
+        let mut structures = types.iter().filter(|it| it.kind == STRUCT);
+        let of = structures.find(|it| self.is_named(it.name, structure));
+        Ok(of.and_then(|of| self.member_in(&types, of, name, MOST_NESTED)))
+    }
+
+    fn member_in(
+        &self,
+        types: &[Type<'_>],
+        of: &Type<'_>,
+        name: &str,
+        nested: u32,
+    ) -> Option<Member> {
+        of.members().find_map(|(at, id, place)| {
+            if self.is_named(at, name) {
+                return Some(place);
+            }
+            let inner = types.get(id.checked_sub(1)?)?;
+            let is_open = [STRUCT, UNION].contains(&inner.kind) && self.is_named(at, "");
+            let nested = nested.checked_sub(1).filter(|_| is_open)?;
+            let found = self.member_in(types, inner, name, nested)?;
+            Some(Member {
+                bit: place.bit.checked_add(found.bit)?,
+                ..found
+            })
+        })
+    }
+
+    fn is_named(&self, at: usize, name: &str) -> bool {
+        string(self.strings, at) == Some(name.as_bytes())
+    }
+
     fn has_string(&self, name: &str) -> bool {
         let mut strings = self.strings.split(|byte| *byte == 0);
         strings.any(|string| string == name.as_bytes())
@@ -100,7 +150,7 @@ impl<'a> Btf<'a> {
         Ok(None)
     }
 
-    fn types(&self) -> impl Iterator<Item = Result<Type, BtfError>> + use<'a> {
+    fn types(&self) -> impl Iterator<Item = Result<Type<'a>, BtfError>> + use<'a> {
         let mut rest = self.types;
         std::iter::from_fn(move || {
             (!rest.is_empty()).then(|| {
@@ -118,15 +168,19 @@ impl<'a> Btf<'a> {
     }
 }
 
-struct Type {
+struct Type<'a> {
     /// Where its name lies among the strings.
     name: usize,
     kind: u32,
+    /// Of a structure: whether its members tell their widths.
+    tells_bits: bool,
+    /// What follows it.
+    more: &'a [u8],
 }
 
-impl Type {
+impl<'a> Type<'a> {
     /// The first one, and what follows it.
-    fn first_of(types: &[u8]) -> Result<(Self, &[u8]), BtfError> {
+    fn first_of(types: &'a [u8]) -> Result<(Self, &'a [u8]), BtfError> {
         let name = word(types, 0).ok_or(BtfError::Cut)?;
         let info = word(types, 4).ok_or(BtfError::Cut)?;
         let (kind, count) = ((info >> 24 & 0x1f) as u32, info & 0xffff);
@@ -139,13 +193,32 @@ impl Type {
             // Arrays.
             3 => 12,
             // Structures, unions, sections of data, 64-bit enumerations.
-            4 | 5 | 15 | 19 => 12 * count,
+            STRUCT | UNION | 15 | 19 => MEMBER * count,
             // Enumerations, prototypes.
             6 | 13 => 8 * count,
             kind => return Err(BtfError::Kind(kind)),
         };
-        let after = types.get(TYPE + more..).ok_or(BtfError::Cut)?;
-        Ok((Self { name, kind }, after))
+        let (more, after) = types[TYPE..].split_at_checked(more).ok_or(BtfError::Cut)?;
+        let of = Self {
+            name,
+            kind,
+            tells_bits: info >> 31 != 0,
+            more,
+        };
+        Ok((of, after))
+    }
+
+    /// Of a structure or a union: where the name of each member lies, the id of its type,
+    /// and its place.
+    fn members(&self) -> impl Iterator<Item = (usize, usize, Member)> {
+        self.more.chunks_exact(MEMBER).filter_map(|member| {
+            let place = u32::try_from(word(member, 8)?).ok()?;
+            let (bit, bits) = match self.tells_bits {
+                true => (place & 0xff_ffff, place >> 24),
+                false => (place, 0),
+            };
+            Some((word(member, 0)?, word(member, 4)?, Member { bit, bits }))
+        })
     }
 }
 
@@ -205,6 +278,46 @@ pub(super) mod tests {
                 (KIND(FUNC), function, 0),
             ],
         )
+    }
+
+    /// A kernel whose socket buffer begins with a byte, and has the bit field `ip_summed` in
+    /// a structure without a name in such a union; more types come after these four.
+    pub fn sk_buff(bit: u32, bits: u32, more: &[(u32, &str, usize)]) -> Vec<u8> {
+        const TELLS_BITS: u32 = 1 << 31;
+        let types = [
+            (KIND(1), "ip_summed", 4),
+            (KIND(STRUCT) | TELLS_BITS | 1, "", MEMBER),
+            (KIND(UNION) | 1, "", MEMBER),
+            (KIND(STRUCT) | 2, "sk_buff", 2 * MEMBER),
+        ];
+        let mut bytes = btf(0, &[&types, more].concat());
+        let mut put = |at: usize, name: u32, id: u32, place: u32| {
+            let member = [name, id, place].map(u32::to_ne_bytes).concat();
+            bytes[HEADER + at..][..MEMBER].copy_from_slice(&member);
+        };
+        let [inner, union, outer] = [28, 52, 76];
+        put(inner, 1, 1, bits << 24 | (bit - 8));
+        put(union, 0, 2, 0);
+        // One that has a name is another's.
+        put(outer, 13, 2, 0);
+        put(outer + MEMBER, 0, 3, 8);
+        bytes
+    }
+
+    #[test]
+    fn a_member_is_found_through_those_without_a_name() {
+        let bytes = sk_buff(37, 2, &[]);
+        let kernel = Btf::parse(&bytes).unwrap();
+        let member = |of, name| kernel.member(of, name).unwrap();
+        let place = Member { bit: 37, bits: 2 };
+        assert_eq!(member("sk_buff", "ip_summed"), Some(place));
+        assert_eq!(member("sk_buff", "summed"), None);
+        assert_eq!(member("ip_summed", "ip_summed"), None, "no structure");
+        // A union of itself.
+        let mut endless = bytes.clone();
+        endless[HEADER + 52 + 4..][..4].copy_from_slice(&3u32.to_ne_bytes());
+        let endless = Btf::parse(&endless).unwrap();
+        assert_eq!(endless.member("sk_buff", "ip_summed"), Ok(None));
     }
 
     #[test]
@@ -281,5 +394,10 @@ pub(super) mod tests {
         }
         assert!(last > 10_000, "{last}");
         assert_eq!(kernel.function("no_such_function_here").unwrap(), None);
+        let member = |name| kernel.member("sk_buff", name).unwrap();
+        let summed = member("ip_summed").expect("a socket buffer has it");
+        assert_eq!(summed.bits, 2);
+        assert_eq!(member("next"), Some(Member { bit: 0, bits: 0 }));
+        assert_eq!(member("no_such_member_here"), None);
     }
 }

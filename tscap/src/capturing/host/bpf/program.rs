@@ -1,4 +1,4 @@
-//! XDP programs by the `bpf` system call: aya passes no BTF of modules, which
+//! Programs by the `bpf` system call: aya passes no BTF of modules, which
 //! calls of their functions need.
 
 use std::ffi::{CStr, c_int};
@@ -13,6 +13,7 @@ use super::{BPF_XDP, bpf, owned};
 const BPF_PROG_LOAD: c_int = 5;
 const BPF_PROG_TEST_RUN: c_int = 10;
 /// `enum bpf_prog_type`.
+const BPF_PROG_TYPE_SCHED_CLS: u32 = 3;
 const BPF_PROG_TYPE_XDP: u32 = 6;
 /// The program takes frames in several fragments.
 const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
@@ -78,13 +79,88 @@ struct TestRun {
     padding: u32,
 }
 
-/// `struct xdp_md`, as a test run takes it.
-#[repr(C)]
-#[derive(Default)]
-struct XdpContext {
-    data: u32,
-    data_end: u32,
-    rest: [u32; 4],
+/// What a test run gives a program beside the bytes of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestContext {
+    /// To an XDP program.
+    Xdp {
+        /// So many of the first bytes are metadata.
+        metadata: u32,
+        /// So many, these among them, are in one piece. Kernels that can't cut a frame
+        /// (6.1) refuse (EINVAL) fewer than all.
+        linear: u32,
+    },
+    /// To a tc program, with the whole frame in one piece.
+    Tc {
+        /// `mark` of the packet.
+        mark: u32,
+    },
+}
+
+impl TestContext {
+    /// The first members of `struct xdp_md` or of `struct __sk_buff`.
+    fn words(self) -> [u32; 6] {
+        match self {
+            // data, data_end
+            Self::Xdp { metadata, linear } => [metadata, linear, 0, 0, 0, 0],
+            // len, pkt_type, mark
+            Self::Tc { mark } => [0, 0, mark, 0, 0, 0],
+        }
+    }
+}
+
+/// What a program is attached to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// XDP.
+    Xdp {
+        /// Whether it takes frames in several fragments.
+        frags: bool,
+        /// The interface, of this thread's network namespace, that it is bound to.
+        bound_to: Option<u32>,
+    },
+    /// tcx or clsact.
+    Tc,
+}
+
+impl Kind {
+    /// XDP on any interface, frames in several fragments too.
+    pub const XDP: Self = Self::Xdp {
+        frags: true,
+        bound_to: None,
+    };
+
+    fn program_type(self) -> u32 {
+        match self {
+            Self::Xdp { .. } => BPF_PROG_TYPE_XDP,
+            Self::Tc => BPF_PROG_TYPE_SCHED_CLS,
+        }
+    }
+
+    /// Of a tc program any: its link decides.
+    fn attach_type(self) -> u32 {
+        match self {
+            Self::Xdp { .. } => BPF_XDP,
+            Self::Tc => 0,
+        }
+    }
+
+    fn bound_to(self) -> Option<u32> {
+        match self {
+            Self::Xdp { bound_to, .. } => bound_to,
+            Self::Tc => None,
+        }
+    }
+
+    fn flags(self) -> u32 {
+        let frags = matches!(self, Self::Xdp { frags: true, .. });
+        let bound = self.bound_to().map_or(0, |_| BPF_F_XDP_DEV_BOUND_ONLY);
+        if frags {
+            BPF_F_XDP_HAS_FRAGS | bound
+        } else {
+            bound
+        }
+    }
 }
 
 /// What to load.
@@ -96,10 +172,8 @@ pub struct Program<'a> {
     pub license: &'a CStr,
     /// Its code, relocated.
     pub code: &'a [bpf_insn],
-    /// Whether it takes frames in several fragments.
-    pub frags: bool,
-    /// The interface, of this thread's network namespace, that it is bound to.
-    pub bound_to: Option<u32>,
+    /// What it is attached to.
+    pub kind: Kind,
     /// The BTF of the module whose functions it calls with `off` 1; those of the
     /// kernel have 0.
     pub module: Option<BorrowedFd<'a>>,
@@ -135,20 +209,14 @@ fn try_load(program: &Program<'_>, log: &mut [u8]) -> io::Result<OwnedFd> {
     let module = program.module.map(|fd| fd.as_raw_fd());
     // The first one is that of the kernel, which is never looked up here.
     let modules: [c_int; 2] = [0, module.unwrap_or(0)];
-    let frags = if program.frags {
-        BPF_F_XDP_HAS_FRAGS
-    } else {
-        0
-    };
-    let bound = program.bound_to.map_or(0, |_| BPF_F_XDP_DEV_BOUND_ONLY);
     let mut attr = Load {
-        prog_type: BPF_PROG_TYPE_XDP,
+        prog_type: program.kind.program_type(),
         insn_cnt: u32::try_from(program.code.len()).map_err(io::Error::other)?,
         insns: program.code.as_ptr().expose_provenance() as u64,
         license: program.license.as_ptr().expose_provenance() as u64,
-        prog_flags: frags | bound,
-        prog_ifindex: program.bound_to.unwrap_or(0),
-        expected_attach_type: BPF_XDP,
+        prog_flags: program.kind.flags(),
+        prog_ifindex: program.kind.bound_to().unwrap_or(0),
+        expected_attach_type: program.kind.attach_type(),
         fd_array: match module {
             Some(_) => modules.as_ptr().expose_provenance() as u64,
             None => 0,
@@ -194,19 +262,14 @@ pub fn run(
     Ok(attr.duration)
 }
 
-/// Runs an XDP program once on a frame of which the first `linear` bytes are in one
-/// piece; returns what the program returns. Kernels that can't cut a frame so (6.1) refuse
-/// (EINVAL) fewer than all bytes.
-pub fn returned(program: BorrowedFd<'_>, frame: &[u8], linear: usize) -> io::Result<u32> {
-    let context = XdpContext {
-        data_end: u32::try_from(linear).map_err(io::Error::other)?,
-        ..XdpContext::default()
-    };
+/// Runs a program once on a frame; returns what the program returns.
+pub fn returned(program: BorrowedFd<'_>, frame: &[u8], context: TestContext) -> io::Result<u32> {
+    let context = context.words();
     let mut attr = TestRun {
         prog_fd: program.as_raw_fd().cast_unsigned(),
         data_size_in: u32::try_from(frame.len()).map_err(io::Error::other)?,
         data_in: frame.as_ptr().expose_provenance() as u64,
-        ctx_size_in: size_of::<XdpContext>() as u32,
+        ctx_size_in: size_of_val(&context) as u32,
         ctx_in: (&raw const context).expose_provenance() as u64,
         repeat: 1,
         ..TestRun::default()

@@ -6,7 +6,7 @@
 use netlink_packet_core::{DecodeError, NlasIterator, Parseable, parse_u32};
 use netlink_packet_route::link::{LinkFlags, LinkHeader, LinkXdp, Stats64, XdpAttached};
 
-use super::{AttachedMode, AttachedXdp, Link, RxStats};
+use super::{AttachedMode, AttachedXdp, Link, RxStats, TxStats};
 
 /// Bytes of `struct ifinfomsg` (`linux/rtnetlink.h`), ahead of the attributes.
 const HEADER_LEN: usize = size_of::<libc::ifinfomsg>();
@@ -16,7 +16,7 @@ const IFLA_INFO_KIND: u16 = libc::IFLA_INFO_KIND;
 
 impl Link {
     /// Decodes the payload of an `RTM_NEWLINK` message.
-    pub(super) fn parse(payload: &[u8]) -> Result<Self, DecodeError> {
+    pub(in crate::capturing::host) fn parse(payload: &[u8]) -> Result<Self, DecodeError> {
         let header = LinkHeader::parse(payload)?;
         let mut link = Self {
             index: header.index,
@@ -30,7 +30,9 @@ impl Link {
             link_type: u16::from(header.link_layer_type),
             promiscuity: 0,
             rx_queues: 1,
+            master: None,
             stats: None,
+            tx_stats: None,
             xdp: None,
         };
         for attribute in NlasIterator::new(payload.get(HEADER_LEN..).unwrap_or_default()) {
@@ -43,7 +45,12 @@ impl Link {
                 libc::IFLA_MTU => link.mtu = parse_u32(value)?,
                 libc::IFLA_PROMISCUITY => link.promiscuity = parse_u32(value)?,
                 libc::IFLA_NUM_RX_QUEUES => link.rx_queues = parse_u32(value)?,
-                libc::IFLA_STATS64 => link.stats = Some(Stats64::parse(value)?.into()),
+                libc::IFLA_MASTER => link.master = Some(parse_u32(value)?),
+                libc::IFLA_STATS64 => {
+                    let stats = Stats64::parse(value)?;
+                    link.tx_stats = Some((&stats).into());
+                    link.stats = Some((&stats).into());
+                }
                 libc::IFLA_LINKINFO => link.kind = kind(value)?,
                 libc::IFLA_XDP => link.xdp = attached(value)?,
                 _ => {}
@@ -53,8 +60,8 @@ impl Link {
     }
 }
 
-impl From<Stats64> for RxStats {
-    fn from(stats: Stats64) -> Self {
+impl From<&Stats64> for RxStats {
+    fn from(stats: &Stats64) -> Self {
         Self {
             packets: stats.rx_packets,
             bytes: stats.rx_bytes,
@@ -64,6 +71,16 @@ impl From<Stats64> for RxStats {
             fifo: stats.rx_fifo_errors,
             no_buffer: stats.rx_over_errors,
             no_handler: stats.rx_nohandler,
+        }
+    }
+}
+
+impl From<&Stats64> for TxStats {
+    fn from(stats: &Stats64) -> Self {
+        Self {
+            packets: stats.tx_packets,
+            bytes: stats.tx_bytes,
+            dropped: stats.tx_dropped,
         }
     }
 }

@@ -105,6 +105,7 @@ fn obsolete_packet_blocks_are_packets() {
             interface: 1,
             time: FileNs(9_000),
             raw: None,
+            direction: Direction::In,
             origlen: 3,
             data: b"abc".to_vec(),
         })
@@ -181,5 +182,53 @@ fn a_damaged_block_is_named() {
     for end in 0..file.len() {
         let error = records(&file[..end]).err().map(|error| error.is_torn_end());
         assert_eq!(error, Some(end >= 4), "{end}");
+    }
+}
+
+#[test]
+fn blocks_have_a_least_and_a_greatest_length() {
+    let with_length = |length: u32| [0xbad, length, length].map(u32::to_ne_bytes).concat();
+    for length in [0, 4, 8, 14] {
+        assert_eq!(fault(&[with_length(length)]), BlockFault::Length(length));
+    }
+    let least = with_length(12);
+    let greatest = block(0xbad, &vec![0; (16 << 20) - 12]);
+    assert!(read(&file(&[least, greatest, interface(&[])])).len() == 1);
+}
+
+#[test]
+fn an_option_ends_before_the_blocks_last_length() {
+    let mut beyond = option(IF_NAME, b"name");
+    beyond[2..4].copy_from_slice(&8u16.to_ne_bytes());
+    assert_eq!(fault(&[interface(&[beyond])]), BlockFault::Option);
+}
+
+#[test]
+fn the_first_of_several_names_is_taken() {
+    let names = [option(IF_NAME, b"first"), option(IF_NAME, b"second")];
+    let read = read(&file(&[interface(&names)]));
+    assert!(matches!(&read[0], Record::Interface(it) if it.name.as_deref() == Some("first")));
+}
+
+#[test]
+fn options_of_other_programs_are_not_tscaps() {
+    let stamp = 7u64.to_ne_bytes();
+    for (code, pen) in [
+        (CUSTOM_TEXT, PEN + 1),
+        (CUSTOM_BINARY, PEN + 1),
+        (CUSTOM_TEXT + 2, PEN),
+        (CUSTOM_BINARY + 2, PEN),
+    ] {
+        let foreign = option(code, &[&pen.to_ne_bytes()[..], &stamp].concat());
+        let mut framed = packet(EPB_TYPE, 0, 1, b"frame");
+        let trailer = framed.split_off(framed.len() - 4);
+        framed.extend([&foreign[..], &trailer].concat());
+        let length = (framed.len() as u32).to_ne_bytes();
+        framed[4..8].copy_from_slice(&length);
+        let end = framed.len() - 4;
+        framed[end..].copy_from_slice(&length);
+        let read = read(&file(&[interface(&[foreign]), framed]));
+        assert!(matches!(&read[0], Record::Interface(it) if it.tscap.is_none()));
+        assert!(matches!(&read[1], Record::Packet(it) if it.raw.is_none()));
     }
 }

@@ -1,9 +1,9 @@
 use super::*;
-use tscap_common::block::{META_BYTES, ORIGLEN_OFFSET, RAW_BYTES};
+use tscap_common::block::{FLAGS_BYTES, FLAGS_INBOUND, ORIGLEN_OFFSET, RAW_BYTES};
 
 /// A block of `caplen` bytes 0xa5 with room for a raw stamp, everything else 0.
 fn bytes(caplen: usize) -> Vec<u8> {
-    let length = block_len(caplen, RAW_BYTES + META_BYTES + 4);
+    let length = block_len(caplen, RAW_BYTES + FLAGS_BYTES + 4);
     let mut bytes = vec![0; length];
     put(&mut bytes, TYPE_OFFSET, EPB_TYPE);
     put(&mut bytes, LENGTH_OFFSET, u32::try_from(length).unwrap());
@@ -38,7 +38,29 @@ fn a_final_block_has_its_interface_and_time() {
     let length = bytes.len();
     let two = [&bytes[..], &bytes].concat();
     let ends: Vec<_> = blocks(&two).collect();
-    assert_eq!(ends, [(3, length), (3, 2 * length)]);
+    let slot = Slot::of(3, Direction::In);
+    assert_eq!(ends, [(slot, length), (slot, 2 * length)]);
+}
+
+#[test]
+fn a_final_block_still_says_which_way_its_frame_went() {
+    for keep_raw in [false, true] {
+        for (flags, direction) in [
+            (FLAGS_INBOUND, Direction::In),
+            (FLAGS_OUTBOUND | 1 << 11, Direction::Out),
+        ] {
+            let mut bytes = bytes(61);
+            let mut at = DATA_OFFSET + 64;
+            if keep_raw {
+                put(&mut bytes, at, OPT_RAW);
+                at += RAW_BYTES;
+            }
+            put(&mut bytes, at, OPT_FLAGS);
+            put(&mut bytes, at + 4, flags);
+            let (slot, _) = blocks(&bytes).next().unwrap();
+            assert_eq!(slot, Slot::of(0, direction));
+        }
+    }
 }
 
 #[test]
@@ -64,8 +86,17 @@ fn what_is_no_block_says_what_it_is() {
             position: 77,
             block_type,
             length,
+            slot: 0,
         };
         let expected = is_block.then_some(length as usize).ok_or(expected);
         assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn no_stamp_is_never_whatever_stands_there() {
+    let bytes = [0xff; DATA_OFFSET];
+    for offset in [0, 1, -1] {
+        assert!(stamp(&bytes, offset) < RawStamp::NEVER, "{offset}");
     }
 }

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use tscap_common::hook::Slot;
 use tscap_common::ring::MIN_RING_BYTES;
 
 use crate::capturing::clock::{RawStamp, RealNs};
@@ -43,7 +44,7 @@ proptest! {
                 Step::Push { length } => {
                     number += 1;
                     let fill = number.to_le_bytes()[0];
-                    if producer.push(7, RawStamp(number), &vec![fill; length]) {
+                    if producer.push(Slot(7), RawStamp(number), &vec![fill; length]) {
                         inside.push_back((number, length));
                     } else {
                         let used = consumer.head() - consumer.next();
@@ -57,7 +58,7 @@ proptest! {
                             let mut block = block.unwrap();
                             let (number, length) = inside.pop_front().unwrap();
                             prop_assert_eq!(block.raw_stamp(), RawStamp(number));
-                            prop_assert_eq!(block.ifindex(), 7);
+                            prop_assert_eq!(block.slot(), Slot(7));
                             prop_assert_eq!(block.data().len(), length);
                             let fill = number.to_le_bytes()[0];
                             prop_assert!(block.data().iter().all(|byte| *byte == fill));
@@ -80,8 +81,8 @@ proptest! {
 #[test]
 fn a_ring_gone_bad_is_an_error_with_its_place() {
     let (mut producers, mut consumers) = synthetic::rings(1, MIN_RING_BYTES).unwrap();
-    producers[0].push(1, RawStamp(1), &[0; 60]);
-    producers[0].push(1, RawStamp(2), &[0; 60]);
+    producers[0].push(Slot(1), RawStamp(1), &[0; 60]);
+    producers[0].push(Slot(1), RawStamp(2), &[0; 60]);
     let consumer = &mut consumers[0];
     let head = consumer.head();
     let first = consumer
@@ -106,7 +107,7 @@ fn a_ring_gone_bad_is_an_error_with_its_place() {
 fn a_run_ends_before_a_later_stamp_with_the_rings_offset() {
     let (mut producers, mut consumers) = synthetic::rings(1, MIN_RING_BYTES).unwrap();
     for stamp in [100, 110, 105, 120] {
-        producers[0].push(1, RawStamp(stamp), &[0; 60]);
+        producers[0].push(Slot(1), RawStamp(stamp), &[0; 60]);
     }
     let consumer = &mut consumers[0];
     consumer.set_stamp_offset(-100);
@@ -128,11 +129,11 @@ fn a_run_ends_before_a_later_stamp_with_the_rings_offset() {
 #[test]
 fn the_producer_gets_its_room_back_on_release_only() {
     let (mut producers, mut consumers) = synthetic::rings(1, MIN_RING_BYTES).unwrap();
-    while producers[0].push(1, RawStamp(1), &[0; 60]) {}
+    while producers[0].push(Slot(1), RawStamp(1), &[0; 60]) {}
     let consumer = &mut consumers[0];
     // Two blocks of 92 bytes: room for one that also reports the drops.
     consumer.take(2 * 92);
-    assert!(!producers[0].push(1, RawStamp(2), &[0; 60]));
+    assert!(!producers[0].push(Slot(1), RawStamp(2), &[0; 60]));
     consumer.release();
-    assert!(producers[0].push(1, RawStamp(2), &[0; 60]));
+    assert!(producers[0].push(Slot(1), RawStamp(2), &[0; 60]));
 }

@@ -123,7 +123,7 @@ struct Greedy {
 fn has_room(producers: &Mutex<Vec<Producer>>) -> bool {
     let mut producers = producers.lock().unwrap();
     let mut all = producers.iter_mut();
-    all.any(|producer| producer.push(IFINDEX, RawStamp(1), &[0; 60]))
+    all.any(|producer| producer.push(SLOT, RawStamp(1), &[0; 60]))
 }
 
 impl Write for Greedy {
@@ -143,7 +143,7 @@ fn no_room_is_given_back_before_its_blocks_are_written() {
         let mut bench = unlimited(rings);
         let mut stamp = 1_000_000;
         for producer in &mut bench.producers {
-            while producer.push(IFINDEX, RawStamp(stamp), &[0; 60]) {
+            while producer.push(SLOT, RawStamp(stamp), &[0; 60]) {
                 stamp += 1;
             }
         }

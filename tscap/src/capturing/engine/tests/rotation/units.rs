@@ -220,3 +220,67 @@ fn a_file_that_does_not_take_its_statistics_ends_with_its_last_frame() {
     ));
     assert!(!rotating.folder.path().join("out1").exists());
 }
+
+#[test]
+fn a_drain_over_the_end_of_a_period_is_cut_there() {
+    let mut rotating = rotate(unlimited(1), &plan(period(1_000_000), TCPDUMP));
+    for mono in [1_500_000, 1_900_000, 2_100_000] {
+        rotating.bench.push(0, mono, 60);
+    }
+    rotating.drain_at(2_200_000);
+    assert_eq!(rotating.end(3).closed_frames(), [2, 1]);
+}
+
+#[test]
+fn a_file_that_is_full_ends_no_period() {
+    let limits = Limits {
+        frames: Some(2),
+        ..period(1_000_000)
+    };
+    let mut rotating = rotate(unlimited(1), &plan(limits, TCPDUMP));
+    for mono in [1_100_000, 1_200_000, 1_300_000, 2_100_000] {
+        rotating.frame_at(mono);
+    }
+    let ended = rotating.end(4);
+    assert_eq!(ended.closed_frames(), [2, 1, 1]);
+    let starts = ended.closed.iter().map(|file| file.start.0 - EPOCH);
+    assert_eq!(starts.skip(1).collect::<Vec<_>>(), [1_300_000, 2_000_000]);
+}
+
+#[test]
+fn a_clock_that_is_set_moves_the_end_of_a_period() {
+    let limits = Limits {
+        period: Some(Period::MultipleOf(Duration::from_secs(1))),
+        ..Limits::default()
+    };
+    let mut rotating = rotate(unlimited(1), &plan(limits, TCPDUMP));
+    for mono in [2_000_000, 400_000_000, 600_000_000] {
+        rotating.bench.push(0, mono, 60);
+        rotating.bench.script.set(mono + 10, EPOCH + 500_000_000);
+        rotating.bench.converter.drain();
+    }
+    assert_eq!(rotating.end(3).closed_frames(), [2, 1]);
+}
+
+#[test]
+fn all_files_are_counted_timed_and_watched() {
+    let mut rotating = rotate(unlimited(1), &plan(frames(2), TCPDUMP));
+    let watch = Arc::clone(rotating.bench.converter.writer.output.watch());
+    for mono in 0..5 {
+        rotating.bench.push(0, 1_000_000 + mono, 60);
+    }
+    rotating.drain_at(2_000_000);
+    let before = watch.done();
+    rotating.bench.push(0, 2_500_000, 60);
+    rotating.drain_at(3_000_000);
+    assert!(watch.done() > before);
+    let rotation = rotating.bench.converter.files.rotation.as_ref();
+    assert!(rotation.unwrap().longest_cut() > Duration::ZERO);
+    let files = std::fs::read_dir(rotating.folder.path()).unwrap();
+    let on_disk: u64 = files.map(|it| it.unwrap().metadata().unwrap().len()).sum();
+    let published = &rotating.bench.shared.bytes;
+    assert_eq!(
+        published.load(std::sync::atomic::Ordering::Relaxed),
+        on_disk
+    );
+}

@@ -33,6 +33,9 @@ fn every_field_is_taken() {
     stats.rx_over_errors = 6;
     stats.rx_nohandler = 7;
     stats.rx_errors = 8;
+    stats.tx_packets = 9;
+    stats.tx_bytes = 10;
+    stats.tx_dropped = 11;
     let bytes = encode(
         LinkFlags::Up | LinkFlags::LowerUp,
         vec![
@@ -42,6 +45,7 @@ fn every_field_is_taken() {
             LinkAttribute::Mtu(9000),
             LinkAttribute::NumRxQueues(4),
             LinkAttribute::Promiscuity(2),
+            LinkAttribute::Controller(3),
             LinkAttribute::Stats64(stats),
             LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Veth)]),
             LinkAttribute::Xdp(vec![LinkXdp::Attached(XdpAttached::None)]),
@@ -59,6 +63,7 @@ fn every_field_is_taken() {
         link_type: libc::ARPHRD_ETHER,
         promiscuity: 2,
         rx_queues: 4,
+        master: Some(3),
         stats: Some(RxStats {
             packets: 1,
             bytes: 2,
@@ -68,6 +73,11 @@ fn every_field_is_taken() {
             fifo: 5,
             no_buffer: 6,
             no_handler: 7,
+        }),
+        tx_stats: Some(TxStats {
+            packets: 9,
+            bytes: 10,
+            dropped: 11,
         }),
         xdp: None,
     };

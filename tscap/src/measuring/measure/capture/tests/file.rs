@@ -18,7 +18,9 @@ use tscap_common::stream::{STAMP_MASK, StreamHeader};
 use super::*;
 use crate::capturing::accounting::{Outcomes, StampOrder};
 use crate::capturing::clock::{Bounds, CounterReport, MonoNs, NsPerCycle, RealNs, Segment};
-use crate::capturing::pcapng::{ClockOption, InterfaceOption, PEN, StampOption, StatisticsOption};
+use crate::capturing::pcapng::{
+    ClockOption, Hooks, InterfaceOption, PEN, StampOption, StatisticsOption,
+};
 use crate::measuring::measure::StreamSummary;
 
 /// A file in the making.
@@ -38,7 +40,7 @@ impl Capture {
 
     pub fn our_interface(&mut self, name: &str) {
         let tscap = InterfaceOption::new(
-            "native",
+            Hooks::default(),
             StampOption::new(StampPath::Ktime),
             Default::default(),
         );

@@ -1,0 +1,89 @@
+//! What the file and the account say of stamps, rings and clocks.
+
+use super::*;
+use crate::capturing::engine::window::WINDOW_NS;
+use crate::capturing::pcapng::{Record, records};
+
+#[test]
+fn only_a_frame_older_than_one_written_is_late() {
+    let mut bench = unlimited(2);
+    let mut drain_with = |ring, mono| {
+        bench.push(ring, mono, 60);
+        bench.script.set(2_000_000 + mono, EPOCH);
+        bench.converter.drain();
+    };
+    drain_with(0, 1_000_000);
+    drain_with(1, 1_000_000);
+    drain_with(1, 999_960);
+    drain_with(0, 1_000_100);
+    // By now the statistics are due.
+    bench.script.set(11_000_000_000, EPOCH);
+    bench.converter.drain();
+    let file = bench.file();
+    let statistics = records(&file[..])
+        .unwrap()
+        .find_map(|it| match it.unwrap() {
+            Record::Statistics(_, statistics) => Some(statistics.clock.order),
+            _ => None,
+        });
+    let order = bench.finish().order();
+    assert_eq!((order.late, order.largest_lateness_ns), (1, 40));
+    assert_eq!(statistics, Some(order));
+}
+
+#[test]
+fn stamps_go_by_the_offsets_found_last() {
+    let mut bench = unlimited(2);
+    *bench.shared.recalibrated.lock().unwrap() = Some(Recalibration {
+        offsets: vec![7, -30],
+        stamp_error_ns: 55,
+    });
+    bench.push(0, 900_000, 60);
+    bench.push(1, 900_035, 60);
+    bench.script.set(2_000_000, EPOCH);
+    bench.converter.drain();
+    assert_eq!(bench.stamps(), [900_005, 900_007].map(|mono| EPOCH + mono));
+    assert_eq!(bench.converter.tracker.stamp_error_ns(), 55);
+    let is_left = bench.shared.recalibrated.lock().unwrap().is_some();
+    assert!(!is_left, "taken once");
+}
+
+/// Frames that can wait for those before them do so however much has gone through the
+/// ring; only what fills half of it does not wait.
+#[test]
+fn frames_are_held_back_up_to_half_a_ring() {
+    let mut bench = unlimited(2);
+    let mut now = 1_000_000;
+    let longest = 10_000;
+    for _ in 0..2 * MIN_RING_BYTES / longest {
+        bench.push(0, now, longest);
+        now += 2 * WINDOW_NS;
+        bench.script.set(now, EPOCH);
+        bench.converter.drain();
+    }
+    let before = bench.stamps().len();
+    bench.push(0, now, longest);
+    bench.converter.drain();
+    assert_eq!(bench.stamps().len(), before);
+    for _ in 0..MIN_RING_BYTES / 2 / longest + 1 {
+        bench.push(0, now, longest);
+    }
+    bench.converter.drain();
+    assert!(bench.stamps().len() > before);
+}
+
+#[test]
+fn a_reader_that_goes_before_the_last_statistics_is_no_failure() {
+    for (failure, is_ok) in [
+        (io::ErrorKind::BrokenPipe, true),
+        (io::ErrorKind::StorageFull, false),
+    ] {
+        let mut bench = bench(1, None, 92, failure);
+        bench.push(0, 900_000, 60);
+        bench.converter.drain();
+        let mut finished = bench.finish();
+        let of_each = of_each(&finished, 1);
+        let last = finished.write_last_statistics(MonoNs(1), &Observed::default(), &of_each);
+        assert_eq!(last.is_ok(), is_ok, "{failure}");
+    }
+}

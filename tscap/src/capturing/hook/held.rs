@@ -1,0 +1,65 @@
+//! What holds a program on an interface.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use crate::capturing::host::bpf::InterfaceLink;
+use crate::capturing::host::clsact::{Clsact, Side};
+use crate::capturing::host::netdev::Link;
+
+/// Attaches a program by a filter of clsact.
+pub type ByFilter<'a> = dyn FnMut(BorrowedFd<'_>, &Link, Side) -> Result<Clsact, Refusal> + 'a;
+
+/// Why a hook was refused.
+pub type Refusal = Box<dyn std::error::Error + Send + Sync>;
+
+/// What holds a program where it is; the program is detached on drop.
+#[derive(Debug)]
+pub enum Held {
+    /// A link.
+    Link(InterfaceLink),
+    /// A filter.
+    Filter(Clsact),
+}
+
+/// Whether an interface with a program is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// With this number.
+    Numbered(u32),
+    /// With the number that it had.
+    AsBefore,
+    /// It is gone, or the program from it.
+    Gone,
+}
+
+impl Held {
+    /// Whether the interface is there. Its number changes by a move to another namespace
+    /// where that is taken; a filter goes with any move.
+    pub fn look(&self) -> Presence {
+        match self {
+            Self::Link(link) => match link.ifindex() {
+                Ok(Some(ifindex)) => Presence::Numbered(ifindex),
+                _ => Presence::Gone,
+            },
+            Self::Filter(filter) => match filter.is_attached() {
+                Ok(true) => Presence::AsBefore,
+                _ => Presence::Gone,
+            },
+        }
+    }
+
+    /// Detaches the program. That the interface is gone is no error.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn detach(&self) -> io::Result<()> {
+        match self {
+            Self::Link(link) => match link.detach() {
+                Err(error) if error.raw_os_error() != Some(libc::ENOLINK) => Err(error),
+                _ => Ok(()),
+            },
+            Self::Filter(filter) => filter.detach().map_err(io::Error::other),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Which interfaces the default routes go through, asked of the kernel over rtnetlink.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use netlink_packet_core::{
+    DecodeError, NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NlasIterator, parse_u32,
+};
+use netlink_packet_route::route::{RouteHeader, RouteMessage, RouteType};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
+
+use super::netlink;
+
+/// Bytes of `struct rtmsg` (`linux/rtnetlink.h`), ahead of the attributes.
+const HEADER_LEN: usize = 12;
+/// Bytes of `struct rtnexthop`, ahead of the attributes of one hop.
+const NEXT_HOP_LEN: usize = size_of::<NextHop>();
+
+/// `struct rtnexthop` (`linux/rtnetlink.h`).
+#[repr(C)]
+struct NextHop {
+    len: u16,
+    flags: u8,
+    hops: u8,
+    ifindex: i32,
+}
+
+/// The numbers of the interfaces of this thread's network namespace that carry a default
+/// route of the main table, IPv4 or IPv6.
+///
+/// # Errors
+/// If the kernel can't be asked.
+pub fn default_interfaces() -> io::Result<BTreeSet<u32>> {
+    let socket = Socket::new(NETLINK_ROUTE)?;
+    let mut found = BTreeSet::new();
+    for (sequence, family) in [(1, AddressFamily::Inet), (2, AddressFamily::Inet6)] {
+        // A listing that changes meanwhile is of its time all the same.
+        let answer = netlink::ask(&socket, &request(family, sequence), sequence)?;
+        for message in answer.messages {
+            found.extend(default_through(&message, family).map_err(io::Error::other)?);
+        }
+    }
+    Ok(found)
+}
+
+fn request(family: AddressFamily, sequence: u32) -> Vec<u8> {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family;
+    let mut request = NetlinkMessage::from(RouteNetlinkMessage::GetRoute(message));
+    request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    request.header.sequence_number = sequence;
+    netlink::bytes(request)
+}
+
+/// The interfaces of a route, if it is a default route of the main table.
+fn default_through(payload: &[u8], family: AddressFamily) -> Result<Vec<u32>, DecodeError> {
+    let header = RouteHeader::parse(payload)?;
+    let is_default = header.destination_prefix_length == 0
+        && header.address_family == family
+        && header.kind == RouteType::Unicast
+        // The main table needs no attribute, its number is below 256.
+        && header.table == RouteHeader::RT_TABLE_MAIN;
+    let mut found = Vec::new();
+    if is_default {
+        for attribute in NlasIterator::new(payload.get(HEADER_LEN..).unwrap_or_default()) {
+            let attribute = attribute?;
+            match attribute.kind() {
+                libc::RTA_OIF => found.push(parse_u32(attribute.value())?),
+                libc::RTA_MULTIPATH => found.extend(next_hops(attribute.value())?),
+                _ => {}
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The interfaces of several next hops.
+fn next_hops(mut rest: &[u8]) -> Result<Vec<u32>, DecodeError> {
+    let mut found = Vec::new();
+    while rest.len() >= NEXT_HOP_LEN {
+        let length = usize::from(u16::from_ne_bytes([rest[0], rest[1]]));
+        if !(NEXT_HOP_LEN..=rest.len()).contains(&length) {
+            return Err(format!("a next hop of {length} bytes in {}", rest.len()).into());
+        }
+        found.push(parse_u32(
+            &rest[std::mem::offset_of!(NextHop, ifindex)..NEXT_HOP_LEN],
+        )?);
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_core::Emitable as _;
+    use netlink_packet_route::route::{RouteAttribute, RouteNextHop};
+
+    use super::*;
+
+    fn route(change: impl FnOnce(&mut RouteMessage)) -> Vec<u8> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = AddressFamily::Inet;
+        message.header.table = RouteHeader::RT_TABLE_MAIN;
+        message.header.kind = RouteType::Unicast;
+        message.attributes = vec![RouteAttribute::Priority(100), RouteAttribute::Oif(7)];
+        change(&mut message);
+        let mut bytes = vec![0; message.buffer_len()];
+        message.emit(&mut bytes);
+        bytes
+    }
+
+    #[track_caller]
+    fn check(route: &[u8], interfaces: &[u32]) {
+        let found = default_through(route, AddressFamily::Inet).unwrap();
+        assert_eq!(found, interfaces);
+    }
+
+    #[test]
+    fn only_default_routes_of_the_main_table_count() {
+        check(&route(|_| {}), &[7]);
+        check(&route(|it| it.header.destination_prefix_length = 24), &[]);
+        check(&route(|it| it.header.table = 100), &[]);
+        check(&route(|it| it.header.kind = RouteType::BlackHole), &[]);
+        check(
+            &route(|it| it.header.address_family = AddressFamily::Inet6),
+            &[],
+        );
+    }
+
+    #[test]
+    fn every_next_hop_counts() {
+        let hop = |index| {
+            let mut hop = RouteNextHop::default();
+            hop.interface_index = index;
+            hop.attributes = vec![RouteAttribute::Priority(1)];
+            hop
+        };
+        let several = route(|it| {
+            it.attributes = vec![RouteAttribute::MultiPath(vec![hop(3), hop(9)])];
+        });
+        check(&several, &[3, 9]);
+        for rubbish in [[0; 8], [0xff; 8]] {
+            assert!(next_hops(&rubbish).is_err());
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What an interface sends, beside what it receives: by tcx, or by clsact where the kernel
+//! has no tcx.
+
+use nix::sys::signal::Signal;
+
+use tscap_testkit::files;
+use tscap_testkit::recording::Recording;
+
+use crate::agent::{MODULE, TSCAP};
+use crate::guest::Guest;
+use crate::machine::{Processor, Rig};
+
+/// Echo requests, and so many answers.
+const ECHOES: u64 = 4;
+/// Makes `va` here and its other end in a namespace of its own, which answers echoes.
+const PAIR: &str = "unshare -n sleep 1000 >/dev/null 2>&1 & \
+    ip link add va type veth && sleep 1 && ip link set veth0 netns $! && \
+    nsenter -t $! -n sh -c 'ip addr add 10.9.0.2/24 dev veth0 && ip link set veth0 up' && \
+    ip addr add 10.9.0.1/24 dev va && ip link set va up";
+
+/// Sends echo requests out of `va`, all of which are answered.
+fn echo(guest: &Guest) {
+    guest.must(&["ping", "-c", &ECHOES.to_string(), "10.9.0.2"]);
+}
+
+/// Whether the kernel has tcx: since 6.6.
+fn has_tcx(guest: &Guest) -> bool {
+    let release = guest.must(&["uname", "-r"]);
+    let mut numbers = release.split('.').map(|part| part.parse().unwrap_or(0));
+    (numbers.next(), numbers.next()) >= (Some(6), Some(6))
+}
+
+pub fn both(rig: &Rig) {
+    let machine = rig.boot_on(Processor::ConstantTsc, &[]);
+    let guest = &machine.guest;
+    let [received, sent] = match has_tcx(guest) {
+        true => ["tcx ingress", "tcx egress"],
+        false => ["clsact ingress", "clsact egress"],
+    };
+    guest.must(&["sh", "-c", PAIR]);
+    // The module has its kfuncs for programs of both kinds.
+    guest.must(&["insmod", MODULE]);
+    let xdp = ("xdp", "native XDP");
+    let by_module = ["--clock", "tsc", "--tsc-path", "module", "--force"];
+    for ((choice, received), clock) in [
+        (xdp, &[][..]),
+        (("tcx", received), &[]),
+        (("tcx", received), &by_module),
+    ] {
+        let arguments = ["-Q", "inout", "-i", "va", "--hook", choice];
+        let capture = guest.capture(&[&arguments[..], clock].concat()).ready();
+        echo(guest);
+        let summary = capture.stop().success();
+        let of_each = &summary.interfaces[0].directions;
+        let hooks: Vec<_> = of_each.iter().filter_map(|it| it.hook.as_deref()).collect();
+        assert_eq!(hooks, [received, sent]);
+        for direction in of_each {
+            let totals = direction.totals;
+            assert!(totals.add_up() && totals.written >= ECHOES, "{direction:?}");
+        }
+        let folder = files::folder();
+        let packets = Recording::read(&guest.bring(folder.path())).packets;
+        // The type of an ICMP message: 8 asks, 0 answers. Bits 0 and 1 of the flags: 2 is
+        // sent, 1 received.
+        for (asks, flags) in [(8, 2), (0, 1)] {
+            let echoes = packets
+                .iter()
+                .filter(|it| it.data[12..14] == [8, 0] && it.data[23] == 1 && it.data[34] == asks);
+            let ways: Vec<_> = echoes.map(|it| it.flags.map(|all| all & 3)).collect();
+            assert_eq!(ways, [Some(flags); ECHOES as usize]);
+        }
+    }
+}
+
+/// A filter outlives a capture that is killed: `tscap restore` removes it, and nothing
+/// needs to where the kernel has tcx.
+pub fn given_back(rig: &Rig) {
+    let machine = rig.boot(&[]);
+    let guest = &machine.guest;
+    guest.must(&["sh", "-c", PAIR]);
+    let capture = guest.capture(&["-Q", "out", "-i", "va"]).ready();
+    capture.stop_with(Signal::SIGKILL);
+    let restored = guest.run(&[TSCAP, "restore"]);
+    let told = [restored.stdout, restored.stderr].concat();
+    assert!(restored.status.success(), "{told}");
+    assert_eq!(told.contains("clsact"), !has_tcx(guest), "{told}");
+    let again = guest.run(&[TSCAP, "restore"]);
+    let told = [again.stdout, again.stderr].concat();
+    assert!(!told.contains("clsact"), "{told}");
+    let capture = guest.capture(&["-Q", "out", "-i", "va"]).ready();
+    echo(guest);
+    assert!(capture.stop().success().written >= ECHOES);
+}
