@@ -45,10 +45,11 @@ const MACHINE: [&str; 23] = [
     "journals",
 ];
 /// Every check of an interface, in order.
-const INTERFACE: [&str; 10] = [
+const INTERFACE: [&str; 11] = [
     "link",
     "xdp_programs",
     "xdp_mode",
+    "attaching",
     "mtu",
     "offloads",
     "coalescing",
@@ -132,6 +133,7 @@ fn every_check_runs_and_stamps_work() {
     report.is("privilege_gen", "good", "CAP_BPF");
     report.is("link", "good", "veth, up");
     report.is("xdp_mode", "good", "native");
+    report.is("attaching", "good", "veth_xdp_set");
     report.is("rx_queues", "good", "1 queue");
     assert_eq!((report.code, &report.json["bad"]), (Some(0), &0.into()));
     assert_eq!(report.json["interface"]["driver"], "veth");
@@ -162,7 +164,9 @@ fn the_mode_foretold_is_the_one_of_the_capture() {
     assert_eq!(captured(&bench.rx), "native XDP");
 
     let few = pair_without_native_mode(&bench);
-    doctor(&few, &["-i", "few0"]).is("xdp_mode", "warning", "tcx ingress stamps");
+    let report = doctor(&few, &["-i", "few0"]);
+    report.is("xdp_mode", "warning", "tcx ingress stamps");
+    report.is("attaching", "good", "leaves the driver alone");
     assert_eq!(captured(&few), "tcx ingress");
 
     let _other = Attached::pass(&bench.rx, XdpMode::Driver);
@@ -194,6 +198,21 @@ fn pair_without_native_mode(bench: &Bench) -> Port {
     Port::find(&bench.rx.netns, "many0").set(&["up"]);
     few.wait_up();
     few
+}
+
+#[test]
+fn what_attaching_does_to_the_default_route_is_a_warning() {
+    let Some(_lock) = root() else { return };
+    let bench = Bench::new("doctor-default");
+    bench.add_addresses();
+    bench
+        .rx
+        .netns
+        .ip(&["route", "add", "default", "dev", "rx0"]);
+    let report = doctor(&bench.rx, &["-i", "rx0"]);
+    report.is("attaching", "warning", "the default route goes through it");
+    let advice = report.check("attaching")["advice"].as_str();
+    assert!(advice.is_some_and(|it| it.contains("--hook tcx")));
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn default_routes_name_their_interfaces() {
     };
     let defaults = || {
         netns
-            .enter(route::default_interfaces)
+            .enter(route::carriers_of_default)
             .expect("rtnetlink answers")
     };
     for (one, other) in [("ra", "rb"), ("rc", "rd")] {
@@ -198,6 +198,22 @@ fn default_routes_name_their_interfaces() {
     ]);
     assert_eq!(defaults(), ["ra", "rb", "rc"].map(index).into());
     netns.ip(&["route", "flush", "default"]);
+    // What it goes through below the interface it names, too.
+    let above = [
+        "link", "add", "above", "link", "rb", "up", "type", "macvlan",
+    ];
+    netns.ip(&above);
+    netns.ip(&["link", "add", "bridge0", "up", "type", "bridge"]);
+    netns.ip(&["link", "set", "rd", "master", "bridge0"]);
+    netns.ip(&["route", "add", "default", "dev", "above"]);
+    assert_eq!(defaults(), ["above", "rb"].map(index).into());
+    netns.ip(&["route", "add", "default", "dev", "bridge0", "metric", "7"]);
+    assert_eq!(
+        defaults(),
+        ["above", "rb", "bridge0", "rd"].map(index).into()
+    );
+    netns.ip(&["route", "flush", "default"]);
+    netns.ip(&["link", "set", "rd", "nomaster"]);
     netns.must("sysctl", &["-qw", "net.ipv6.conf.rd.disable_ipv6=0"]);
     netns.ip(&["-6", "route", "add", "default", "dev", "rd"]);
     assert!(defaults().contains(&index("rd")));

@@ -122,6 +122,11 @@ pub struct CaptureArgs {
     direction: DirectionChoice,
 
     /// Where received frames are stamped
+    ///
+    /// To attach native XDP, and to detach it, many drivers build their queues anew: frames
+    /// are lost meanwhile, for up to seconds. tcx leaves the driver alone. A warning comes
+    /// before attaching where the driver is known to do it and the default route goes through
+    /// the interface; `tscap doctor -i` tells it without attaching.
     #[arg(long, value_enum, default_value_t, value_name = "HOOK")]
     hook: HookChoice,
 

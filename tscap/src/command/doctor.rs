@@ -9,14 +9,14 @@ use crate::capturing::clock::{StampSource, TscPath};
 use crate::capturing::doctor::{
     self, Interface, InterfaceFacts, Machine, MachineFacts, Privileges, Probe, Report,
 };
-use crate::capturing::hook::{AttachedProgram, Kfunc, generates_by_perf, offloads};
+use crate::capturing::hook::{AttachedProgram, Kfunc, generates_by_perf, has_tcx, offloads};
 use crate::capturing::host::caps::{self, Capability};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::libpcap::Libpcap;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::netns::NetnsId;
 use crate::capturing::host::timex::KernelClock;
-use crate::capturing::host::{ethtool, napi, process, system, xdp_features};
+use crate::capturing::host::{ethtool, napi, process, route, system, xdp_features};
 use crate::capturing::settings::JournalFolder;
 use crate::cli::DoctorPlan;
 use crate::text::causes::chain;
@@ -140,6 +140,9 @@ fn interface(link: Link) -> Interface {
             .unwrap_or_default(),
         napi_ids: napi::ids(link.index).unwrap_or(None),
         netns: NetnsId::here().ok().and_then(NetnsId::name),
+        carries_default_route: route::carriers_of_default()
+            .is_ok_and(|carriers| carriers.contains(&link.index)),
+        has_tcx: has_tcx(&KernelFiles::live()),
         link,
     }
 }

@@ -7,6 +7,7 @@ mod documents;
 mod drops;
 mod file;
 mod filter;
+mod foretold;
 mod frames;
 mod limits;
 mod modes;

@@ -9,7 +9,7 @@ use super::live_links::{LiveLink, LiveLinks};
 use super::load::load_hint;
 use super::pinning::Pinning;
 use super::plan::{Capture, Offloads};
-use super::{header, offloading};
+use super::{foretold, header, offloading};
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::StampPath;
 use crate::capturing::filter::Filter;
@@ -163,6 +163,7 @@ fn attach_to_received(
         offloading::turn_off(link, in_stack, changes, told)?;
     }
     let before = offloads::read(&link.name);
+    foretold::say(link, plan.hook, &before, told);
     let foreseen = offloading::foresee(link, &before, changes);
     let attachment = {
         let mut by_filter = by_filter(changes);
@@ -171,7 +172,7 @@ fn attach_to_received(
     };
     let attachment = attachment.map_err(|it| attach_failure(it, path))?;
     let changed = offloads::changes(&before, &offloads::read(&link.name));
-    offloading::say_changes(link, attachment.at, &changed, foreseen, told);
+    offloading::say_changes(link, &changed, foreseen, told);
     if attachment.at != AttachPoint::NativeXdp {
         say_later(link, &attachment, turns_off, told);
         if turns_off {

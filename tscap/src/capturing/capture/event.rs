@@ -115,20 +115,24 @@ impl<'a> Listener<'a> {
         (self.0)(event);
     }
 
+    pub(super) fn say(&mut self, severity: Severity, text: &str) {
+        self.tell(Event::Notice(severity, text.into()));
+    }
+
     pub(super) fn detail(&mut self, text: &str) {
-        self.tell(Event::Notice(Severity::Detail, text.into()));
+        self.say(Severity::Detail, text);
     }
 
     pub(super) fn note(&mut self, text: &str) {
-        self.tell(Event::Notice(Severity::Note, text.into()));
+        self.say(Severity::Note, text);
     }
 
     pub(super) fn warning(&mut self, text: &str) {
-        self.tell(Event::Notice(Severity::Warning, text.into()));
+        self.say(Severity::Warning, text);
     }
 
     pub(super) fn error(&mut self, text: &str) {
-        self.tell(Event::Notice(Severity::Error, text.into()));
+        self.say(Severity::Error, text);
     }
 }
 

@@ -13,6 +13,7 @@ mod event;
 mod files;
 mod finish;
 mod first_brackets;
+mod foretold;
 mod header;
 pub(crate) mod interface;
 mod live_links;

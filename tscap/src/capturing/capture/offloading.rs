@@ -5,7 +5,7 @@ use super::event::Listener;
 use std::collections::BTreeMap;
 
 use super::pinning;
-use crate::capturing::hook::{AttachPoint, offloads};
+use crate::capturing::hook::offloads;
 use crate::capturing::host::ethtool::Feature;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::pcapng::VlanTags;
@@ -124,7 +124,6 @@ pub(super) fn say_unfiltered_tags(link: &Link, told: &mut Listener<'_>) {
 /// Says what attaching changed, and what of that nobody will give back.
 pub(super) fn say_changes(
     link: &Link,
-    at: AttachPoint,
     changes: &[(String, bool)],
     foreseen: Result<(), Failure>,
     told: &mut Listener<'_>,
@@ -145,13 +144,6 @@ pub(super) fn say_changes(
             "{}: attaching changed offloads: {}",
             link.name,
             changes.join(", ")
-        ));
-    }
-    // `veth_xdp_set`, drivers/net/veth.c.
-    if at == AttachPoint::NativeXdp && link.kind.as_deref() == Some("veth") {
-        told.detail(&format!(
-            "{}: native XDP on veth turns segmentation offload (TSO) of its peer off",
-            link.name
         ));
     }
 }

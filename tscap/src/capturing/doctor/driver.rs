@@ -1,117 +1,38 @@
-//! Where the XDP program will run, told without attaching it: attaching resets
-//! some devices.
+//! Where the XDP program will run and what attaching it will do, told without attaching it.
 
 use tscap_common::block::MAX_CAPLEN;
 
 use super::Interface;
 use super::check::{Check, Topic, advice, fix};
+use crate::capturing::hook::{self, Disturbance, Expected, disturbance_in_words};
 
 const MODE: Topic = Topic {
     id: "xdp_mode",
-    why: "Native XDP stamps in the driver; tcx ingress later, and may stamp an aggregate of frames.",
+    why: "Native XDP stamps in the driver; tcx and clsact later, and may stamp an aggregate of frames.",
+};
+const ATTACHING: Topic = Topic {
+    id: "attaching",
+    why: "To attach native XDP many drivers build their queues anew, and frames are lost meanwhile.",
 };
 const MTU: Topic = Topic {
     id: "mtu",
     why: "Frames longer than a buffer need a driver that gives XDP several, or there is no native mode.",
 };
 
-/// Drivers that take native programs in kernel 6.1 (`XDP_SETUP_PROG` in
-/// drivers/net), by their names in `ethtool -i`: before 6.3 the kernel does not
-/// tell.
-const NATIVE: [&str; 21] = [
-    "atlantic",
-    "bnxt_en",
-    "bonding",
-    "ena",
-    "hv_netvsc",
-    "i40e",
-    "ice",
-    "igb",
-    "igc",
-    "ixgbe",
-    "ixgbevf",
-    "mana",
-    "mlx4_en",
-    "mlx5_core",
-    "nfp",
-    "qede",
-    "sfc",
-    "st_gmac",
-    "tun",
-    "veth",
-    "virtio_net",
-];
 /// An MTU that every driver has room for in one buffer. For more it depends:
 /// ixgbe has buffers of 3 kB, mlx5 of a page.
 const USUAL_MTU: u32 = 1500;
-/// Longest that fits a buffer of a page: 4096 bytes less `XDP_PACKET_HEADROOM`
-/// (256), `struct skb_shared_info` (320) and Ethernet header (14), as virtio_net
-/// counts; mlx5 leaves room for a VLAN tag and the checksum too.
-const PAGE_MTU: u32 = 3506;
 /// Bytes of an Ethernet header.
 const HEADER: u32 = 14;
 
-/// Where a capture's program will run.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Expected {
-    /// In the driver.
-    Native { because: String },
-    /// In the network stack.
-    InStack { because: String, remedy: String },
-    /// That can't be told.
-    Unknown,
-}
-
-/// Where a capture's program will run, by all that is known.
+/// Where the program will run.
 pub(super) fn expected(interface: &Interface) -> Expected {
-    let link = &interface.link;
-    let driver = interface.driver.as_deref().unwrap_or_default();
-    let in_stack = |because: &str, remedy: &str| Expected::InStack {
-        because: because.into(),
-        remedy: remedy.into(),
-    };
-    if link.xdp.is_some() {
-        return in_stack("a program is attached there", "see `xdp_programs`");
-    }
-    if !link.is_ethernet() {
-        let remedy = "capture on the Ethernet interface below it";
-        return in_stack("frames have no Ethernet header", remedy);
-    }
-    // `virtnet_xdp_set`, drivers/net/virtio_net.c: the host must have given the
-    // guest control of them (VIRTIO_NET_F_CTRL_GUEST_OFFLOADS).
-    let host_merges = interface.features.get("rx-gro-hw");
-    if driver == "virtio_net" && host_merges.is_some_and(|it| it.on && it.fixed) {
-        return in_stack(
-            "virtio_net refuses it while the host merges frames (rx-gro-hw, fixed)",
-            "on the host, let the guest control its offloads or turn them off (QEMU: \
-             guest_tso4=off,guest_tso6=off,guest_ufo=off,guest_csum=off)",
-        );
-    }
-    let Some(features) = interface.xdp_features else {
-        return match NATIVE.contains(&driver) {
-            true => Expected::Native {
-                because: format!("{driver} usually can (this kernel does not tell)"),
-            },
-            false => Expected::Unknown,
-        };
-    };
-    if !features.has_native() {
-        // `veth_set_xdp_features`, drivers/net/veth.c.
-        let remedy = match driver {
-            "veth" => "give it as many receive queues as its peer has transmit queues (ethtool -L)",
-            _ => "take an interface whose driver has native XDP",
-        };
-        return in_stack("the driver says that it has none", remedy);
-    }
-    if link.mtu > PAGE_MTU && !features.has_multi_buffer() {
-        return in_stack(
-            "the driver has it for frames of one buffer only",
-            "see `mtu`",
-        );
-    }
-    Expected::Native {
-        because: format!("{driver} says that it can"),
-    }
+    hook::expected(
+        &interface.link,
+        interface.driver.as_deref().unwrap_or_default(),
+        &interface.features,
+        interface.xdp_features,
+    )
 }
 
 /// Whether the program will run in the driver.
@@ -119,7 +40,10 @@ pub(super) fn mode(interface: &Interface) -> Check {
     match expected(interface) {
         Expected::Native { because } => MODE.good(format!("native: {because}")),
         Expected::InStack { because, remedy } => MODE.warning(
-            format!("no native XDP ({because}): tcx ingress stamps in the network stack"),
+            format!(
+                "no native XDP ({because}): {} stamps in the network stack",
+                interface.in_stack()
+            ),
             advice(remedy),
         ),
         Expected::Unknown => MODE.warning(
@@ -129,6 +53,31 @@ pub(super) fn mode(interface: &Interface) -> Check {
                 interface.link.name
             )),
         ),
+    }
+}
+
+/// Whether attaching disturbs the interface at its work.
+pub(super) fn attaching(interface: &Interface) -> Check {
+    if let Expected::InStack { .. } = expected(interface) {
+        let at = interface.in_stack();
+        return ATTACHING.good(format!("{at} leaves the driver alone"));
+    }
+    let driver = interface.driver.as_deref().unwrap_or_default();
+    let carries = interface.carries_default_route;
+    let found = format!(
+        "native XDP {}{}",
+        disturbance_in_words(driver),
+        if carries {
+            "; the default route goes through it"
+        } else {
+            ""
+        }
+    );
+    let disturbance = Disturbance::of(driver).map(|(disturbance, _)| disturbance);
+    match disturbance {
+        Some(Disturbance::None) => ATTACHING.good(found),
+        Some(disturbance) if !disturbance.loses() && !carries => ATTACHING.good(found),
+        _ => ATTACHING.warning(found, advice("--hook tcx leaves the driver alone")),
     }
 }
 
@@ -149,9 +98,11 @@ pub(super) fn mtu(interface: &Interface) -> Check {
             "{}: the driver gives XDP several buffers",
             link.mtu
         )),
-        Some(features) if !features.has_native() => {
-            MTU.good(format!("{}: tcx ingress takes any length", link.mtu))
-        }
+        Some(features) if !features.has_native() => MTU.good(format!(
+            "{}: {} takes any length",
+            link.mtu,
+            interface.in_stack()
+        )),
         Some(_) => MTU.warning(
             format!(
                 "{}: the driver gives XDP one buffer, of a page at most",
@@ -214,6 +165,47 @@ mod tests {
         mode(&busy)
             .is(Warning, "no native XDP (a program is attached there)")
             .advises("see `xdp_programs`");
+    }
+
+    #[test]
+    fn a_kernel_without_tcx_has_clsact() {
+        let mut none = interface("e1000e", Some(XdpFeatures::none()));
+        for (has_tcx, name) in [
+            (Some(true), ": tcx ingress stamps"),
+            (Some(false), ": clsact ingress stamps"),
+            (None, ": tcx or clsact ingress stamps"),
+        ] {
+            none.has_tcx = has_tcx;
+            mode(&none).is(Warning, name);
+        }
+    }
+
+    #[test]
+    fn what_attaching_does_is_told_by_the_driver() {
+        let check = |driver, features, carries_default_route| {
+            attaching(&Interface {
+                carries_default_route,
+                ..interface(driver, features)
+            })
+        };
+        let native = Some(XdpFeatures::native(true));
+        for carries in [false, true] {
+            check("ice", native, carries)
+                .is(
+                    Warning,
+                    "makes ice build its queues anew (ice_xdp_setup_prog)",
+                )
+                .advises("--hook tcx");
+            check("lan966x", native, carries)
+                .is(Warning, "not known")
+                .advises("--hook tcx");
+            check("sfc", native, carries).is(Good, "nothing is lost");
+            check("ice", Some(XdpFeatures::none()), carries)
+                .is(Good, "tcx ingress leaves the driver alone");
+        }
+        check("virtio_net", native, false).is(Good, "halts virtio_net");
+        check("virtio_net", native, true).is(Warning, "the default route goes");
+        check("veth", native, false).is(Good, "its peer send no aggregates");
     }
 
     #[test]

@@ -63,7 +63,10 @@ pub(super) fn programs(interface: &Interface) -> Check {
     {
         return PROGRAMS.warning(
             found,
-            advice("another tscap captures there: the later one stamps at tcx ingress"),
+            advice(format!(
+                "another tscap captures there: the later one stamps at {}",
+                interface.in_stack()
+            )),
         );
     }
     PROGRAMS.warning(found, fix(occupant.command(&interface.link.name, xdp.mode)))

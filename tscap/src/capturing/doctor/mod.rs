@@ -31,7 +31,7 @@ pub use stamps::Probe;
 pub use virtualisation::hypervisor;
 
 use crate::capturing::clock::{StampSource, TscPath};
-use crate::capturing::hook::AttachedProgram;
+use crate::capturing::hook::{AttachPoint, AttachedProgram};
 use crate::capturing::host::ethtool::{Coalescing, Feature};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
@@ -77,6 +77,21 @@ pub struct Interface {
     pub napi_ids: Option<Vec<u32>>,
     /// The name of its network namespace.
     pub netns: Option<String>,
+    /// Whether a default route goes through it.
+    pub carries_default_route: bool,
+    /// Whether the kernel has tcx, if that is known.
+    pub has_tcx: Option<bool>,
+}
+
+impl Interface {
+    /// Where received frames are stamped in the network stack.
+    fn in_stack(&self) -> &'static str {
+        match self.has_tcx {
+            Some(true) => AttachPoint::TcxIngress.name(),
+            Some(false) => AttachPoint::ClsactIngress.name(),
+            None => "tcx or clsact ingress",
+        }
+    }
 }
 
 impl Machine {
@@ -123,6 +138,7 @@ pub fn interface(files: &KernelFiles, facts: &Interface) -> Vec<Check> {
         link::link(facts),
         link::programs(facts),
         driver::mode(facts),
+        driver::attaching(facts),
         driver::mtu(facts),
         offloads::hiding(facts),
         offloads::coalescing(facts),
@@ -144,6 +160,8 @@ impl Interface {
             occupant: AttachedProgram::default(),
             napi_ids: None,
             netns: None,
+            carries_default_route: false,
+            has_tcx: Some(true),
         }
     }
 }

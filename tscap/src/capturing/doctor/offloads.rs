@@ -2,8 +2,8 @@
 
 use super::Interface;
 use super::check::{Check, Topic, advice, fix};
-use super::driver::{Expected, expected};
-use crate::capturing::hook::offloads;
+use super::driver::expected;
+use crate::capturing::hook::{Expected, offloads};
 use crate::capturing::host::xdp_features::XdpFeatures;
 use crate::capturing::pcapng::VlanTags;
 

@@ -3,7 +3,8 @@
 use super::Interface;
 use super::check::{Check, Topic, advice, fix};
 use super::cpus::{isolated_cpus, online_cpus};
-use super::driver::{Expected, expected};
+use super::driver::expected;
+use crate::capturing::hook::Expected;
 use crate::capturing::host::irq::{self, QueueIrq, Route};
 use crate::capturing::host::kernel_files::{KernelFileError, KernelFiles, numbered, read_if_there};
 use crate::capturing::host::{class_net, cpu_list, napi, rps};

@@ -101,6 +101,13 @@ impl VlanTagKfunc {
     }
 }
 
+/// Whether the kernel has tcx, since Linux 6.6; `None` if it doesn't show its functions.
+pub fn has_tcx(files: &KernelFiles) -> Option<bool> {
+    let bytes = types(files, KERNEL_TYPES).ok()??;
+    let function = Btf::parse(&bytes).ok()?.function("tcx_link_attach").ok()?;
+    Some(function.is_some())
+}
+
 /// Functions of the kernel, each with its marker.
 fn in_kernel<const COUNT: usize>(
     files: &KernelFiles,

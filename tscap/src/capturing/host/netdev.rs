@@ -52,6 +52,9 @@ pub struct Link {
     pub rx_queues: u32,
     /// Number of the interface that it is a part of: a bond, a team, a bridge, a VRF.
     pub master: Option<u32>,
+    /// Number of the interface of this namespace that it sends through: of a VLAN, a macvlan
+    /// or a tunnel; of a veth its peer.
+    pub lower: Option<u32>,
     /// Receive counters, if the kernel sent them.
     pub stats: Option<RxStats>,
     /// Send counters, if the kernel sent them.

@@ -22,6 +22,7 @@ pub(crate) fn link(name: &str, index: u32) -> Link {
         promiscuity: 0,
         rx_queues: 1,
         master: None,
+        lower: None,
         stats: None,
         tx_stats: None,
         xdp: None,

@@ -10,6 +10,7 @@ use netlink_packet_route::route::{RouteHeader, RouteMessage, RouteType};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 
+use super::netdev::{self, Link};
 use super::netlink;
 
 /// Bytes of `struct rtmsg` (`linux/rtnetlink.h`), ahead of the attributes.
@@ -27,11 +28,37 @@ struct NextHop {
 }
 
 /// The numbers of the interfaces of this thread's network namespace that carry a default
-/// route of the main table, IPv4 or IPv6.
+/// route of the main table, IPv4 or IPv6; and of those below them: ports, and what VLANs
+/// and tunnels send through.
 ///
 /// # Errors
 /// If the kernel can't be asked.
-pub fn default_interfaces() -> io::Result<BTreeSet<u32>> {
+pub fn carriers_of_default() -> io::Result<BTreeSet<u32>> {
+    let carriers = default_interfaces()?;
+    let links = netdev::all().map_err(io::Error::other)?;
+    Ok(with_lower(carriers, &links))
+}
+
+/// `carriers` and all interfaces of `links` below them.
+fn with_lower(mut carriers: BTreeSet<u32>, links: &[Link]) -> BTreeSet<u32> {
+    let mut upper: Vec<_> = carriers.iter().copied().collect();
+    while let Some(index) = upper.pop() {
+        let below = links.iter().filter_map(|link| {
+            let is_port = link.master == Some(index);
+            // The peer of a veth is beside it.
+            let sends_through = link.index == index && link.kind.as_deref() != Some("veth");
+            match (is_port, sends_through) {
+                (true, _) => Some(link.index),
+                (_, true) => link.lower,
+                _ => None,
+            }
+        });
+        upper.extend(below.filter(|index| carriers.insert(*index)));
+    }
+    carriers
+}
+
+fn default_interfaces() -> io::Result<BTreeSet<u32>> {
     let socket = Socket::new(NETLINK_ROUTE)?;
     let mut found = BTreeSet::new();
     for (sequence, family) in [(1, AddressFamily::Inet), (2, AddressFamily::Inet6)] {
@@ -97,6 +124,7 @@ mod tests {
     use netlink_packet_route::route::{RouteAttribute, RouteNextHop};
 
     use super::*;
+    use crate::capturing::host::recorded;
 
     fn route(change: impl FnOnce(&mut RouteMessage)) -> Vec<u8> {
         let mut message = RouteMessage::default();
@@ -126,6 +154,36 @@ mod tests {
             &route(|it| it.header.address_family = AddressFamily::Inet6),
             &[],
         );
+    }
+
+    #[test]
+    fn what_is_below_a_carrier_is_one_too() {
+        let link = |index, kind: Option<&str>, master, lower| Link {
+            kind: kind.map(str::to_owned),
+            master,
+            lower,
+            ..recorded::link("any", index)
+        };
+        let links = [
+            link(1, None, Some(3), None),
+            link(2, None, Some(3), None),
+            link(3, Some("bond"), None, None),
+            link(4, Some("vlan"), None, Some(3)),
+            link(5, Some("veth"), None, Some(6)),
+            link(6, Some("veth"), None, Some(5)),
+            // The kernel allows no ring, but says things one after the other.
+            link(7, Some("macvlan"), None, Some(7)),
+        ];
+        for (carrier, all) in [
+            (4, &[1, 2, 3, 4][..]),
+            (3, &[1, 2, 3]),
+            (1, &[1]),
+            (5, &[5]),
+            (7, &[7]),
+        ] {
+            let found = with_lower(BTreeSet::from([carrier]), &links);
+            assert_eq!(found.into_iter().collect::<Vec<_>>(), all);
+        }
     }
 
     #[test]

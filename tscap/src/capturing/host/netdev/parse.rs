@@ -31,10 +31,12 @@ impl Link {
             promiscuity: 0,
             rx_queues: 1,
             master: None,
+            lower: None,
             stats: None,
             tx_stats: None,
             xdp: None,
         };
+        let mut lower_is_elsewhere = false;
         for attribute in NlasIterator::new(payload.get(HEADER_LEN..).unwrap_or_default()) {
             let attribute = attribute?;
             let value = attribute.value();
@@ -46,6 +48,8 @@ impl Link {
                 libc::IFLA_PROMISCUITY => link.promiscuity = parse_u32(value)?,
                 libc::IFLA_NUM_RX_QUEUES => link.rx_queues = parse_u32(value)?,
                 libc::IFLA_MASTER => link.master = Some(parse_u32(value)?),
+                libc::IFLA_LINK => link.lower = Some(parse_u32(value)?),
+                libc::IFLA_LINK_NETNSID => lower_is_elsewhere = true,
                 libc::IFLA_STATS64 => {
                     let stats = Stats64::parse(value)?;
                     link.tx_stats = Some((&stats).into());
@@ -55,6 +59,9 @@ impl Link {
                 libc::IFLA_XDP => link.xdp = attached(value)?,
                 _ => {}
             }
+        }
+        if lower_is_elsewhere {
+            link.lower = None;
         }
         Ok(link)
     }

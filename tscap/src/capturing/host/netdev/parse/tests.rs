@@ -46,6 +46,7 @@ fn every_field_is_taken() {
             LinkAttribute::NumRxQueues(4),
             LinkAttribute::Promiscuity(2),
             LinkAttribute::Controller(3),
+            LinkAttribute::Link(5),
             LinkAttribute::Stats64(stats),
             LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Veth)]),
             LinkAttribute::Xdp(vec![LinkXdp::Attached(XdpAttached::None)]),
@@ -64,6 +65,7 @@ fn every_field_is_taken() {
         promiscuity: 2,
         rx_queues: 4,
         master: Some(3),
+        lower: Some(5),
         stats: Some(RxStats {
             packets: 1,
             bytes: 2,
@@ -82,6 +84,15 @@ fn every_field_is_taken() {
         xdp: None,
     };
     assert_eq!(Link::parse(&bytes).expect("well formed"), expected);
+}
+
+#[test]
+fn a_lower_interface_of_another_namespace_has_no_number_here() {
+    let bytes = encode(
+        LinkFlags::empty(),
+        vec![LinkAttribute::Link(5), LinkAttribute::LinkNetNsId(0)],
+    );
+    assert_eq!(Link::parse(&bytes).expect("well formed").lower, None);
 }
 
 #[test]
