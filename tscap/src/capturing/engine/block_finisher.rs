@@ -37,12 +37,14 @@ pub(super) struct RunProgress {
     pub count_reached: bool,
     /// No block where one should be.
     pub corrupt: Option<CorruptBlock>,
+    /// The next block is of an interface that is not described yet.
+    pub awaits_description: bool,
 }
 
 impl RunProgress {
-    /// Whether there is something to tell.
+    /// Whether it ended for a reason of its own.
     pub(super) fn is_news(&self) -> bool {
-        self.count_reached || self.corrupt.is_some()
+        self.count_reached || self.corrupt.is_some() || self.awaits_description
     }
 }
 
@@ -50,6 +52,8 @@ impl RunProgress {
 pub struct BlockFinisher {
     /// By interface, in the file's order.
     pub counts: Vec<Directed<Written>>,
+    /// Interfaces that blocks can be of; those beyond `counts` are to be described.
+    announced: u32,
     /// Stamps out of order in the current file, in units of the stamp. A frame
     /// whose write fails may be among the late.
     order: StampOrder,
@@ -75,6 +79,7 @@ impl BlockFinisher {
     pub(super) fn new(interfaces: usize, rings: usize, frames: Frames) -> Self {
         Self {
             counts: vec![Directed::default(); interfaces],
+            announced: 0,
             order: StampOrder::default(),
             earlier_order: StampOrder::default(),
             ambiguous: 0,
@@ -126,6 +131,16 @@ impl BlockFinisher {
 
     pub(super) fn is_writing(&self) -> bool {
         self.mode == Mode::Write
+    }
+
+    /// One more interface is described.
+    pub(super) fn add_interface(&mut self) {
+        self.counts.push(Directed::default());
+    }
+
+    /// Blocks can be of so many interfaces.
+    pub(super) fn announce(&mut self, interfaces: u32) {
+        self.announced = interfaces;
     }
 
     /// A file begins, with these limits.
@@ -180,15 +195,20 @@ impl BlockFinisher {
                 }
             };
             let stamp = block.raw_stamp();
+            let slot = block.slot();
+            if slot.interface() as usize >= self.counts.len() {
+                if slot.interface() < self.announced {
+                    progress.awaits_description = true;
+                    run.put_back_from(start);
+                } else {
+                    progress.corrupt = Some(block.corrupt());
+                }
+                break;
+            }
             if stamp < last_stamp {
                 self.order.count_decrease(last_stamp.0 - stamp.0);
             }
             last_stamp = stamp;
-            let slot = block.slot();
-            if slot.interface() as usize >= self.counts.len() {
-                progress.corrupt = Some(block.corrupt());
-                break;
-            }
             if self.mode != Mode::Write {
                 self.count_unwritten(slot);
                 continue;

@@ -38,6 +38,11 @@ pub(super) enum Step {
         /// No block is waiting to be written any more: all rings can be released.
         is_written: bool,
     },
+    /// They left the ring up to one that has to wait there, and are written.
+    Held {
+        /// Length of those that left, bytes.
+        length: usize,
+    },
     /// The next file must begin before them.
     Boundary(FileBoundary),
 }
@@ -91,6 +96,11 @@ impl BlockWriter {
         if is_full || progress.is_news() {
             self.flush();
             self.tell_about(&progress);
+        }
+        if progress.awaits_description {
+            return Step::Held {
+                length: run.taken(),
+            };
         }
         let length = match progress.corrupt {
             None => run.taken(),

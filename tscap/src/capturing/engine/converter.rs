@@ -195,6 +195,7 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         self.take_recalibration();
         let before: MonoNs = self.reference.read();
         let peak = self.rings.look();
+        self.take_joined();
         let cross = self.read_clock();
         let after = cross.mono[1];
         self.rings.hold_back(&self.tracker, &cross, before);
@@ -251,6 +252,19 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         {
             self.rings.set_stamp_offsets(&offsets);
             self.tracker.set_stamp_error_ns(stamp_error_ns);
+        }
+    }
+
+    /// After a look at the rings: no block there is of an interface that was not announced
+    /// before. When the capture ends all of them are described.
+    fn take_joined(&mut self) {
+        let described = self.writer.finisher.counts.len();
+        let announced = self.shared.announced();
+        if announced as usize > described {
+            let is_over = self.shared.stop_requested();
+            self.open_file().describe_joined();
+            let finisher = &mut self.writer.finisher;
+            finisher.announce(if is_over { 0 } else { announced });
         }
     }
 

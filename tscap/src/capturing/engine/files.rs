@@ -8,7 +8,7 @@ use super::window::WINDOW_NS;
 use super::{Event, Output, OutputError, Rotation};
 use crate::capturing::accounting::Counts;
 use crate::capturing::clock::{CrossTimestamp, MonoNs, RawStamp, Tracker};
-use crate::capturing::pcapng::FileWriter;
+use crate::capturing::pcapng::{FileWriter, MOST_FINAL_BYTES};
 
 /// Statistics go into the file this often, unless something else is asked for.
 pub const STATISTICS_EVERY: Duration = Duration::from_secs(10);
@@ -104,6 +104,30 @@ impl Open<'_> {
             && let Err(error) = self.write_statistics(now, Output::write)
         {
             self.writer.write_failed(&[], error);
+        }
+    }
+
+    /// Describes the interfaces that have joined.
+    pub fn describe_joined(&mut self) {
+        let Self {
+            files,
+            writer,
+            shared,
+            ..
+        } = self;
+        for interface in shared.take_described() {
+            writer.finisher.add_interface();
+            let described = files.file.describe(interface);
+            if !writer.finisher.is_writing() {
+                continue;
+            }
+            let room = MOST_FINAL_BYTES * files.file.interfaces() as u64;
+            // Without it there may be no room for the last statistics, which is told then.
+            let _ = writer.output.reserve(room);
+            let described = described.map_err(OutputError::from);
+            if let Err(error) = described.and_then(|block| writer.output.write(&block)) {
+                writer.write_failed(&[], error);
+            }
         }
     }
 

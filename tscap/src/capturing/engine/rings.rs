@@ -119,6 +119,11 @@ impl Rings {
             let step = writer.write_next(&mut run, ring, conversion, turn.is_alone());
             let (length, is_written) = match step {
                 Step::Moved { length, is_written } => (length, is_written),
+                Step::Held { length } => {
+                    consumer.take(length);
+                    self.release();
+                    return None;
+                }
                 Step::Boundary(boundary) => {
                     writer.flush();
                     self.release();

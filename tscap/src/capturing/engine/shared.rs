@@ -1,10 +1,11 @@
 //! What the converter thread and the control task tell each other.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::WriteWatch;
 use crate::capturing::accounting::Observed;
+use crate::capturing::pcapng::InterfaceInfo;
 
 /// What the offsets of the rings' stamps were found to be now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,16 @@ pub struct Shared {
     pub writes: Arc<WriteWatch>,
     /// From the control task to the converter.
     pub observed: Mutex<Observed>,
+    joining: Joining,
+}
+
+/// Interfaces that join a capture that runs.
+#[derive(Debug, Default)]
+struct Joining {
+    /// Interfaces so far, also those whose descriptions are to come.
+    announced: AtomicU32,
+    /// Descriptions, until the converter has taken them.
+    described: Mutex<Vec<InterfaceInfo>>,
 }
 
 impl Shared {
@@ -45,7 +56,38 @@ impl Shared {
         self.stop.store(true, Ordering::Release);
     }
 
+    /// Before programs are attached to an interface with this number: its blocks wait in
+    /// the rings until it is described.
+    pub fn announce(&self, number: u32) {
+        let announced = &self.joining.announced;
+        announced.store(number + 1, Ordering::Release);
+    }
+
+    /// What the file is to say of the interface that was announced.
+    pub fn describe(&self, interface: InterfaceInfo) {
+        self.joining.described().push(interface);
+    }
+
+    /// How many interfaces blocks can be of.
+    pub(super) fn announced(&self) -> u32 {
+        self.joining.announced.load(Ordering::Acquire)
+    }
+
+    /// The descriptions since the last call.
+    pub(super) fn take_described(&self) -> Vec<InterfaceInfo> {
+        std::mem::take(&mut *self.joining.described())
+    }
+
     pub(super) fn stop_requested(&self) -> bool {
         self.stop.load(Ordering::Acquire)
+    }
+}
+
+impl Joining {
+    fn described(&self) -> MutexGuard<'_, Vec<InterfaceInfo>> {
+        // A panic elsewhere leaves a list as it was.
+        self.described
+            .lock()
+            .unwrap_or_else(|broken| broken.into_inner())
     }
 }

@@ -156,6 +156,18 @@ impl FileWriter {
         })
     }
 
+    /// Describes one more interface. Gives the block, which must be in the file before the
+    /// interface's packets.
+    ///
+    /// # Errors
+    /// If it can't be encoded; it counts among the interfaces all the same.
+    pub fn describe(&mut self, interface: InterfaceInfo) -> Result<Vec<u8>, WriteError> {
+        let written = self.blocks.write_pcapng_block(description(&interface));
+        self.interfaces.push(interface);
+        written?;
+        Ok(self.take())
+    }
+
     /// How many interfaces the file describes.
     pub fn interfaces(&self) -> usize {
         self.interfaces.len()
@@ -189,9 +201,18 @@ impl FileWriter {
             samples.extend(self.latest_sample);
         }
         self.latest_sample = samples.last().copied();
+        let Some(first) = self.interfaces.first() else {
+            return Ok(Vec::new());
+        };
+        let stamp = StampOption {
+            bracket: None,
+            forced: None,
+            ..first.tscap.stamp.clone()
+        };
         let (segments, forgotten) = tracker.unsettled_segments(&mut self.settled_segments);
         let clock = ClockOption {
-            stamp: self.stamp(),
+            // The same on all interfaces.
+            stamp,
             counter: tracker.counter_report(),
             host_bound_ns: tracker.host_bound_ns(),
             stamp_error_ns: tracker.stamp_error_ns(),
@@ -207,16 +228,6 @@ impl FileWriter {
             self.blocks.write_pcapng_block(block)?;
         }
         Ok(self.take())
-    }
-
-    /// How stamps are taken, which is the same on all interfaces.
-    fn stamp(&self) -> StampOption {
-        let described = self.interfaces.first().expect("a capture has interfaces");
-        StampOption {
-            bracket: None,
-            forced: None,
-            ..described.tscap.stamp.clone()
-        }
     }
 
     fn statistics_block(

@@ -207,6 +207,11 @@ impl Run<'_> {
         (self.taken < self.starts).then(|| stamp(next, self.stamp_offset))
     }
 
+    /// Puts back the blocks from `start` on, bytes: they are not taken.
+    pub fn put_back_from(&mut self, start: usize) {
+        self.taken = start;
+    }
+
     /// Gives up on the rest: all that is published counts as taken.
     pub fn skip_to_head(&mut self) -> usize {
         self.starts = 0;
