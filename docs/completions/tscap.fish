@@ -36,7 +36,10 @@ complete -c tscap -n "__fish_tscap_needs_command" -f -a "loss" -d 'Measure where
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "report" -d 'Print a saved comparison, sweep of loss or log of the clock'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "restore" -d 'Restore the settings that a killed capture had changed'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s i -l interface -d 'Interface to capture on, by name or by its number in the list of -D; may be given several times' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s i -l interface -d 'Interface to capture on: its name, its number in the list of -D, a pattern such as \'veth*\', or any for all; may be given several times' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l netns -d 'Capture in this network namespace: a name of ip netns, a path, or the number of a process; may be given several times' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l container -d 'Capture in the network namespace of this container: its name, or its id or the beginning of that (Docker, Podman, containerd, CRI-O); may be given several times' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l pod -d 'Capture in the network namespace of this pod of Kubernetes on this node; may be given several times' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s w -l write -d 'File to write, or - for standard output' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s s -l snapshot-length -d 'Most bytes to capture of each frame; 0 for the default' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s c -l count -d 'Stop after this many frames' -r

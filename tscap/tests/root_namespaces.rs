@@ -57,7 +57,7 @@ fn netns(text: impl ToString) -> Target {
 fn check(target: &Target, places: &Places, expected: &Netns) {
     let found = Namespace::open(target, places).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(found.id(), expected.enter(NetnsId::here).unwrap());
-    let link = found.within(|| Ok(netdev::by_name("here0")));
+    let link = found.visit(|| netdev::by_name("here0"));
     assert!(link.unwrap().unwrap().is_some());
     assert_eq!(found.label(), target.to_string());
 }

@@ -15,6 +15,7 @@ use super::{Cli, Plan, units};
 use crate::capturing::capture::{Capture, ClockChoice, DirectionChoice, Offloads, Target};
 use crate::capturing::clock::TscPath;
 use crate::capturing::hook::HookChoice;
+use crate::capturing::host::namespaces;
 use crate::text::numbers::ring;
 
 /// tcpdump's and Wireshark's default and maximum snaplen, bytes: taken, but no frame is
@@ -33,15 +34,37 @@ const MAX_SNAPLEN: u32 = 262_144;
 /// are answered by a sentence that says what to use.
 #[derive(Debug, Args)]
 pub struct CaptureArgs {
-    /// Interface to capture on, by name or by its number in the list of -D; may be
-    /// given several times
+    /// Interface to capture on: its name, its number in the list of -D, a pattern such as
+    /// 'veth*', or any for all; may be given several times
+    ///
+    /// With a pattern or any, interfaces that come up later join the capture, each with a
+    /// description of its own in the file. any leaves promiscuous mode as it is.
     #[arg(
         short,
         long,
         value_name = "NAME",
-        required_unless_present_any = ["list_interfaces", "dump", "dump_ebpf", ANSWERED]
+        required_unless_present_any = [
+            "list_interfaces", "dump", "dump_ebpf", "netns", "container", "pod", ANSWERED
+        ]
     )]
     interface: Vec<String>,
+
+    /// Capture in this network namespace: a name of ip netns, a path, or the number of a
+    /// process; may be given several times
+    ///
+    /// -i then counts there, in each of the namespaces [default: any].
+    #[arg(long, value_name = "NAME|PATH|PID")]
+    netns: Vec<String>,
+
+    /// Capture in the network namespace of this container: its name, or its id or the
+    /// beginning of that (Docker, Podman, containerd, CRI-O); may be given several times
+    #[arg(long, value_name = "NAME|ID")]
+    container: Vec<String>,
+
+    /// Capture in the network namespace of this pod of Kubernetes on this node; may be given
+    /// several times
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = pod)]
+    pod: Vec<namespaces::Target>,
 
     /// List the interfaces and what they can do, then exit
     #[arg(short = 'D', long)]
@@ -246,8 +269,16 @@ impl CaptureArgs {
                 return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
             }
         }
-        for (index, name) in self.interface.iter().enumerate() {
-            if self.interface[..index].contains(name) {
+        let netns = self.netns.into_iter().map(namespaces::Target::Netns);
+        let containers = self.container.into_iter();
+        let containers = containers.map(namespaces::Target::Container);
+        let namespaces: Vec<_> = netns.chain(containers).chain(self.pod).collect();
+        let mut interfaces = self.interface;
+        if interfaces.is_empty() && !namespaces.is_empty() {
+            interfaces.push("any".into());
+        }
+        for (index, name) in interfaces.iter().enumerate() {
+            if interfaces[..index].contains(name) {
                 let message = format!("interface {name} is given twice");
                 return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
             }
@@ -284,7 +315,8 @@ impl CaptureArgs {
             converter_cpu: self.converter_cpu,
             rx_cpus: self.rx_cpu.map(|cpus| cpus.0),
             rotation,
-            ..Capture::on(self.interface, "")
+            namespaces,
+            ..Capture::on(interfaces, "")
         };
         Ok(Plan::Capture(Box::new(CapturePlan {
             capture,
@@ -292,6 +324,18 @@ impl CaptureArgs {
             verbosity: Verbosity::of(self.quiet, self.verbose > 0),
             json: self.json,
         })))
+    }
+}
+
+fn pod(text: &str) -> Result<namespaces::Target, String> {
+    match text.split_once('/') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
+            Ok(namespaces::Target::Pod {
+                namespace: namespace.into(),
+                name: name.into(),
+            })
+        }
+        _ => Err("a pod is NAMESPACE/NAME, such as default/web-0".into()),
     }
 }
 

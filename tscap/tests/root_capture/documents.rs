@@ -35,6 +35,7 @@ fn the_documented_commands_work() {
         let folder = files::folder();
         let words = words(&line).into_iter().skip(2).map(|word| match word {
             "eth0" => bench.rx.name.clone(),
+            "blue" => bench.rx.netns.name().to_owned(),
             word if word.contains(".pcapng") => folder.path().join(word).display().to_string(),
             word if word.ends_with(".bpf") => made.path().join(word).display().to_string(),
             word => word.to_owned(),

@@ -79,7 +79,7 @@ impl RingOutput {
     /// of which the filter rejected `filtered` and none was lost.
     fn account(&mut self, frames: usize, filtered: usize) -> Result<()> {
         let counters = &self.loaded.counters;
-        let outcomes = counters.losses(Slot::of(0, Direction::In))?;
+        let outcomes = counters.losses(&[Slot::of(0, Direction::In)])?.remove(0);
         let lost = outcomes.lost();
         ensure!(lost == 0, "{lost} frames lost");
         let counted = [counters.seen()?.sum(), outcomes[Outcome::Filtered]];

@@ -4,11 +4,14 @@
 use std::os::fd::BorrowedFd;
 
 use super::counter::Counter;
-use super::event::Listener;
-use super::live_links::{LiveLink, LiveLinks};
+use super::event::{Event, Listener};
+use super::header::Taken;
+use super::live_links::LiveLink;
 use super::load::load_hint;
 use super::pinning::Pinning;
 use super::plan::{Capture, Offloads};
+use super::scope::Scope;
+use super::selection::Selected;
 use super::{foretold, header, offloading};
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::StampPath;
@@ -21,23 +24,20 @@ use crate::capturing::host::clsact::{Clsact, Side};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::promisc::Promiscuous;
-use crate::capturing::pcapng::{Hooks, InterfaceInfo, StampOption, VlanTags};
+use crate::capturing::pcapng::{InterfaceInfo, StampOption, VlanTags};
 use crate::capturing::settings::{JournalFolder, SettingsGuard};
 use crate::failure::Failure;
 use crate::text::causes::chain;
 
-/// All interfaces with the program attached.
-pub(super) struct Attached {
-    pub links: LiveLinks,
-    /// What the file says of each.
-    pub described: Vec<InterfaceInfo>,
-    pub in_force: InForce,
-}
-
-/// What is in force as long as the capture runs; given back on drop.
-pub(super) struct InForce {
-    _promiscuous: Vec<Promiscuous>,
-    _changes: SettingsGuard,
+/// Attaches programs, at the start and to interfaces that join, and keeps in force what goes
+/// with that. All of it is given back on drop.
+pub(super) struct Attaching {
+    plan: Capture,
+    path: StampPath,
+    stamp: StampOption,
+    promiscuous: Vec<Promiscuous>,
+    changes: SettingsGuard,
+    pinning: Option<Pinning>,
 }
 
 /// How stamps are taken, as the file says it.
@@ -53,28 +53,64 @@ pub(super) fn stamp(
     }
 }
 
-/// Attaches programs to all `interfaces`.
-pub(super) fn attach_all(
-    plan: &Capture,
-    interfaces: &[Link],
-    loaded: &Loaded,
-    (path, stamp): (StampPath, &StampOption),
-    told: &mut Listener<'_>,
-) -> Result<Attached, Failure> {
-    let mut promiscuous = Vec::new();
-    let mut changes = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
-    let mut pinning = plan.rx_cpus.as_deref().map(Pinning::new);
-    let mut live = Vec::new();
-    let mut described = Vec::new();
-    for (number, link) in (0..).zip(interfaces) {
-        if plan.promiscuous {
-            promiscuous.extend(make_promiscuous(link, told));
+impl Attaching {
+    /// With stamps by `path`, as the file says it in `stamp`.
+    pub fn new(plan: &Capture, path: StampPath, stamp: StampOption) -> Self {
+        Self {
+            plan: plan.clone(),
+            path,
+            stamp,
+            promiscuous: Vec::new(),
+            changes: SettingsGuard::new(JournalFolder::live(), KernelFiles::live()),
+            pinning: plan.rx_cpus.clone().map(Pinning::new),
         }
+    }
+
+    /// Attaches programs to an interface of namespace `scope`, which becomes interface
+    /// `number` of the file. Gives what the file says of it.
+    ///
+    /// # Errors
+    /// If a program can't be attached. For an interface that was not named, only if none
+    /// can: what is captured at least is told.
+    pub fn attach(
+        &mut self,
+        selected: &Selected,
+        scope: &Scope,
+        number: u32,
+        loaded: &Loaded,
+        told: &mut Listener<'_>,
+    ) -> Result<(LiveLink, InterfaceInfo), Failure> {
+        let mut within = |event| {
+            told.tell(match (event, scope.label()) {
+                (Event::Notice(severity, text), Some(label)) => {
+                    Event::Notice(severity, format!("{label}: {text}"))
+                }
+                (event, _) => event,
+            });
+        };
+        let told = &mut Listener::new(&mut within);
+        // libpcap may resolve names for it, which is not to be done there.
+        self.plan.filter_for(&selected.link)?;
+        scope.visit(|| self.attach_here(selected, scope, number, loaded, told))?
+    }
+
+    fn attach_here(
+        &mut self,
+        selected: &Selected,
+        scope: &Scope,
+        number: u32,
+        loaded: &Loaded,
+        told: &mut Listener<'_>,
+    ) -> Result<(LiveLink, InterfaceInfo), Failure> {
+        let (plan, link) = (&self.plan, &selected.link);
         let port = Port {
             link,
             number,
             filter: plan.filter_for(link)?,
         };
+        if plan.promiscuous && selected.may_be_promiscuous {
+            self.promiscuous.extend(make_promiscuous(link, told));
+        }
         let mut attached = Vec::new();
         let directions = plan.direction.of(link);
         if directions.contains(&Direction::In) {
@@ -82,24 +118,34 @@ pub(super) fn attach_all(
                 plan,
                 &port,
                 loaded,
-                path,
-                &mut changes,
+                self.path,
+                &mut self.changes,
                 told,
             )?);
         }
         let received = attached.first().map(|it| (it.at, it.reads_vlan_tags));
+        let is_needed = |attached: &[_]| selected.is_named || attached.is_empty();
         if directions.contains(&Direction::Out) {
             let sent = {
-                let mut by_filter = by_filter(&mut changes);
+                let mut by_filter = by_filter(&mut self.changes);
                 let by_filter = &mut by_filter;
                 Attacher { loaded, by_filter }.sent(&port)
             };
-            attached.push(sent.map_err(|it| attach_failure(it, path))?);
+            match sent.map_err(|it| attach_failure(it, self.path)) {
+                Err(failure) if !is_needed(&attached) => told.warning(&format!(
+                    "{}: what it sends is not captured: {failure}",
+                    link.name
+                )),
+                sent => attached.push(sent?),
+            }
         }
         // After attaching: a driver may make its queues anew for it, with
         // interrupts and poll threads of their own.
-        if let (Some(pinning), Some((at, _))) = (&mut pinning, received) {
-            pinning.steer(link, at, &mut changes, told)?;
+        if let (Some(pinning), Some((at, _))) = (&mut self.pinning, received) {
+            match pinning.steer(link, at, &mut self.changes, told) {
+                Err(failure) if !is_needed(&attached) => told.warning(&failure.to_string()),
+                steered => steered?,
+            }
         }
         let in_force = offloads::read(&link.name);
         let tags = received.map_or(VlanTags::Kept, |(_, reads_vlan_tags)| {
@@ -110,25 +156,27 @@ pub(super) fn attach_all(
             offloading::say_hiding(link, &in_force, tags, told);
             tags
         });
-        let live_link = LiveLink::new(link, attached);
-        described.push(header::describe(
-            plan,
-            link,
-            hooks(&live_link),
-            stamp.clone(),
-            offloads::for_file(&in_force),
-            tags,
-        ));
-        live.push(live_link);
+        let live = LiveLink::new(selected, scope, attached);
+        let taken = Taken {
+            hooks: live.hooks(),
+            stamp: self.stamp.clone(),
+            offloads: offloads::for_file(&in_force),
+            vlan_tags: tags,
+        };
+        let described = header::describe(plan, link, scope.label(), taken);
+        Ok((live, described))
     }
-    Ok(Attached {
-        links: LiveLinks(live),
-        described,
-        in_force: InForce {
-            _promiscuous: promiscuous,
-            _changes: changes,
-        },
-    })
+}
+
+/// Says that an interface that was not named can't be captured on.
+pub(super) fn left_out(
+    selected: &Selected,
+    scope: &Scope,
+    failure: &Failure,
+    told: &mut Listener<'_>,
+) {
+    let name = scope.name_of(&selected.link.name);
+    told.warning(&format!("{name} is left out: {failure}"));
 }
 
 /// Attaches programs by filters that are journalled in `changes`.
@@ -136,15 +184,6 @@ fn by_filter(
     changes: &mut SettingsGuard,
 ) -> impl FnMut(BorrowedFd<'_>, &Link, Side) -> Result<Clsact, Refusal> {
     |program, link, side| Ok(changes.attach_filter(program, link, side, "tscap")?)
-}
-
-/// The hooks of an interface as the file names them.
-pub(super) fn hooks(live: &LiveLink) -> Hooks {
-    let name = |direction| live.at(direction).map(|at| at.name().to_owned());
-    Hooks {
-        received: name(Direction::In),
-        sent: name(Direction::Out),
-    }
 }
 
 /// Attaches the program to received frames, and tells what that changes.

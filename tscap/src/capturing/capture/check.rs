@@ -1,14 +1,14 @@
 //! Everything that is checked before the machine is touched.
 
 use tscap_common::ring::{MIN_RING_BYTES, value_size};
+use tscap_common::state::Losses;
 
-use super::interface;
 use super::plan::{Capture, ClockChoice};
 use super::receiving;
-use crate::capturing::filter::LinkType;
+use super::selection::Interfaces;
+use crate::capturing::accounting::Direction;
 use crate::capturing::host::caps::{self, Capability};
 use crate::capturing::host::kernel_files::KernelFiles;
-use crate::capturing::host::netdev::Link;
 use crate::capturing::host::{affinity, cpu_list, system, tsc};
 use crate::failure::{Context as _, Failure, Hint as _};
 use crate::text::numbers::{counted, ring as length};
@@ -23,8 +23,10 @@ const DEFAULT_SHORTEST: usize = 16 << 20;
 /// Not even then more than this.
 const DEFAULT_LIMIT_BYTES: usize = 1 << 30;
 
-/// What can be captured.
-const KINDS: [LinkType; 2] = [LinkType::Ethernet, LinkType::RawIp];
+/// Counters of interfaces that may join take at most this many bytes, over all CPUs.
+const COUNTER_BYTES: usize = 64 << 20;
+/// Most interfaces where counters are small.
+const MOST_INTERFACES: usize = 16 << 10;
 
 /// What a capture needs, promiscuous mode too, as setcap(8) wants it.
 pub const FILE_CAPABILITIES: &str = "cap_bpf,cap_net_admin,cap_perfmon,cap_net_raw+ep";
@@ -165,7 +167,7 @@ fn choose_converter_cpu(
 /// The parts of the plan that depend on the machine.
 #[derive(Debug)]
 pub(super) struct Machine {
-    pub interfaces: Vec<Link>,
+    pub interfaces: Interfaces,
     pub ring_cpus: Vec<u32>,
     pub possible_cpus: u32,
     pub ring_bytes: usize,
@@ -176,6 +178,22 @@ pub(super) struct Machine {
     pub takes_tsc: bool,
     /// Why the TSC would have been refused without --force.
     pub untrusted_tsc: Option<tsc::Untrusted>,
+}
+
+impl Machine {
+    /// Most interfaces that the capture can be on.
+    pub fn most_interfaces(&self) -> usize {
+        let now = self.interfaces.now.len();
+        match self.interfaces.selection.is_open() {
+            false => now,
+            true => now.max(most_interfaces(self.possible_cpus as usize)),
+        }
+    }
+}
+
+fn most_interfaces(cpus: usize) -> usize {
+    let counters = Direction::ALL.len() * size_of::<Losses>() * cpus.max(1);
+    (COUNTER_BYTES / counters).min(MOST_INTERFACES)
 }
 
 /// Checks the plan against the machine.
@@ -190,23 +208,9 @@ pub(super) fn check(plan: &Capture) -> Result<Machine, Failure> {
     if plan.clock == ClockChoice::Tsc {
         check_tsc(untrusted_tsc, plan.force)?;
     }
-    let interfaces = plan
-        .interfaces
-        .iter()
-        .map(|name| interface::find_usable(name, "capture on", &KINDS))
-        .collect::<Result<Vec<_>, _>>()?;
-    for (position, link) in interfaces.iter().enumerate() {
-        plan.filter_for(link)?;
-        // An interface can have alternative names.
-        if interfaces[..position]
-            .iter()
-            .any(|earlier| earlier.index == link.index)
-        {
-            return Err(
-                Failure::new(format!("cannot capture on {} twice", link.name))
-                    .hint("give each interface once, by one of its names"),
-            );
-        }
+    let interfaces = Interfaces::find(plan)?;
+    for selected in interfaces.now.iter().filter(|it| it.is_named) {
+        plan.filter_for(&selected.link)?;
     }
     let online = system::online_cpus().context("cannot list the online CPUs")?;
     let possible_cpus = system::possible_cpus().context("cannot count the possible CPUs")?;
@@ -215,7 +219,11 @@ pub(super) fn check(plan: &Capture) -> Result<Machine, Failure> {
             check_rx_cpus(cpus, &online, possible_cpus)?;
             cpus.clone()
         }
-        None => receiving::cpus(&KernelFiles::live(), &interfaces),
+        // Of this namespace, which procfs and sysfs show.
+        None => {
+            let links = interfaces.now.iter().map(|it| &it.link);
+            receiving::cpus(&KernelFiles::live(), links)
+        }
     };
     let ring_cpus = plan.programs.ring_cpus.clone().unwrap_or(online);
     Ok(Machine {

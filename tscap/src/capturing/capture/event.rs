@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::state::Progress;
+use super::state::{Progress, ReadyInterface};
 use super::summary::Stop;
 use crate::capturing::clock::StepCause;
 use crate::capturing::engine::ClosedFile;
@@ -45,6 +45,10 @@ pub enum Event {
         /// How.
         failure: String,
     },
+    /// An interface joined the capture.
+    Joined(ReadyInterface),
+    /// An interface that was not named is gone.
+    Left(ReadyInterface),
     /// The system clock was set.
     Stepped {
         /// By how much, ns.
@@ -76,6 +80,8 @@ impl fmt::Display for Event {
             Self::CommandFailed { file, failure } => {
                 write!(f, "-z failed on {}: {failure}", file.display())
             }
+            Self::Joined(interface) => write!(f, "{interface} joins"),
+            Self::Left(interface) => write!(f, "{interface} is gone"),
             Self::Stepped { step_ns, cause } => {
                 let by = signed(*step_ns);
                 let what = match cause {

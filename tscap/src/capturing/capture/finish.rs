@@ -84,7 +84,7 @@ impl Running {
         };
         let (observed, totals) = ending.account(&finished)?;
         // Before the files' commands are waited for, which may take minutes.
-        ending.parts.in_force = None;
+        ending.parts.attaching = None;
         // What the converter said last may be an error that nobody has heard yet.
         stop = ending.hear_the_last(stop);
 
@@ -347,6 +347,7 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
             let totals = of_each.sum();
             InterfaceSummary {
                 name: live.name.clone(),
+                namespace: live.namespace.clone(),
                 ifindex: live.ifindex(),
                 seen: totals.seen,
                 written: totals.written,

@@ -18,23 +18,35 @@ use crate::capturing::pcapng::{
 };
 use crate::failure::{Context as _, Failure};
 
+/// How frames of an interface are taken.
+pub(super) struct Taken {
+    pub hooks: Hooks,
+    pub stamp: StampOption,
+    pub offloads: BTreeMap<String, bool>,
+    pub vlan_tags: VlanTags,
+}
+
+/// What the file says of an interface of this thread's network namespace, which is called
+/// `namespace` if it is not this process's own.
 pub(super) fn describe(
     plan: &Capture,
     link: &Link,
-    hooks: Hooks,
-    stamp: StampOption,
-    offloads: BTreeMap<String, bool>,
-    vlan_tags: VlanTags,
+    namespace: Option<&str>,
+    taken: Taken,
 ) -> InterfaceInfo {
-    let mut tscap = InterfaceOption::new(hooks, stamp, offloads);
-    tscap.vlan_tags = Some(vlan_tags);
+    let mut tscap = InterfaceOption::new(taken.hooks, taken.stamp, taken.offloads);
+    tscap.vlan_tags = Some(taken.vlan_tags);
+    tscap.namespace = namespace.map(str::to_owned);
     let filter = plan.filter.as_ref();
     tscap.filter_compiler = filter.map(|filter| filter.compiler.clone());
     tscap.boot_id = process::boot_id(&KernelFiles::live()).ok();
     let driver = || ethtool::driver(&link.name).map(|driver| driver.name);
+    let own = link.alias.clone().or_else(driver);
+    let description = [namespace.map(str::to_owned), own].into_iter().flatten();
+    let description = description.reduce(|namespace, own| format!("{namespace}: {own}"));
     InterfaceInfo {
         name: link.name.clone(),
-        description: link.alias.clone().or_else(driver),
+        description,
         link_type: link.frames().unwrap_or(LinkType::Ethernet),
         mac: link.mac,
         speed: ethtool::speed_bits_per_s(&link.name),

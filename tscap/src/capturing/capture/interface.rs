@@ -13,31 +13,49 @@ pub(crate) fn find(name: &str, task: &str) -> Result<Link, Failure> {
         link = netdev::by_index(number).context(what())?;
     }
     link.ok_or_else(|| {
-        let failure = Failure::new(format!("cannot {task} {name}: no such interface here"));
-        failure.hint(match name {
-            "any" => "name each interface: -i eth0 -i eth1 (tscap -D lists them)",
-            _ => "tscap -D lists the interfaces of this network namespace",
-        })
+        Failure::new(format!("cannot {task} {name}: no such interface here"))
+            .hint("tscap -D lists the interfaces of this network namespace")
     })
+}
+
+/// Why frames of an interface can't be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    /// They are of another kind than those asked for.
+    OtherFrames,
+    /// It is down.
+    Down,
+}
+
+/// Whether an interface is up and carries frames of `kinds`.
+pub(crate) fn check(link: &Link, kinds: &[LinkType]) -> Result<(), Unusable> {
+    match link.frames() {
+        Some(frames) if kinds.contains(&frames) => {}
+        _ => return Err(Unusable::OtherFrames),
+    }
+    match link.is_up {
+        true => Ok(()),
+        false => Err(Unusable::Down),
+    }
 }
 
 /// The same, and it must be up and carry frames of `kinds`.
 pub(crate) fn find_usable(name: &str, task: &str, kinds: &[LinkType]) -> Result<Link, Failure> {
     let link = find(name, task)?;
-    if !link.frames().is_some_and(|it| kinds.contains(&it)) {
-        let frames = match kinds {
-            [LinkType::Ethernet] => "Ethernet frames",
-            _ => "Ethernet frames or IP packets",
-        };
-        return Err(Failure::new(format!(
-            "cannot {task} {name}: it carries no {frames} (link type {})",
-            link.link_type
-        ))
-        .hint(format!("{task} the Ethernet interface below it")));
+    match check(&link, kinds) {
+        Ok(()) => Ok(link),
+        Err(Unusable::OtherFrames) => {
+            let frames = match kinds {
+                [LinkType::Ethernet] => "Ethernet frames",
+                _ => "Ethernet frames or IP packets",
+            };
+            Err(Failure::new(format!(
+                "cannot {task} {name}: it carries no {frames} (link type {})",
+                link.link_type
+            ))
+            .hint(format!("{task} the Ethernet interface below it")))
+        }
+        Err(Unusable::Down) => Err(Failure::new(format!("cannot {task} {name}: it is down"))
+            .hint(format!("ip link set dev {name} up"))),
     }
-    if !link.is_up {
-        return Err(Failure::new(format!("cannot {task} {name}: it is down"))
-            .hint(format!("ip link set dev {name} up")));
-    }
-    Ok(link)
 }

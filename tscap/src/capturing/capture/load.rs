@@ -40,7 +40,7 @@ pub(super) fn load(
         clock: ClockDomain::Monotonic,
         kfunc: None,
         filter: plan.filter.as_ref().map(|filter| &filter.program),
-        interfaces: machine.interfaces.len().try_into().unwrap_or(u32::MAX),
+        interfaces: machine.most_interfaces().try_into().unwrap_or(u32::MAX),
         ring_bytes: machine.ring_bytes,
         ring_cpus: &machine.ring_cpus,
         possible_cpus: machine.possible_cpus,

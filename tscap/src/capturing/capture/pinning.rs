@@ -30,8 +30,9 @@ pub(super) fn check(
     told: &mut Listener<'_>,
 ) -> Result<(), Failure> {
     if plan.rx_cpus.is_some() {
-        for link in &machine.interfaces {
-            check_sysfs(&KernelFiles::live(), link)?;
+        for selected in &machine.interfaces.now {
+            let scope = machine.interfaces.scope_of(selected);
+            scope.visit(|| check_sysfs(&KernelFiles::live(), &selected.link))??;
         }
     }
     if let Some(warning) = beside_receiving(plan, machine) {
@@ -90,8 +91,8 @@ pub(super) fn journal_failure(error: JournalError) -> Failure {
 
 /// Spreads receive work over CPUs, interface by interface.
 #[derive(Debug)]
-pub(super) struct Pinning<'a> {
-    cpus: &'a [u32],
+pub(super) struct Pinning {
+    cpus: Vec<u32>,
     /// Where the last interface left off.
     next: usize,
 }
@@ -105,8 +106,8 @@ struct Outcome {
     refused: Vec<String>,
 }
 
-impl<'a> Pinning<'a> {
-    pub fn new(cpus: &'a [u32]) -> Self {
+impl Pinning {
+    pub fn new(cpus: Vec<u32>) -> Self {
         Self { cpus, next: 0 }
     }
 
@@ -120,7 +121,7 @@ impl<'a> Pinning<'a> {
     ) -> Result<(), Failure> {
         let what = || format!("cannot pin the receive work of {}", link.name);
         let found = SteeringTargets::read(changes.files(), link).context(what())?;
-        let mut cpus = self.cpus.to_vec();
+        let mut cpus = self.cpus.clone();
         cpus.rotate_left(self.next % self.cpus.len());
         self.next += found.queues();
 
@@ -155,7 +156,7 @@ impl<'a> Pinning<'a> {
         told: &mut Listener<'_>,
     ) {
         let name = &link.name;
-        let cpus = match self.cpus {
+        let cpus = match self.cpus.as_slice() {
             [cpu] => format!("CPU {cpu}"),
             cpus => format!("CPUs {}", cpu_list::list(cpus)),
         };

@@ -12,6 +12,7 @@ use crate::capturing::clock::{StampSource, TscPath};
 use crate::capturing::engine::{RotationPlan, STATISTICS_EVERY};
 use crate::capturing::filter::{Filter, LinkType, Program};
 use crate::capturing::hook::{HookChoice, PROGRAMS};
+use crate::capturing::host::namespaces;
 use crate::capturing::host::netdev::Link;
 use crate::failure::Failure;
 
@@ -128,8 +129,11 @@ impl Default for Programs {
 #[doc = concat!("```no_run\n", include_str!("../../../examples/capture.rs"), "```")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// Names of the interfaces, each once.
+    /// The interfaces, each once: names; patterns with `*`, `?` and `[…]`; or `any` for all
+    /// that are up. Interfaces that match later join the capture.
     pub interfaces: Vec<String>,
+    /// The network namespaces that they are in; none for this process's own.
+    pub namespaces: Vec<namespaces::Target>,
     /// Where the file goes.
     pub target: Target,
     /// Most bytes to capture of each frame, 1 to `MAX_CAPLEN`.
@@ -184,6 +188,7 @@ impl Capture {
     ) -> Self {
         Self {
             interfaces: interfaces.into_iter().map(Into::into).collect(),
+            namespaces: Vec::new(),
             target: Target::Path(path.into()),
             snaplen: MAX_CAPLEN as u32,
             count: None,

@@ -7,8 +7,10 @@ use crate::capturing::host::netdev::Link;
 
 /// The CPUs that take the receive interrupts of these interfaces, as far as procfs
 /// and sysfs show them. None for a veth, which has no interrupts.
-pub(super) fn cpus(files: &KernelFiles, links: &[Link]) -> Vec<u32> {
-    let of_each = links.iter().map(|link| of(files, link).unwrap_or_default());
+pub(super) fn cpus<'a>(files: &KernelFiles, links: impl IntoIterator<Item = &'a Link>) -> Vec<u32> {
+    let of_each = links
+        .into_iter()
+        .map(|link| of(files, link).unwrap_or_default());
     let mut cpus = of_each.collect::<Vec<_>>().concat();
     cpus.sort_unstable();
     cpus.dedup();

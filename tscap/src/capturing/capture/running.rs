@@ -1,6 +1,7 @@
 //! A capture while it runs: what is looked after, and what is told of it.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -10,13 +11,15 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Interval, MissedTickBehavior, interval_at, sleep};
 
-use super::attach::{self, InForce};
+use super::attach::{Attaching, left_out};
 use super::check::Machine;
 use super::counter::Counter;
 use super::event::{Event, Listener};
 use super::files::{Files, not_intact};
+use super::joining::Joining;
 use super::live_links::{LiveLinks, Loss};
 use super::plan::{Capture, Target};
+use super::selection::{Interfaces, Selected};
 use super::state::{Progress, Ready, ReadyInterface};
 use super::summary::{FilterSummary, Stop};
 use crate::capturing::accounting::{Direction, Observed};
@@ -64,8 +67,9 @@ pub(super) struct Parts {
     pub files: Files,
     /// For TSC stamps by perf events: the events and what is known of them.
     pub counter: Option<Counter>,
-    /// Until it is given back.
-    pub in_force: Option<InForce>,
+    /// What attaches programs; until all that it has changed is given back.
+    pub attaching: Option<Attaching>,
+    pub joining: Joining,
 }
 
 impl Running {
@@ -100,13 +104,8 @@ impl Running {
             shared,
             ..
         } = &self.parts;
-        let interfaces = links.0.iter().map(|live| ReadyInterface {
-            name: live.name.clone(),
-            ifindex: live.ifindex(),
-            hooks: attach::hooks(live),
-        });
         Ok(Ready {
-            interfaces: interfaces.collect(),
+            interfaces: links.0.iter().map(ReadyInterface::of).collect(),
             clock: path.source(),
             path: path.function(),
             ordered: path.is_ordered(),
@@ -177,6 +176,7 @@ impl Running {
             },
             Some(ended) = parts.files.command_ended() => ended.tell(told),
             _ = links_due.tick() => parts.look_after_links(told),
+            news = parts.joining.news() => parts.take_news(news, told)?,
             _ = counter_due.tick() => parts.recheck_counter(told),
             _ = progress_due.tick() => {
                 let progress = self.progress()?;
@@ -234,7 +234,7 @@ impl Parts {
         let counters = &self.loaded.counters;
         let rx_cpus = self.plan.rx_cpus.as_deref();
         let off_cpu = rx_cpus.map(|cpus| counters.seen_off(cpus)).transpose();
-        let interfaces = self.links.counts(counters);
+        let interfaces = self.links.counts(counters, &self.machine.interfaces.scopes);
         let observed = Observed {
             interfaces: interfaces.context("cannot account for the frames")?,
             utc_bound_ns: KernelClock::read()
@@ -263,18 +263,64 @@ impl Parts {
 
     fn look_after_links(&mut self, told: &mut Listener<'_>) {
         for (live, loss) in self.links.look_after() {
-            let name = &live.name;
-            told.error(&match loss {
-                Loss::Interface => format!("interface {name} is gone"),
-                Loss::Program(at) => format!(
+            let name = live.whole_name();
+            match loss {
+                Loss::Interface if live.is_named => {
+                    told.error(&format!("interface {name} is gone"));
+                }
+                Loss::Interface => told.tell(Event::Left(ReadyInterface::of(live))),
+                Loss::Program(at) => told.error(&format!(
                     "{name}: nothing is captured at {} any more: somebody has removed the \
                      program, or a move to another network namespace has",
                     at.name()
-                ),
-            });
+                )),
+            }
         }
-        if self.links.all_gone() {
+        if self.links.all_gone() && !self.machine.interfaces.selection.is_open() {
             told.tell(Event::Stopped(Stop::InterfaceGone));
+        }
+    }
+
+    /// Hears of the interfaces of a namespace, and has one of those that are to join do so.
+    fn take_news(
+        &mut self,
+        news: io::Result<Option<usize>>,
+        told: &mut Listener<'_>,
+    ) -> Result<(), Failure> {
+        let Interfaces {
+            scopes, selection, ..
+        } = &self.machine.interfaces;
+        let (joining, links) = (&mut self.joining, &self.links);
+        if let Some(scope) = news.context("cannot hear of interfaces that join")? {
+            joining.hear(scope, scopes, selection, links)?;
+        }
+        if let Some(selected) = joining.next(scopes, selection, links) {
+            self.join(&selected, told);
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, selected: &Selected, told: &mut Listener<'_>) {
+        let scope = self.machine.interfaces.scope_of(selected);
+        let number = self.links.0.len();
+        let most = self.machine.most_interfaces();
+        let Some(attaching) = &mut self.attaching else {
+            return;
+        };
+        if number >= most {
+            let failure = Failure::new(format!("the capture has had {most} interfaces already"))
+                .hint("begin another one");
+            return left_out(selected, scope, &failure, told);
+        }
+        let number = number as u32;
+        self.shared.announce(number);
+        match attaching.attach(selected, scope, number, &self.loaded, told) {
+            Ok((live, described)) => {
+                self.shared.describe(described);
+                told.tell(Event::Joined(ReadyInterface::of(&live)));
+                self.links.0.push(live);
+            }
+            Err(failure) => left_out(selected, scope, &failure, told),
         }
     }
 
@@ -360,9 +406,11 @@ fn every(period: Duration) -> Interval {
 
 async fn wait_for_links(machine: &Machine, told: &mut Listener<'_>) {
     let deadline = Instant::now() + LINK_UP_WITHIN;
-    for link in machine.interfaces.iter().filter(|link| link.has_carrier) {
-        let is_up = || match netdev::by_index(link.index) {
-            Ok(Some(now)) => now.has_carrier,
+    let interfaces = machine.interfaces.now.iter();
+    for Selected { scope, link, .. } in interfaces.filter(|it| it.link.has_carrier) {
+        let look = || machine.interfaces.scopes[*scope].visit(|| netdev::by_index(link.index));
+        let is_up = || match look() {
+            Ok(Ok(Some(now))) => now.has_carrier,
             // Gone: the links are looked after later.
             _ => true,
         };

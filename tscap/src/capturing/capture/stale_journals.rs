@@ -1,10 +1,10 @@
 //! Journals of other captures: what a killed one left changed is told, and what
 //! a running one has changed is kept away from.
 
+use super::check::Machine;
 use super::event::Listener;
 use super::pinning::journal_failure;
 use super::plan::{Capture, Offloads};
-use crate::capturing::host::netdev::Link;
 use crate::capturing::host::netns::NetnsId;
 use crate::capturing::settings::turn;
 use crate::capturing::settings::{Journal, JournalError, JournalFolder, JournalLock, State};
@@ -29,21 +29,30 @@ fn makes_changes(plan: &Capture) -> bool {
     plan.rx_cpus.is_some() || plan.offloads == Offloads::Off
 }
 
-/// Looks at the journals before anything is changed. A plan that changes
+/// Looks at the journals before anything is changed, in each namespace. A plan that changes
 /// something is refused where that can't be journalled, and on an interface
 /// that a running capture has changed.
 pub(super) fn look_at_journals(
     plan: &Capture,
-    interfaces: &[Link],
+    machine: &Machine,
     told: &mut Listener<'_>,
 ) -> Result<(), Failure> {
-    look(&JournalFolder::live(), plan, interfaces, told)
+    for (number, scope) in machine.interfaces.scopes.iter().enumerate() {
+        let interfaces = machine
+            .interfaces
+            .now
+            .iter()
+            .filter(|it| it.scope == number);
+        let interfaces: Vec<_> = interfaces.map(|it| it.link.index).collect();
+        scope.visit(|| look(&JournalFolder::live(), plan, &interfaces, told))??;
+    }
+    Ok(())
 }
 
 fn look(
     folder: &JournalFolder,
     plan: &Capture,
-    interfaces: &[Link],
+    interfaces: &[u32],
     told: &mut Listener<'_>,
 ) -> Result<(), Failure> {
     let makes_changes = makes_changes(plan);
@@ -90,11 +99,11 @@ fn try_out(folder: &JournalFolder) -> Result<(), JournalError> {
     folder.remove(&journal)
 }
 
-fn refuse_shared(journal: &Journal, interfaces: &[Link]) -> Result<(), Failure> {
+fn refuse_shared(journal: &Journal, interfaces: &[u32]) -> Result<(), Failure> {
     let Ok(here) = NetnsId::here() else {
         return Ok(());
     };
-    let is_captured = |ifindex| interfaces.iter().any(|link| link.index == ifindex);
+    let is_captured = |ifindex| interfaces.contains(&ifindex);
     let mut interfaces = journal.changes.iter().map(|change| &change.interface);
     let shared = interfaces.find(|id| id.netns.is(here) && is_captured(id.ifindex));
     let Some(shared) = shared else { return Ok(()) };

@@ -7,11 +7,13 @@ use std::thread::JoinHandle;
 use tokio::sync::mpsc::unbounded_channel;
 use tscap_common::hook::ClockDomain;
 
-use super::attach::{self, Attached};
+use super::attach::{self, Attaching, left_out};
 use super::check::{self, Machine};
 use super::counter::Counter;
 use super::event::{Event, Listener};
 use super::files::Files;
+use super::joining::Joining;
+use super::live_links::LiveLinks;
 use super::load::{self, Stamping};
 use super::plan::{Capture, ClockChoice, Target};
 use super::running::{Parts, Running};
@@ -48,7 +50,7 @@ impl Capture {
         let clock = self.find_clock(&mut machine, told).await?;
         // Two captures must not change the same settings.
         let turn = stale_journals::turn(self, told).await?;
-        stale_journals::look_at_journals(self, &machine.interfaces, told)?;
+        stale_journals::look_at_journals(self, &machine, told)?;
         let running = self.run(machine, clock, opened, told)?;
         drop(turn);
         Ok(running)
@@ -83,7 +85,7 @@ impl Capture {
     /// Attaches, writes the headers and starts the converter.
     fn run(
         &self,
-        machine: Machine,
+        mut machine: Machine,
         mut clock: Clock,
         opened: opened::Opened,
         told: &mut Listener<'_>,
@@ -100,13 +102,23 @@ impl Capture {
         let untrusted = machine.untrusted_tsc.map(|why| why.to_string());
         let untrusted = untrusted.filter(|_| path.source() == StampSource::Tsc);
         let stamp = attach::stamp(path, counter.as_ref(), untrusted);
-        let attached =
-            attach::attach_all(self, &machine.interfaces, &loaded, (path, &stamp), told)?;
-        let Attached {
-            links,
-            described,
-            in_force,
-        } = attached;
+        let mut attaching = Attaching::new(self, path, stamp);
+        let (mut links, mut described) = (LiveLinks::default(), Vec::new());
+        for selected in &machine.interfaces.now {
+            let scope = machine.interfaces.scope_of(selected);
+            let number = described.len() as u32;
+            match attaching.attach(selected, scope, number, &loaded, told) {
+                Ok((live, info)) => {
+                    links.0.push(live);
+                    described.push(info);
+                }
+                Err(failure) if selected.is_named => return Err(failure),
+                Err(failure) => left_out(selected, scope, &failure, told),
+            }
+        }
+        if described.is_empty() {
+            told.note(&machine.interfaces.selection.waits_for());
+        }
 
         let mut clocks = HostClocks::new(path.source());
         let cross = tracker.read(&mut clocks);
@@ -145,6 +157,7 @@ impl Capture {
             "converter pinned to CPU {}",
             machine.converter_cpu
         ));
+        let joining = Joining::new(std::mem::take(&mut machine.interfaces.watches))?;
         let parts = Parts {
             plan: self.clone(),
             machine,
@@ -156,7 +169,8 @@ impl Capture {
             converter: Some(converter),
             files,
             counter,
-            in_force: Some(in_force),
+            attaching: Some(attaching),
+            joining,
         };
         Ok(Running::new(parts, clock_set))
     }

@@ -1,20 +1,52 @@
 //! What a capture tells of itself while it runs.
 
+use std::fmt;
+
 use serde::Serialize;
 
+use super::live_links::LiveLink;
 use super::summary::FilterSummary;
 use crate::capturing::clock::StampSource;
 use crate::capturing::pcapng::Hooks;
 
-/// One interface as the capture begins.
+/// One interface as its capture begins.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReadyInterface {
     /// Its name.
     pub name: String,
+    /// The network namespace that it is in, if that is not tscap's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
     /// Its number.
     pub ifindex: u32,
     /// Where frames are stamped.
     pub hooks: Hooks,
+}
+
+impl ReadyInterface {
+    pub(super) fn of(live: &LiveLink) -> Self {
+        Self {
+            name: live.name.clone(),
+            namespace: live.namespace.clone(),
+            ifindex: live.ifindex(),
+            hooks: live.hooks(),
+        }
+    }
+}
+
+impl fmt::Display for ReadyInterface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, " in {namespace}")?;
+        }
+        match (&self.hooks.received, &self.hooks.sent) {
+            (Some(received), Some(sent)) => write!(f, " (in: {received}, out: {sent})"),
+            (Some(received), None) => write!(f, " (in: {received})"),
+            (None, Some(sent)) => write!(f, " (out: {sent})"),
+            (None, None) => Ok(()),
+        }
+    }
 }
 
 /// The capture as it begins.

@@ -65,6 +65,9 @@ impl Stop {
 pub struct InterfaceSummary {
     /// Its name at the start.
     pub name: String,
+    /// The network namespace that it was in, if that is not tscap's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
     /// Its number, as last known.
     pub ifindex: u32,
     /// Frames that reached its programs.
@@ -77,6 +80,16 @@ pub struct InterfaceSummary {
     pub directions: Vec<DirectionSummary>,
     /// Frames that the device missed; null if it doesn't count them.
     pub ifdrop: Option<u64>,
+}
+
+impl InterfaceSummary {
+    /// Its name, with its namespace's if that was another than tscap's.
+    pub fn whole_name(&self) -> String {
+        match &self.namespace {
+            None => self.name.clone(),
+            Some(namespace) => format!("{} in {namespace}", self.name),
+        }
+    }
 }
 
 /// The account of one direction.

@@ -24,6 +24,7 @@ use crate::capturing::pcapng::{
 use crate::capturing::ring::synthetic::{self, Producer};
 
 mod accounts;
+mod joining;
 mod last_statistics;
 mod merge;
 mod output_fails;

@@ -62,19 +62,26 @@ impl Counters {
         states.collect()
     }
 
-    /// Frames of a slot that its program did not record, by reason.
+    /// Frames of each slot that its program did not record, by reason.
     ///
     /// # Errors
     /// As [`Self::seen`].
-    pub fn losses(&self, slot: Slot) -> Result<Outcomes, CounterError> {
-        let mut sum = Outcomes::default();
-        for MapValue(losses) in self.losses.get(&slot.0, 0)?.iter() {
-            sum += Outcomes::from(*losses);
+    pub fn losses(&self, slots: &[Slot]) -> Result<Vec<Outcomes>, CounterError> {
+        let mut sums = Vec::with_capacity(slots.len());
+        for slot in slots {
+            let mut sum = Outcomes::default();
+            for MapValue(losses) in self.losses.get(&slot.0, 0)?.iter() {
+                sum += Outcomes::from(*losses);
+            }
+            sums.push(sum);
         }
-        let states = self.states()?.into_iter();
-        let unsettled = states.filter(|state| state.filtered_slot == slot.0);
-        sum[Outcome::Filtered] += unsettled.map(|state| state.filtered).sum::<u64>();
-        Ok(sum)
+        for state in self.states()? {
+            let of = slots.iter().position(|slot| slot.0 == state.filtered_slot);
+            if let Some(of) = of {
+                sums[of][Outcome::Filtered] += state.filtered;
+            }
+        }
+        Ok(sums)
     }
 }
 

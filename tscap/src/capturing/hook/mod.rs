@@ -28,7 +28,7 @@ pub use counters::{CounterError, Counters};
 pub use disturbance::{Disturbance, words as disturbance_in_words};
 pub use expected::{Expected, expected};
 pub use generator::{Generator, GeneratorProgram, GeneratorState, generates_by_perf};
-pub use held::{Presence, Refusal};
+pub use held::{Held, Presence, Refusal};
 pub use kfunc::{BtfError, InterruptKfuncs, Kfunc, NoKfunc, VlanTagKfunc, has_tcx};
 pub use load::{LoadError, LoadOptions, Loaded};
 pub(crate) use load::{load_by, take};

@@ -4,6 +4,7 @@
 use std::io;
 use std::time::Duration;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 
@@ -15,6 +16,14 @@ use super::kernel_files::{KernelFileError, KernelFiles, numbered, read, read_if_
 pub fn started(files: &KernelFiles, pid: u32) -> Result<Option<u64>, KernelFileError> {
     let stat = read_if_there(&files.proc(format!("{pid}/stat")))?;
     Ok(stat.as_deref().and_then(start_of))
+}
+
+/// Lets this process open as many files as the administrator allows; what cannot be had is
+/// missed when a file is opened.
+pub fn allow_most_files() {
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
 }
 
 /// CPU time, user and system, that the calling thread has taken.

@@ -91,6 +91,10 @@ pub struct InterfaceOption {
     /// Where frames were stamped. Not in captures of early versions.
     #[serde(default)]
     pub hooks: Hooks,
+    /// The network namespace that it is in, as it was asked for, if that is not the one that
+    /// tscap ran in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
     /// How stamps were taken.
     pub stamp: StampOption,
     /// Offloads in force that change what a frame looks like, by kernel name.
@@ -121,6 +125,7 @@ impl InterfaceOption {
         Self {
             v: VERSION,
             hooks,
+            namespace: None,
             stamp,
             offloads,
             vlan_tags: None,

@@ -13,7 +13,6 @@ use crate::capturing::capture::{
     Severity, Summary, Target,
 };
 use crate::capturing::engine::ClosedFile;
-use crate::capturing::pcapng::Hooks;
 use crate::cli::CapturePlan;
 use crate::command::console::{Console, read_order};
 use crate::text::numbers::{counted, grouped, ring, size, span};
@@ -44,8 +43,8 @@ pub(super) fn ready(console: &mut Console, ready: &Ready) {
 }
 
 fn begins(ready: &Ready) -> String {
-    let interface = |it: &ReadyInterface| format!("{} ({})", it.name, hooks(&it.hooks));
-    let interfaces: Vec<_> = ready.interfaces.iter().map(interface).collect();
+    let interfaces = ready.interfaces.iter().map(ReadyInterface::to_string);
+    let interfaces: Vec<_> = interfaces.collect();
     format!(
         "capturing on {}, clock {} by {}, {} read, ±{} ns, {} of {}",
         interfaces.join(", "),
@@ -72,6 +71,14 @@ pub(super) fn tell(console: &mut Console, event: &Event) {
             console.warning(&event.to_string());
             let body = json!({ "file": file.display().to_string(), "failure": failure });
             console.event("command_failed", VERSION, body);
+        }
+        Event::Joined(interface) => {
+            console.note(&event.to_string());
+            console.event("joined", VERSION, interface);
+        }
+        Event::Left(interface) => {
+            console.note(&event.to_string());
+            console.event("left", VERSION, interface);
         }
         Event::Stepped { step_ns, cause } => {
             console.warning(&event.to_string());
@@ -205,7 +212,7 @@ fn whole(summary: &Summary) -> String {
         lines.extend(summary.interfaces.iter().map(|interface| {
             format!(
                 "  {}: {} seen, {} written, {} not",
-                interface.name,
+                interface.whole_name(),
                 grouped(interface.seen),
                 grouped(interface.written),
                 grouped(interface.outcomes.total())
@@ -217,7 +224,7 @@ fn whole(summary: &Summary) -> String {
             let missed = counted(missed, "frame");
             lines.push(format!(
                 "  {} itself missed {missed} before XDP",
-                interface.name
+                interface.whole_name()
             ));
         }
     }
@@ -232,16 +239,6 @@ fn by_direction(summary: &Summary) -> String {
     };
     let part = |it: &DirectionSummary| format!("{} {}", grouped(it.totals.seen), it.direction);
     format!(" ({}, {})", part(one), part(other))
-}
-
-/// The hooks of an interface in words.
-fn hooks(hooks: &Hooks) -> String {
-    match (&hooks.received, &hooks.sent) {
-        (Some(received), Some(sent)) => format!("in: {received}, out: {sent}"),
-        (Some(received), None) => format!("in: {received}"),
-        (None, Some(sent)) => format!("out: {sent}"),
-        (None, None) => "nothing".into(),
-    }
 }
 
 fn several_files(files: &FilesSummary) -> Vec<String> {

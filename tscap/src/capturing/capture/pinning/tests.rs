@@ -1,6 +1,7 @@
 use super::*;
 use crate::capturing::capture::event::nobody;
 use crate::capturing::capture::plan::plan_of;
+use crate::capturing::capture::selection::Interfaces;
 use crate::capturing::host::recorded::{Recorded, link};
 use crate::capturing::settings::JournalFolder;
 
@@ -12,7 +13,7 @@ fn changes(machine: &Recorded) -> SettingsGuard {
 
 /// Steers and returns what is in force.
 #[track_caller]
-fn steer(pinning: &mut Pinning<'_>, on: &Link, at: AttachPoint, changes: &mut SettingsGuard) {
+fn steer(pinning: &mut Pinning, on: &Link, at: AttachPoint, changes: &mut SettingsGuard) {
     pinning
         .steer(on, at, changes, &mut Listener::new(&mut nobody))
         .unwrap_or_else(|failure| panic!("{failure}"));
@@ -24,7 +25,7 @@ fn virtio_interrupts_are_steered_and_given_back() {
     let mut changes = changes(&machine);
     let eth0 = link("eth0", 2);
     steer(
-        &mut Pinning::new(&[1]),
+        &mut Pinning::new(vec![1]),
         &eth0,
         AttachPoint::NativeXdp,
         &mut changes,
@@ -41,7 +42,7 @@ fn interfaces_go_on_where_the_last_one_left_off() {
     let machine = Recorded::intel();
     let mut changes = changes(&machine);
     let cpus = [2, 3];
-    let mut pinning = Pinning::new(&cpus);
+    let mut pinning = Pinning::new(cpus.to_vec());
     steer(
         &mut pinning,
         &link("enp1s0f0", 2),
@@ -66,7 +67,7 @@ fn generic_mode_needs_no_rps_where_interrupts_steer() {
     machine.put("sys/class/net/ens3np0/queues/rx-2/rps_cpus", "2");
     let on = link("ens3np0", 4);
     steer(
-        &mut Pinning::new(&[0, 5]),
+        &mut Pinning::new(vec![0, 5]),
         &on,
         AttachPoint::GenericXdp,
         &mut changes,
@@ -84,7 +85,7 @@ fn a_veth_is_steered_by_rps_in_generic_mode_only() {
     let veth0 = link("veth0", 5);
     let mut native = changes(&machine);
     steer(
-        &mut Pinning::new(&[1]),
+        &mut Pinning::new(vec![1]),
         &veth0,
         AttachPoint::NativeXdp,
         &mut native,
@@ -94,7 +95,7 @@ fn a_veth_is_steered_by_rps_in_generic_mode_only() {
     drop(native);
     let mut generic = changes(&machine);
     steer(
-        &mut Pinning::new(&[1]),
+        &mut Pinning::new(vec![1]),
         &veth0,
         AttachPoint::GenericXdp,
         &mut generic,
@@ -152,7 +153,7 @@ fn without_a_journal_nothing_is_steered() {
     let mut changes = changes(&machine);
     machine.put("journals", "a file");
     let eth0 = link("eth0", 2);
-    let failure = Pinning::new(&[1])
+    let failure = Pinning::new(vec![1])
         .steer(
             &eth0,
             AttachPoint::NativeXdp,
@@ -180,7 +181,7 @@ fn another_namespaces_sysfs_is_refused() {
 fn a_converter_beside_receive_work_is_told() {
     let told = |more: &str, receiving_cpus: &[u32]| {
         let machine = Machine {
-            interfaces: Vec::new(),
+            interfaces: Interfaces::default(),
             ring_cpus: vec![0, 1],
             possible_cpus: 2,
             ring_bytes: 1 << 20,

@@ -26,12 +26,7 @@ fn machine() -> (Recorded, JournalFolder) {
 
 fn look_for(folder: &JournalFolder, more: &str, ifindex: u32) -> Result<(), String> {
     let plan = plan_of(more);
-    let looked = look(
-        folder,
-        &plan,
-        &[link("veth0", ifindex)],
-        &mut Listener::new(&mut nobody),
-    );
+    let looked = look(folder, &plan, &[ifindex], &mut Listener::new(&mut nobody));
     looked.map_err(|failure| failure.to_string())
 }
 

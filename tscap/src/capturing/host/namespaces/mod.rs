@@ -150,12 +150,26 @@ impl Namespace {
         &self.label
     }
 
-    /// Does something there, in a thread of its own.
+    /// Does something there, in this thread, which comes back afterwards.
     ///
     /// # Errors
-    /// EPERM without CAP_SYS_ADMIN, and those of `work`.
-    pub fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-        in_thread(|| enter(&self.file).and_then(|()| work()))
+    /// EPERM without CAP_SYS_ADMIN.
+    pub fn visit<T>(&self, work: impl FnOnce() -> T) -> io::Result<T> {
+        let home = Home(File::open("/proc/thread-self/ns/net")?);
+        enter(&self.file)?;
+        let result = work();
+        drop(home);
+        Ok(result)
+    }
+}
+
+/// Where a thread comes back to, also from a panic.
+struct Home(File);
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // It got out by the same right. A thread elsewhere would act on the wrong interfaces.
+        enter(&self.0).expect("a thread may enter the network namespace that it came from");
     }
 }
 

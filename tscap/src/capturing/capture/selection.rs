@@ -1,0 +1,251 @@
+//! Which interfaces a capture is on: those named, and all that a pattern matches.
+
+use glob::Pattern;
+
+use super::interface;
+use super::plan::Capture;
+use super::scope::Scope;
+use crate::capturing::filter::LinkType;
+use crate::capturing::host::link_watch::LinkWatch;
+use crate::capturing::host::netdev::{self, Link};
+use crate::capturing::host::process;
+use crate::failure::{Context as _, Failure, Hint as _};
+
+/// What can be captured.
+const KINDS: [LinkType; 2] = [LinkType::Ethernet, LinkType::RawIp];
+/// All interfaces, as tcpdump calls them.
+const ANY: &str = "any";
+/// What makes a pattern of a name (glob(7)).
+const WILDCARDS: [char; 3] = ['*', '?', '['];
+
+/// An interface to capture on.
+#[derive(Clone, Debug)]
+pub(super) struct Selected {
+    /// Index of its namespace.
+    pub scope: usize,
+    pub link: Link,
+    /// By its name: that it can't be captured on is an error.
+    pub is_named: bool,
+    /// Whether promiscuous mode is for it: not if it was not asked for by name or pattern.
+    pub may_be_promiscuous: bool,
+}
+
+/// What was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Selection {
+    names: Vec<String>,
+    patterns: Vec<Pattern>,
+    any: bool,
+}
+
+/// The namespaces and interfaces of a capture.
+#[derive(Debug, Default)]
+pub(super) struct Interfaces {
+    pub scopes: Vec<Scope>,
+    pub selection: Selection,
+    /// Those that are there.
+    pub now: Vec<Selected>,
+    /// What tells of others, by the index of the namespace; none if none may join.
+    pub watches: Vec<LinkWatch>,
+}
+
+impl Interfaces {
+    pub fn find(plan: &Capture) -> Result<Self, Failure> {
+        let selection = Selection::of(plan)?;
+        let scopes = Scope::open(&plan.namespaces)?;
+        let watches = match selection.is_open() {
+            true => {
+                // Some for each interface.
+                process::allow_most_files();
+                watch(&scopes)?
+            }
+            false => Vec::new(),
+        };
+        Ok(Self {
+            now: selection.find(&scopes)?,
+            scopes,
+            selection,
+            watches,
+        })
+    }
+
+    /// The namespace of an interface.
+    pub fn scope_of(&self, selected: &Selected) -> &Scope {
+        &self.scopes[selected.scope]
+    }
+}
+
+/// Watches the interfaces of `scopes`.
+fn watch(scopes: &[Scope]) -> Result<Vec<LinkWatch>, Failure> {
+    let watches = scopes.iter().map(|scope| {
+        let watch = scope.visit(LinkWatch::new)?;
+        watch.context("cannot watch for interfaces that join")
+    });
+    watches.collect()
+}
+
+impl Selection {
+    fn of(plan: &Capture) -> Result<Self, Failure> {
+        let mut selection = Self::default();
+        for name in &plan.interfaces {
+            if name == ANY {
+                selection.any = true;
+            } else if name.contains(WILDCARDS) {
+                let pattern = Pattern::new(name);
+                let pattern = pattern.context(format!("cannot capture on {name}"));
+                let advice = "a pattern has * for any characters, ? for one, [a-z] for one of some";
+                selection.patterns.push(pattern.hint(advice)?);
+            } else {
+                selection.names.push(name.clone());
+            }
+        }
+        Ok(selection)
+    }
+
+    /// Whether interfaces may join later.
+    pub fn is_open(&self) -> bool {
+        self.any || !self.patterns.is_empty()
+    }
+
+    /// What to say where there is none yet.
+    pub fn waits_for(&self) -> String {
+        let patterns = self.patterns.iter().map(Pattern::as_str);
+        let asked: Vec<_> = patterns.chain(self.any.then_some(ANY)).collect();
+        format!(
+            "no interface is up that is {}: waiting for one",
+            asked.join(" or ")
+        )
+    }
+
+    /// The interface, if it is one of those that may join, and up.
+    pub fn joining(&self, scope: usize, link: Link) -> Option<Selected> {
+        let is_matched = self.patterns.iter().any(|it| it.matches(&link.name));
+        let is_taken = (self.any || is_matched) && interface::check(&link, &KINDS).is_ok();
+        is_taken.then_some(Selected {
+            scope,
+            link,
+            is_named: false,
+            may_be_promiscuous: is_matched,
+        })
+    }
+
+    /// The interfaces in `scopes`, those named first.
+    fn find(&self, scopes: &[Scope]) -> Result<Vec<Selected>, Failure> {
+        let mut found: Vec<Selected> = Vec::new();
+        for (number, scope) in scopes.iter().enumerate() {
+            let before = found.len();
+            scope.visit(|| self.find_here(number, scope, &mut found))??;
+            let here = &found[before..];
+            check_each_once(here)?;
+        }
+        Ok(found)
+    }
+
+    fn find_here(
+        &self,
+        number: usize,
+        scope: &Scope,
+        found: &mut Vec<Selected>,
+    ) -> Result<(), Failure> {
+        for name in &self.names {
+            let link = match scope.label() {
+                None => interface::find_usable(name, "capture on", &KINDS)?,
+                Some(label) => {
+                    let task = format!("capture in {label} on");
+                    let link = interface::find_usable(name, &task, &KINDS);
+                    link.hint("-i any takes all interfaces there that are up")?
+                }
+            };
+            found.push(Selected {
+                scope: number,
+                link,
+                is_named: true,
+                may_be_promiscuous: true,
+            });
+        }
+        if !self.is_open() {
+            return Ok(());
+        }
+        for link in netdev::all().context("cannot list the interfaces")? {
+            let mut named = found.iter().filter(|it| it.scope == number);
+            if named.all(|it| it.link.index != link.index) {
+                found.extend(self.joining(number, link));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An interface can have alternative names.
+fn check_each_once(found: &[Selected]) -> Result<(), Failure> {
+    for (position, it) in found.iter().enumerate() {
+        let mut earlier = found[..position].iter();
+        if earlier.any(|earlier| earlier.link.index == it.link.index) {
+            return Err(
+                Failure::new(format!("cannot capture on {} twice", it.link.name))
+                    .hint("give each interface once, by one of its names"),
+            );
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capturing::host::recorded::link;
+
+    fn selection(interfaces: &[&str]) -> Result<Selection, Failure> {
+        Selection::of(&Capture::on(interfaces.iter().copied(), "f"))
+    }
+
+    #[test]
+    fn a_pattern_takes_what_it_matches() {
+        let selection = selection(&["eth0", "ve[0-3]*", "x?"]).unwrap();
+        assert!(selection.is_open());
+        let joins = |name: &str| selection.joining(0, link(name, 7)).is_some();
+        for name in ["ve0", "ve3x", "xy"] {
+            assert!(joins(name), "{name}");
+        }
+        for name in ["eth0", "ve4", "x", "xyz", "ave0"] {
+            assert!(!joins(name), "{name}");
+        }
+        let waits = "no interface is up that is ve[0-3]* or x?: waiting for one";
+        assert_eq!(selection.waits_for(), waits);
+    }
+
+    #[test]
+    fn any_takes_all_that_can_be_captured() {
+        let any = selection(&["any", "eth*"]).unwrap();
+        let joining = |link: Link| any.joining(3, link);
+        let other = joining(link("wg0", 7)).unwrap();
+        assert!(!other.may_be_promiscuous && !other.is_named && other.scope == 3);
+        assert!(joining(link("eth0", 7)).unwrap().may_be_promiscuous);
+        let down = Link {
+            is_up: false,
+            ..link("eth0", 7)
+        };
+        assert!(joining(down).is_none());
+        let netlink = Link {
+            link_type: 824,
+            ..link("nlmon0", 7)
+        };
+        assert!(joining(netlink).is_none());
+    }
+
+    #[test]
+    fn names_and_nothing_else_join_no_more() {
+        let named = selection(&["eth0", "any0"]).unwrap();
+        assert!(!named.is_open());
+        assert!(named.joining(0, link("eth0", 7)).is_none());
+    }
+
+    #[test]
+    fn a_pattern_that_is_none_is_refused() {
+        let failure = selection(&["eth[0"]).unwrap_err().to_string();
+        assert!(
+            failure.starts_with("cannot capture on eth[0: "),
+            "{failure}"
+        );
+    }
+}
