@@ -97,7 +97,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__capture)
-            opts="-i -D -w -s -c -a -p -q -v -Q -f -F -d -C -G -W -b -z -h --interface --netns --container --pod --list-interfaces --write --snapshot-length --count --duration --autostop --no-promiscuous-mode --quiet --verbose --json --clock --tsc-path --direction --hook --offloads --keep-raw --force --packet-meta --ring-size --converter-cpu --rx-cpu --filter-bytecode --dump-ebpf --file-size --rotate-seconds --file-count --ring-buffer --postrotate-command --help"
+            opts="-i -D -w -s -c -a -p -q -v -Q -f -F -d -C -G -W -b -z -h --interface --netns --container --pod --list-interfaces --write --snapshot-length --count --duration --autostop --no-promiscuous-mode --quiet --verbose --json --clock --tsc-path --direction --hook --egress-point --offloads --keep-raw --force --packet-meta --ring-size --converter-cpu --rx-cpu --filter-bytecode --dump-ebpf --file-size --rotate-seconds --file-count --ring-buffer --postrotate-command --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -177,6 +177,10 @@ _tscap() {
                     ;;
                 --hook)
                     COMPREPLY=($(compgen -W "auto xdp generic tcx" -- "${cur}"))
+                    return 0
+                    ;;
+                --egress-point)
+                    COMPREPLY=($(compgen -W "qdisc driver" -- "${cur}"))
                     return 0
                     ;;
                 --offloads)

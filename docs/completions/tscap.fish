@@ -60,6 +60,8 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -l hook -d 'Where r
 xdp\t'Native XDP: in the driver, before a socket buffer is made'
 generic\t'Generic XDP: in the network stack'
 tcx\t'tcx: in the network stack, without any change of the driver'"
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l egress-point -d 'Where sent frames are stamped' -r -f -a "qdisc\t'tcx egress: before the queueing discipline'
+driver\t'The tracepoint net_dev_start_xmit: behind the queueing discipline, where tcpdump is (kernel 6.12)'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l offloads -d 'What to do with receive offloads that hide how frames arrived (VLAN tag stripping, GRO, LRO)' -r -f -a "keep\t'Leave them as they are, and warn'
 off\t'Turn them off for the capture and restore them after it (after a run that was killed, `tscap restore` does)'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l ring-size -d 'Ring of each CPU: a power of two, 128K to 256M [default: 64M with up to 8 CPUs, less with more]' -r

@@ -46,6 +46,16 @@ pub const SLOT_CALL: u32 = 0x7473_6376;
 /// The same for the code that tells whether a socket buffer's checksum is yet to be
 /// filled in: 0 if not, or if nobody can tell.
 pub const CHECKSUM_PARTIAL_CALL: u32 = 0x7473_6377;
+/// The same for the kfunc that makes a dynptr of a socket buffer.
+pub const DYNPTR_CALL: u32 = 0x7473_6378;
+/// The same for the number of the one interface whose frames a program takes, a constant.
+pub const OWN_INDEX_CALL: u32 = 0x7473_6379;
+/// The same for the inode number of that interface's network namespace.
+pub const OWN_NETNS_CALL: u32 = 0x7473_637a;
+/// As [`CHECKSUM_PARTIAL_CALL`], of the kernel's own structure in r1.
+pub const BUFFER_CHECKSUM_CALL: u32 = 0x7473_637b;
+/// The same for the first [`crate::kernel_field::KernelField`]; each has a number of its own.
+pub const FIELD_CALL: u32 = 0x7473_6380;
 
 /// Bytes of its stack that a program gives to the code of a filter.
 pub const FILTER_SCRATCH_BYTES: usize = 88;

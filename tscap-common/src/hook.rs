@@ -14,6 +14,9 @@ pub enum Hook {
     /// tcx or clsact egress: socket buffers that are to be sent, before the queueing
     /// discipline.
     TcEgress,
+    /// The tracepoint `net_dev_start_xmit`: socket buffers of all devices of the machine, on
+    /// their way to the driver.
+    Transmit,
 }
 
 /// Which way a frame goes at its interface.
@@ -80,7 +83,7 @@ impl Hook {
     pub const fn direction(self) -> Direction {
         match self {
             Self::Xdp | Self::TcIngress => Direction::In,
-            Self::TcEgress => Direction::Out,
+            Self::TcEgress | Self::Transmit => Direction::Out,
         }
     }
 
@@ -99,6 +102,10 @@ impl Hook {
             (Self::TcEgress, ClockDomain::Tai) => "tscap_out_tai",
             (Self::TcEgress, ClockDomain::Tsc) => "tscap_out_kfunc",
             (Self::TcEgress, ClockDomain::CpuTsc) => "tscap_out_perf",
+            (Self::Transmit, ClockDomain::Monotonic) => "tscap_tx_ktime",
+            (Self::Transmit, ClockDomain::Tai) => "tscap_tx_tai",
+            (Self::Transmit, ClockDomain::Tsc) => "tscap_tx_kfunc",
+            (Self::Transmit, ClockDomain::CpuTsc) => "tscap_tx_perf",
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod config;
 pub mod gaps;
 pub mod generator;
 pub mod hook;
+pub mod kernel_field;
 pub mod outcome;
 pub mod ring;
 pub mod state;

@@ -22,7 +22,9 @@ pub unsafe fn copy<F: Frame>(frame: F, to: *mut u8, len: u64) -> bool {
     // Opaque again behind the comparison: LLVM must not conclude from it how often the loop
     // runs, and the verifier of 6.1 does not know a copy that was laid on the stack before.
     unsafe {
-        len <= F::MOST_BY_WORDS && copy_first_buffer(frame, to, black_box(len))
+        F::MOST_BY_WORDS > 0
+            && len <= F::MOST_BY_WORDS
+            && copy_first_buffer(frame, to, black_box(len))
             || frame.load(to, len as u32)
     }
 }

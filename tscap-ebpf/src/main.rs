@@ -14,18 +14,20 @@ mod object;
 mod received;
 mod record;
 mod ring;
+mod transmitted;
 mod tsc;
 mod vlan;
 
 use aya_ebpf::bindings::{TC_ACT_UNSPEC, xdp_action::XDP_PASS};
-use aya_ebpf::macros::{classifier, xdp};
-use aya_ebpf::programs::{TcContext, XdpContext};
+use aya_ebpf::macros::{btf_tracepoint, classifier, xdp};
+use aya_ebpf::programs::{BtfTracePointContext, TcContext, XdpContext};
 
 use crate::buffer::Buffer;
 use crate::clock::{Clock, Ktime, Tai, TscKfunc, TscPerf};
 use crate::frame::Frame;
 use crate::received::Received;
 use crate::record::{Fault, record};
+use crate::transmitted::{Transmitted, with_own};
 
 /// Checks that a program has the name that [`tscap_common::hook::Hook::program`] gives it.
 macro_rules! named {
@@ -64,6 +66,19 @@ macro_rules! at_tc {
     )*};
 }
 
+macro_rules! before_driver {
+    ($($program:ident: $clock:ty;)*) => {$(
+        #[btf_tracepoint(function = "net_dev_start_xmit")]
+        pub fn $program(ctx: BtfTracePointContext) -> i32 {
+            let stamp = <$clock>::read();
+            with_own(&ctx, |frame| record(frame, stamp, Fault::None));
+            0
+        }
+
+        named!(Transmitted, $clock, $program);
+    )*};
+}
+
 at_xdp! {
     tscap_ktime: Ktime;
     tscap_tai: Tai;
@@ -85,6 +100,13 @@ at_tc! {
     tscap_out_tai: Tai;
     tscap_out_perf: TscPerf;
     tscap_out_kfunc: TscKfunc;
+}
+
+before_driver! {
+    tscap_tx_ktime: Ktime;
+    tscap_tx_tai: Tai;
+    tscap_tx_perf: TscPerf;
+    tscap_tx_kfunc: TscKfunc;
 }
 
 const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {

@@ -261,6 +261,7 @@ fn attached(path: StampPath, tun: &Tun) -> (Loaded, InterfaceLink) {
         program: Hook::Xdp.program(path.domain()),
         clock: path.domain(),
         kfunc: None,
+        transmit: None,
         filter: None,
         interfaces: 1,
         ring_bytes: 128 * 1024,

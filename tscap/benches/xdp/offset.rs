@@ -97,6 +97,7 @@ fn load() -> Result<(Loaded, TscEvents, Vec<u32>)> {
         program: Hook::Xdp.program(ClockDomain::CpuTsc),
         clock: ClockDomain::CpuTsc,
         kfunc: None,
+        transmit: None,
         filter: None,
         interfaces: 1,
         ring_bytes: MIN_RING_BYTES,

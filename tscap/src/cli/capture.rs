@@ -14,7 +14,7 @@ use super::rotation::RotationArgs;
 use super::{Cli, Plan, units};
 use crate::capturing::capture::{Capture, ClockChoice, DirectionChoice, Offloads, Target};
 use crate::capturing::clock::TscPath;
-use crate::capturing::hook::HookChoice;
+use crate::capturing::hook::{EgressPoint, HookChoice};
 use crate::capturing::host::namespaces;
 use crate::text::numbers::ring;
 
@@ -128,12 +128,11 @@ pub struct CaptureArgs {
 
     /// Which frames to take: those that the interface receives, those that it sends
     ///
-    /// What is sent is stamped at tcx egress, before the queueing discipline: the stamp is
-    /// earlier than the frame on the wire by the time in the queue, and the file can hold
-    /// frames that the discipline drops. Neither tscap nor tcpdump sees what is sent round
-    /// the network stack: by AF_XDP, by XDP programs that send or redirect, by netpoll and
-    /// pktgen. tscap does not see PACKET_QDISC_BYPASS senders either. Of the loopback
-    /// interface only what it receives is taken, which is all that it sends.
+    /// Neither tscap nor tcpdump sees what is sent round the network stack: by AF_XDP
+    /// sockets, by XDP programs that send (XDP_TX) or redirect, by sockets with
+    /// PACKET_QDISC_BYPASS, by netpoll and by pktgen. The interface counts these frames: the
+    /// summary of --json has its counts beside tscap's. Of the loopback interface only what it
+    /// receives is taken, which is all that it sends.
     #[arg(
         short = 'Q',
         long,
@@ -152,6 +151,16 @@ pub struct CaptureArgs {
     /// the interface; `tscap doctor -i` tells it without attaching.
     #[arg(long, value_enum, default_value_t, value_name = "HOOK")]
     hook: HookChoice,
+
+    /// Where sent frames are stamped
+    ///
+    /// At qdisc the stamp is earlier than the frame on the wire by the time in the queue, and
+    /// the file can hold frames that the queueing discipline drops. At driver only frames
+    /// that left the queue are captured. That takes a program which runs for each frame that
+    /// any device of the machine sends, in every network namespace, and it ends for an
+    /// interface that moves to another one. docs/directions.md has more.
+    #[arg(long, value_enum, default_value_t, value_name = "POINT")]
+    egress_point: EgressPoint,
 
     /// What to do with receive offloads that hide how frames arrived (VLAN tag
     /// stripping, GRO, LRO)
@@ -287,6 +296,10 @@ impl CaptureArgs {
             let message = "--tsc-path is for --clock tsc";
             return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
         }
+        if self.egress_point == EgressPoint::Driver && !self.direction.takes_sent() {
+            let message = "--egress-point is for sent frames, and -Q in takes none";
+            return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
+        }
         let path = self.write.unwrap_or_default();
         let rotation = self.rotation.into_plan(&path)?;
         let target = match path.as_os_str() == "-" {
@@ -307,6 +320,7 @@ impl CaptureArgs {
             tsc_path: self.tsc_path,
             direction: self.direction,
             hook: self.hook,
+            egress_point: self.egress_point,
             offloads: self.offloads,
             keep_raw: self.keep_raw,
             force: self.force,

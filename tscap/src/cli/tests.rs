@@ -4,7 +4,7 @@ use super::*;
 use crate::capturing::capture::DirectionChoice;
 use crate::capturing::capture::{ClockChoice, Offloads, Target};
 use crate::capturing::clock::TscPath;
-use crate::capturing::hook::HookChoice;
+use crate::capturing::hook::{EgressPoint, HookChoice};
 
 fn plan(args: &str) -> Result<CapturePlan, String> {
     let words = ["tscap", "capture"]
@@ -30,6 +30,7 @@ fn defaults_are_tcpdumps() {
         (ClockChoice::Auto, None)
     );
     assert_eq!(plan.capture.hook, HookChoice::Auto);
+    assert_eq!(plan.capture.egress_point, EgressPoint::Qdisc);
     assert_eq!(plan.capture.direction, DirectionChoice::Inout);
     assert_eq!(plan.verbosity, Verbosity::Normal);
     assert_eq!(plan.capture.rx_cpus, None);
@@ -39,7 +40,7 @@ fn defaults_are_tcpdumps() {
 fn every_option_reaches_the_plan() {
     let plan = plan(
         "-i a -i b -w - -s 96 -c 5 --duration 1m30s -p -q --json --clock tai --hook generic -Q out \
-         --offloads off --packet-meta --ring-size 16M --converter-cpu 1 --rx-cpu 0,2-3",
+         --egress-point driver --offloads off --packet-meta --ring-size 16M --converter-cpu 1 --rx-cpu 0,2-3",
     )
     .unwrap();
     assert_eq!(plan.capture.interfaces, ["a", "b"]);
@@ -53,11 +54,21 @@ fn every_option_reaches_the_plan() {
     assert_eq!(plan.verbosity, Verbosity::Quiet);
     assert_eq!(plan.capture.clock, ClockChoice::Tai);
     assert_eq!(plan.capture.hook, HookChoice::Generic);
+    assert_eq!(plan.capture.egress_point, EgressPoint::Driver);
     assert_eq!(plan.capture.direction, DirectionChoice::Out);
     assert_eq!(plan.capture.offloads, Offloads::Off);
     assert_eq!(plan.capture.ring_bytes, Some(16 << 20));
     assert_eq!(plan.capture.converter_cpu, Some(1));
     assert_eq!(plan.capture.rx_cpus, Some(vec![0, 2, 3]));
+}
+
+#[test]
+fn the_point_of_sent_frames_is_for_sent_frames() {
+    for point in ["qdisc", "driver"] {
+        assert!(plan(&format!("-i a -w f -Q out --egress-point {point}")).is_ok());
+    }
+    let error = plan("-i a -w f -Q in --egress-point driver").unwrap_err();
+    assert!(error.to_string().contains("for sent frames"), "{error}");
 }
 
 #[test]

@@ -80,6 +80,13 @@ impl Port {
             .expect("rx packets")
     }
 
+    /// Frames sent, by the interface's own counter.
+    pub fn sent(&self) -> u64 {
+        self.show()["stats64"]["tx"]["packets"]
+            .as_u64()
+            .expect("tx packets")
+    }
+
     /// Receive queues.
     pub fn queues(&self) -> u64 {
         self.show()["num_rx_queues"]

@@ -2,7 +2,7 @@
 //! with memory that is checked, and the helpers.
 
 use aya_obj::generated::bpf_insn;
-use tscap::capturing::filter::translate::{FrameAccess, FrameLength};
+use tscap::capturing::filter::translate::{FrameAccess, FrameLength, FrameLoad};
 
 /// Where each memory begins in the emulated address space.
 const CONTEXT: u64 = 1 << 32;
@@ -143,15 +143,27 @@ impl<'a> Emulator<'a> {
     }
 
     fn call(&mut self, helper: i32) -> Result<(), String> {
-        if self.get(1)? != CONTEXT {
-            return Err("a helper without the context".into());
-        }
         let helper = helper.cast_unsigned();
         let access = self.access;
-        let result = match helper {
-            _ if access.length == FrameLength::Helper(helper) => self.frame.len() as u64,
-            _ if access.load_helper == helper => {
-                let (offset, to, length) = (self.get(2)?, self.get(3)?, self.get(4)?);
+        let context = match access.load {
+            FrameLoad::OfDynptr(load) if load == helper => 3,
+            _ => 1,
+        };
+        if self.get(context)? != CONTEXT {
+            return Err("a helper without the context".into());
+        }
+        let arguments = match access.load {
+            FrameLoad::OfContext(load) if load == helper => Some([2, 3, 4]),
+            FrameLoad::OfDynptr(load) if load == helper => Some([4, 1, 2]),
+            _ => None,
+        };
+        let result = match arguments {
+            None if access.length == FrameLength::Helper(helper) => self.frame.len() as u64,
+            Some([offset, to, length]) => {
+                let (offset, to, length) = (self.get(offset)?, self.get(to)?, self.get(length)?);
+                if context == 3 && self.get(5)? != 0 {
+                    return Err("flags of a dynptr".into());
+                }
                 let frame = self.frame;
                 let end = usize::try_from(offset + length).expect("both are small");
                 let bytes = frame.get(offset as usize..end);
@@ -165,7 +177,7 @@ impl<'a> Emulator<'a> {
                     None => (-22_i64).cast_unsigned(),
                 }
             }
-            _ => return Err(format!("helper {helper}")),
+            None => return Err(format!("helper {helper}")),
         };
         self.registers[..6].fill(None);
         self.registers[0] = Some(result);
@@ -183,8 +195,8 @@ impl<'a> Emulator<'a> {
             let access = self.access;
             return match (address - CONTEXT) as i16 {
                 _ if width != 4 => Err(outside()),
-                at if at == access.data_offset => Ok(DATA),
-                at if at == access.data_end_offset => Ok(DATA + self.linear as u64),
+                at if access.linear.is_some_and(|it| it[0] == at) => Ok(DATA),
+                at if access.linear.is_some_and(|it| it[1] == at) => Ok(DATA + self.linear as u64),
                 at if at == access.interface_offset => Ok(self.interface.into()),
                 at if access.length == FrameLength::Field(at) => Ok(self.frame.len() as u64),
                 _ => Err(outside()),

@@ -115,6 +115,7 @@ impl Place {
             ],
             // r3 = mark
             Kind::Tc => vec![it(0x61, 3, 1, 8, 0)],
+            Kind::Tracepoint { .. } => unreachable!("no place"),
         }
     }
 }
@@ -136,6 +137,7 @@ impl InKernel {
                 }
                 TestContext::Xdp { metadata, linear }
             }
+            Kind::Tracepoint { .. } => unreachable!("no place"),
         };
         Some(returned(self.program.as_fd(), &bytes, context))
     }

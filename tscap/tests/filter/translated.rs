@@ -15,12 +15,14 @@ const INTERFACE: u32 = 3;
 const SCRATCH: i16 = -(SCRATCH_BYTES as i16) - 16;
 
 /// Where filters run.
-const ACCESSES: [FrameAccess; 5] = [
+const ACCESSES: [FrameAccess; 7] = [
     FrameAccess::XDP,
     FrameAccess::XDP.with_tag_beside(),
     FrameAccess::SKB_IN,
     FrameAccess::SKB_OUT,
     FrameAccess::SKB_OUT.with_tag_beside(),
+    FrameAccess::TRANSMITTED,
+    FrameAccess::TRANSMITTED.with_tag_beside(),
 ];
 
 /// A program, and its translation for where it runs.

@@ -114,7 +114,13 @@ fn tags_that_a_bridge_took_off_are_put_back_in_what_it_sends() {
     let Some(_lock) = root_with(&PROGRAMS) else {
         return;
     };
-    for (offload, hook) in [(true, "auto"), (true, "tcx"), (false, "tcx")] {
+    for (offload, hook, point) in [
+        (true, "auto", "qdisc"),
+        (true, "tcx", "qdisc"),
+        (false, "tcx", "qdisc"),
+        (true, "auto", "driver"),
+        (false, "auto", "driver"),
+    ] {
         let bridged = Bridged::new("dir-tags");
         let Bridged {
             bench,
@@ -134,11 +140,18 @@ fn tags_that_a_bridge_took_off_are_put_back_in_what_it_sends() {
             ];
             frames.extend(kinds.map(|it| it.bytes(length as u64)));
         }
-        let versus = Versus::start(&[&bench.rx, out, bridge], &["--hook", hook]);
+        let versus = Versus::start(
+            &[&bench.rx, out, bridge],
+            &["--hook", hook, "--egress-point", point],
+        );
         PacketSocket::open(&bench.tx).send_all(&frames);
         versus.last_from(&[&bench.tx, far, bridge]);
         let compared = versus.stop();
-        compared.are_same();
+        if point == "driver" {
+            compared.are_same_before_the_driver();
+        } else {
+            compared.are_same();
+        }
         let [came, left, _] = &compared.sides[..] else {
             panic!("three interfaces");
         };
@@ -205,6 +218,15 @@ fn datagram(payload: &[u8]) -> Vec<u8> {
 /// IP packets without an Ethernet header, down to a single byte.
 #[test]
 fn a_tun() {
+    tun(&[]);
+}
+
+#[test]
+fn a_tun_before_the_driver() {
+    tun(&["--egress-point", "driver"]);
+}
+
+fn tun(options: &[&str]) {
     let Some(_lock) = root_with(&PROGRAMS) else {
         return;
     };
@@ -212,7 +234,7 @@ fn a_tun() {
     let mut tun = Tun::new(&netns, "tun0");
     netns.ip(&["address", "add", "10.12.0.1/24", "dev", "tun0"]);
     let socket = netns.enter(|| UdpSocket::bind("10.12.0.1:4000").expect("bind"));
-    let versus = Versus::start(&[&tun.port], &[]);
+    let versus = Versus::start(&[&tun.port], options);
     let last = LAST.to_be_bytes();
     let payloads = [0, 1, 7, 99, 100, 101, 1000, 1472].map(|length| vec![7; length]);
     tun.receive(&[0x45]);

@@ -89,17 +89,28 @@ fn long_frames_beside_tcx() {
     both_ways(9000, &["--hook", "tcx"]);
 }
 
-/// With fragments of long ones, and ARP.
 /// Of each clock there is a program for each hook.
 #[test]
 fn frames_stamped_by_each_clock() {
     for clock in ["tai", "tsc"] {
-        for hook in ["xdp", "tcx"] {
-            both_ways(1500, &["--hook", hook, "--clock", clock, "--force"]);
+        for [hook, point] in [["xdp", "qdisc"], ["tcx", "qdisc"], ["tcx", "driver"]] {
+            let options = ["--hook", hook, "--egress-point", point, "--clock", clock];
+            both_ways(1500, &[&options[..], &["--force"]].concat());
         }
     }
 }
 
+#[test]
+fn frames_of_every_kind_before_the_driver() {
+    both_ways(1500, &["--egress-point", "driver"]);
+}
+
+#[test]
+fn long_frames_before_the_driver() {
+    both_ways(9000, &["--hook", "tcx", "--egress-point", "driver"]);
+}
+
+/// With fragments of long ones, and ARP.
 #[test]
 fn pings_both_ways() {
     let Some(_lock) = root_with(&PROGRAMS) else {

@@ -5,6 +5,7 @@
 mod beside;
 mod contexts;
 mod devices;
+mod driver;
 mod frames;
 mod life;
 mod many;

@@ -1,5 +1,5 @@
-//! What a queueing discipline drops is in tscap's file and not in tcpdump's; what goes
-//! round it is in none.
+//! What a queueing discipline drops is in tscap's file and not in tcpdump's, unless tscap
+//! stamps before the driver; what goes round it is in none.
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tscap_testkit::port::Port;
 use tscap_testkit::root::root_with;
 use tscap_testkit::wait;
 
-use super::versus::Versus;
+use super::versus::{Compared, Versus};
 
 const PROGRAMS: [&str; 5] = ["ip", "ethtool", "tcpdump", "capinfos", "tc"];
 
@@ -26,12 +26,12 @@ fn counters(port: &Port) -> Value {
     all[0].clone()
 }
 
-#[test]
-fn the_file_holds_what_a_queueing_discipline_dropped() {
-    let Some(_lock) = root_with(&PROGRAMS) else {
-        return;
-    };
-    let bench = Bench::new("dir-tbf");
+/// Datagrams that are sent.
+const DATAGRAMS: u64 = 200;
+
+/// Sends more than a discipline of 1 Mbit/s lets through; with what it has dropped.
+fn throttled(tag: &str, options: &[&str]) -> (Compared, u64) {
+    let bench = Bench::new(tag);
     bench.add_addresses();
     let mac = bench.tx.mac.map(|byte| format!("{byte:02x}")).join(":");
     let neighbour = ["neigh", "add", "10.9.0.1", "lladdr", &mac, "dev", "rx0"];
@@ -42,11 +42,10 @@ fn the_file_holds_what_a_queueing_discipline_dropped() {
     // Nobody answers.
     let bind = || UdpSocket::bind("10.9.0.1:4000").expect("bind");
     let _taker = bench.tx.netns.enter(bind);
-    let versus = Versus::start(&[&bench.rx], &[]);
-    let datagrams = 200;
+    let versus = Versus::start(&[&bench.rx], options);
     bench.rx.netns.enter(|| {
         let socket = UdpSocket::bind("10.9.0.2:4000").expect("bind");
-        for number in 0..datagrams {
+        for number in 0..DATAGRAMS {
             let mut datagram = vec![0; 958];
             datagram[..8].copy_from_slice(&u64::to_be_bytes(number));
             let sent = socket.send_to(&datagram, "10.9.0.1:4000");
@@ -59,13 +58,22 @@ fn the_file_holds_what_a_queueing_discipline_dropped() {
     versus.last_from(&[&bench.tx, &bench.rx]);
     let compared = versus.stop();
     compared.side(Direction::In).is_same("in");
-    let out = compared.side(Direction::Out);
-    assert_eq!(out.frames() as u64, datagrams);
     let dropped = counters(&bench.rx)["drops"].as_u64().expect("drops");
     assert!(
-        dropped > 0 && dropped < datagrams,
-        "{dropped} of {datagrams} were dropped"
+        dropped > 0 && dropped < DATAGRAMS,
+        "{dropped} of {DATAGRAMS} were dropped"
     );
+    (compared, dropped)
+}
+
+#[test]
+fn the_file_holds_what_a_queueing_discipline_dropped() {
+    let Some(_lock) = root_with(&PROGRAMS) else {
+        return;
+    };
+    let (compared, dropped) = throttled("dir-tbf", &[]);
+    let out = compared.side(Direction::Out);
+    assert_eq!(out.frames() as u64, DATAGRAMS);
     assert_eq!(out.theirs.len() as u64 + dropped, out.ours.len() as u64);
     // The rest is the same, in the same order, and each was stamped before it waited.
     let mut ours = out.ours.iter();
@@ -84,7 +92,37 @@ fn the_file_holds_what_a_queueing_discipline_dropped() {
 }
 
 #[test]
+fn before_the_driver_the_file_holds_what_left_the_queue() {
+    let Some(_lock) = root_with(&PROGRAMS) else {
+        return;
+    };
+    let (compared, dropped) = throttled("dir-tbf-driver", &["--egress-point", "driver"]);
+    compared.are_same_before_the_driver();
+    let out = compared.side(Direction::Out);
+    // And a last one.
+    let left = DATAGRAMS - dropped;
+    assert_eq!(out.theirs.len() as u64, left + 1);
+    // Stamped as they left: a datagram of 1,000 bytes takes 8 ms at this rate.
+    let stamps: Vec<_> = out.ours.iter().map(|it| it.nanos).collect();
+    let lasted = stamps.last().expect("one") - stamps[0];
+    let least = out.frames() as u64 / 2 * 8_000_000;
+    assert!(lasted > least, "{left} of them left within {lasted} ns");
+    // tcpdump's tap is just before the tracepoint.
+    let mut theirs = out.theirs.iter();
+    for ours in &out.ours {
+        let seen = theirs.find(|it| it.data == ours.data).expect("in order");
+        assert!(ours.nanos >= seen.nanos, "{} < {}", ours.nanos, seen.nanos);
+    }
+}
+
+#[test]
 fn what_goes_round_the_queueing_discipline_is_seen_by_none() {
+    for point in ["qdisc", "driver"] {
+        bypassed(point);
+    }
+}
+
+fn bypassed(point: &str) {
     let Some(_lock) = root_with(&PROGRAMS) else {
         return;
     };
@@ -93,7 +131,7 @@ fn what_goes_round_the_queueing_discipline_is_seen_by_none() {
     let frames = |numbers: std::ops::Range<u64>| -> Vec<_> {
         numbers.map(|number| frame.bytes(number)).collect()
     };
-    let versus = Versus::start(&[&bench.rx], &[]);
+    let versus = Versus::start(&[&bench.rx], &["--egress-point", point]);
     let before = bench.tx.received();
     PacketSocket::open(&bench.rx).send_all(&frames(0..50));
     PacketSocket::open_bypassing(&bench.rx).send_all(&frames(50..120));

@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use tscap::capturing::accounting::Direction;
+use tscap_common::block::{FLAGS_CHECKSUM_NOT_READY, FLAGS_SEGMENTED_LATER};
 use tscap_testkit::bench::Bench;
 use tscap_testkit::root::root_with;
 
@@ -209,6 +210,45 @@ fn aggregates_are_the_same_beside_tcx() {
             ours > 1514 && ours == theirs,
             "{direction:?}: {ours}, {theirs}"
         );
+    }
+}
+
+/// Before the driver too: of an aggregate hardly anything lies in the first buffer.
+#[test]
+fn aggregates_are_the_same_before_the_driver() {
+    let Some(_lock) = root_with(&PROGRAMS) else {
+        return;
+    };
+    let bench = with_offloads("dir-tso-driver");
+    let options = ["--hook", "tcx", "--egress-point", "driver"];
+    let compared = captured(&bench, &options);
+    compared.are_same_before_the_driver();
+    let side = compared.side(Direction::Out);
+    assert!(longest(&compared, Direction::Out)[0] > 1514);
+    let is_aggregate = |flags: u32| flags & FLAGS_SEGMENTED_LATER != 0;
+    let flags = side.ours.iter().map(|it| (it.origlen, it.flags));
+    for (length, flags) in flags {
+        assert_eq!(flags.map(is_aggregate), Some(length > 1514), "{length}");
+    }
+}
+
+/// Where the device can't, the kernel has made frames of aggregates and filled in checksums
+/// before the driver gets them.
+#[test]
+fn frames_are_finished_before_the_driver() {
+    let Some(_lock) = root_with(&PROGRAMS) else {
+        return;
+    };
+    let bench = Bench::new("dir-plain-driver");
+    for port in [&bench.tx, &bench.rx] {
+        port.offload("tx", false);
+    }
+    let compared = captured(&bench, &["--egress-point", "driver"]);
+    compared.are_same_before_the_driver();
+    assert_eq!(longest(&compared, Direction::Out), [1514, 1514]);
+    let unready = FLAGS_SEGMENTED_LATER | FLAGS_CHECKSUM_NOT_READY;
+    for packet in &compared.side(Direction::Out).ours {
+        assert_eq!(packet.flags.expect("epb_flags") & unready, 0);
     }
 }
 

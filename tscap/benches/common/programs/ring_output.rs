@@ -43,6 +43,7 @@ impl RingOutput {
             program: name,
             clock: ClockDomain::Monotonic,
             kfunc: None,
+            transmit: None,
             filter,
             interfaces: 1,
             ring_bytes,

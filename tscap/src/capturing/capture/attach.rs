@@ -129,7 +129,7 @@ impl Attaching {
             let sent = {
                 let mut by_filter = by_filter(&mut self.changes);
                 let by_filter = &mut by_filter;
-                Attacher { loaded, by_filter }.sent(&port)
+                Attacher { loaded, by_filter }.sent(&port, plan.egress_point)
             };
             match sent.map_err(|it| attach_failure(it, self.path)) {
                 Err(failure) if !is_needed(&attached) => told.warning(&format!(
@@ -271,6 +271,7 @@ fn attach_failure(error: AttachError, path: StampPath) -> Failure {
             ..
         } => "-Q in with --hook xdp or generic needs no program of tc".into(),
         AttachError::Load { source, .. } => load_hint(path, source).into(),
+        AttachError::Namespace { .. } => "mount procfs at /proc".into(),
         AttachError::Refused { .. } => "dmesg may say more".into(),
     };
     Failure::from_error(error, "cannot attach the program").hint(hint)

@@ -8,14 +8,21 @@ use super::event::Listener;
 use super::plan::{Capture, ClockChoice};
 use crate::capturing::clock::{StampPath, TscPath};
 use crate::capturing::filter::Filter;
-use crate::capturing::hook::{Kfunc, LoadError, LoadOptions, Loaded, NoKfunc};
+use crate::capturing::hook::{
+    EgressPoint, Kfunc, LoadError, LoadOptions, Loaded, NoKfunc, TransmitKernel,
+};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::failure::Failure;
+use crate::text::causes::chain;
 use crate::text::numbers::counted;
 
 /// The kfuncs, best first: the kernel's own needs neither a module nor
 /// CAP_SYS_ADMIN, and is ordered.
 const KFUNCS: [TscPath; 2] = [TscPath::Kernel, TscPath::Module];
+
+/// What helps where programs at the tracepoint can't be had.
+const NO_DRIVER_POINT: &str = "--egress-point driver needs Linux 6.12 or later with \
+     CONFIG_DEBUG_INFO_BTF; --egress-point qdisc works with every kernel";
 
 /// A loaded program, and what stamps in it.
 pub(super) struct Stamping {
@@ -34,11 +41,20 @@ pub(super) fn load(
     if let Some(filter) = &plan.filter {
         tell_of(filter, told);
     }
+    let files = KernelFiles::live();
+    let is_before_driver = plan.egress_point == EgressPoint::Driver && plan.direction.takes_sent();
+    let transmit = is_before_driver.then(|| TransmitKernel::find(&files));
+    let transmit = transmit.transpose().map_err(|no| {
+        let why = chain(&no);
+        let failure = Failure::new(format!("cannot stamp sent frames before the driver: {why}"));
+        failure.hint(NO_DRIVER_POINT)
+    })?;
     let options = LoadOptions {
         object: &plan.programs.object,
         program: plan.programs.name.as_deref().unwrap_or_default(),
         clock: ClockDomain::Monotonic,
         kfunc: None,
+        transmit: transmit.as_ref(),
         filter: plan.filter.as_ref().map(|filter| &filter.program),
         interfaces: machine.most_interfaces().try_into().unwrap_or(u32::MAX),
         ring_bytes: machine.ring_bytes,
@@ -50,7 +66,7 @@ pub(super) fn load(
         packet_queue: plan.packet_meta,
     };
     let paths = paths(plan.clock, plan.tsc_path, machine.takes_tsc);
-    let stamping = first_of(&paths, &options, &KernelFiles::live())?;
+    let stamping = first_of(&paths, &options, &files)?;
     for (path, why) in &stamping.refused.0 {
         let why = why.chain();
         let why = why.lines().next().unwrap_or_default();
@@ -149,7 +165,7 @@ fn load_by(
 }
 
 fn no_kfunc(no: &NoKfunc) -> Failure {
-    Failure::new(crate::text::causes::chain(no)).hint(no.advice())
+    Failure::new(chain(no)).hint(no.advice())
 }
 
 /// Paths that were tried, and why they don't work.
@@ -181,6 +197,7 @@ impl Refused {
 
 pub(super) fn load_hint(path: StampPath, error: &LoadError) -> &'static str {
     match (error.os_error(), path) {
+        _ if error.says("bpf_dynptr_from_skb is not allowed") => NO_DRIVER_POINT,
         _ if matches!(error, LoadError::Filter(_)) || error.says("BPF program is too large") => {
             "the filter is too long for the kernel: give fewer terms, or terms that say more, such \
              as net for many of host"

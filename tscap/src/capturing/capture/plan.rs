@@ -11,7 +11,7 @@ use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{StampSource, TscPath};
 use crate::capturing::engine::{RotationPlan, STATISTICS_EVERY};
 use crate::capturing::filter::{Filter, LinkType, Program};
-use crate::capturing::hook::{HookChoice, PROGRAMS};
+use crate::capturing::hook::{EgressPoint, HookChoice, PROGRAMS};
 use crate::capturing::host::namespaces;
 use crate::capturing::host::netdev::Link;
 use crate::failure::Failure;
@@ -152,6 +152,8 @@ pub struct Capture {
     pub direction: DirectionChoice,
     /// Where received frames are to be stamped.
     pub hook: HookChoice,
+    /// Where sent frames are to be stamped.
+    pub egress_point: EgressPoint,
     /// What to do with receive offloads.
     pub offloads: Offloads,
     /// Keep raw stamps.
@@ -198,6 +200,7 @@ impl Capture {
             tsc_path: None,
             direction: DirectionChoice::default(),
             hook: HookChoice::default(),
+            egress_point: EgressPoint::default(),
             offloads: Offloads::default(),
             keep_raw: false,
             force: false,

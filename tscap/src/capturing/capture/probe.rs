@@ -33,6 +33,7 @@ pub async fn probe(
         program: "",
         clock: ClockDomain::Monotonic,
         kfunc: None,
+        transmit: None,
         filter: None,
         interfaces: 1,
         ring_bytes: MIN_RING_BYTES,

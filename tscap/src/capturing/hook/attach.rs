@@ -1,21 +1,22 @@
 //! Attaches programs to an interface: for received frames at the earliest hook that there
-//! is, for sent ones at tcx egress. Kernels before 6.6 have clsact in the place of tcx.
+//! is, for sent ones at tcx egress or before the driver. Kernels before 6.6 have clsact in the place of tcx.
 
 use std::io;
 use std::os::fd::AsFd as _;
 
 use tscap_common::hook::{Direction, Hook, Slot};
 
-use super::code::{Bound, Place};
+use super::code::{Bound, Device, Place};
 use super::held::{ByFilter, Held, Refusal};
 use super::kfunc::VlanTagKfunc;
 use super::load::{LoadError, Loaded};
 use super::program::Program;
 use crate::capturing::filter;
-use crate::capturing::host::bpf::{InterfaceLink, LinkPoint};
+use crate::capturing::host::bpf::{InterfaceLink, LinkPoint, TracepointLink};
 use crate::capturing::host::clsact::Side;
 use crate::capturing::host::kernel_files::KernelFiles;
-use crate::capturing::host::netdev::{AttachedXdp, Link};
+use crate::capturing::host::netdev::{AttachedXdp, Link, LinkReader};
+use crate::capturing::host::netns::NetnsId;
 use crate::capturing::host::xdp_features;
 
 /// Where a program is attached.
@@ -31,6 +32,9 @@ pub enum AttachPoint {
     /// To frames that are to be sent, before the queueing discipline: they may be
     /// aggregates (GSO), and may be dropped there.
     TcxEgress,
+    /// To frames that go to the driver, at a tracepoint of all devices: behind the queueing
+    /// discipline, where tcpdump sees them too.
+    DriverEgress,
     /// As [`Self::TcxIngress`], by a filter, which outlives the process if that is killed.
     ClsactIngress,
     /// As [`Self::TcxEgress`], by a filter.
@@ -45,6 +49,7 @@ impl AttachPoint {
             Self::GenericXdp => "generic XDP",
             Self::TcxIngress => "tcx ingress",
             Self::TcxEgress => "tcx egress",
+            Self::DriverEgress => "driver egress",
             Self::ClsactIngress => "clsact ingress",
             Self::ClsactEgress => "clsact egress",
         }
@@ -56,6 +61,7 @@ impl AttachPoint {
             Self::NativeXdp | Self::GenericXdp => Hook::Xdp,
             Self::TcxIngress | Self::ClsactIngress => Hook::TcIngress,
             Self::TcxEgress | Self::ClsactEgress => Hook::TcEgress,
+            Self::DriverEgress => Hook::Transmit,
         }
     }
 
@@ -72,6 +78,10 @@ impl AttachPoint {
             Self::GenericXdp => LinkPoint::GenericXdp,
             Self::TcxIngress => LinkPoint::TcxIngress,
             Self::TcxEgress => LinkPoint::TcxEgress,
+            Self::DriverEgress => {
+                let held = TracepointLink::attach(program)?;
+                return Ok(Held::Tracepoint(held, LinkReader::here(link.index)?));
+            }
             Self::ClsactIngress => {
                 return by_filter(program, link, Side::Ingress).map(Held::Filter);
             }
@@ -95,6 +105,17 @@ pub enum HookChoice {
     Tcx,
 }
 
+/// Where sent frames are to be stamped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum EgressPoint {
+    /// tcx egress: before the queueing discipline
+    #[default]
+    Qdisc,
+    /// The tracepoint net_dev_start_xmit: behind the queueing discipline, where tcpdump is
+    /// (kernel 6.12)
+    Driver,
+}
+
 /// Why a program could not be attached.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
@@ -115,6 +136,14 @@ pub enum AttachError {
         at: AttachPoint,
         /// Why.
         source: Box<LoadError>,
+    },
+    /// The interface's network namespace is not known.
+    #[error("cannot tell the network namespace of {interface}")]
+    Namespace {
+        /// The interface.
+        interface: String,
+        /// Why.
+        source: io::Error,
     },
     /// The kernel refused.
     #[error("cannot attach to {interface} at {}", at.name())]
@@ -206,8 +235,28 @@ impl Attacher<'_, '_> {
     ///
     /// # Errors
     /// If it can't be attached.
-    pub fn sent(&mut self, port: &Port<'_>) -> Result<Attachment, AttachError> {
-        self.first_of(port, AttachPoint::TcxEgress, AttachPoint::ClsactEgress)
+    pub fn sent(&mut self, port: &Port<'_>, point: EgressPoint) -> Result<Attachment, AttachError> {
+        match point {
+            EgressPoint::Qdisc => {
+                self.first_of(port, AttachPoint::TcxEgress, AttachPoint::ClsactEgress)
+            }
+            EgressPoint::Driver => {
+                let netns = NetnsId::here().map_err(|source| AttachError::Namespace {
+                    interface: port.link.name.clone(),
+                    source,
+                })?;
+                let device = Device {
+                    index: port.link.index,
+                    // The kernel has 32 bits for it.
+                    netns: netns.inode as u32,
+                };
+                let place = Place {
+                    device,
+                    ..port.place(Direction::Out)
+                };
+                self.placed(port, AttachPoint::DriverEgress, &place)
+            }
+        }
     }
 
     fn tcx_ingress(&mut self, port: &Port<'_>) -> Result<Attachment, AttachError> {
@@ -310,7 +359,7 @@ impl AttachError {
     fn leaves_others(&self) -> bool {
         match self {
             Self::Busy { .. } => true,
-            Self::Load { .. } => false,
+            Self::Load { .. } | Self::Namespace { .. } => false,
             Self::Refused { source, .. } => matches!(
                 source
                     .downcast_ref::<io::Error>()

@@ -12,11 +12,12 @@ use aya_obj::btf::BtfError;
 use aya_obj::generated::{BPF_ALU64, BPF_CALL, BPF_JMP, BPF_K, BPF_MOV, bpf_insn};
 use aya_obj::{Object, ProgramSection, VerifierLog};
 use tscap_common::config::{
-    CHECKSUM_PARTIAL_CALL, FILTER_CALL, FILTER_TAGGED_CALL, SLOT_CALL, VLAN_TAG_CALL,
+    BUFFER_CHECKSUM_CALL, CHECKSUM_PARTIAL_CALL, FILTER_CALL, FILTER_TAGGED_CALL, OWN_INDEX_CALL,
+    OWN_NETNS_CALL, SLOT_CALL, VLAN_TAG_CALL,
 };
 use tscap_common::hook::Slot;
 
-use super::kfunc::ChecksumKfunc;
+use super::kfunc::{ChecksumKfunc, TransmitKernel};
 use super::load::LoadError;
 use super::program::Program;
 use super::retry::retry_interrupted;
@@ -53,6 +54,19 @@ pub(crate) struct Place<'a> {
     pub bound: Option<Bound<'a>>,
     /// What tells the state of a socket buffer's checksum, if anything does.
     pub checksum: Option<&'a ChecksumKfunc>,
+    /// Of a program at a tracepoint: where the kernel has what it reads.
+    pub transmit: Option<&'a TransmitKernel>,
+    /// Of a program at a tracepoint: the one device whose frames it takes.
+    pub device: Device,
+}
+
+/// A device of the machine; number 0 is none. Numbers are unique in a network namespace only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Device {
+    /// Its number.
+    pub index: u32,
+    /// Inode number of its namespace.
+    pub netns: u32,
 }
 
 impl Place<'_> {
@@ -62,6 +76,8 @@ impl Place<'_> {
         filter: None,
         bound: None,
         checksum: None,
+        transmit: None,
+        device: Device { index: 0, netns: 0 },
     };
 }
 
@@ -134,6 +150,12 @@ impl Code {
             code: &routine.code,
             kind: match section {
                 ProgramSection::SchedClassifier => Kind::Tc,
+                ProgramSection::BtfTracePoint => Kind::Tracepoint {
+                    btf_id: place
+                        .transmit
+                        .ok_or(LoadError::Missing("tracepoint"))?
+                        .tracepoint,
+                },
                 _ => Kind::Xdp {
                     frags: matches!(section, ProgramSection::Xdp { frags: true, .. }),
                     bound_to: place.bound.map(|bound| bound.ifindex),
@@ -164,6 +186,7 @@ fn access(name: &str, section: &ProgramSection) -> FrameAccess {
     match section {
         ProgramSection::SchedClassifier if name.starts_with("tscap_out_") => FrameAccess::SKB_OUT,
         ProgramSection::SchedClassifier => FrameAccess::SKB_IN,
+        ProgramSection::BtfTracePoint => FrameAccess::TRANSMITTED,
         _ => FrameAccess::XDP,
     }
 }
@@ -195,7 +218,13 @@ fn fragment(
             Some(kfunc) => return Some(Ok(kfunc.code())),
             None => set_r0(0),
         },
-        _ => return None,
+        BUFFER_CHECKSUM_CALL => match place.checksum {
+            Some(kfunc) => return Some(Ok(kfunc.code_of_buffer(1))),
+            None => set_r0(0),
+        },
+        OWN_INDEX_CALL => set_r0(place.device.index.cast_signed()),
+        OWN_NETNS_CALL => set_r0(place.device.netns.cast_signed()),
+        marker => place.transmit?.code(marker)?,
     };
     Some(Ok(vec![fragment]))
 }
@@ -382,12 +411,17 @@ mod tests {
     }
 
     const MOVE: u8 = 0xb7;
-    const HOOKS: [Hook; 3] = [Hook::Xdp, Hook::TcIngress, Hook::TcEgress];
+    const HOOKS: [Hook; 4] = [Hook::Xdp, Hook::TcIngress, Hook::TcEgress, Hook::Transmit];
 
     /// Nobody can load a program with a marker left in it.
     #[test]
     fn each_program_gets_a_place_of_its_own() {
         let slot = Slot(4711);
+        let kernel = TransmitKernel::anywhere();
+        let device = Device {
+            index: 815,
+            netns: u32::MAX,
+        };
         for (hook, path) in HOOKS
             .into_iter()
             .flat_map(|it| StampPath::ALL.map(|of| (it, of)))
@@ -395,11 +429,19 @@ mod tests {
             let name = hook.program(path.domain());
             let place = Place {
                 slot,
+                transmit: Some(&kernel),
+                device,
                 ..Place::FIRST
             };
             let placed = placed(name, &place);
             let slots = in_place_of(name, SLOT_CALL, &placed);
             assert_eq!(slots, [(MOVE, 0, 4711)], "{name}");
+            let is_before_driver = hook == Hook::Transmit;
+            for (marker, constant) in [(OWN_INDEX_CALL, 815), (OWN_NETNS_CALL, -1)] {
+                let expected = is_before_driver.then_some((MOVE, 0, constant));
+                let found = in_place_of(name, marker, &placed);
+                assert_eq!(found, Vec::from_iter(expected), "{name}");
+            }
             for marker in [FILTER_CALL, FILTER_TAGGED_CALL] {
                 assert_eq!(in_place_of(name, marker, &placed), [(MOVE, 0, 1)], "{name}");
             }

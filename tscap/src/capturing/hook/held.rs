@@ -3,9 +3,9 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use crate::capturing::host::bpf::InterfaceLink;
+use crate::capturing::host::bpf::{InterfaceLink, TracepointLink};
 use crate::capturing::host::clsact::{Clsact, Side};
-use crate::capturing::host::netdev::Link;
+use crate::capturing::host::netdev::{Link, LinkReader};
 
 /// Attaches a program by a filter of clsact.
 pub type ByFilter<'a> = dyn FnMut(BorrowedFd<'_>, &Link, Side) -> Result<Clsact, Refusal> + 'a;
@@ -20,6 +20,8 @@ pub enum Held {
     Link(InterfaceLink),
     /// A filter.
     Filter(Clsact),
+    /// A link to a tracepoint, for the interface that is read so.
+    Tracepoint(TracepointLink, LinkReader),
 }
 
 /// Whether an interface with a program is there.
@@ -35,7 +37,7 @@ pub enum Presence {
 
 impl Held {
     /// Whether the interface is there. Its number changes by a move to another namespace
-    /// where that is taken; a filter goes with any move.
+    /// where that is taken; what a filter or a tracepoint shows ends with any move.
     pub fn look(&self) -> Presence {
         match self {
             Self::Link(link) => match link.ifindex() {
@@ -45,6 +47,10 @@ impl Held {
             Self::Filter(filter) => match filter.is_attached() {
                 Ok(true) => Presence::AsBefore,
                 _ => Presence::Gone,
+            },
+            Self::Tracepoint(_, interface) => match interface.read() {
+                Ok(None) => Presence::Gone,
+                _ => Presence::AsBefore,
             },
         }
     }
@@ -60,6 +66,10 @@ impl Held {
                 _ => Ok(()),
             },
             Self::Filter(filter) => filter.detach().map_err(io::Error::other),
+            Self::Tracepoint(link, _) => {
+                link.detach();
+                Ok(())
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 mod absent;
 mod btf;
 mod checksum;
+mod transmit;
 
 use std::sync::Arc;
 use std::{io, slice};
@@ -13,6 +14,7 @@ use tscap_common::config::{IRQ_RESTORE_CALL, IRQ_SAVE_CALL, STAMP_CALL, VLAN_TAG
 pub use absent::NoKfunc;
 pub use btf::BtfError;
 pub(super) use checksum::ChecksumKfunc;
+pub use transmit::TransmitKernel;
 
 use self::btf::Btf;
 use super::code::Call;

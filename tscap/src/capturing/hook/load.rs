@@ -16,7 +16,7 @@ use tscap_common::state::CpuState;
 use super::calibration::{self, TscOffset};
 use super::code::{Code, FilterError, Place};
 use super::counters::{Counters, cpu_state};
-use super::kfunc::{ChecksumKfunc, Kfunc};
+use super::kfunc::{ChecksumKfunc, Kfunc, TransmitKernel};
 use super::object::with_value_size;
 use super::program::Program;
 use super::retry::retry_interrupted;
@@ -39,6 +39,9 @@ pub struct LoadOptions<'a> {
     pub clock: ClockDomain,
     /// The kfunc that it calls.
     pub kfunc: Option<&'a Kfunc>,
+    /// For sent frames that are stamped before the driver: where the kernel has what that
+    /// takes.
+    pub transmit: Option<&'a TransmitKernel>,
     /// Frames that it rejects are counted only.
     pub filter: Option<&'a filter::Program>,
     /// Most interfaces that it is attached to.
@@ -122,6 +125,7 @@ pub struct Loaded {
     clock: ClockDomain,
     code: Code,
     checksum: Option<ChecksumKfunc>,
+    transmit: Option<TransmitKernel>,
     /// The program.
     pub program: Program,
     /// The counters.
@@ -171,19 +175,23 @@ impl Loaded {
         };
         let rings = Memory::map(rings.fd(), ring_count, options.ring_bytes)?;
 
+        let place = Place {
+            filter: options.filter,
+            transmit: options.transmit,
+            ..Place::FIRST
+        };
+        // Not every clock can be read at every hook.
+        if options.transmit.is_some() {
+            code.load(Hook::Transmit.program(options.clock), &place)?;
+        }
         Ok(Self {
-            program: code.load(
-                options.program,
-                &Place {
-                    filter: options.filter,
-                    ..Place::FIRST
-                },
-            )?,
+            program: code.load(options.program, &place)?,
             name: options.program.to_owned(),
             clock: options.clock,
             ebpf,
             code,
             checksum,
+            transmit: options.transmit.cloned(),
             counters,
             rings: Some(rings),
         })
@@ -219,6 +227,7 @@ impl Loaded {
         };
         let place = Place {
             checksum: self.checksum.as_ref(),
+            transmit: self.transmit.as_ref(),
             ..*place
         };
         self.code.load(name, &place)

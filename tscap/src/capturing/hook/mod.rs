@@ -18,7 +18,7 @@ mod retry;
 mod splice;
 mod tsc;
 
-pub use attach::{AttachError, AttachPoint, Attacher, Attachment, HookChoice, Port};
+pub use attach::{AttachError, AttachPoint, Attacher, Attachment, EgressPoint, HookChoice, Port};
 pub use attached_program::AttachedProgram;
 pub use calibration::TscOffset;
 pub(crate) use calibration::calibrate;
@@ -29,7 +29,7 @@ pub use disturbance::{Disturbance, words as disturbance_in_words};
 pub use expected::{Expected, expected};
 pub use generator::{Generator, GeneratorProgram, GeneratorState, generates_by_perf};
 pub use held::{Held, Presence, Refusal};
-pub use kfunc::{BtfError, InterruptKfuncs, Kfunc, NoKfunc, VlanTagKfunc, has_tcx};
+pub use kfunc::{BtfError, InterruptKfuncs, Kfunc, NoKfunc, TransmitKernel, VlanTagKfunc, has_tcx};
 pub use load::{LoadError, LoadOptions, Loaded};
 pub(crate) use load::{load_by, take};
 pub use object::PROGRAMS;

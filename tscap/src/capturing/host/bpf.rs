@@ -8,6 +8,7 @@ use std::ffi::{c_int, c_long};
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
 
 /// `enum bpf_cmd` in include/uapi/linux/bpf.h.
 const BPF_MAP_UPDATE_ELEM: c_int = 2;
@@ -16,6 +17,7 @@ const BPF_LINK_CREATE: c_int = 28;
 const BPF_LINK_UPDATE: c_int = 29;
 const BPF_LINK_DETACH: c_int = 34;
 /// `enum bpf_attach_type`.
+const BPF_TRACE_RAW_TP: u32 = 23;
 const BPF_XDP: u32 = 37;
 const BPF_TCX_INGRESS: u32 = 46;
 const BPF_TCX_EGRESS: u32 = 47;
@@ -167,6 +169,32 @@ impl InterfaceLink {
 impl AsFd for InterfaceLink {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+/// A program attached to the tracepoint that it was loaded for. The kernel detaches it as
+/// it does one on an interface.
+#[derive(Debug)]
+pub struct TracepointLink(Mutex<Option<OwnedFd>>);
+
+impl TracepointLink {
+    /// Attaches `program`.
+    pub fn attach(program: BorrowedFd<'_>) -> io::Result<Self> {
+        let mut attr = LinkCreate {
+            prog_fd: program.as_raw_fd().cast_unsigned(),
+            target_ifindex: 0,
+            attach_type: BPF_TRACE_RAW_TP,
+            flags: 0,
+            rest: [0; 4],
+        };
+        let link = owned(bpf(BPF_LINK_CREATE, &mut attr)?)?;
+        Ok(Self(Mutex::new(Some(link))))
+    }
+
+    /// Detaches now: such a link knows no `BPF_LINK_DETACH`, and ends with its descriptor.
+    pub fn detach(&self) {
+        let mut link = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(link.take());
     }
 }
 

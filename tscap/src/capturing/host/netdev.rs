@@ -9,7 +9,9 @@ mod parse;
 
 use std::{fmt, io};
 
-use self::exchange::{Query, ask};
+use netlink_sys::Socket;
+
+use self::exchange::{Query, ask, ask_by, open};
 use super::libpcap::LinkType;
 
 /// Longest interface name in bytes: `IFNAMSIZ` (16, `linux/if.h`) less the
@@ -217,6 +219,38 @@ pub fn by_index(index: u32) -> Result<Option<Link>, NetdevError> {
         return Ok(None);
     }
     Ok(ask(Query::Index(index))?.pop())
+}
+
+/// One interface, looked at again and again, also by threads in other namespaces.
+pub struct LinkReader {
+    socket: Socket,
+    index: u32,
+}
+
+impl LinkReader {
+    /// Of the interface numbered `index` in this thread's network namespace.
+    ///
+    /// # Errors
+    /// See [`NetdevError`].
+    pub fn here(index: u32) -> Result<Self, NetdevError> {
+        let socket = open(Query::Index(index))?;
+        Ok(Self { socket, index })
+    }
+
+    /// The interface with that number there now, or `None`.
+    ///
+    /// # Errors
+    /// See [`NetdevError`].
+    pub fn read(&self) -> Result<Option<Link>, NetdevError> {
+        Ok(ask_by(&self.socket, Query::Index(self.index))?.pop())
+    }
+}
+
+impl fmt::Debug for LinkReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("LinkReader");
+        shown.field("index", &self.index).finish_non_exhaustive()
+    }
 }
 
 /// All interfaces of this thread's network namespace, ordered by index.

@@ -42,6 +42,7 @@ impl WholeProgram {
             program: stamp.map_or("program_none", |path| Hook::Xdp.program(path.domain())),
             clock: ClockDomain::Monotonic,
             kfunc: kfuncs.find(|kfunc| stamp == Some(StampPath::Tsc(kfunc.path))),
+            transmit: None,
             filter: None,
             interfaces: 1,
             ring_bytes: RING_BYTES,

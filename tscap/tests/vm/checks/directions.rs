@@ -23,11 +23,59 @@ fn echo(guest: &Guest) {
     guest.must(&["ping", "-c", &ECHOES.to_string(), "10.9.0.2"]);
 }
 
-/// Whether the kernel has tcx: since 6.6.
-fn has_tcx(guest: &Guest) -> bool {
+fn is_at_least(guest: &Guest, version: (u32, u32)) -> bool {
     let release = guest.must(&["uname", "-r"]);
     let mut numbers = release.split('.').map(|part| part.parse().unwrap_or(0));
-    (numbers.next(), numbers.next()) >= (Some(6), Some(6))
+    let mut number = || numbers.next().unwrap_or(0);
+    (number(), number()) >= version
+}
+
+/// Whether the kernel has tcx: since 6.6.
+fn has_tcx(guest: &Guest) -> bool {
+    is_at_least(guest, (6, 6))
+}
+
+/// Frames that `va` has sent, by its own count.
+fn sent(guest: &Guest) -> u64 {
+    let count = guest.must(&["cat", "/sys/class/net/va/statistics/tx_packets"]);
+    count.trim().parse().expect("a number")
+}
+
+/// At the tracepoint, where the kernel has what that takes: since 6.12. Every frame that the
+/// interface counts is there, whether a process or a softirq sent it.
+pub fn before_the_driver(rig: &Rig) {
+    let machine = rig.boot_on(Processor::ConstantTsc, &[]);
+    let guest = &machine.guest;
+    guest.must(&["sh", "-c", PAIR]);
+    let driver = ["-Q", "inout", "-i", "va", "--egress-point", "driver"];
+    if !is_at_least(guest, (6, 12)) {
+        let refused = guest.capture(&driver).wait();
+        let why = ["before the driver", "bpf_dynptr_from_skb", "Linux 6.12"];
+        refused.failure(1, &why);
+        // What is received needs none of it.
+        let capture = guest.capture(&["-Q", "in", "-i", "va"]).ready();
+        echo(guest);
+        assert!(capture.stop().success().written >= ECHOES);
+        return;
+    }
+    guest.must(&["insmod", MODULE]);
+    let by_module = ["--clock", "tsc", "--tsc-path", "module", "--force"];
+    for clock in [&[][..], &["--clock", "tai"], &by_module] {
+        let capture = guest.capture(&[&driver[..], clock].concat()).ready();
+        let before = sent(guest);
+        echo(guest);
+        // The answers to these are sent by softirqs.
+        let asks = "nsenter -t $(pidof sleep) -n ping -c 10 -i 0.1 10.9.0.1";
+        guest.must(&["sh", "-c", asks]);
+        let counted = sent(guest) - before;
+        let summary = capture.stop().success();
+        let of_each = &summary.interfaces[0].directions;
+        let out = of_each.iter().find(|it| it.direction == "out");
+        let out = out.expect("sent frames");
+        assert_eq!(out.hook.as_deref(), Some("driver egress"));
+        assert!(out.totals.add_up() && counted >= ECHOES + 10);
+        assert_eq!((out.totals.seen, out.totals.written), (counted, counted));
+    }
 }
 
 pub fn both(rig: &Rig) {

@@ -40,6 +40,7 @@ checks![
     cpus::one_comes,
     directions::both,
     directions::given_back,
+    directions::before_the_driver,
     doctor::says_what_works,
     filter::in_the_kernel,
     filter::of_a_capture,

@@ -8,13 +8,10 @@ use crate::capturing::filter::packet_type;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameAccess {
     /// Where the context has the start of the frame's linear part (u32 that is loaded as
-    /// a pointer).
-    pub data_offset: i16,
-    /// Where it has the end.
-    pub data_end_offset: i16,
-    /// The helper that copies bytes from anywhere in the frame: (context, offset, to,
-    /// length) to 0 or an error.
-    pub load_helper: u32,
+    /// a pointer), and its end; `None` where programs can't look into it.
+    pub linear: Option<[i16; 2]>,
+    /// How bytes are copied from anywhere in the frame.
+    pub load: FrameLoad,
     /// Loads from beyond this offset reject the frame: the helper refuses them.
     pub most_offset: u32,
     /// How the frame's length is found.
@@ -25,6 +22,15 @@ pub struct FrameAccess {
     pub interface_offset: i16,
     /// The frame has a VLAN tag that is not among its bytes: r3 has it.
     pub tag_beside: bool,
+}
+
+/// The helper that copies bytes from anywhere in the frame. It returns 0 or an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameLoad {
+    /// (context, offset, to, length).
+    OfContext(u32),
+    /// The context begins with a dynptr: (to, length, context, offset, 0).
+    OfDynptr(u32),
 }
 
 /// How the length of a whole frame is found.
@@ -40,9 +46,8 @@ impl FrameAccess {
     /// XDP: `struct xdp_md`, `bpf_xdp_load_bytes` and `bpf_xdp_get_buff_len` (Linux 5.18,
     /// include/uapi/linux/bpf.h). Frames come in.
     pub const XDP: Self = Self {
-        data_offset: 0,
-        data_end_offset: 4,
-        load_helper: 189,
+        linear: Some([0, 4]),
+        load: FrameLoad::OfContext(189),
         // `bpf_xdp_pointer` in net/core/filter.c.
         most_offset: 0xffff,
         length: FrameLength::Helper(188),
@@ -57,9 +62,8 @@ impl FrameAccess {
     /// with `PACKET_OUTGOING` only, for `inbound` and `outbound`, and a filter shall mean the
     /// same at each hook.
     pub const SKB_IN: Self = Self {
-        data_offset: 76,
-        data_end_offset: 80,
-        load_helper: 26,
+        linear: Some([76, 80]),
+        load: FrameLoad::OfContext(26),
         // `bpf_skb_load_bytes` in net/core/filter.c since Linux 5.19 and in stable kernels;
         // 5.18 itself has 0xffff, and refuses to load beyond that.
         most_offset: i32::MAX as u32,
@@ -75,6 +79,16 @@ impl FrameAccess {
     pub const SKB_OUT: Self = Self {
         packet_type: packet_type(Direction::Out),
         ..Self::SKB_IN
+    };
+
+    /// What goes out, at the tracepoint before the driver: the context is tscap's own
+    /// (`View` in tscap-ebpf/src/transmitted.rs), and `bpf_dynptr_read` is its helper.
+    pub const TRANSMITTED: Self = Self {
+        linear: None,
+        load: FrameLoad::OfDynptr(201),
+        length: FrameLength::Field(16),
+        interface_offset: 20,
+        ..Self::SKB_OUT
     };
 
     /// The same for frames that have a VLAN tag beside their bytes, where a device or the

@@ -106,15 +106,13 @@ impl Emitter<'_> {
     fn begin(&mut self) {
         let (access, scratch) = (self.body.access, self.body.scratch);
         let loads_bytes = self.body.steps.iter().any(|step| load_of(step).is_some());
-        match self.loads {
-            Loads::Direct if loads_bytes => {
-                self.code
-                    .load(Width::Word, DATA, CONTEXT, access.data_offset);
-                self.code
-                    .load(Width::Word, DATA_END, CONTEXT, access.data_end_offset);
+        match (self.loads, access.linear) {
+            (Loads::Direct, Some([start, end])) if loads_bytes => {
+                self.code.load(Width::Word, DATA, CONTEXT, start);
+                self.code.load(Width::Word, DATA_END, CONTEXT, end);
             }
-            Loads::Direct => {}
-            Loads::ByHelper => {
+            (Loads::Direct, _) => {}
+            (Loads::ByHelper, _) => {
                 self.code
                     .store(Width::Double, Register::Frame, scratch.context(), CONTEXT);
             }

@@ -4,7 +4,7 @@ use aya_obj::generated::{BPF_ADD, BPF_AND, BPF_JGT, BPF_JNE, BPF_LSH};
 
 use super::body::{A, CONTEXT, DATA, DATA_END, Emitter, HEADER_ENDS, PLACE, X};
 use super::place::{Place, place};
-use super::{Register, Source, Width};
+use super::{FrameLoad, Register, Source, Width};
 use crate::capturing::filter::ancillary::Ancillary;
 use crate::capturing::filter::classic::{Operation, Size};
 use crate::capturing::filter::flow::Step;
@@ -153,13 +153,27 @@ impl Emitter<'_> {
     /// memory for what is loaded.
     pub fn call_helper(&mut self, at: u32, bytes: u32) {
         let (access, reject) = (self.body.access, self.body.reject);
-        self.reload_context();
-        self.code.mov64(Register::R3, Register::Frame);
         let to = i32::from(self.body.scratch.loaded()) + at as i32;
-        self.code
-            .alu64(BPF_ADD, Register::R3, Source::Constant(to.cast_unsigned()));
-        self.code.mov32(Register::R4, Source::Constant(bytes));
-        self.code.call(access.load_helper);
+        let to = Source::Constant(to.cast_unsigned());
+        let bytes = Source::Constant(bytes);
+        self.reload_context();
+        match access.load {
+            FrameLoad::OfContext(helper) => {
+                self.code.mov64(Register::R3, Register::Frame);
+                self.code.alu64(BPF_ADD, Register::R3, to);
+                self.code.mov32(Register::R4, bytes);
+                self.code.call(helper);
+            }
+            FrameLoad::OfDynptr(helper) => {
+                self.code.mov64(Register::R4, Register::R2);
+                self.code.mov64(Register::R3, CONTEXT);
+                self.code.mov64(Register::R1, Register::Frame);
+                self.code.alu64(BPF_ADD, Register::R1, to);
+                self.code.mov32(Register::R2, bytes);
+                self.code.mov32(Register::R5, Source::Constant(0));
+                self.code.call(helper);
+            }
+        }
         self.code
             .branch32(BPF_JNE, Register::R0, Source::Constant(0), reject);
     }

@@ -21,7 +21,8 @@
 //! registers. The first load that finds its bytes missing there goes to the beginning of
 //! the second one, whose loads are all made by a helper that knows the whole frame. Filters
 //! have no side effects, so that one may begin again. This way the verifier never meets
-//! both kinds of loads on one path.
+//! both kinds of loads on one path. Where a program can't look into the linear part, there
+//! is the second copy only.
 //!
 //! A tag beside the frame is put into the scratch memory. Where a load's bytes are is known
 //! when it is translated, unless X is added to less than the tag's end: `place` says it. The
@@ -39,7 +40,7 @@ mod scratch;
 use aya_obj::generated::{BPF_ADD, bpf_insn};
 pub use tscap_common::config::FILTER_SCRATCH_BYTES as SCRATCH_BYTES;
 
-pub use self::access::{FrameAccess, FrameLength};
+pub use self::access::{FrameAccess, FrameLength, FrameLoad};
 use self::assembler::{Assembler, Label, Register, Source, Width};
 use self::body::{Body, Loads};
 use self::scratch::Scratch;
@@ -105,8 +106,10 @@ pub fn translate(
     if reads_length(&steps) {
         length(&mut code, access, scratch);
     }
-    body.emit(&mut code, Loads::Direct);
-    if code.is_used(slow) {
+    if access.linear.is_some() {
+        body.emit(&mut code, Loads::Direct);
+    }
+    if access.linear.is_none() || code.is_used(slow) {
         code.bind(slow);
         body.emit(&mut code, Loads::ByHelper);
     }

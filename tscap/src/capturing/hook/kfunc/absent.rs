@@ -14,6 +14,20 @@ pub enum NoKfunc {
         /// The function.
         function: &'static str,
     },
+    /// The kernel has no such tracepoint.
+    #[error("this kernel has no tracepoint {name}")]
+    NoTracepoint {
+        /// The tracepoint.
+        name: &'static str,
+    },
+    /// A structure of the kernel is not what programs know.
+    #[error("this kernel has no {structure}.{member} where programs could read it")]
+    NoMember {
+        /// The structure.
+        structure: &'static str,
+        /// Its member.
+        member: &'static str,
+    },
     /// The kernel shows no types, by which functions are found.
     #[error("this kernel shows no types of its own (no /sys/kernel/btf/vmlinux)")]
     NoKernelTypes,

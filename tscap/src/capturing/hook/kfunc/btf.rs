@@ -12,9 +12,10 @@ const HEADER: usize = 24;
 const TYPE: usize = 12;
 /// `struct btf_member`.
 const MEMBER: usize = 12;
-/// `BTF_KIND_STRUCT`, `BTF_KIND_UNION` and `BTF_KIND_FUNC`.
+/// `BTF_KIND_STRUCT`, `BTF_KIND_UNION`, `BTF_KIND_TYPEDEF` and `BTF_KIND_FUNC`.
 const STRUCT: u32 = 4;
 const UNION: u32 = 5;
+const TYPEDEF: u32 = 8;
 const FUNC: u32 = 12;
 /// Structures without a name that are looked into, one inside the other.
 const MOST_NESTED: u32 = 16;
@@ -74,7 +75,13 @@ impl<'a> Btf<'a> {
         if !self.has_string(name) {
             return Ok(None);
         }
-        self.find(name, |at| string(self.strings, at))
+        self.find(FUNC, name, |at| string(self.strings, at))
+    }
+
+    /// The id by which programs are attached to the tracepoint `name` in the BTF of vmlinux.
+    pub fn tracepoint(&self, name: &str) -> Result<Option<u32>, BtfError> {
+        let name = format!("btf_trace_{name}");
+        self.find(TYPEDEF, &name, |at| string(self.strings, at))
     }
 
     /// The id of the function `name` in that of a module, split from `base`.
@@ -84,7 +91,7 @@ impl<'a> Btf<'a> {
             Some(at) => string(self.strings, at),
             None => string(base.strings, at),
         };
-        let Some(id) = self.find(name, of_both)? else {
+        let Some(id) = self.find(FUNC, name, of_both)? else {
             return Ok(None);
         };
         let mut types = 0;
@@ -98,10 +105,18 @@ impl<'a> Btf<'a> {
     /// Where the structure of this name in the BTF of vmlinux has the member `name`, also
     /// in structures and unions without a name inside it.
     pub fn member(&self, structure: &str, name: &str) -> Result<Option<Member>, BtfError> {
+        Ok(self.members(&[(structure, name)])?.pop().flatten())
+    }
+
+    /// The same for several structures and members.
+    pub fn members(&self, wanted: &[(&str, &str)]) -> Result<Vec<Option<Member>>, BtfError> {
         let types: Vec<_> = self.types().collect::<Result<_, _>>()?;
-        let mut structures = types.iter().filter(|it| it.kind == STRUCT);
-        let of = structures.find(|it| self.is_named(it.name, structure));
-        Ok(of.and_then(|of| self.member_in(&types, of, name, MOST_NESTED)))
+        let members = wanted.iter().map(|(structure, name)| {
+            let mut structures = types.iter().filter(|it| it.kind == STRUCT);
+            let of = structures.find(|it| self.is_named(it.name, structure))?;
+            self.member_in(&types, of, name, MOST_NESTED)
+        });
+        Ok(members.collect())
     }
 
     fn member_in(
@@ -138,12 +153,13 @@ impl<'a> Btf<'a> {
     /// Ids begin at 1: 0 is `void`.
     fn find<'s>(
         &self,
+        kind: u32,
         name: &str,
         string: impl Fn(usize) -> Option<&'s [u8]>,
     ) -> Result<Option<u32>, BtfError> {
         for (id, each) in (1..).zip(self.types()) {
             let each = each?;
-            if each.kind == FUNC && string(each.name) == Some(name.as_bytes()) {
+            if each.kind == kind && string(each.name) == Some(name.as_bytes()) {
                 return Ok(Some(id));
             }
         }
@@ -301,6 +317,53 @@ pub(super) mod tests {
         // One that has a name is another's.
         put(outer, 13, 2, 0);
         put(outer + MEMBER, 0, 3, 8);
+        bytes
+    }
+
+    /// A type with a name and nothing else.
+    pub enum Built {
+        Typedef(&'static str),
+        Function(&'static str),
+    }
+
+    impl Built {
+        pub fn name(&self) -> &'static str {
+            match self {
+                Self::Typedef(name) | Self::Function(name) => name,
+            }
+        }
+    }
+
+    /// A kernel with these structures, each with members at so many bytes, and more types.
+    pub fn structures(of: &[(&str, Vec<(&str, u32)>)], more: &[Built]) -> Vec<u8> {
+        let mut types: Vec<_> = of
+            .iter()
+            .map(|(name, members)| {
+                let count = u32::try_from(members.len()).unwrap();
+                (KIND(STRUCT) | count, *name, MEMBER * members.len())
+            })
+            .collect();
+        types.extend(more.iter().map(|it| match it {
+            Built::Typedef(name) => (KIND(TYPEDEF), *name, 0),
+            Built::Function(name) => (KIND(FUNC), *name, 0),
+        }));
+        // Names of members come after those of types.
+        let mut bytes = btf(0, &types);
+        let mut strings = bytes.len() - HEADER - types.iter().map(|it| TYPE + it.2).sum::<usize>();
+        let mut at = HEADER;
+        for (_, members) in of {
+            at += TYPE;
+            for (name, offset) in members {
+                let name_at = u32::try_from(strings).unwrap();
+                let member = [name_at, 0, offset * 8].map(u32::to_ne_bytes).concat();
+                bytes[at..at + MEMBER].copy_from_slice(&member);
+                bytes.extend(name.bytes().chain([0]));
+                strings += name.len() + 1;
+                at += MEMBER;
+            }
+        }
+        let length = u32::try_from(strings).unwrap();
+        bytes[20..HEADER].copy_from_slice(&length.to_ne_bytes());
         bytes
     }
 

@@ -41,8 +41,16 @@ impl ChecksumKfunc {
         })
     }
 
-    /// The context in r1 to r0: 1 if the checksum is yet to be filled in, else 0.
+    /// The context of a program at tc in r1 to r0: 1 if the checksum is yet to be filled
+    /// in, else 0.
     pub fn code(&self) -> Vec<bpf_insn> {
+        let mut code = vec![call_of(&self.call)];
+        code.extend(self.code_of_buffer(0));
+        code
+    }
+
+    /// The same of a `struct sk_buff` in register number `buffer`.
+    pub fn code_of_buffer(&self, buffer: u8) -> Vec<bpf_insn> {
         let r0 = |operation, value| {
             let mut instruction = set_r0(value);
             instruction.code = (BPF_ALU64 | operation | BPF_K) as u8;
@@ -51,9 +59,9 @@ impl ChecksumKfunc {
         let mut load = set_r0(0);
         load.code = (BPF_LDX | BPF_MEM | BPF_B) as u8;
         load.off = self.byte;
+        load.set_src_reg(buffer);
         let all = (1 << BITS) - 1;
         vec![
-            call_of(&self.call),
             load,
             r0(BPF_RSH, self.bit),
             r0(BPF_AND, all),

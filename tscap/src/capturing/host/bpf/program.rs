@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 
 use aya_obj::generated::{bpf_func_info, bpf_insn};
 
-use super::{BPF_XDP, bpf, owned};
+use super::{BPF_TRACE_RAW_TP, BPF_XDP, bpf, owned};
 
 /// `enum bpf_cmd` in include/uapi/linux/bpf.h.
 const BPF_PROG_LOAD: c_int = 5;
@@ -15,6 +15,7 @@ const BPF_PROG_TEST_RUN: c_int = 10;
 /// `enum bpf_prog_type`.
 const BPF_PROG_TYPE_SCHED_CLS: u32 = 3;
 const BPF_PROG_TYPE_XDP: u32 = 6;
+const BPF_PROG_TYPE_TRACING: u32 = 26;
 /// The program takes frames in several fragments.
 const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 /// The program runs on one device only, whose metadata of frames it may read.
@@ -49,11 +50,13 @@ struct Load {
     func_info: u64,
     func_info_cnt: u32,
     line_info: [u32; 4],
-    attach: [u32; 3],
+    attach_btf_id: u32,
+    attach: [u32; 2],
     fd_array: u64,
 }
 
 const _: () = assert!(std::mem::offset_of!(Load, func_info) == 80);
+const _: () = assert!(std::mem::offset_of!(Load, attach_btf_id) == 108);
 const _: () = assert!(std::mem::offset_of!(Load, fd_array) == 120);
 const _: () = assert!(size_of::<bpf_func_info>() == FUNC_INFO as usize);
 
@@ -121,6 +124,11 @@ pub enum Kind {
     },
     /// tcx or clsact.
     Tc,
+    /// A tracepoint.
+    Tracepoint {
+        /// Its id in the BTF of the kernel.
+        btf_id: u32,
+    },
 }
 
 impl Kind {
@@ -134,6 +142,7 @@ impl Kind {
         match self {
             Self::Xdp { .. } => BPF_PROG_TYPE_XDP,
             Self::Tc => BPF_PROG_TYPE_SCHED_CLS,
+            Self::Tracepoint { .. } => BPF_PROG_TYPE_TRACING,
         }
     }
 
@@ -142,13 +151,21 @@ impl Kind {
         match self {
             Self::Xdp { .. } => BPF_XDP,
             Self::Tc => 0,
+            Self::Tracepoint { .. } => BPF_TRACE_RAW_TP,
+        }
+    }
+
+    fn attach_btf_id(self) -> u32 {
+        match self {
+            Self::Tracepoint { btf_id } => btf_id,
+            _ => 0,
         }
     }
 
     fn bound_to(self) -> Option<u32> {
         match self {
             Self::Xdp { bound_to, .. } => bound_to,
-            Self::Tc => None,
+            Self::Tc | Self::Tracepoint { .. } => None,
         }
     }
 
@@ -217,6 +234,7 @@ fn try_load(program: &Program<'_>, log: &mut [u8]) -> io::Result<OwnedFd> {
         prog_flags: program.kind.flags(),
         prog_ifindex: program.kind.bound_to().unwrap_or(0),
         expected_attach_type: program.kind.attach_type(),
+        attach_btf_id: program.kind.attach_btf_id(),
         fd_array: match module {
             Some(_) => modules.as_ptr().expose_provenance() as u64,
             None => 0,

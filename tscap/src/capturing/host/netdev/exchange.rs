@@ -47,9 +47,18 @@ impl Query<'_> {
 
 /// Asks, and returns the interfaces found: at most one unless all were asked for.
 pub(super) fn ask(query: Query<'_>) -> Result<Vec<Link>, NetdevError> {
-    let socket = Socket::new(NETLINK_ROUTE).map_err(|error| query.error(error))?;
+    ask_by(&open(query)?, query)
+}
+
+/// A socket, which asks about the namespace in which it was opened.
+pub(super) fn open(query: Query<'_>) -> Result<Socket, NetdevError> {
+    Socket::new(NETLINK_ROUTE).map_err(|error| query.error(error))
+}
+
+/// As [`ask`], by a socket that may have been asked before: it gives whole answers only.
+pub(super) fn ask_by(socket: &Socket, query: Query<'_>) -> Result<Vec<Link>, NetdevError> {
     for sequence in 1..=LIST_ATTEMPTS {
-        match netlink::ask(&socket, &request(query, sequence), sequence) {
+        match netlink::ask(socket, &request(query, sequence), sequence) {
             Err(NetlinkError::Refused(error)) if error.raw_os_error() == Some(libc::ENODEV) => {
                 return Ok(Vec::new());
             }
