@@ -257,6 +257,11 @@ fn make_promiscuous(link: &Link, told: &mut Listener<'_>) -> Option<Promiscuous>
 }
 
 fn attach_failure(error: AttachError, path: StampPath) -> Failure {
+    if error.os_error() == Some(libc::EMFILE) {
+        return Failure::from_error(error, "cannot attach the program").hint(
+            "each interface takes some open files: ulimit -n 65536, or LimitNOFILE= of a service",
+        );
+    }
     let hint = match &error {
         AttachError::Busy { interface, xdp } => {
             let removal = AttachedProgram::of(xdp).removal(interface, xdp.mode);

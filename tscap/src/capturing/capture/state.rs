@@ -34,18 +34,19 @@ impl ReadyInterface {
     }
 }
 
+impl ReadyInterface {
+    /// Its name, with its namespace's if that is another than tscap's.
+    pub fn whole_name(&self) -> String {
+        match &self.namespace {
+            None => self.name.clone(),
+            Some(namespace) => format!("{} in {namespace}", self.name),
+        }
+    }
+}
+
 impl fmt::Display for ReadyInterface {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
-        if let Some(namespace) = &self.namespace {
-            write!(f, " in {namespace}")?;
-        }
-        match (&self.hooks.received, &self.hooks.sent) {
-            (Some(received), Some(sent)) => write!(f, " (in: {received}, out: {sent})"),
-            (Some(received), None) => write!(f, " (in: {received})"),
-            (None, Some(sent)) => write!(f, " (out: {sent})"),
-            (None, None) => Ok(()),
-        }
+        write!(f, "{} ({})", self.whole_name(), self.hooks)
     }
 }
 

@@ -353,6 +353,18 @@ fn check_free(port: &Port<'_>) -> Result<(), AttachError> {
 }
 
 impl AttachError {
+    /// The operating system's error at the root, if there is one.
+    pub fn os_error(&self) -> Option<i32> {
+        match self {
+            Self::Busy { .. } => None,
+            Self::Load { source, .. } => source.os_error(),
+            Self::Namespace { source, .. } => source.raw_os_error(),
+            Self::Refused { source, .. } => source
+                .downcast_ref::<io::Error>()
+                .and_then(io::Error::raw_os_error),
+        }
+    }
+
     /// Whether another hook may do: the driver can't (rather than may not, or not now), for
     /// want of native XDP, or not at this MTU, with these features or so few queues (veth:
     /// ENOSPC); or somebody else is there.
@@ -360,10 +372,8 @@ impl AttachError {
         match self {
             Self::Busy { .. } => true,
             Self::Load { .. } | Self::Namespace { .. } => false,
-            Self::Refused { source, .. } => matches!(
-                source
-                    .downcast_ref::<io::Error>()
-                    .and_then(io::Error::raw_os_error),
+            Self::Refused { .. } => matches!(
+                self.os_error(),
                 Some(
                     libc::EOPNOTSUPP | libc::EINVAL | libc::ERANGE | libc::EMSGSIZE | libc::ENOSPC
                 )

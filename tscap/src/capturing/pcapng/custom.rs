@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use pcap_file::pcapng::blocks::custom::CustomUtf8Option;
 use pcap_file::pcapng::blocks::opt_common::CommonOption;
@@ -81,6 +82,17 @@ pub struct Hooks {
     /// Sent ones.
     #[serde(default, rename = "out", skip_serializing_if = "Option::is_none")]
     pub sent: Option<String>,
+}
+
+impl fmt::Display for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.received, &self.sent) {
+            (Some(received), Some(sent)) => write!(f, "in: {received}, out: {sent}"),
+            (Some(received), None) => write!(f, "in: {received}"),
+            (None, Some(sent)) => write!(f, "out: {sent}"),
+            (None, None) => f.write_str("nowhere"),
+        }
+    }
 }
 
 /// In an interface description: how frames of this interface were taken.

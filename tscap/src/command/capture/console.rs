@@ -1,22 +1,24 @@
 //! What the capture says while it runs and at its end: to people on standard
 //! error, or as JSON lines to machines.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
 use serde::Serialize;
 use serde_json::json;
 
+use super::account;
 use crate::capturing::capture::{
-    DirectionSummary, Event, FilesSummary, FilterSummary, Progress, Ready, ReadyInterface,
-    Severity, Summary, Target,
+    Event, Progress, Ready, ReadyInterface, Severity, Summary, Target,
 };
 use crate::capturing::engine::ClosedFile;
+use crate::capturing::pcapng::Hooks;
 use crate::cli::CapturePlan;
 use crate::command::console::{Console, read_order};
-use crate::text::numbers::{counted, grouped, ring, size, span};
+use crate::text::numbers::{counted, grouped, ring, size};
 
+/// Of more interfaces the number is told, not each name.
+const MOST_NAMES: usize = 5;
 /// Version of the JSON objects.
 const VERSION: u32 = 1;
 
@@ -43,11 +45,9 @@ pub(super) fn ready(console: &mut Console, ready: &Ready) {
 }
 
 fn begins(ready: &Ready) -> String {
-    let interfaces = ready.interfaces.iter().map(ReadyInterface::to_string);
-    let interfaces: Vec<_> = interfaces.collect();
     format!(
         "capturing on {}, clock {} by {}, {} read, ±{} ns, {} of {}",
-        interfaces.join(", "),
+        by_hooks(&ready.interfaces),
         ready.clock.name(),
         ready.path,
         read_order(ready.ordered),
@@ -55,6 +55,32 @@ fn begins(ready: &Ready) -> String {
         counted(ready.rings as u64, "ring"),
         ring(ready.ring_bytes as u64),
     )
+}
+
+/// The interfaces, those with the same hooks together.
+fn by_hooks(interfaces: &[ReadyInterface]) -> String {
+    let mut groups: Vec<(&Hooks, Vec<String>)> = Vec::new();
+    for interface in interfaces {
+        let name = interface.whole_name();
+        match groups
+            .iter_mut()
+            .find(|(hooks, _)| **hooks == interface.hooks)
+        {
+            Some((_, names)) => names.push(name),
+            None => groups.push((&interface.hooks, vec![name])),
+        }
+    }
+    let groups = groups.iter().map(|(hooks, names)| {
+        let names = match names.len() {
+            ..=MOST_NAMES => names.join(", "),
+            many => format!("{many} interfaces"),
+        };
+        format!("{names} ({hooks})")
+    });
+    match groups.collect::<Vec<_>>().as_slice() {
+        [] => "no interface yet".into(),
+        groups => groups.join(", "),
+    }
 }
 
 /// Tells of an event: in a line for people, and in JSON where machines want to know.
@@ -136,9 +162,9 @@ pub(super) fn summary(console: &mut Console, summary: &Summary) {
         };
         console.event("summary", VERSION, end);
     } else if console.is_quiet() {
-        console.say(&one_line(summary));
+        console.say(&account::one_line(summary));
     } else {
-        console.say(&whole(summary));
+        console.say(&account::whole(summary));
     }
 }
 
@@ -157,178 +183,38 @@ fn live_parts(progress: &Progress) -> Vec<String> {
     ]
 }
 
-fn one_line(summary: &Summary) -> String {
-    let mut line = format!("{} seen = {} written", summary.seen, summary.written);
-    for (outcome, count) in summary.outcomes.entries() {
-        if count > 0 {
-            let _ = write!(line, " + {count} {}", outcome.name);
-        }
-    }
-    if !summary.adds_up {
-        line += "  DOES NOT ADD UP";
-    }
-    line
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn whole(summary: &Summary) -> String {
-    let mut lines = vec![format!(
-        "{}: {} in {:.3} s, {}",
-        summary.file,
-        size(summary.bytes_written),
-        summary.seconds,
-        summary.stopped_by.reason(),
-    )];
-    lines.extend(summary.filter.as_ref().map(|filter| {
-        let FilterSummary {
-            expression,
-            compiler,
-        } = filter;
-        format!("  filter {expression:?} ({compiler})")
-    }));
-    let count = |number, name, note: &str| format!("{:>15} {name}{note}", grouped(number));
-    lines.push(count(summary.seen, "seen", &by_direction(summary)));
-    lines.push(count(summary.written, "written", ""));
-    for (outcome, number) in summary.outcomes.entries() {
-        if number > 0 {
-            let meaning = format!(" ({})", outcome.meaning);
-            lines.push(count(number, outcome.name, &meaning));
+    fn interface(name: &str, received: &str) -> ReadyInterface {
+        ReadyInterface {
+            name: name.into(),
+            namespace: None,
+            ifindex: 7,
+            hooks: Hooks {
+                received: Some(received.into()),
+                sent: None,
+            },
         }
     }
-    lines.push(match summary.adds_up {
-        true => "  seen = written + every named outcome, exactly".into(),
-        false => {
-            "  DOES NOT ADD UP: frames are missing from this account; please report this".into()
-        }
-    });
-    lines.extend(summary.off_cpu.map(|off_cpu| match off_cpu {
-        0 => "  all of them came in on the CPUs given by --rx-cpu".into(),
-        off_cpu => {
-            let off_cpu = grouped(off_cpu);
-            format!("  {off_cpu} of them came in on other CPUs than --rx-cpu gives")
-        }
-    }));
-    lines.extend(summary.files.iter().flat_map(several_files));
-    if summary.interfaces.len() > 1 {
-        lines.extend(summary.interfaces.iter().map(|interface| {
-            format!(
-                "  {}: {} seen, {} written, {} not",
-                interface.whole_name(),
-                grouped(interface.seen),
-                grouped(interface.written),
-                grouped(interface.outcomes.total())
-            )
-        }));
-    }
-    for interface in &summary.interfaces {
-        if let Some(missed) = interface.ifdrop.filter(|missed| *missed > 0) {
-            let missed = counted(missed, "frame");
-            lines.push(format!(
-                "  {} itself missed {missed} before XDP",
-                interface.whole_name()
-            ));
-        }
-    }
-    lines.extend(clock(summary));
-    lines.join("\n")
-}
 
-/// How many frames went each way, where both are captured.
-fn by_direction(summary: &Summary) -> String {
-    let [one, other] = summary.directions.as_slice() else {
-        return String::new();
-    };
-    let part = |it: &DirectionSummary| format!("{} {}", grouped(it.totals.seen), it.direction);
-    format!(" ({}, {})", part(one), part(other))
-}
-
-fn several_files(files: &FilesSummary) -> Vec<String> {
-    let mut lines = vec![format!(
-        "  in {}; from one to the next within {}",
-        counted(files.written, "file"),
-        span(files.longest_cut_ns)
-    )];
-    if files.removed > 0 {
-        lines.push(format!(
-            "  removed of them: {} with {}",
-            counted(files.removed, "file"),
-            counted(files.frames_removed, "frame")
-        ));
+    #[test]
+    fn interfaces_are_told_by_their_hooks() {
+        assert_eq!(by_hooks(&[]), "no interface yet");
+        let mut interfaces = vec![interface("lo", "tcx"), interface("a", "xdp")];
+        interfaces[1].namespace = Some("container web".into());
+        interfaces.push(interface("wg0", "tcx"));
+        let expected = "lo, wg0 (in: tcx), a in container web (in: xdp)";
+        assert_eq!(by_hooks(&interfaces), expected);
+        interfaces.extend((0..4).map(|_| interface("veth", "xdp")));
+        assert!(
+            by_hooks(&interfaces).ends_with("a in container web, veth, veth, veth, veth (in: xdp)")
+        );
+        interfaces.push(interface("veth", "xdp"));
+        assert_eq!(
+            by_hooks(&interfaces),
+            "lo, wg0 (in: tcx), 6 interfaces (in: xdp)"
+        );
     }
-    if files.replaced > 0 {
-        let replaced = counted(files.replaced, "file");
-        lines.push(format!("  replaced: {replaced} of an earlier time"));
-    }
-    lines.extend(files.commands.as_ref().map(|commands| {
-        format!(
-            "  -z: {} succeeded, {} failed, {} not ended",
-            grouped(commands.succeeded),
-            grouped(commands.failed),
-            grouped(commands.unfinished)
-        )
-    }));
-    lines
-}
-
-fn clock(summary: &Summary) -> Vec<String> {
-    let clock = &summary.clock;
-    let mut lines = vec![
-        format!(
-            "clock {} by {}, {} read (in the kernel, not on the wire):",
-            clock.source,
-            clock.path,
-            read_order(clock.ordered)
-        ),
-        format!(
-            "  stamps within ±{} ns of this host's clock",
-            clock.host_bound_ns
-        ),
-        match clock.utc_bound_ns.map(span) {
-            Some(bound) => {
-                format!("  this host's clock within ±{bound} of UTC, as the kernel says")
-            }
-            None => "  this host's clock is unsynchronised: no bound to UTC".into(),
-        },
-    ];
-    if clock.steps > 0 {
-        let segments = clock.segments_forgotten + clock.segments.len() as u64;
-        lines.push(format!(
-            "  the clock was set {}: {}",
-            counted(clock.steps, "time"),
-            counted(segments, "segment")
-        ));
-    }
-    if clock.ambiguous > 0 {
-        let stamps = counted(clock.ambiguous, "stamp");
-        lines.push(format!(
-            "  {stamps} without a bound: at a step or a jump, or after a stall"
-        ));
-    }
-    if clock.bound_raised > 0 {
-        let times = counted(clock.bound_raised, "time");
-        lines.push(format!(
-            "  the bound was raised {times} for what interrupted readings may hide"
-        ));
-    }
-    if clock.segments_forgotten > 0 {
-        let segments = counted(clock.segments_forgotten, "segment");
-        lines.push(format!(
-            "  not told here, as there were too many: the first {segments}"
-        ));
-    }
-    let order = &clock.order;
-    if order.stamp_decreases > 0 {
-        lines.push(format!(
-            "  {} decreased, by {} ns at most",
-            counted(order.stamp_decreases, "stamp"),
-            grouped(order.largest_decrease_ns)
-        ));
-    }
-    if order.late > 0 {
-        lines.push(format!(
-            "  behind younger frames of another CPU: {}, late by {} at most",
-            counted(order.late, "frame"),
-            span(order.largest_lateness_ns)
-        ));
-    }
-    lines
 }

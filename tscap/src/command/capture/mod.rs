@@ -1,5 +1,6 @@
 //! `tscap capture`: a plan in, and what the capture has to say out.
 
+mod account;
 mod console;
 
 use super::console::Console;

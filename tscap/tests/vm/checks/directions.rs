@@ -139,3 +139,50 @@ pub fn given_back(rig: &Rig) {
     echo(guest);
     assert!(capture.stop().success().written >= ECHOES);
 }
+
+/// Interfaces join and leave, and one capture is in two namespaces.
+pub fn joined(rig: &Rig) {
+    let machine = rig.boot(&[]);
+    let guest = &machine.guest;
+    let sent = match has_tcx(guest) {
+        true => "tcx egress",
+        false => "clsact egress",
+    };
+    let capture = guest.capture(&["-Q", "inout", "-i", "v*"]).ready();
+    guest.must(&["sh", "-c", PAIR]);
+    // Notes, for people and for those who read JSON.
+    capture.wait_line("note: va (");
+    echo(guest);
+    guest.must(&["ip", "link", "delete", "va"]);
+    capture.wait_line("note: va (in: native XDP");
+    guest.must(&["sh", "-c", "ip link add vc type veth && ip link set vc up"]);
+    capture.wait_line("note: vc (");
+    guest.must(&["ip", "link", "delete", "vc"]);
+    let summary = capture.stop().success();
+    let of_va = summary.interfaces.iter().find(|it| it.name == "va");
+    let of_va = of_va.expect("va has joined");
+    let hooks: Vec<_> = of_va
+        .directions
+        .iter()
+        .filter_map(|it| it.hook.as_deref())
+        .collect();
+    assert_eq!(hooks, ["native XDP", sent]);
+    assert!(of_va.written >= 2 * ECHOES, "{of_va:?}");
+
+    guest.must(&["sh", "-c", PAIR]);
+    let pid = guest.must(&["pidof", "sleep"]);
+    // The latest one is named first.
+    let pid = pid.split_whitespace().next().expect("a process");
+    let capture = guest.capture(&["-Q", "inout", "--netns", pid]).ready();
+    echo(guest);
+    let summary = capture.stop().success();
+    let names: Vec<_> = summary
+        .interfaces
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    assert_eq!(names, ["veth0"]);
+    assert!(summary.written >= 2 * ECHOES, "{summary:?}");
+    let label = format!("network namespace {pid}");
+    assert_eq!(summary.interfaces[0].namespace, Some(label));
+}

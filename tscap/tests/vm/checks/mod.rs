@@ -41,6 +41,7 @@ checks![
     directions::both,
     directions::given_back,
     directions::before_the_driver,
+    directions::joined,
     doctor::says_what_works,
     filter::in_the_kernel,
     filter::of_a_capture,

@@ -1,0 +1,242 @@
+//! The account at the end, for people.
+
+use std::fmt::Write as _;
+
+use crate::capturing::capture::{
+    DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary, Summary,
+};
+use crate::command::console::read_order;
+use crate::text::numbers::{counted, grouped, size, span};
+
+/// So many interfaces have a line; of more those with the most frames.
+const MOST_LINES: usize = 20;
+
+/// In one line.
+pub(super) fn one_line(summary: &Summary) -> String {
+    let mut line = format!("{} seen = {} written", summary.seen, summary.written);
+    for (outcome, count) in summary.outcomes.entries() {
+        if count > 0 {
+            let _ = write!(line, " + {count} {}", outcome.name);
+        }
+    }
+    if !summary.adds_up {
+        line += "  DOES NOT ADD UP";
+    }
+    line
+}
+
+/// In several lines, with what else there is to know.
+pub(super) fn whole(summary: &Summary) -> String {
+    let mut lines = vec![format!(
+        "{}: {} in {:.3} s, {}",
+        summary.file,
+        size(summary.bytes_written),
+        summary.seconds,
+        summary.stopped_by.reason(),
+    )];
+    lines.extend(summary.filter.as_ref().map(|filter| {
+        let FilterSummary {
+            expression,
+            compiler,
+        } = filter;
+        format!("  filter {expression:?} ({compiler})")
+    }));
+    let count = |number, name, note: &str| format!("{:>15} {name}{note}", grouped(number));
+    lines.push(count(summary.seen, "seen", &by_direction(summary)));
+    lines.push(count(summary.written, "written", ""));
+    for (outcome, number) in summary.outcomes.entries() {
+        if number > 0 {
+            let meaning = format!(" ({})", outcome.meaning);
+            lines.push(count(number, outcome.name, &meaning));
+        }
+    }
+    lines.push(match summary.adds_up {
+        true => "  seen = written + every named outcome, exactly".into(),
+        false => {
+            "  DOES NOT ADD UP: frames are missing from this account; please report this".into()
+        }
+    });
+    lines.extend(summary.off_cpu.map(|off_cpu| match off_cpu {
+        0 => "  all of them came in on the CPUs given by --rx-cpu".into(),
+        off_cpu => {
+            let off_cpu = grouped(off_cpu);
+            format!("  {off_cpu} of them came in on other CPUs than --rx-cpu gives")
+        }
+    }));
+    lines.extend(summary.files.iter().flat_map(several_files));
+    lines.extend(of_each(&summary.interfaces));
+    for interface in &summary.interfaces {
+        if let Some(missed) = interface.ifdrop.filter(|missed| *missed > 0) {
+            let missed = counted(missed, "frame");
+            lines.push(format!(
+                "  {} itself missed {missed} before XDP",
+                interface.whole_name()
+            ));
+        }
+    }
+    lines.extend(clock(summary));
+    lines.join("\n")
+}
+
+/// A line for each interface, where there are several.
+fn of_each(interfaces: &[InterfaceSummary]) -> Vec<String> {
+    let line = |name: &str, seen, written, not| {
+        let [seen, written, not] = [seen, written, not].map(grouped);
+        format!("  {name}: {seen} seen, {written} written, {not} not")
+    };
+    let of =
+        |it: &InterfaceSummary| line(&it.whole_name(), it.seen, it.written, it.outcomes.total());
+    if interfaces.len() <= 1 {
+        return Vec::new();
+    }
+    if interfaces.len() <= MOST_LINES {
+        return interfaces.iter().map(of).collect();
+    }
+    let mut interfaces: Vec<_> = interfaces.iter().collect();
+    interfaces.sort_by_key(|it| std::cmp::Reverse(it.seen));
+    let (most, others) = interfaces.split_at(MOST_LINES);
+    let mut lines: Vec<_> = most.iter().map(|it| of(it)).collect();
+    let others_are = format!("{} others", grouped(others.len() as u64));
+    lines.push(line(
+        &others_are,
+        others.iter().map(|it| it.seen).sum(),
+        others.iter().map(|it| it.written).sum(),
+        others.iter().map(|it| it.outcomes.total()).sum(),
+    ));
+    lines
+}
+
+/// How many frames went each way, where both are captured.
+fn by_direction(summary: &Summary) -> String {
+    let [one, other] = summary.directions.as_slice() else {
+        return String::new();
+    };
+    let part = |it: &DirectionSummary| format!("{} {}", grouped(it.totals.seen), it.direction);
+    format!(" ({}, {})", part(one), part(other))
+}
+
+fn several_files(files: &FilesSummary) -> Vec<String> {
+    let mut lines = vec![format!(
+        "  in {}; from one to the next within {}",
+        counted(files.written, "file"),
+        span(files.longest_cut_ns)
+    )];
+    if files.removed > 0 {
+        lines.push(format!(
+            "  removed of them: {} with {}",
+            counted(files.removed, "file"),
+            counted(files.frames_removed, "frame")
+        ));
+    }
+    if files.replaced > 0 {
+        let replaced = counted(files.replaced, "file");
+        lines.push(format!("  replaced: {replaced} of an earlier time"));
+    }
+    lines.extend(files.commands.as_ref().map(|commands| {
+        format!(
+            "  -z: {} succeeded, {} failed, {} not ended",
+            grouped(commands.succeeded),
+            grouped(commands.failed),
+            grouped(commands.unfinished)
+        )
+    }));
+    lines
+}
+
+fn clock(summary: &Summary) -> Vec<String> {
+    let clock = &summary.clock;
+    let mut lines = vec![
+        format!(
+            "clock {} by {}, {} read (in the kernel, not on the wire):",
+            clock.source,
+            clock.path,
+            read_order(clock.ordered)
+        ),
+        format!(
+            "  stamps within ±{} ns of this host's clock",
+            clock.host_bound_ns
+        ),
+        match clock.utc_bound_ns.map(span) {
+            Some(bound) => {
+                format!("  this host's clock within ±{bound} of UTC, as the kernel says")
+            }
+            None => "  this host's clock is unsynchronised: no bound to UTC".into(),
+        },
+    ];
+    if clock.steps > 0 {
+        let segments = clock.segments_forgotten + clock.segments.len() as u64;
+        lines.push(format!(
+            "  the clock was set {}: {}",
+            counted(clock.steps, "time"),
+            counted(segments, "segment")
+        ));
+    }
+    if clock.ambiguous > 0 {
+        let stamps = counted(clock.ambiguous, "stamp");
+        lines.push(format!(
+            "  {stamps} without a bound: at a step or a jump, or after a stall"
+        ));
+    }
+    if clock.bound_raised > 0 {
+        let times = counted(clock.bound_raised, "time");
+        lines.push(format!(
+            "  the bound was raised {times} for what interrupted readings may hide"
+        ));
+    }
+    if clock.segments_forgotten > 0 {
+        let segments = counted(clock.segments_forgotten, "segment");
+        lines.push(format!(
+            "  not told here, as there were too many: the first {segments}"
+        ));
+    }
+    let order = &clock.order;
+    if order.stamp_decreases > 0 {
+        lines.push(format!(
+            "  {} decreased, by {} ns at most",
+            counted(order.stamp_decreases, "stamp"),
+            grouped(order.largest_decrease_ns)
+        ));
+    }
+    if order.late > 0 {
+        lines.push(format!(
+            "  behind younger frames of another CPU: {}, late by {} at most",
+            counted(order.late, "frame"),
+            span(order.largest_lateness_ns)
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capturing::accounting::Outcomes;
+
+    fn interface(number: u64) -> InterfaceSummary {
+        InterfaceSummary {
+            name: format!("v{number}"),
+            namespace: None,
+            ifindex: 7,
+            seen: number,
+            written: number,
+            outcomes: Outcomes::default(),
+            directions: Vec::new(),
+            ifdrop: None,
+        }
+    }
+
+    #[test]
+    fn of_many_interfaces_those_with_the_most_frames_are_told() {
+        let lines = |count| of_each(&(0..count).map(interface).collect::<Vec<_>>());
+        assert!(lines(1).is_empty());
+        let all = lines(20);
+        assert_eq!(
+            (all.len(), all[0].as_str()),
+            (20, "  v0: 0 seen, 0 written, 0 not")
+        );
+        let most = lines(23);
+        assert_eq!(most.len(), 21);
+        assert_eq!(most[0], "  v22: 22 seen, 22 written, 0 not");
+        assert_eq!(most[20], "  3 others: 3 seen, 3 written, 0 not");
+    }
+}
