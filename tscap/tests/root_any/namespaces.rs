@@ -50,9 +50,10 @@ fn interfaces_alike_in_two_namespaces() {
     // For people.
     let human = plan().human();
     let finished = human.ready().stop();
+    let [one, other] = &labels;
+    let ready = format!("eth0 in {one}, eth0 in {other} (in: native XDP, out: tcx egress)");
+    assert!(finished.stderr.contains(&ready), "{}", finished.stderr);
     for label in &labels {
-        let ready = format!("eth0 in {label} (in: native XDP, out: tcx egress)");
-        assert!(finished.stderr.contains(&ready), "{}", finished.stderr);
         let line = format!("  eth0 in {label}: 0 seen");
         assert!(finished.stderr.contains(&line), "{}", finished.stderr);
     }

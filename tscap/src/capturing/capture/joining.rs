@@ -8,9 +8,13 @@ use std::task::Poll;
 
 use tokio::io::unix::AsyncFd;
 
+use super::attach::left_out;
+use super::event::{Event, Listener};
 use super::live_links::LiveLinks;
+use super::running::Parts;
 use super::scope::Scope;
-use super::selection::{Selected, Selection};
+use super::selection::{Interfaces, Selected, Selection};
+use super::state::ReadyInterface;
 use crate::capturing::host::link_watch::{LinkEvent, LinkWatch};
 use crate::capturing::host::netdev::{self, Link};
 use crate::failure::{Context as _, Failure};
@@ -118,5 +122,50 @@ impl Joining {
             }
         }
         None
+    }
+}
+
+impl Parts {
+    /// Hears of the interfaces of a namespace, and has one of those that are to join do so.
+    pub fn take_news(
+        &mut self,
+        news: io::Result<Option<usize>>,
+        told: &mut Listener<'_>,
+    ) -> Result<(), Failure> {
+        let Interfaces {
+            scopes, selection, ..
+        } = &self.machine.interfaces;
+        let (joining, links) = (&mut self.joining, &self.links);
+        if let Some(scope) = news.context("cannot hear of interfaces that join")? {
+            joining.hear(scope, scopes, selection, links)?;
+        }
+        if let Some(selected) = joining.next(scopes, selection, links) {
+            self.join(&selected, told);
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, selected: &Selected, told: &mut Listener<'_>) {
+        let scope = self.machine.interfaces.scope_of(selected);
+        let number = self.links.0.len();
+        let most = self.machine.most_interfaces();
+        let Some(attaching) = &mut self.attaching else {
+            return;
+        };
+        if number >= most {
+            let failure = Failure::new(format!("the capture has had {most} interfaces already"))
+                .hint("begin another one");
+            return left_out(selected, scope, &failure, told);
+        }
+        let number = number as u32;
+        self.shared.announce(number);
+        match attaching.attach(selected, scope, number, &self.loaded, told) {
+            Ok((live, described)) => {
+                self.shared.describe(described);
+                told.tell(Event::Joined(ReadyInterface::of(&live)));
+                self.links.0.push(live);
+            }
+            Err(failure) => left_out(selected, scope, &failure, told),
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! A capture while it runs: what is looked after, and what is told of it.
 
 use std::collections::VecDeque;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -11,7 +10,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Interval, MissedTickBehavior, interval_at, sleep};
 
-use super::attach::{Attaching, left_out};
+use super::attach::Attaching;
 use super::check::Machine;
 use super::counter::Counter;
 use super::event::{Event, Listener};
@@ -19,7 +18,7 @@ use super::files::{Files, not_intact};
 use super::joining::Joining;
 use super::live_links::{LiveLinks, Loss};
 use super::plan::{Capture, Target};
-use super::selection::{Interfaces, Selected};
+use super::selection::Selected;
 use super::state::{Progress, Ready, ReadyInterface};
 use super::summary::{FilterSummary, Stop};
 use crate::capturing::accounting::{Direction, Observed};
@@ -278,49 +277,6 @@ impl Parts {
         }
         if self.links.all_gone() && !self.machine.interfaces.selection.is_open() {
             told.tell(Event::Stopped(Stop::InterfaceGone));
-        }
-    }
-
-    /// Hears of the interfaces of a namespace, and has one of those that are to join do so.
-    fn take_news(
-        &mut self,
-        news: io::Result<Option<usize>>,
-        told: &mut Listener<'_>,
-    ) -> Result<(), Failure> {
-        let Interfaces {
-            scopes, selection, ..
-        } = &self.machine.interfaces;
-        let (joining, links) = (&mut self.joining, &self.links);
-        if let Some(scope) = news.context("cannot hear of interfaces that join")? {
-            joining.hear(scope, scopes, selection, links)?;
-        }
-        if let Some(selected) = joining.next(scopes, selection, links) {
-            self.join(&selected, told);
-        }
-        Ok(())
-    }
-
-    fn join(&mut self, selected: &Selected, told: &mut Listener<'_>) {
-        let scope = self.machine.interfaces.scope_of(selected);
-        let number = self.links.0.len();
-        let most = self.machine.most_interfaces();
-        let Some(attaching) = &mut self.attaching else {
-            return;
-        };
-        if number >= most {
-            let failure = Failure::new(format!("the capture has had {most} interfaces already"))
-                .hint("begin another one");
-            return left_out(selected, scope, &failure, told);
-        }
-        let number = number as u32;
-        self.shared.announce(number);
-        match attaching.attach(selected, scope, number, &self.loaded, told) {
-            Ok((live, described)) => {
-                self.shared.describe(described);
-                told.tell(Event::Joined(ReadyInterface::of(&live)));
-                self.links.0.push(live);
-            }
-            Err(failure) => left_out(selected, scope, &failure, told),
         }
     }
 
