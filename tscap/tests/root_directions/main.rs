@@ -2,6 +2,7 @@
 //! same frames with the same bytes, lengths and directions, and an exact account of each
 //! direction. docs/directions.md lists what differs, and why. Needs root.
 
+mod attaching;
 mod beside;
 mod contexts;
 mod devices;

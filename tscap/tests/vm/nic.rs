@@ -22,6 +22,16 @@ pub enum Kind {
     Vmxnet3,
 }
 
+impl Kind {
+    /// Its driver.
+    pub fn driver(self) -> &'static str {
+        match self {
+            Self::Virtio => "virtio_net",
+            Self::Vmxnet3 => "vmxnet3",
+        }
+    }
+}
+
 /// An interface.
 #[derive(Debug)]
 pub struct Nic {
@@ -79,6 +89,11 @@ impl Nic {
                 self.id()
             ),
         ]
+    }
+
+    /// What it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
     fn mac(&self) -> [u8; 6] {

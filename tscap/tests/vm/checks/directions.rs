@@ -31,7 +31,7 @@ fn is_at_least(guest: &Guest, version: (u32, u32)) -> bool {
 }
 
 /// Whether the kernel has tcx: since 6.6.
-fn has_tcx(guest: &Guest) -> bool {
+pub fn has_tcx(guest: &Guest) -> bool {
     is_at_least(guest, (6, 6))
 }
 

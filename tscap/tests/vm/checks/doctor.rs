@@ -42,4 +42,18 @@ pub fn says_what_works(rig: &Rig) {
         assert_eq!(verdict("stamp_tsc"), tsc);
         assert_eq!(verdict("xdp_mode"), works(has_native), "{driver}: {report}");
     }
+    // Where another capture stamps is told without attaching it.
+    let (guest, nic) = (&machine.guest, &machine.nics[0]);
+    let found = finds(guest, nic, "attaching");
+    assert!(found.to_string().contains("halts virtio_net"), "{found}");
+    let capture = guest.capture(&["-i", &nic.name]).ready();
+    let in_stack = match super::directions::has_tcx(guest) {
+        true => "tcx ingress",
+        false => "clsact ingress",
+    };
+    for id in ["xdp_mode", "attaching", "xdp_programs"] {
+        let found = check(&report(guest, nic), id).to_string();
+        assert!(found.contains(in_stack), "{in_stack}: {found}");
+    }
+    capture.stop().success();
 }

@@ -1,5 +1,6 @@
 //! What is checked, each on a machine of its own.
 
+mod attaching;
 mod clock;
 mod cpus;
 mod directions;
@@ -32,6 +33,7 @@ macro_rules! checks {
 }
 
 checks![
+    attaching::to_nics,
     clock::set_forward,
     clock::set_back,
     clock::slewed,
