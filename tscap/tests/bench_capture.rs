@@ -8,6 +8,9 @@ mod amount;
 mod cells;
 #[path = "../benches/common/mod.rs"]
 mod common;
+#[path = "../benches/capture/sent_report.rs"]
+#[allow(dead_code, reason = "tables are the bench's own")]
+mod sent_report;
 #[path = "../benches/capture/targets.rs"]
 mod targets;
 
@@ -15,7 +18,9 @@ use tscap::measuring::load::{Lost, Point, Tool};
 
 use amount::SHORT;
 use cells::{Bare, KindReport, ToolRuns};
+use common::report::Section as _;
 use common::target::{Target, missed};
+use sent_report::{KindCosts, Run as SentRun, SentReport};
 
 const ROUNDS: usize = 3;
 /// Frames of a run.
@@ -125,4 +130,45 @@ fn without_another_program_ours_is_held_to_its_own() {
 fn a_run_of_ours_that_failed_is_missed_and_the_others_count() {
     let targets = targets(vec![failed(taken(Tool::Tscap, 50.0, 2))]);
     assert_eq!(missed(&targets).len(), 2, "{:?}", missed(&targets));
+}
+
+/// Runs without a capture take 1,000 ns a frame; what tscap, tcpdump and tscap on another
+/// interface take more, by round.
+fn sent(kind: amount::Kind, more: [[f64; ROUNDS]; 3]) -> Vec<Target> {
+    let runs = |more: [f64; ROUNDS]| {
+        let run = |more| SentRun {
+            ns: 1_000.0 + more,
+            least_ns: 1_000.0 + more,
+            lost_percent: 0.0,
+        };
+        more.map(run).to_vec()
+    };
+    let [ours, theirs, elsewhere] = more.map(runs);
+    let costs = KindCosts::new(kind, [runs([0.0; ROUNDS]), ours, theirs, elsewhere]);
+    let report = SentReport {
+        rounds: ROUNDS as u32,
+        versions: Vec::new(),
+        kinds: vec![costs],
+    };
+    report.targets()
+}
+
+#[test]
+fn what_is_sent_is_held_to_tcpdump_round_by_round() {
+    let theirs = [400.0, 500.0, 1_000.0];
+    let targets = sent(SHORT, [[100.0, 150.0, 500.0], theirs, [7.0, 9.0, 30.0]]);
+    let value = |name: &str| targets.iter().find(|it| it.name == name).unwrap().value;
+    assert_eq!(value("64 B: sent, tscap / tcpdump"), 0.3);
+    assert_eq!(
+        value("64 B: sent by another interface, ns more, best bursts"),
+        7.0
+    );
+    assert!(targets.iter().all(Target::is_met));
+    let worse = sent(SHORT, [[420.0, 550.0, 1_100.0], theirs, [20.0; ROUNDS]]);
+    assert_eq!(worse.iter().filter(|it| !it.is_met()).count(), 3);
+    // In no round did it cost less: then it does on no machine.
+    assert_eq!(missed(&worse).len(), 1, "{:?}", missed(&worse));
+    // No ratio is wanted of the beginnings of long frames.
+    let beginnings = sent(amount::BEGINNINGS, [theirs, theirs, [0.0; ROUNDS]]);
+    assert_eq!(beginnings.len(), 1);
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::SigSet;
+use tscap::capturing::accounting::Direction;
 use tscap::capturing::clock::StampSource;
 use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stop, TestBed, Tool, tool_cpus};
 use tscap_testkit::command::tscap_path;
@@ -25,6 +26,7 @@ fn setup(output: &Path, snaplen: u32, cpus: Vec<u32>) -> Setup {
     Setup {
         snaplen,
         buffer_bytes: 8 << 20,
+        direction: Direction::In,
         expression: None,
         clock: StampSource::Ktime,
         tsc_path: None,
@@ -34,15 +36,22 @@ fn setup(output: &Path, snaplen: u32, cpus: Vec<u32>) -> Setup {
     }
 }
 
-/// Does something with a stand on the first CPU and captures on the others, in a program
-/// that waits for its signals as the benches do.
-fn at_stand(work: impl FnOnce(&mut TestBed, Vec<u32>) + Send) {
+/// Does something on the first CPU, told the others, in a program that waits for its
+/// signals as the benches do.
+fn on_a_cpu(work: impl FnOnce(Vec<u32>) + Send) {
     let allowed: Vec<_> = cpus().iter().map(|cpu| *cpu as u32).collect();
     on_cpu(allowed[0] as usize, || {
         SigSet::all().thread_block().expect("block signals");
+        work(tool_cpus(allowed[0], &allowed));
+    });
+}
+
+/// The same with a stand there.
+fn at_stand(work: impl FnOnce(&mut TestBed, Vec<u32>) + Send) {
+    on_a_cpu(|cpus| {
         let pair = Pair::new().expect("a pair");
         let mut stand = TestBed::new(pair, Arc::new(Stop::default())).expect("a stand");
-        work(&mut stand, tool_cpus(allowed[0], &allowed));
+        work(&mut stand, cpus);
     });
 }
 
@@ -114,6 +123,38 @@ fn filtered_frames_are_accounted_for() {
         assert_eq!(
             refused,
             "xdpdump is not given filters here: ask for all frames"
+        );
+    });
+}
+
+#[test]
+fn every_frame_sent_through_the_stack_is_accounted_for() {
+    let Some(_lock) = alone_with("measures how fast frames are taken", &PROGRAMS) else {
+        return;
+    };
+    let folder = files::folder();
+    let sent = |name: &str, cpus| Setup {
+        direction: Direction::Out,
+        ..setup(&folder.path().join(name), 0, cpus)
+    };
+    on_a_cpu(|allowed| {
+        let pair = Pair::new().expect("a pair");
+        let stop = Arc::new(Stop::default());
+        let mut bed = TestBed::through_stack(pair, stop).expect("a test bed");
+        let elsewhere = Pair::new().expect("another pair");
+        let burst = Burst::flat_out(64, 1_000);
+        for tool in [Tool::Tscap, Tool::Tcpdump] {
+            let setup = sent(tool.name(), allowed.clone());
+            let point = bed.capture_repeatedly(&program(tool), &setup, burst, 3);
+            let point = point.unwrap_or_else(|error| panic!("{tool:?}: {error}"));
+            assert_eq!((point.sent, point.written), (3_000, 3_000), "{tool:?}");
+            let nothing = bed.capture_elsewhere(&program(tool), &elsewhere, &setup, burst, 2);
+            nothing.unwrap_or_else(|error| panic!("{tool:?}: {error}"));
+        }
+        let refused = bed.capture(&program(Tool::Xdpdump), &sent("none", allowed), burst);
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            "xdpdump does not capture what is sent alone"
         );
     });
 }

@@ -10,6 +10,8 @@ mod cells;
 mod page;
 mod report;
 mod runs;
+mod sent;
+mod sent_report;
 mod targets;
 
 #[path = "../common/mod.rs"]
@@ -17,6 +19,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
@@ -52,6 +55,8 @@ enum Part {
     Beginnings,
     /// 1500 bytes, whole
     Long,
+    /// Frames that are sent, by tscap and tcpdump
+    Sent,
 }
 
 /// In the order of their kinds.
@@ -78,6 +83,16 @@ fn measure(run: &mut Run<Own>) -> Result<()> {
         allowed.len() > 1,
         "captures need a CPU besides the sender's"
     );
+    let capture_cpus = tool_cpus(run.cpu as u32, &allowed);
+    if run.own.parts.want(Part::Sent) {
+        let (rounds, times) = (run.options.rounds(5, 11), run.options.either(5, 20));
+        let stop = Arc::clone(&stop);
+        let sent = on_cpu(run.cpu, || {
+            sent::measure(&capture_cpus, rounds, times, stop)
+        })?;
+        run.report.set("sent", &sent)?;
+        run.report.add(&sent);
+    }
     let (programs, absent) = programs();
     let tools = programs.iter().map(|program| {
         Ok(ToolVersion {
@@ -86,10 +101,12 @@ fn measure(run: &mut Run<Own>) -> Result<()> {
         })
     });
     let tools = tools.collect::<Result<Vec<_>>>()?;
-    let capture_cpus = tool_cpus(run.cpu as u32, &allowed);
     let kinds = amount.flat_out.into_iter().zip(PARTS);
     let kinds = kinds.filter(|(_, part)| run.own.parts.want(*part));
     let kinds: Vec<_> = kinds.map(|(kind, _)| kind).collect();
+    if kinds.is_empty() {
+        return write(run.own.out.as_deref(), || run.report.json());
+    }
     let kinds = on_cpu(run.cpu, || {
         let mut runs = Runs::open(amount, kinds, &programs, &capture_cpus, stop)?;
         for round in 1..=rounds {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use tscap::capturing::accounting::Direction;
 use tscap::capturing::clock::StampSource;
 use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stop, TestBed};
 
@@ -166,6 +167,7 @@ impl<'a> Runs<'a> {
         let setup = Setup {
             snaplen: kind.snaplen,
             buffer_bytes: self.amount.buffer_bytes,
+            direction: Direction::In,
             expression: None,
             clock: StampSource::Ktime,
             tsc_path: None,

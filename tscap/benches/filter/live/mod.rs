@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use tscap::capturing::accounting::Direction;
 use tscap::capturing::clock::StampSource;
 use tscap::measuring::generator::DISCARD;
 use tscap::measuring::load::{
@@ -188,6 +189,7 @@ impl Live {
         let setup = Setup {
             snaplen: 0,
             buffer_bytes: BUFFER_BYTES,
+            direction: Direction::In,
             expression: Some(case.expression.clone()),
             clock: StampSource::Ktime,
             tsc_path: None,

@@ -36,14 +36,13 @@ pub(super) fn set_option<T: Copy>(socket: &OwnedFd, option: c_int, value: T) -> 
     }
 }
 
-/// A socket that sends out of one interface, past its queueing discipline, and
-/// receives nothing.
+/// A socket that sends out of one interface and receives nothing.
 #[derive(Debug)]
 pub struct PacketSocket(OwnedFd);
 
 impl PacketSocket {
-    /// For the interface with number `ifindex` in this thread's network
-    /// namespace.
+    /// Past the queueing discipline, and past what captures sent frames, of the interface
+    /// with number `ifindex` in this thread's network namespace.
     ///
     /// # Errors
     /// EPERM without CAP_NET_RAW; ENODEV if there is no such interface.
@@ -51,6 +50,18 @@ impl PacketSocket {
         let socket = socket()?;
         let bypass: c_int = 1;
         set_option(&socket, libc::PACKET_QDISC_BYPASS, bypass)?;
+        Self::bound(socket, ifindex)
+    }
+
+    /// The same through the network stack, as programs send.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn through_stack(ifindex: u32) -> io::Result<Self> {
+        Self::bound(socket()?, ifindex)
+    }
+
+    fn bound(socket: OwnedFd, ifindex: u32) -> io::Result<Self> {
         // SAFETY: all zero is a valid address; what matters is set below.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;

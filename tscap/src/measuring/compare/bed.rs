@@ -10,6 +10,7 @@ use super::experiment::{ExperimentError, FrameSource};
 use super::programs::{Measured, Programs};
 use super::stamp_samples::FrameCounts;
 use super::whole_program::WholeProgram;
+use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{NsPerCycle, StampPath, TscPath};
 use crate::capturing::host::bpf::{InterfaceLink, LinkPoint};
 use crate::capturing::host::system;
@@ -127,6 +128,7 @@ impl CompareBed {
         Ok(Setup {
             snaplen: 96,
             buffer_bytes: RING_BYTES * rings.len() as u64,
+            direction: Direction::In,
             expression: None,
             clock: path.source(),
             tsc_path: match path {

@@ -82,7 +82,21 @@ impl PacketSender {
     /// For interface `name`, number `ifindex`, in this thread's network namespace,
     /// on a machine whose TSC has this rate.
     pub fn open(name: &str, ifindex: u32, rate: NsPerCycle) -> Result<Self, PacketError> {
-        let socket = PacketSocket::open(ifindex).map_err(|source| PacketError::Open {
+        Self::by(PacketSocket::open(ifindex), name, ifindex, rate)
+    }
+
+    /// The same through the network stack, where captures see what is sent.
+    pub fn through_stack(name: &str, ifindex: u32, rate: NsPerCycle) -> Result<Self, PacketError> {
+        Self::by(PacketSocket::through_stack(ifindex), name, ifindex, rate)
+    }
+
+    fn by(
+        socket: io::Result<PacketSocket>,
+        name: &str,
+        ifindex: u32,
+        rate: NsPerCycle,
+    ) -> Result<Self, PacketError> {
+        let socket = socket.map_err(|source| PacketError::Open {
             name: name.into(),
             source,
         })?;

@@ -47,6 +47,21 @@ pub struct Sent {
 }
 
 impl Sent {
+    /// Adds what was sent later; the gap between both is not one of the gaps.
+    pub fn add(&mut self, later: &Self) {
+        self.sent += later.sent;
+        self.refused += later.refused;
+        self.late += later.late;
+        self.between = match (self.between, later.between) {
+            (Some([first, _]), Some([_, last])) => Some([first, last]),
+            (mine, theirs) => mine.or(theirs),
+        };
+        self.tsc_moved_ns = self.tsc_moved_ns.max(later.tsc_moved_ns);
+        for (mine, theirs) in self.gaps.iter_mut().zip(later.gaps.iter()) {
+            *mine += theirs;
+        }
+    }
+
     /// How well time was kept.
     pub fn gap_report(&self, pacing: Pacing) -> Option<GapReport> {
         match pacing {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use super::tool::Tool;
+use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{StampSource, TscPath};
 
 /// Events after which xdpdump is woken, and a count of frames of which it leaves
@@ -25,6 +26,9 @@ pub struct Setup {
     /// Memory for frames between kernel and program, all CPUs together, bytes.
     /// xdpdump's can't be set: it has 1 MiB a CPU.
     pub buffer_bytes: u64,
+    /// Those that the receiving end receives, or those that the sending end sends; tscap and
+    /// tcpdump take the latter.
+    pub direction: Direction,
     /// Frames that are asked for, in pcap-filter(7)'s language; all without one. tscap,
     /// tcpdump and dumpcap take it.
     pub expression: Option<String>,
@@ -53,6 +57,10 @@ impl Setup {
         let seconds = self.longest.as_secs().max(1);
         let (kib, mib) = (self.buffer_bytes >> 10, self.buffer_bytes >> 20);
         let snaplen = self.snaplen;
+        let (direction, of_tcpdump) = match self.direction {
+            Direction::In => ("in", ""),
+            Direction::Out => ("out", "-Q out"),
+        };
         let (text, output) = match tool {
             Tool::Tscap => {
                 let (ring, clock) = (self.ring_bytes(rings), self.clock.name());
@@ -62,7 +70,7 @@ impl Setup {
                     .and_then(ValueEnum::to_possible_value);
                 let path = path.map(|path| format!("--force --tsc-path {}", path.get_name()));
                 let text = format!(
-                    "capture --json -Q in --snapshot-length {snaplen} --ring-size {ring} \
+                    "capture --json -Q {direction} --snapshot-length {snaplen} --ring-size {ring} \
                      --clock {clock} {} --duration {seconds} -i {interface}",
                     path.unwrap_or_default()
                 );
@@ -71,7 +79,8 @@ impl Setup {
             // As root also when writing: by default it becomes another user.
             Tool::Tcpdump => {
                 let text = format!(
-                    "-Z root -n -s {snaplen} -B {} --time-stamp-precision nano -i {interface}",
+                    "-Z root -n -s {snaplen} -B {} --time-stamp-precision nano {of_tcpdump} \
+                     -i {interface}",
                     kib.max(1)
                 );
                 (text, "-w")
@@ -131,6 +140,7 @@ mod tests {
         Setup {
             snaplen,
             buffer_bytes,
+            direction: Direction::In,
             expression: None,
             clock: StampSource::Ktime,
             tsc_path: None,
@@ -173,6 +183,18 @@ mod tests {
             told.contains("--clock tsc --force --tsc-path module-ordered "),
             "{told}"
         );
+    }
+
+    #[test]
+    fn what_is_sent_is_asked_for() {
+        let sent = Setup {
+            direction: Direction::Out,
+            ..setup(0, 1 << 20)
+        };
+        for tool in [Tool::Tscap, Tool::Tcpdump] {
+            assert!(told(tool, &sent).contains(" -Q out "), "{tool:?}");
+            assert!(!told(tool, &setup(0, 1 << 20)).contains(" -Q out "));
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ use super::pair::Pair;
 use super::stop::Stop;
 use super::tool::{Program, Tool};
 use super::tool_report::ToolReport;
+use crate::capturing::accounting::Direction;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::process::{self, cpu_time};
 use crate::capturing::host::{affinity, system};
@@ -47,6 +48,12 @@ pub enum LoadError {
     /// It has no way to be given the expression.
     #[error("{} is not given filters here: ask for all frames", tool.name())]
     NoFilter {
+        /// Which.
+        tool: Tool,
+    },
+    /// It does not tell sent frames from received ones.
+    #[error("{} does not capture what is sent alone", tool.name())]
+    NotSent {
         /// Which.
         tool: Tool,
     },
@@ -166,7 +173,7 @@ struct Line {
 }
 
 impl Capture {
-    /// Captures at the receiving end, and waits until it is ready.
+    /// Captures at the end that `setup` says, and waits until it is ready.
     pub fn start(
         program: &Program,
         pair: &Pair,
@@ -178,8 +185,13 @@ impl Capture {
         if setup.expression.is_some() && !tool.takes_expression() {
             return Err(LoadError::NoFilter { tool });
         }
+        let (netns, link) = match setup.direction {
+            Direction::In => (&pair.rx_netns, &pair.rx),
+            Direction::Out if tool.takes_sent() => (&pair.tx_netns, &pair.tx),
+            Direction::Out => return Err(LoadError::NotSent { tool }),
+        };
         let mut command = Command::new(&program.path);
-        command.args(setup.arguments(tool, &pair.rx.name, rings));
+        command.args(setup.arguments(tool, &link.name, rings));
         let filter = match setup.filter() {
             Some(filter) if tool == Tool::NetsniffNg => {
                 let mut file = NamedTempFile::new()?;
@@ -196,7 +208,7 @@ impl Capture {
             SigSet::all().thread_unblock()?;
             Ok(Self::spawn(tool, &mut command, stop))
         };
-        let mut capture = pair.rx_netns.within(spawn)??;
+        let mut capture = netns.within(spawn)??;
         setup.output.clone_into(&mut capture.output);
         capture.filters = setup.expression.is_some();
         capture._filter = filter;

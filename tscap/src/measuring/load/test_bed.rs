@@ -24,6 +24,8 @@ use crate::measuring::generator::Sent;
 const GRO: &str = "rx-gro";
 /// Longest that a capture may go on working when all has been sent.
 const BACKLOG: Duration = Duration::from_secs(20);
+/// Between bursts of the same: a buffer of 64 MiB is written to memory in less.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The test bed. Frames that a capture leaves to the system go up its stack, where
 /// nobody has their address.
@@ -34,6 +36,7 @@ pub struct TestBed {
     /// Receives too what does not fit behind the sender's system calls.
     ksoftirqd: Option<Pid>,
     burst_cpu: Duration,
+    least_burst_cpu: Duration,
 }
 
 impl TestBed {
@@ -46,6 +49,17 @@ impl TestBed {
         pair.tx_netns.enter()?;
         // Without a rate of the TSC it does not matter on which CPU.
         let traffic = Traffic::new(&pair, 0, None)?;
+        Self::with(pair, traffic, stop)
+    }
+
+    /// The same, where frames are sent through the network stack.
+    pub fn through_stack(pair: Pair, stop: Arc<Stop>) -> io::Result<Self> {
+        pair.tx_netns.enter()?;
+        let traffic = Traffic::through_stack(&pair)?;
+        Self::with(pair, traffic, stop)
+    }
+
+    fn with(pair: Pair, traffic: Traffic, stop: Arc<Stop>) -> io::Result<Self> {
         let name = format!("ksoftirqd/{}", sched_getcpu()?);
         let ksoftirqd = process::running(&KernelFiles::live(), &[&name]);
         let ksoftirqd = ksoftirqd.map_err(io::Error::other)?;
@@ -55,6 +69,7 @@ impl TestBed {
             stop,
             ksoftirqd: ksoftirqd.map(|(pid, _)| Pid::from_raw(pid.cast_signed())),
             burst_cpu: Duration::ZERO,
+            least_burst_cpu: Duration::ZERO,
         })
     }
 
@@ -74,10 +89,30 @@ impl TestBed {
         Ok(sent)
     }
 
+    /// Sends the same burst several times, with pauses in which a capture empties its
+    /// buffers. The CPU time of the last burst is that of all of them.
+    pub fn send_repeatedly(&mut self, burst: Burst, times: u32) -> io::Result<Sent> {
+        let mut sent = self.send(burst)?;
+        let (mut cpu, mut least) = (self.burst_cpu, self.burst_cpu);
+        for _ in 1..times {
+            std::thread::sleep(PAUSE);
+            sent.add(&self.send(burst)?);
+            cpu += self.burst_cpu;
+            least = least.min(self.burst_cpu);
+        }
+        (self.burst_cpu, self.least_burst_cpu) = (cpu, least);
+        Ok(sent)
+    }
+
     /// CPU time that sending the last burst took, set-up included, and receiving it
     /// where that is done on the sender's CPU. Whatever else ran there is not in it.
     pub fn burst_cpu(&self) -> Duration {
         self.burst_cpu
+    }
+
+    /// The least that one of the bursts took that were sent repeatedly.
+    pub fn least_burst_cpu(&self) -> Duration {
+        self.least_burst_cpu
     }
 
     /// Of this thread, to which the softirqs that it raises are counted (unless the
@@ -95,11 +130,43 @@ impl TestBed {
         setup: &Setup,
         burst: Burst,
     ) -> Result<Point, LoadError> {
-        let capture = Capture::start(program, &self.pair, setup, &self.stop)?;
-        self.send_into(capture, burst)
+        self.capture_repeatedly(program, setup, burst, 1)
     }
 
-    /// The same into a capture that is held until all has been sent: it takes what
+    /// The same with a burst that is sent several times.
+    pub fn capture_repeatedly(
+        &mut self,
+        program: &Program,
+        setup: &Setup,
+        burst: Burst,
+        times: u32,
+    ) -> Result<Point, LoadError> {
+        let capture = Capture::start(program, &self.pair, setup, &self.stop)?;
+        self.send_into(capture, burst, times)
+    }
+
+    /// Sends a burst several times while another pair is captured.
+    ///
+    /// # Errors
+    /// If a frame of it is captured, too.
+    pub fn capture_elsewhere(
+        &mut self,
+        program: &Program,
+        elsewhere: &Pair,
+        setup: &Setup,
+        burst: Burst,
+        times: u32,
+    ) -> Result<(), LoadError> {
+        let capture = Capture::start(program, elsewhere, setup, &self.stop)?;
+        self.send_repeatedly(burst, times)?;
+        let seen = capture.finish()?.said.seen;
+        match seen {
+            0 => Ok(()),
+            _ => Err(io::Error::other(format!("{seen} frames of another interface")).into()),
+        }
+    }
+
+    /// Sends a burst into a capture that is held until all has been sent: it takes what
     /// its buffer holds.
     pub fn capture_held(
         &mut self,
@@ -109,13 +176,18 @@ impl TestBed {
     ) -> Result<Point, LoadError> {
         let capture = Capture::start(program, &self.pair, setup, &self.stop)?;
         capture.hold()?;
-        self.send_into(capture, burst)
+        self.send_into(capture, burst, 1)
     }
 
-    fn send_into(&mut self, capture: Capture, burst: Burst) -> Result<Point, LoadError> {
+    fn send_into(
+        &mut self,
+        capture: Capture,
+        burst: Burst,
+        times: u32,
+    ) -> Result<Point, LoadError> {
         let files = KernelFiles::live();
         let before = Ticks::read(&files);
-        let sent = self.send(burst)?;
+        let sent = self.send_repeatedly(burst, times)?;
         let busy = Ticks::read(&files).busy_since(&before);
         capture.go_on()?;
         capture.settle(BACKLOG)?;

@@ -82,6 +82,11 @@ impl Tool {
         matches!(self, Self::Tscap | Self::Tcpdump | Self::Dumpcap)
     }
 
+    /// Whether it captures what is sent.
+    pub(super) fn takes_sent(self) -> bool {
+        matches!(self, Self::Tscap | Self::Tcpdump)
+    }
+
     /// Whether a line of its output says that it captures from now on.
     pub(super) fn is_ready(self, line: &str) -> bool {
         match self {

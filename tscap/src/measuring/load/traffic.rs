@@ -2,10 +2,10 @@
 
 use std::io;
 
-use crate::capturing::clock::NsPerCycle;
+use crate::capturing::clock::{NsPerCycle, measure_tsc_rate};
 use crate::measuring::generator::{
-    Addresses, Control, DISCARD, Layout, LineRate, NativeSender, Network, Orders, Pacing, Pattern,
-    Period, Rate, SendError, Sender, Sent, Template,
+    Addresses, Control, DISCARD, Layout, LineRate, NativeSender, Network, Orders, Pacing,
+    PacketSender, Pattern, Period, Rate, SendError, Sender, Sent, Template,
 };
 
 use super::pair::Pair;
@@ -99,37 +99,52 @@ fn paced(period: Option<Period>) -> Pacing {
     Pacing::Paced(period.expect("a period that a clock can pace"))
 }
 
-/// Sends into the pair, natively, from the CPU that this thread is pinned to.
+/// What frames are made of.
+const LAYOUT: Layout = Layout {
+    vlan: None,
+    network: Network::BENCHMARK_V4,
+    port: DISCARD,
+};
+
+/// Sends into the pair from the CPU that this thread is pinned to.
 pub struct Traffic {
     sender: Sender,
     control: Control,
-    layout: Layout,
     run: u16,
     no_tsc: Option<TscError>,
 }
 
 impl Traffic {
-    /// For a thread in the sending end's namespace. The receiving end must have
+    /// Natively, for a thread in the sending end's namespace. The receiving end must have
     /// an XDP program, or GRO. With a rate the frames carry the TSC of `cpu`, if it
     /// can be read.
     pub fn new(pair: &Pair, cpu: u32, rate: Option<NsPerCycle>) -> io::Result<Self> {
-        let layout = Layout {
-            vlan: None,
-            network: Network::BENCHMARK_V4,
-            port: DISCARD,
-        };
         let (name, index) = (&pair.tx.name, pair.tx.index);
-        let mut sender = NativeSender::open(name, index, layout.payload_at(), LONGEST as usize)
+        let mut sender = NativeSender::open(name, index, LAYOUT.payload_at(), LONGEST as usize)
             .map_err(io::Error::other)?;
         let no_tsc = rate.and_then(|rate| sender.read_tsc(cpu, rate).err());
-        let sender = Sender::Native(Box::new(sender));
         Ok(Self {
+            no_tsc,
+            ..Self::by(Sender::Native(Box::new(sender)))
+        })
+    }
+
+    /// Through the network stack, as programs send, for a thread in the sending end's
+    /// namespace.
+    pub fn through_stack(pair: &Pair) -> io::Result<Self> {
+        let rate = measure_tsc_rate();
+        let rate = rate.ok_or_else(|| io::Error::other("the TSC's rate can't be measured"))?;
+        let sender = PacketSender::through_stack(&pair.tx.name, pair.tx.index, rate);
+        Ok(Self::by(Sender::Packet(sender.map_err(io::Error::other)?)))
+    }
+
+    fn by(sender: Sender) -> Self {
+        Self {
             control: sender.control(),
             sender,
-            layout,
             run: 0,
-            no_tsc,
-        })
+            no_tsc: None,
+        }
     }
 
     /// Why the frames don't carry the TSC although they should.
@@ -143,7 +158,7 @@ impl Traffic {
             source: [2, 0, 0, 0, 0, 1],
             destination: [2, 0, 0, 0, 0, 2],
         };
-        let template = Template::new(&self.layout, addresses, burst.size);
+        let template = Template::new(&LAYOUT, addresses, burst.size);
         let template = template.map_err(io::Error::other)?;
         // 0 stands for frames that are not ours.
         self.run = self.run.wrapping_add(1).max(1);

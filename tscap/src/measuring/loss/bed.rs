@@ -12,6 +12,7 @@ use super::error::LossError;
 use super::grid::GridPoint;
 use super::model::record_bytes;
 use super::slow::SlowFile;
+use crate::capturing::accounting::Direction;
 use crate::capturing::host::{affinity, system};
 use crate::measuring::load::{
     Burst, LoadError, Pair, Point, Program, Setup, Stop, TestBed, Tool, tool_cpus,
@@ -209,6 +210,7 @@ impl LossBed {
         Setup {
             snaplen: grid_point.snaplen,
             buffer_bytes: (grid_point.ring * self.rings) as u64,
+            direction: Direction::In,
             expression: None,
             clock: grid_point.clock,
             tsc_path: None,
