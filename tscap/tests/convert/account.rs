@@ -109,6 +109,7 @@ impl Script {
         let interface = |losses| InterfaceCounts {
             losses,
             ifdrop: Some(1),
+            own: None,
         };
         Counts {
             written: self

@@ -76,6 +76,10 @@ fn names_are_kept(summary: &Value) {
             "directions ifdrop ifindex name outcomes seen written",
         ),
         (
+            &summary["interfaces"][0]["directions"][0],
+            "direction hook interface_dropped interface_frames outcomes seen written",
+        ),
+        (
             &summary["clock"],
             "ambiguous bound_raised host_bound_ns largest_decrease_ns largest_lateness_ns late \
              ordered path segments segments_forgotten source stamp_decreases steps synchronised \

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tscap::capturing::accounting::Direction;
+use tscap::capturing::capture::DirectionSummary;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::frame::Frame;
 use tscap_testkit::packet_socket::PacketSocket;
@@ -144,6 +145,17 @@ fn bypassed(point: &str) {
     let seen: Vec<_> = (0..50).chain(120..130).collect();
     assert_eq!(numbers[..60], seen);
     assert_eq!(out.frames(), 60);
-    // All of them left, and a last one.
+    // All of them left, and a last one, as the interface knows.
     assert_eq!(bench.tx.received() - before, 131);
+    let [received, sent] = &compared.summary.interfaces[0].directions[..] else {
+        panic!("{:?}", compared.summary.interfaces);
+    };
+    let counted = |it: &DirectionSummary| it.interface.map(|it| (it.frames, it.dropped));
+    assert_eq!((sent.totals.seen, counted(sent)), (61, Some((131, 0))));
+    assert_eq!((received.totals.seen, counted(received)), (1, Some((1, 0))));
+    let told = "rx0: 61 frames seen at driver egress; the interface counted 131 sent: 70 more";
+    assert_eq!(compared.told.contains(told), point == "driver");
+    let statistics = &compared.last_statistics;
+    assert_eq!(statistics["counted_out"]["interface_frames"], 131);
+    assert_eq!(statistics["counted_in"]["interface_frames"], 1);
 }

@@ -36,6 +36,10 @@ pub struct Compared {
     pub sides: Vec<Directed<Side>>,
     /// Frames that each interface counted as sent.
     pub sent: Vec<u64>,
+    /// What tscap said.
+    pub told: String,
+    /// What the last statistics of the first interface say of tscap's own.
+    pub last_statistics: Value,
 }
 
 /// What both saw of one direction of an interface.
@@ -110,6 +114,8 @@ impl Versus {
             summary,
             sides,
             sent,
+            told: finished.stderr,
+            last_statistics: recording.last_statistics(0).custom.clone(),
         }
     }
 }
@@ -126,7 +132,8 @@ impl Compared {
     /// frames, exactly as many as the interface counted more.
     #[track_caller]
     pub fn are_same_before_the_driver(&self) {
-        for (side, sent) in self.sides.iter().zip(&self.sent) {
+        let sides = self.sides.iter().zip(&self.sent);
+        for ((side, sent), interface) in sides.zip(&self.summary.interfaces) {
             side[Direction::In].is_same("in");
             let out = &side[Direction::Out];
             assert_eq!(out.theirs.len() as u64, *sent, "tcpdump has what was sent");
@@ -136,6 +143,14 @@ impl Compared {
                 assert!(*count <= of_theirs, "{count}, {of_theirs}: {shape:02x?}");
             }
             let lacking = out.theirs.len() - out.ours.len();
+            let of_each = &interface.directions;
+            let told = of_each.iter().find(|it| it.direction == "out");
+            let told = told.expect("sent frames");
+            let counted = told.interface.expect("it counts").frames;
+            assert_eq!(
+                (counted - told.totals.seen, counted),
+                (lacking as u64, *sent)
+            );
             if lacking > 0 {
                 println!("the program did not run for {lacking} of {sent} frames");
             }

@@ -15,6 +15,36 @@ pub struct Written {
     pub outcomes: Outcomes,
 }
 
+/// Frames that an interface itself counted, of one direction, while programs were attached to
+/// it. Which frames these are its driver decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfaceFrames {
+    /// `rx_packets` or `tx_packets`.
+    #[serde(rename = "interface_frames")]
+    pub frames: u64,
+    /// `rx_dropped` or `tx_dropped`.
+    #[serde(rename = "interface_dropped")]
+    pub dropped: u64,
+}
+
+impl InterfaceFrames {
+    /// Those that were counted later than `before`; none if the counters have begun anew.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            frames: self.frames.saturating_sub(before.frames),
+            dropped: self.dropped.saturating_sub(before.dropped),
+        }
+    }
+}
+
+impl AddAssign for InterfaceFrames {
+    fn add_assign(&mut self, other: Self) {
+        self.frames += other.frames;
+        self.dropped += other.dropped;
+    }
+}
+
 /// Counts of one interface that only the control task can read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceCounts {
@@ -23,6 +53,8 @@ pub struct InterfaceCounts {
     /// Frames that the interface itself missed or dropped since the start;
     /// `None` if the kernel has no counters for it.
     pub ifdrop: Option<u64>,
+    /// Frames that it counted itself; `None` if its counters can't be read.
+    pub own: Option<Directed<InterfaceFrames>>,
 }
 
 /// What the control task last read: it goes into the statistics blocks.
@@ -124,6 +156,9 @@ impl Counts {
                 counts.losses[direction] -= before.losses[direction];
             }
             counts.ifdrop = less(counts.ifdrop, before.ifdrop);
+            if let (Some(own), Some(before)) = (&mut counts.own, before.own) {
+                *own = Directed::by(|direction| own[direction].since(before[direction]));
+            }
         }
         since.observed.off_cpu = less(since.observed.off_cpu, before.observed.off_cpu);
         since

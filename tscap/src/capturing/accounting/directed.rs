@@ -22,6 +22,13 @@ impl<T: Default> Directed<T> {
     }
 }
 
+impl<T: Default> Directed<T> {
+    /// Nothing was received.
+    pub fn sent(value: T) -> Self {
+        Self([T::default(), value])
+    }
+}
+
 impl<T: Copy + Default + AddAssign> Directed<T> {
     /// Both together.
     pub fn sum(&self) -> T {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::event::{Event, Listener};
 use super::files::{CommandsWait, not_intact};
+use super::own_counts;
 use super::plan::Target;
 use super::running::{Parts, Running};
 use super::summary::{
@@ -95,6 +96,7 @@ impl Running {
             return Ok(Ended::ABANDONED);
         };
         let mut summary = ending.summarise(&finished, &totals, &observed, (stop, seconds));
+        own_counts::tell(&summary, ending.told);
         let Some(closed) = ending
             .close(finished, at, summary.written, &mut summary)
             .await?
@@ -342,7 +344,10 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
             });
             let directions = Direction::ALL.into_iter().filter_map(|it| {
                 let at = live.at(it)?.name();
-                Some(DirectionSummary::of(it, Some(at), of_each[it]))
+                Some(DirectionSummary {
+                    interface: observed.own.map(|own| own[it]),
+                    ..DirectionSummary::of(it, Some(at), of_each[it])
+                })
             });
             let totals = of_each.sum();
             InterfaceSummary {

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use tscap_common::hook::{Direction, Slot};
 
+use super::own_counts::OwnCounts;
 use super::scope::Scope;
 use super::selection::Selected;
 use crate::capturing::accounting::{Directed, InterfaceCounts};
@@ -28,6 +29,7 @@ pub(super) struct LiveLink {
     counts_misses: bool,
     /// Those at the start.
     missed_before: u64,
+    own: OwnCounts,
 }
 
 #[derive(Debug)]
@@ -110,6 +112,7 @@ impl LiveLink {
             }),
             counts_misses: stats.is_some(),
             missed_before: stats.map_or(0, missed),
+            own: OwnCounts::begin(link.index),
         }
     }
 
@@ -256,6 +259,7 @@ impl LiveLinks {
                 let counts = last.unwrap_or_else(|| InterfaceCounts {
                     losses,
                     ifdrop: live.ifdrop(scopes),
+                    own: live.own.look(),
                 });
                 live.state().last = is_gone.then_some(counts);
                 counts
@@ -267,6 +271,7 @@ impl LiveLinks {
     /// is gone has none any more.
     pub fn detach(&self) -> std::io::Result<()> {
         let detached = self.0.iter().flat_map(|live| {
+            live.own.end();
             let state = live.state();
             let held = state.held.iter().flatten();
             held.map(Held::detach).collect::<Vec<_>>()

@@ -21,6 +21,7 @@ mod live_links;
 mod load;
 mod offloading;
 mod opened;
+mod own_counts;
 mod pinning;
 mod plan;
 mod probe;

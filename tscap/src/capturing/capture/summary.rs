@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::capturing::accounting::{Direction, Outcomes, StampOrder, Totals};
+use crate::capturing::accounting::{Direction, InterfaceFrames, Outcomes, StampOrder, Totals};
 use crate::capturing::clock::{CounterReport, Segment};
 use crate::capturing::filter::Filter;
 
@@ -103,6 +103,9 @@ pub struct DirectionSummary {
     /// Frames seen, written, and not written by reason.
     #[serde(flatten)]
     pub totals: Totals,
+    /// Of one interface: what it counted itself, if its counters can be read.
+    #[serde(flatten)]
+    pub interface: Option<InterfaceFrames>,
 }
 
 impl DirectionSummary {
@@ -115,6 +118,7 @@ impl DirectionSummary {
             direction: name.into(),
             hook: hook.map(str::to_owned),
             totals,
+            interface: None,
         }
     }
 }

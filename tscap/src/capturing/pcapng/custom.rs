@@ -10,7 +10,7 @@ use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use serde::{Deserialize, Serialize};
 pub use tscap_common::block::PEN;
 
-use crate::capturing::accounting::{Outcomes, StampOrder, Totals};
+use crate::capturing::accounting::{InterfaceFrames, Outcomes, StampOrder, Totals};
 use crate::capturing::clock::{
     CounterReport, FileClock, OffsetBracket, Sample, Segment, StampPath, StampSource, TableOffset,
     TimeBase,
@@ -205,6 +205,13 @@ pub struct StatisticsOption {
     /// Of this interface, what it sent, where the capture takes that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<Totals>,
+    /// What this interface counted itself of what it received; not in captures of early
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_in: Option<InterfaceFrames>,
+    /// The same of what it sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_out: Option<InterfaceFrames>,
     /// In the last statistics block: of `totals`, what was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals_sent: Option<Totals>,
@@ -223,6 +230,8 @@ impl StatisticsOption {
             off_cpu: None,
             totals,
             sent: None,
+            counted_in: None,
+            counted_out: None,
             totals_sent: None,
         }
     }

@@ -254,6 +254,8 @@ impl FileWriter {
         let described = self.interfaces.get(interface_id as usize);
         let has_sent = described.is_some_and(|it| it.tscap.hooks.sent.is_some());
         let sent = |of: &Directed<Totals>| has_sent.then_some(of[Direction::Out]);
+        let has_received = described.is_some_and(|it| it.tscap.hooks.received.is_some());
+        let counted = |direction| counts.own.map(|own| own[direction]);
         let mut options = vec![
             InterfaceStatisticsOption::IsbStartTime(self.start.since_epoch()),
             InterfaceStatisticsOption::IsbEndTime(now.since_epoch()),
@@ -269,6 +271,8 @@ impl FileWriter {
             InterfaceStatisticsOption::Common(option(&StatisticsOption {
                 off_cpu: observed.off_cpu,
                 sent: sent(&of_each),
+                counted_in: counted(Direction::In).filter(|_| has_received),
+                counted_out: counted(Direction::Out).filter(|_| has_sent),
                 totals_sent: totals.and_then(sent),
                 ..StatisticsOption::new(outcomes, clock, totals.map(Directed::sum))
             })),

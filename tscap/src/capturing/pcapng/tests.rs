@@ -15,8 +15,8 @@ use pcap_file::{DataLink, Endianness};
 
 use super::*;
 use crate::capturing::accounting::{
-    Counts, Directed, Direction, InterfaceCounts, Observed, Outcome, Outcomes, StampOrder, Totals,
-    Written,
+    Counts, Directed, Direction, InterfaceCounts, InterfaceFrames, Observed, Outcome, Outcomes,
+    StampOrder, Totals, Written,
 };
 use crate::capturing::clock::{
     CrossTimestamp, FileNs, MonoNs, RealNs, StampPath, StampSource, TaiNs, Tracker, TscCycles,
@@ -139,10 +139,15 @@ fn statistics_hold_counts_times_and_clock() {
         outcomes: [(Outcome::AfterStop, 2)].into(),
     };
     let losses = [(Outcome::RingFull, 3), (Outcome::TooLong, 1)];
+    let counted = InterfaceFrames {
+        frames: 9,
+        dropped: 1,
+    };
     let observed = Observed {
         interfaces: vec![InterfaceCounts {
             losses: Directed::received(losses.into()),
             ifdrop: Some(4),
+            own: Some(Directed::sent(counted)),
         }],
         utc_bound_ns: Some(500),
         off_cpu: Some(6),
@@ -189,6 +194,11 @@ fn statistics_hold_counts_times_and_clock() {
     );
     assert_eq!(ours.totals, Some(totals));
     assert!(totals.add_up());
+    let none = InterfaceFrames::default();
+    assert_eq!(
+        (ours.counted_in, ours.counted_out),
+        (Some(none), Some(counted))
+    );
     assert_eq!(ours.off_cpu, Some(6));
     assert_eq!(ours.clock.host_bound_ns, 20);
     assert_eq!(ours.clock.utc_bound_ns, Some(500));
@@ -334,6 +344,7 @@ fn counted(number: u64) -> Counts {
         interfaces: vec![InterfaceCounts {
             losses: Directed::received(losses),
             ifdrop: Some(number),
+            own: None,
         }],
         utc_bound_ns: None,
         off_cpu: Some(number),
