@@ -42,6 +42,15 @@ fn send(from: &Port, frame: &Frame, first: u64, ended: &AtomicBool, refused: &At
 
 #[test]
 fn one_ring_takes_both_contexts_of_a_cpu() {
+    both_contexts("qdisc");
+}
+
+#[test]
+fn one_ring_takes_both_contexts_before_the_driver() {
+    both_contexts("driver");
+}
+
+fn both_contexts(point: &str) {
     let Some(_lock) = alone("full rate on one CPU, for seconds") else {
         return;
     };
@@ -54,6 +63,7 @@ fn one_ring_takes_both_contexts_of_a_cpu() {
     // As much of a frame as has its number.
     let options = ["-s", "40", "--converter-cpu", &other.to_string()];
     let plan = capture_both(&bench.rx.netns).on(&bench.rx).to(&path);
+    let plan = plan.with(["--egress-point", point]);
     let capture = plan.with(options).ready();
     let [received, sent] = [(&bench.tx, &bench.rx), (&bench.rx, &bench.tx)];
     let (ended, refused) = (AtomicBool::new(false), [const { AtomicU64::new(0) }; 2]);
