@@ -116,7 +116,7 @@ impl Attaching {
         if directions.contains(&Direction::In) {
             attached.push(attach_to_received(
                 plan,
-                &port,
+                (&port, selected.is_named),
                 loaded,
                 self.path,
                 &mut self.changes,
@@ -189,7 +189,7 @@ fn by_filter(
 /// Attaches the program to received frames, and tells what that changes.
 fn attach_to_received(
     plan: &Capture,
-    port: &Port<'_>,
+    (port, is_named): (&Port<'_>, bool),
     loaded: &Loaded,
     path: StampPath,
     changes: &mut SettingsGuard,
@@ -202,7 +202,7 @@ fn attach_to_received(
         offloading::turn_off(link, in_stack, changes, told)?;
     }
     let before = offloads::read(&link.name);
-    foretold::say(link, plan.hook, &before, told);
+    foretold::say((link, is_named), plan.hook, &before, told);
     let foreseen = offloading::foresee(link, &before, changes);
     let attachment = {
         let mut by_filter = by_filter(changes);

@@ -12,7 +12,7 @@ use crate::capturing::host::{route, xdp_features};
 
 /// Says what attaching to `link`, whose offloads are `before`, will do to frames on their way.
 pub(super) fn say(
-    link: &Link,
+    (link, is_named): (&Link, bool),
     choice: HookChoice,
     before: &BTreeMap<String, Feature>,
     told: &mut Listener<'_>,
@@ -36,7 +36,11 @@ pub(super) fn say(
     if let Expected::InStack { .. } = expected(link, &driver, before, features) {
         return;
     }
-    let carries = route::carriers_of_default().is_ok_and(|it| it.contains(&link.index));
+    // A router has many routes, and a host of containers many interfaces: they are asked for
+    // where it matters.
+    let loses = Disturbance::of(&driver).is_some_and(|(disturbance, _)| disturbance.loses());
+    let carries = (loses || is_named)
+        && route::carriers_of_default().is_ok_and(|it| it.contains(&link.index));
     if let Some((severity, text)) = foretold(name, &driver, carries) {
         told.say(severity, &text);
     }
