@@ -7,3 +7,4 @@ mod moving;
 mod namespaces;
 mod node;
 mod selecting;
+mod versus;
