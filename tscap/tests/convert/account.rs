@@ -110,6 +110,7 @@ impl Script {
             losses,
             ifdrop: Some(1),
             own: None,
+            is_gone: false,
         };
         Counts {
             written: self

@@ -55,6 +55,8 @@ pub struct InterfaceCounts {
     pub ifdrop: Option<u64>,
     /// Frames that it counted itself; `None` if its counters can't be read.
     pub own: Option<Directed<InterfaceFrames>>,
+    /// It is not there any more: its programs see no frame.
+    pub is_gone: bool,
 }
 
 /// What the control task last read: it goes into the statistics blocks.

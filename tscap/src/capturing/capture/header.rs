@@ -13,8 +13,8 @@ use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::{ethtool, process, system};
 use crate::capturing::pcapng::{
-    FileWriter, Hooks, InterfaceInfo, InterfaceOption, MOST_FINAL_BYTES, SectionInfo, StampOption,
-    VlanTags,
+    FileWriter, Hooks, InterfaceInfo, InterfaceOption, SectionInfo, StampOption, VlanTags,
+    most_final_bytes,
 };
 use crate::failure::{Context as _, Failure};
 
@@ -76,7 +76,7 @@ pub(super) fn write_headers(
         .context(format!("cannot empty {}", plan.target))?;
     let no_room = |failure: Failure| failure.hint("give -w a file where there is room");
     output
-        .reserve(MOST_FINAL_BYTES * file.interfaces() as u64)
+        .reserve(most_final_bytes(file.interfaces()))
         .context(format!("cannot keep room for the end of {}", plan.target))
         .map_err(no_room)?;
     if let Err(error) = output.write(&file.take()) {

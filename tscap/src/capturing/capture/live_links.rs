@@ -260,6 +260,7 @@ impl LiveLinks {
                     losses,
                     ifdrop: live.ifdrop(scopes),
                     own: live.own.look(),
+                    is_gone,
                 });
                 live.state().last = is_gone.then_some(counts);
                 counts

@@ -81,7 +81,7 @@ pub(super) fn tell(summary: &Summary, told: &mut Listener<'_>) {
             let Some(sentence) = sentence(direction) else {
                 continue;
             };
-            let text = format!("{}: {sentence}", interface.name);
+            let text = format!("{}: {sentence}", interface.whole_name());
             if direction.hook.as_deref() == Some(AttachPoint::DriverEgress.name()) {
                 told.note(&text);
             } else {

@@ -8,7 +8,7 @@ use super::window::WINDOW_NS;
 use super::{Event, Output, OutputError, Rotation};
 use crate::capturing::accounting::Counts;
 use crate::capturing::clock::{CrossTimestamp, MonoNs, RawStamp, Tracker};
-use crate::capturing::pcapng::{FileWriter, MOST_FINAL_BYTES};
+use crate::capturing::pcapng::{FileWriter, most_final_bytes};
 
 /// Statistics go into the file this often, unless something else is asked for.
 pub const STATISTICS_EVERY: Duration = Duration::from_secs(10);
@@ -121,7 +121,7 @@ impl Open<'_> {
             if !writer.finisher.is_writing() {
                 continue;
             }
-            let room = MOST_FINAL_BYTES * files.file.interfaces() as u64;
+            let room = most_final_bytes(files.file.interfaces());
             // Without it there may be no room for the last statistics, which is told then.
             let _ = writer.output.reserve(room);
             let described = described.map_err(OutputError::from);

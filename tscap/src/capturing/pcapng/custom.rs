@@ -187,6 +187,21 @@ pub struct ClockOption {
     pub samples: Vec<Sample>,
 }
 
+impl ClockOption {
+    /// Without the history, but for the latest segment: what another block of the same moment
+    /// has.
+    #[must_use]
+    pub fn in_short(&self) -> Self {
+        Self {
+            segments: self.segments.last().copied().into_iter().collect(),
+            segments_left_out: 0,
+            samples: Vec::new(),
+            stamp: self.stamp.clone(),
+            ..*self
+        }
+    }
+}
+
 /// In a statistics block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatisticsOption {

@@ -15,7 +15,8 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 
 use super::custom::{ClockOption, InterfaceOption, StampOption, StatisticsOption, option};
 use crate::capturing::accounting::{
-    Counts, Directed, Direction, Observed, Outcome, StampOrder, Totals, Written,
+    Counts, Directed, Direction, InterfaceCounts, InterfaceFrames, Outcome, StampOrder, Totals,
+    Written,
 };
 use crate::capturing::clock::{MonoNs, RealNs, Sample, Tracker};
 use crate::capturing::filter::LinkType;
@@ -74,9 +75,15 @@ pub(super) fn text_filter(expression: &str) -> Vec<u8> {
     [&[FILTER_TEXT], expression.as_bytes()].concat()
 }
 
-/// Most that the statistics at the end of a file take for each interface, bytes: a block
-/// with a full option, and one more with little news where no other file could follow.
-pub const MOST_FINAL_BYTES: u64 = (64 + 8) * 1024;
+/// Most that the statistics at the end of a file take, bytes: a block with a full option, and
+/// one more with little news where no other file could follow; and as many small blocks for
+/// each interface after the first.
+pub fn most_final_bytes(interfaces: usize) -> u64 {
+    match interfaces as u64 {
+        0 => 0,
+        interfaces => (64 + 8) * 1024 + (interfaces - 1) * 8 * 1024,
+    }
+}
 
 /// Encodes every block but the packets.
 pub struct FileWriter {
@@ -86,6 +93,8 @@ pub struct FileWriter {
     start: RealNs,
     /// What of the counts belongs to the files before this one.
     before: Counts,
+    /// What has been said of interfaces that were gone by then, by interface.
+    said: Vec<Option<Directed<Totals>>>,
     /// Segments that no statistics block can change any more.
     settled_segments: u64,
     /// The latest sample written.
@@ -151,6 +160,7 @@ impl FileWriter {
             interfaces,
             start,
             before,
+            said: Vec::new(),
             settled_segments: 0,
             latest_sample: None,
         })
@@ -222,9 +232,29 @@ impl FileWriter {
             segments_left_out: forgotten,
             samples,
         };
+        self.said.resize(self.interfaces.len(), None);
         for (interface, written) in (0u32..).zip(written) {
-            let clock = clock.clone();
-            let block = self.statistics_block(interface, now, written, &observed, clock, totals);
+            let counts = observed.interfaces.get(interface as usize).copied();
+            let counts = counts.unwrap_or_default();
+            let of_each = of_each(&written, &counts);
+            let is_first = interface == 0;
+            let said = &mut self.said[interface as usize];
+            if !is_first && counts.is_gone && said.unwrap_or_default() == of_each {
+                continue;
+            }
+            *said = counts.is_gone.then_some(of_each);
+            // The history of the clock is the same for all, and may be long.
+            let clock = match is_first {
+                true => clock.clone(),
+                false => clock.in_short(),
+            };
+            let counted = Counted {
+                of_each,
+                ifdrop: counts.ifdrop,
+                own: counts.own,
+                off_cpu: observed.off_cpu,
+            };
+            let block = self.statistics_block(interface, now, counted, clock, totals);
             self.blocks.write_pcapng_block(block)?;
         }
         Ok(self.take())
@@ -234,18 +264,16 @@ impl FileWriter {
         &self,
         interface_id: u32,
         now: RealNs,
-        written: Directed<Written>,
-        observed: &Observed,
+        counted: Counted,
         clock: ClockOption,
         totals: Option<&Directed<Totals>>,
     ) -> InterfaceStatisticsBlock<'static> {
-        let counts = observed.interfaces.get(interface_id as usize).copied();
-        let counts = counts.unwrap_or_default();
-        let of_each = Directed::by(|direction| {
-            let mut outcomes = counts.losses[direction];
-            outcomes += written[direction].outcomes;
-            Totals::of(written[direction].written, outcomes)
-        });
+        let Counted {
+            of_each,
+            ifdrop,
+            own,
+            off_cpu,
+        } = counted;
         let Totals {
             seen,
             written,
@@ -255,13 +283,13 @@ impl FileWriter {
         let has_sent = described.is_some_and(|it| it.tscap.hooks.sent.is_some());
         let sent = |of: &Directed<Totals>| has_sent.then_some(of[Direction::Out]);
         let has_received = described.is_some_and(|it| it.tscap.hooks.received.is_some());
-        let counted = |direction| counts.own.map(|own| own[direction]);
+        let counted = |direction| own.map(|own| own[direction]);
         let mut options = vec![
             InterfaceStatisticsOption::IsbStartTime(self.start.since_epoch()),
             InterfaceStatisticsOption::IsbEndTime(now.since_epoch()),
             InterfaceStatisticsOption::IsbIfRecv(seen),
         ];
-        options.extend(counts.ifdrop.map(InterfaceStatisticsOption::IsbIfDrop));
+        options.extend(ifdrop.map(InterfaceStatisticsOption::IsbIfDrop));
         let is_filtered = described.is_some_and(|it| it.filter.is_some());
         let accepted = seen - outcomes[Outcome::Filtered];
         options.extend(is_filtered.then_some(InterfaceStatisticsOption::IsbFilterAccept(accepted)));
@@ -269,7 +297,7 @@ impl FileWriter {
             InterfaceStatisticsOption::IsbOsDrop(outcomes.lost_in_kernel()),
             InterfaceStatisticsOption::IsbUsrDeliv(written),
             InterfaceStatisticsOption::Common(option(&StatisticsOption {
-                off_cpu: observed.off_cpu,
+                off_cpu,
                 sent: sent(&of_each),
                 counted_in: counted(Direction::In).filter(|_| has_received),
                 counted_out: counted(Direction::Out).filter(|_| has_sent),
@@ -283,6 +311,23 @@ impl FileWriter {
             options,
         }
     }
+}
+
+/// What was counted of an interface.
+struct Counted {
+    of_each: Directed<Totals>,
+    ifdrop: Option<u64>,
+    own: Option<Directed<InterfaceFrames>>,
+    off_cpu: Option<u64>,
+}
+
+/// The account of each direction of an interface.
+fn of_each(written: &Directed<Written>, counts: &InterfaceCounts) -> Directed<Totals> {
+    Directed::by(|direction| {
+        let mut outcomes = counts.losses[direction];
+        outcomes += written[direction].outcomes;
+        Totals::of(written[direction].written, outcomes)
+    })
 }
 
 fn description(interface: &InterfaceInfo) -> InterfaceDescriptionBlock<'_> {

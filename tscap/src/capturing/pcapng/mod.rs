@@ -17,7 +17,7 @@ pub use block::BlockFault;
 pub use custom::{
     ClockOption, Hooks, InterfaceOption, PEN, StampOption, StatisticsOption, VlanTags,
 };
-pub use file::{FileWriter, InterfaceInfo, MOST_FINAL_BYTES, SectionInfo, WriteError};
+pub use file::{FileWriter, InterfaceInfo, SectionInfo, WriteError, most_final_bytes};
 pub use history::Gatherer;
 pub use reader::{Interface, Packet, ReadError, Record, interval_ns, records};
 pub use rewrite::{Changes, Copied, RewriteError, Times, rewrite};

@@ -148,6 +148,7 @@ fn statistics_hold_counts_times_and_clock() {
             losses: Directed::received(losses.into()),
             ifdrop: Some(4),
             own: Some(Directed::sent(counted)),
+            is_gone: false,
         }],
         utc_bound_ns: Some(500),
         off_cpu: Some(6),
@@ -308,7 +309,8 @@ fn interfaces_are_numbered_over_all_sections() {
 /// As often as it is looked at, somebody has set it.
 #[test]
 fn the_last_statistics_of_a_restless_clock_fit_the_room_kept_for_them() {
-    let interfaces = ["eth0", "eth1"].map(interface);
+    const INTERFACES: usize = 200;
+    let interfaces = vec![interface("eth0"); INTERFACES];
     let mut writer = writer(&interfaces);
     writer.take();
     let at = |read: u64| CrossTimestamp {
@@ -317,8 +319,8 @@ fn the_last_statistics_of_a_restless_clock_fit_the_room_kept_for_them() {
     };
     let mut tracker = Tracker::new(StampSource::Ktime, &at(0)).unwrap();
     let mut counts = counted(u64::MAX / 16);
-    counts.written = vec![counts.written[0]; 2];
-    counts.observed.interfaces = vec![counts.observed.interfaces[0]; 2];
+    counts.written = vec![counts.written[0]; INTERFACES];
+    counts.observed.interfaces = vec![counts.observed.interfaces[0]; INTERFACES];
     let order = StampOrder::default();
     for read in 1..=3_000 {
         tracker.observe(&at(read));
@@ -329,7 +331,53 @@ fn the_last_statistics_of_a_restless_clock_fit_the_room_kept_for_them() {
         bytes.unwrap().len() as u64
     });
     assert!(length[0] > 2 * 16 * 1024, "{length:?}");
-    assert!(length[0] + length[1] <= 2 * MOST_FINAL_BYTES, "{length:?}");
+    let most = most_final_bytes(INTERFACES);
+    assert!(length[0] + length[1] <= most, "{length:?} of {most}");
+    assert_eq!((most_final_bytes(0), most_final_bytes(1)), (0, 73_728));
+}
+
+/// Interfaces come and go by thousands where containers do.
+#[test]
+fn what_is_gone_has_its_last_word_once() {
+    let mut writer = writer(&["eth0", "veth1", "veth2"].map(interface));
+    writer.take();
+    let mut tracker = Tracker::new(StampSource::Ktime, &cross(1_000, EPOCH)).unwrap();
+    let mut counts = counted(5);
+    counts.written = vec![counts.written[0]; 3];
+    counts.observed.interfaces = vec![InterfaceCounts::default(); 3];
+    let mut told = |counts: &Counts| {
+        let order = StampOrder::default();
+        let at = MonoNs(2_000);
+        let bytes = writer.statistics(&mut tracker, at, counts, order, None);
+        let header = writer
+            .next(RealNs(EPOCH), Counts::default())
+            .unwrap()
+            .take();
+        let file = [header, bytes.unwrap()].concat();
+        let statistics = records(&file[..])
+            .unwrap()
+            .filter_map(|it| match it.unwrap() {
+                Record::Statistics(interface, ours) => Some((interface, ours.clock.samples.len())),
+                _ => None,
+            });
+        statistics.collect::<Vec<_>>()
+    };
+    let with_history = told(&counts);
+    assert_eq!(
+        with_history.iter().map(|it| it.0).collect::<Vec<_>>(),
+        [0, 1, 2]
+    );
+    assert!(with_history[0].1 > 0);
+    assert_eq!([with_history[1].1, with_history[2].1], [0, 0]);
+    let mut told = |counts: &Counts| told(counts).iter().map(|it| it.0).collect::<Vec<_>>();
+    counts.observed.interfaces[0].is_gone = true;
+    counts.observed.interfaces[1].is_gone = true;
+    assert_eq!(told(&counts), [0, 1, 2]);
+    assert_eq!(told(&counts), [0, 2]);
+    // Its last frames were in a ring.
+    counts.written[1][Direction::In].written += 1;
+    assert_eq!(told(&counts), [0, 1, 2]);
+    assert_eq!(told(&counts), [0, 2]);
 }
 
 /// The counts of a capture that come to so much each.
@@ -345,6 +393,7 @@ fn counted(number: u64) -> Counts {
             losses: Directed::received(losses),
             ifdrop: Some(number),
             own: None,
+            is_gone: false,
         }],
         utc_bound_ns: None,
         off_cpu: Some(number),
