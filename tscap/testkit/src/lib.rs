@@ -6,6 +6,7 @@
 
 pub mod bench;
 pub mod brackets;
+pub mod bridged;
 pub mod capture;
 pub mod command;
 pub mod cpu_state;

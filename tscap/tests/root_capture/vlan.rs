@@ -1,13 +1,10 @@
 //! VLAN tags that the network stack took off a frame before it came to the interface.
 
 use std::fs;
-use std::sync::Arc;
 
-use tscap_testkit::bench::Bench;
+use tscap_testkit::bridged::Bridged;
 use tscap_testkit::capture::{Plan, capture_on};
 use tscap_testkit::files;
-use tscap_testkit::frame::Frame;
-use tscap_testkit::netns::Netns;
 use tscap_testkit::packet_socket::PacketSocket;
 use tscap_testkit::port::Port;
 use tscap_testkit::recording::Recording;
@@ -24,54 +21,6 @@ const WARNING: &str = "the outer VLAN tag of a frame may be missing";
 fn kernel_tells_tags() -> bool {
     let symbols = fs::read_to_string("/proc/kallsyms").expect("kallsyms");
     symbols.contains(" bpf_xdp_metadata_rx_vlan_tag")
-}
-
-/// Two veth pairs joined by a bridge: frames from `tx0` go through the bridge's namespace
-/// to `far0`, in a namespace of its own.
-struct Bridged {
-    bench: Bench,
-    bridge: Port,
-    far: Port,
-}
-
-impl Bridged {
-    fn new(tag: &str, mtu: u32) -> Self {
-        let bench = Bench::with_mtu(tag, mtu);
-        let far = Arc::new(Netns::new(&format!("{tag}-far")));
-        let middle = &bench.rx.netns;
-        let mtu = mtu.to_string();
-        let pair = [
-            "link", "add", "out0", "mtu", &mtu, "type", "veth", "peer", "name", "far0",
-        ];
-        middle.ip(&[&pair[..], &["mtu", &mtu, "netns", far.name()]].concat());
-        // Without snooping the bridge sends nothing of its own.
-        let bridge = [
-            "link",
-            "add",
-            "bridge0",
-            "type",
-            "bridge",
-            "mcast_snooping",
-            "0",
-        ];
-        middle.ip(&bridge);
-        let far = Port::find(&far, "far0");
-        let (out, bridge) = (Port::find(middle, "out0"), Port::find(middle, "bridge0"));
-        for port in [&bench.rx, &out] {
-            port.set(&["master", "bridge0"]);
-        }
-        for port in [&bridge, &out, &far] {
-            port.set(&["up"]);
-        }
-        far.wait_up();
-        bridge.wait_up();
-        let bridge = Port::find(middle, "bridge0");
-        Self { bench, bridge, far }
-    }
-
-    fn frame(&self, size: usize) -> Frame {
-        Frame::new(&self.bench.tx, &self.far, size)
-    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tscap::capturing::accounting::Direction;
-use tscap_testkit::bench::Bench;
+use tscap_testkit::bridged::Bridged;
 use tscap_testkit::command::run;
 use tscap_testkit::frame::Frame;
 use tscap_testkit::netns::Netns;
@@ -26,54 +26,6 @@ fn ping(from: &Netns, address: &str) {
     assert!(done.stdout.contains(" 30 received"), "{}", done.stdout);
 }
 
-/// `rx0` and `out0` are ports of `bridge0`; the other ends are in namespaces of their own.
-struct Bridged {
-    bench: Bench,
-    out: Port,
-    bridge: Port,
-    far: Port,
-}
-
-impl Bridged {
-    fn new(tag: &str) -> Self {
-        let bench = Bench::new(tag);
-        let middle = &bench.rx.netns;
-        let far = Arc::new(Netns::new(&format!("{tag}-far")));
-        let pair = [
-            "link", "add", "out0", "type", "veth", "peer", "name", "far0",
-        ];
-        middle.ip(&[&pair[..], &["netns", far.name()]].concat());
-        // Without snooping the bridge sends nothing of its own.
-        let bridge = [
-            "link",
-            "add",
-            "bridge0",
-            "type",
-            "bridge",
-            "mcast_snooping",
-            "0",
-        ];
-        middle.ip(&bridge);
-        let (out, bridge) = (Port::find(middle, "out0"), Port::find(middle, "bridge0"));
-        let far = Port::find(&far, "far0");
-        for port in [&bench.rx, &out] {
-            port.set(&["master", "bridge0"]);
-        }
-        for port in [&bridge, &out, &far] {
-            port.set(&["up"]);
-        }
-        far.wait_up();
-        bridge.wait_up();
-        let bridge = Port::find(middle, "bridge0");
-        Self {
-            bench,
-            out,
-            bridge,
-            far,
-        }
-    }
-}
-
 /// Each frame that the bridge forwards is seen at the port that it came by, on the bridge,
 /// and at the port that it leaves by.
 #[test]
@@ -81,7 +33,7 @@ fn a_bridge_of_two_ports() {
     let Some(_lock) = root_with(&PROGRAMS) else {
         return;
     };
-    let bridged = Bridged::new("dir-bridge");
+    let bridged = Bridged::new("dir-bridge", 1500);
     let Bridged {
         bench,
         out,
@@ -121,7 +73,7 @@ fn tags_that_a_bridge_took_off_are_put_back_in_what_it_sends() {
         (true, "auto", "driver"),
         (false, "auto", "driver"),
     ] {
-        let bridged = Bridged::new("dir-tags");
+        let bridged = Bridged::new("dir-tags", 1500);
         let Bridged {
             bench,
             out,
