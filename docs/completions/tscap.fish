@@ -56,7 +56,7 @@ perf\t'A perf event (kernel 6.16)'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s Q -l direction -d 'Which frames to take: those that the interface receives, those that it sends' -r -f -a "in\t'Received ones'
 out\t'Sent ones'
 inout\t'Both'"
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -l hook -d 'Where received frames are stamped' -r -f -a "auto\t'Native XDP if the driver can and nobody else is there, else tcx'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l hook -d 'Where received frames are stamped' -r -f -a "auto\t'Native XDP; the entry of an XDP program that is there already; else tcx'
 xdp\t'Native XDP: in the driver, before a socket buffer is made'
 generic\t'Generic XDP: in the network stack'
 tcx\t'tcx: in the network stack, without any change of the driver'"

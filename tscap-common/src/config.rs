@@ -52,6 +52,9 @@ pub const DYNPTR_CALL: u32 = 0x7473_6378;
 pub const OWN_INDEX_CALL: u32 = 0x7473_6379;
 /// The same for the inode number of that interface's network namespace.
 pub const OWN_NETNS_CALL: u32 = 0x7473_637a;
+/// The same for the code that fills in a [`crate::entry::EnteredFrame`]: r1 has the
+/// `struct xdp_buff` of the kernel, r2 the memory.
+pub const ENTERED_FRAME_CALL: u32 = 0x7473_637c;
 /// As [`CHECKSUM_PARTIAL_CALL`], of the kernel's own structure in r1.
 pub const BUFFER_CHECKSUM_CALL: u32 = 0x7473_637b;
 /// The same for the first [`crate::kernel_field::KernelField`]; each has a number of its own.

@@ -8,6 +8,9 @@ use crate::block::{FLAGS_INBOUND, FLAGS_OUTBOUND};
 pub enum Hook {
     /// XDP, in the driver or in the network stack: frames that an interface receives.
     Xdp,
+    /// The entry of somebody else's XDP program (fentry): the frames that it gets, before it
+    /// decides about them.
+    XdpEntry,
     /// tcx or clsact ingress: socket buffers that an interface has received, before the
     /// protocols get them.
     TcIngress,
@@ -82,7 +85,7 @@ impl Hook {
     /// Which way its frames go.
     pub const fn direction(self) -> Direction {
         match self {
-            Self::Xdp | Self::TcIngress => Direction::In,
+            Self::Xdp | Self::XdpEntry | Self::TcIngress => Direction::In,
             Self::TcEgress | Self::Transmit => Direction::Out,
         }
     }
@@ -94,6 +97,10 @@ impl Hook {
             (Self::Xdp, ClockDomain::Tai) => "tscap_tai",
             (Self::Xdp, ClockDomain::Tsc) => "tscap_tsc_kfunc",
             (Self::Xdp, ClockDomain::CpuTsc) => "tscap_tsc_perf",
+            (Self::XdpEntry, ClockDomain::Monotonic) => "tscap_pre_ktime",
+            (Self::XdpEntry, ClockDomain::Tai) => "tscap_pre_tai",
+            (Self::XdpEntry, ClockDomain::Tsc) => "tscap_pre_kfunc",
+            (Self::XdpEntry, ClockDomain::CpuTsc) => "tscap_pre_perf",
             (Self::TcIngress, ClockDomain::Monotonic) => "tscap_in_ktime",
             (Self::TcIngress, ClockDomain::Tai) => "tscap_in_tai",
             (Self::TcIngress, ClockDomain::Tsc) => "tscap_in_kfunc",

@@ -6,6 +6,7 @@
 pub mod block;
 pub mod compare;
 pub mod config;
+pub mod entry;
 pub mod gaps;
 pub mod generator;
 pub mod hook;

@@ -26,6 +26,11 @@ pub trait Frame: Copy {
     fn len(self) -> u64;
     /// Addresses where its first buffer starts and ends.
     fn first_buffer(self) -> (u64, u64);
+    /// So many of its first bytes can be copied.
+    #[inline(always)]
+    fn reach(self) -> u64 {
+        u64::MAX
+    }
     /// Copies its first `len` bytes from all its buffers; false if the kernel refuses.
     ///
     /// # Safety

@@ -6,6 +6,7 @@
 mod buffer;
 mod clock;
 mod copy;
+mod entered;
 mod filter;
 mod frame;
 mod kfunc;
@@ -18,12 +19,15 @@ mod transmitted;
 mod tsc;
 mod vlan;
 
+use core::mem::MaybeUninit;
+
 use aya_ebpf::bindings::{TC_ACT_UNSPEC, xdp_action::XDP_PASS};
-use aya_ebpf::macros::{btf_tracepoint, classifier, xdp};
-use aya_ebpf::programs::{BtfTracePointContext, TcContext, XdpContext};
+use aya_ebpf::macros::{btf_tracepoint, classifier, fentry, xdp};
+use aya_ebpf::programs::{BtfTracePointContext, FEntryContext, TcContext, XdpContext};
 
 use crate::buffer::Buffer;
 use crate::clock::{Clock, Ktime, Tai, TscKfunc, TscPerf};
+use crate::entered::Entered;
 use crate::frame::Frame;
 use crate::received::Received;
 use crate::record::{Fault, record};
@@ -49,6 +53,23 @@ macro_rules! at_xdp {
         }
 
         named!(Received<true>, $clock, $program);
+    )*};
+}
+
+/// Frames of other interfaces that share the XDP program are left alone.
+macro_rules! at_entry {
+    ($($program:ident: $clock:ty;)*) => {$(
+        #[fentry]
+        pub fn $program(ctx: FEntryContext) -> i32 {
+            let stamp = <$clock>::read();
+            let mut frame = MaybeUninit::uninit();
+            if let Some(frame) = Entered::own(&ctx, &mut frame) {
+                record(frame, stamp, Fault::None);
+            }
+            0
+        }
+
+        named!(Entered<'_>, $clock, $program);
     )*};
 }
 
@@ -84,6 +105,13 @@ at_xdp! {
     tscap_tai: Tai;
     tscap_tsc_perf: TscPerf;
     tscap_tsc_kfunc: TscKfunc;
+}
+
+at_entry! {
+    tscap_pre_ktime: Ktime;
+    tscap_pre_tai: Tai;
+    tscap_pre_perf: TscPerf;
+    tscap_pre_kfunc: TscKfunc;
 }
 
 at_tc! {

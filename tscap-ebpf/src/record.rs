@@ -89,8 +89,13 @@ fn append<F: Frame>(
     if frame_len < F::LEAST {
         return Err(Outcome::TooShort);
     }
+    let reach = frame.reach();
+    if reach < F::LEAST {
+        return Err(Outcome::CopyFailed);
+    }
     let origlen = frame_len + tag_len;
-    let caplen = origlen.min(u64::from(SNAPLEN.load()));
+    let kept = origlen.min(reach.saturating_add(tag_len));
+    let caplen = kept.min(u64::from(SNAPLEN.load()));
     // One signed comparison of both ends: the verifier of 6.1 learns nothing
     // from two separate ones that LLVM has folded.
     if !check_bounds_signed(caplen as i64, 1, MAX_CAPLEN as i64) {

@@ -47,6 +47,7 @@ fn program(verdict: i32) -> OwnedFd {
         kind: Kind::Tc,
         module: None,
         functions: None,
+        entry_of: None,
     };
     program::load(&program).unwrap_or_else(|(error, log)| panic!("{error}: {log}"))
 }

@@ -8,6 +8,15 @@ use tscap_common::state::CpuState;
 
 /// Frames recorded so far by the capture that was started last, by CPU.
 pub fn recorded() -> Vec<u64> {
+    counts_at(offset_of!(CpuState, recorded))
+}
+
+/// Frames received so far that this capture has seen, by CPU.
+pub fn received() -> Vec<u64> {
+    counts_at(offset_of!(CpuState, seen))
+}
+
+fn counts_at(offset: usize) -> Vec<u64> {
     let maps = loaded_maps().filter_map(Result::ok);
     let ids = maps
         .filter(|map| map.name_as_str() == Some(CPUS))
@@ -17,9 +26,9 @@ pub fn recorded() -> Vec<u64> {
     let map: Array<_, [u8; size_of::<CpuState>()]> =
         Map::Array(map).try_into().expect("an array of CPU states");
     let states = map.iter().map(|state| state.expect("the state of a CPU"));
-    let recorded = states.map(|state| {
-        let bytes = state[offset_of!(CpuState, recorded)..].first_chunk();
+    let counts = states.map(|state| {
+        let bytes = state[offset..].first_chunk();
         u64::from_ne_bytes(*bytes.expect("eight bytes"))
     });
-    recorded.collect()
+    counts.collect()
 }

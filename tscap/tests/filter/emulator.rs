@@ -145,43 +145,64 @@ impl<'a> Emulator<'a> {
     fn call(&mut self, helper: i32) -> Result<(), String> {
         let helper = helper.cast_unsigned();
         let access = self.access;
-        let context = match access.load {
-            FrameLoad::OfDynptr(load) if load == helper => 3,
-            _ => 1,
-        };
-        if self.get(context)? != CONTEXT {
-            return Err("a helper without the context".into());
-        }
-        let arguments = match access.load {
-            FrameLoad::OfContext(load) if load == helper => Some([2, 3, 4]),
-            FrameLoad::OfDynptr(load) if load == helper => Some([4, 1, 2]),
-            _ => None,
-        };
-        let result = match arguments {
-            None if access.length == FrameLength::Helper(helper) => self.frame.len() as u64,
-            Some([offset, to, length]) => {
-                let (offset, to, length) = (self.get(offset)?, self.get(to)?, self.get(length)?);
-                if context == 3 && self.get(5)? != 0 {
-                    return Err("flags of a dynptr".into());
-                }
-                let frame = self.frame;
-                let end = usize::try_from(offset + length).expect("both are small");
-                let bytes = frame.get(offset as usize..end);
-                match bytes.filter(|_| offset <= access.most_offset.into()) {
-                    Some(bytes) => {
-                        for (address, byte) in (to..).zip(bytes) {
-                            self.store(address, 1, u64::from(*byte))?;
-                        }
-                        0
-                    }
-                    None => (-22_i64).cast_unsigned(),
+        let refused = (-22_i64).cast_unsigned();
+        let result = match access.load {
+            _ if access.length == FrameLength::Helper(helper) => {
+                self.check_context(1)?;
+                self.frame.len() as u64
+            }
+            FrameLoad::OfContext(load) if load == helper => {
+                self.check_context(1)?;
+                let (offset, to, length) = (self.get(2)?, self.get(3)?, self.get(4)?);
+                match offset <= access.most_offset.into() {
+                    true => self.copy(self.frame, offset, to, length)?,
+                    false => refused,
                 }
             }
-            None => return Err(format!("helper {helper}")),
+            FrameLoad::OfDynptr(load) if load == helper => {
+                self.check_context(3)?;
+                let (offset, to, length) = (self.get(4)?, self.get(1)?, self.get(2)?);
+                if self.get(5)? != 0 {
+                    return Err("flags of a dynptr".into());
+                }
+                match offset <= access.most_offset.into() {
+                    true => self.copy(self.frame, offset, to, length)?,
+                    false => refused,
+                }
+            }
+            FrameLoad::OfMemory { helper: load, .. } if load == helper => {
+                let (to, length, from) = (self.get(1)?, self.get(2)?, self.get(3)?);
+                let linear = &self.frame[..self.linear];
+                let offset = from.checked_sub(DATA).ok_or("reads before the frame")?;
+                match self.copy(linear, offset, to, length)? {
+                    0 => 0,
+                    _ => return Err("reads behind the frame".into()),
+                }
+            }
+            _ => return Err(format!("helper {helper}")),
         };
         self.registers[..6].fill(None);
         self.registers[0] = Some(result);
         Ok(())
+    }
+
+    fn check_context(&self, register: u8) -> Result<(), String> {
+        match self.get(register)? {
+            CONTEXT => Ok(()),
+            _ => Err("a helper without the context".into()),
+        }
+    }
+
+    /// Copies bytes of `of` to the stack; an error of the kernel's if they are not there.
+    fn copy(&mut self, of: &[u8], offset: u64, to: u64, length: u64) -> Result<u64, String> {
+        let end = usize::try_from(offset + length).expect("both are small");
+        let Some(bytes) = of.get(offset as usize..end) else {
+            return Ok((-22_i64).cast_unsigned());
+        };
+        for (address, byte) in (to..).zip(bytes) {
+            self.store(address, 1, u64::from(*byte))?;
+        }
+        Ok(0)
     }
 
     fn get(&self, register: u8) -> Result<u64, String> {
@@ -193,12 +214,17 @@ impl<'a> Emulator<'a> {
         let outside = || format!("reads {width} bytes at {address:#x}");
         if (CONTEXT..CONTEXT + 200).contains(&address) {
             let access = self.access;
-            return match (address - CONTEXT) as i16 {
+            let at = (address - CONTEXT) as i16;
+            let linear = self.linear as u64;
+            let [start, end] = access.linear.map_or([None; 2], |it| it.map(Some));
+            return match access.load {
+                FrameLoad::OfMemory { address, .. } if (at, width) == (address, 8) => Ok(DATA),
                 _ if width != 4 => Err(outside()),
-                at if access.linear.is_some_and(|it| it[0] == at) => Ok(DATA),
-                at if access.linear.is_some_and(|it| it[1] == at) => Ok(DATA + self.linear as u64),
-                at if at == access.interface_offset => Ok(self.interface.into()),
-                at if access.length == FrameLength::Field(at) => Ok(self.frame.len() as u64),
+                FrameLoad::OfMemory { length, .. } if at == length => Ok(linear),
+                _ if Some(at) == start => Ok(DATA),
+                _ if Some(at) == end => Ok(DATA + linear),
+                _ if at == access.interface_offset => Ok(self.interface.into()),
+                _ if access.length == FrameLength::Field(at) => Ok(self.frame.len() as u64),
                 _ => Err(outside()),
             };
         }

@@ -73,6 +73,7 @@ impl Place {
             kind: self.kind,
             module: None,
             functions: None,
+            entry_of: None,
         };
         let program = load(&program).unwrap_or_else(|(error, log)| {
             let mut tail = log.len().saturating_sub(3_000);
@@ -115,7 +116,7 @@ impl Place {
             ],
             // r3 = mark
             Kind::Tc => vec![it(0x61, 3, 1, 8, 0)],
-            Kind::Tracepoint { .. } => unreachable!("no place"),
+            Kind::Tracepoint { .. } | Kind::Entry => unreachable!("no place"),
         }
     }
 }
@@ -128,6 +129,7 @@ impl InKernel {
         let context = match self.place.kind {
             Kind::Tc if !tc_takes(&bytes) => return None,
             Kind::Tc => TestContext::Tc { mark: tag },
+            Kind::Entry => unreachable!("it is none of the places"),
             Kind::Xdp { .. } => {
                 let mut linear = linear.min(bytes.len()) as u32;
                 let mut metadata = 0;

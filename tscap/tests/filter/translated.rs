@@ -3,7 +3,9 @@
 
 use aya_obj::generated::bpf_insn;
 use fastrand::Rng;
-use tscap::capturing::filter::translate::{FrameAccess, SCRATCH_BYTES, TranslateError, translate};
+use tscap::capturing::filter::translate::{
+    FrameAccess, FrameLoad, SCRATCH_BYTES, TranslateError, translate,
+};
 use tscap::capturing::filter::{Frame, Instruction, Program};
 use tscap_testkit::libpcap::libpcap;
 
@@ -15,7 +17,7 @@ const INTERFACE: u32 = 3;
 const SCRATCH: i16 = -(SCRATCH_BYTES as i16) - 16;
 
 /// Where filters run.
-const ACCESSES: [FrameAccess; 7] = [
+const ACCESSES: [FrameAccess; 8] = [
     FrameAccess::XDP,
     FrameAccess::XDP.with_tag_beside(),
     FrameAccess::SKB_IN,
@@ -23,6 +25,7 @@ const ACCESSES: [FrameAccess; 7] = [
     FrameAccess::SKB_OUT.with_tag_beside(),
     FrameAccess::TRANSMITTED,
     FrameAccess::TRANSMITTED.with_tag_beside(),
+    FrameAccess::ENTERED,
 ];
 
 /// A program, and its translation for where it runs.
@@ -58,7 +61,11 @@ impl<'a> Translated<'a> {
             tag = Some(u32::from_ne_bytes(bytes_of_tag.try_into().expect("4")));
             bytes.drain(12..16);
         }
-        let linear = linear.min(bytes.len());
+        let linear = match access.load {
+            // There are no others.
+            FrameLoad::OfMemory { .. } => bytes.len(),
+            FrameLoad::OfContext(_) | FrameLoad::OfDynptr(_) => linear.min(bytes.len()),
+        };
         let emulator = Emulator::new(&self.code, access, (&bytes, tag), linear, INTERFACE);
         assert_eq!(
             emulator.run().as_ref(),

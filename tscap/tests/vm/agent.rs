@@ -35,10 +35,18 @@ pub const MODULE_WITHOUT_TYPES: &str = "/without-types/tscap.ko";
 pub const MODULE_OF_OTHERS: &str = "/of-others/tscap.ko";
 /// util-linux's, which can take privileges away; busybox's can't.
 pub const SETPRIV: &str = "/setpriv";
+/// The loader of libxdp, whose dispatcher runs several XDP programs on an interface.
+pub const XDP_LOADER: &str = "/xdp-loader";
+/// Where libxdp has its dispatcher, and xdp-filter its programs.
+pub const XDP_OBJECTS: &str = "/usr/lib/x86_64-linux-gnu/bpf";
 /// The first argument of this program as a capture with a test-only XDP program.
 pub const PROBE: &str = "probe";
 /// The first argument of this program as a sender of frames with the TSC.
 pub const TRAFFIC: &str = "traffic";
+/// The first argument of this program as a holder of XDP programs.
+pub const OTHERS: &str = "others";
+/// The first argument of this program as a sender of frames out of an interface.
+pub const SEND: &str = "send";
 /// The first argument of this program as a runner of filters.
 pub const FILTERS: &str = "filters";
 
@@ -144,6 +152,7 @@ impl Agent {
                 done(clock_settime(clock, then), "set the clock")
             }
             Request::Recorded => Ok(Answer::Counts(cpu_state::recorded())),
+            Request::Received => Ok(Answer::Counts(cpu_state::received())),
         }
     }
 

@@ -112,6 +112,13 @@ impl Guest {
         self.start(&[&[agent::TSCAP], &CAPTURE[..], arguments].concat())
     }
 
+    /// The same into another file.
+    #[track_caller]
+    pub fn capture_to(&self, file: &str, arguments: &[&str]) -> Program<'_> {
+        let [others @ .., _] = CAPTURE;
+        self.start(&[&[agent::TSCAP], &others[..], &[file], arguments].concat())
+    }
+
     /// The same with a test-only XDP program.
     #[track_caller]
     pub fn capture_by(&self, program: &str, arguments: &[&str]) -> Program<'_> {
@@ -152,6 +159,17 @@ impl Guest {
         }
     }
 
+    /// Waits until the running capture has seen so many received frames.
+    #[track_caller]
+    pub fn wait_received(&self, frames: u64) {
+        tscap_testkit::wait::until("frames to be seen", LIMIT, || {
+            match self.ask(&Request::Received, LIMIT) {
+                Answer::Counts(counts) => (counts.iter().sum::<u64>() >= frames).then_some(()),
+                other => panic!("{other:?}"),
+            }
+        });
+    }
+
     /// Waits until the running capture has recorded `frames` frames.
     #[track_caller]
     pub fn wait_recorded(&self, frames: u64) -> Vec<u64> {
@@ -184,11 +202,17 @@ impl Program<'_> {
         }
     }
 
+    /// Sends it a signal.
+    #[track_caller]
+    pub fn signal(&self, signal: Signal) {
+        let (pid, signal) = (self.pid, signal as i32);
+        self.guest.tell(&Request::Signal { pid, signal });
+    }
+
     /// Sends it a signal and waits for its end.
     #[track_caller]
     pub fn stop_with(self, signal: Signal) -> Finished {
-        let (pid, signal) = (self.pid, signal as i32);
-        self.guest.tell(&Request::Signal { pid, signal });
+        self.signal(signal);
         self.wait()
     }
 

@@ -52,6 +52,7 @@ impl Initramfs {
                 agent::PROGRAM,
             ),
             (found("setpriv"), agent::SETPRIV),
+            (found("xdp-loader"), agent::XDP_LOADER),
         ] {
             // Their debugging information is most of them.
             let stripped = this.place(to);
@@ -59,6 +60,10 @@ impl Initramfs {
             for library in libraries(&program) {
                 this.copy(Path::new(&library), &library);
             }
+        }
+        for object in ["xdp-dispatcher.o", "xdpfilt_dny_all.o"] {
+            let path = format!("{}/{object}", agent::XDP_OBJECTS);
+            this.copy(Path::new(&path), &path);
         }
         this.drivers(kernel);
         let init = this.place("/init");

@@ -41,6 +41,11 @@ impl Kernel {
         })
     }
 
+    /// Whether it has tcx.
+    pub fn has_tcx(&self) -> bool {
+        self.version >= (6, 6)
+    }
+
     /// Whether XDP programs may read perf events.
     pub fn reads_perf_events_in_xdp(&self) -> bool {
         self.version >= (6, 16)

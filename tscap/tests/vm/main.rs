@@ -15,6 +15,7 @@ mod initramfs;
 mod kernel;
 mod machine;
 mod nic;
+mod others;
 mod protocol;
 mod traffic;
 
@@ -42,6 +43,8 @@ fn main() -> ExitCode {
         match arguments.next().as_deref() {
             Some(agent::PROBE) => agent::probe(&arguments.collect::<Vec<_>>()),
             Some(agent::TRAFFIC) => traffic::send(),
+            Some(agent::SEND) => others::send(arguments),
+            Some(agent::OTHERS) => others::hold(arguments),
             Some(agent::FILTERS) => checks::filter::run(arguments),
             _ => agent::serve(),
         }

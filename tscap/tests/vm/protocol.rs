@@ -34,6 +34,8 @@ pub enum Request {
     Step(i64),
     /// Frames that the running capture has recorded by CPU: [`Answer::Counts`].
     Recorded,
+    /// Received frames that it has seen.
+    Received,
 }
 
 /// What came of it.

@@ -24,9 +24,10 @@ const KERNELS: [(&str, &str); 2] = [
 ];
 
 /// What boots the machines, what builds the module, and what reads the captures.
-const PROGRAMS: [&str; 11] = [
+const PROGRAMS: [&str; 12] = [
     "qemu-system-x86_64",
     "setpriv",
+    "xdp-loader",
     "strip",
     "ldd",
     "gcc-12",

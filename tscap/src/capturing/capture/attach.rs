@@ -2,6 +2,7 @@
 //! offloads, where frames are received.
 
 use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
 
 use super::counter::Counter;
 use super::event::{Event, Listener};
@@ -166,6 +167,56 @@ impl Attaching {
         let described = header::describe(plan, link, scope.label(), taken);
         Ok((live, described))
     }
+
+    /// Captures what interface `number` of the file receives beside what is at XDP of others
+    /// now, where `link` is the interface, and the look before was `since` ago.
+    ///
+    /// # Errors
+    /// If neither its entry nor tcx is to be had: its received frames are captured no more.
+    pub fn follow(
+        &mut self,
+        (live, number, link): (&LiveLink, u32, &Link),
+        scope: &Scope,
+        since: Duration,
+        loaded: &Loaded,
+        told: &mut Listener<'_>,
+    ) -> Result<(), Failure> {
+        let port = Port {
+            link,
+            number,
+            filter: self.plan.filter_for(link)?,
+        };
+        let was_entry = live.at(Direction::In).is_some_and(AttachPoint::is_entry);
+        if !was_entry && link.xdp.is_none() {
+            return Ok(());
+        }
+        // First, or a frame could be captured twice.
+        live.lose_received();
+        let began = Instant::now();
+        let attachment = scope.visit(|| {
+            let mut by_filter = by_filter(&mut self.changes);
+            let by_filter = &mut by_filter;
+            Attacher { loaded, by_filter }.beside(&port)
+        })?;
+        let attachment = attachment.map_err(|it| attach_failure(it, self.path))?;
+        let missing = (since + began.elapsed()).as_millis();
+        let hook = attachment.hook();
+        let later = match (&link.xdp, &attachment.fallback) {
+            (Some(_), Some(refusal)) => format!(
+                ", behind it, where what it drops or redirects is not seen ({})",
+                first_line(refusal)
+            ),
+            (None, _) => ", in the network stack".into(),
+            (Some(_), None) => String::new(),
+        };
+        live.replace_received(attachment);
+        told.warning(&format!(
+            "{}: received frames are captured at {hook} from now on{later}: what is at XDP of \
+             others has changed; frames received within {missing} ms may be missing",
+            live.whole_name()
+        ));
+        Ok(())
+    }
 }
 
 /// Says that an interface that was not named can't be captured on.
@@ -212,7 +263,10 @@ fn attach_to_received(
     let attachment = attachment.map_err(|it| attach_failure(it, path))?;
     let changed = offloads::changes(&before, &offloads::read(&link.name));
     offloading::say_changes(link, &changed, foreseen, told);
-    if attachment.at != AttachPoint::NativeXdp {
+    if attachment.at.is_entry() {
+        say_beside(link, &attachment, told);
+    }
+    if !attachment.at.is_in_driver() {
         say_later(link, &attachment, turns_off, told);
         if turns_off {
             offloading::turn_off(link, true, changes, told)?;
@@ -221,17 +275,27 @@ fn attach_to_received(
     Ok(attachment)
 }
 
+/// Says what is captured beside a program of somebody else.
+fn say_beside(link: &Link, attachment: &Attachment, told: &mut Listener<'_>) {
+    let (name, hook) = (&link.name, attachment.hook());
+    told.note(&format!(
+        "{name}: somebody else's program is at XDP: frames are captured and stamped before it \
+         decides about them, by {hook}; of a frame in several buffers the first one is kept"
+    ));
+}
+
 /// Warns of what a stamp in the network stack is. GRO is on unless `turns_off`.
 fn say_later(link: &Link, attachment: &Attachment, turns_off: bool, told: &mut Listener<'_>) {
     let (name, at) = (&link.name, attachment.at.name());
-    let why = match &attachment.fallback {
-        None => String::new(),
-        Some(AttachError::Busy { xdp, .. }) => format!(
+    let why = match (&attachment.fallback, &link.xdp) {
+        (None, _) => String::new(),
+        (Some(refusal), Some(xdp)) => format!(
             "XDP program {} of somebody else is there, and what it drops or redirects is not \
-             seen here; ",
-            xdp.ids()
+             seen here ({}); ",
+            xdp.ids(),
+            first_line(refusal)
         ),
-        Some(refusal) => format!("no native XDP ({}); ", chain(refusal)),
+        (Some(refusal), None) => format!("no native XDP ({}); ", chain(refusal)),
     };
     let advice = match turns_off {
         true => "",
@@ -241,6 +305,12 @@ fn say_later(link: &Link, attachment: &Attachment, turns_off: bool, told: &mut L
         "{name}: {why}stamps are taken in the network stack, at {at}, where frames may be \
          aggregates (GRO, GSO){advice}"
     ));
+}
+
+/// Why a hook was refused, without the verifier's log.
+fn first_line(refusal: &AttachError) -> String {
+    let why = chain(refusal);
+    why.lines().next().unwrap_or_default().to_owned()
 }
 
 fn make_promiscuous(link: &Link, told: &mut Listener<'_>) -> Option<Promiscuous> {
@@ -265,7 +335,7 @@ fn attach_failure(error: AttachError, path: StampPath) -> Failure {
     let hint = match &error {
         AttachError::Busy { interface, xdp } => {
             let removal = AttachedProgram::of(xdp).removal(interface, xdp.mode);
-            format!("--hook auto or tcx captures beside it; or {removal}")
+            format!("--hook auto captures beside it; or {removal}")
         }
         AttachError::Refused {
             at: AttachPoint::NativeXdp,
@@ -277,7 +347,7 @@ fn attach_failure(error: AttachError, path: StampPath) -> Failure {
         } => "-Q in with --hook xdp or generic needs no program of tc".into(),
         AttachError::Load { source, .. } => load_hint(path, source).into(),
         AttachError::Namespace { .. } => "mount procfs at /proc".into(),
-        AttachError::Refused { .. } => "dmesg may say more".into(),
+        AttachError::Refused { .. } | AttachError::NoEntry { .. } => "dmesg may say more".into(),
     };
     Failure::from_error(error, "cannot attach the program").hint(hint)
 }

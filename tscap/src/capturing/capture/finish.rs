@@ -343,10 +343,10 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
                 Totals::of(written[direction].written, outcomes)
             });
             let directions = Direction::ALL.into_iter().filter_map(|it| {
-                let at = live.at(it)?.name();
+                let hook = live.hook(it)?;
                 Some(DirectionSummary {
                     interface: observed.own.map(|own| own[it]),
-                    ..DirectionSummary::of(it, Some(at), of_each[it])
+                    ..DirectionSummary::of(it, Some(&hook), of_each[it])
                 })
             });
             let totals = of_each.sum();

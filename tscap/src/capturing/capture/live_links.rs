@@ -2,6 +2,7 @@
 //! another namespace, or go away.
 
 use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use tscap_common::hook::{Direction, Slot};
 
@@ -10,7 +11,7 @@ use super::scope::Scope;
 use super::selection::Selected;
 use crate::capturing::accounting::{Directed, InterfaceCounts};
 use crate::capturing::hook::{AttachPoint, Attachment, CounterError, Counters, Held, Presence};
-use crate::capturing::host::netdev::{self, Link, RxStats};
+use crate::capturing::host::netdev::{self, AttachedXdp, Link, RxStats};
 use crate::capturing::pcapng::Hooks;
 
 /// One interface.
@@ -21,8 +22,6 @@ pub(super) struct LiveLink {
     pub namespace: Option<String>,
     /// Whether it was asked for by its name.
     pub is_named: bool,
-    /// Where its programs are: for received frames, for sent ones, or both.
-    points: Vec<AttachPoint>,
     mac: Option<[u8; 6]>,
     state: Mutex<State>,
     /// Whether the kernel has counters of frames that the device missed.
@@ -38,14 +37,41 @@ struct State {
     scope: Option<usize>,
     /// Its number now, or the last one.
     ifindex: u32,
-    /// What holds its programs, one for each point; `None` if that is gone.
-    held: Vec<Option<Held>>,
+    /// Its programs: for received frames, for sent ones, or both.
+    programs: Vec<Program>,
+    /// What is at XDP of others, if received frames are captured beside that, and when that
+    /// was looked at.
+    beside: Option<(Option<AttachedXdp>, Instant)>,
     /// A program that was found lost, until that is told.
     untold: Option<AttachPoint>,
     /// Frames missed since the start, as last read.
     missed: u64,
     /// The counts of an interface that is gone.
     last: Option<InterfaceCounts>,
+}
+
+/// A program of this capture.
+#[derive(Debug)]
+struct Program {
+    at: AttachPoint,
+    /// Its hook for people and machines.
+    hook: String,
+    /// What holds it; `None` if that is gone.
+    held: Option<Held>,
+}
+
+impl Program {
+    fn of(attachment: Attachment) -> Self {
+        Self {
+            at: attachment.at,
+            hook: attachment.hook(),
+            held: Some(attachment.held),
+        }
+    }
+
+    fn direction(&self) -> Direction {
+        self.at.hook().direction()
+    }
 }
 
 /// What the capture of an interface has lost.
@@ -70,18 +96,17 @@ fn missed(stats: &RxStats) -> u64 {
 
 impl State {
     fn is_gone(&self) -> bool {
-        self.held.iter().all(Option::is_none)
+        self.programs.iter().all(|program| program.held.is_none())
     }
 
-    /// Looks whether it is still there, under which number, and with which of its programs
-    /// at `points`.
-    fn look(&mut self, points: &[AttachPoint]) {
-        for (held, at) in self.held.iter_mut().zip(points) {
-            match held.as_ref().map(Held::look) {
+    /// Looks whether it is still there, under which number, and with which of its programs.
+    fn look(&mut self) {
+        for program in &mut self.programs {
+            match program.held.as_ref().map(Held::look) {
                 Some(Presence::Numbered(ifindex)) => self.ifindex = ifindex,
                 Some(Presence::Gone) => {
-                    *held = None;
-                    self.untold = Some(*at);
+                    program.held = None;
+                    self.untold = Some(program.at);
                 }
                 Some(Presence::AsBefore) | None => {}
             }
@@ -95,17 +120,17 @@ impl LiveLink {
         let link = &before.link;
         // Virtual devices (veth, tun, …) have no such counters of their own.
         let stats = link.stats.as_ref().filter(|_| link.kind.is_none());
-        let points = attached.iter().map(|it| it.at).collect();
+        let is_beside = attached.iter().any(Attachment::is_beside_others);
         Self {
             name: link.name.clone(),
             namespace: scope.label().map(str::to_owned),
             is_named: before.is_named,
-            points,
             mac: link.mac,
             state: Mutex::new(State {
                 scope: Some(before.scope),
                 ifindex: link.index,
-                held: attached.into_iter().map(|it| Some(it.held)).collect(),
+                programs: attached.into_iter().map(Program::of).collect(),
+                beside: is_beside.then(|| (link.xdp.clone(), Instant::now())),
                 untold: None,
                 missed: 0,
                 last: None,
@@ -135,29 +160,84 @@ impl LiveLink {
         self.state().ifindex
     }
 
+    /// Index of its namespace, unless it has moved to one that is not captured in.
+    pub fn scope(&self) -> Option<usize> {
+        self.state().scope
+    }
+
     fn is_gone(&self) -> bool {
         self.state().is_gone()
     }
 
     /// Where frames of a direction are stamped, if they are.
     pub fn at(&self, direction: Direction) -> Option<AttachPoint> {
-        let mut points = self.points.iter().copied();
-        points.find(|at| at.hook().direction() == direction)
+        let state = self.state();
+        let mut programs = state.programs.iter();
+        let found = programs.find(|program| program.direction() == direction);
+        found.map(|program| program.at)
+    }
+
+    /// The hook there, for people and machines.
+    pub fn hook(&self, direction: Direction) -> Option<String> {
+        let state = self.state();
+        let mut programs = state.programs.iter();
+        let found = programs.find(|program| program.direction() == direction);
+        found.map(|program| program.hook.clone())
     }
 
     /// Its hooks as the file names them.
     pub fn hooks(&self) -> Hooks {
-        let name = |direction| self.at(direction).map(|at| at.name().to_owned());
         Hooks {
-            received: name(Direction::In),
-            sent: name(Direction::Out),
+            received: self.hook(Direction::In),
+            sent: self.hook(Direction::Out),
+        }
+    }
+
+    /// Looks what is at XDP, if received frames are captured beside that. Gives the interface
+    /// as it is now if that is no longer the same, and the time since the look before.
+    fn look_beside(&self, scopes: &[Scope]) -> Option<(Link, Duration)> {
+        let mut state = self.state();
+        let (before, looked) = state.beside.clone()?;
+        let found = scopes[state.scope?].visit(|| netdev::by_index(state.ifindex));
+        // Who can't look now does so later.
+        let Some(link) = found.ok()?.ok()?.filter(|link| link.mac == self.mac) else {
+            // After a move to another namespace none of its frames is known by its number.
+            state.beside = None;
+            drop(state);
+            self.lose_received();
+            return None;
+        };
+        state.beside = Some((link.xdp.clone(), Instant::now()));
+        (link.xdp != before).then(|| (link, looked.elapsed()))
+    }
+
+    /// Detaches the program for received frames, which is told if it is not replaced.
+    pub fn lose_received(&self) {
+        let mut state = self.state();
+        let State {
+            programs, untold, ..
+        } = &mut *state;
+        let mut programs = programs.iter_mut();
+        if let Some(program) = programs.find(|it| it.direction() == Direction::In) {
+            program.held = None;
+            *untold = Some(program.at);
+        }
+    }
+
+    /// Puts another program for received frames in the place of the one detached.
+    pub fn replace_received(&self, attachment: Attachment) {
+        let mut state = self.state();
+        state.untold = None;
+        let mut programs = state.programs.iter_mut();
+        if let Some(program) = programs.find(|it| it.direction() == Direction::In) {
+            *program = Program::of(attachment);
         }
     }
 
     /// Looks whether it is still there. Says what it has lost since the last look.
     fn refresh(&self) -> Option<Loss> {
         let mut state = self.state();
-        state.look(&self.points);
+        state.look();
         let lost = state.untold.take()?;
         Some(match state.is_gone() {
             true => Loss::Interface,
@@ -168,7 +248,7 @@ impl LiveLink {
     /// Whether it is interface `link` of namespace number `scope`. It may have moved there.
     fn is(&self, scope: usize, link: &Link, scopes: &[Scope]) -> bool {
         let mut state = self.state();
-        state.look(&self.points);
+        state.look();
         let is_alike = !state.is_gone() && state.ifindex == link.index && self.mac == link.mac;
         if !is_alike || state.scope == Some(scope) {
             return is_alike;
@@ -208,11 +288,12 @@ impl LiveLink {
     /// The slots of its programs, if it is interface `number` of the file; none if its counts
     /// are settled.
     fn slots(&self, number: u32) -> Vec<Slot> {
-        let points = match self.state().last {
+        let state = self.state();
+        let programs = match state.last {
             Some(_) => &[][..],
-            None => &self.points,
+            None => &state.programs,
         };
-        let directions = points.iter().map(|at| at.hook().direction());
+        let directions = programs.iter().map(Program::direction);
         directions.map(|it| Slot::of(number, it)).collect()
     }
 }
@@ -224,6 +305,18 @@ impl LiveLinks {
         looks
             .filter_map(|live| Some((live, live.refresh()?)))
             .collect()
+    }
+
+    /// Looks at XDP where received frames are captured beside others: the numbers of those
+    /// interfaces where that has changed, each as it is now, and the time since the look
+    /// before.
+    pub fn look_beside(&self, scopes: &[Scope]) -> Vec<(u32, Link, Duration)> {
+        let numbered = (0..).zip(&self.0);
+        let looks = numbered.filter_map(|(number, live)| {
+            let (link, since) = live.look_beside(scopes)?;
+            Some((number, link, since))
+        });
+        looks.collect()
     }
 
     /// Whether none is left.
@@ -274,7 +367,7 @@ impl LiveLinks {
         let detached = self.0.iter().flat_map(|live| {
             live.own.end();
             let state = live.state();
-            let held = state.held.iter().flatten();
+            let held = state.programs.iter().filter_map(|it| it.held.as_ref());
             held.map(Held::detach).collect::<Vec<_>>()
         });
         detached.fold(Ok(()), std::io::Result::and)

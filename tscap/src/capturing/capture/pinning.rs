@@ -129,14 +129,14 @@ impl Pinning {
         let mut set = |wanted: Vec<SettingValue>| apply(&interface, wanted, changes, told);
         let irqs = set(found.irqs_on(&cpus))?;
         let mut threads = set(found.threads_on(&cpus))?;
-        if found.is_threaded && found.threads.is_empty() && at == AttachPoint::NativeXdp {
+        if found.is_threaded && found.threads.is_empty() && at.is_in_driver() {
             let unseen = "poll threads: there are some, but not in this PID namespace";
             threads.refused.push(unseen.into());
         }
         let polling = if found.is_threaded { &threads } else { &irqs };
         let is_steered = polling.in_force > 0 && polling.refused.is_empty();
         let rps = match at {
-            AttachPoint::NativeXdp => Outcome::default(),
+            at if at.is_in_driver() => Outcome::default(),
             _ => set(found.rps_on(&cpus, is_steered))?,
         };
         let kinds = [
@@ -180,7 +180,7 @@ impl Pinning {
             ));
         } else if in_force.is_empty() {
             let rps = match at {
-                AttachPoint::NativeXdp => "RPS only acts behind native XDP",
+                at if at.is_in_driver() => "RPS only acts behind native XDP",
                 _ => "its kernel has no RPS",
             };
             told.warning(&format!(

@@ -261,6 +261,7 @@ impl Parts {
     }
 
     fn look_after_links(&mut self, told: &mut Listener<'_>) {
+        self.follow_others(told);
         for (live, loss) in self.links.look_after() {
             let name = live.whole_name();
             match loss {
@@ -277,6 +278,21 @@ impl Parts {
         }
         if self.links.all_gone() && !self.machine.interfaces.selection.is_open() {
             told.tell(Event::Stopped(Stop::InterfaceGone));
+        }
+    }
+
+    /// Goes to what is at XDP of others now, where frames are captured beside that.
+    fn follow_others(&mut self, told: &mut Listener<'_>) {
+        let interfaces = &self.machine.interfaces;
+        for (number, link, since) in self.links.look_beside(&interfaces.scopes) {
+            let live = &self.links.0[number as usize];
+            if let (Some(attaching), Some(scope)) = (&mut self.attaching, live.scope()) {
+                let scope = &interfaces.scopes[scope];
+                let which = (live, number, &link);
+                if let Err(failure) = attaching.follow(which, scope, since, &self.loaded, told) {
+                    told.error(&failure.to_string());
+                }
+            }
         }
     }
 

@@ -7,12 +7,13 @@ use std::os::fd::AsFd as _;
 use tscap_common::hook::{Direction, Hook, Slot};
 
 use super::code::{Bound, Device, Place};
+use super::entry::{Entry, NoEntry};
 use super::held::{ByFilter, Held, Refusal};
 use super::kfunc::VlanTagKfunc;
 use super::load::{LoadError, Loaded};
 use super::program::Program;
 use crate::capturing::filter;
-use crate::capturing::host::bpf::{InterfaceLink, LinkPoint, TracepointLink};
+use crate::capturing::host::bpf::{InterfaceLink, LinkPoint, TracingLink, TracingPoint};
 use crate::capturing::host::clsact::Side;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::{AttachedXdp, Link, LinkReader};
@@ -24,9 +25,13 @@ use crate::capturing::host::xdp_features;
 pub enum AttachPoint {
     /// To received frames in the driver, before a socket buffer is made.
     NativeXdp,
+    /// To received frames at the entry of somebody else's program at native XDP.
+    NativeEntry,
     /// To received frames in the network stack: they may be aggregates (GRO), and are
     /// copied for it.
     GenericXdp,
+    /// To received frames at the entry of somebody else's program at generic XDP.
+    GenericEntry,
     /// To received frames in the network stack, where they may be aggregates.
     TcxIngress,
     /// To frames that are to be sent, before the queueing discipline: they may be
@@ -46,7 +51,9 @@ impl AttachPoint {
     pub const fn name(self) -> &'static str {
         match self {
             Self::NativeXdp => "native XDP",
+            Self::NativeEntry => "fentry at native XDP",
             Self::GenericXdp => "generic XDP",
+            Self::GenericEntry => "fentry at generic XDP",
             Self::TcxIngress => "tcx ingress",
             Self::TcxEgress => "tcx egress",
             Self::DriverEgress => "driver egress",
@@ -59,17 +66,29 @@ impl AttachPoint {
     pub const fn hook(self) -> Hook {
         match self {
             Self::NativeXdp | Self::GenericXdp => Hook::Xdp,
+            Self::NativeEntry | Self::GenericEntry => Hook::XdpEntry,
             Self::TcxIngress | Self::ClsactIngress => Hook::TcIngress,
             Self::TcxEgress | Self::ClsactEgress => Hook::TcEgress,
             Self::DriverEgress => Hook::Transmit,
         }
     }
 
-    /// Attaches a program here.
+    /// Whether it is the entry of somebody else's program.
+    pub const fn is_entry(self) -> bool {
+        matches!(self, Self::NativeEntry | Self::GenericEntry)
+    }
+
+    /// Whether frames are seen in the driver, before the network stack.
+    pub const fn is_in_driver(self) -> bool {
+        matches!(self, Self::NativeXdp | Self::NativeEntry)
+    }
+
+    /// Attaches a program here, for its `place`.
     fn attach(
         self,
         program: &Program,
         link: &Link,
+        place: &Place<'_>,
         by_filter: &mut ByFilter<'_>,
     ) -> Result<Held, Refusal> {
         let program = program.as_fd();
@@ -79,8 +98,14 @@ impl AttachPoint {
             Self::TcxIngress => LinkPoint::TcxIngress,
             Self::TcxEgress => LinkPoint::TcxEgress,
             Self::DriverEgress => {
-                let held = TracepointLink::attach(program)?;
+                let held = TracingLink::attach(program, TracingPoint::Tracepoint)?;
                 return Ok(Held::Tracepoint(held, LinkReader::here(link.index)?));
+            }
+            Self::NativeEntry | Self::GenericEntry => {
+                let entry = place
+                    .entry
+                    .ok_or("there is no program at whose entry it could be")?;
+                return Ok(Held::Entry(Box::new(entry.attach(program)?)));
             }
             Self::ClsactIngress => {
                 return by_filter(program, link, Side::Ingress).map(Held::Filter);
@@ -94,7 +119,7 @@ impl AttachPoint {
 /// Which hook to take for received frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum HookChoice {
-    /// Native XDP if the driver can and nobody else is there, else tcx
+    /// Native XDP; the entry of an XDP program that is there already; else tcx
     #[default]
     Auto,
     /// Native XDP: in the driver, before a socket buffer is made
@@ -126,6 +151,14 @@ pub enum AttachError {
         interface: String,
         /// What is attached.
         xdp: AttachedXdp,
+    },
+    /// Another program is there, and nothing can be attached to its entry.
+    #[error("no fentry on the XDP program of {interface}")]
+    NoEntry {
+        /// The interface.
+        interface: String,
+        /// Why.
+        source: NoEntry,
     },
     /// The program could not be loaded for it.
     #[error("cannot load the program of {interface} for {}", at.name())]
@@ -182,6 +215,27 @@ pub struct Port<'a> {
     pub filter: Option<&'a filter::Program>,
 }
 
+impl Attachment {
+    /// Whether it is beside a program of somebody else at XDP: at its entry, or behind it
+    /// where that was refused.
+    pub fn is_beside_others(&self) -> bool {
+        let is_refused = |error: &AttachError| match error {
+            AttachError::NoEntry { .. } => true,
+            AttachError::Load { at, .. } | AttachError::Refused { at, .. } => at.is_entry(),
+            AttachError::Busy { .. } | AttachError::Namespace { .. } => false,
+        };
+        self.at.is_entry() || self.fallback.as_ref().is_some_and(is_refused)
+    }
+
+    /// Its hook for people and machines.
+    pub fn hook(&self) -> String {
+        match &self.held {
+            Held::Entry(entry) => entry.to_string(),
+            Held::Link(_) | Held::Filter(_) | Held::Tracepoint(..) => self.at.name().to_owned(),
+        }
+    }
+}
+
 impl Port<'_> {
     fn place(&self, direction: Direction) -> Place<'_> {
         Place {
@@ -221,6 +275,7 @@ impl Attacher<'_, '_> {
             HookChoice::Auto if !port.link.is_ethernet() || port.link.is_loopback() => {
                 self.tcx_ingress(port)
             }
+            HookChoice::Auto if port.link.xdp.is_some() => self.beside(port),
             HookChoice::Auto => match self.native(port) {
                 Err(error) if error.leaves_others() => Ok(Attachment {
                     fallback: Some(error),
@@ -257,6 +312,36 @@ impl Attacher<'_, '_> {
                 self.placed(port, AttachPoint::DriverEgress, &place)
             }
         }
+    }
+
+    /// Attaches a program beside those of others at XDP: at the entry of the one that is
+    /// there, else at tcx.
+    ///
+    /// # Errors
+    /// If neither is to be had.
+    pub fn beside(&mut self, port: &Port<'_>) -> Result<Attachment, AttachError> {
+        match self.entry(port) {
+            Ok(attachment) => Ok(attachment),
+            Err(error) => Ok(Attachment {
+                fallback: Some(error),
+                ..self.tcx_ingress(port)?
+            }),
+        }
+    }
+
+    /// At the entry of the program at XDP.
+    fn entry(&mut self, port: &Port<'_>) -> Result<Attachment, AttachError> {
+        let entry = entry_of(port)?;
+        let at = match entry.is_generic() {
+            true => AttachPoint::GenericEntry,
+            false => AttachPoint::NativeEntry,
+        };
+        let place = Place {
+            entry: Some(&entry),
+            device: entry.device(),
+            ..port.place(Direction::In)
+        };
+        self.placed(port, at, &place)
     }
 
     fn tcx_ingress(&mut self, port: &Port<'_>) -> Result<Attachment, AttachError> {
@@ -326,7 +411,7 @@ impl Attacher<'_, '_> {
             at,
             source: Box::new(source),
         })?;
-        let held = at.attach(&program, port.link, self.by_filter);
+        let held = at.attach(&program, port.link, place, self.by_filter);
         let held = held.map_err(|source| AttachError::Refused {
             interface: interface(),
             at,
@@ -336,10 +421,20 @@ impl Attacher<'_, '_> {
             held,
             at,
             // A socket buffer has its tag beside it.
-            reads_vlan_tags: at.hook() != Hook::Xdp,
+            reads_vlan_tags: matches!(at.hook(), Hook::TcIngress | Hook::TcEgress),
             fallback: None,
         })
     }
+}
+
+/// The entry of somebody else's program at XDP.
+fn entry_of(port: &Port<'_>) -> Result<Entry, AttachError> {
+    let no_entry = |source| AttachError::NoEntry {
+        interface: port.link.name.clone(),
+        source,
+    };
+    let xdp = port.link.xdp.as_ref().ok_or(no_entry(NoEntry::Gone))?;
+    Entry::of(port.link, xdp).map_err(no_entry)
 }
 
 fn check_free(port: &Port<'_>) -> Result<(), AttachError> {
@@ -356,7 +451,7 @@ impl AttachError {
     /// The operating system's error at the root, if there is one.
     pub fn os_error(&self) -> Option<i32> {
         match self {
-            Self::Busy { .. } => None,
+            Self::Busy { .. } | Self::NoEntry { .. } => None,
             Self::Load { source, .. } => source.os_error(),
             Self::Namespace { source, .. } => source.raw_os_error(),
             Self::Refused { source, .. } => source
@@ -370,7 +465,7 @@ impl AttachError {
     /// ENOSPC); or somebody else is there.
     fn leaves_others(&self) -> bool {
         match self {
-            Self::Busy { .. } => true,
+            Self::Busy { .. } | Self::NoEntry { .. } => true,
             Self::Load { .. } | Self::Namespace { .. } => false,
             Self::Refused { .. } => matches!(
                 self.os_error(),

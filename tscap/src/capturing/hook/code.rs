@@ -12,11 +12,12 @@ use aya_obj::btf::BtfError;
 use aya_obj::generated::{BPF_ALU64, BPF_CALL, BPF_JMP, BPF_K, BPF_MOV, bpf_insn};
 use aya_obj::{Object, ProgramSection, VerifierLog};
 use tscap_common::config::{
-    BUFFER_CHECKSUM_CALL, CHECKSUM_PARTIAL_CALL, FILTER_CALL, FILTER_TAGGED_CALL, OWN_INDEX_CALL,
-    OWN_NETNS_CALL, SLOT_CALL, VLAN_TAG_CALL,
+    BUFFER_CHECKSUM_CALL, CHECKSUM_PARTIAL_CALL, ENTERED_FRAME_CALL, FILTER_CALL,
+    FILTER_TAGGED_CALL, OWN_INDEX_CALL, OWN_NETNS_CALL, SLOT_CALL, VLAN_TAG_CALL,
 };
 use tscap_common::hook::Slot;
 
+use super::entry::Entry;
 use super::kfunc::{ChecksumKfunc, TransmitKernel};
 use super::load::LoadError;
 use super::program::Program;
@@ -56,7 +57,9 @@ pub(crate) struct Place<'a> {
     pub checksum: Option<&'a ChecksumKfunc>,
     /// Of a program at a tracepoint: where the kernel has what it reads.
     pub transmit: Option<&'a TransmitKernel>,
-    /// Of a program at a tracepoint: the one device whose frames it takes.
+    /// The XDP program at whose entry it runs.
+    pub entry: Option<&'a Entry>,
+    /// Of a program at a tracepoint or an entry: the one device whose frames it takes.
     pub device: Device,
 }
 
@@ -77,6 +80,7 @@ impl Place<'_> {
         bound: None,
         checksum: None,
         transmit: None,
+        entry: None,
         device: Device { index: 0, netns: 0 },
     };
 }
@@ -156,6 +160,7 @@ impl Code {
                         .ok_or(LoadError::Missing("tracepoint"))?
                         .tracepoint,
                 },
+                ProgramSection::FEntry { .. } => Kind::Entry,
                 _ => Kind::Xdp {
                     frags: matches!(section, ProgramSection::Xdp { frags: true, .. }),
                     bound_to: place.bound.map(|bound| bound.ifindex),
@@ -166,6 +171,7 @@ impl Code {
                 types: types.as_fd(),
                 info: &routine.functions,
             }),
+            entry_of: place.entry.map(Entry::entered),
         };
         let loaded = retry_interrupted(|| {
             bpf::program::load(&program).map_err(|(io_error, log)| ProgramError::LoadError {
@@ -187,6 +193,7 @@ fn access(name: &str, section: &ProgramSection) -> FrameAccess {
         ProgramSection::SchedClassifier if name.starts_with("tscap_out_") => FrameAccess::SKB_OUT,
         ProgramSection::SchedClassifier => FrameAccess::SKB_IN,
         ProgramSection::BtfTracePoint => FrameAccess::TRANSMITTED,
+        ProgramSection::FEntry { .. } => FrameAccess::ENTERED,
         _ => FrameAccess::XDP,
     }
 }
@@ -214,6 +221,7 @@ fn fragment(
             // Any number but 0 is an error of the kfunc.
             None => set_r0(-1),
         },
+        ENTERED_FRAME_CALL => return place.entry.map(|entry| Ok(entry.loads.code())),
         CHECKSUM_PARTIAL_CALL => match place.checksum {
             Some(kfunc) => return Some(Ok(kfunc.code())),
             None => set_r0(0),

@@ -3,7 +3,8 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use crate::capturing::host::bpf::{InterfaceLink, TracepointLink};
+use super::entry::HeldEntry;
+use crate::capturing::host::bpf::{InterfaceLink, TracingLink};
 use crate::capturing::host::clsact::{Clsact, Side};
 use crate::capturing::host::netdev::{Link, LinkReader};
 
@@ -21,7 +22,9 @@ pub enum Held {
     /// A filter.
     Filter(Clsact),
     /// A link to a tracepoint, for the interface that is read so.
-    Tracepoint(TracepointLink, LinkReader),
+    Tracepoint(TracingLink, LinkReader),
+    /// A link to the program whose entry it is at.
+    Entry(Box<HeldEntry>),
 }
 
 /// Whether an interface with a program is there.
@@ -29,7 +32,7 @@ pub enum Held {
 pub enum Presence {
     /// With this number.
     Numbered(u32),
-    /// With the number that it had.
+    /// With the number that it had, as far as this can tell.
     AsBefore,
     /// It is gone, or the program from it.
     Gone,
@@ -52,6 +55,8 @@ impl Held {
                 Ok(None) => Presence::Gone,
                 _ => Presence::AsBefore,
             },
+            // What is at XDP is looked at in the interface's namespace.
+            Self::Entry(_) => Presence::AsBefore,
         }
     }
 
@@ -68,6 +73,10 @@ impl Held {
             Self::Filter(filter) => filter.detach().map_err(io::Error::other),
             Self::Tracepoint(link, _) => {
                 link.detach();
+                Ok(())
+            }
+            Self::Entry(entry) => {
+                entry.detach();
                 Ok(())
             }
         }

@@ -4,6 +4,7 @@
 mod absent;
 mod btf;
 mod checksum;
+mod entered_frame;
 mod transmit;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use tscap_common::config::{IRQ_RESTORE_CALL, IRQ_SAVE_CALL, STAMP_CALL, VLAN_TAG
 pub use absent::NoKfunc;
 pub use btf::BtfError;
 pub(super) use checksum::ChecksumKfunc;
+pub(super) use entered_frame::EnteredFrameLoads;
 pub use transmit::TransmitKernel;
 
 use self::btf::Btf;

@@ -3,6 +3,7 @@
 
 pub mod btf;
 pub mod program;
+pub mod target;
 
 use std::ffi::{c_int, c_long};
 use std::io;
@@ -18,6 +19,7 @@ const BPF_LINK_UPDATE: c_int = 29;
 const BPF_LINK_DETACH: c_int = 34;
 /// `enum bpf_attach_type`.
 const BPF_TRACE_RAW_TP: u32 = 23;
+const BPF_TRACE_FENTRY: u32 = 24;
 const BPF_XDP: u32 = 37;
 const BPF_TCX_INGRESS: u32 = 46;
 const BPF_TCX_EGRESS: u32 = 47;
@@ -85,6 +87,14 @@ struct GetInfo {
     bpf_fd: u32,
     info_len: u32,
     info: u64,
+}
+
+/// The `*_GET_*_ID` member of `union bpf_attr`.
+#[repr(C)]
+struct GetId {
+    id: u32,
+    next_id: u32,
+    open_flags: u32,
 }
 
 /// `struct bpf_link_info` of an XDP or tcx link, with room for what newer kernels add.
@@ -172,18 +182,30 @@ impl AsFd for InterfaceLink {
     }
 }
 
-/// A program attached to the tracepoint that it was loaded for. The kernel detaches it as
-/// it does one on an interface.
-#[derive(Debug)]
-pub struct TracepointLink(Mutex<Option<OwnedFd>>);
+/// Where a link attaches a program that was loaded for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TracingPoint {
+    /// A tracepoint.
+    Tracepoint,
+    /// The entry of another program.
+    Entry,
+}
 
-impl TracepointLink {
+/// A program attached to what it was loaded for. The kernel detaches it as it does one on an
+/// interface.
+#[derive(Debug)]
+pub struct TracingLink(Mutex<Option<OwnedFd>>);
+
+impl TracingLink {
     /// Attaches `program`.
-    pub fn attach(program: BorrowedFd<'_>) -> io::Result<Self> {
+    pub fn attach(program: BorrowedFd<'_>, at: TracingPoint) -> io::Result<Self> {
         let mut attr = LinkCreate {
             prog_fd: program.as_raw_fd().cast_unsigned(),
             target_ifindex: 0,
-            attach_type: BPF_TRACE_RAW_TP,
+            attach_type: match at {
+                TracingPoint::Tracepoint => BPF_TRACE_RAW_TP,
+                TracingPoint::Entry => BPF_TRACE_FENTRY,
+            },
             flags: 0,
             rest: [0; 4],
         };
@@ -225,8 +247,8 @@ fn bpf<A>(command: c_int, attr: &mut A) -> io::Result<c_long> {
     // SAFETY: private to these files; each caller passes the structure of its
     // command with its own length. The key and value of `MapElement` point to
     // live words as long as the map's; `GetInfo::info` points to a live structure of
-    // `info_len` bytes, and the name in one for BTF to `name_len` bytes. The
-    // pointers of both `Load` and of `TestRun` are those of slices, strings and a context
+    // `info_len` bytes, the name in one for BTF to `name_len` bytes, and the functions in one
+    // for a program to `nr_func_info` of them. The pointers of both `Load` and of `TestRun` are those of slices, strings and a context
     // that outlive the call, with their lengths; `fd_array` has the two that a program names.
     let result = unsafe {
         libc::syscall(

@@ -1,6 +1,7 @@
 //! What is checked, each on a machine of its own.
 
 mod attaching;
+mod beside;
 mod clock;
 mod cpus;
 mod directions;
@@ -34,6 +35,15 @@ macro_rules! checks {
 
 checks![
     attaching::to_nics,
+    beside::dropped_frames,
+    beside::without_types,
+    beside::of_any_length,
+    beside::of_several_buffers,
+    beside::filtered,
+    beside::of_one_of_two_interfaces,
+    beside::by_the_module,
+    beside::replaced,
+    beside::a_dispatcher,
     clock::set_forward,
     clock::set_back,
     clock::slewed,

@@ -1,5 +1,8 @@
 //! How a program reaches its frame at the hook where it runs.
 
+use std::mem::offset_of;
+
+use tscap_common::entry::EnteredFrame;
 use tscap_common::hook::Direction;
 
 use crate::capturing::filter::packet_type;
@@ -31,6 +34,16 @@ pub enum FrameLoad {
     OfContext(u32),
     /// The context begins with a dynptr: (to, length, context, offset, 0).
     OfDynptr(u32),
+    /// (to, length, from), of memory of the kernel: the first buffer of the frame is all
+    /// that is there.
+    OfMemory {
+        /// The helper.
+        helper: u32,
+        /// Where the context has the address of that buffer (u64).
+        address: i16,
+        /// Where it has its length (u32).
+        length: i16,
+    },
 }
 
 /// How the length of a whole frame is found.
@@ -89,6 +102,21 @@ impl FrameAccess {
         length: FrameLength::Field(16),
         interface_offset: 20,
         ..Self::SKB_OUT
+    };
+
+    /// The entry of an XDP program: an [`EnteredFrame`] and `bpf_probe_read_kernel`. Frames
+    /// come in. What a filter asks of the bytes behind the first buffer is not there, so
+    /// that it rejects the frame.
+    pub const ENTERED: Self = Self {
+        linear: None,
+        load: FrameLoad::OfMemory {
+            helper: 113,
+            address: offset_of!(EnteredFrame, data) as i16,
+            length: offset_of!(EnteredFrame, first_len) as i16,
+        },
+        length: FrameLength::Field(offset_of!(EnteredFrame, len) as i16),
+        interface_offset: offset_of!(EnteredFrame, ifindex) as i16,
+        ..Self::XDP
     };
 
     /// The same for frames that have a VLAN tag beside their bytes, where a device or the

@@ -173,6 +173,25 @@ impl Emitter<'_> {
                 self.code.mov32(Register::R5, Source::Constant(0));
                 self.code.call(helper);
             }
+            FrameLoad::OfMemory {
+                helper,
+                address,
+                length,
+            } => {
+                let (offset, from, end, most) =
+                    (Register::R2, Register::R3, Register::R4, Register::R5);
+                self.code.load(Width::Double, from, CONTEXT, address);
+                self.code.load(Width::Word, most, CONTEXT, length);
+                self.code.alu64(BPF_ADD, from, Source::Register(offset));
+                self.code.mov64(end, offset);
+                self.code.alu64(BPF_ADD, end, bytes);
+                self.code
+                    .branch64(BPF_JGT, end, Source::Register(most), reject);
+                self.code.mov64(Register::R1, Register::Frame);
+                self.code.alu64(BPF_ADD, Register::R1, to);
+                self.code.mov32(Register::R2, bytes);
+                self.code.call(helper);
+            }
         }
         self.code
             .branch32(BPF_JNE, Register::R0, Source::Constant(0), reject);

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
-use super::{BPF_OBJ_GET_INFO_BY_FD, GetInfo, bpf, owned};
+use super::{BPF_OBJ_GET_INFO_BY_FD, GetId, GetInfo, bpf, owned};
 
 /// `enum bpf_cmd` in include/uapi/linux/bpf.h.
 const BPF_BTF_LOAD: c_int = 18;
@@ -25,14 +25,6 @@ struct Load {
 }
 
 const _: () = assert!(size_of::<Load>() == 32, "padding would be any bytes");
-
-/// The `*_GET_*_ID` member of `union bpf_attr`.
-#[repr(C)]
-struct GetId {
-    id: u32,
-    next_id: u32,
-    open_flags: u32,
-}
 
 /// `struct bpf_btf_info`.
 #[repr(C)]

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 
 use aya_obj::generated::{bpf_func_info, bpf_insn};
 
-use super::{BPF_TRACE_RAW_TP, BPF_XDP, bpf, owned};
+use super::{BPF_TRACE_FENTRY, BPF_TRACE_RAW_TP, BPF_XDP, bpf, owned};
 
 /// `enum bpf_cmd` in include/uapi/linux/bpf.h.
 const BPF_PROG_LOAD: c_int = 5;
@@ -51,7 +51,8 @@ struct Load {
     func_info_cnt: u32,
     line_info: [u32; 4],
     attach_btf_id: u32,
-    attach: [u32; 2],
+    attach_prog_fd: u32,
+    core_relo_cnt: u32,
     fd_array: u64,
 }
 
@@ -129,6 +130,8 @@ pub enum Kind {
         /// Its id in the BTF of the kernel.
         btf_id: u32,
     },
+    /// The entry of another program.
+    Entry,
 }
 
 impl Kind {
@@ -142,7 +145,7 @@ impl Kind {
         match self {
             Self::Xdp { .. } => BPF_PROG_TYPE_XDP,
             Self::Tc => BPF_PROG_TYPE_SCHED_CLS,
-            Self::Tracepoint { .. } => BPF_PROG_TYPE_TRACING,
+            Self::Tracepoint { .. } | Self::Entry => BPF_PROG_TYPE_TRACING,
         }
     }
 
@@ -152,6 +155,7 @@ impl Kind {
             Self::Xdp { .. } => BPF_XDP,
             Self::Tc => 0,
             Self::Tracepoint { .. } => BPF_TRACE_RAW_TP,
+            Self::Entry => BPF_TRACE_FENTRY,
         }
     }
 
@@ -165,7 +169,7 @@ impl Kind {
     fn bound_to(self) -> Option<u32> {
         match self {
             Self::Xdp { bound_to, .. } => bound_to,
-            Self::Tc | Self::Tracepoint { .. } => None,
+            Self::Tc | Self::Tracepoint { .. } | Self::Entry => None,
         }
     }
 
@@ -196,6 +200,17 @@ pub struct Program<'a> {
     pub module: Option<BorrowedFd<'a>>,
     /// What its functions are, without which none may be called back.
     pub functions: Option<Functions<'a>>,
+    /// At whose entry it runs, with [`Kind::Entry`].
+    pub entry_of: Option<Entered<'a>>,
+}
+
+/// A program at whose entry another one runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Entered<'a> {
+    /// The program.
+    pub program: BorrowedFd<'a>,
+    /// The id of its function in its own BTF.
+    pub function: u32,
 }
 
 /// The functions of a program.
@@ -207,7 +222,7 @@ pub struct Functions<'a> {
     pub info: &'a [bpf_func_info],
 }
 
-/// Has the kernel verify and load an XDP program; a refusal comes with the
+/// Has the kernel verify and load a program; a refusal comes with the
 /// verifier's log.
 pub fn load(program: &Program<'_>) -> Result<OwnedFd, (io::Error, String)> {
     // Most are taken; the log is for the others.
@@ -246,6 +261,10 @@ fn try_load(program: &Program<'_>, log: &mut [u8]) -> io::Result<OwnedFd> {
         attr.func_info_rec_size = FUNC_INFO;
         attr.func_info = functions.info.as_ptr().expose_provenance() as u64;
         attr.func_info_cnt = u32::try_from(functions.info.len()).map_err(io::Error::other)?;
+    }
+    if let Some(entered) = program.entry_of {
+        attr.attach_btf_id = entered.function;
+        attr.attach_prog_fd = entered.program.as_raw_fd().cast_unsigned();
     }
     let name = program.name.as_bytes();
     let name = &name[..name.len().min(NAME_LEN - 1)];
