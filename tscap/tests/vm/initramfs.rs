@@ -17,12 +17,13 @@ const BUSYBOX: &str = "TSCAP_VM_BUSYBOX";
 /// Names our kernel module, built for the kernel.
 const MODULE: &str = "TSCAP_VM_MODULE";
 /// The drivers, and what clsact takes, that [`agent::INIT`] loads.
-const DRIVERS: [&str; 7] = [
+const DRIVERS: [&str; 8] = [
     "virtio_pci",
     "virtio_console",
     "virtio_net",
     "vmxnet3",
     "veth",
+    "bonding",
     "sch_ingress",
     "cls_bpf",
 ];

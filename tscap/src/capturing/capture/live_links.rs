@@ -33,8 +33,8 @@ pub(super) struct LiveLink {
 
 #[derive(Debug)]
 struct State {
-    /// Index of its namespace; `None` if it has moved to one that is not captured in.
-    scope: Option<usize>,
+    /// Index of its namespace, or of the last one that is captured in.
+    scope: usize,
     /// Its number now, or the last one.
     ifindex: u32,
     /// Its programs: for received frames, for sent ones, or both.
@@ -127,7 +127,7 @@ impl LiveLink {
             is_named: before.is_named,
             mac: link.mac,
             state: Mutex::new(State {
-                scope: Some(before.scope),
+                scope: before.scope,
                 ifindex: link.index,
                 programs: attached.into_iter().map(Program::of).collect(),
                 beside: is_beside.then(|| (link.xdp.clone(), Instant::now())),
@@ -160,8 +160,8 @@ impl LiveLink {
         self.state().ifindex
     }
 
-    /// Index of its namespace, unless it has moved to one that is not captured in.
-    pub fn scope(&self) -> Option<usize> {
+    /// Index of its namespace, or of the last one that is captured in.
+    pub fn scope(&self) -> usize {
         self.state().scope
     }
 
@@ -198,7 +198,7 @@ impl LiveLink {
     fn look_beside(&self, scopes: &[Scope]) -> Option<(Link, Duration)> {
         let mut state = self.state();
         let (before, looked) = state.beside.clone()?;
-        let found = scopes[state.scope?].visit(|| netdev::by_index(state.ifindex));
+        let found = scopes[state.scope].visit(|| netdev::by_index(state.ifindex));
         // Who can't look now does so later.
         let Some(link) = found.ok()?.ok()?.filter(|link| link.mac == self.mac) else {
             // After a move to another namespace none of its frames is known by its number.
@@ -250,17 +250,15 @@ impl LiveLink {
         let mut state = self.state();
         state.look();
         let is_alike = !state.is_gone() && state.ifindex == link.index && self.mac == link.mac;
-        if !is_alike || state.scope == Some(scope) {
+        if !is_alike || state.scope == scope {
             return is_alike;
         }
         // Another one with the same number and address may be in its namespace.
-        let there = state.scope.map(|at| {
-            let found = scopes[at].visit(|| netdev::by_index(link.index));
-            found.ok().and_then(Result::ok).flatten()
-        });
-        let has_moved = there.flatten().is_none_or(|it| it.mac != self.mac);
+        let there = scopes[state.scope].visit(|| netdev::by_index(link.index));
+        let there = there.ok().and_then(Result::ok).flatten();
+        let has_moved = there.is_none_or(|it| it.mac != self.mac);
         if has_moved {
-            state.scope = Some(scope);
+            state.scope = scope;
         }
         has_moved
     }
@@ -272,11 +270,8 @@ impl LiveLink {
         }
         let mut state = self.state();
         // Only while it can be seen in its namespace; else the last reading.
-        let now = state.scope.map(|at| {
-            let found = scopes[at].visit(|| netdev::by_index(state.ifindex));
-            found.ok().and_then(Result::ok).flatten()
-        });
-        if let Some(link) = now.flatten()
+        let now = scopes[state.scope].visit(|| netdev::by_index(state.ifindex));
+        if let Some(link) = now.ok().and_then(Result::ok).flatten()
             && link.name == self.name
             && let Some(stats) = &link.stats
         {

@@ -286,8 +286,8 @@ impl Parts {
         let interfaces = &self.machine.interfaces;
         for (number, link, since) in self.links.look_beside(&interfaces.scopes) {
             let live = &self.links.0[number as usize];
-            if let (Some(attaching), Some(scope)) = (&mut self.attaching, live.scope()) {
-                let scope = &interfaces.scopes[scope];
+            if let Some(attaching) = &mut self.attaching {
+                let scope = &interfaces.scopes[live.scope()];
                 let which = (live, number, &link);
                 if let Err(failure) = attaching.follow(which, scope, since, &self.loaded, told) {
                     told.error(&failure.to_string());

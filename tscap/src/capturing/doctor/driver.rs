@@ -37,13 +37,18 @@ pub(super) fn expected(interface: &Interface) -> Expected {
 
 /// Whether the program will run in the driver.
 pub(super) fn mode(interface: &Interface) -> Check {
+    let in_stack = interface.in_stack();
     match expected(interface) {
+        Expected::InStack { remedy, .. } if interface.link.xdp.is_some() => MODE.warning(
+            format!(
+                "a program is attached there: --hook auto stamps at its entry where the kernel \
+                 lets, else {in_stack} does in the network stack"
+            ),
+            advice(remedy),
+        ),
         Expected::Native { because } => MODE.good(format!("native: {because}")),
         Expected::InStack { because, remedy } => MODE.warning(
-            format!(
-                "no native XDP ({because}): {} stamps in the network stack",
-                interface.in_stack()
-            ),
+            format!("no native XDP ({because}): {in_stack} stamps in the network stack"),
             advice(remedy),
         ),
         Expected::Unknown => MODE.warning(
@@ -163,7 +168,10 @@ mod tests {
             program_ids: vec![7],
         });
         mode(&busy)
-            .is(Warning, "no native XDP (a program is attached there)")
+            .is(
+                Warning,
+                "a program is attached there: --hook auto stamps at its entry",
+            )
             .advises("see `xdp_programs`");
     }
 

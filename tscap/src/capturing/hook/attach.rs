@@ -462,7 +462,8 @@ impl AttachError {
 
     /// Whether another hook may do: the driver can't (rather than may not, or not now), for
     /// want of native XDP, or not at this MTU, with these features or so few queues (veth:
-    /// ENOSPC); or somebody else is there.
+    /// ENOSPC); or somebody else is there, or on the bond above (EEXIST, `dev_xdp_attach` in
+    /// net/core/dev.c).
     fn leaves_others(&self) -> bool {
         match self {
             Self::Busy { .. } | Self::NoEntry { .. } => true,
@@ -470,7 +471,12 @@ impl AttachError {
             Self::Refused { .. } => matches!(
                 self.os_error(),
                 Some(
-                    libc::EOPNOTSUPP | libc::EINVAL | libc::ERANGE | libc::EMSGSIZE | libc::ENOSPC
+                    libc::EOPNOTSUPP
+                        | libc::EINVAL
+                        | libc::ERANGE
+                        | libc::EMSGSIZE
+                        | libc::ENOSPC
+                        | libc::EEXIST
                 )
             ),
         }

@@ -2,6 +2,7 @@
 
 mod attaching;
 mod beside;
+mod bonds;
 mod clock;
 mod cpus;
 mod directions;
@@ -44,6 +45,8 @@ checks![
     beside::by_the_module,
     beside::replaced,
     beside::a_dispatcher,
+    bonds::of_the_bond,
+    bonds::of_the_bond_and_its_port,
     clock::set_forward,
     clock::set_back,
     clock::slewed,
