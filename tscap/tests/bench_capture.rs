@@ -144,7 +144,8 @@ fn sent(kind: amount::Kind, more: [[f64; ROUNDS]; 3]) -> Vec<Target> {
         more.map(run).to_vec()
     };
     let [ours, theirs, elsewhere] = more.map(runs);
-    let costs = KindCosts::new(kind, [runs([0.0; ROUNDS]), ours, theirs, elsewhere]);
+    let none = || runs([0.0; ROUNDS]);
+    let costs = KindCosts::new(kind, [none(), ours, theirs, elsewhere, none(), none()]);
     let report = SentReport {
         rounds: ROUNDS as u32,
         versions: Vec::new(),

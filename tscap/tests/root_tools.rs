@@ -7,6 +7,7 @@ use std::time::Duration;
 use nix::sys::signal::SigSet;
 use tscap::capturing::accounting::Direction;
 use tscap::capturing::clock::StampSource;
+use tscap::capturing::hook::HookChoice;
 use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stop, TestBed, Tool, tool_cpus};
 use tscap_testkit::command::tscap_path;
 use tscap_testkit::files;
@@ -27,6 +28,7 @@ fn setup(output: &Path, snaplen: u32, cpus: Vec<u32>) -> Setup {
         snaplen,
         buffer_bytes: 8 << 20,
         direction: Direction::In,
+        hook: HookChoice::Auto,
         expression: None,
         clock: StampSource::Ktime,
         tsc_path: None,

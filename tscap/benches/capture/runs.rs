@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use tscap::capturing::accounting::Direction;
 use tscap::capturing::clock::StampSource;
+use tscap::capturing::hook::HookChoice;
 use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stop, TestBed};
 
 use crate::amount::{Amount, Kind};
@@ -168,6 +169,7 @@ impl<'a> Runs<'a> {
             snaplen: kind.snaplen,
             buffer_bytes: self.amount.buffer_bytes,
             direction: Direction::In,
+            hook: HookChoice::Auto,
             expression: None,
             clock: StampSource::Ktime,
             tsc_path: None,

@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use tscap::capturing::accounting::Direction;
 use tscap::capturing::clock::StampSource;
+use tscap::capturing::hook::HookChoice;
 use tscap::measuring::load::{Burst, Pair, Program, Setup, Stop, TestBed, Tool};
 use tscap_testkit::command::tscap_path;
 
@@ -38,13 +39,17 @@ enum What {
     Capture(Tool),
     /// tscap on an interface that sends nothing.
     Elsewhere,
+    /// tscap of the frames as they are received, in the same softirq.
+    Received(HookChoice),
 }
 
-const SUBJECTS: [(&str, What); 4] = [
+const SUBJECTS: [(&str, What); 6] = [
     ("no capture", What::Bare),
     ("tscap", What::Capture(Tool::Tscap)),
     ("tcpdump", What::Capture(Tool::Tcpdump)),
     ("tscap on another interface", What::Elsewhere),
+    ("tscap, generic XDP", What::Received(HookChoice::Generic)),
+    ("tscap, tcx ingress", What::Received(HookChoice::Tcx)),
 ];
 
 /// Measures on this thread, pinned to the sender's CPU; each burst is sent `times` times.
@@ -73,8 +78,10 @@ pub fn measure(cpus: &[u32], rounds: u32, times: u32, stop: Arc<Stop>) -> Result
         });
         let part = format!("sent, {}", kind.name());
         rounds::run(&part, rounds, &mut subjects)?;
-        let [bare, ours, theirs, elsewhere] = subjects.map(|subject| subject.results);
-        kinds.push(KindCosts::new(kind, [bare, ours, theirs, elsewhere]));
+        kinds.push(KindCosts::new(
+            kind,
+            subjects.map(|subject| subject.results),
+        ));
     }
     Ok(SentReport {
         rounds,
@@ -93,10 +100,11 @@ struct Bench {
 
 impl Bench {
     fn run(&self, bed: &mut TestBed, what: What, kind: Kind, burst: Burst) -> Result<Run> {
-        let setup = Setup {
+        let mut setup = Setup {
             snaplen: kind.snaplen,
             buffer_bytes: BUFFER_BYTES,
             direction: Direction::Out,
+            hook: HookChoice::Auto,
             expression: None,
             clock: StampSource::Ktime,
             tsc_path: None,
@@ -111,11 +119,11 @@ impl Bench {
                 bed.send_repeatedly(burst, times)?;
             }
             What::Capture(tool) => {
-                let program = self.program(tool)?;
-                let point = bed.capture_repeatedly(program, &setup, burst, times)?;
-                lost_percent = point.loss() * 100.0;
-                // Frames that are lost cost less.
-                ensure!(lost_percent < MOST_LOST, "{lost_percent:.1} % lost");
+                lost_percent = self.capture(bed, tool, &setup, burst)?;
+            }
+            What::Received(hook) => {
+                (setup.direction, setup.hook) = (Direction::In, hook);
+                lost_percent = self.capture(bed, Tool::Tscap, &setup, burst)?;
             }
             What::Elsewhere => {
                 let program = self.program(Tool::Tscap)?;
@@ -131,6 +139,16 @@ impl Bench {
             least_ns: bed.least_burst_cpu().as_nanos() as f64 / burst.frames as f64,
             lost_percent,
         })
+    }
+
+    /// Frames lost, per cent.
+    fn capture(&self, bed: &mut TestBed, tool: Tool, setup: &Setup, burst: Burst) -> Result<f64> {
+        let program = self.program(tool)?;
+        let point = bed.capture_repeatedly(program, setup, burst, self.times)?;
+        let lost_percent = point.loss() * 100.0;
+        // Frames that are lost cost less.
+        ensure!(lost_percent < MOST_LOST, "{lost_percent:.1} % lost");
+        Ok(lost_percent)
     }
 
     fn program(&self, tool: Tool) -> Result<&Program> {

@@ -54,13 +54,18 @@ pub struct KindCosts {
     elsewhere_ns: f64,
     /// tscap's over tcpdump's.
     ratio: Spread,
+    /// What a frame takes more with tscap where it is received, at generic XDP and at tcx
+    /// ingress, ns.
+    received_ns: [Spread; 2],
     /// Frames that each lost, per cent.
     lost_percent: [Spread; 2],
 }
 
 impl KindCosts {
-    /// Sums up the rounds: no capture, tscap, tcpdump, tscap elsewhere.
-    pub fn new(kind: Kind, [bare, ours, theirs, elsewhere]: [Vec<Run>; 4]) -> Self {
+    /// Sums up the rounds: no capture, tscap, tcpdump, tscap elsewhere, and where frames are
+    /// received.
+    pub fn new(kind: Kind, runs: [Vec<Run>; 6]) -> Self {
+        let [bare, ours, theirs, elsewhere, generic, tcx] = runs;
         let more = |runs: &[Run]| {
             let more = runs.iter().zip(&bare).map(|(run, bare)| run.ns - bare.ns);
             Spread::of(more.collect())
@@ -72,6 +77,7 @@ impl KindCosts {
             kind,
             ratio: tscap_ns.with(&tcpdump_ns, |ours, theirs| ours / theirs),
             elsewhere_ns: least(&elsewhere) - least(&bare),
+            received_ns: [more(&generic), more(&tcx)],
             lost_percent: [lost(&ours), lost(&theirs)],
             bare_ns: Spread::of(bare.iter().map(|run| run.ns).collect()),
             tscap_ns,
@@ -119,6 +125,8 @@ impl Section for SentReport {
             "tscap on another interface, best bursts",
             "lost %, tscap",
             "tcpdump",
+            "received: generic XDP, ns more",
+            "tcx ingress",
         ];
         let rows = self.kinds.iter().map(|costs| {
             let [ours, theirs] = costs.lost_percent.each_ref().map(|lost| show(lost, 2));
@@ -130,6 +138,8 @@ impl Section for SentReport {
                 format!("{:.0}", costs.elsewhere_ns),
                 ours,
                 theirs,
+                show(&costs.received_ns[0], 0),
+                show(&costs.received_ns[1], 0),
             ];
             row(costs.kind.name(), figures)
         });

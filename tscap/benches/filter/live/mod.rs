@@ -16,6 +16,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use tscap::capturing::accounting::Direction;
 use tscap::capturing::clock::StampSource;
+use tscap::capturing::hook::HookChoice;
 use tscap::measuring::generator::DISCARD;
 use tscap::measuring::load::{
     Burst, FAST_BYTES, Pair, Point, Program, Setup, Stop, TestBed, Tool, tool_cpus,
@@ -190,6 +191,7 @@ impl Live {
             snaplen: 0,
             buffer_bytes: BUFFER_BYTES,
             direction: Direction::In,
+            hook: HookChoice::Auto,
             expression: Some(case.expression.clone()),
             clock: StampSource::Ktime,
             tsc_path: None,

@@ -12,6 +12,7 @@ use super::stamp_samples::FrameCounts;
 use super::whole_program::WholeProgram;
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{NsPerCycle, StampPath, TscPath};
+use crate::capturing::hook::HookChoice;
 use crate::capturing::host::bpf::{InterfaceLink, LinkPoint};
 use crate::capturing::host::system;
 use crate::measuring::load::{Burst, Capture, Setup, Stop, Tool, Traffic};
@@ -129,6 +130,7 @@ impl CompareBed {
             snaplen: 96,
             buffer_bytes: RING_BYTES * rings.len() as u64,
             direction: Direction::In,
+            hook: HookChoice::Auto,
             expression: None,
             clock: path.source(),
             tsc_path: match path {

@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use super::tool::Tool;
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{StampSource, TscPath};
+use crate::capturing::hook::HookChoice;
 
 /// Events after which xdpdump is woken, and a count of frames of which it leaves
 /// none lying.
@@ -29,6 +30,8 @@ pub struct Setup {
     /// Those that the receiving end receives, or those that the sending end sends; tscap and
     /// tcpdump take the latter.
     pub direction: Direction,
+    /// Where tscap takes received frames.
+    pub hook: HookChoice,
     /// Frames that are asked for, in pcap-filter(7)'s language; all without one. tscap,
     /// tcpdump and dumpcap take it.
     pub expression: Option<String>,
@@ -69,10 +72,13 @@ impl Setup {
                     .as_ref()
                     .and_then(ValueEnum::to_possible_value);
                 let path = path.map(|path| format!("--force --tsc-path {}", path.get_name()));
+                let hook = self.hook.to_possible_value();
+                let hook = hook.map(|hook| format!("--hook {}", hook.get_name()));
                 let text = format!(
                     "capture --json -Q {direction} --snapshot-length {snaplen} --ring-size {ring} \
-                     --clock {clock} {} --duration {seconds} -i {interface}",
-                    path.unwrap_or_default()
+                     --clock {clock} {} {} --duration {seconds} -i {interface}",
+                    path.unwrap_or_default(),
+                    hook.unwrap_or_default()
                 );
                 (text, "-w")
             }
@@ -141,6 +147,7 @@ mod tests {
             snaplen,
             buffer_bytes,
             direction: Direction::In,
+            hook: HookChoice::Auto,
             expression: None,
             clock: StampSource::Ktime,
             tsc_path: None,
@@ -189,12 +196,14 @@ mod tests {
     fn what_is_sent_is_asked_for() {
         let sent = Setup {
             direction: Direction::Out,
+            hook: HookChoice::Tcx,
             ..setup(0, 1 << 20)
         };
         for tool in [Tool::Tscap, Tool::Tcpdump] {
             assert!(told(tool, &sent).contains(" -Q out "), "{tool:?}");
             assert!(!told(tool, &setup(0, 1 << 20)).contains(" -Q out "));
         }
+        assert!(told(Tool::Tscap, &sent).contains(" --hook tcx "));
     }
 
     #[test]

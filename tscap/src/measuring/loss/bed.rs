@@ -13,6 +13,7 @@ use super::grid::GridPoint;
 use super::model::record_bytes;
 use super::slow::SlowFile;
 use crate::capturing::accounting::Direction;
+use crate::capturing::hook::HookChoice;
 use crate::capturing::host::{affinity, system};
 use crate::measuring::load::{
     Burst, LoadError, Pair, Point, Program, Setup, Stop, TestBed, Tool, tool_cpus,
@@ -211,6 +212,7 @@ impl LossBed {
             snaplen: grid_point.snaplen,
             buffer_bytes: (grid_point.ring * self.rings) as u64,
             direction: Direction::In,
+            hook: HookChoice::Auto,
             expression: None,
             clock: grid_point.clock,
             tsc_path: None,
