@@ -42,7 +42,7 @@ pub(super) fn mode(interface: &Interface) -> Check {
         Expected::InStack { remedy, .. } if interface.link.xdp.is_some() => MODE.warning(
             format!(
                 "a program is attached there: --hook auto stamps at its entry where the kernel \
-                 lets, else {in_stack} does in the network stack"
+                 lets, else {in_stack} stamps in the network stack"
             ),
             advice(remedy),
         ),
