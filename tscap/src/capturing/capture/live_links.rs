@@ -11,7 +11,7 @@ use super::scope::Scope;
 use super::selection::Selected;
 use crate::capturing::accounting::{Directed, InterfaceCounts};
 use crate::capturing::hook::{AttachPoint, Attachment, CounterError, Counters, Held, Presence};
-use crate::capturing::host::netdev::{self, AttachedXdp, Link, RxStats};
+use crate::capturing::host::netdev::{self, AttachedXdp, Link};
 use crate::capturing::pcapng::Hooks;
 
 /// One interface.
@@ -24,10 +24,6 @@ pub(super) struct LiveLink {
     pub is_named: bool,
     mac: Option<[u8; 6]>,
     state: Mutex<State>,
-    /// Whether the kernel has counters of frames that the device missed.
-    counts_misses: bool,
-    /// Those at the start.
-    missed_before: u64,
     own: OwnCounts,
 }
 
@@ -44,8 +40,6 @@ struct State {
     beside: Option<(Option<AttachedXdp>, Instant)>,
     /// A program that was found lost, until that is told.
     untold: Option<AttachPoint>,
-    /// Frames missed since the start, as last read.
-    missed: u64,
     /// The counts of an interface that is gone.
     last: Option<InterfaceCounts>,
 }
@@ -87,13 +81,6 @@ pub(super) enum Loss {
 #[derive(Debug, Default)]
 pub(super) struct LiveLinks(pub Vec<LiveLink>);
 
-/// Frames that the device had to leave out for want of buffers: as libpcap
-/// counts them. Not `rx_dropped`, in which the kernel also counts frames that
-/// it drops after XDP has seen them.
-fn missed(stats: &RxStats) -> u64 {
-    stats.missed + stats.fifo
-}
-
 impl State {
     fn is_gone(&self) -> bool {
         self.programs.iter().all(|program| program.held.is_none())
@@ -118,8 +105,6 @@ impl LiveLink {
     /// Right after attaching; `before` as it was before.
     pub fn new(before: &Selected, scope: &Scope, attached: Vec<Attachment>) -> Self {
         let link = &before.link;
-        // Virtual devices (veth, tun, …) have no such counters of their own.
-        let stats = link.stats.as_ref().filter(|_| link.kind.is_none());
         let is_beside = attached.iter().any(Attachment::is_beside_others);
         Self {
             name: link.name.clone(),
@@ -132,12 +117,9 @@ impl LiveLink {
                 programs: attached.into_iter().map(Program::of).collect(),
                 beside: is_beside.then(|| (link.xdp.clone(), Instant::now())),
                 untold: None,
-                missed: 0,
                 last: None,
             }),
-            counts_misses: stats.is_some(),
-            missed_before: stats.map_or(0, missed),
-            own: OwnCounts::begin(link.index),
+            own: OwnCounts::begin(link),
         }
     }
 
@@ -263,23 +245,6 @@ impl LiveLink {
         has_moved
     }
 
-    /// Frames that the device missed since the start.
-    fn ifdrop(&self, scopes: &[Scope]) -> Option<u64> {
-        if !self.counts_misses {
-            return None;
-        }
-        let mut state = self.state();
-        // Only while it can be seen in its namespace; else the last reading.
-        let now = scopes[state.scope].visit(|| netdev::by_index(state.ifindex));
-        if let Some(link) = now.ok().and_then(Result::ok).flatten()
-            && link.name == self.name
-            && let Some(stats) = &link.stats
-        {
-            state.missed = missed(stats).saturating_sub(self.missed_before);
-        }
-        Some(state.missed)
-    }
-
     /// The slots of its programs, if it is interface `number` of the file; none if its counts
     /// are settled.
     fn slots(&self, number: u32) -> Vec<Slot> {
@@ -325,11 +290,7 @@ impl LiveLinks {
     }
 
     /// The counts of each.
-    pub fn counts(
-        &self,
-        counters: &Counters,
-        scopes: &[Scope],
-    ) -> Result<Vec<InterfaceCounts>, CounterError> {
+    pub fn counts(&self, counters: &Counters) -> Result<Vec<InterfaceCounts>, CounterError> {
         // An interface that is gone now counts no more.
         let gone: Vec<_> = self.0.iter().map(LiveLink::is_gone).collect();
         let numbered = (0..).zip(&self.0);
@@ -343,13 +304,19 @@ impl LiveLinks {
         let each = self.0.iter().zip(losses).zip(gone);
         Ok(each
             .map(|((live, losses), is_gone)| {
-                let last = live.state().last;
-                let counts = last.unwrap_or_else(|| InterfaceCounts {
+                if let Some(last) = live.state().last {
+                    return last;
+                }
+                if is_gone {
+                    live.own.end();
+                }
+                let own = live.own.look();
+                let counts = InterfaceCounts {
                     losses,
-                    ifdrop: live.ifdrop(scopes),
-                    own: live.own.look(),
+                    ifdrop: own.ifdrop,
+                    own: own.frames,
                     is_gone,
-                });
+                };
                 live.state().last = is_gone.then_some(counts);
                 counts
             })

@@ -233,7 +233,7 @@ impl Parts {
         let counters = &self.loaded.counters;
         let rx_cpus = self.plan.rx_cpus.as_deref();
         let off_cpu = rx_cpus.map(|cpus| counters.seen_off(cpus)).transpose();
-        let interfaces = self.links.counts(counters, &self.machine.interfaces.scopes);
+        let interfaces = self.links.counts(counters);
         let observed = Observed {
             interfaces: interfaces.context("cannot account for the frames")?,
             utc_bound_ns: KernelClock::read()
