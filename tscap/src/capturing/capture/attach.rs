@@ -109,9 +109,9 @@ impl Attaching {
             number,
             filter: plan.filter_for(link)?,
         };
-        if plan.promiscuous && selected.may_be_promiscuous {
-            self.promiscuous.extend(make_promiscuous(link, told));
-        }
+        // Given back at once where nothing can be attached.
+        let is_to_be = plan.promiscuous && selected.may_be_promiscuous;
+        let promiscuous = is_to_be.then(|| make_promiscuous(link, told)).flatten();
         let mut attached = Vec::new();
         let directions = plan.direction.of(link);
         if directions.contains(&Direction::In) {
@@ -157,6 +157,7 @@ impl Attaching {
             offloading::say_hiding(link, &in_force, tags, told);
             tags
         });
+        self.promiscuous.extend(promiscuous);
         let live = LiveLink::new(selected, scope, attached);
         let taken = Taken {
             hooks: live.hooks(),
