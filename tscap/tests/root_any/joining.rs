@@ -142,3 +142,24 @@ fn files_after_the_first_describe_all() {
     assert_eq!(frames, 30_000);
     assert_eq!(summary.written, 30_020);
 }
+
+/// What joins is treated as what was there, and given back.
+#[test]
+fn offloads_of_one_that_joins_are_given_back() {
+    let Some(_lock) = root_with(&PROGRAMS) else {
+        return;
+    };
+    let node = Node::new("any-offloads");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let plan = capture_both(&node.here).with(["-i", "ve*", "--offloads", "off"]);
+    let capture = plan.with(["--hook", "tcx"]).to(&path).ready();
+    let cable = node.plug("ve0");
+    cable.here.offload("gro", true);
+    let is_on = || cable.here.offloads()["generic-receive-offload"];
+    cable.here.set(&["up"]);
+    capture.wait_event("joined");
+    assert!(!is_on());
+    capture.stop().success();
+    assert!(is_on());
+}
