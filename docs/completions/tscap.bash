@@ -40,6 +40,9 @@ _tscap() {
             tscap,loss)
                 cmd="tscap__subcmd__loss"
                 ;;
+            tscap,merge)
+                cmd="tscap__subcmd__merge"
+                ;;
             tscap,report)
                 cmd="tscap__subcmd__report"
                 ;;
@@ -70,6 +73,9 @@ _tscap() {
             tscap__subcmd__help,loss)
                 cmd="tscap__subcmd__help__subcmd__loss"
                 ;;
+            tscap__subcmd__help,merge)
+                cmd="tscap__subcmd__help__subcmd__merge"
+                ;;
             tscap__subcmd__help,report)
                 cmd="tscap__subcmd__help__subcmd__report"
                 ;;
@@ -83,7 +89,7 @@ _tscap() {
 
     case "${cmd}" in
         tscap)
-            opts="-h -V --help --version capture clock doctor compare convert gen loss report restore help"
+            opts="-h -V --help --version capture clock doctor compare convert gen loss merge report restore help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -97,7 +103,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__capture)
-            opts="-i -D -w -s -c -a -p -q -v -Q -f -F -d -C -G -W -b -z -h --interface --netns --container --pod --list-interfaces --write --snapshot-length --count --duration --autostop --no-promiscuous-mode --quiet --verbose --json --clock --tsc-path --direction --hook --egress-point --offloads --keep-raw --force --packet-meta --ring-size --converter-cpu --rx-cpu --filter-bytecode --dump-ebpf --file-size --rotate-seconds --file-count --ring-buffer --postrotate-command --help"
+            opts="-i -D -w -s -c -a -p -q -v -Q -Z -f -F -d -C -G -W -b -z -h --interface --netns --container --pod --list-interfaces --write --snapshot-length --count --duration --autostop --no-promiscuous-mode --quiet --verbose --json --metrics-file --clock --tsc-path --direction --tap --hook --egress-point --offloads --keep-raw --force --packet-meta --ring-size --converter-cpu --rx-cpu --relinquish-privileges --group --io --filter-bytecode --dump-ebpf --file-size --rotate-seconds --file-count --ring-buffer --postrotate-command --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -159,6 +165,10 @@ _tscap() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --metrics-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --clock)
                     COMPREPLY=($(compgen -W "auto ktime tai tsc" -- "${cur}"))
                     return 0
@@ -173,6 +183,10 @@ _tscap() {
                     ;;
                 -Q)
                     COMPREPLY=($(compgen -W "in out inout" -- "${cur}"))
+                    return 0
+                    ;;
+                --tap)
+                    COMPREPLY=($(compgen -W "unused force" -- "${cur}"))
                     return 0
                     ;;
                 --hook)
@@ -197,6 +211,22 @@ _tscap() {
                     ;;
                 --rx-cpu)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --relinquish-privileges)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -Z)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --io)
+                    COMPREPLY=($(compgen -W "auto direct buffered" -- "${cur}"))
                     return 0
                     ;;
                 -f)
@@ -373,7 +403,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__doctor)
-            opts="-i -v -h --interface --verbose --json --help"
+            opts="-i -v -h --interface --verbose --json --fix --yes --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -489,7 +519,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__help)
-            opts="capture clock doctor compare convert gen loss report restore help"
+            opts="capture clock doctor compare convert gen loss merge report restore help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -614,6 +644,20 @@ _tscap() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        tscap__subcmd__help__subcmd__merge)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         tscap__subcmd__help__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -643,7 +687,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__loss)
-            opts="-s -h --quick --paper --size --flat-out --gap --rate --line-rate --snaplen --ring-size --clock --duration --peer --receive-cpu --cpu --folder --file-rate --plan --for --from --json --report --help"
+            opts="-s -h --quick --paper --size --flat-out --gap --rate --line-rate --snaplen --ring-size --clock --duration --peer --receive-cpu --cpu --folder --io --file-rate --plan --for --port --from --json --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -701,6 +745,10 @@ _tscap() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --io)
+                    COMPREPLY=($(compgen -W "auto direct buffered" -- "${cur}"))
+                    return 0
+                    ;;
                 --file-rate)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -709,11 +757,37 @@ _tscap() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --port)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --from)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tscap__subcmd__merge)
+            opts="-w -h --write --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --write)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -w)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -33,18 +33,20 @@ complete -c tscap -n "__fish_tscap_needs_command" -f -a "compare" -d 'Compare wh
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "convert" -d 'Stamp a capture again, or keep only the packets that match a filter'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "gen" -d 'Send test frames that carry their own send stamps'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "merge" -d 'Join captures by time into one pcapng'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "report" -d 'Print a saved comparison, sweep of loss or log of the clock'
-complete -c tscap -n "__fish_tscap_needs_command" -f -a "restore" -d 'Restore the settings that a killed capture had changed'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s i -l interface -d 'Interface to capture on: its name, its number in the list of -D, a pattern such as \'veth*\', or any for all; may be given several times' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l netns -d 'Capture in this network namespace: a name of ip netns, a path, or the number of a process; may be given several times' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l container -d 'Capture in the network namespace of this container: its name, or its id or the beginning of that (Docker, Podman, containerd, CRI-O); may be given several times' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l pod -d 'Capture in the network namespace of this pod of Kubernetes on this node; may be given several times' -r
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s w -l write -d 'File to write, or - for standard output' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s w -l write -d 'File to write, or - for standard output; without it, a live view on a terminal' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s s -l snapshot-length -d 'Most bytes to capture of each frame; 0 for the default' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s c -l count -d 'Stop after this many frames' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s a -l autostop -d 'dumpcap\'s conditions to stop: duration:SECONDS is --duration, packets:COUNT is --count' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l metrics-file -d 'Write the counters to FILE every 10 s and at the end, in Prometheus\'s text format, for node_exporter\'s textfile collector: FILE must end in .prom' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l clock -d 'Clock to stamp frames with' -r -f -a "auto\t'The cheapest that works here: tsc by a kfunc, where the TSC is invariant, else ktime'
 ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tai\t'CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)'
@@ -56,17 +58,24 @@ perf\t'A perf event (kernel 6.16)'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s Q -l direction -d 'Which frames to take: those that the interface receives, those that it sends' -r -f -a "in\t'Received ones'
 out\t'Sent ones'
 inout\t'Both'"
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -l hook -d 'Where received frames are stamped' -r -f -a "auto\t'Native XDP; the entry of an XDP program that is there already; else tcx'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l tap -d 'A port that only listens (mirror, SPAN, tap): every frame ends in tscap\'s program, and the network stack sees nothing of the interface' -r -f -a "unused\t'Only if nothing else uses the interface'
+force\t'Whatever uses it'"
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l hook -d 'Where received frames are stamped' -r -f -a "auto\t'Native XDP; the entry of an XDP program that is there already; else tcx, with --tap generic XDP'
 xdp\t'Native XDP: in the driver, before a socket buffer is made'
 generic\t'Generic XDP: in the network stack'
 tcx\t'tcx: in the network stack, without any change of the driver'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l egress-point -d 'Where sent frames are stamped' -r -f -a "qdisc\t'tcx egress: before the queueing discipline'
 driver\t'The tracepoint net_dev_start_xmit: behind the queueing discipline, where tcpdump is (kernel 6.12)'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l offloads -d 'What to do with receive offloads that hide how frames arrived (VLAN tag stripping, GRO, LRO)' -r -f -a "keep\t'Leave them as they are, and warn'
-off\t'Turn them off for the capture and restore them after it (after a run that was killed, `tscap restore` does)'"
+off\t'Turn them off for the capture and restore them after it, also if it is killed'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l ring-size -d 'Ring of each CPU: a power of two, 128K to 256M [default: 64M with up to 8 CPUs, less with more]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l converter-cpu -d 'CPU for the converter thread [default: the last allowed CPU that is not in --rx-cpu; without --rx-cpu, the last one that takes no interrupt of the interface\'s receive queues]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l rx-cpu -d 'Receive on these CPUs (0, 2-3, 0,2): spread the interface\'s queue interrupts over them for the capture, its poll threads where NAPI is threaded, and RPS in generic mode; count the frames that arrive elsewhere' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s Z -l relinquish-privileges -d 'Once everything is open, go on as this user [default: tscap, if there is one; root stays root with -Z root]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l group -d 'Let this group read the files (mode 0640) [default: their owner alone]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l io -d 'How to write files' -r -f -a "auto\t'Direct where the file system can; by way of the page cache where it can\'t, and while the disk is too slow'
+direct\t'Past the page cache, from the rings to the disk'
+buffered\t'By way of the page cache'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s f -d 'The same, in one argument (dumpcap\'s option)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s F -d 'Read the expression from this file' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l filter-bytecode -d 'Take only the frames that match a compiled filter in this file, as tcpdump -ddd prints it: needs no libpcap here' -r -F
@@ -96,7 +105,9 @@ complete -c tscap -n "__fish_tscap_using_subcommand clock" -s h -l help -d 'Prin
 complete -c tscap -n "__fish_tscap_using_subcommand doctor" -s i -l interface -d 'Interface to examine as well' -r
 complete -c tscap -n "__fish_tscap_using_subcommand doctor" -s v -l verbose -d 'List what is good as well'
 complete -c tscap -n "__fish_tscap_using_subcommand doctor" -l json -d 'Write one JSON object to standard output'
-complete -c tscap -n "__fish_tscap_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c tscap -n "__fish_tscap_using_subcommand doctor" -l fix -d 'Print what is to be changed of the interface, in place of the report'
+complete -c tscap -n "__fish_tscap_using_subcommand doctor" -l yes -d 'With --fix: make the changes. They last until the next boot or `tscap restore`'
+complete -c tscap -n "__fish_tscap_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -s i -l interface -d 'Measure on the frames that this interface receives' -r
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l cpu -d 'CPU to receive and stamp on [default: the first one allowed]; with -i, frames that arrive on another CPU are not measured' -r
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l timeout -d 'With -i: longest wait for the frames of one turn' -r
@@ -155,32 +166,40 @@ complete -c tscap -n "__fish_tscap_using_subcommand loss" -l clock -d 'Stamp sou
 ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tai\t'CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)'
 tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of tscap\'s module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive than ktime'"
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l duration -d 'Time for which frames are sent at each point' -r
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l duration -d 'Time for which frames are sent at each point; with --plan: for which the disk under --folder is written to [default there: 10s]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l peer -d 'Measure another program beside tscap' -r -f -a "tcpdump\t''
 dumpcap\t''"
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l receive-cpu -d 'Receive on this CPU rather than on the sender\'s, as with a network card: frames that it cannot receive in time are lost before the program' -r
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l cpu -d 'CPU to send from, and to receive on unless --receive-cpu is given [default: the first one allowed]' -r
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l folder -d 'Folder for the captures, which are removed again [default: /dev/shm, which is memory, as in the paper]' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l file-rate -d 'Most bytes a second that the files take, such as 200M, as a slow disk would: sweeps write through a pipe that is read at this rate [default: what --folder takes]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l folder -d 'Folder for the captures, which are removed again [default: /dev/shm, which is memory, as in the paper]. With --plan: measure what the disk under it takes alone; the file that is written has no name and goes with the process' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l io -d 'With --plan: how to write to the disk under --folder, as captures do [default: auto]' -r -f -a "auto\t'Direct where the file system can; by way of the page cache where it can\'t, and while the disk is too slow'
+direct\t'Past the page cache, from the rings to the disk'
+buffered\t'By way of the page cache'"
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l file-rate -d 'Most bytes a second that the files take, such as 200M, as a slow disk would: sweeps write through a pipe that is read at this rate [default: what --folder takes]. With --plan the disk is not measured' -r
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l for -d 'With --plan: how long the load lasts' -r
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l port -d 'With --plan: say which CPUs, memory and disks a port of this bit rate needs that is full of frames of each --size: 10G, 100G' -r
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l from -d 'With --plan: take the costs from this file of `tscap loss --json` instead of measuring them' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l report -d 'Write a page with plots' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l quick -d 'Measure a few points in about 10 seconds'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l paper -d 'Measure the paper\'s sweep: 72..1200/8 bytes at line rate, 5 s each, whole and with three snaplens, buffers of 2 and 32 MB: takes hours (the estimate is printed first)'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l flat-out -d 'Send as fast as possible [default, unless --gap or --rate is given]'
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l plan -d 'Say whether --rate frames of --size will fit --for some time, which loss they have, and which ring they need'
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l plan -d 'Say whether --rate frames of --size will fit --for some time, which loss they have, and which ring they need; without --rate: from which rate on each stage loses frames of each --size and --snaplen'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l json -d 'Write everything as one JSON object to standard output'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tscap -n "__fish_tscap_using_subcommand merge" -s w -l write -d 'File to write, or - for standard output; the summary then goes to standard error' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand merge" -l json -d 'Print the summary as one JSON object'
+complete -c tscap -n "__fish_tscap_using_subcommand merge" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s o -l output -d 'Write a page with tables and charts' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand restore" -s h -l help -d 'Print help'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "capture" -d 'Capture frames into a pcapng file'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "convert" -d 'Stamp a capture again, or keep only the packets that match a filter'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "gen" -d 'Send test frames that carry their own send stamps'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "report" -d 'Print a saved comparison, sweep of loss or log of the clock'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "restore" -d 'Restore the settings that a killed capture had changed'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss report restore help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "capture" -d 'Capture frames into a pcapng file'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "convert" -d 'Stamp a capture again, or keep only the packets that match a filter'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "gen" -d 'Send test frames that carry their own send stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "merge" -d 'Join captures by time into one pcapng'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "report" -d 'Print a saved comparison, sweep of loss or log of the clock'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -57,6 +57,8 @@ pub const OWN_NETNS_CALL: u32 = 0x7473_637a;
 pub const ENTERED_FRAME_CALL: u32 = 0x7473_637c;
 /// As [`CHECKSUM_PARTIAL_CALL`], of the kernel's own structure in r1.
 pub const BUFFER_CHECKSUM_CALL: u32 = 0x7473_637b;
+/// The same for what a program at XDP answers, a constant: `XDP_PASS` or `XDP_DROP`.
+pub const VERDICT_CALL: u32 = 0x7473_637d;
 /// The same for the first [`crate::kernel_field::KernelField`]; each has a number of its own.
 pub const FIELD_CALL: u32 = 0x7473_6380;
 

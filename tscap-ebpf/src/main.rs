@@ -17,11 +17,12 @@ mod record;
 mod ring;
 mod transmitted;
 mod tsc;
+mod verdict;
 mod vlan;
 
 use core::mem::MaybeUninit;
 
-use aya_ebpf::bindings::{TC_ACT_UNSPEC, xdp_action::XDP_PASS};
+use aya_ebpf::bindings::TC_ACT_UNSPEC;
 use aya_ebpf::macros::{btf_tracepoint, classifier, fentry, xdp};
 use aya_ebpf::programs::{BtfTracePointContext, FEntryContext, TcContext, XdpContext};
 
@@ -32,6 +33,7 @@ use crate::frame::Frame;
 use crate::received::Received;
 use crate::record::{Fault, record};
 use crate::transmitted::{Transmitted, with_own};
+use crate::verdict::verdict;
 
 /// Checks that a program has the name that [`tscap_common::hook::Hook::program`] gives it.
 macro_rules! named {
@@ -49,7 +51,7 @@ macro_rules! at_xdp {
         pub fn $program(ctx: XdpContext) -> u32 {
             let stamp = <$clock>::read();
             record(Received::<true>(ctx.ctx), stamp, Fault::None);
-            XDP_PASS
+            verdict()
         }
 
         named!(Received<true>, $clock, $program);

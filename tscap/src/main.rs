@@ -1,6 +1,5 @@
 //! The `tscap` command.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use tscap::cli::Cli;
@@ -13,8 +12,7 @@ fn main() -> ExitCode {
     match tscap::command::run(plan) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            // Nobody may be left to read it.
-            let _ = writeln!(std::io::stderr(), "tscap: {failure}");
+            tscap::command::say_failure(&failure);
             ExitCode::FAILURE
         }
     }

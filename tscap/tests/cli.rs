@@ -108,9 +108,9 @@ fn short_help_and_version() {
 #[test]
 fn what_is_missing_is_named() {
     refuses(&[], &["Usage"]);
-    refuses(&["capture"], &["--interface", "--write"]);
+    refuses(&["capture"], &["--interface"]);
     refuses(&["capture", "-w", "f"], &["--interface"]);
-    refuses(&["capture", "-i", "lo"], &["--write"]);
+    refuses(&["capture", "-i", "lo"], &["--write", "-w - | tshark -r -"]);
     refuses(&["capture", "-i"], &["--interface"]);
     refuses(&["record"], &["record"]);
     refuses(&["restore", "eth0"], &["eth0"]);
@@ -157,6 +157,10 @@ fn bad_values_are_named() {
         (&["--rx-cpu", "all"], &["--rx-cpu", "0,2"]),
         (&["--rx-cpu="], &["--rx-cpu"]),
         (&["-q", "-v"], &["--quiet", "--verbose"]),
+        (
+            &["--metrics-file", "tscap.txt"],
+            &["--metrics-file", ".prom"],
+        ),
         (&["-i", "lo"], &["lo"]),
         (&["--no-such-option"], &["--no-such-option"]),
         (&["-F", "f", "port", "80"], &["-F", "EXPRESSION"]),
@@ -235,6 +239,8 @@ fn what_is_good_is_listed_by_v() {
 fn the_doctor_wants_an_interface_that_is_there() {
     refuses(&["doctor", "-i"], &["--interface"]);
     refuses(&["doctor", "eth0"], &["eth0"]);
+    refuses(&["doctor", "--fix"], &["--interface"]);
+    refuses(&["doctor", "-i", "eth0", "--yes"], &["--fix"]);
     let output = tscap(&["doctor", "-i", "no such name"]);
     let stderr = String::from_utf8(output.stderr).expect("UTF-8");
     assert_eq!(output.status.code(), Some(1), "{stderr}");

@@ -1,8 +1,7 @@
 //! A `tscap capture` run as a child: started, waited for, stopped.
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -10,7 +9,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 
-use crate::netns::Namespace;
 use crate::process::{Running, wait_until};
 use crate::sh;
 use crate::summary::Summary;
@@ -28,20 +26,15 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Starts `tscap` on an interface of a namespace and waits until it is
-    /// ready; its messages go to our standard error.
-    pub fn start(tscap: &Path, netns: &Namespace, interface: &str, file: &Path) -> Result<Self> {
-        let mut command = netns.exec(&tscap.to_string_lossy());
-        command
-            .args(["capture", "-i", interface, "-w"])
-            .arg(file)
-            .arg("--json");
+    /// Starts `command`, a capture with `--json`, and waits until it is ready; its
+    /// messages go to our standard error.
+    pub fn start(command: &mut Command) -> Result<Self> {
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        eprintln!("+ {}", sh::line(&command));
-        let mut child = command.spawn().map_err(|e| sh::not_started(&command, &e))?;
+        eprintln!("+ {}", sh::line(command));
+        let mut child = command.spawn().map_err(|e| sh::not_started(command, &e))?;
 
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let tscap = Running::new("tscap", child);

@@ -56,7 +56,9 @@ pub fn main(args: &Args) -> Result<()> {
                 .args(["doctor", "-i", "veth1"]),
         )?;
         println!("\nA capture in one of them:\n");
-        let capture = Capture::start(&tscap, &receiver, "veth1", &args.write)?;
+        let mut capture = receiver.exec(&tscap.to_string_lossy());
+        capture.args(["capture", "-i", "veth1", "--json", "-w"]);
+        let capture = Capture::start(capture.arg(&args.write))?;
         ping(&sender, RECEIVER_V4)?;
         ping(&sender, RECEIVER_V6)?;
         transfer(&sender, &receiver)?;

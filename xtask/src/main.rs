@@ -5,6 +5,7 @@ mod build_ebpf;
 mod capture;
 mod cargo;
 mod demo;
+mod dist;
 mod interrupt;
 mod layers;
 mod leftovers;
@@ -48,6 +49,8 @@ enum Task {
     Bench(bench::Args),
     /// Build the eBPF objects that are committed under tscap/ebpf
     BuildEbpf(build_ebpf::Args),
+    /// Build the packages: .deb, .rpm and a tarball, into target/dist
+    Dist(dist::Args),
     /// Install what the other tasks need (Debian 12)
     Setup(setup::Args),
 }
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Task::Man(args) => man::main(&args),
         Task::Bench(args) => bench::main(&args),
         Task::BuildEbpf(args) => build_ebpf::main(&args),
+        Task::Dist(args) => dist::main(&args),
         Task::Setup(args) => setup::main(&args),
     };
     match result {

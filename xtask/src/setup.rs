@@ -6,20 +6,23 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::cargo::cargo;
+use crate::cargo::{self, cargo};
 use crate::{sh, toolchain};
 
 /// What the demo runs: `ip`, `ss`, `ping`, `nc`, `tcpdump`.
 const DEMO: [&str; 4] = ["iproute2", "iputils-ping", "netcat-openbsd", "tcpdump"];
 
-/// What tests and benches compare with and look through.
-const TESTS: [&str; 10] = [
+/// What tests and benches compare with and look through. dropbear-bin is an SSH server
+/// that installing does not start.
+const TESTS: [&str; 12] = [
     "bpftool",
+    "dropbear-bin",
     "ethtool",
     "libcap2-bin",
     "libpcap0.8",
     "netsniff-ng",
     "strace",
+    "systemd",
     "tshark",
     "util-linux",
     "wireshark-common",
@@ -48,8 +51,21 @@ const VM: [&str; 7] = [
     "qemu-system-x86",
 ];
 
+/// What builds packages.
+const DIST: [&str; 3] = ["binutils", "rpm", "xz-utils"];
+
+/// What tests them in bare systems.
+const DIST_TEST: [&str; 5] = [
+    "ethtool",
+    "iproute2",
+    "iputils-ping",
+    "lintian",
+    "mmdebstrap",
+];
+
 const LLVM_PREFIX: &str = "/usr/lib/llvm-22";
 const BPF_LINKER: &str = "0.13.0";
+const CARGO_DEB: &str = "3.8.0";
 
 /// Options of `setup`.
 #[derive(clap::Args)]
@@ -90,6 +106,27 @@ pub fn demo() -> Result<()> {
         return Ok(());
     }
     packages(&DEMO)
+}
+
+/// Installs what builds packages, and if asked for what tests them.
+pub fn dist(test: bool) -> Result<()> {
+    packages(&DIST)?;
+    if test {
+        packages(&DIST_TEST)?;
+    }
+    let wanted = format!("cargo-deb {CARGO_DEB}");
+    let installed = cargo::bin_dir().map(|bin| bin.join("cargo-deb"));
+    if let Some(cargo_deb) = installed
+        && toolchain::version(&cargo_deb).is_ok_and(|version| version.trim() == wanted)
+    {
+        println!("setup: {wanted} is installed");
+        return Ok(());
+    }
+    let mut install = cargo();
+    install.args(["install", "cargo-deb", "--version", CARGO_DEB]);
+    // It compresses by xz's own program, and building it is most of what it takes.
+    install.args(["--locked", "--force", "--debug", "--no-default-features"]);
+    sh::run(&mut install)
 }
 
 /// Installs the toolchain of the eBPF objects.

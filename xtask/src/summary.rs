@@ -14,7 +14,8 @@ pub struct Summary {
     bytes_written: u64,
     /// Frames that entered the XDP program.
     pub seen: u64,
-    written: u64,
+    /// Frames that are in the file.
+    pub written: u64,
     outcomes: BTreeMap<String, u64>,
     adds_up: bool,
     clock: Clock,

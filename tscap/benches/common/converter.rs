@@ -110,6 +110,7 @@ fn section() -> SectionInfo {
         hardware: "none".into(),
         os: "Linux".into(),
         application: "tscap bench".into(),
+        part: None,
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use tscap::capturing::clock::{RawStamp, StampPath, TscPath};
-use tscap::capturing::engine::{Output, PreparedFile};
+use tscap::capturing::engine::{Io, Output, PreparedFile};
 use tscap::capturing::ring::synthetic::Producer;
 use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
@@ -104,7 +104,9 @@ impl Sink<'_> {
         Ok(match self {
             Self::Nowhere => Output::stream(Discard),
             // Emptied each time.
-            Self::File(folder) => PreparedFile::open(&folder.join("out.pcapng"))?.start()?,
+            Self::File(folder) => {
+                PreparedFile::open(&folder.join("out.pcapng"))?.start(Io::Buffered)?
+            }
         })
     }
 }

@@ -3,24 +3,34 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::ArgPredicate;
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory};
 use tscap_common::block::MAX_CAPLEN;
 use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES, is_valid_ring_bytes};
 
 use super::filter::{FilterArgs, FilterSource, ShowFilterArgs};
-use super::foreign::{ANSWERED, ForeignArgs};
+use super::foreign::{ANSWERED, ForeignArgs, OfCapture};
 use super::rotation::RotationArgs;
 use super::{Cli, Plan, units};
-use crate::capturing::capture::{Capture, ClockChoice, DirectionChoice, Offloads, Target};
+use crate::capturing::capture::{
+    Capture, ClockChoice, DirectionChoice, Offloads, Privileges, Tap, Target,
+};
 use crate::capturing::clock::TscPath;
+use crate::capturing::engine::Io;
 use crate::capturing::hook::{EgressPoint, HookChoice};
+use crate::capturing::host::access::folder_of;
 use crate::capturing::host::namespaces;
 use crate::text::numbers::ring;
 
 /// tcpdump's and Wireshark's default and maximum snaplen, bytes: taken, but no frame is
 /// recorded beyond [`MAX_CAPLEN`].
 const MAX_SNAPLEN: u32 = 262_144;
+
+/// Where frames go that are only looked at.
+const NO_FILE: &str = "/dev/null";
+/// As much of each of them is copied, bytes.
+const VIEW_SNAPLEN: u32 = 64;
 
 /// Capture frames into a pcapng file
 ///
@@ -31,7 +41,8 @@ const MAX_SNAPLEN: u32 = 262_144;
 ///
 /// `tscap -i eth0 ...` is `tscap capture -i eth0 ...`. Options of tcpdump, tshark and
 /// dumpcap that change nothing here (-n, -e, -l, -U...) are accepted. The others
-/// are answered by a sentence that says what to use.
+/// are answered by a sentence that says what to use. A link in Wireshark's extcap folder
+/// offers the capture there (docs/wireshark.md).
 #[derive(Debug, Args)]
 pub struct CaptureArgs {
     /// Interface to capture on: its name, its number in the list of -D, a pattern such as
@@ -47,7 +58,7 @@ pub struct CaptureArgs {
             "list_interfaces", "dump", "dump_ebpf", "netns", "container", "pod", ANSWERED
         ]
     )]
-    interface: Vec<String>,
+    pub(super) interface: Vec<String>,
 
     /// Capture in this network namespace: a name of ip netns, a path, or the number of a
     /// process; may be given several times
@@ -70,14 +81,12 @@ pub struct CaptureArgs {
     #[arg(short = 'D', long)]
     list_interfaces: bool,
 
-    /// File to write, or - for standard output
-    #[arg(
-        short,
-        long,
-        value_name = "FILE",
-        required_unless_present_any = ["list_interfaces", "dump", "dump_ebpf", ANSWERED]
-    )]
-    write: Option<PathBuf>,
+    /// File to write, or - for standard output; without it, a live view on a terminal
+    ///
+    /// The view has the frames of each interface by outcome, once a second, and keeps none:
+    /// snaplen is 64 then. The key q ends it.
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) write: Option<PathBuf>,
 
     /// Most bytes to capture of each frame; 0 for the default
     #[arg(short, long, value_name = "BYTES", default_value_t = 0,
@@ -115,6 +124,15 @@ pub struct CaptureArgs {
     #[arg(long)]
     json: bool,
 
+    /// Write the counters to FILE every 10 s and at the end, in Prometheus's text format,
+    /// for node_exporter's textfile collector: FILE must end in .prom
+    ///
+    /// FILE is replaced as a whole, readable by everybody, and stays after the end with
+    /// tscap_up 0 and the final account. The name of FILE without .prom is the label
+    /// `capture` of every sample, so that captures can run beside each other.
+    #[arg(long, value_name = "FILE", value_parser = units::metrics_file)]
+    metrics_file: Option<PathBuf>,
+
     /// Clock to stamp frames with
     #[arg(long, value_enum, default_value_t, value_name = "CLOCK")]
     clock: ClockChoice,
@@ -138,10 +156,29 @@ pub struct CaptureArgs {
         long,
         value_enum,
         default_value_t,
+        default_value_if("tap", ArgPredicate::IsPresent, "in"),
         value_name = "WHICH",
         overrides_with = "direction"
     )]
     direction: DirectionChoice,
+
+    /// A port that only listens (mirror, SPAN, tap): every frame ends in tscap's program, and
+    /// the network stack sees nothing of the interface
+    ///
+    /// That is cheaper than passing frames on. Frames that the filter rejects end there too, and
+    /// those that could not be recorded. Takes received frames at native or generic XDP, in
+    /// promiscuous mode. Refused on an interface that has an address, a route or a VLAN, or is a
+    /// port of a bridge or bond, except with --tap=force. When tscap ends, however it ends, the
+    /// network stack has the frames again.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHERE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "unused"
+    )]
+    tap: Option<Tap>,
 
     /// Where received frames are stamped
     ///
@@ -196,13 +233,30 @@ pub struct CaptureArgs {
     /// interrupts over them for the capture, its poll threads where NAPI is
     /// threaded, and RPS in generic mode; count the frames that arrive elsewhere
     ///
-    /// The capture restores everything at its end. A capture that is killed cannot:
-    /// it leaves a journal in /run/tscap, by which `tscap restore` does.
+    /// For root only. The capture restores everything at its end. If it is killed
+    /// (kill -9), a process of its own does; if that is killed too, `tscap restore` does.
     #[arg(long, value_name = "CPUS", value_parser = units::cpus)]
     rx_cpu: Option<units::Cpus>,
 
+    /// Once everything is open, go on as this user [default: tscap, if there is one; root
+    /// stays root with -Z root]
+    ///
+    /// For root only. The files are the user's. Next files are made, and commands of -z run,
+    /// by the user. Whoever runs tscap, it gives up all capabilities that it does not need
+    /// any more.
+    #[arg(short = 'Z', long, value_name = "USER")]
+    relinquish_privileges: Option<String>,
+
+    /// Let this group read the files (mode 0640) [default: their owner alone]
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
+
+    /// How to write files
+    #[arg(long, value_enum, default_value_t, value_name = "WAY")]
+    io: Io,
+
     #[command(flatten)]
-    filter: FilterArgs,
+    pub(super) filter: FilterArgs,
 
     #[command(flatten)]
     show_filter: ShowFilterArgs,
@@ -211,7 +265,7 @@ pub struct CaptureArgs {
     rotation: RotationArgs,
 
     #[command(flatten)]
-    foreign: ForeignArgs,
+    foreign: ForeignArgs<OfCapture>,
 }
 
 /// One `-a`.
@@ -224,6 +278,8 @@ enum Autostop {
 /// How much to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
+    /// Errors, and at the end what was lost.
+    Errors,
     /// The summary in one line.
     Quiet,
     /// A live line and the summary.
@@ -250,10 +306,23 @@ pub struct CapturePlan {
     pub capture: Capture,
     /// Its filter, not compiled yet.
     pub filter: Option<FilterSource>,
+    /// Show the frames of each interface, and keep none.
+    pub is_view: bool,
     /// How much to say.
     pub verbosity: Verbosity,
     /// Say it in JSON.
     pub json: bool,
+    /// Where its counters go, for Prometheus.
+    pub metrics_file: Option<PathBuf>,
+}
+
+/// What to say where a file is missing: `who` wants one.
+pub fn no_file(who: &str) -> clap::Error {
+    let message = format!(
+        "{who} want --write <FILE>: the live view is for a terminal\n\n  tip: -w FILE writes a \
+         file, and -w - | tshark -r - shows packets"
+    );
+    Cli::command().error(ErrorKind::MissingRequiredArgument, message)
 }
 
 impl CaptureArgs {
@@ -300,13 +369,25 @@ impl CaptureArgs {
             let message = "--egress-point is for sent frames, and -Q in takes none";
             return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
         }
-        let path = self.write.unwrap_or_default();
+        let is_view = self.write.is_none();
+        if is_view && (self.json || self.quiet) {
+            return Err(no_file("--json and -q"));
+        }
+        let path = self.write.unwrap_or_else(|| NO_FILE.into());
         let rotation = self.rotation.into_plan(&path)?;
+        if is_view && rotation.is_some() {
+            return Err(no_file("-C, -G and -b"));
+        }
         let target = match path.as_os_str() == "-" {
             true => Target::Stdout,
             false => Target::Path(path),
         };
+        if self.io == Io::Direct && (is_view || target == Target::Stdout) {
+            let message = "--io direct is for files: give -w the name of one";
+            return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
+        }
         let snaplen = match self.snapshot_length {
+            0 if is_view => VIEW_SNAPLEN,
             0 => MAX_CAPLEN as u32,
             snaplen => snaplen.min(MAX_CAPLEN as u32),
         };
@@ -320,6 +401,7 @@ impl CaptureArgs {
             tsc_path: self.tsc_path,
             direction: self.direction,
             hook: self.hook,
+            tap: self.tap,
             egress_point: self.egress_point,
             offloads: self.offloads,
             keep_raw: self.keep_raw,
@@ -328,15 +410,30 @@ impl CaptureArgs {
             ring_bytes: self.ring_size,
             converter_cpu: self.converter_cpu,
             rx_cpus: self.rx_cpu.map(|cpus| cpus.0),
+            io: self.io,
             rotation,
             namespaces,
+            group: self.group,
+            privileges: Privileges::GiveUp {
+                user: self.relinquish_privileges,
+                folders: self
+                    .metrics_file
+                    .iter()
+                    .map(|it| folder_of(it).into())
+                    .collect(),
+            },
             ..Capture::on(interfaces, "")
         };
+        if let Some(contradiction) = capture.contradiction() {
+            return Err(Cli::command().error(ErrorKind::ArgumentConflict, contradiction));
+        }
         Ok(Plan::Capture(Box::new(CapturePlan {
             capture,
             filter,
+            is_view,
             verbosity: Verbosity::of(self.quiet, self.verbose > 0),
             json: self.json,
+            metrics_file: self.metrics_file,
         })))
     }
 }

@@ -8,7 +8,7 @@ use super::Plan;
 ///
 /// Examines the machine, and with -i an interface: counter, clock, kernel, stamp
 /// sources (each is loaded, none is attached), privileges, driver, queues and their
-/// interrupts, offloads, power, virtualisation. Nothing is changed.
+/// interrupts, offloads, power, virtualisation. Nothing is changed without --fix --yes.
 ///
 /// Each line is good, a warning (a capture works, but its stamps could be better, or
 /// not everything could be examined) or bad (a capture would be refused). It says why
@@ -21,8 +21,11 @@ use super::Plan;
                        virtualisation}, \"interface\": null or {name, ifindex, driver}, \"good\", \
                        \"warnings\", \"bad\": how many, \"checks\": [{id, verdict: \"good\", \
                        \"warning\" or \"bad\", found, why, and fix or advice unless it is \
-                       good}]}\n\nExit codes: 0 nothing is bad; 1 something is, or a failure; \
-                       2 wrong arguments"
+                       good}]}. With --fix: {\"event\": \"doctor_fix\", \"v\": 1, \"interface\", \
+                       \"changes\": [{check, setting, path, now, then, became: \"planned\", \
+                       \"done\" or \"refused\", error}], \"left\": [{check, fix or advice, \
+                       reason}], \"undo\"}\n\nExit codes: 0 nothing is bad, or with --fix no change \
+                       was refused; 1 otherwise, or a failure; 2 wrong arguments"
 )]
 pub struct DoctorArgs {
     /// Interface to examine as well
@@ -36,6 +39,27 @@ pub struct DoctorArgs {
     /// Write one JSON object to standard output
     #[arg(long)]
     json: bool,
+
+    /// Print what is to be changed of the interface, in place of the report
+    ///
+    /// tscap changes offloads, receive packet steering, threaded NAPI, deferred interrupts and
+    /// interrupt affinities of this interface. It leaves to you, and lists, what `tscap
+    /// restore` could not give back, such as settings of the whole machine.
+    #[arg(long, requires = "interface")]
+    fix: bool,
+
+    /// With --fix: make the changes. They last until the next boot or `tscap restore`
+    #[arg(long, requires = "fix")]
+    yes: bool,
+}
+
+/// What to do of what is advised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FixChoice {
+    /// Tell it.
+    Tell,
+    /// Do it.
+    Do,
 }
 
 /// An examination, as asked for.
@@ -47,6 +71,8 @@ pub struct DoctorPlan {
     pub verbose: bool,
     /// Say it in JSON.
     pub json: bool,
+    /// Tell or do what is advised, in place of the report.
+    pub fix: Option<FixChoice>,
 }
 
 impl DoctorArgs {
@@ -55,6 +81,10 @@ impl DoctorArgs {
             interface: self.interface,
             verbose: self.verbose,
             json: self.json,
+            fix: self.fix.then_some(match self.yes {
+                true => FixChoice::Do,
+                false => FixChoice::Tell,
+            }),
         })
     }
 }

@@ -1,6 +1,8 @@
-//! Options of tcpdump, tshark and dumpcap that `tscap capture` does not have: taken
-//! where they change nothing, answered in a sentence elsewhere. Clap knows them from
-//! the table here, hidden from the help.
+//! Options of tcpdump, tshark and dumpcap that `tscap capture` does not have, and of
+//! mergecap that `tscap merge` does not have: taken where they change nothing, answered in
+//! a sentence elsewhere. Clap knows them from the tables here, hidden from the help.
+
+use std::marker::PhantomData;
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches};
@@ -9,18 +11,22 @@ use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches};
 /// then.
 pub(super) const ANSWERED: &str = "answered";
 
-const NO_PRINTING: &str = "tscap does not print packets: tshark -r FILE shows them";
+const NO_PRINTING: &str = "tscap does not print packets: tshark -r FILE shows them, and \
+                           tscap capture ... -w - | tshark -r - while they come";
 const NO_READING: &str = "tscap capture reads no files: tshark -r FILE shows one (tscap gen \
                           --read and tscap convert read one)";
 const DISPLAY_FILTER: &str = "tscap has capture filters only, such as tcp port 80: tshark -r \
                               FILE -Y FILTER shows a part of a file";
+const DISSECTION: &str = "tscap does not dissect packets: tshark -r FILE does, with this option";
+const MESSAGES: &str = "tscap has no levels of messages: -q and -v say how much is told, and \
+                        messages go to standard error";
 const ETHERNET: &str = "tscap captures Ethernet frames only (EN10MB)";
 const STAMPS: &str = "tscap has its own clocks: see --clock, and tscap doctor for those that \
                       work here";
 
 /// What becomes of an option.
 #[derive(Clone, Copy, Debug)]
-enum Reply {
+pub(super) enum Reply {
     /// It asks for nothing, or for what tscap does anyway.
     Taken,
     /// The same with one of these values; with any other, the sentence.
@@ -30,7 +36,56 @@ enum Reply {
 }
 use Reply::{Answer, Taken, TakenWith};
 
-/// An option by its names, as clap shows them.
+/// The options of other programs that a command knows.
+pub(super) trait Known {
+    /// Each by its names, as clap shows them.
+    const OPTIONS: &'static [(&'static str, Reply)];
+}
+
+/// Of `tscap capture`.
+#[derive(Debug)]
+pub(super) enum OfCapture {}
+
+/// Of `tscap merge`.
+#[derive(Debug)]
+pub(super) enum OfMerge {}
+
+impl Known for OfCapture {
+    const OPTIONS: &'static [(&'static str, Reply)] = OPTIONS;
+}
+
+impl Known for OfMerge {
+    const OPTIONS: &'static [(&'static str, Reply)] = &[
+        (
+            "-a",
+            Answer("tscap merges by time only: mergecap -a puts files one behind the other"),
+        ),
+        (
+            "-F",
+            TakenWith(
+                &["pcapng"],
+                "tscap writes pcapng: editcap -F makes other formats of it",
+            ),
+        ),
+        (
+            "-I",
+            Answer(
+                "tscap joins the interfaces of the files of one capture, and keeps those of others apart",
+            ),
+        ),
+        (
+            "-s",
+            Answer("tscap keeps frames whole: editcap -s N cuts them"),
+        ),
+        (
+            "-v, --version",
+            Answer("tscap --version prints the version"),
+        ),
+        ("-V", Taken),
+    ];
+}
+
+/// An option of tscap capture's by its names, as clap shows them.
 #[rustfmt::skip]
 const OPTIONS: &[(&str, Reply)] = &[
     // tcpdump's, and tshark's and dumpcap's where they mean the same.
@@ -38,7 +93,7 @@ const OPTIONS: &[(&str, Reply)] = &[
     ("-B, --buffer-size", Answer("a buffer is KiB for tcpdump and MiB for dumpcap: --ring-size takes the ring of each CPU, such as 64M")),
     ("-e", Taken),
     ("-E", Answer(NO_PRINTING)),
-    ("-g", Answer("tscap leaves the file to its owner: chmod g+r FILE afterwards")),
+    ("-g", Answer("tscap leaves the file to its owner: --group GROUP lets a group read it")),
     ("-H", Taken),
     ("-I, --monitor-mode", Answer(ETHERNET)),
     ("-j, --time-stamp-type", Answer(STAMPS)),
@@ -62,7 +117,6 @@ const OPTIONS: &[(&str, Reply)] = &[
     ("-x", Answer(NO_PRINTING)),
     ("-X", Answer(NO_PRINTING)),
     ("-y, --linktype", TakenWith(&["EN10MB"], ETHERNET)),
-    ("-Z, --relinquish-privileges", Answer("tscap does not change its user: start it as a user whose copy has the capabilities (tscap doctor gives the setcap command)")),
     ("-#, --number", Taken),
     ("--immediate-mode", Taken),
     ("--lengths", Taken),
@@ -72,45 +126,57 @@ const OPTIONS: &[(&str, Reply)] = &[
     ("--time-stamp-precision", TakenWith(&["nano"], "tscap writes times in nanoseconds")),
     // tshark's and dumpcap's.
     ("-2", Answer(NO_PRINTING)),
+    ("-k", Answer("tscap does not set channels: iw dev INTERFACE set channel does")),
     ("-o", Answer(NO_PRINTING)),
     ("-R, --read-filter", Answer(DISPLAY_FILTER)),
     ("-Y, --display-filter", Answer(DISPLAY_FILTER)),
     ("--capture-comment", Answer("tscap writes no comments: editcap --capture-comment TEXT FILE OUT adds one")),
     ("--color", Answer(NO_PRINTING)),
+    ("--disable-heuristic", Answer(DISSECTION)),
+    ("--disable-protocol", Answer(DISSECTION)),
+    ("--elastic-mapping-filter", Answer(DISSECTION)),
+    ("--enable-heuristic", Answer(DISSECTION)),
+    ("--enable-protocol", Answer(DISSECTION)),
+    ("--export-objects", Answer(DISSECTION)),
+    ("--export-tls-session-keys", Answer(DISSECTION)),
     ("--hexdump", Answer(NO_PRINTING)),
+    ("--ifdescr", Answer("tscap captures on interfaces, not from pipes")),
+    ("--ifname", Answer("tscap captures on interfaces, not from pipes")),
+    ("--log-debug", Answer(MESSAGES)),
+    ("--log-domains", Answer(MESSAGES)),
+    ("--log-fatal", Answer(MESSAGES)),
+    ("--log-file", Answer(MESSAGES)),
+    ("--log-level", Answer(MESSAGES)),
+    ("--log-noisy", Answer(MESSAGES)),
+    ("--no-duplicate-keys", Answer(NO_PRINTING)),
     ("--temp-dir", Answer("tscap makes no temporary files: give -w")),
 ];
 
 /// What the foreign options of a command line ask for that tscap does not do.
 #[derive(Debug)]
-pub(super) struct ForeignArgs {
+pub(super) struct ForeignArgs<K> {
     answer: Option<String>,
+    of: PhantomData<K>,
 }
 
-impl ForeignArgs {
+impl<K> ForeignArgs<K> {
     /// The first answer, as a usage error.
     pub fn check(self) -> Result<(), clap::Error> {
         self.answer.map_or(Ok(()), |answer| Err(error(answer)))
     }
 }
 
-impl FromArgMatches for ForeignArgs {
+impl<K: Known> FromArgMatches for ForeignArgs<K> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut answers = OPTIONS.iter().filter_map(|(names, reply)| match reply {
-            Taken => None,
+        let mut answers = K::OPTIONS.iter().filter_map(|(names, reply)| match reply {
+            Taken | TakenWith(..) => None,
             Answer(sentence) => {
                 (matches.contains_id(names)).then(|| format!("{names}: {sentence}"))
-            }
-            TakenWith(values, sentence) => {
-                let given = matches.get_many::<String>(names)?;
-                let other = given
-                    .into_iter()
-                    .find(|it| !values.contains(&it.as_str()))?;
-                Some(format!("{names} {other}: {sentence}"))
             }
         });
         Ok(Self {
             answer: answers.next(),
+            of: PhantomData,
         })
     }
 
@@ -120,12 +186,14 @@ impl FromArgMatches for ForeignArgs {
     }
 }
 
-impl Args for ForeignArgs {
+impl<K: Known> Args for ForeignArgs<K> {
     fn augment_args(command: Command) -> Command {
-        let answered = OPTIONS.iter().filter(|it| matches!(it.1, Answer(_)));
+        let answered = K::OPTIONS.iter().filter(|it| matches!(it.1, Answer(_)));
         let answered = answered.map(|(names, _)| *names);
         let group = ArgGroup::new(ANSWERED).args(answered).multiple(true);
-        let options = OPTIONS.iter().map(|(names, reply)| option(names, *reply));
+        let options = K::OPTIONS
+            .iter()
+            .map(|(names, reply)| option(names, *reply));
         command.args(options).group(group)
     }
 
@@ -144,7 +212,14 @@ fn option(names: &'static str, reply: Reply) -> Arg {
     let arg = arg.hide(true);
     match reply {
         Taken => arg.action(ArgAction::Count),
-        TakenWith(..) => arg.action(ArgAction::Append),
+        // A wrong value is found before what is missing.
+        TakenWith(values, sentence) => arg
+            .action(ArgAction::Append)
+            .value_name("VALUE")
+            .value_parser(move |value: &str| match values.contains(&value) {
+                true => Ok(value.to_owned()),
+                false => Err(sentence),
+            }),
         // Whether it has a value is nothing to the answer.
         Answer(_) => arg.action(ArgAction::Append).num_args(0..=1),
     }
@@ -195,8 +270,9 @@ mod tests {
             ("capture -r in.pcap", "tshark -r FILE"),
             ("-nnr in.pcap port 80", "tshark -r FILE"),
             ("-i a -Y http", "capture filters only"),
-            ("-XX -i a", "does not print packets"),
-            ("-i a -Z nobody -w f", "setcap"),
+            ("-XX -i a", "tscap capture ... -w - | tshark -r -"),
+            ("-i a -y LINUX_SLL2", "Ethernet frames only"),
+            ("-i a --export-objects http,.", "tshark -r FILE does"),
         ] {
             let error = parse(line).unwrap_err();
             assert!(error.contains(part), "{line}: {error}");

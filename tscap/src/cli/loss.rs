@@ -1,6 +1,7 @@
 //! `tscap loss`.
 
 mod checks;
+mod prediction;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,18 +9,16 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
 
-use checks::{check, check_drain, check_pace, check_sizes};
+use checks::{check, check_drain, check_sizes};
+pub use prediction::{Asked, Load, PredictionPlan};
 
 use super::capture::ring_bytes;
 use super::{Cli, Plan, units};
 use crate::capturing::capture::ClockChoice;
-use crate::capturing::clock::StampSource;
+use crate::capturing::engine::Io;
 use crate::measuring::generator::{LineRate, Rate};
 use crate::measuring::load::Tool;
-use crate::measuring::loss::{Grid, LONGEST_FRAME, Pace};
-
-/// Ring that a plan asks about unless one is given: that of a capture.
-const USUAL_RING: usize = 64 << 20;
+use crate::measuring::loss::{Grid, Pace};
 
 /// Measure where a capture loses frames, and predict it
 ///
@@ -30,7 +29,9 @@ const USUAL_RING: usize = 64 << 20;
 /// points of their own. A queueing model predicts the loss at all points from these
 /// costs; the output shows both.
 ///
-/// With --plan it sweeps nothing and says whether a load will fit.
+/// With --plan it sweeps nothing. It says whether a load will fit, or without --rate from
+/// which rate on each stage loses frames: receiving, converting, and the disk under
+/// --folder, each measured alone.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Exit codes: 0 all was measured, also up to Ctrl-C; with --plan: it fits; 1 something failed; \
@@ -86,8 +87,9 @@ pub struct LossArgs {
     #[arg(long, value_enum, value_name = "CLOCKS", value_delimiter = ',')]
     clock: Vec<ClockChoice>,
 
-    /// Time for which frames are sent at each point
-    #[arg(long, value_name = "TIME", value_parser = units::duration, conflicts_with = "plan")]
+    /// Time for which frames are sent at each point; with --plan: for which the disk under
+    /// --folder is written to [default there: 10s]
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
     duration: Option<Duration>,
 
     /// Measure another program beside tscap
@@ -111,29 +113,47 @@ pub struct LossArgs {
     cpu: Option<u32>,
 
     /// Folder for the captures, which are removed again [default: /dev/shm, which is
-    /// memory, as in the paper]
+    /// memory, as in the paper]. With --plan: measure what the disk under it takes alone;
+    /// the file that is written has no name and goes with the process
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 
+    /// With --plan: how to write to the disk under --folder, as captures do [default: auto]
+    #[arg(long, value_enum, value_name = "WAY", requires_all = ["plan", "folder"],
+          conflicts_with = "file_rate")]
+    io: Option<Io>,
+
     /// Most bytes a second that the files take, such as 200M, as a slow disk would:
     /// sweeps write through a pipe that is read at this rate [default: what --folder
-    /// takes]
+    /// takes]. With --plan the disk is not measured
     #[arg(long, value_name = "BYTES/S", value_parser = units::byte_rate, conflicts_with = "peer")]
     file_rate: Option<u64>,
 
     /// Say whether --rate frames of --size will fit --for some time, which loss they
-    /// have, and which ring they need
-    #[arg(long, requires_all = ["rate", "size", "lasting"])]
+    /// have, and which ring they need; without --rate: from which rate on each stage
+    /// loses frames of each --size and --snaplen
+    #[arg(long)]
     plan: bool,
 
     /// With --plan: how long the load lasts
     #[arg(id = "lasting", long = "for", value_name = "TIME", value_parser = units::duration,
-          requires = "plan")]
+          requires_all = ["plan", "rate"])]
     lasting: Option<Duration>,
+
+    /// With --plan: say which CPUs, memory and disks a port of this bit rate needs that is
+    /// full of frames of each --size: 10G, 100G
+    #[arg(long, value_name = "BIT/S", value_parser = units::line_rate, requires = "plan",
+          conflicts_with = "rate")]
+    port: Option<LineRate>,
 
     /// With --plan: take the costs from this file of `tscap loss --json` instead of
     /// measuring them
-    #[arg(long, value_name = "FILE.json", requires = "plan", conflicts_with_all = ["cpu", "folder"])]
+    #[arg(
+        long,
+        value_name = "FILE.json",
+        requires = "plan",
+        conflicts_with = "cpu"
+    )]
     from: Option<PathBuf>,
 
     /// Write everything as one JSON object to standard output
@@ -171,33 +191,6 @@ pub struct LossPlan {
     pub report: Option<PathBuf>,
 }
 
-/// What is to fit, as asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PredictionPlan {
-    /// Frame size, bytes.
-    pub size: u32,
-    /// How many come.
-    pub rate: Rate,
-    /// How long.
-    pub lasting: Duration,
-    /// Most bytes of a frame that are kept; 0 for all.
-    pub snaplen: u32,
-    /// Length of a ring, bytes.
-    pub ring: usize,
-    /// What stamps.
-    pub clock: StampSource,
-    /// Where the costs are from, if they are not measured.
-    pub from: Option<PathBuf>,
-    /// CPU to measure on.
-    pub cpu: Option<u32>,
-    /// Where the capture is to be written.
-    pub folder: Option<PathBuf>,
-    /// Most bytes a second that its file takes.
-    pub file_rate: Option<u64>,
-    /// Say it in JSON.
-    pub json: bool,
-}
-
 fn snaplen(text: &str) -> Result<u32, String> {
     match text {
         "whole" => Ok(0),
@@ -215,7 +208,7 @@ impl LossArgs {
             check_sizes(&sizes.0).map_err(refuse)?;
         }
         if self.plan {
-            return self.into_prediction().map_err(refuse);
+            return prediction::plan(self).map_err(refuse);
         }
         let grid = self.grid().map_err(refuse)?;
         if let Some(rate) = self.file_rate {
@@ -273,27 +266,6 @@ impl LossArgs {
         let rates = self.rate.iter().map(|rate| Pace::Rate(*rate));
         flat_out.into_iter().chain(gaps).chain(rates).collect()
     }
-
-    fn into_prediction(self) -> Result<Plan, String> {
-        let sizes = self.size.map_or(Vec::new(), |sizes| sizes.0);
-        let clocks: Vec<_> = self.clock.iter().map(|clock| clock.source()).collect();
-        let size = only("--size", &sizes)?.unwrap_or(LONGEST_FRAME);
-        let rate = only("--rate", &self.rate)?.ok_or("--plan needs a --rate")?;
-        check_pace(Pace::Rate(rate), size)?;
-        Ok(Plan::Prediction(Box::new(PredictionPlan {
-            size,
-            rate,
-            lasting: self.lasting.ok_or("--plan needs a time, --for")?,
-            snaplen: only("--snaplen", &self.snaplen)?.unwrap_or(0),
-            ring: only("--ring-size", &self.ring_size)?.unwrap_or(USUAL_RING),
-            clock: only("--clock", &clocks)?.unwrap_or(StampSource::Ktime),
-            from: self.from,
-            cpu: self.cpu,
-            folder: self.folder,
-            file_rate: self.file_rate,
-            json: self.json,
-        })))
-    }
 }
 
 impl Peer {
@@ -302,17 +274,6 @@ impl Peer {
             Self::Tcpdump => Tool::Tcpdump,
             Self::Dumpcap => Tool::Dumpcap,
         }
-    }
-}
-
-/// Of a list for a sweep the one value that a plan can have.
-fn only<T: Copy>(option: &str, values: &[T]) -> Result<Option<T>, String> {
-    match values {
-        [] => Ok(None),
-        [value] => Ok(Some(*value)),
-        _ => Err(format!(
-            "with --plan give {option} one value: it predicts one load"
-        )),
     }
 }
 

@@ -6,10 +6,12 @@ mod clock;
 mod compare;
 mod convert;
 mod doctor;
+mod extcap;
 mod filter;
 mod foreign;
 mod generate;
 mod loss;
+mod merge;
 mod report;
 mod rotation;
 mod units;
@@ -19,15 +21,19 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-pub use capture::{CaptureArgs, CapturePlan, Verbosity};
+pub use capture::{CaptureArgs, CapturePlan, Verbosity, no_file};
 pub use clock::{ClockArgs, ClockPlan};
 pub use compare::{CompareArgs, ComparePlan};
 pub use convert::{ConvertArgs, ConvertPlan};
-pub use doctor::{DoctorArgs, DoctorPlan};
+pub use doctor::{DoctorArgs, DoctorPlan, FixChoice};
+pub use extcap::{ExtcapPlan, config as extcap_config, value_of as extcap_value};
 pub use filter::{FilterForm, FilterSource};
 pub use generate::{GenArgs, GenPlan, SenderChoice};
-pub use loss::{LossArgs, LossPlan, PredictionPlan};
+pub use loss::{Asked, Load, LossArgs, LossPlan, PredictionPlan};
+pub use merge::{MergeArgs, MergePlan};
 pub use report::{ReportArgs, ReportPlan};
+
+use crate::capturing::settings::keeper;
 
 /// What the user asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,6 +53,8 @@ pub enum Plan {
     Clock(ClockPlan),
     /// Examine the machine.
     Doctor(DoctorPlan),
+    /// Answer Wireshark, which runs what is in its extcap folder.
+    Extcap(Box<ExtcapPlan>),
     /// Compare what stamps cost.
     Compare(ComparePlan),
     /// Stamp a capture again.
@@ -64,10 +72,14 @@ pub enum Plan {
     Loss(Box<LossPlan>),
     /// Predict whether a load will fit.
     Prediction(Box<PredictionPlan>),
+    /// Join captures by time.
+    Merge(MergePlan),
     /// Draw a comparison or a sweep again.
     Report(ReportPlan),
     /// Give back what killed captures left changed.
     Restore,
+    /// Keep the journal of a capture that has given up its privileges.
+    KeepSettings,
 }
 
 /// Packet capture whose every timestamp can be trusted
@@ -78,7 +90,7 @@ pub enum Plan {
     max_term_width = 100,
     after_long_help = "Exit codes: 0 success, also after Ctrl-C; 1 a failure; 2 wrong arguments; \
                        3 the account does not add up (a bug); 130 aborted: by a second Ctrl-C at \
-                       least 0.5 s after the first, if the output hangs; convert and report also \
+                       least 0.5 s after the first, if the output hangs; convert, merge and report also \
                        by the first Ctrl-C"
 )]
 pub struct Cli {
@@ -95,13 +107,17 @@ enum Command {
     Convert(ConvertArgs),
     Gen(Box<GenArgs>),
     Loss(Box<LossArgs>),
+    Merge(MergeArgs),
     Report(ReportArgs),
-    /// Restore the settings that a killed capture had changed
+    /// Restore the settings that a killed capture or doctor --fix had changed
     ///
     /// A capture with --rx-cpu or --offloads off changes interrupt affinities,
     /// receive packet steering, poll threads or offloads. It restores them when
-    /// it ends, but not when it is killed (kill -9). Its journal in /run/tscap
-    /// says what was changed: this command restores the old values. A setting
+    /// it ends, or the process does that it has started for this (tscap-keeper).
+    /// If both are killed (kill -9), its journal says what was changed: this command
+    /// restores the old values. Journals are in /run/tscap for root, and in a folder
+    /// of the user's for others (/run/user/UID/tscap, or /tmp/tscap-UID). What tscap
+    /// doctor --fix --yes has changed is restored in the same way. A setting
     /// that somebody else has changed since is left alone. So is a setting that
     /// a running capture has changed.
     Restore,
@@ -116,8 +132,15 @@ impl Cli {
     /// asked for.
     pub fn plan(words: impl Iterator<Item = OsString>) -> Result<Plan, clap::Error> {
         let mut words: Vec<_> = words.collect();
+        // For nobody but a capture.
+        if words.get(1..) == Some(&[keeper::COMMAND.into()]) {
+            return Ok(Plan::KeepSettings);
+        }
         let is_own = |word: &str| ["-h", "--help", "-V", "--version"].contains(&word);
         let first = words.get(1).and_then(|word| word.to_str());
+        if first.is_some_and(extcap::is_asked) {
+            return extcap::plan(&words);
+        }
         if first.is_some_and(|word| word.starts_with('-') && !is_own(word)) {
             words.insert(1, "capture".into());
         }
@@ -134,6 +157,7 @@ impl Cli {
             Command::Convert(args) => Ok(args.into_plan()),
             Command::Gen(args) => args.into_plan(),
             Command::Loss(args) => args.into_plan(),
+            Command::Merge(args) => args.into_plan(),
             Command::Report(args) => Ok(args.into_plan()),
             Command::Restore => Ok(Plan::Restore),
         }

@@ -97,7 +97,9 @@ fn zero_is_the_default_snaplen() {
 fn bad_arguments_are_named() {
     for (args, named) in [
         ("-w f", "--interface"),
-        ("-i a", "--write"),
+        ("-i a --json", "--write"),
+        ("-i a -q", "--write"),
+        ("-i a -G 10", "--write"),
         ("-i a -w f -s -1", "-1"),
         ("-i a -w f -s 262145", "262145"),
         ("-i a -w f -c 0", "--count"),
@@ -167,6 +169,7 @@ fn the_doctor_takes_an_interface() {
             interface,
             verbose: false,
             json,
+            fix: None,
         })
     };
     assert_eq!(plan(&["tscap", "doctor"]).unwrap(), doctor(None, false));

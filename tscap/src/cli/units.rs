@@ -3,6 +3,7 @@
 mod addresses;
 mod cpus;
 mod numbers;
+mod paths;
 mod rates;
 mod sizes;
 mod sweeps;
@@ -11,6 +12,7 @@ mod times;
 pub(super) use addresses::{Mac, ip, mac};
 pub(super) use cpus::{Cpus, cpu, cpus};
 pub(super) use numbers::{positive, within};
+pub(super) use paths::metrics_file;
 pub(super) use rates::{byte_rate, line_rate, rate};
 pub(super) use sizes::{bytes, file_size};
 pub(super) use sweeps::{Gap, Gaps, Steps, byte_times, gaps, steps};

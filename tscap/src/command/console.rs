@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::journal::{self, Field, Journal, Priority};
 use super::lines::Lines;
 use super::print::json_line;
 use super::terminal;
@@ -21,6 +22,8 @@ const END_WITHIN: Duration = Duration::from_secs(1);
 pub(super) struct Console {
     json: bool,
     stderr: Lines,
+    /// Standard error is systemd's journal, which takes entries for lines.
+    is_journal: bool,
     /// For JSON lines, unless standard output is for something else.
     stdout: Option<Lines>,
     /// Progress that found too much waiting before it.
@@ -28,8 +31,8 @@ pub(super) struct Console {
     verbosity: Verbosity,
     /// A live line is wanted.
     live: bool,
-    /// A live line stands on the terminal.
-    has_line: bool,
+    /// Live lines that stand on the terminal.
+    standing: usize,
 }
 
 #[derive(Serialize)]
@@ -44,15 +47,30 @@ impl Console {
     /// `stdout_is_free` is false if JSON lines must go to standard error.
     pub fn new(json: bool, stdout_is_free: bool, verbosity: Verbosity) -> io::Result<Self> {
         let stdout = (json && stdout_is_free).then(|| Lines::to(io::stdout()));
+        let is_journal = journal::is_stderr();
+        let stderr = match is_journal {
+            true => Lines::to(Journal::open()?),
+            false => Lines::to(io::stderr()),
+        };
         Ok(Self {
             json,
-            stderr: Lines::to(io::stderr())?,
+            stderr: stderr?,
+            is_journal,
             stdout: stdout.transpose()?,
             progress_left_out: 0,
             verbosity,
             live: !json && verbosity > Verbosity::Quiet,
-            has_line: false,
+            standing: 0,
         })
+    }
+
+    /// Goes on without capabilities, in the threads of the console.
+    pub fn give_up_capabilities(&self) {
+        let streams = [Some(&self.stderr), self.stdout.as_ref()];
+        streams
+            .into_iter()
+            .flatten()
+            .for_each(Lines::give_up_capabilities);
     }
 
     pub fn is_json(&self) -> bool {
@@ -60,19 +78,37 @@ impl Console {
     }
 
     pub fn is_quiet(&self) -> bool {
-        self.verbosity == Verbosity::Quiet
+        self.verbosity <= Verbosity::Quiet
+    }
+
+    /// Whether only what is wrong is to be said.
+    pub fn is_for_errors(&self) -> bool {
+        self.verbosity == Verbosity::Errors
     }
 
     /// Writes to standard error.
     pub fn say(&mut self, text: &str) {
-        let clear = if self.has_line { "\r\x1b[K" } else { "" };
-        self.has_line = false;
-        self.stderr.put(format!("{clear}{}\n", escaped_lines(text)));
+        self.put(Priority::Info, text, &[]);
+    }
+
+    /// The same; systemd's journal gets `fields` beside it.
+    pub fn say_with(&mut self, text: &str, fields: &[Field]) {
+        self.put(Priority::Info, text, fields);
+    }
+
+    fn put(&mut self, priority: Priority, text: &str, fields: &[Field]) {
+        let text = escaped_lines(text);
+        if self.is_journal {
+            self.stderr.put(journal::entry(priority, &text, fields));
+            return;
+        }
+        let clear = clear(std::mem::take(&mut self.standing));
+        self.stderr.put(format!("{clear}{text}\n"));
     }
 
     pub fn detail(&mut self, text: &str) {
         if self.verbosity == Verbosity::Verbose {
-            self.say(text);
+            self.put(Priority::Debug, text, &[]);
         }
     }
 
@@ -85,18 +121,20 @@ impl Console {
 
     pub fn warning(&mut self, text: &str) {
         const VERSION: u32 = 1;
-        self.say(&format!("warning: {text}"));
+        if !self.is_for_errors() {
+            self.put(Priority::Warning, &format!("warning: {text}"), &[]);
+        }
         self.event("warning", VERSION, serde_json::json!({ "text": text }));
     }
 
     pub fn error(&mut self, text: &str) {
-        self.say(&format!("tscap: {text}"));
+        self.put(Priority::Error, &format!("tscap: {text}"), &[]);
     }
 
     /// Tells machines, if it is they who are told.
     pub fn event(&mut self, event: &str, v: u32, body: impl Serialize) {
         if self.json {
-            let line = json_line(&Event { event, v, body });
+            let line = self.for_machines(&Event { event, v, body });
             self.machines().put(line);
         }
     }
@@ -106,12 +144,22 @@ impl Console {
     pub fn progress(&mut self, v: u32, body: impl Serialize, parts: impl FnOnce() -> Vec<String>) {
         if self.json {
             let event = "progress";
-            let is_taken = self.machines().offer(json_line(&Event { event, v, body }));
+            let line = self.for_machines(&Event { event, v, body });
+            let is_taken = self.machines().offer(line);
             self.progress_left_out += u64::from(!is_taken);
         }
         if let Some(width) = self.live.then(|| terminal::width(io::stderr())).flatten() {
-            let line = terminal::line(&parts(), width);
-            self.has_line |= self.stderr.offer(format!("\r{}\x1b[K", escaped(&line)));
+            self.show(&[terminal::line(&parts(), width)]);
+        }
+    }
+
+    /// Puts live lines in the place of those that stand on the terminal, unless nobody has
+    /// read the last times.
+    pub fn show(&mut self, lines: &[String]) {
+        let text: Vec<_> = lines.iter().map(|line| escaped(line)).collect();
+        let text = format!("{}{}", clear(self.standing), text.join("\n"));
+        if self.stderr.offer(text) {
+            self.standing = lines.len();
         }
     }
 
@@ -123,6 +171,14 @@ impl Console {
     /// Where JSON lines go.
     fn machines(&self) -> &Lines {
         self.stdout.as_ref().unwrap_or(&self.stderr)
+    }
+
+    fn for_machines(&self, event: &impl Serialize) -> Vec<u8> {
+        let line = json_line(event);
+        match self.stdout.is_none() && self.is_journal {
+            true => journal::entry(Priority::Info, line.trim_end(), &[]),
+            false => line.into(),
+        }
     }
 }
 
@@ -136,10 +192,18 @@ impl Drop for Console {
                 ));
             }
         }
-        if self.has_line {
+        if self.standing > 0 {
             self.stderr.put("\n");
         }
         self.stderr.finish(END_WITHIN);
+    }
+}
+
+/// What removes so many live lines, behind the last of which the cursor stands.
+fn clear(standing: usize) -> String {
+    match standing {
+        0 => String::new(),
+        lines => format!("\r\x1b[K{}", "\x1b[A\x1b[K".repeat(lines - 1)),
     }
 }
 
@@ -155,6 +219,13 @@ pub(super) fn read_order(is_ordered: bool) -> &'static str {
 mod tests {
     use super::*;
     use crate::command::lines::MOST_WAITING;
+
+    #[test]
+    fn live_lines_are_removed_from_the_last_to_the_first() {
+        assert_eq!(clear(0), "");
+        assert_eq!(clear(1), "\r\x1b[K");
+        assert_eq!(clear(3), "\r\x1b[K\x1b[A\x1b[K\x1b[A\x1b[K");
+    }
 
     #[test]
     fn progress_that_nobody_reads_is_counted() {

@@ -7,14 +7,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
+use crate::capturing::host::caps;
+
 /// Lines that may wait before those that can be spared are left out.
 pub(super) const MOST_WAITING: usize = 64;
+
+/// What the thread is to do.
+enum Job {
+    Write(Vec<u8>),
+    GiveUpCapabilities,
+}
 
 /// The sending end.
 #[derive(Debug)]
 pub(super) struct Lines {
     /// None after the end.
-    queue: Option<Sender<Vec<u8>>>,
+    queue: Option<Sender<Job>>,
     /// Handed over and not written yet.
     waiting: Arc<AtomicUsize>,
     /// Closed by the thread when it has written everything.
@@ -24,16 +32,22 @@ pub(super) struct Lines {
 impl Lines {
     /// Starts the thread.
     pub fn to(mut stream: impl Write + Send + 'static) -> io::Result<Self> {
-        let (queue, lines) = channel::<Vec<u8>>();
+        let (queue, jobs) = channel();
         let (end, done) = channel::<()>();
         let waiting = Arc::new(AtomicUsize::new(0));
         let left = Arc::clone(&waiting);
         let thread = std::thread::Builder::new().name("tscap-console".into());
         thread.spawn(move || {
-            for line in lines {
-                // that it can't be written is no reason to end.
-                let _ = stream.write_all(&line).and_then(|()| stream.flush());
-                left.fetch_sub(1, Ordering::Relaxed);
+            for job in jobs {
+                match job {
+                    // That it can't be written is no reason to end.
+                    Job::Write(line) => {
+                        let _ = stream.write_all(&line).and_then(|()| stream.flush());
+                        left.fetch_sub(1, Ordering::Relaxed);
+                    }
+                    // With more of them it does the same.
+                    Job::GiveUpCapabilities => drop(caps::keep_only(&[])),
+                }
             }
             drop(end);
         })?;
@@ -49,7 +63,13 @@ impl Lines {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         // The thread takes lines as long as there is a queue.
         let queue = self.queue.as_ref();
-        let _ = queue.map(|queue| queue.send(line.into()));
+        let _ = queue.map(|queue| queue.send(Job::Write(line.into())));
+    }
+
+    /// Has the thread go on without capabilities: the stream is open.
+    pub fn give_up_capabilities(&self) {
+        let queue = self.queue.as_ref();
+        let _ = queue.map(|queue| queue.send(Job::GiveUpCapabilities));
     }
 
     /// The same for a line that can be spared: not if too many wait already.

@@ -5,26 +5,36 @@ mod clock;
 mod compare;
 mod console;
 mod convert;
+mod copy_target;
 mod doctor;
 mod exit;
+mod extcap;
 mod filter;
 mod generate;
 mod interfaces;
+mod journal;
+mod keys;
 mod lines;
 mod loss;
 mod measuring;
+mod merge;
 mod print;
 mod report;
 mod restore;
+mod service;
 mod signals;
 mod streams;
 mod terminal;
 mod whole_file;
 
+use std::io::Write as _;
+
 pub use exit::Exit;
 use tokio::runtime::Runtime;
 
+use self::journal::Journal;
 use crate::capturing::host::{affinity, cpu_list};
+use crate::capturing::settings::keeper;
 use crate::cli::Plan;
 use crate::failure::{Context, Failure, Hint};
 
@@ -38,13 +48,36 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Compare(plan) => compare::run(&plan),
         Plan::Convert(plan) => signals::whole_or_nothing(move || convert::run(&plan)),
         Plan::Doctor(plan) => doctor::run(&plan),
+        Plan::Extcap(plan) => extcap::run(&plan),
         Plan::Generate(plan) => generate::run(&plan),
         Plan::ReadStreams { file, json } => streams::run(&file, json),
         Plan::Loss(plan) => loss::run(&plan),
+        Plan::Merge(plan) => signals::whole_or_nothing(move || merge::run(&plan)),
         Plan::Prediction(plan) => loss::answer(&plan),
         Plan::Report(plan) => signals::whole_or_nothing(move || report::run(&plan)),
         Plan::Restore => restore::run(),
+        Plan::KeepSettings => keep_settings(),
     }
+}
+
+/// Says on standard error why a command failed.
+pub fn say_failure(failure: &Failure) {
+    let text = format!("tscap: {failure}");
+    // Nobody may be left to read it.
+    let _ = match journal::is_stderr() {
+        true => Journal::open().and_then(|mut journal| {
+            let entry = journal::entry(journal::Priority::Error, &text, &[]);
+            journal.write_all(&entry)
+        }),
+        // In one write, for a reader that takes what is there (Wireshark).
+        false => std::io::stderr().write_all(format!("{text}\n").as_bytes()),
+    };
+}
+
+fn keep_settings() -> Result<Exit, Failure> {
+    let kept = keeper::serve().context("cannot keep the settings of a capture");
+    let kept = kept.hint("tscap capture starts this command itself");
+    kept.map(|()| Exit::Success)
 }
 
 /// A tokio runtime on this thread.

@@ -8,7 +8,7 @@ use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::settings::turn;
 use crate::capturing::settings::{Change, GivenBack, Journal, JournalError, JournalFolder, State};
 
-/// Gives back what killed captures left changed.
+/// Gives back what killed captures left changed, and what `tscap doctor --fix` has changed.
 pub(super) fn run() -> Result<Exit, Failure> {
     let report = restore(&JournalFolder::live(), &KernelFiles::live())?;
     for problem in &report.problems {
@@ -53,7 +53,11 @@ fn restore(folder: &JournalFolder, files: &KernelFiles) -> Result<Report, Failur
         restore_from(all()?, folder, files, &mut report);
     }
     if report.done.is_empty() && report.problems.is_empty() {
-        report.done.push("nothing to restore".into());
+        let is_root = nix::unistd::geteuid().is_root();
+        report.done.push(match is_root {
+            true => "nothing to restore".into(),
+            false => "nothing of this user's to restore (of root's captures: as root)".into(),
+        });
     }
     Ok(report)
 }
@@ -67,7 +71,7 @@ fn restore_from(
     let (mut live, mut left) = (Vec::new(), Vec::new());
     for journal in journals {
         match journal.and_then(|journal| Ok((folder.state(&journal)?, journal))) {
-            Ok((State::Stale, journal)) => left.push(journal),
+            Ok((State::Stale | State::Lasting, journal)) => left.push(journal),
             Ok((State::Live, journal)) => {
                 report.problems.push(format!(
                     "cannot restore what process {pid} has changed: it is running, and does so \

@@ -1,16 +1,17 @@
 //! The signals that end a command in order.
 
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use super::whole_file;
 use super::{Context as _, Exit, Failure, runtime};
-use crate::capturing::host::wake;
+use crate::capturing::host::{caps, wake};
 
 /// Signals within this time are one request: coreutils' `timeout` signals its child,
 /// and then the group that the child is in.
@@ -25,7 +26,11 @@ const HANGS_AFTER: Duration = Duration::from_secs(5);
 /// A thread of its own takes the signals: what counts is when they came, not when the
 /// command finds time for them.
 #[derive(Debug)]
-pub(super) struct Signals(Receiver<()>);
+pub(super) struct Signals {
+    requests: Receiver<()>,
+    /// Tells the thread to go on without capabilities.
+    give_up: Arc<Notify>,
+}
 
 /// What the thread owns.
 struct Watch {
@@ -36,6 +41,7 @@ struct Watch {
     /// one on a full disk does, instead of killing the process.
     _file_too_large: Signal,
     requests: Sender<()>,
+    give_up: Arc<Notify>,
 }
 
 impl Signals {
@@ -44,7 +50,9 @@ impl Signals {
         let runtime = runtime()?;
         let guard = runtime.enter();
         let (requests, taken) = channel(1);
-        let watch = Watch::new(requests).context("cannot catch signals")?;
+        let give_up = Arc::new(Notify::new());
+        let watch = Watch::new(requests, Arc::clone(&give_up));
+        let watch = watch.context("cannot catch signals")?;
         wake::prepare().context("cannot catch signals")?;
         drop(guard);
         std::thread::Builder::new()
@@ -52,24 +60,33 @@ impl Signals {
             .stack_size(STACK)
             .spawn(move || runtime.block_on(watch.run()))
             .context("cannot start a thread")?;
-        Ok(Self(taken))
+        Ok(Self {
+            requests: taken,
+            give_up,
+        })
+    }
+
+    /// Goes on without capabilities, in the thread that takes the signals.
+    pub fn give_up_capabilities(&self) {
+        self.give_up.notify_one();
     }
 
     /// Waits for the next request. Safe to cancel.
     pub async fn next(&mut self) {
         // The thread sends for as long as there is somebody to receive.
-        let _ = self.0.recv().await;
+        let _ = self.requests.recv().await;
     }
 }
 
 impl Watch {
-    fn new(requests: Sender<()>) -> io::Result<Self> {
+    fn new(requests: Sender<()>, give_up: Arc<Notify>) -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
             _file_too_large: signal(SignalKind::from_raw(libc::SIGXFSZ))?,
             requests,
+            give_up,
         })
     }
 
@@ -82,6 +99,11 @@ impl Watch {
                 _ = self.terminate.recv() => {}
                 _ = self.hangup.recv() => {}
                 () = self.requests.closed() => return,
+                () = self.give_up.notified() => {
+                    // With more of them it does the same.
+                    let _ = caps::keep_only(&[]);
+                    continue;
+                }
             }
             let now = Instant::now();
             match asked {

@@ -2,10 +2,13 @@
 
 use std::os::fd::AsFd;
 
-use terminal_size::{Width, terminal_size_of};
+use terminal_size::{Height, Width, terminal_size_of};
 
 /// Of a terminal that does not say.
 const USUAL_WIDTH: usize = 80;
+
+/// Lines of a terminal that does not say.
+const USUAL_HEIGHT: usize = 24;
 
 /// Columns of the terminal that a stream goes to; `None` where it goes to none.
 pub(super) fn width(stream: impl AsFd + std::io::IsTerminal) -> Option<usize> {
@@ -14,6 +17,17 @@ pub(super) fn width(stream: impl AsFd + std::io::IsTerminal) -> Option<usize> {
     stream
         .is_terminal()
         .then(|| width().filter(|width| *width > 0).unwrap_or(USUAL_WIDTH))
+}
+
+/// Lines of that terminal, where it goes to one.
+pub(super) fn height(stream: impl AsFd) -> usize {
+    let size = terminal_size_of(&stream).map(|(_, Height(lines))| usize::from(lines));
+    size.filter(|lines| *lines > 0).unwrap_or(USUAL_HEIGHT)
+}
+
+/// As much of a line as does not fill the last column.
+pub(super) fn cut(line: &str, width: usize) -> String {
+    line.chars().take(width.saturating_sub(1)).collect()
 }
 
 /// The first of `parts` that fit on one line together; the line does not fill the last

@@ -237,10 +237,29 @@ impl Capture {
         self.stop_with(Signal::SIGINT)
     }
 
-    /// Sends a signal and waits for the end.
+    /// Sends a signal and waits for the end. SIGKILL ends the process too that keeps its
+    /// settings.
     pub fn stop_with(self, signal: Signal) -> Finished {
+        if let (Signal::SIGKILL, Some(keeper)) = (signal, self.keeper()) {
+            let keeper = Pid::from_raw(keeper.cast_signed());
+            kill(keeper, Signal::SIGKILL).expect("kill the keeper of settings");
+        }
         self.signal(signal);
         self.wait()
+    }
+
+    /// The process that keeps its settings, if there is one.
+    pub fn keeper(&self) -> Option<u32> {
+        let pid = self.pid();
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let children = children.unwrap_or_default();
+        let mut children = children.split_whitespace();
+        let keeps = |child: &&str| {
+            let words = std::fs::read(format!("/proc/{child}/cmdline"));
+            words.is_ok_and(|words| words.ends_with(b"\0keep-settings\0"))
+        };
+        let keeper = children.find(keeps)?;
+        Some(keeper.parse().expect("a number"))
     }
 
     /// Sends SIGINT until it has ended.

@@ -78,6 +78,69 @@ impl Drop for SmallDisk {
     }
 }
 
+/// A disk of its own with ext4, in an image behind a loop device.
+#[derive(Debug)]
+pub struct ImageDisk {
+    folder: TempDir,
+    /// What the image lies on, if that is smaller than the disk.
+    _under: Option<SmallDisk>,
+}
+
+impl ImageDisk {
+    /// Of so many MiB.
+    pub fn new(mebibytes: u64) -> Self {
+        let image = tempfile::NamedTempFile::new().expect("a temporary file");
+        Self::mount(image.path(), mebibytes, None)
+    }
+
+    /// Of so many MiB, of which it can keep no more than `room`: what is written beyond is an
+    /// error of the device.
+    pub fn failing(mebibytes: u64, room: u64) -> Self {
+        let under = SmallDisk::new(room << 20);
+        let image = under.file("image");
+        Self::mount(&image, mebibytes, Some(under))
+    }
+
+    fn mount(image: &Path, mebibytes: u64, under: Option<SmallDisk>) -> Self {
+        let folder = folder();
+        let file = fs::File::create(image).expect("an image");
+        file.set_len(mebibytes << 20).expect("a sparse image");
+        // Without what ext4 writes by itself: only the test's own writes may fail.
+        let features = [
+            "-O",
+            "^has_journal",
+            "-E",
+            "lazy_itable_init=0,nodiscard",
+            "-m",
+            "0",
+        ];
+        let mkfs = |it: &mut Command| must(it.args(["-q"]).args(features).arg(image));
+        mkfs(&mut Command::new("mkfs.ext4"));
+        let options = ["-o", "loop,nodelalloc"];
+        must(
+            Command::new("mount")
+                .args(options)
+                .args([image, folder.path()]),
+        );
+        Self {
+            folder,
+            _under: under,
+        }
+    }
+
+    /// A file on it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+impl Drop for ImageDisk {
+    fn drop(&mut self) {
+        // The loop device goes with it.
+        let _ = umount2(self.folder.path(), MntFlags::MNT_DETACH);
+    }
+}
+
 /// Length of a file, bytes.
 pub fn length(path: &Path) -> u64 {
     fs::metadata(path)
@@ -103,4 +166,16 @@ pub fn fill(writer: &mut PipeWriter) {
 pub fn mode(path: &Path) -> u32 {
     let data = fs::metadata(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     data.permissions().mode() & 0o777
+}
+
+/// User and group of a file.
+pub fn owner(path: &Path) -> (u32, u32) {
+    use std::os::unix::fs::MetadataExt as _;
+    let data = fs::metadata(path).expect("a file");
+    (data.uid(), data.gid())
+}
+
+/// Gives a file or folder to a user.
+pub fn give(path: &Path, uid: u32) {
+    std::os::unix::fs::chown(path, Some(uid), None).expect("give it to a user");
 }

@@ -242,7 +242,7 @@ fn interface(block: &InterfaceDescriptionBlock<'_>) -> Interface {
                 use pcap_file::pcapng::blocks::interface_description::InterfaceTsResolution;
                 interface.nanoseconds = *resolution == InterfaceTsResolution::NANO;
             }
-            InterfaceDescriptionOption::Common(option) => interface.custom = custom(option),
+            InterfaceDescriptionOption::Common(option) => take(option, &mut interface.custom),
             other => panic!("an unexpected option {other:?}"),
         }
     }
@@ -267,17 +267,22 @@ fn statistics(block: &InterfaceStatisticsBlock<'_>, after: usize) -> Statistics 
             }
             InterfaceStatisticsOption::IsbOsDrop(count) => statistics.os_drop = Some(*count),
             InterfaceStatisticsOption::IsbUsrDeliv(count) => statistics.delivered = Some(*count),
-            InterfaceStatisticsOption::Common(option) => statistics.custom = custom(option),
+            InterfaceStatisticsOption::Common(option) => take(option, &mut statistics.custom),
         }
     }
     statistics
 }
 
-fn custom(option: &CommonOption<'_>) -> Value {
+/// What a custom option says; padding says nothing.
+fn take(option: &CommonOption<'_>, custom: &mut Value) {
     match option {
         CommonOption::CustomUtf8Copiable(option) => {
             assert_eq!(option.pen, PEN, "private enterprise number");
-            serde_json::from_str(&option.value).expect("JSON in the custom option")
+            *custom = serde_json::from_str(&option.value).expect("JSON in the custom option");
+        }
+        CommonOption::CustomBinaryNonCopiable(padding) => {
+            assert_eq!(padding.pen, PEN, "private enterprise number");
+            assert!(padding.value.iter().all(|byte| *byte == 0));
         }
         other => panic!("an unexpected option {other:?}"),
     }

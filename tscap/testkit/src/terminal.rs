@@ -2,7 +2,7 @@
 //! lines that are read as they come.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
@@ -15,15 +15,30 @@ use nix::unistd::Pid;
 /// Runs a command on a terminal of so many columns to its end. Returns all lines that
 /// stood there, without colours, also those that were written over.
 pub fn shown(command: &mut Command, columns: u16) -> Vec<String> {
-    shown_with(command, columns, None)
+    shown_with(command.stdin(Stdio::null()), columns, None)
 }
 
 /// The same of a command that gets SIGINT once `part` is there.
 pub fn shown_until_ctrl_c(command: &mut Command, columns: u16, part: &str) -> Vec<String> {
-    shown_with(command, columns, Some(part))
+    shown_with(command.stdin(Stdio::null()), columns, Some((part, None)))
 }
 
-fn shown_with(command: &mut Command, columns: u16, mut part: Option<&str>) -> Vec<String> {
+/// The same of a command on whose terminal a key is pressed once `part` is there. It needs
+/// `setsid -c` before it, by which the terminal is its own.
+pub fn shown_until_key(
+    command: &mut Command,
+    columns: u16,
+    (part, key): (&str, u8),
+) -> Vec<String> {
+    shown_with(command, columns, Some((part, Some(key))))
+}
+
+/// `until` is a part of what is shown with the key that is pressed then, or SIGINT.
+fn shown_with(
+    command: &mut Command,
+    columns: u16,
+    mut until: Option<(&str, Option<u8>)>,
+) -> Vec<String> {
     let size = Winsize {
         ws_row: 24,
         ws_col: columns,
@@ -31,13 +46,14 @@ fn shown_with(command: &mut Command, columns: u16, mut part: Option<&str>) -> Ve
         ws_ypixel: 0,
     };
     let ends = openpty(Some(&size), None).expect("a pseudo-terminal");
-    let other = ends.slave.try_clone().expect("a file descriptor");
-    command
-        .stdin(Stdio::null())
-        .stdout(other)
-        .stderr(ends.slave);
+    let other = || ends.slave.try_clone().expect("a file descriptor");
+    if matches!(until, Some((_, Some(_)))) {
+        command.stdin(other());
+    }
+    command.stdout(other()).stderr(ends.slave);
     let mut child = command.spawn().expect("start tscap");
     // Their copies of the terminal's end go away: it then ends with the program.
+    command.stdin(Stdio::null());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut all = Vec::new();
     let mut terminal = File::from(ends.master);
@@ -45,13 +61,19 @@ fn shown_with(command: &mut Command, columns: u16, mut part: Option<&str>) -> Ve
     // EIO once nobody has the other end open.
     while let Ok(length @ 1..) = terminal.read(&mut buffer) {
         all.extend_from_slice(&buffer[..length]);
-        if part.is_some_and(|part| String::from_utf8_lossy(&all).contains(part)) {
-            let pid = Pid::from_raw(child.id().cast_signed());
-            kill(pid, Signal::SIGINT).expect("send SIGINT");
-            part = None;
+        let shown = String::from_utf8_lossy(&all);
+        let Some((_, key)) = until.take_if(|(part, _)| shown.contains(*part)) else {
+            continue;
+        };
+        match key {
+            Some(key) => terminal.write_all(&[key]).expect("press the key"),
+            None => {
+                let pid = Pid::from_raw(child.id().cast_signed());
+                kill(pid, Signal::SIGINT).expect("send SIGINT");
+            }
         }
     }
-    assert_eq!(part, None, "never shown");
+    assert_eq!(until, None, "never shown");
     child.wait().expect("wait for tscap");
     let text = String::from_utf8(all).expect("UTF-8").replace("\r\n", "\n");
     assert!(

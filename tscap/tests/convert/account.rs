@@ -37,6 +37,7 @@ impl Script {
             hardware: "a script".into(),
             os: "Linux".into(),
             application: "tscap".into(),
+            part: None,
         };
         let interfaces = [("lan", Some("not arp")), ("wan", None)].map(|(name, filter)| {
             let stamp = StampOption::new(StampPath::Ktime);

@@ -51,6 +51,7 @@ fn headers_of(path: StampPath) -> FileWriter {
         hardware: "a script".into(),
         os: "Linux".into(),
         application: "tscap".into(),
+        part: None,
     };
     let stamp = StampOption::new(path);
     let mut tscap = InterfaceOption::new(Hooks::default(), stamp, Default::default());

@@ -22,10 +22,17 @@ pub enum Runner {
     Generator,
     /// `tests/root_loss/documents.rs`
     Loss,
+    /// `tests/merge.rs`
+    Merge,
+    /// `tests/root_service/unit.rs`
+    Service,
+    /// `tests/root_wireshark/documents.rs`
+    Wireshark,
     /// Nothing, for this reason.
     Nothing(&'static str),
 }
 
+const PACKAGES: &str = "cargo xtask dist --test does so in bare systems";
 const MODULE: &str = "the checks in virtual machines build and load the module";
 
 /// What runs `line`, if anybody has said so.
@@ -34,10 +41,25 @@ pub fn runner(line: &str) -> Option<Runner> {
     Some(match words[..] {
         ["cargo", "xtask", ..] => Runner::Ci,
         ["cargo", "build", "--release"] => Runner::Nothing("cargo xtask demo begins with it"),
-        ["cargo", "install", ..] => Runner::Nothing("installs into the user's home"),
+        ["cargo", "install", ..]
+        | ["apt", ..]
+        | [
+            "adduser" | "usermod" | "dpkg-reconfigure" | "dpkg-statoverride",
+            ..,
+        ]
+        | ["echo", .., "|", "debconf-set-selections"] => Runner::Nothing(PACKAGES),
         ["cargo", "test", ..] => Runner::Nothing("cargo xtask test does all of it"),
+        ["dnf", ..] => {
+            Runner::Nothing("only Debian's rpm can be had here: cargo xtask dist --test")
+        }
+        ["ln", "-s", "/usr/bin/tscap", _] | ["setcap", _, "/usr/bin/tscap"] => {
+            Runner::Nothing("changes the system: the tests have a folder and a copy of their own")
+        }
+        ["tshark", ..] | ["install", .., "~/.local/lib/wireshark/plugins/tscap.lua"] => {
+            Runner::Wireshark
+        }
         ["apt-get", "install", ..] => Runner::Nothing("installs headers of the running kernel"),
-        ["make", "-C", "tscap-ebpf/kmod"] | ["insmod", ..] => Runner::Nothing(MODULE),
+        ["make", "-C", "tscap-ebpf/kmod"] | ["insmod" | "modprobe", ..] => Runner::Nothing(MODULE),
         ["tscap", "report", "clock.log", ..] | ["tscap", "clock", ..] => Runner::Clock,
         ["tscap", "report", "compare.json", ..] | ["tscap", "compare", ..] => Runner::Compare,
         ["tscap", "report", "loss.json", ..] | ["tscap", "loss", ..] => Runner::Loss,
@@ -45,7 +67,12 @@ pub fn runner(line: &str) -> Option<Runner> {
             Runner::ConvertFilter
         }
         ["tscap", "convert", ..] => Runner::Convert,
+        ["tscap", "merge", ..] => Runner::Merge,
         ["tscap", "gen", ..] => Runner::Generator,
+        ["tscap", "capture", "-i", _] => {
+            Runner::Nothing("tests/root_capture/output.rs runs it on a terminal")
+        }
+        ["systemctl", ..] | ["journalctl", ..] => Runner::Service,
         [
             "tscap",
             "capture" | "doctor" | "restore" | "-d" | "-ddd" | "--dump-ebpf",

@@ -37,7 +37,9 @@ fn the_documented_commands_work() {
             "eth0" => bench.rx.name.clone(),
             "blue" => bench.rx.netns.name().to_owned(),
             word if word.contains(".pcapng") => folder.path().join(word).display().to_string(),
-            word if word.ends_with(".bpf") => made.path().join(word).display().to_string(),
+            word if word.ends_with(".bpf") || word.ends_with(".prom") => {
+                made.path().join(word).display().to_string()
+            }
             word => word.to_owned(),
         });
         let running = capture(&bench.rx.netns).with(words).ready();

@@ -20,4 +20,5 @@ mod resources;
 mod shown;
 mod signals;
 mod state;
+mod tap;
 mod vlan;

@@ -9,7 +9,7 @@ use tscap_testkit::command::{must, tscap_path};
 use tscap_testkit::files;
 use tscap_testkit::frame::Frame;
 use tscap_testkit::packet_socket::PacketSocket;
-use tscap_testkit::root::root;
+use tscap_testkit::root::{root, root_with};
 use tscap_testkit::{terminal, wait};
 
 #[test]
@@ -68,8 +68,8 @@ fn names_are_kept(summary: &Value) {
     let of_all = [
         (
             summary,
-            "adds_up bytes_written clock directions event file files filter interfaces off_cpu outcomes \
-             progress_left_out seconds seen stopped_by v written",
+            "adds_up bytes_direct bytes_written clock directions event file files filter interfaces off_cpu outcomes \
+             progress_left_out seconds seen stopped_by tap v written",
         ),
         (
             &summary["interfaces"][0],
@@ -165,6 +165,53 @@ fn a_capture_says_little_before_it_is_ready_and_its_live_line_fits() {
         assert_eq!(live.contains("clock ±"), columns >= 80, "{live}");
         assert!(live.contains("drops"), "{live}");
     }
+}
+
+/// Without a file, on a terminal.
+#[test]
+fn a_view_shows_what_each_interface_takes_until_q() {
+    let Some(_lock) = root_with(&["ip", "ethtool", "setsid"]) else {
+        return;
+    };
+    let bench = Bench::new("view");
+    let mut command = bench.rx.netns.command("setsid");
+    command.args(["-c", tscap_path(), "-i", &bench.rx.name, "-i", "lo"]);
+    let frame = Frame::new(&bench.tx, &bench.rx, 100);
+    let lines = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let attached = || bench.rx.xdp_program();
+            wait::until("a program to be attached", LIMIT, attached);
+            PacketSocket::open(&bench.tx).send(&frame, 0..40, 0);
+        });
+        terminal::shown_until_key(&mut command, 80, ("40 frames", b'q'))
+    });
+    let end = lines
+        .iter()
+        .position(|line| line.starts_with("/dev/null: "));
+    // As it stood last.
+    let view = &lines[end.expect("a summary") - 5..end.expect("a summary")];
+    terminal::check_width(view, 80);
+    let shown = |start: &str| {
+        let line = view.iter().find(|line| line.starts_with(start));
+        let line = line.unwrap_or_else(|| panic!("no {start:?} in {lines:#?}"));
+        line.split_whitespace().collect::<Vec<_>>()
+    };
+    assert_eq!(
+        shown("interface ")[..4],
+        ["interface", "in/s", "out/s", "frames"]
+    );
+    assert_eq!(shown("rx0 ")[3], "40");
+    assert_eq!(shown("lo ")[1..], ["0", "0", "0"]);
+    assert!(
+        lines.iter().any(|it| it.contains("stopped by a key")),
+        "{lines:#?}"
+    );
+    assert!(
+        lines
+            .iter()
+            .any(|it| it.ends_with("40 seen (40 in, 0 out)")),
+        "{lines:#?}"
+    );
 }
 
 #[test]

@@ -51,15 +51,19 @@ fn whole() -> &'static (Done, Comparison) {
 }
 
 /// Ends a comparison by Ctrl-C after a round: for tests that need no verdict.
-fn first_round(command: &mut Command) -> (Done, Comparison) {
+fn ended_after_a_round(command: &mut Command) -> Done {
     let mut child = in_a_group(command);
-    let stderr = told(&mut child, "\"rounds\":1,", LIMIT);
+    let stderr = told(&mut child, " done: about ", LIMIT);
     ctrl_c(&child);
     let done = finish(child, "tscap compare", LIMIT);
     let stderr = stderr.join().expect("reader");
     assert!(done.status.success(), "{stderr}");
-    let comparison = comparison(&done);
-    (done, comparison)
+    done
+}
+
+/// The same with its result.
+fn first_round(command: &mut Command) -> Comparison {
+    comparison(&ended_after_a_round(command))
 }
 
 #[track_caller]

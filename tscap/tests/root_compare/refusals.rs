@@ -53,7 +53,7 @@ fn arguments_need_not_be_utf_8() {
     let folder = tscap_testkit::files::folder();
     let name = OsStr::from_bytes(b"\xff.html");
     let mut command = compare(&["--quick", "--json", "--report"]);
-    let (_, comparison) = first_round(command.arg(folder.path().join(name)));
+    let comparison = first_round(command.arg(folder.path().join(name)));
     let words = comparison.about.command;
     assert!(words[5].ends_with("/\u{fffd}.html"), "{words:?}");
     assert!(folder.path().join(name).is_file());

@@ -1,7 +1,6 @@
 //! What is measured: every stamp, on frames of its own and on those that come.
 
 use std::os::fd::AsRawFd as _;
-use std::process::Stdio;
 
 use tscap::measuring::compare::schema::{Metric, Outcome};
 use tscap::measuring::compare::{Programs, Settings};
@@ -10,6 +9,7 @@ use tscap_testkit::capture::generate_on;
 use tscap_testkit::command::{finish, tscap_path};
 use tscap_testkit::old_kernel;
 use tscap_testkit::root::{alone, root};
+use tscap_testkit::terminal::{ctrl_c, in_a_group, told};
 use tscap_testkit::wait;
 
 use crate::{LIMIT, MEASURES, compare, comparison, first_round, median, whole};
@@ -89,14 +89,17 @@ fn live_traffic_is_measured_as_it_comes() {
     let bench = Bench::new("cmplive");
     let mut command = bench.rx.netns.command(tscap_path());
     command.args(["compare", "--quick", "--json", "-i", "rx0", "--cpu", "0"]);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().expect("start tscap");
+    let mut child = in_a_group(&mut command);
     wait::until("tscap to attach", LIMIT, || bench.rx.xdp_program());
     let arguments = ["--rate", "50k", "--cpu", "0", "-q"];
     let sending = generate_on(&bench.tx).with(arguments).ready();
+    // Which rounds there are does not depend on where frames come from.
+    let stderr = told(&mut child, "\"rounds\":10,", LIMIT);
+    ctrl_c(&child);
     let done = finish(child, "tscap compare", LIMIT);
     sending.stop();
-    assert!(done.status.success(), "{}", done.stderr);
+    let stderr = stderr.join().expect("reader");
+    assert!(done.status.success(), "{stderr}");
     let comparison = comparison(&done);
     assert_eq!(comparison.method.frame_bytes, None);
     for subject in comparison.subjects.iter().filter(|it| it.source.is_some()) {
@@ -112,7 +115,7 @@ fn without_a_way_to_the_tsc_the_others_are_compared() {
     let Some(_lock) = alone(MEASURES) else { return };
     let mut command = compare(&["--json"]);
     old_kernel::lacking(&mut command, old_kernel::perf);
-    let (_, comparison) = first_round(&mut command);
+    let comparison = first_round(&mut command);
     let names: Vec<_> = comparison.subjects.iter().map(|it| it.source).collect();
     assert!(
         !names.contains(&Some(tscap::capturing::clock::StampSource::Tsc)),

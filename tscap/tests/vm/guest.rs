@@ -209,9 +209,14 @@ impl Program<'_> {
         self.guest.tell(&Request::Signal { pid, signal });
     }
 
-    /// Sends it a signal and waits for its end.
+    /// Sends it a signal and waits for its end. SIGKILL ends the process too that keeps its
+    /// settings.
     #[track_caller]
     pub fn stop_with(self, signal: Signal) -> Finished {
+        if signal == Signal::SIGKILL {
+            // There need not be one.
+            self.guest.run(&["killall", "-9", "tscap-keeper"]);
+        }
         self.signal(signal);
         self.wait()
     }

@@ -1,7 +1,7 @@
 //! `test --vm`: the checks in virtual machines, with Debian's kernels.
 
 mod module;
-mod packages;
+pub mod packages;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,16 +46,21 @@ struct Needed {
     busybox: PathBuf,
 }
 
-/// Runs the checks, those with `filter` in their names, on each kernel or one.
-pub fn run(
-    tally: &mut Tally,
-    kernel: Option<&str>,
-    filter: Option<&str>,
-    no_skip: bool,
-) -> Result<()> {
+/// Which checks to run on which kernels.
+pub struct Which<'a> {
+    /// On this kernel only.
+    pub kernel: Option<&'a str>,
+    /// Only those with this in their names.
+    pub check: Option<&'a str>,
+    /// None with one of these in its name.
+    pub skip: &'a [String],
+}
+
+/// Runs checks.
+pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
     let kernels: Vec<_> = KERNELS
         .into_iter()
-        .filter(|(version, _)| kernel.is_none_or(|wanted| wanted == *version))
+        .filter(|(version, _)| which.kernel.is_none_or(|wanted| wanted == *version))
         .collect();
     if kernels.is_empty() {
         let known: Vec<_> = KERNELS.iter().map(|(version, _)| *version).collect();
@@ -82,7 +87,8 @@ pub fn run(
             .arg(cargo.get_program());
         checks.current_dir(paths::root());
         checks.args(["test", "--package", "tscap", "--test", TARGET, "--"]);
-        checks.args(filter);
+        checks.args(which.check);
+        checks.args(which.skip.iter().flat_map(|part| ["--skip", part]));
         checks.env("TSCAP_VM_KERNEL", needed.kernel);
         checks.env("TSCAP_VM_MODULE", module);
         checks.env("TSCAP_VM_BUSYBOX", needed.busybox);

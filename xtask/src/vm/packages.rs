@@ -57,23 +57,27 @@ impl Package {
     /// Fetches it and unpacks it over what is in `folder`.
     fn unpack(&self, folder: &Path) -> Result<()> {
         let Self { name, version } = self;
-        let download = folder.join("download");
-        fs::create_dir_all(&download)
-            .with_context(|| format!("cannot make {}", download.display()))?;
-        let mut fetch = Command::new("apt-get");
-        fetch.args(["--quiet", "download", &format!("{name}={version}")]);
-        // As root, apt would fetch as another user, who can't write here.
-        fetch.args(["-o", "APT::Sandbox::User="]);
-        run("apt-get", fetch.current_dir(&download))?;
-        let mut files = fs::read_dir(&download)?;
-        let file = files.next().context("apt-get downloaded nothing")??.path();
-        run(
-            "dpkg",
-            Command::new("dpkg").arg("-x").arg(&file).arg(folder),
-        )?;
-        fs::remove_dir_all(&download)?;
-        Ok(())
+        unpack(&[], &format!("{name}={version}"), folder)
     }
+}
+
+/// Fetches a package by apt, with these options, and unpacks it over what is in `folder`.
+pub fn unpack(options: &[String], package: &str, folder: &Path) -> Result<()> {
+    let download = folder.join("download");
+    fs::create_dir_all(&download).with_context(|| format!("cannot make {}", download.display()))?;
+    let mut fetch = Command::new("apt-get");
+    fetch.args(options).args(["--quiet", "download", package]);
+    // As root, apt would fetch as another user, who can't write here.
+    fetch.args(["-o", "APT::Sandbox::User="]);
+    run("apt-get", fetch.current_dir(&download))?;
+    let mut files = fs::read_dir(&download)?;
+    let file = files.next().context("apt-get downloaded nothing")??.path();
+    run(
+        "dpkg",
+        Command::new("dpkg").arg("-x").arg(&file).arg(folder),
+    )?;
+    fs::remove_dir_all(&download)?;
+    Ok(())
 }
 
 /// Makes the folder `name` with these packages unpacked in it, unless it is there;

@@ -53,6 +53,7 @@ impl RingOutput {
             keep_raw: false,
             packet_flags: false,
             packet_queue: false,
+            ends_frames: false,
         })?;
         let rings = loaded.rings.take().context("no rings")?;
         let consumer = Consumer::all(rings).pop().context("no ring")?;

@@ -4,6 +4,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use super::check::FILE_CAPABILITIES;
 use super::counter::Counter;
 use super::event::{Event, Listener};
 use super::header::Taken;
@@ -24,10 +25,10 @@ use crate::capturing::hook::{
 use crate::capturing::host::clsact::{Clsact, Side};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
-use crate::capturing::host::promisc::Promiscuous;
+use crate::capturing::host::promisc::{Promiscuous, PromiscuousError};
 use crate::capturing::pcapng::{InterfaceInfo, StampOption, VlanTags};
 use crate::capturing::settings::{JournalFolder, SettingsGuard};
-use crate::failure::Failure;
+use crate::failure::{Context as _, Failure, Hint as _};
 use crate::text::causes::chain;
 
 /// Attaches programs, at the start and to interfaces that join, and keeps in force what goes
@@ -65,6 +66,18 @@ impl Attaching {
             changes: SettingsGuard::new(JournalFolder::live(), KernelFiles::live()),
             pinning: plan.rx_cpus.clone().map(Pinning::new),
         }
+    }
+
+    /// Whether settings have been changed.
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// Leaves changes, those to come too, to a process that keeps its privileges.
+    pub fn leave_to_keeper(&mut self, is_elsewhere: bool) -> Result<(), Failure> {
+        let left = self.changes.leave_to_keeper(is_elsewhere);
+        left.context("cannot start the process that gives settings back")
+            .hint("mount procfs at /proc: tscap starts itself by /proc/self/exe")
     }
 
     /// Attaches programs to an interface of namespace `scope`, which becomes interface
@@ -111,7 +124,17 @@ impl Attaching {
         };
         // Given back at once where nothing can be attached.
         let is_to_be = plan.promiscuous && selected.may_be_promiscuous;
-        let promiscuous = is_to_be.then(|| make_promiscuous(link, told)).flatten();
+        let promiscuous = match is_to_be
+            .then(|| Promiscuous::enable(link.index))
+            .transpose()
+        {
+            Err(error) if plan.tap.is_some() => return Err(not_listening(link, error)),
+            Err(error) => {
+                say_not_promiscuous(link, &error, told);
+                None
+            }
+            Ok(promiscuous) => promiscuous,
+        };
         let mut attached = Vec::new();
         let directions = plan.direction.of(link);
         if directions.contains(&Direction::In) {
@@ -164,6 +187,7 @@ impl Attaching {
             stamp: self.stamp.clone(),
             offloads: offloads::for_file(&in_force),
             vlan_tags: tags,
+            ends_frames: loaded.ends_frames(),
         };
         let described = header::describe(plan, link, scope.label(), taken);
         Ok((live, described))
@@ -314,17 +338,18 @@ fn first_line(refusal: &AttachError) -> String {
     why.lines().next().unwrap_or_default().to_owned()
 }
 
-fn make_promiscuous(link: &Link, told: &mut Listener<'_>) -> Option<Promiscuous> {
-    match Promiscuous::enable(link.index) {
-        Ok(guard) => Some(guard),
-        Err(error) => {
-            told.warning(&format!(
-                "{}: not promiscuous: {error} (-p leaves it as it is)",
-                link.name
-            ));
-            None
-        }
-    }
+fn say_not_promiscuous(link: &Link, error: &PromiscuousError, told: &mut Listener<'_>) {
+    let name = &link.name;
+    told.warning(&format!(
+        "{name}: not promiscuous: {error} (-p leaves it as it is)"
+    ));
+}
+
+/// A port that only listens gets frames for others.
+fn not_listening(link: &Link, error: PromiscuousError) -> Failure {
+    Failure::from_error(error, format!("cannot listen on {}", link.name)).hint(format!(
+        "--tap needs promiscuous mode: run as root, or: setcap {FILE_CAPABILITIES} tscap"
+    ))
 }
 
 fn attach_failure(error: AttachError, path: StampPath) -> Failure {

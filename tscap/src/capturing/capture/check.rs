@@ -4,8 +4,8 @@ use tscap_common::ring::{MIN_RING_BYTES, value_size};
 use tscap_common::state::Losses;
 
 use super::plan::{Capture, ClockChoice};
-use super::receiving;
 use super::selection::Interfaces;
+use super::{listening, receiving};
 use crate::capturing::accounting::Direction;
 use crate::capturing::host::caps::{self, Capability};
 use crate::capturing::host::kernel_files::KernelFiles;
@@ -208,7 +208,11 @@ pub(super) fn check(plan: &Capture) -> Result<Machine, Failure> {
     if plan.clock == ClockChoice::Tsc {
         check_tsc(untrusted_tsc, plan.force)?;
     }
+    if let Some(contradiction) = plan.contradiction() {
+        return Err(Failure::new(contradiction));
+    }
     let interfaces = Interfaces::find(plan)?;
+    listening::check(plan, &interfaces)?;
     for selected in interfaces.now.iter().filter(|it| it.is_named) {
         plan.filter_for(&selected.link)?;
     }

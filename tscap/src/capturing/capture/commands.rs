@@ -14,7 +14,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::event::{Event, Listener};
 use super::summary::CommandsSummary;
-use crate::capturing::host::process;
+use crate::capturing::host::{caps, process};
 use crate::failure::{Context as _, Failure};
 
 /// Why the program is not run on a file.
@@ -147,6 +147,8 @@ impl Commands {
 }
 
 fn work(program: &Path, files: &Mutex<Receiver<File>>, tell: &UnboundedSender<Ended>) {
+    // The programs get none then, those of root's all.
+    let _ = caps::keep_only(&[]);
     let lowered = process::set_nice(0, process::LOWEST_PRIORITY);
     loop {
         let Ok(file) = files.lock().map(|files| files.recv()) else {

@@ -12,9 +12,7 @@ use super::files::{CommandsWait, not_intact};
 use super::own_counts;
 use super::plan::Target;
 use super::running::{Parts, Running};
-use super::summary::{
-    ClockSummary, DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary, Stop, Summary,
-};
+use super::summary::{ClockSummary, DirectionSummary, FilesSummary, FilterSummary, Stop, Summary};
 use super::writing::{joined, on_thread, until_finished};
 use crate::capturing::accounting::{Directed, Direction, Observed, Totals};
 use crate::capturing::clock::MonoNs;
@@ -295,15 +293,20 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
             file: plan.target.to_string(),
             files: None,
             filter: plan.filter.as_ref().map(FilterSummary::of),
+            tap: plan.tap.is_some(),
             seconds,
             seen: totals.seen,
             written: totals.written,
             bytes_written: finished.bytes(),
+            bytes_direct: finished.written_direct(),
             outcomes: totals.outcomes,
             off_cpu: observed.off_cpu,
             directions: self.directions(of_each),
             adds_up: Direction::ALL.iter().all(|it| of_each[*it].add_up()),
-            interfaces: self.interfaces(finished, observed),
+            interfaces: self
+                .parts
+                .links
+                .accounts(observed, &finished.finisher.counts),
             clock: ClockSummary {
                 source: path.source().name().into(),
                 path: path.function().into(),
@@ -332,42 +335,16 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
             .map(|it| DirectionSummary::of(it, None, of_each[it]))
             .collect()
     }
-
-    fn interfaces(&self, finished: &Finished, observed: &Observed) -> Vec<InterfaceSummary> {
-        let counts = observed.interfaces.iter().zip(&finished.finisher.counts);
-        let interfaces = self.parts.links.0.iter().zip(counts);
-        let summary = interfaces.map(|(live, (observed, written))| {
-            let of_each = Directed::by(|direction| {
-                let mut outcomes = observed.losses[direction];
-                outcomes += written[direction].outcomes;
-                Totals::of(written[direction].written, outcomes)
-            });
-            let directions = Direction::ALL.into_iter().filter_map(|it| {
-                let hook = live.hook(it)?;
-                Some(DirectionSummary {
-                    interface: observed.own.map(|own| own[it]),
-                    ..DirectionSummary::of(it, Some(&hook), of_each[it])
-                })
-            });
-            let totals = of_each.sum();
-            InterfaceSummary {
-                name: live.name.clone(),
-                namespace: live.namespace.clone(),
-                ifindex: live.ifindex(),
-                seen: totals.seen,
-                written: totals.written,
-                outcomes: totals.outcomes,
-                directions: directions.collect(),
-                ifdrop: observed.ifdrop,
-            }
-        });
-        summary.collect()
-    }
 }
 
 /// Says where the capture is not, if its file has lost its name to none or another.
 fn note_of_renaming(path: &Path, id: Option<(u64, u64)>, told: &mut Listener<'_>) {
-    let there = path.metadata().ok().map(|data| (data.dev(), data.ino()));
+    let there = match path.metadata() {
+        Ok(data) => Some((data.dev(), data.ino())),
+        // The user that goes on with the capture need not be able to look.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return,
+        Err(_) => None,
+    };
     if id.is_some() && there != id {
         told.warning(&format!(
             "{} was renamed meanwhile: the capture is under the new name",

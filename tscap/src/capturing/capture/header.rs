@@ -1,6 +1,7 @@
 //! What the head of the file says of machine and interfaces.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 
 use tokio::sync::mpsc::UnboundedSender;
@@ -24,6 +25,7 @@ pub(super) struct Taken {
     pub stamp: StampOption,
     pub offloads: BTreeMap<String, bool>,
     pub vlan_tags: VlanTags,
+    pub ends_frames: bool,
 }
 
 /// What the file says of an interface of this thread's network namespace, which is called
@@ -36,6 +38,7 @@ pub(super) fn describe(
 ) -> InterfaceInfo {
     let mut tscap = InterfaceOption::new(taken.hooks, taken.stamp, taken.offloads);
     tscap.vlan_tags = Some(taken.vlan_tags);
+    tscap.tap = taken.ends_frames;
     tscap.namespace = namespace.map(str::to_owned);
     let filter = plan.filter.as_ref();
     tscap.filter_compiler = filter.map(|filter| filter.compiler.clone());
@@ -62,6 +65,7 @@ pub(super) fn section() -> SectionInfo {
         hardware: system::hardware(),
         os: system::os(),
         application: concat!("tscap ", env!("CARGO_PKG_VERSION")).into(),
+        part: None,
     }
 }
 
@@ -71,25 +75,35 @@ pub(super) fn write_headers(
     file: &mut FileWriter,
     tell: &UnboundedSender<Event>,
 ) -> Result<(Output, Option<(PathBuf, Names)>), Failure> {
-    let (mut output, first) = opened
-        .start()
-        .context(format!("cannot empty {}", plan.target))?;
+    let (mut output, first) = start(plan, opened)?;
     let no_room = |failure: Failure| failure.hint("give -w a file where there is room");
     output
         .reserve(most_final_bytes(file.interfaces()))
         .context(format!("cannot keep room for the end of {}", plan.target))
         .map_err(no_room)?;
-    if let Err(error) = output.write(&file.take()) {
+    if let Err(error) = output.write_headers(file.take()) {
         if error.is_reader_gone() {
             // Ends the capture as it does at any later time.
             let _ = tell.send(Event::ReaderGone);
             return Ok((output, first));
         }
-        // Half a header must not stay.
-        let _ = output.truncate_to(0);
         return Err(error)
             .context(format!("cannot write the file header to {}", plan.target))
             .map_err(no_room);
     }
     Ok((output, first))
+}
+
+fn start(plan: &Capture, opened: Opened) -> Result<(Output, Option<(PathBuf, Names)>), Failure> {
+    opened.start(plan.io).map_err(|error| {
+        let target = &plan.target;
+        match error.kind() {
+            io::ErrorKind::Unsupported => {
+                Failure::new(format!("cannot write {target} direct")).hint(
+                    "give -w a file on a disk whose file system has direct writes, such as ext4                      or xfs; or leave out --io direct",
+                )
+            }
+            _ => Failure::from_error(error, format!("cannot empty {target}")),
+        }
+    })
 }

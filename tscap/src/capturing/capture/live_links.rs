@@ -9,7 +9,8 @@ use tscap_common::hook::{Direction, Slot};
 use super::own_counts::OwnCounts;
 use super::scope::Scope;
 use super::selection::Selected;
-use crate::capturing::accounting::{Directed, InterfaceCounts};
+use super::summary::{DirectionSummary, InterfaceSummary};
+use crate::capturing::accounting::{Directed, InterfaceCounts, Observed, Totals, Written};
 use crate::capturing::hook::{AttachPoint, Attachment, CounterError, Counters, Held, Presence};
 use crate::capturing::host::netdev::{self, AttachedXdp, Link};
 use crate::capturing::pcapng::Hooks;
@@ -151,6 +152,17 @@ impl LiveLink {
         self.state().is_gone()
     }
 
+    /// Whether it is this one, as long as no interface has moved.
+    pub fn is_of(&self, selected: &Selected) -> bool {
+        let state = self.state();
+        (state.scope, state.ifindex) == (selected.scope, selected.link.index)
+    }
+
+    /// Whether received frames are captured beside what is at XDP of others.
+    pub fn is_beside_others(&self) -> bool {
+        self.state().beside.is_some()
+    }
+
     /// Where frames of a direction are stamped, if they are.
     pub fn at(&self, direction: Direction) -> Option<AttachPoint> {
         let state = self.state();
@@ -167,12 +179,43 @@ impl LiveLink {
         found.map(|program| program.hook.clone())
     }
 
+    fn account(&self, observed: &InterfaceCounts, written: Directed<Written>) -> InterfaceSummary {
+        let of_each = Directed::by(|direction| {
+            let mut outcomes = observed.losses[direction];
+            outcomes += written[direction].outcomes;
+            Totals::of(written[direction].written, outcomes)
+        });
+        let directions = Direction::ALL.into_iter().filter_map(|it| {
+            let hook = self.hook(it)?;
+            Some(DirectionSummary {
+                interface: observed.own.map(|own| own[it]),
+                ..DirectionSummary::of(it, Some(&hook), of_each[it])
+            })
+        });
+        let totals = of_each.sum();
+        InterfaceSummary {
+            name: self.name.clone(),
+            namespace: self.namespace.clone(),
+            ifindex: self.ifindex(),
+            seen: totals.seen,
+            written: totals.written,
+            outcomes: totals.outcomes,
+            directions: directions.collect(),
+            ifdrop: observed.ifdrop,
+        }
+    }
+
     /// Its hooks as the file names them.
     pub fn hooks(&self) -> Hooks {
         Hooks {
             received: self.hook(Direction::In),
             sent: self.hook(Direction::Out),
         }
+    }
+
+    /// Whether it has no carrier now, as far as that can be read.
+    pub fn has_lost_carrier(&self) -> bool {
+        self.own.has_carrier() == Some(false)
     }
 
     /// Looks what is at XDP, if received frames are captured beside that. Gives the interface
@@ -321,6 +364,25 @@ impl LiveLinks {
                 counts
             })
             .collect())
+    }
+
+    /// The account of each by what the converter has `written`, which may not know the last
+    /// ones yet.
+    pub fn accounts(
+        &self,
+        observed: &Observed,
+        written: &[Directed<Written>],
+    ) -> Vec<InterfaceSummary> {
+        let written = written
+            .iter()
+            .copied()
+            .map(Some)
+            .chain(std::iter::repeat(None));
+        let counts = observed.interfaces.iter().zip(written);
+        let interfaces = self.0.iter().zip(counts);
+        interfaces
+            .map(|(live, (observed, written))| live.account(observed, written.unwrap_or_default()))
+            .collect()
     }
 
     /// Detaches the programs, all that can be; gives the first failure. An interface that

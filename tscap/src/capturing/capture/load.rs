@@ -64,6 +64,7 @@ pub(super) fn load(
         keep_raw: plan.keep_raw,
         packet_flags: plan.packet_meta || plan.direction.takes_sent(),
         packet_queue: plan.packet_meta,
+        ends_frames: plan.tap.is_some(),
     };
     let paths = paths(plan.clock, plan.tsc_path, machine.takes_tsc);
     let stamping = first_of(&paths, &options, &files)?;

@@ -17,6 +17,8 @@ mod foretold;
 mod header;
 pub(crate) mod interface;
 mod joining;
+mod link_up;
+mod listening;
 mod live_links;
 mod load;
 mod offloading;
@@ -24,7 +26,9 @@ mod opened;
 mod own_counts;
 mod pinning;
 mod plan;
+mod privileges;
 mod probe;
+mod pulse;
 mod receiving;
 mod running;
 mod scope;
@@ -39,10 +43,13 @@ pub use check::FILE_CAPABILITIES;
 pub use event::{Event, Severity};
 pub use finish::Ended;
 pub use first_brackets::first_brackets;
-pub use plan::{Capture, ClockChoice, DirectionChoice, Offloads, Programs, Target};
+pub use plan::{
+    Capture, ClockChoice, DirectionChoice, Offloads, Privileges, Programs, Tap, Target,
+};
 pub use probe::probe;
+pub use pulse::Pulse;
 pub use running::Running;
-pub use state::{Progress, Ready, ReadyInterface};
+pub use state::{Account, Progress, Ready, ReadyInterface};
 pub use summary::{
     ClockSummary, CommandsSummary, DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary,
     Stop, Summary,

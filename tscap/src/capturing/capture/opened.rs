@@ -12,7 +12,8 @@ use super::commands;
 use super::event::Listener;
 use super::plan::{Capture, Target};
 use crate::capturing::clock::RealNs;
-use crate::capturing::engine::{Names, Output, PreparedFile, RotationPlan};
+use crate::capturing::engine::{Io, Names, Output, PreparedFile, RotationPlan};
+use crate::capturing::host::access::Owner;
 use crate::failure::{Context as _, Failure};
 
 /// How often the reader of a named pipe is looked for.
@@ -129,13 +130,22 @@ impl Opened {
         }
     }
 
+    /// Gives a new file to `owner`.
+    pub(super) fn give_to(&self, owner: Owner) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.give_to(owner),
+            Self::First(first, _) => first.file.give_to(owner),
+            Self::Stdout(_) => Ok(()),
+        }
+    }
+
     /// Empties a file; from here on it is this capture's. Also gives the name of
     /// the first of several files, and how the others are named.
-    pub(super) fn start(self) -> io::Result<(Output, Option<(PathBuf, Names)>)> {
+    pub(super) fn start(self, io: Io) -> io::Result<(Output, Option<(PathBuf, Names)>)> {
         match self {
-            Self::File(file) => Ok((file.start()?, None)),
+            Self::File(file) => Ok((file.start(io)?, None)),
             Self::Stdout(file) => Ok((Output::inherited(file)?, None)),
-            Self::First(first, names) => Ok((first.file.start()?, Some((first.path, names)))),
+            Self::First(first, names) => Ok((first.file.start(io)?, Some((first.path, names)))),
         }
     }
 }

@@ -77,6 +77,12 @@ impl OwnCounts {
         state.latest
     }
 
+    /// Whether the interface has carrier now; `None` if that can't be read.
+    pub fn has_carrier(&self) -> Option<bool> {
+        let state = self.state.lock().unwrap_or_else(|it| it.into_inner());
+        Some(state.reader.as_ref()?.read().ok()??.has_carrier)
+    }
+
     /// Nothing counts any more.
     pub fn end(&self) {
         self.look();

@@ -10,7 +10,7 @@
 
 mod plan;
 
-use self::plan::{SettingValue, SteeringTargets};
+use self::plan::SteeringTargets;
 use super::check::Machine;
 use super::event::Listener;
 use super::plan::Capture;
@@ -19,7 +19,9 @@ use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::netns::NetnsId;
 use crate::capturing::host::{class_net, cpu_list};
-use crate::capturing::settings::{self, Change, InterfaceId, JournalError, Planned, SettingsGuard};
+use crate::capturing::settings::{
+    self, Change, InterfaceId, JournalError, Planned, SettingValue, SettingsGuard,
+};
 use crate::failure::{Context as _, Failure};
 
 /// What must be right before the machine is touched, and what is worth a
@@ -30,6 +32,12 @@ pub(super) fn check(
     told: &mut Listener<'_>,
 ) -> Result<(), Failure> {
     if plan.rx_cpus.is_some() {
+        if !nix::unistd::geteuid().is_root() {
+            return Err(Failure::new(
+                "cannot pin receive work: files of procfs and sysfs that do it are root's",
+            )
+            .hint("start it as root: with -Z USER it goes on as you"));
+        }
         for selected in &machine.interfaces.now {
             let scope = machine.interfaces.scope_of(selected);
             scope.visit(|| check_sysfs(&KernelFiles::live(), &selected.link))??;

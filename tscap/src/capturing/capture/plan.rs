@@ -9,7 +9,7 @@ use tscap_common::block::MAX_CAPLEN;
 
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{StampSource, TscPath};
-use crate::capturing::engine::{RotationPlan, STATISTICS_EVERY};
+use crate::capturing::engine::{Io, RotationPlan, STATISTICS_EVERY};
 use crate::capturing::filter::{Filter, LinkType, Program};
 use crate::capturing::hook::{EgressPoint, HookChoice, PROGRAMS};
 use crate::capturing::host::namespaces;
@@ -79,9 +79,17 @@ pub enum Offloads {
     /// Leave them as they are, and warn
     #[default]
     Keep,
-    /// Turn them off for the capture and restore them after it (after a run
-    /// that was killed, `tscap restore` does)
+    /// Turn them off for the capture and restore them after it, also if it is killed
     Off,
+}
+
+/// How a port that only listens is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Tap {
+    /// Only if nothing else uses the interface
+    Unused,
+    /// Whatever uses it
+    Force,
 }
 
 /// Where the file goes.
@@ -100,6 +108,21 @@ impl fmt::Display for Target {
             Self::Path(path) => path.display().fmt(f),
         }
     }
+}
+
+/// What becomes of this process's privileges once everything is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Privileges {
+    /// It keeps them.
+    #[default]
+    Keep,
+    /// Each thread keeps what it needs, and a process of root's becomes another user's.
+    GiveUp {
+        /// The user, by name or number; `None` for `tscap` if there is one.
+        user: Option<String>,
+        /// Folders in which who calls makes files later.
+        folders: Vec<PathBuf>,
+    },
 }
 
 /// Which programs to load: what tests replace.
@@ -154,6 +177,9 @@ pub struct Capture {
     pub hook: HookChoice,
     /// Where sent frames are to be stamped.
     pub egress_point: EgressPoint,
+    /// Frames end in the programs at XDP: the network stack sees nothing of the interfaces,
+    /// which only listen. Takes `direction` in, and interfaces by name.
+    pub tap: Option<Tap>,
     /// What to do with receive offloads.
     pub offloads: Offloads,
     /// Keep raw stamps.
@@ -171,8 +197,15 @@ pub struct Capture {
     pub rx_cpus: Option<Vec<u32>>,
     /// Take only the frames that match.
     pub filter: Option<Filter>,
+    /// How files are written.
+    pub io: Io,
     /// Several files; `target` is what they are named after.
     pub rotation: Option<RotationPlan>,
+    /// The group that may read the files, by name or number; `None` for their owner alone.
+    pub group: Option<String>,
+    /// What becomes of this process's privileges. They are given up for the whole process and
+    /// for good.
+    pub privileges: Privileges,
     /// How often statistics go into the file, and the offset of each CPU's TSC event is
     /// checked, which takes a third of a millisecond on each CPU; more than 0. By default
     /// 10 s.
@@ -201,6 +234,7 @@ impl Capture {
             direction: DirectionChoice::default(),
             hook: HookChoice::default(),
             egress_point: EgressPoint::default(),
+            tap: None,
             offloads: Offloads::default(),
             keep_raw: false,
             force: false,
@@ -209,7 +243,10 @@ impl Capture {
             converter_cpu: None,
             rx_cpus: None,
             filter: None,
+            io: Io::default(),
             rotation: None,
+            group: None,
+            privileges: Privileges::Keep,
             statistics_every: STATISTICS_EVERY,
             programs: Programs::default(),
         }

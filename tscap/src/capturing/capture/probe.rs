@@ -43,6 +43,7 @@ pub async fn probe(
         keep_raw: false,
         packet_flags: false,
         packet_queue: false,
+        ends_frames: false,
     };
     let paths = load::paths(clock, tsc_path, true);
     let stamping = load::first_of(&paths, &options, &KernelFiles::live())?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{Interval, MissedTickBehavior, interval_at, sleep};
+use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
 use super::attach::Attaching;
 use super::check::Machine;
@@ -16,16 +16,16 @@ use super::counter::Counter;
 use super::event::{Event, Listener};
 use super::files::{Files, not_intact};
 use super::joining::Joining;
+use super::link_up::wait_for_links;
 use super::live_links::{LiveLinks, Loss};
 use super::plan::{Capture, Target};
-use super::selection::Selected;
-use super::state::{Progress, Ready, ReadyInterface};
+use super::pulse::Pulse;
+use super::state::{Account, Progress, Ready, ReadyInterface};
 use super::summary::{FilterSummary, Stop};
 use crate::capturing::accounting::{Direction, Observed};
 use crate::capturing::clock::StampPath;
 use crate::capturing::engine::{self, CloseError, Finished, Shared};
 use crate::capturing::hook::Loaded;
-use crate::capturing::host::netdev;
 use crate::capturing::host::timex::{ClockSetWatch, KernelClock};
 use crate::failure::{Context as _, Failure};
 
@@ -33,8 +33,6 @@ use crate::failure::{Context as _, Failure};
 const LINKS_EVERY: Duration = Duration::from_millis(200);
 /// How often progress is told and the counters are read for the file.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
-/// Some drivers take the link down to attach; it is given this long to come up.
-const LINK_UP_WITHIN: Duration = Duration::from_secs(10);
 
 /// A capture with its programs attached. When it is dropped the programs are detached and
 /// the machine's settings given back, but the file may lack its end: [`Self::finish`].
@@ -60,6 +58,8 @@ pub(super) struct Parts {
     pub path: StampPath,
     pub links: LiveLinks,
     pub shared: Arc<Shared>,
+    /// How the output is written.
+    pub io: &'static str,
     pub events: UnboundedReceiver<engine::Event>,
     /// Until it is waited for.
     pub converter: Option<JoinHandle<Finished>>,
@@ -93,7 +93,8 @@ impl Running {
     /// # Errors
     /// If the counters can't be read.
     pub async fn ready(&mut self, hear: &mut dyn FnMut(Event)) -> Result<Ready, Failure> {
-        wait_for_links(&self.parts.machine, &mut Listener::new(hear)).await;
+        let told = &mut Listener::new(hear);
+        wait_for_links(&self.parts.machine, &self.parts.links, told).await;
         self.parts.observe()?;
         let Parts {
             plan,
@@ -101,6 +102,7 @@ impl Running {
             path,
             links,
             shared,
+            io,
             ..
         } = &self.parts;
         Ok(Ready {
@@ -109,9 +111,11 @@ impl Running {
             path: path.function(),
             ordered: path.is_ordered(),
             host_bound_ns: shared.host_bound_ns.load(Ordering::Relaxed),
+            tap: plan.tap.is_some(),
             filter: plan.filter.as_ref().map(FilterSummary::of),
             rings: machine.ring_cpus.len(),
             ring_bytes: machine.ring_bytes,
+            io,
             converter_cpu: machine.converter_cpu,
             rx_cpus: plan.rx_cpus.clone(),
         })
@@ -200,6 +204,8 @@ impl Running {
     /// # Errors
     /// If the counters can't be read.
     pub fn progress(&mut self) -> Result<Progress, Failure> {
+        // What has an outcome before what was seen, so that it is never more.
+        let counts = self.parts.shared.counts.lock().map(|it| it.clone());
         let observed = self.parts.observe()?;
         let (now, Parts { shared, loaded, .. }) = (Instant::now(), &self.parts);
         let written = shared.written.load(Ordering::Relaxed);
@@ -208,16 +214,29 @@ impl Running {
         let peak = shared.peak_fill.swap(0, Ordering::Relaxed);
         let lost = observed.interfaces.iter().map(|it| it.losses.sum().lost());
         let seen = loaded.counters.seen();
+        let seen = seen.context("cannot account for the frames")?;
+        let counts = counts.unwrap_or_default();
         Ok(Progress {
             seconds: now.duration_since(self.started).as_secs_f64(),
-            seen: seen.context("cannot account for the frames")?.sum(),
+            seen: seen.sum(),
             written,
             bytes: shared.bytes.load(Ordering::Relaxed),
             drops: lost.sum(),
             rate: (written - written_then) as f64 / since.max(1e-9),
             ring_fill: peak as f64 / shared.ring_bytes.load(Ordering::Relaxed).max(1) as f64,
             host_bound_ns: shared.host_bound_ns.load(Ordering::Relaxed),
+            tap: self.parts.plan.tap.is_some(),
+            account: Account {
+                seen,
+                interfaces: self.parts.links.accounts(&observed, &counts),
+                utc_bound_ns: observed.utc_bound_ns,
+            },
         })
+    }
+
+    /// Whether its converter gets on.
+    pub fn pulse(&self) -> Pulse {
+        Pulse::of(&self.parts.shared)
     }
 }
 
@@ -374,24 +393,4 @@ fn every(period: Duration) -> Interval {
     let mut interval = interval_at(tokio::time::Instant::now() + period, period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     interval
-}
-
-async fn wait_for_links(machine: &Machine, told: &mut Listener<'_>) {
-    let deadline = Instant::now() + LINK_UP_WITHIN;
-    let interfaces = machine.interfaces.now.iter();
-    for Selected { scope, link, .. } in interfaces.filter(|it| it.link.has_carrier) {
-        let look = || machine.interfaces.scopes[*scope].visit(|| netdev::by_index(link.index));
-        let is_up = || match look() {
-            Ok(Ok(Some(now))) => now.has_carrier,
-            // Gone: the links are looked after later.
-            _ => true,
-        };
-        while !is_up() {
-            if Instant::now() > deadline {
-                told.warning(&format!("{}: the link has not come up again", link.name));
-                break;
-            }
-            sleep(Duration::from_millis(10)).await;
-        }
-    }
 }

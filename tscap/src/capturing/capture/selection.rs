@@ -69,10 +69,24 @@ impl Interfaces {
         })
     }
 
+    /// Whether some are in other network namespaces than this process.
+    pub fn is_elsewhere(&self) -> bool {
+        self.scopes.iter().any(|scope| scope.label().is_some())
+    }
+
     /// The namespace of an interface.
     pub fn scope_of(&self, selected: &Selected) -> &Scope {
         &self.scopes[selected.scope]
     }
+}
+
+/// Whether a name stands for what joins later too.
+pub(super) fn is_open(name: &str) -> bool {
+    name == ANY || is_pattern(name)
+}
+
+fn is_pattern(name: &str) -> bool {
+    name.contains(WILDCARDS)
 }
 
 /// Watches the interfaces of `scopes`.
@@ -90,7 +104,7 @@ impl Selection {
         for name in &plan.interfaces {
             if name == ANY {
                 selection.any = true;
-            } else if name.contains(WILDCARDS) {
+            } else if is_pattern(name) {
                 let pattern = Pattern::new(name);
                 let pattern = pattern.context(format!("cannot capture on {name}"));
                 let advice = "a pattern has * for any characters, ? for one, [a-z] for one of some";

@@ -5,7 +5,6 @@ use super::check::Machine;
 use super::event::Listener;
 use super::pinning::journal_failure;
 use super::plan::{Capture, Offloads};
-use crate::capturing::host::netns::NetnsId;
 use crate::capturing::settings::turn;
 use crate::capturing::settings::{Journal, JournalError, JournalFolder, JournalLock, State};
 use crate::failure::Failure;
@@ -72,8 +71,11 @@ fn look(
     for journal in journals {
         let state = journal.and_then(|journal| Ok((folder.state(&journal)?, journal)));
         match state {
-            Ok((State::Live, journal)) if makes_changes => refuse_shared(&journal, interfaces)?,
-            Ok((State::Live, _)) => {}
+            Ok((State::Live, journal)) if makes_changes => {
+                turn::refuse_shared(&journal, interfaces)?
+            }
+            // Lasting changes are as somebody wants them.
+            Ok((State::Live | State::Lasting, _)) => {}
             Ok((State::OtherBoot, journal)) => {
                 told.detail(&format!(
                     "removed the journal of process {}: it is from before the last boot",
@@ -97,24 +99,6 @@ fn try_out(folder: &JournalFolder) -> Result<(), JournalError> {
     let journal = folder.journal_of(std::process::id())?;
     folder.write(&journal)?;
     folder.remove(&journal)
-}
-
-fn refuse_shared(journal: &Journal, interfaces: &[u32]) -> Result<(), Failure> {
-    let Ok(here) = NetnsId::here() else {
-        return Ok(());
-    };
-    let is_captured = |ifindex| interfaces.contains(&ifindex);
-    let mut interfaces = journal.changes.iter().map(|change| &change.interface);
-    let shared = interfaces.find(|id| id.netns.is(here) && is_captured(id.ifindex));
-    let Some(shared) = shared else { return Ok(()) };
-    Err(Failure::new(format!(
-        "cannot change {}: tscap, process {}, is running and has changed it",
-        shared.name, journal.pid
-    ))
-    .hint(format!(
-        "stop it first: kill -INT {} (it then restores what it has changed)",
-        journal.pid
-    )))
 }
 
 fn warn_of(journal: &Journal, told: &mut Listener<'_>) {

@@ -16,14 +16,16 @@ use super::joining::Joining;
 use super::live_links::LiveLinks;
 use super::load::{self, Stamping};
 use super::plan::{Capture, ClockChoice, Target};
+use super::privileges::Identity;
 use super::running::{Parts, Running};
 use super::{first_brackets, header, opened, pinning, stale_journals};
 use crate::capturing::clock::{HostClocks, Segment, StampPath, StampSource, Tracker};
 use crate::capturing::engine::{Converter, Finished, Frames, Rotation, Shared, Source};
 use crate::capturing::hook::Loaded;
-use crate::capturing::host::affinity;
+use crate::capturing::host::access::Owner;
 use crate::capturing::host::perf::EventPriority;
 use crate::capturing::host::timex::ClockSetWatch;
+use crate::capturing::host::{affinity, caps, seccomp, wake};
 use crate::capturing::pcapng::FileWriter;
 use crate::capturing::ring::Consumer;
 use crate::failure::{Context as _, Failure};
@@ -46,12 +48,13 @@ impl Capture {
         let mut machine = check::check(self)?;
         pinning::check(self, &machine, told)?;
         warn_of_name(&self.target, told);
+        let identity = Identity::of(self, told)?;
         let opened = opened::open(self, told).await?;
         let clock = self.find_clock(&mut machine, told).await?;
         // Two captures must not change the same settings.
         let turn = stale_journals::turn(self, told).await?;
         stale_journals::look_at_journals(self, &machine, told)?;
-        let running = self.run(machine, clock, opened, told)?;
+        let running = self.run(machine, clock, (opened, identity), told)?;
         drop(turn);
         Ok(running)
     }
@@ -87,7 +90,7 @@ impl Capture {
         &self,
         mut machine: Machine,
         mut clock: Clock,
-        opened: opened::Opened,
+        (opened, identity): (opened::Opened, Identity),
         told: &mut Listener<'_>,
     ) -> Result<Running, Failure> {
         clock.open_counter(&machine, told)?;
@@ -128,11 +131,22 @@ impl Capture {
         let mut file = FileWriter::new(&header::section(), &described, start)
             .context("cannot make headers")?;
         let (tell, events) = unbounded_channel();
+        let (opened, owner) = (opened.at(start)?, identity.owner());
+        let given = opened.give_to(owner);
+        given.context(format!("cannot give {} to its owner", self.target))?;
+        let (on, by) = ((&machine.interfaces, &links), (&loaded, path));
+        identity.give_up_the_rest(self, on, by, &mut attaching, told)?;
         let files = Files::new(self)?;
-        let (output, first) = header::write_headers(self, opened.at(start)?, &mut file, &tell)?;
+        let (output, first) = header::write_headers(self, opened, &mut file, &tell)?;
+        let io = output.way();
+        let next_owner = Owner {
+            user: None,
+            ..owner
+        };
         let rotation = self.rotation.as_ref().zip(first);
         let rotation = rotation.map(|(plan, (path, names))| {
             let rotation = Rotation::new(plan, names, path, start, tell.clone());
+            let rotation = rotation.map(|it| it.owned_by(next_owner));
             rotation.context("cannot start a thread")
         });
 
@@ -152,7 +166,12 @@ impl Capture {
         if let Some(rotation) = rotation.transpose()? {
             converter = converter.rotating(rotation);
         }
-        let converter = spawn(converter, machine.converter_cpu, &shared)?;
+        let converter = spawn(
+            converter,
+            machine.converter_cpu,
+            self.rotation.is_some(),
+            (&shared, told),
+        )?;
         told.detail(&format!(
             "converter pinned to CPU {}",
             machine.converter_cpu
@@ -165,6 +184,7 @@ impl Capture {
             path,
             links,
             shared,
+            io,
             events,
             converter: Some(converter),
             files,
@@ -230,25 +250,38 @@ fn consumers(loaded: &mut Loaded, counter: Option<&Counter>) -> Vec<Consumer> {
 fn spawn(
     converter: Converter<HostClocks>,
     cpu: u32,
-    shared: &Shared,
+    begins_files: bool,
+    (shared, told): (&Shared, &mut Listener<'_>),
 ) -> Result<JoinHandle<Finished>, Failure> {
-    let (pinned, is_pinned) = mpsc::channel();
+    let (is_prepared, prepared) = mpsc::channel();
     let thread = std::thread::Builder::new()
         .name("tscap-converter".into())
         .spawn(move || {
+            let kept = begins_files.then_some(&caps::FOR_FILES[..]);
+            let prepared = affinity::pin_to(cpu)
+                .and_then(|()| wake::take_no_others())
+                .and_then(|()| caps::keep_only(kept.unwrap_or_default()))
+                .map(|()| seccomp::only_write());
             // The receiver waits below.
-            let _ = pinned.send(affinity::pin_to(cpu));
+            let _ = is_prepared.send(prepared);
             converter.run()
         })
         .context("cannot start the converter thread")?;
-    is_pinned
+    let confined = prepared
         .recv()
         .unwrap_or_else(|gone| Err(std::io::Error::other(gone)))
-        .context(format!("cannot pin the converter to CPU {cpu}"))
+        .context(format!(
+            "cannot prepare the converter's thread on CPU {cpu}"
+        ))
         .inspect_err(|_| {
             // It holds the links, by which the programs stay attached.
             shared.request_stop();
             thread.thread().unpark();
         })?;
+    if let Err(error) = confined {
+        told.note(&format!(
+            "the converter may make any system call, because seccomp is refused: {error}"
+        ));
+    }
     Ok(thread)
 }

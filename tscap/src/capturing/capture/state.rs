@@ -5,7 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::live_links::LiveLink;
-use super::summary::FilterSummary;
+use super::summary::{FilterSummary, InterfaceSummary};
+use crate::capturing::accounting::Directed;
 use crate::capturing::clock::StampSource;
 use crate::capturing::pcapng::Hooks;
 
@@ -63,12 +64,16 @@ pub struct Ready {
     pub ordered: bool,
     /// Greatest error of a stamp against the host's clock, ns.
     pub host_bound_ns: u64,
+    /// Whether frames end in tscap's programs, so that the network stack sees none of them.
+    pub tap: bool,
     /// The filter that frames have to match.
     pub filter: Option<FilterSummary>,
     /// Rings, one a CPU.
     pub rings: usize,
     /// Length of each, bytes.
     pub ring_bytes: usize,
+    /// How the output is written: "direct", "buffered" or "stream".
+    pub io: &'static str,
     /// CPU of the converter thread.
     pub converter_cpu: u32,
     /// With `--rx-cpu`: where frames are meant to come in.
@@ -76,7 +81,7 @@ pub struct Ready {
 }
 
 /// The state once a second.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Progress {
     /// Since the start, s.
     pub seconds: f64,
@@ -94,4 +99,24 @@ pub struct Progress {
     pub ring_fill: f64,
     /// Greatest error of a stamp against the host's clock, ns.
     pub host_bound_ns: u64,
+    /// Whether frames end in tscap's programs; not in JSON, where `ready` says it.
+    #[serde(skip)]
+    pub tap: bool,
+    /// The parts of this; not in JSON, as they may be thousands.
+    #[serde(skip)]
+    pub account: Account,
+}
+
+/// What has become of the frames so far. The frames that are on their way to the file are
+/// `seen` and have no outcome yet.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    /// Frames that entered the programs.
+    pub seen: Directed<u64>,
+    /// Each interface, in the file's order, up to a second ago: its `seen` is the number of
+    /// frames that have an outcome.
+    pub interfaces: Vec<InterfaceSummary>,
+    /// The kernel's own bound on its clock against UTC, ns; `None` while it is not
+    /// synchronised.
+    pub utc_bound_ns: Option<u64>,
 }

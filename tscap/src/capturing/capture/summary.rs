@@ -12,6 +12,8 @@ use crate::capturing::filter::Filter;
 pub enum Stop {
     /// A signal.
     Signal,
+    /// A key, where what is captured is only looked at.
+    Key,
     /// As many frames as asked for.
     Count,
     /// The time asked for is over.
@@ -33,6 +35,7 @@ impl Stop {
     pub fn reason(self) -> &'static str {
         match self {
             Self::Signal => "stopped by a signal",
+            Self::Key => "stopped by a key",
             Self::Count => "as many frames as asked for",
             Self::Duration => "the time asked for is over",
             Self::Files => "as many files as asked for",
@@ -55,7 +58,12 @@ impl Stop {
     pub fn is_wanted(self) -> bool {
         matches!(
             self,
-            Self::Signal | Self::Count | Self::Duration | Self::Files | Self::ReaderGone
+            Self::Signal
+                | Self::Key
+                | Self::Count
+                | Self::Duration
+                | Self::Files
+                | Self::ReaderGone
         )
     }
 }
@@ -109,13 +117,17 @@ pub struct DirectionSummary {
 }
 
 impl DirectionSummary {
-    pub(super) fn of(direction: Direction, hook: Option<&str>, totals: Totals) -> Self {
-        let name = match direction {
+    /// What a direction is called: "in" or "out".
+    pub fn name(direction: Direction) -> &'static str {
+        match direction {
             Direction::In => "in",
             Direction::Out => "out",
-        };
+        }
+    }
+
+    pub(super) fn of(direction: Direction, hook: Option<&str>, totals: Totals) -> Self {
         Self {
-            direction: name.into(),
+            direction: Self::name(direction).into(),
             hook: hook.map(str::to_owned),
             totals,
             interface: None,
@@ -220,6 +232,9 @@ pub struct Summary {
     /// With a filter: which; else null.
     #[serde(default)]
     pub filter: Option<FilterSummary>,
+    /// Whether frames ended in tscap's programs, so that the network stack saw none of them.
+    #[serde(default)]
+    pub tap: bool,
     /// From readiness to the end, s.
     pub seconds: f64,
     /// Frames that entered the programs.
@@ -228,6 +243,9 @@ pub struct Summary {
     pub written: u64,
     /// Length of the file, or of all files, bytes.
     pub bytes_written: u64,
+    /// Bytes written past the page cache, some of them twice: what is in a disk's last block.
+    #[serde(default)]
+    pub bytes_direct: u64,
     /// Frames not in the file, by reason.
     pub outcomes: Outcomes,
     /// With `--rx-cpu`: of `seen`, those that came in on other CPUs; else null.

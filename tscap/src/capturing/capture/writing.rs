@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::capturing::engine::WriteWatch;
+use crate::capturing::host::caps;
 use crate::capturing::host::wake::wake;
 use crate::failure::{Context as _, Failure};
 
@@ -58,7 +59,12 @@ pub(super) fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, Failure> {
     let thread = std::thread::Builder::new().name("tscap-end".into());
-    thread.spawn(work).context("cannot start a thread")
+    let thread = thread.spawn(|| {
+        // What it needs is open.
+        let _ = caps::keep_only(&[]);
+        work()
+    });
+    thread.context("cannot start a thread")
 }
 
 pub(super) fn joined<T>(thread: JoinHandle<T>) -> Result<T, Failure> {

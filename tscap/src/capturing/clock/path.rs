@@ -87,6 +87,11 @@ impl StampPath {
         Self::ALL.into_iter().find(|it| it.function() == function)
     }
 
+    /// Whether programs call a kfunc for it, which takes CAP_SYS_ADMIN to load them.
+    pub fn is_by_kfunc(self) -> bool {
+        matches!(self, Self::Tsc(path) if path != TscPath::Perf)
+    }
+
     /// Whether the counter read inside is ordered (fenced) against the
     /// instructions around it: the kernel reads its clock source and its `msr`
     /// PMU with `rdtsc_ordered()` (`read_tsc` in arch/x86/kernel/tsc.c,

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::capturing::host::kernel_files::KernelFileError;
+use crate::capturing::settings::SettingValue;
 use crate::text::causes::chain;
 use crate::text::escaped::escaped;
 
@@ -42,6 +43,9 @@ pub struct Check {
     /// What to do; nothing if it is good.
     #[serde(flatten)]
     pub remedy: Option<Remedy>,
+    /// What the command of the remedy sets, where tscap can set it itself and give it back.
+    #[serde(skip)]
+    pub settings: Vec<SettingValue>,
 }
 
 /// What a check is about.
@@ -81,7 +85,16 @@ impl Topic {
             found: escaped(&found).into_owned(),
             why: self.why,
             remedy,
+            settings: Vec::new(),
         }
+    }
+}
+
+impl Check {
+    /// With what the command of its remedy sets.
+    #[must_use]
+    pub(super) fn that_sets(self, settings: Vec<SettingValue>) -> Self {
+        Self { settings, ..self }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::check::{Check, Topic, advice, fix};
 use crate::capturing::settings::{Journal, JournalError, JournalFolder, State};
 use crate::text::causes::chain;
+use crate::text::numbers::counted;
 
 const JOURNALS: Topic = Topic {
     id: "journals",
@@ -19,11 +20,12 @@ pub(super) fn left_over(folder: &JournalFolder, again: &str) -> Check {
         }
         Err(error) => return unreadable(&error),
     };
-    let (mut live, mut left) = (0, Vec::new());
+    let (mut live, mut lasting, mut left) = (0, 0, Vec::new());
     for journal in journals {
         match journal.and_then(|journal| Ok((folder.state(&journal)?, journal))) {
             Ok((State::Live, _)) => live += 1,
             Ok((State::Stale, journal)) => left.push(journal),
+            Ok((State::Lasting, journal)) => lasting += journal.changes.len(),
             // Its changes went with that boot.
             Ok((State::OtherBoot, _)) => {}
             Err(error) => return unreadable(&error),
@@ -32,10 +34,15 @@ pub(super) fn left_over(folder: &JournalFolder, again: &str) -> Check {
     if !left.is_empty() {
         return owed(&left);
     }
-    JOURNALS.good(match live {
-        0 => "none left over".into(),
-        live => format!("none left over; {live} of running captures"),
-    })
+    let mut found = "none left over".to_owned();
+    if live > 0 {
+        found += &format!("; {live} of running captures");
+    }
+    if lasting > 0 {
+        let changes = counted(lasting as u64, "change");
+        found += &format!("; {changes} by doctor --fix, which tscap restore gives back");
+    }
+    JOURNALS.good(found)
 }
 
 fn owed(left: &[Journal]) -> Check {

@@ -1,6 +1,7 @@
 //! Is this machine fit for precise stamping? Checks of what can be read from
 //! procfs and sysfs, below a root that tests replace, and of facts that the
-//! caller has gathered from the kernel otherwise. Nothing here changes anything.
+//! caller has gathered from the kernel otherwise. Nothing here changes anything; what is to
+//! be changed comes as a [`FixPlan`].
 //!
 //! To add a check: a [`check::Topic`] with an id that stays for ever, a function
 //! from files or facts to a [`Check`], a line in [`machine`] or [`interface`], its
@@ -11,6 +12,7 @@ mod clock;
 mod cpus;
 mod driver;
 mod filters;
+mod fix;
 mod journals;
 mod kernel;
 mod kfunc;
@@ -25,6 +27,7 @@ mod virtualisation;
 use std::collections::BTreeMap;
 
 pub use check::{Check, Remedy, Verdict};
+pub use fix::{FixPlan, Left};
 pub use privileges::Privileges;
 pub use report::{InterfaceFacts, MachineFacts, Report};
 pub use stamps::Probe;

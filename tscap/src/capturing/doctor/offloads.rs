@@ -6,6 +6,7 @@ use super::driver::expected;
 use crate::capturing::hook::{Expected, offloads};
 use crate::capturing::host::xdp_features::XdpFeatures;
 use crate::capturing::pcapng::VlanTags;
+use crate::capturing::settings::{Setting, SettingValue};
 
 const OFFLOADS: Topic = Topic {
     id: "offloads",
@@ -37,13 +38,19 @@ pub(super) fn hiding(interface: &Interface) -> Check {
     if hiding.is_empty() && tags != VlanTags::Unknown {
         return OFFLOADS.good("none that hides frames is on");
     }
-    let (mut names, mut switches) = (Vec::new(), String::new());
+    let (mut names, mut switches, mut settings) = (Vec::new(), String::new(), Vec::new());
     for (name, _) in hiding {
         if interface.features.get(name).is_some_and(|it| it.fixed) {
             names.push(format!("{name} (fixed)"));
         } else {
             names.push(name.to_owned());
             switches += &format!(" {name} off");
+            settings.push(SettingValue {
+                setting: Setting::Offload {
+                    name: name.to_owned(),
+                },
+                value: "off".into(),
+            });
         }
     }
     let mut found = match names.is_empty() {
@@ -64,10 +71,8 @@ pub(super) fn hiding(interface: &Interface) -> Check {
             advice("the driver does not let them be changed: take another interface"),
         );
     }
-    OFFLOADS.warning(
-        found,
-        fix(format!("ethtool -K {}{switches}", interface.link.name)),
-    )
+    let command = fix(format!("ethtool -K {}{switches}", interface.link.name));
+    OFFLOADS.warning(found, command).that_sets(settings)
 }
 
 /// Whether the device announces each frame at once.

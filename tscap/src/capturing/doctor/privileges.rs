@@ -13,7 +13,7 @@ const PROMISCUOUS: Topic = Topic {
 };
 const CHANGES: Topic = Topic {
     id: "privilege_changes",
-    why: "--rx-cpu, --offloads off and tscap restore change the machine, which only root may.",
+    why: "--rx-cpu writes to files of procfs and sysfs that are root's.",
 };
 const KFUNC: Topic = Topic {
     id: "privilege_kfunc",
@@ -97,13 +97,13 @@ fn promiscuous(privileges: &Privileges) -> Check {
     }
 }
 
-/// Whether it can steer interrupts and switch offloads.
+/// Whether it can steer interrupts.
 fn changes(privileges: &Privileges) -> Check {
     match privileges.is_root {
         true => CHANGES.good("root"),
         false => CHANGES.warning(
-            "not root",
-            advice("run tscap capture as root where you need these"),
+            "not root: no --rx-cpu",
+            advice("start tscap capture as root for it: with -Z USER it goes on as you"),
         ),
     }
 }

@@ -8,6 +8,7 @@ use crate::capturing::hook::Expected;
 use crate::capturing::host::irq::{self, QueueIrq, Route};
 use crate::capturing::host::kernel_files::{KernelFileError, KernelFiles, numbered, read_if_there};
 use crate::capturing::host::{class_net, cpu_list, napi, rps};
+use crate::capturing::settings::{Setting, SettingValue};
 use crate::text::numbers::counted;
 
 const QUEUES: Topic = Topic {
@@ -87,11 +88,19 @@ fn rx_queues(files: &KernelFiles, interface: &Interface) -> Check {
         let cpus = receiving_cpus(&online_cpus(files)?, &isolated_cpus(files)?);
         let moves = routed.iter().any(|it| it.route.allowed.len() > 1);
         Ok(if moves || shares_although_free(&routed, cpus.len()) {
-            let commands = routed.iter().zip(cpus.iter().cycle()).map(|(it, cpu)| {
+            let pairs = routed.iter().zip(cpus.iter().cycle());
+            let commands = pairs.clone().map(|(it, cpu)| {
                 let file = irq::affinity_file(files, it.irq.irq);
                 format!("echo {cpu} > {}", file.display())
             });
-            QUEUES.warning(found, fix(commands.collect::<Vec<_>>().join("; ")))
+            let settings = pairs.map(|(it, cpu)| {
+                let QueueIrq { irq, name, .. } = &it.irq;
+                let (irq, name) = (*irq, name.clone());
+                set(Setting::IrqAffinity { irq, name }, &cpu.to_string())
+            });
+            QUEUES
+                .warning(found, fix(commands.collect::<Vec<_>>().join("; ")))
+                .that_sets(settings.collect())
         } else {
             QUEUES.good(found)
         })
@@ -147,14 +156,21 @@ fn receiving_cpus(online: &[u32], isolated: &[u32]) -> Vec<u32> {
 fn rps(files: &KernelFiles, interface: &Interface) -> Check {
     RPS.by_files(|| {
         let name = &interface.link.name;
-        let mut commands = Vec::new();
-        for queue in rps::queues(files, name)? {
+        let (mut commands, mut settings) = (Vec::new(), Vec::new());
+        for rps::RxQueue {
+            number: queue,
+            cpus,
+            flows,
+        } in rps::queues(files, name)?
+        {
             let off = |file: std::path::PathBuf| format!("echo 0 > {}", file.display());
-            if !queue.cpus.is_empty() {
-                commands.push(off(rps::cpus_file(files, name, queue.number)));
+            if !cpus.is_empty() {
+                commands.push(off(rps::cpus_file(files, name, queue)));
+                settings.push(set(Setting::Rps { queue }, ""));
             }
-            if queue.flows != 0 {
-                commands.push(off(rps::flows_file(files, name, queue.number)));
+            if flows != 0 {
+                commands.push(off(rps::flows_file(files, name, queue)));
+                settings.push(set(Setting::RpsFlows { queue }, "0"));
             }
         }
         Ok(if commands.is_empty() {
@@ -163,6 +179,7 @@ fn rps(files: &KernelFiles, interface: &Interface) -> Check {
             RPS.good("on, but behind native XDP")
         } else {
             RPS.warning("on", fix(commands.join("; ")))
+                .that_sets(settings)
         })
     })
 }
@@ -175,14 +192,14 @@ fn threaded(files: &KernelFiles, interface: &Interface) -> Check {
             return Ok(THREADED.good("off"));
         }
         let threads = napi::kthreads(files, name, interface.napi_ids.as_deref())?;
-        let file = class_net::folder(files, name).join("threaded");
-        Ok(THREADED.warning(
-            match threads.len() {
-                1 => "on, 1 poll thread".to_owned(),
-                several => format!("on, {several} poll threads"),
-            },
-            fix(format!("echo 0 > {}", file.display())),
-        ))
+        let file = napi::threaded_file(files, name);
+        let found = match threads.len() {
+            1 => "on, 1 poll thread".to_owned(),
+            several => format!("on, {several} poll threads"),
+        };
+        Ok(THREADED
+            .warning(found, fix(format!("echo 0 > {}", file.display())))
+            .that_sets(vec![set(Setting::ThreadedNapi, "0")]))
     })
 }
 
@@ -190,8 +207,9 @@ fn threaded(files: &KernelFiles, interface: &Interface) -> Check {
 /// Documentation/networking/napi.rst).
 fn deferred(files: &KernelFiles, interface: &Interface) -> Check {
     DEFERRED.by_files(|| {
-        let folder = class_net::folder(files, &interface.link.name);
-        let file = folder.join("napi_defer_hard_irqs");
+        let name = &interface.link.name;
+        let folder = class_net::folder(files, name);
+        let file = napi::deferred_file(files, name);
         let number = |path| {
             let text = read_if_there(path)?;
             Ok(text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0))
@@ -201,12 +219,19 @@ fn deferred(files: &KernelFiles, interface: &Interface) -> Check {
         Ok(if polls == 0 || timeout_ns == 0 {
             DEFERRED.good("none")
         } else {
-            DEFERRED.warning(
-                format!("for {polls} empty polls, up to {timeout_ns} ns each"),
-                fix(format!("echo 0 > {}", file.display())),
-            )
+            let found = format!("for {polls} empty polls, up to {timeout_ns} ns each");
+            DEFERRED
+                .warning(found, fix(format!("echo 0 > {}", file.display())))
+                .that_sets(vec![set(Setting::DeferredInterrupts, "0")])
         })
     })
+}
+
+fn set(setting: Setting, value: &str) -> SettingValue {
+    SettingValue {
+        setting,
+        value: value.into(),
+    }
 }
 
 #[cfg(test)]

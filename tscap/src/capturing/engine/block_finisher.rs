@@ -7,7 +7,7 @@ use super::order::LatestStamp;
 use super::rotation::Limits;
 use crate::capturing::accounting::{Counts, Directed, Observed, Outcome, StampOrder, Written};
 use crate::capturing::clock::{Conversion, RawStamp, Tracker};
-use crate::capturing::ring::{self, CorruptBlock, Run};
+use crate::capturing::ring::{CorruptBlock, Run};
 
 /// Which frames to write, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -246,26 +246,19 @@ impl BlockFinisher {
         }
     }
 
-    /// After a write of final `blocks` of which only `written` bytes went out:
-    /// counts the frames that were cut off, and writes no more from here on.
-    /// Returns the length of the whole blocks that went out.
-    pub(super) fn unwrite(&mut self, blocks: &[u8], written: usize, reader_gone: bool) -> usize {
+    /// After a write that failed: counts the frames that it `lost`, and writes no more from
+    /// here on.
+    pub(super) fn unwrite(&mut self, lost: &[Slot], reader_gone: bool) {
         self.reader_gone = reader_gone;
         self.mode = if reader_gone {
             Mode::Stopped
         } else {
             Mode::Broken
         };
-        let mut whole = 0;
-        for (slot, end) in ring::blocks(blocks) {
-            if end <= written {
-                whole = end;
-            } else {
-                self.counts[slot.interface() as usize][slot.direction()].written -= 1;
-                self.count_unwritten(slot);
-            }
+        for slot in lost {
+            self.counts[slot.interface() as usize][slot.direction()].written -= 1;
+            self.count_unwritten(*slot);
         }
-        whole
     }
 }
 

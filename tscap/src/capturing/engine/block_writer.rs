@@ -8,21 +8,14 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::block_finisher::{BlockFinisher, RunProgress};
 use super::file_room::FileBoundary;
 use super::{Event, Output, OutputError};
-use crate::capturing::clock::Conversion;
+use crate::capturing::clock::{Conversion, MonoNs};
 use crate::capturing::ring::Run;
-
-/// Blocks are converted and written in pieces of about this many bytes: large
-/// enough for `write`, small enough that the producer soon gets the room back
-/// and that the bytes are still in the cache when they are copied.
-pub const PIECE_BYTES: usize = 512 * 1024;
 
 /// Writes blocks to the output once they are finished.
 #[derive(Debug)]
 pub(super) struct BlockWriter {
     pub finisher: BlockFinisher,
     pub output: Output,
-    /// Finished blocks that wait to be written.
-    copied: Vec<u8>,
     /// Name of the current file, if it is one of several.
     pub path: Option<PathBuf>,
     events: UnboundedSender<Event>,
@@ -56,7 +49,6 @@ impl BlockWriter {
         Self {
             finisher,
             output,
-            copied: Vec::new(),
             path: None,
             events,
         }
@@ -73,7 +65,7 @@ impl BlockWriter {
         conversion: &Conversion,
         is_alone: bool,
     ) -> Step {
-        let length = self.output.length() + self.copied.len() as u64;
+        let length = self.output.length();
         if let Some(boundary) = self.boundary(run, length) {
             return Step::Boundary(boundary);
         }
@@ -82,17 +74,17 @@ impl BlockWriter {
             run.end_at(file.until);
         }
         let left = file.bytes.saturating_sub(length).max(1);
-        let room = PIECE_BYTES - self.copied.len();
+        let room = self.output.piece() - self.output.waiting();
         let room = room.min(usize::try_from(left).unwrap_or(usize::MAX));
         let progress = self.finisher.finish(run, ring, conversion, room);
         let blocks = &run.bytes()[..progress.to_write];
-        let in_place = is_alone && self.copied.is_empty();
+        let in_place = is_alone && self.output.takes_in_place();
         if in_place {
-            self.write(blocks);
+            self.write_in_place(blocks);
         } else {
-            self.copied.extend_from_slice(blocks);
+            self.output.copy(blocks);
         }
-        let is_full = self.copied.len() >= PIECE_BYTES;
+        let is_full = self.output.waiting() >= self.output.piece();
         if is_full || progress.is_news() {
             self.flush();
             self.tell_about(&progress);
@@ -128,32 +120,46 @@ impl BlockWriter {
         })
     }
 
-    /// Writes what is waiting.
+    /// Writes what is waiting, as far as it is worth it.
     pub(super) fn flush(&mut self) {
-        let mut copied = std::mem::take(&mut self.copied);
-        self.write(&copied);
-        copied.clear();
-        self.copied = copied;
+        self.write(&[], |output, _| output.flush());
     }
 
-    fn write(&mut self, blocks: &[u8]) {
-        if blocks.is_empty() {
-            return;
+    /// Writes what has been waiting for too long.
+    pub(super) fn flush_overdue(&mut self, now: MonoNs) {
+        self.write(&[], |output, _| output.flush_overdue(now));
+    }
+
+    /// Writes everything that waits: the file ends, but for its statistics.
+    pub(super) fn settle(&mut self) {
+        self.write(&[], |output, _| output.settle());
+    }
+
+    fn write_in_place(&mut self, blocks: &[u8]) {
+        if !blocks.is_empty() {
+            self.write(blocks, Output::write);
         }
-        let written = match self.output.watch().is_aborted() {
-            true => Err(OutputError::aborted(0)),
-            false => self.output.write(blocks),
+    }
+
+    fn write(
+        &mut self,
+        blocks: &[u8],
+        write: impl FnOnce(&mut Output, &[u8]) -> Result<(), OutputError>,
+    ) {
+        let is_any = !blocks.is_empty() || !self.output.is_written();
+        let written = match is_any && self.output.watch().is_aborted() {
+            true => Err(self.output.give_up(blocks)),
+            false => write(&mut self.output, blocks),
         };
         if let Err(error) = written {
-            self.write_failed(blocks, error);
+            self.write_failed(error);
         }
     }
 
-    /// Keeps the whole blocks of a failed write and stops writing.
-    pub(super) fn write_failed(&mut self, blocks: &[u8], error: OutputError) {
+    /// Counts the frames that a failed write has lost, and stops writing.
+    pub(super) fn write_failed(&mut self, error: OutputError) {
         let reader_gone = error.is_reader_gone();
-        let whole = self.finisher.unwrite(blocks, error.written, reader_gone);
-        let truncated = self.output.truncate_to(whole);
+        self.finisher.unwrite(&error.lost, reader_gone);
         if error.is_aborted() {
             // The control task knows.
             return;
@@ -163,7 +169,7 @@ impl BlockWriter {
         } else {
             Event::WriteFailed {
                 path: self.path.clone(),
-                error: truncated.err().unwrap_or(error.source),
+                error: error.cause(),
             }
         });
     }

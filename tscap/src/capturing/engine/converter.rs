@@ -22,6 +22,8 @@ use crate::capturing::ring::{Consumer, CorruptBlock};
 
 /// CLOCK_MONOTONIC_RAW is read this often: its rate is then good to 0.1 ppm at once.
 const RAW_EVERY_NS: u64 = 1_000_000_000;
+/// The control task gets the counts of each interface this often.
+const COUNTS_EVERY_NS: u64 = 1_000_000_000;
 
 /// What the converter tells the control task.
 #[derive(Debug)]
@@ -104,6 +106,7 @@ pub struct Converter<R> {
     pub(super) files: Files,
     shared: Arc<Shared>,
     next_raw: MonoNs,
+    next_counts: MonoNs,
 }
 
 impl<R: Reference + Reference<MonoNs>> Converter<R> {
@@ -135,6 +138,7 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             writer: BlockWriter::new(finisher, output, events),
             shared,
             next_raw: tracker.mono_at(file.start()),
+            next_counts: tracker.mono_at(file.start()),
             files: Files::new(file, &tracker),
             tracker,
         }
@@ -195,6 +199,8 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         self.take_recalibration();
         let before: MonoNs = self.reference.read();
         let peak = self.rings.look();
+        let is_behind = peak > self.rings.ring_bytes() as u64 / 2;
+        self.writer.output.set_behind(is_behind);
         self.take_joined();
         let cross = self.read_clock();
         let after = cross.mono[1];
@@ -218,7 +224,8 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             self.open_file().rotate(at, true);
         }
         self.shared.peak_fill.fetch_max(peak, Ordering::Relaxed);
-        self.publish();
+        self.writer.flush_overdue(after);
+        self.publish(after);
         peak
     }
 
@@ -292,8 +299,9 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         cross
     }
 
-    fn publish(&self) {
+    fn publish(&mut self, now: MonoNs) {
         let shared = &self.shared;
+        shared.drains.fetch_add(1, Ordering::Relaxed);
         let BlockWriter {
             finisher, output, ..
         } = &self.writer;
@@ -302,9 +310,16 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         shared.bytes.store(bytes, Ordering::Relaxed);
         let bound = self.tracker.host_bound_ns();
         shared.host_bound_ns.store(bound, Ordering::Relaxed);
+        if now >= self.next_counts
+            && let Ok(mut counts) = shared.counts.try_lock()
+        {
+            counts.clone_from(&finisher.counts);
+            self.next_counts = MonoNs(now.0 + COUNTS_EVERY_NS);
+        }
     }
 
-    pub(super) fn into_finished(self) -> Finished {
+    pub(super) fn into_finished(mut self) -> Finished {
+        self.writer.settle();
         Finished {
             output: self.writer.output,
             file: self.files.file,

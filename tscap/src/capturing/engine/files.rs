@@ -101,9 +101,9 @@ impl Open<'_> {
     pub fn write_statistics_due(&mut self, now: MonoNs) {
         if self.files.are_statistics_due(now)
             && self.writer.finisher.is_writing()
-            && let Err(error) = self.write_statistics(now, Output::write)
+            && let Err(error) = self.write_statistics(now, Output::write_between)
         {
-            self.writer.write_failed(&[], error);
+            self.writer.write_failed(error);
         }
     }
 
@@ -125,8 +125,8 @@ impl Open<'_> {
             // Without it there may be no room for the last statistics, which is told then.
             let _ = writer.output.reserve(room);
             let described = described.map_err(OutputError::from);
-            if let Err(error) = described.and_then(|block| writer.output.write(&block)) {
-                writer.write_failed(&[], error);
+            if let Err(error) = described.and_then(|block| writer.output.write_between(block)) {
+                writer.write_failed(error);
             }
         }
     }
@@ -135,7 +135,7 @@ impl Open<'_> {
     fn write_statistics(
         &mut self,
         at: MonoNs,
-        write: impl Fn(&mut Output, &[u8]) -> Result<(), OutputError>,
+        write: impl Fn(&mut Output, Vec<u8>) -> Result<(), OutputError>,
     ) -> Result<Counts, OutputError> {
         let Self {
             files,
@@ -148,7 +148,7 @@ impl Open<'_> {
         let counts = writer.finisher.counts(&observed.unwrap_or_default());
         let order = writer.finisher.order_in_file(tracker);
         let blocks = files.file.statistics(tracker, at, &counts, order, None)?;
-        write(&mut writer.output, &blocks)?;
+        write(&mut writer.output, blocks)?;
         Ok(counts)
     }
 
@@ -156,6 +156,8 @@ impl Open<'_> {
     /// time `at` or later. What was taken out of the rings is written.
     pub fn rotate(&mut self, at: MonoNs, begins_period: bool) {
         let begun = Instant::now();
+        // A frame that can't be written is not in the old file's account.
+        self.writer.settle();
         self.end_and_begin(at, begins_period);
         if let Some(rotation) = &mut self.files.rotation {
             rotation.cut_took(begun.elapsed());
@@ -185,11 +187,12 @@ impl Open<'_> {
             _ => to_real(at).max(files.file.start()),
         };
         // The old file is complete before the next one is tried.
-        let counts = self.write_statistics(tracker.mono_at(start), Output::write_final);
+        let at = tracker.mono_at(start);
+        let counts = self.write_statistics(at, |output, blocks| output.write_final(&blocks));
         let next = counts.and_then(|counts| Ok(self.files.file.next(start, counts)?));
         match next {
             Ok(next) => self.begin_next(next, begins_period),
-            Err(error) => self.writer.write_failed(&[], error),
+            Err(error) => self.writer.write_failed(error),
         }
     }
 
@@ -200,7 +203,7 @@ impl Open<'_> {
         let writer = &mut *self.writer;
         let (start, frames) = (next.start(), writer.finisher.written());
         let headers = next.take();
-        match rotation.open_next(start, begins_period, frames, &headers, &writer.output) {
+        match rotation.open_next(start, begins_period, frames, headers, &writer.output) {
             Ok(opened) => {
                 rotation.switch(&mut writer.output, opened);
                 writer.path = Some(rotation.current_path().into());

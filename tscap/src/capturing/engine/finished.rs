@@ -26,6 +26,11 @@ impl Finished {
         earlier + self.output.length()
     }
 
+    /// Bytes in all files that were written past the page cache.
+    pub fn written_direct(&self) -> u64 {
+        self.output.written_direct()
+    }
+
     /// Stamps out of order.
     pub fn order(&self) -> StampOrder {
         self.finisher.order(&self.tracker)

@@ -19,12 +19,11 @@ mod window;
 mod write_watch;
 
 pub use block_finisher::{BlockFinisher, Frames};
-pub use block_writer::PIECE_BYTES;
 pub use converter::{Converter, Event, Source};
 pub use files::STATISTICS_EVERY;
 pub use finished::Finished;
 pub use idle::Idle;
-pub use output::{CloseError, Output, OutputError};
+pub use output::{CloseError, Io, Output, OutputError, PIECE_BYTES};
 pub use prepared::PreparedFile;
 pub use rotation::{ClosedFile, Limits, NameError, Names, Naming, Period, Rotation, RotationPlan};
 pub use shared::{Recalibration, Shared};

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-use super::Output;
+use super::{Io, Output};
+use crate::capturing::host::access::Owner;
 
 /// A file opened for writing but not touched yet: what it held is still there,
 /// and a file made for this is removed again unless [`PreparedFile::start`] is
@@ -56,14 +57,28 @@ impl PreparedFile {
         })
     }
 
-    /// Empties the file and makes it the output.
-    pub fn start(mut self) -> io::Result<Output> {
-        let file = self.file.take().expect("taken here only");
-        if !file.metadata()?.is_file() {
-            return Ok(Output::stream(file));
+    /// Gives a file made for this to `owner`; one that was there stays whose it was.
+    pub fn give_to(&self, owner: Owner) -> io::Result<()> {
+        match (&self.file, &self.created) {
+            (Some(file), Some(_)) => owner.take(file),
+            _ => Ok(()),
         }
-        file.set_len(0)?;
-        Output::regular(file)
+    }
+
+    /// Empties the file and makes it the output, written by `io`.
+    ///
+    /// # Errors
+    /// Of the kind `Unsupported` if it can't be written direct and has to be.
+    pub fn start(mut self, io: Io) -> io::Result<Output> {
+        let file = self.file.take().expect("taken here only");
+        match (file.metadata()?.is_file(), io) {
+            (true, _) => {
+                file.set_len(0)?;
+                Output::regular(file, io)
+            }
+            (false, Io::Direct) => Err(io::ErrorKind::Unsupported.into()),
+            (false, Io::Auto | Io::Buffered) => Ok(Output::stream(file)),
+        }
     }
 }
 
@@ -145,7 +160,7 @@ mod tests {
         let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
         let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o644);
         fs::set_permissions(&path, everybody).unwrap();
-        PreparedFile::open(&path).unwrap().start().unwrap();
+        PreparedFile::open(&path).unwrap().start(Io::Auto).unwrap();
         assert_eq!(mode(&path), 0o644);
     }
 
@@ -153,7 +168,7 @@ mod tests {
     fn a_file_has_one_writer_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
-        let output = PreparedFile::open(&path).unwrap().start().unwrap();
+        let output = PreparedFile::open(&path).unwrap().start(Io::Auto).unwrap();
         let second = PreparedFile::open(&path).unwrap_err();
         assert_eq!(second.kind(), io::ErrorKind::ResourceBusy);
         assert!(path.exists(), "the first one's");

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::WriteWatch;
-use crate::capturing::accounting::Observed;
+use crate::capturing::accounting::{Directed, Observed, Written};
 use crate::capturing::pcapng::InterfaceInfo;
 
 /// What the offsets of the rings' stamps were found to be now.
@@ -27,6 +27,10 @@ pub struct Shared {
     pub bytes: AtomicU64,
     /// Fullest that a ring was found since the control task last asked, bytes.
     pub peak_fill: AtomicU64,
+    /// What became of the frames of each interface, as of the latest second.
+    pub counts: Mutex<Vec<Directed<Written>>>,
+    /// Drains so far.
+    pub(super) drains: AtomicU64,
     /// Length of one ring, bytes.
     pub ring_bytes: AtomicU64,
     /// Greatest error of a stamp against the host's clock, ns.
@@ -54,6 +58,12 @@ impl Shared {
     /// detached already.
     pub fn request_stop(&self) {
         self.stop.store(true, Ordering::Release);
+    }
+
+    /// A number that grows while the converter gets on: it hangs while this stays as it is
+    /// for longer than a drain without a write takes.
+    pub fn heartbeat(&self) -> u64 {
+        self.drains.load(Ordering::Relaxed) + self.writes.done()
     }
 
     /// Before programs are attached to an interface with this number: its blocks wait in

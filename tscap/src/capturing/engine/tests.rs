@@ -24,6 +24,7 @@ use crate::capturing::pcapng::{
 use crate::capturing::ring::synthetic::{self, Producer};
 
 mod accounts;
+mod direct;
 mod joining;
 mod last_statistics;
 mod merge;
@@ -131,24 +132,40 @@ fn bench_of(
     room: usize,
     failure: io::ErrorKind,
 ) -> Bench {
-    let (producers, consumers) = synthetic::rings(rings, MIN_RING_BYTES).unwrap();
+    let bytes = Arc::new(Mutex::new(Vec::new()));
+    let inside = Arc::clone(&bytes);
+    let bench = bench_with(source, (rings, MIN_RING_BYTES), count, |headers| {
+        Output::stream(Sink {
+            bytes: inside,
+            room: room.saturating_add(headers),
+            failure,
+        })
+    });
+    Bench { bytes, ..bench }
+}
+
+/// Rings of so many bytes, and an output for headers of that length.
+fn bench_with(
+    source: StampSource,
+    (rings, ring_bytes): (u32, usize),
+    count: Option<u64>,
+    output: impl FnOnce(usize) -> Output,
+) -> Bench {
+    let (producers, consumers) = synthetic::rings(rings, ring_bytes).unwrap();
     let mut script = Script::new();
     let tracker = Tracker::new(source, &script.read()).unwrap();
     let section = SectionInfo {
         hardware: "none".into(),
         os: "Linux".into(),
         application: "test".into(),
+        part: None,
     };
     let start = tracker.real_at(tracker.current().from);
     let mut file = FileWriter::new(&section, &[interface()], start).unwrap();
     let headers = file.take();
-    let bytes = Arc::new(Mutex::new(Vec::new()));
-    let mut output = Output::stream(Sink {
-        bytes: Arc::clone(&bytes),
-        room: room.saturating_add(headers.len()),
-        failure,
-    });
-    output.write(&headers).unwrap();
+    let mut output = output(headers.len());
+    let length = headers.len();
+    output.write_headers(headers).unwrap();
     let (tell, events) = unbounded_channel();
     let shared = Arc::new(Shared::default());
     let source = Source {
@@ -167,8 +184,8 @@ fn bench_of(
         script,
         events,
         shared,
-        bytes,
-        headers: headers.len(),
+        bytes: Arc::default(),
+        headers: length,
     }
 }
 

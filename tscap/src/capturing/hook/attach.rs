@@ -78,6 +78,11 @@ impl AttachPoint {
         matches!(self, Self::NativeEntry | Self::GenericEntry)
     }
 
+    /// Whether it is a filter of tc, which the process that made it has to remove.
+    pub const fn is_filter(self) -> bool {
+        matches!(self, Self::ClsactIngress | Self::ClsactEgress)
+    }
+
     /// Whether frames are seen in the driver, before the network stack.
     pub const fn is_in_driver(self) -> bool {
         matches!(self, Self::NativeXdp | Self::NativeEntry)
@@ -119,7 +124,8 @@ impl AttachPoint {
 /// Which hook to take for received frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum HookChoice {
-    /// Native XDP; the entry of an XDP program that is there already; else tcx
+    /// Native XDP; the entry of an XDP program that is there already; else tcx, with --tap
+    /// generic XDP
     #[default]
     Auto,
     /// Native XDP: in the driver, before a socket buffer is made
@@ -271,6 +277,13 @@ impl Attacher<'_, '_> {
                 check_free(port)?;
                 self.at(port, AttachPoint::GenericXdp)
             }
+            HookChoice::Auto if self.loaded.ends_frames() => match self.native(port) {
+                Err(error) if error.leaves_others() => Ok(Attachment {
+                    fallback: Some(error),
+                    ..self.at(port, AttachPoint::GenericXdp)?
+                }),
+                attached => attached,
+            },
             // Generic XDP would copy what the loopback sends.
             HookChoice::Auto if !port.link.is_ethernet() || port.link.is_loopback() => {
                 self.tcx_ingress(port)
@@ -462,8 +475,8 @@ impl AttachError {
 
     /// Whether another hook may do: the driver can't (rather than may not, or not now), for
     /// want of native XDP, or not at this MTU, with these features or so few queues (veth:
-    /// ENOSPC); or somebody else is there, or on the bond above (EEXIST, `dev_xdp_attach` in
-    /// net/core/dev.c).
+    /// ENOSPC); or somebody else is there, or on the bond above (EEXIST, or EBUSY for a link;
+    /// `dev_xdp_attach` in net/core/dev.c), perhaps since the interface was looked at.
     fn leaves_others(&self) -> bool {
         match self {
             Self::Busy { .. } | Self::NoEntry { .. } => true,
@@ -477,6 +490,7 @@ impl AttachError {
                         | libc::EMSGSIZE
                         | libc::ENOSPC
                         | libc::EEXIST
+                        | libc::EBUSY
                 )
             ),
         }

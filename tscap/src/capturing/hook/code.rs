@@ -13,7 +13,7 @@ use aya_obj::generated::{BPF_ALU64, BPF_CALL, BPF_JMP, BPF_K, BPF_MOV, bpf_insn}
 use aya_obj::{Object, ProgramSection, VerifierLog};
 use tscap_common::config::{
     BUFFER_CHECKSUM_CALL, CHECKSUM_PARTIAL_CALL, ENTERED_FRAME_CALL, FILTER_CALL,
-    FILTER_TAGGED_CALL, OWN_INDEX_CALL, OWN_NETNS_CALL, SLOT_CALL, VLAN_TAG_CALL,
+    FILTER_TAGGED_CALL, OWN_INDEX_CALL, OWN_NETNS_CALL, SLOT_CALL, VERDICT_CALL, VLAN_TAG_CALL,
 };
 use tscap_common::hook::Slot;
 
@@ -30,6 +30,9 @@ use crate::capturing::host::bpf::program::{Functions, Kind};
 
 /// A call of a kfunc (`BPF_PSEUDO_KFUNC_CALL` in include/uapi/linux/bpf.h).
 const KFUNC: u8 = 2;
+/// Answers of a program at XDP (`enum xdp_action` in include/uapi/linux/bpf.h).
+const XDP_DROP: i32 = 1;
+const XDP_PASS: i32 = 2;
 /// Where the BTF of the module stands among those that a program names.
 const MODULE_INDEX: i16 = 1;
 
@@ -61,6 +64,8 @@ pub(crate) struct Place<'a> {
     pub entry: Option<&'a Entry>,
     /// Of a program at a tracepoint or an entry: the one device whose frames it takes.
     pub device: Device,
+    /// Of a program at XDP: whether frames end in it.
+    pub ends_frames: bool,
 }
 
 /// A device of the machine; number 0 is none. Numbers are unique in a network namespace only.
@@ -82,6 +87,7 @@ impl Place<'_> {
         transmit: None,
         entry: None,
         device: Device { index: 0, netns: 0 },
+        ends_frames: false,
     };
 }
 
@@ -216,6 +222,7 @@ fn fragment(
             }
         },
         SLOT_CALL => set_r0(place.slot.0.cast_signed()),
+        VERDICT_CALL => set_r0(verdict(place.ends_frames)),
         VLAN_TAG_CALL => match &place.bound {
             Some(bound) => call_of(bound.vlan_tag),
             // Any number but 0 is an error of the kfunc.
@@ -235,6 +242,14 @@ fn fragment(
         marker => place.transmit?.code(marker)?,
     };
     Some(Ok(vec![fragment]))
+}
+
+/// What a program at XDP answers for each frame.
+const fn verdict(ends_frames: bool) -> i32 {
+    match ends_frames {
+        true => XDP_DROP,
+        false => XDP_PASS,
+    }
 }
 
 /// Why a filter can't be put into a program.
@@ -477,6 +492,29 @@ mod tests {
             };
             let tags = in_place_of(name, VLAN_TAG_CALL, &placed(name, &place));
             assert_eq!(tags, [(0x85, KFUNC, 0x6373)], "{name}");
+        }
+    }
+
+    /// The kernel's `enum xdp_action` (linux/bpf.h): 1 drops, 2 passes on.
+    #[test]
+    fn a_program_at_xdp_has_one_verdict_as_a_constant() {
+        for path in StampPath::ALL {
+            let name = Hook::Xdp.program(path.domain());
+            for (ends_frames, expected) in [(false, 2), (true, 1)] {
+                let place = Place {
+                    ends_frames,
+                    ..Place::FIRST
+                };
+                let placed = placed(name, &place);
+                let verdicts = in_place_of(name, VERDICT_CALL, &placed);
+                assert_eq!(verdicts, [(MOVE, 0, expected)], "{name}");
+            }
+            let hooks = HOOKS.into_iter().filter(|hook| *hook != Hook::Xdp);
+            for hook in hooks {
+                let name = hook.program(path.domain());
+                let code = code_of(PROGRAMS, name);
+                assert!(!code.iter().any(|it| is_marked(it, VERDICT_CALL)), "{name}");
+            }
         }
     }
 

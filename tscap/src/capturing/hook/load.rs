@@ -60,6 +60,8 @@ pub struct LoadOptions<'a> {
     pub packet_flags: bool,
     /// Add the queue of a received frame to each block.
     pub packet_queue: bool,
+    /// Frames at XDP end in the program, so that the network stack sees none of them.
+    pub ends_frames: bool,
 }
 
 /// Why the program could not be loaded.
@@ -126,6 +128,7 @@ pub struct Loaded {
     code: Code,
     checksum: Option<ChecksumKfunc>,
     transmit: Option<TransmitKernel>,
+    ends_frames: bool,
     /// The program.
     pub program: Program,
     /// The counters.
@@ -178,6 +181,7 @@ impl Loaded {
         let place = Place {
             filter: options.filter,
             transmit: options.transmit,
+            ends_frames: options.ends_frames,
             ..Place::FIRST
         };
         // Not every clock can be read at every hook.
@@ -192,9 +196,15 @@ impl Loaded {
             code,
             checksum,
             transmit: options.transmit.cloned(),
+            ends_frames: options.ends_frames,
             counters,
             rings: Some(rings),
         })
+    }
+
+    /// Whether frames at XDP end in the programs.
+    pub fn ends_frames(&self) -> bool {
+        self.ends_frames
     }
 
     /// Opens the TSC's events on `cpus` for the program.
@@ -228,6 +238,7 @@ impl Loaded {
         let place = Place {
             checksum: self.checksum.as_ref(),
             transmit: self.transmit.as_ref(),
+            ends_frames: self.ends_frames,
             ..*place
         };
         self.code.load(name, &place)

@@ -1,8 +1,46 @@
-//! Who may read a file that takes another's name.
+//! Whose a new file is, and who may read it.
 
 use std::fs::{File, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+use std::path::Path;
+
+use nix::unistd::{Gid, Uid};
+
+/// The folder that a file is in.
+pub fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| *folder != "");
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Whom a new file is given to: its owner alone may read it, and the group if there is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Owner {
+    /// The user; `None` for the one that makes it.
+    pub user: Option<Uid>,
+    /// The group.
+    pub group: Option<Gid>,
+}
+
+impl Owner {
+    /// Gives it a file.
+    ///
+    /// # Errors
+    /// If that is not allowed: to other users without CAP_CHOWN, and to groups that one is no
+    /// member of.
+    pub fn take(self, file: &File) -> io::Result<()> {
+        if self == Self::default() {
+            return Ok(());
+        }
+        fchown(
+            file,
+            self.user.map(Uid::as_raw),
+            self.group.map(Gid::as_raw),
+        )?;
+        let mode = if self.group.is_some() { 0o640 } else { 0o600 };
+        file.set_permissions(Permissions::from_mode(mode))
+    }
+}
 
 /// Gives a new file the mode and the group of the one whose name it is to take, if both
 /// belong to one user: what another user left there must not open the new file to them.
@@ -23,6 +61,22 @@ pub fn keep_access(before: &Metadata, file: &File) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_group_reads_what_it_is_given() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let file = file.as_file();
+        let mode = || file.metadata().unwrap().mode() & 0o777;
+        Owner::default().take(file).unwrap();
+        assert_eq!(mode(), 0o600);
+        let group = Gid::from_raw(file.metadata().unwrap().gid());
+        let owner = Owner {
+            group: Some(group),
+            user: None,
+        };
+        owner.take(file).unwrap();
+        assert_eq!(mode(), 0o640);
+    }
 
     #[test]
     fn a_mode_is_kept_whatever_the_umask() {

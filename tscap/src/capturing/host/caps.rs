@@ -1,9 +1,11 @@
 //! Privileges of this process: capabilities and its user namespace.
 
-use std::{fmt, fs, io, os::unix::fs::MetadataExt};
+use std::os::unix::fs::MetadataExt;
+use std::{fmt, fs, io};
 
-/// The file that tells the capabilities of the calling thread's process.
-const STATUS: &str = "/proc/self/status";
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, set_capabilities,
+};
 
 /// Inode number of the initial user namespace: `PROC_USER_INIT_INO`
 /// (`linux/proc_ns.h`), the same in every kernel since 3.8.
@@ -11,16 +13,28 @@ const INITIAL_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
 
 /// The capabilities that tscap may need; the values are their bit numbers in
 /// the kernel's masks (`linux/capability.h`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Capability {
+    /// CAP_CHOWN: give a file the group of the one that it replaces.
+    Chown = 0,
+    /// CAP_DAC_OVERRIDE: make files in folders of others.
+    DacOverride = 1,
+    /// CAP_FOWNER: replace files of others in folders with the sticky bit.
+    Fowner = 3,
+    /// CAP_SETGID: become a user of other groups.
+    Setgid = 6,
+    /// CAP_SETUID: become another user.
+    Setuid = 7,
     /// CAP_NET_ADMIN: attach an XDP program, change offloads.
     NetAdmin = 12,
     /// CAP_NET_RAW: open a packet socket (promiscuous mode, frames sent through one).
     NetRaw = 13,
-    /// CAP_SYS_ADMIN: run a program that calls a module, make network namespaces;
+    /// CAP_SYS_ADMIN: run a program that calls a module, make and enter network namespaces;
     /// stands in for CAP_BPF and CAP_PERFMON.
     SysAdmin = 21,
+    /// CAP_SYS_NICE: move poll threads of the kernel to other CPUs.
+    SysNice = 23,
     /// CAP_PERFMON: load programs that read kernel clocks and use pointers freely.
     Perfmon = 38,
     /// CAP_BPF: create maps and load programs.
@@ -30,9 +44,15 @@ pub enum Capability {
 impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Chown => "CAP_CHOWN",
+            Self::DacOverride => "CAP_DAC_OVERRIDE",
+            Self::Fowner => "CAP_FOWNER",
+            Self::Setgid => "CAP_SETGID",
+            Self::Setuid => "CAP_SETUID",
             Self::NetAdmin => "CAP_NET_ADMIN",
             Self::NetRaw => "CAP_NET_RAW",
             Self::SysAdmin => "CAP_SYS_ADMIN",
+            Self::SysNice => "CAP_SYS_NICE",
             Self::Perfmon => "CAP_PERFMON",
             Self::Bpf => "CAP_BPF",
         })
@@ -42,25 +62,53 @@ impl fmt::Display for Capability {
 /// What loading and attaching an XDP program takes.
 pub const XDP: [Capability; 3] = [Capability::Bpf, Capability::NetAdmin, Capability::Perfmon];
 
-/// Why the capabilities are not known.
-#[derive(Debug, thiserror::Error)]
-pub enum CapsError {
-    /// The file could not be read.
-    #[error("cannot read the capabilities of this process from {STATUS}")]
-    Read(#[source] io::Error),
-    /// The file has no `CapEff` line with a hexadecimal number.
-    #[error("cannot find CapEff in {STATUS}")]
-    Parse,
-}
+/// What root's threads need to make, replace and remove files in any folder.
+pub const FOR_FILES: [Capability; 3] = [
+    Capability::Chown,
+    Capability::DacOverride,
+    Capability::Fowner,
+];
 
-/// Those of `needed` that are not in effect in this process.
+/// What becoming another user takes, with a file that is open already.
+pub const TO_BECOME: [Capability; 3] = [Capability::Chown, Capability::Setgid, Capability::Setuid];
+
+/// Those of `needed` that are not in effect in this thread.
 ///
 /// # Errors
-/// If /proc does not tell (it may not be mounted).
-pub fn missing(needed: &[Capability]) -> Result<Vec<Capability>, CapsError> {
-    let status = fs::read_to_string(STATUS).map_err(CapsError::Read)?;
-    let effective = effective(&status).ok_or(CapsError::Parse)?;
-    Ok(missing_from(effective, needed))
+/// If the kernel does not tell.
+pub fn missing(needed: &[Capability]) -> io::Result<Vec<Capability>> {
+    Ok(missing_from(capabilities(None)?.effective.bits(), needed))
+}
+
+/// Gives up all capabilities of this thread for good but those of `kept` that it has.
+/// Threads that it starts have no others, and programs none; those of root's have all.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn keep_only(kept: &[Capability]) -> io::Result<()> {
+    let kept = set_of(kept) & capabilities(None)?.permitted;
+    clear_ambient_capability_set()?;
+    set_capabilities(
+        None,
+        CapabilitySets {
+            effective: kept,
+            permitted: kept,
+            inheritable: CapabilitySet::empty(),
+        },
+    )?;
+    Ok(())
+}
+
+/// Puts into effect only those of `used` that this thread has. It may put the others into
+/// effect again.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn use_only(used: &[Capability]) -> io::Result<()> {
+    let sets = capabilities(None)?;
+    let effective = set_of(used) & sets.permitted;
+    set_capabilities(None, CapabilitySets { effective, ..sets })?;
+    Ok(())
 }
 
 /// Whether this process is in the initial user namespace. The kernel wants
@@ -71,12 +119,9 @@ pub fn in_initial_user_namespace() -> bool {
     fs::metadata("/proc/self/ns/user").is_ok_and(|ns| ns.ino() == INITIAL_USER_NAMESPACE)
 }
 
-/// The effective set in the text of `/proc/self/status`.
-fn effective(status: &str) -> Option<u64> {
-    let mask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("CapEff:"))?;
-    u64::from_str_radix(mask.trim(), 16).ok()
+fn set_of(capabilities: &[Capability]) -> CapabilitySet {
+    let bits = capabilities.iter().map(|it| 1 << *it as u8);
+    CapabilitySet::from_bits_retain(bits.fold(0, std::ops::BitOr::bitor))
 }
 
 fn missing_from(effective: u64, needed: &[Capability]) -> Vec<Capability> {
@@ -93,14 +138,6 @@ mod tests {
     use super::{Capability::*, *};
 
     #[test]
-    fn the_effective_set_is_found() {
-        let status = "Name:\tcat\nCapPrm:\t000001ffffffffff\nCapEff:\t000000c000003000\n";
-        assert_eq!(effective(status), Some(0x00c0_0000_3000));
-        assert_eq!(effective("Name:\tcat\n"), None);
-        assert_eq!(effective("CapEff:\tmany\n"), None);
-    }
-
-    #[test]
     fn each_capability_has_its_bit() {
         let all = [NetAdmin, NetRaw, SysAdmin, Perfmon, Bpf];
         assert_eq!(missing_from(0, &all), all);
@@ -110,6 +147,9 @@ mod tests {
             [NetRaw, SysAdmin, Perfmon, Bpf]
         );
         assert_eq!(missing_from(1 << 39 | 1 << 38 | 3 << 12, &all), [SysAdmin]);
+        assert_eq!(set_of(&[Chown, DacOverride, Fowner]).bits(), 0b1011);
+        assert_eq!(set_of(&[SysNice]), CapabilitySet::SYS_NICE);
+        assert_eq!(set_of(&[Bpf]), CapabilitySet::BPF);
     }
 
     #[test]
@@ -119,8 +159,22 @@ mod tests {
     }
 
     #[test]
-    fn this_process_can_be_asked() {
-        let missing = missing(&[Bpf]).expect("/proc is mounted");
-        assert!(missing.is_empty() || missing == [Bpf]);
+    fn what_is_given_up_is_gone_from_this_thread_alone() {
+        let all = [Bpf, NetAdmin, Perfmon, NetRaw, SysAdmin];
+        let before = missing(&all).unwrap();
+        let in_thread = std::thread::spawn(move || {
+            use_only(&[NetRaw]).unwrap();
+            assert!(missing(&[Bpf]).unwrap() == [Bpf]);
+            use_only(&all).unwrap();
+            assert_eq!(missing(&all).unwrap(), before);
+            keep_only(&[NetRaw]).unwrap();
+            use_only(&all).unwrap();
+            let left = missing(&all).unwrap();
+            assert_eq!(left[..3], [Bpf, NetAdmin, Perfmon]);
+            assert_eq!(left.last(), Some(&SysAdmin));
+            assert_eq!(left.contains(&NetRaw), before.contains(&NetRaw));
+            before
+        });
+        assert_eq!(missing(&all).unwrap(), in_thread.join().unwrap());
     }
 }

@@ -49,7 +49,7 @@ impl LinkType {
     }
 
     /// libpcap's number of it on Linux (pcap/dlt.h), which is not always that in files.
-    fn dlt(self) -> c_int {
+    pub fn dlt(self) -> c_int {
         match self {
             // DLT_EN10MB
             Self::Ethernet => 1,

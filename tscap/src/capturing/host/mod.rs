@@ -3,6 +3,7 @@
 //! one kernel interface; none of them knows the rest of tscap.
 
 pub mod access;
+pub mod address;
 pub mod affinity;
 pub mod bpf;
 pub mod caps;
@@ -10,6 +11,7 @@ pub mod class_net;
 pub mod clsact;
 pub mod cpu_list;
 pub mod cpuinfo;
+pub mod direct_io;
 pub mod ethtool;
 pub mod irq;
 pub mod kernel_files;
@@ -32,9 +34,11 @@ pub mod ptp;
 pub(crate) mod recorded;
 pub mod route;
 pub mod rps;
+pub mod seccomp;
 pub mod system;
 pub mod timex;
 pub mod tsc;
+pub mod user;
 pub mod veth;
 pub mod wake;
 pub mod xdp_features;

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::path::PathBuf;
 
 use super::class_net;
 use super::kernel_files::{KernelFileError, KernelFiles, numbered, read_if_there};
@@ -21,12 +22,21 @@ pub struct Kthread {
     pub name: String,
 }
 
+/// The file that says whether threads poll.
+pub fn threaded_file(files: &KernelFiles, interface: &str) -> PathBuf {
+    class_net::folder(files, interface).join("threaded")
+}
+
+/// The file that says after how many empty polls interrupts are on again.
+pub fn deferred_file(files: &KernelFiles, interface: &str) -> PathBuf {
+    class_net::folder(files, interface).join("napi_defer_hard_irqs")
+}
+
 /// Whether the interface's NAPIs are polled by threads
 /// (`/sys/class/net/<interface>/threaded`).
 pub fn is_threaded(files: &KernelFiles, interface: &str) -> Result<bool, KernelFileError> {
-    let threaded = class_net::folder(files, interface).join("threaded");
     // 2 is a busy-polling thread.
-    Ok(read_if_there(&threaded)?.is_some_and(|threaded| threaded != "0"))
+    Ok(read_if_there(&threaded_file(files, interface))?.is_some_and(|threaded| threaded != "0"))
 }
 
 /// The numbers of the NAPIs of interface `ifindex` in this thread's network

@@ -1,7 +1,8 @@
-//! Which interfaces the default routes go through, asked of the kernel over rtnetlink.
+//! Which interfaces routes go through, asked of the kernel over rtnetlink.
 
 use std::collections::BTreeSet;
 use std::io;
+use std::net::IpAddr;
 
 use netlink_packet_core::{
     DecodeError, NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NlasIterator, parse_u32,
@@ -11,7 +12,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 
 use super::netdev::{self, Link};
-use super::netlink;
+use super::{address, netlink};
 
 /// Bytes of `struct rtmsg` (`linux/rtnetlink.h`), ahead of the attributes.
 const HEADER_LEN: usize = 12;
@@ -58,14 +59,34 @@ fn with_lower(mut carriers: BTreeSet<u32>, links: &[Link]) -> BTreeSet<u32> {
     carriers
 }
 
+/// The destination of a route through interface `index` of this thread's network namespace,
+/// in any table: 192.0.2.0/24, or default. Routes that the kernel makes by itself for
+/// link-local and multicast addresses of IPv6 don't count.
+///
+/// # Errors
+/// If the kernel can't be asked.
+pub fn through(index: u32) -> io::Result<Option<String>> {
+    let routes = all()?;
+    let mut through = routes.iter().filter(|it| it.interfaces.contains(&index));
+    Ok(through
+        .find(|it| !it.is_automatic())
+        .map(Route::destination))
+}
+
 fn default_interfaces() -> io::Result<BTreeSet<u32>> {
+    let routes = all()?.into_iter().filter(Route::is_default_of_main);
+    Ok(routes.flat_map(|it| it.interfaces).collect())
+}
+
+/// All unicast routes.
+fn all() -> io::Result<Vec<Route>> {
     let socket = Socket::new(NETLINK_ROUTE)?;
-    let mut found = BTreeSet::new();
+    let mut found = Vec::new();
     for (sequence, family) in [(1, AddressFamily::Inet), (2, AddressFamily::Inet6)] {
         // A listing that changes meanwhile is of its time all the same.
         let answer = netlink::ask(&socket, &request(family, sequence), sequence)?;
         for message in answer.messages {
-            found.extend(default_through(&message, family).map_err(io::Error::other)?);
+            found.extend(Route::parse(&message, family).map_err(io::Error::other)?);
         }
     }
     Ok(found)
@@ -80,26 +101,62 @@ fn request(family: AddressFamily, sequence: u32) -> Vec<u8> {
     netlink::bytes(request)
 }
 
-/// The interfaces of a route, if it is a default route of the main table.
-fn default_through(payload: &[u8], family: AddressFamily) -> Result<Vec<u32>, DecodeError> {
-    let header = RouteHeader::parse(payload)?;
-    let is_default = header.destination_prefix_length == 0
-        && header.address_family == family
-        && header.kind == RouteType::Unicast
-        // The main table needs no attribute, its number is below 256.
-        && header.table == RouteHeader::RT_TABLE_MAIN;
-    let mut found = Vec::new();
-    if is_default {
+/// A unicast route.
+#[derive(Debug)]
+struct Route {
+    /// `None` for the whole address space.
+    to: Option<IpAddr>,
+    /// Bits of `to` that count.
+    prefix: u8,
+    /// Number of the table, if that is below 256.
+    table: u8,
+    interfaces: Vec<u32>,
+}
+
+impl Route {
+    fn parse(payload: &[u8], family: AddressFamily) -> Result<Option<Self>, DecodeError> {
+        let header = RouteHeader::parse(payload)?;
+        if header.address_family != family || header.kind != RouteType::Unicast {
+            return Ok(None);
+        }
+        let mut route = Self {
+            to: None,
+            prefix: header.destination_prefix_length,
+            table: header.table,
+            interfaces: Vec::new(),
+        };
         for attribute in NlasIterator::new(payload.get(HEADER_LEN..).unwrap_or_default()) {
             let attribute = attribute?;
             match attribute.kind() {
-                libc::RTA_OIF => found.push(parse_u32(attribute.value())?),
-                libc::RTA_MULTIPATH => found.extend(next_hops(attribute.value())?),
+                libc::RTA_DST => route.to = address::ip(attribute.value()),
+                libc::RTA_OIF => route.interfaces.push(parse_u32(attribute.value())?),
+                libc::RTA_MULTIPATH => route.interfaces.extend(next_hops(attribute.value())?),
                 _ => {}
             }
         }
+        Ok(Some(route))
     }
-    Ok(found)
+
+    fn is_default_of_main(&self) -> bool {
+        // The main table needs no attribute, its number is below 256.
+        self.prefix == 0 && self.table == RouteHeader::RT_TABLE_MAIN
+    }
+
+    /// Whether the kernel makes it for each interface that is up.
+    fn is_automatic(&self) -> bool {
+        let is_for_itself = match self.to {
+            Some(IpAddr::V6(to)) => to.is_unicast_link_local() || to.is_multicast(),
+            _ => false,
+        };
+        is_for_itself || self.table == libc::RT_TABLE_LOCAL
+    }
+
+    fn destination(&self) -> String {
+        match self.to {
+            Some(to) => format!("{to}/{}", self.prefix),
+            None => "default".into(),
+        }
+    }
 }
 
 /// The interfaces of several next hops.
@@ -121,7 +178,7 @@ fn next_hops(mut rest: &[u8]) -> Result<Vec<u32>, DecodeError> {
 #[cfg(test)]
 mod tests {
     use netlink_packet_core::Emitable as _;
-    use netlink_packet_route::route::{RouteAttribute, RouteNextHop};
+    use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteNextHop};
 
     use super::*;
     use crate::capturing::host::recorded;
@@ -140,8 +197,9 @@ mod tests {
 
     #[track_caller]
     fn check(route: &[u8], interfaces: &[u32]) {
-        let found = default_through(route, AddressFamily::Inet).unwrap();
-        assert_eq!(found, interfaces);
+        let found = Route::parse(route, AddressFamily::Inet).unwrap();
+        let found = found.filter(Route::is_default_of_main);
+        assert_eq!(found.map_or_else(Vec::new, |it| it.interfaces), interfaces);
     }
 
     #[test]
@@ -154,6 +212,40 @@ mod tests {
             &route(|it| it.header.address_family = AddressFamily::Inet6),
             &[],
         );
+    }
+
+    #[test]
+    fn routes_that_the_kernel_makes_by_itself_are_told_apart() {
+        let destination = |to: &str, prefix, table| {
+            let to: IpAddr = to.parse().unwrap();
+            let family = match to {
+                IpAddr::V4(_) => AddressFamily::Inet,
+                IpAddr::V6(_) => AddressFamily::Inet6,
+            };
+            let route = route(|it| {
+                it.header.address_family = family;
+                it.header.destination_prefix_length = prefix;
+                it.header.table = table;
+                let to = match to {
+                    IpAddr::V4(to) => RouteAddress::Inet(to),
+                    IpAddr::V6(to) => RouteAddress::Inet6(to),
+                };
+                it.attributes.push(RouteAttribute::Destination(to));
+            });
+            let route = Route::parse(&route, family).unwrap().unwrap();
+            (!route.is_automatic()).then(|| route.destination())
+        };
+        let (main, local) = (libc::RT_TABLE_MAIN, libc::RT_TABLE_LOCAL);
+        assert_eq!(destination("fe80::", 64, main), None);
+        assert_eq!(destination("ff00::", 8, local), None);
+        assert_eq!(destination("ff00::", 8, main), None);
+        assert_eq!(destination("192.0.2.1", 32, local), None);
+        for (to, prefix) in [("192.0.2.0", 24), ("2001:db8::", 32)] {
+            let expected = Some(format!("{to}/{prefix}"));
+            for table in [main, 100] {
+                assert_eq!(destination(to, prefix, table), expected);
+            }
+        }
     }
 
     #[test]

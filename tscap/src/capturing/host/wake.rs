@@ -9,6 +9,15 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 
 /// Ignored by default, so that one which comes late does no harm.
 const WAKE: Signal = Signal::SIGURG;
+/// Those of a fault in the thread itself.
+const FAULTS: [Signal; 6] = [
+    Signal::SIGSEGV,
+    Signal::SIGBUS,
+    Signal::SIGFPE,
+    Signal::SIGILL,
+    Signal::SIGTRAP,
+    Signal::SIGSYS,
+];
 
 extern "C" fn nothing(_: i32) {}
 
@@ -25,6 +34,17 @@ pub fn prepare() -> io::Result<()> {
     Ok(())
 }
 
+/// Leaves every signal of this process to its other threads, but for the one that wakes this
+/// one: a handler may need system calls that this thread may not make.
+pub fn take_no_others() -> io::Result<()> {
+    let mut blocked = SigSet::all();
+    FAULTS
+        .into_iter()
+        .chain([WAKE])
+        .for_each(|signal| blocked.remove(signal));
+    Ok(blocked.thread_block()?)
+}
+
 /// Interrupts the system call that a thread may be in.
 pub fn wake<T>(thread: &JoinHandle<T>) -> io::Result<()> {
     // The thread has not been joined, since its handle is still there.
@@ -36,6 +56,24 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+
+    #[test]
+    fn a_thread_is_woken_and_nothing_else() {
+        let blocked = std::thread::spawn(|| {
+            take_no_others().unwrap();
+            SigSet::thread_get_mask().unwrap()
+        });
+        let blocked = blocked.join().unwrap();
+        for signal in [
+            Signal::SIGTERM,
+            Signal::SIGINT,
+            Signal::SIGHUP,
+            Signal::SIGXFSZ,
+        ] {
+            assert!(blocked.contains(signal), "{signal}");
+        }
+        assert!(!blocked.contains(WAKE) && !blocked.contains(Signal::SIGSEGV));
+    }
 
     #[test]
     fn a_sleep_is_cut_short() {

@@ -15,9 +15,9 @@ use super::rewrite::RewriteError;
 use crate::capturing::accounting::{Directed, Direction, Outcome, Outcomes, Totals};
 
 /// Codes of options (draft-ietf-opsawg-pcapng, section 4.6).
-const IF_RECV: u16 = 4;
-const FILTER_ACCEPT: u16 = 6;
-const USER_DELIVERED: u16 = 8;
+pub(super) const IF_RECV: u16 = 4;
+pub(super) const FILTER_ACCEPT: u16 = 6;
+pub(super) const USER_DELIVERED: u16 = 8;
 
 /// Why statistics can't say that packets were filtered.
 #[derive(Debug, thiserror::Error)]

@@ -15,9 +15,9 @@ pub(super) const OBSOLETE_PACKET: u32 = 2;
 pub(super) const SIMPLE_PACKET: u32 = 3;
 pub(super) const INTERFACE_STATISTICS: u32 = 5;
 /// Type, length and length again: the shortest block, bytes.
-const SHORTEST: u32 = 12;
+pub(super) const SHORTEST: u32 = 12;
 /// Longest block that is read, bytes, as by libpcap.
-const LONGEST: u32 = 16 << 20;
+pub(super) const LONGEST: u32 = 16 << 20;
 
 /// What is wrong in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,7 +60,7 @@ pub(super) struct Blocks<R> {
     /// The byte order of its section.
     pub endianness: Endianness,
     /// Where in the file it begins.
-    at: u64,
+    pub at: u64,
 }
 
 impl<R: Read> Blocks<R> {

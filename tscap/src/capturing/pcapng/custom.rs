@@ -2,7 +2,7 @@
 //! one private enterprise number, each with a version.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use pcap_file::pcapng::blocks::custom::CustomUtf8Option;
@@ -95,6 +95,37 @@ impl fmt::Display for Hooks {
     }
 }
 
+/// In a section header: which part of a capture the file is, where several writers each
+/// write the frames of their CPUs to a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartOption {
+    /// Schema version.
+    pub v: u32,
+    /// The same in all files of the capture, and in no other capture's.
+    pub capture: String,
+    /// Writers of the capture.
+    pub writers: u32,
+    /// Those whose frames are here, from 0 on: one, or several once they were merged.
+    pub parts: BTreeSet<u32>,
+}
+
+impl PartOption {
+    /// What `writer` of so many writes, with the current version.
+    pub fn new(capture: String, writer: u32, writers: u32) -> Self {
+        Self {
+            v: VERSION,
+            capture,
+            writers,
+            parts: [writer].into(),
+        }
+    }
+
+    /// The writers whose frames are not here.
+    pub fn missing(&self) -> impl Iterator<Item = u32> {
+        (0..self.writers).filter(|writer| !self.parts.contains(writer))
+    }
+}
+
 /// In an interface description: how frames of this interface were taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceOption {
@@ -114,6 +145,10 @@ pub struct InterfaceOption {
     /// Whether VLAN tags are in the frames. Not in captures of early versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan_tags: Option<VlanTags>,
+    /// The interface only listened: frames ended in tscap's program, and the network stack
+    /// saw none of them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub tap: bool,
     /// The machine's boot, as in `/proc/sys/kernel/random/boot_id`: raw stamps are of
     /// this boot. Not in captures of early versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,6 +176,7 @@ impl InterfaceOption {
             stamp,
             offloads,
             vlan_tags: None,
+            tap: false,
             boot_id: None,
             filter_compiler: None,
             time_base: TimeBase::Realtime,
@@ -188,6 +224,15 @@ pub struct ClockOption {
 }
 
 impl ClockOption {
+    /// Without any history, as once the files of several writers were merged: each had its own.
+    #[must_use]
+    pub fn without_history(&self) -> Self {
+        Self {
+            segments: Vec::new(),
+            ..self.in_short()
+        }
+    }
+
     /// Without the history, but for the latest segment: what another block of the same moment
     /// has.
     #[must_use]
@@ -250,6 +295,11 @@ impl StatisticsOption {
             totals_sent: None,
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]

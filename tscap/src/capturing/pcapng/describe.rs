@@ -9,14 +9,14 @@ use super::options::{COMMENT, json_of_ours, options_of, with_json, with_options,
 use crate::capturing::clock::{FileClock, TimeBase};
 
 /// Where an interface description's options begin, bytes.
-const DESCRIPTION_OPTIONS: usize = 16;
+pub(super) const DESCRIPTION_OPTIONS: usize = 16;
 /// Where an interface statistics block's time stands, and its options begin, bytes.
-const STATISTICS_TIME: usize = 12;
+pub(super) const STATISTICS_TIME: usize = 12;
 pub(super) const STATISTICS_OPTIONS: usize = 20;
 /// Codes of options (draft-ietf-opsawg-pcapng, sections 4.2 and 4.6).
 const IF_FILTER: u16 = 11;
-const START_TIME: u16 = 2;
-const END_TIME: u16 = 3;
+pub(super) const START_TIME: u16 = 2;
+pub(super) const END_TIME: u16 = 3;
 
 /// What other programs show of an interface whose times are not of CLOCK_REALTIME.
 fn comment(clock: FileClock) -> Option<String> {

@@ -13,7 +13,9 @@ use pcap_file::pcapng::blocks::interface_statistics::{
 };
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 
-use super::custom::{ClockOption, InterfaceOption, StampOption, StatisticsOption, option};
+use super::custom::{
+    ClockOption, InterfaceOption, PartOption, StampOption, StatisticsOption, option,
+};
 use crate::capturing::accounting::{
     Counts, Directed, Direction, InterfaceCounts, InterfaceFrames, Outcome, StampOrder, Totals,
     Written,
@@ -30,6 +32,8 @@ pub struct SectionInfo {
     pub os: String,
     /// tscap with its version.
     pub application: String,
+    /// Which part of a capture this is, if several writers write it.
+    pub part: Option<PartOption>,
 }
 
 /// What an interface description says.
@@ -141,13 +145,16 @@ impl FileWriter {
         start: RealNs,
         before: Counts,
     ) -> Result<Self, WriteError> {
+        let mut options = vec![
+            SectionHeaderOption::Hardware(Cow::Borrowed(&section.hardware)),
+            SectionHeaderOption::OS(Cow::Borrowed(&section.os)),
+            SectionHeaderOption::UserApplication(Cow::Borrowed(&section.application)),
+        ];
+        let part = section.part.as_ref().map(option);
+        options.extend(part.map(SectionHeaderOption::Common));
         let header = SectionHeaderBlock {
             endianness: Endianness::native(),
-            options: vec![
-                SectionHeaderOption::Hardware(Cow::Borrowed(&section.hardware)),
-                SectionHeaderOption::OS(Cow::Borrowed(&section.os)),
-                SectionHeaderOption::UserApplication(Cow::Borrowed(&section.application)),
-            ],
+            options,
             ..SectionHeaderBlock::default()
         };
         let mut blocks = PcapNgWriter::with_section_header(Vec::new(), header)?;

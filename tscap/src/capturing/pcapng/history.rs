@@ -17,8 +17,12 @@ impl Gatherer {
     /// must be of one clock.
     ///
     /// # Errors
-    /// What no clock can have been, and another clock.
+    /// What no clock can have been, another clock, and what has no history.
     pub fn take(&mut self, interface: u32, clock: &ClockOption) -> Result<(), ReadError> {
+        let has_history = !clock.segments.is_empty() || clock.segments_left_out > 0;
+        if !has_history && clock.samples.is_empty() {
+            return Err(ReadError::NoHistory);
+        }
         let history = self.history.get_or_insert_with(|| {
             self.interface = interface;
             History::new(clock.stamp.source)

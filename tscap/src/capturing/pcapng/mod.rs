@@ -8,17 +8,23 @@ mod custom;
 mod describe;
 mod file;
 mod history;
+mod merge;
 mod options;
+mod padding;
 mod reader;
 mod rewrite;
 
 pub use account::AccountError;
 pub use block::BlockFault;
 pub use custom::{
-    ClockOption, Hooks, InterfaceOption, PEN, StampOption, StatisticsOption, VlanTags,
+    ClockOption, Hooks, InterfaceOption, PEN, PartOption, StampOption, StatisticsOption, VlanTags,
 };
 pub use file::{FileWriter, InterfaceInfo, SectionInfo, WriteError, most_final_bytes};
 pub use history::Gatherer;
+pub use merge::{
+    CaptureReport, Contradiction, InputReport, MergeError, Merged, Neighbours, Source, merge,
+};
+pub use padding::{LEAST_PADDING, padded};
 pub use reader::{Interface, Packet, ReadError, Record, interval_ns, records};
 pub use rewrite::{Changes, Copied, RewriteError, Times, rewrite};
 

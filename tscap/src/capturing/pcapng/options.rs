@@ -8,6 +8,8 @@ use super::block::{options, word as word_at};
 /// Codes of options (draft-ietf-opsawg-pcapng, section 3.5).
 pub(super) const COMMENT: u16 = 1;
 pub(super) const CUSTOM_TEXT: u16 = 2988;
+/// Those of custom options that are not to be copied, in text and in binary: also padding.
+const NOT_TO_COPY: [u16; 2] = [19372, 19373];
 
 /// Code and value of each option of a block that can be read; they begin at `at`.
 pub(super) fn options_of(block: &[u8], at: usize, endianness: Endianness) -> Vec<(u16, Vec<u8>)> {
@@ -15,6 +17,17 @@ pub(super) fn options_of(block: &[u8], at: usize, endianness: Endianness) -> Vec
         .map_while(Result::ok)
         .map(|(code, range)| (code, block[range].to_vec()))
         .collect()
+}
+
+/// The block without the options that are not to be copied; `None` if it has none.
+pub(super) fn to_copy(block: &[u8], at: usize, endianness: Endianness) -> Option<Vec<u8>> {
+    let mut options = options_of(block, at, endianness);
+    let before = options.len();
+    options.retain(|(code, _)| !NOT_TO_COPY.contains(code));
+    let has_less = options.len() < before;
+    has_less
+        .then(|| with_options(block, at, &options, endianness))
+        .flatten()
 }
 
 /// The block with these options from `at` on; `None` if one is longer than 64 KiB.

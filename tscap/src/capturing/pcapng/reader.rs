@@ -46,6 +46,9 @@ pub enum ReadError {
     /// Of another capture.
     #[error("it holds the clocks of several captures")]
     OtherClock,
+    /// Of several writers, merged.
+    #[error("it was merged of several writers' files, without the history of their clocks")]
+    NoHistory,
     /// An option is full.
     #[error("a block has no room for what changes in it: an option holds 64 KiB at most")]
     NoRoom,
@@ -144,7 +147,7 @@ pub fn records<R: Read>(
 
 /// Most interface descriptions that are read: more than any capture has, and as many as
 /// obsolete packet blocks can name.
-const MOST_INTERFACES: usize = 1 << 16;
+pub(super) const MOST_INTERFACES: usize = 1 << 16;
 
 /// A capture block by block, in memory of one block and 16 bytes an interface.
 #[derive(Debug)]
@@ -174,6 +177,11 @@ impl<R: Read> Reader<R> {
     /// The latest block, whole, and its byte order.
     pub fn block(&mut self) -> (&mut [u8], Endianness) {
         (&mut self.blocks.bytes, self.blocks.endianness)
+    }
+
+    /// Where the latest block begins in the file.
+    pub fn at(&self) -> u64 {
+        self.blocks.at
     }
 
     /// Reads the next block: `None` at the end, and no record if none is in it.
@@ -308,16 +316,24 @@ impl<R: Read> Reader<R> {
     fn statistics(&self) -> Result<Option<Record>, ReadError> {
         let (block, endianness) = (&self.blocks.bytes, self.blocks.endianness);
         let interface = self.word(8).map_err(|it| self.blocks.fault(it))?;
-        let mut json = None;
-        for option in options(block, 20, endianness) {
-            let (code, value) = option.map_err(|it| self.blocks.fault(it))?;
-            json = json.or(of_tscap(code, &block[value], endianness));
-        }
-        let Some(json) = json else { return Ok(None) };
-        let statistics = Box::new(serde_json::from_slice(json)?);
+        let statistics = statistics_in(block, endianness, |it| self.blocks.fault(it))?;
         let interface = (self.earlier as u32).saturating_add(interface);
-        Ok(Some(Record::Statistics(interface, statistics)))
+        Ok(statistics.map(|it| Record::Statistics(interface, Box::new(it))))
     }
+}
+
+/// What tscap put into this statistics block, if it did.
+pub(super) fn statistics_in(
+    block: &[u8],
+    endianness: Endianness,
+    fault: impl Fn(BlockFault) -> ReadError,
+) -> Result<Option<StatisticsOption>, ReadError> {
+    let mut json = None;
+    for option in options(block, 20, endianness) {
+        let (code, value) = option.map_err(&fault)?;
+        json = json.or(of_tscap(code, &block[value], endianness));
+    }
+    Ok(json.map(serde_json::from_slice).transpose()?)
 }
 
 /// Where the length on the wire stands in a simple packet block, and its bytes

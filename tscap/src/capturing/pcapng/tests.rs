@@ -36,7 +36,7 @@ fn cross(mono: u64, offset: u64) -> CrossTimestamp {
     }
 }
 
-fn interface(name: &str) -> InterfaceInfo {
+pub(super) fn interface(name: &str) -> InterfaceInfo {
     let offloads = BTreeMap::from([("rx-gro".to_owned(), true)]);
     let hooks = Hooks {
         received: Some("generic XDP".into()),
@@ -55,11 +55,12 @@ fn interface(name: &str) -> InterfaceInfo {
     }
 }
 
-fn writer(interfaces: &[InterfaceInfo]) -> FileWriter {
+pub(super) fn writer(interfaces: &[InterfaceInfo]) -> FileWriter {
     let section = SectionInfo {
         hardware: "a CPU".into(),
         os: "Linux 6.18".into(),
         application: "tscap".into(),
+        part: None,
     };
     FileWriter::new(&section, interfaces, RealNs(EPOCH + 5)).unwrap()
 }

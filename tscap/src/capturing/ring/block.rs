@@ -126,16 +126,35 @@ fn corrupt(bytes: &[u8], position: u64) -> CorruptBlock {
     }
 }
 
-/// The blocks in `bytes`, which must be whole and final ones: the slot of each and where
-/// it ends.
-pub fn blocks(bytes: &[u8]) -> impl Iterator<Item = (Slot, usize)> {
+/// The blocks in `bytes`, which must be whole and final ones: the slot of each that has a
+/// frame, and where it ends. Bytes that are no block end it.
+pub fn blocks(bytes: &[u8]) -> impl Iterator<Item = (Option<Slot>, usize)> {
     let mut end = 0;
     std::iter::from_fn(move || {
-        let block = bytes.get(end..).filter(|rest| !rest.is_empty())?;
-        end += word(block, LENGTH_OFFSET) as usize;
-        let slot = Slot::of(word(block, INTERFACE_OFFSET), direction(block));
-        Some((slot, end))
+        let block = &bytes[end..];
+        let length = word(block, LENGTH_OFFSET) as usize;
+        if length < SHORTEST || length > block.len() {
+            return None;
+        }
+        end += length;
+        Some((frame_of(block), end))
     })
+}
+
+/// Shortest block, bytes: type and two lengths.
+const SHORTEST: usize = 12;
+
+/// The slot of a final block, if it has a frame.
+fn frame_of(block: &[u8]) -> Option<Slot> {
+    let has_frame = word(block, TYPE_OFFSET) == EPB_TYPE;
+    has_frame.then(|| Slot::of(word(block, INTERFACE_OFFSET), direction(block)))
+}
+
+/// The last of whole and final blocks: its length, and its slot if it has a frame.
+pub fn last_block(bytes: &[u8]) -> Option<(usize, Option<Slot>)> {
+    let length = word(bytes, bytes.len().checked_sub(4)?) as usize;
+    let block = &bytes[bytes.len().checked_sub(length)?..];
+    (length >= SHORTEST).then(|| (length, frame_of(block)))
 }
 
 /// Which way the frame of a block goes. Blocks without `epb_flags` are of captures of

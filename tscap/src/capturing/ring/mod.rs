@@ -8,7 +8,7 @@ mod merge;
 
 pub mod synthetic;
 
-pub use block::{Block, CorruptBlock, blocks};
+pub use block::{Block, CorruptBlock, blocks, last_block};
 pub use consumer::{Consumer, Run};
 pub use memory::{MapError, Memory};
 pub use merge::{Merge, Turn};

@@ -1,6 +1,6 @@
 //! One changed setting: planned, made, given back.
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -162,9 +162,25 @@ impl Change {
         self.setting.read(files, &self.interface.name)
     }
 
-    /// Sets the new value.
-    pub(super) fn make(&self, files: &KernelFiles) -> Result<(), ChangeError> {
-        self.setting.set(files, &self.interface.name, &self.new)
+    /// Sets the new value, in the network namespace of the interface. The kernel may take
+    /// less than it was given: RPS leaves out isolated CPUs (`rps_cpumask_housekeeping`).
+    pub(super) fn make(&mut self, files: &KernelFiles) -> Result<(), ChangeError> {
+        let netns = self.interface.netns;
+        if !self.setting.is_of_a_namespace() || self.setting.is_in_sysfs() || netns.is_here() {
+            return self.make_here(files);
+        }
+        let within = netns.within(files, || Ok(self.make_here(files)));
+        let gone = || io::Error::from(io::ErrorKind::NotFound);
+        let made = within.and_then(|made| made.ok_or_else(gone));
+        made.map_err(ChangeError::Namespace)?
+    }
+
+    fn make_here(&mut self, files: &KernelFiles) -> Result<(), ChangeError> {
+        self.setting.set(files, &self.interface.name, &self.new)?;
+        if let Ok(Some(now)) = self.now(files) {
+            self.new = now;
+        }
+        Ok(())
     }
 
     /// What to say when somebody else has set another value since.
@@ -229,9 +245,10 @@ impl Change {
             Setting::IrqAffinity { .. } | Setting::NapiAffinity { .. } => {
                 self.interface.name.clone()
             }
-            Setting::Rps { .. } | Setting::RpsFlows { .. } => {
-                self.interface.name_in_sysfs(files)?
-            }
+            Setting::Rps { .. }
+            | Setting::RpsFlows { .. }
+            | Setting::ThreadedNapi
+            | Setting::DeferredInterrupts => self.interface.name_in_sysfs(files)?,
             Setting::Offload { .. } | Setting::ClsactQdisc | Setting::ClsactFilter(_) => {
                 self.interface.name_in_calls(files)?
             }

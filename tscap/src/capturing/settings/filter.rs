@@ -52,7 +52,7 @@ impl SettingsGuard {
 
     /// The change of the discipline, if it is tscap's to remove: there is none yet, or it was
     /// made for another filter of tscap. The last one then removes it.
-    fn plan_qdisc(&self, interface: &InterfaceId) -> Result<Option<Change>, FilterError> {
+    fn plan_qdisc(&mut self, interface: &InterfaceId) -> Result<Option<Change>, FilterError> {
         let setting = Setting::ClsactQdisc;
         let planned = Change::plan(self.files(), interface, setting.clone(), UNUSED.into())?;
         let change = Change {
@@ -65,9 +65,6 @@ impl SettingsGuard {
         if planned == Planned::Change(change.clone()) {
             return Ok(Some(change));
         }
-        let journals = self.folder.all()?.into_iter().flatten();
-        let mut made = journals.flat_map(|journal| journal.changes);
-        let is_own = made.any(|made| made.is_of_same_setting(&change));
-        Ok(is_own.then_some(change))
+        Ok(self.is_made(&change)?.then_some(change))
     }
 }

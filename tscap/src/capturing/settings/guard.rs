@@ -1,8 +1,9 @@
-//! The changes of this process, in force until the guard is dropped.
+//! The changes of this process, in force until the guard is dropped or for longer.
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
+use super::keeper::Keeper;
 use super::{Change, ChangeError, GivenBack, Journal, JournalError, JournalFolder, Setting};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::text::causes::{chain, with_causes};
@@ -16,13 +17,16 @@ pub struct Refused {
     pub error: ChangeError,
 }
 
-/// Changes in force. They are given back on drop, the last one first.
+/// Changes in force. They are given back on drop, the last one first, unless they are to
+/// last.
 #[derive(Debug)]
 pub struct SettingsGuard {
     pub(super) folder: JournalFolder,
     files: KernelFiles,
-    /// None before the first change.
+    /// None before the first change, and when a keeper has it.
     journal: Option<Journal>,
+    keeper: Option<Keeper>,
+    is_lasting: bool,
 }
 
 impl SettingsGuard {
@@ -32,7 +36,39 @@ impl SettingsGuard {
             folder,
             files,
             journal: None,
+            keeper: None,
+            is_lasting: false,
         }
+    }
+
+    /// None yet; those to come last until `tscap restore`.
+    pub fn lasting(folder: JournalFolder, files: KernelFiles) -> Self {
+        let mut guard = Self::new(folder, files);
+        guard.is_lasting = true;
+        guard
+    }
+
+    /// Takes over the changes of `journal`, which may be another process's.
+    pub(super) fn adopt(&mut self, journal: Journal) {
+        self.journal = Some(journal);
+    }
+
+    /// Whether nothing has been changed.
+    pub fn is_empty(&self) -> bool {
+        self.journal.is_none()
+    }
+
+    /// Leaves all changes, those to come too, to a process that has the privileges that this
+    /// thread has now. It gives everything back also if this one is killed. Changes of
+    /// interfaces in other network namespaces are to come or there if `is_elsewhere`.
+    ///
+    /// # Errors
+    /// If the process can't be started.
+    pub fn leave_to_keeper(&mut self, is_elsewhere: bool) -> io::Result<()> {
+        let journal = self.journal().map_err(io::Error::other)?;
+        self.keeper = Some(Keeper::start(journal, is_elsewhere)?);
+        self.journal = None;
+        Ok(())
     }
 
     /// Where procfs and sysfs are.
@@ -49,6 +85,9 @@ impl SettingsGuard {
         if changes.is_empty() {
             return Ok(Vec::new());
         }
+        if let Some(keeper) = &mut self.keeper {
+            return keeper.make(changes);
+        }
         let mut journal = self.journal()?;
         let first = journal.changes.len();
         journal.changes.extend(changes);
@@ -58,14 +97,7 @@ impl SettingsGuard {
         let planned = journal.changes.split_off(first);
         for mut change in planned.iter().cloned() {
             match change.make(&self.files) {
-                Ok(()) => {
-                    // The kernel may take less than it was given: RPS leaves out
-                    // isolated CPUs (`rps_cpumask_housekeeping`).
-                    if let Ok(Some(now)) = change.now(&self.files) {
-                        change.new = now;
-                    }
-                    journal.changes.push(change);
-                }
+                Ok(()) => journal.changes.push(change),
                 Err(error) => refused.push(Refused { change, error }),
             }
         }
@@ -86,6 +118,9 @@ impl SettingsGuard {
         if changes.is_empty() {
             return Ok(());
         }
+        if let Some(keeper) = &mut self.keeper {
+            return keeper.foresee(changes);
+        }
         let mut journal = self.journal()?;
         journal.changes.extend(changes);
         self.folder.write(&journal)?;
@@ -93,16 +128,33 @@ impl SettingsGuard {
         Ok(())
     }
 
+    /// Whether a change of the same setting is in a journal, of any process.
+    pub(super) fn is_made(&mut self, change: &Change) -> Result<bool, JournalError> {
+        if let Some(keeper) = &mut self.keeper {
+            return keeper.is_made(change);
+        }
+        let journals = self.folder.all()?.into_iter().flatten();
+        let mut made = journals.flat_map(|journal| journal.changes);
+        Ok(made.any(|made| made.is_of_same_setting(change)))
+    }
+
     /// What is in force, or an empty journal.
     fn journal(&self) -> Result<Journal, JournalError> {
         match &self.journal {
             Some(journal) => Ok(journal.clone()),
-            None => self.folder.journal_of(std::process::id()),
+            None => {
+                let mut journal = self.folder.journal_of(std::process::id())?;
+                journal.is_lasting = self.is_lasting;
+                Ok(journal)
+            }
         }
     }
 
     /// Gives everything back and says what went wrong.
-    fn give_back(&mut self) -> Vec<String> {
+    pub(super) fn give_back(&mut self) -> Vec<String> {
+        if let Some(keeper) = self.keeper.take() {
+            return keeper.give_back();
+        }
         let Some(journal) = self.journal.take() else {
             return Vec::new();
         };
@@ -155,8 +207,12 @@ impl SettingsGuard {
 
 impl Drop for SettingsGuard {
     fn drop(&mut self) {
+        let has_changes = |journal: &Journal| !journal.changes.is_empty();
+        if self.is_lasting && self.journal.as_ref().is_some_and(has_changes) {
+            return;
+        }
         for problem in self.give_back() {
-            let _ = writeln!(std::io::stderr(), "warning: {problem}");
+            let _ = writeln!(io::stderr(), "warning: {problem}");
         }
     }
 }

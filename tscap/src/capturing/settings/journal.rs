@@ -1,5 +1,6 @@
 //! The journals: one file for each process that has changes in force.
 
+use std::env;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -13,13 +14,14 @@ use crate::capturing::host::kernel_files::{KernelFileError, KernelFiles};
 use crate::capturing::host::process;
 
 /// Version of the journal's schema. Version 1 does not know an interface's hardware
-/// address and the cookie of its network namespace, version 2 no filters of clsact.
-const VERSION: u32 = 3;
+/// address and the cookie of its network namespace, version 2 no filters of clsact, version 3
+/// no changes that last, nor threaded NAPI and deferred interrupts.
+const VERSION: u32 = 4;
 /// Journals are called `<process>-<start>.json`.
 const EXTENSION: &str = "json";
 /// A journal that is being written has this one until it is complete.
 const EXTENSION_NEW: &str = "new";
-/// Where journals are.
+/// Where root's journals are.
 const FOLDER: &str = "/run/tscap";
 
 /// What one process has changed.
@@ -33,6 +35,9 @@ pub struct Journal {
     pub pid: u32,
     /// When it was started, clock ticks since boot.
     pub started: u64,
+    /// Its changes are to last when it has ended.
+    #[serde(default)]
+    pub(super) is_lasting: bool,
     /// What it has changed, in this order.
     pub changes: Vec<Change>,
 }
@@ -44,6 +49,8 @@ pub enum State {
     Live,
     /// Its process is gone: what it says is owed.
     Stale,
+    /// Its process is gone, and its changes are to last until somebody wants them back.
+    Lasting,
     /// Another boot: its changes went with it.
     OtherBoot,
 }
@@ -93,6 +100,12 @@ pub enum JournalError {
     /// The same, without a cause.
     #[error("cannot find this process in procfs")]
     NoProcess,
+    /// The process that keeps the journal of this one does not answer.
+    #[error("the process that keeps the journal does not answer")]
+    Keeper(#[source] io::Error),
+    /// That process says why.
+    #[error("{0}")]
+    Kept(String),
 }
 
 impl JournalError {
@@ -132,9 +145,22 @@ pub struct JournalFolder {
 }
 
 impl JournalFolder {
-    /// `/run/tscap`.
+    /// `/run/tscap` for root. For others a folder of theirs: what systemd made for a service
+    /// (`RuntimeDirectory=`), one in `/run/user` where the user is logged in, or one in `/tmp`.
     pub fn live() -> Self {
-        Self::at(Path::new(FOLDER), &KernelFiles::live())
+        let user = nix::unistd::geteuid();
+        if user.is_root() {
+            return Self::at(Path::new(FOLDER), &KernelFiles::live());
+        }
+        let of_service = env::var_os("RUNTIME_DIRECTORY");
+        // It may be a link into /run/private.
+        let of_service = of_service.and_then(|folder| fs::canonicalize(folder).ok());
+        let own = PathBuf::from(format!("/run/user/{user}"));
+        let path = of_service.unwrap_or_else(|| match own.is_dir() {
+            true => own.join("tscap"),
+            false => format!("/tmp/tscap-{user}").into(),
+        });
+        Self::at(&path, &KernelFiles::live())
     }
 
     /// Another folder, with processes as `files` has them.
@@ -152,6 +178,7 @@ impl JournalFolder {
             boot_id: process::boot_id(&self.files)?,
             pid,
             started: process::started(&self.files, pid)?.ok_or(JournalError::NoProcess)?,
+            is_lasting: false,
             changes: Vec::new(),
         })
     }
@@ -197,6 +224,7 @@ impl JournalFolder {
         }
         match process::started(&self.files, journal.pid)? {
             Some(started) if started == journal.started => Ok(State::Live),
+            _ if journal.is_lasting => Ok(State::Lasting),
             _ => Ok(State::Stale),
         }
     }

@@ -4,14 +4,17 @@
 //! Each change is written into a journal, a file of this process in
 //! [`JournalFolder`], before it is made; the journal goes away when the old
 //! values are back. So a process that is killed leaves a journal, by which
-//! `tscap restore` knows what it owes. (Links of programs and promiscuous mode
-//! need none: the kernel takes them back from a dead process.)
+//! `tscap restore` knows what it owes. A capture that gives up its privileges leaves journal
+//! and giving back to a [`keeper`]. `tscap doctor --fix` leaves a journal on purpose. (Links
+//! of programs and promiscuous mode need none: the kernel takes them back from a dead
+//! process.)
 
 mod change;
 mod filter;
 mod guard;
 mod interface;
 mod journal;
+pub mod keeper;
 mod lock;
 mod restore;
 mod setting;
@@ -23,7 +26,7 @@ pub use guard::{Refused, SettingsGuard};
 pub use interface::{InterfaceId, sysfs_is_here};
 pub use journal::{Journal, JournalError, JournalFolder, State};
 pub use lock::JournalLock;
-pub use setting::{ChangeError, Setting};
+pub use setting::{ChangeError, Setting, SettingValue};
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use crate::capturing::host::clsact::{ClsactError, Filter, Filters, QdiscState};
 use crate::capturing::host::ethtool::{self, EthtoolError};
 use crate::capturing::host::kernel_files::{self, KernelFileError, KernelFiles};
 use crate::capturing::host::netdev::{self, NetdevError};
-use crate::capturing::host::{affinity, cpu_list, irq, process, rps};
+use crate::capturing::host::{affinity, cpu_list, irq, napi, process, rps};
 
 /// What can be changed. The values of each are text, in one form only, so that
 /// two can be compared.
@@ -33,6 +33,10 @@ pub enum Setting {
         /// The receive queue.
         queue: u32,
     },
+    /// Whether threads poll; "0", "1" or "2".
+    ThreadedNapi,
+    /// Empty polls before the interrupts are on again; a number.
+    DeferredInterrupts,
     /// The CPUs of a poll thread; a list of CPUs.
     NapiAffinity {
         /// The thread.
@@ -51,6 +55,15 @@ pub enum Setting {
     ClsactQdisc,
     /// A filter of clsact; "none" or "attached".
     ClsactFilter(Filter),
+}
+
+/// A setting and the value that it is to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingValue {
+    /// What.
+    pub setting: Setting,
+    /// In the setting's one form.
+    pub value: String,
 }
 
 /// The value of a discipline or filter that is not there.
@@ -97,6 +110,12 @@ pub enum ChangeError {
     /// The interface.
     #[error(transparent)]
     Interface(#[from] NetdevError),
+    /// The network namespace of the interface.
+    #[error("cannot enter the network namespace")]
+    Namespace(#[source] io::Error),
+    /// The process that changes settings for this one says why.
+    #[error("{0}")]
+    Kept(String),
 }
 
 impl Setting {
@@ -106,6 +125,8 @@ impl Setting {
             Self::IrqAffinity { .. } | Self::NapiAffinity { .. } => false,
             Self::Rps { .. }
             | Self::RpsFlows { .. }
+            | Self::ThreadedNapi
+            | Self::DeferredInterrupts
             | Self::Offload { .. }
             | Self::ClsactQdisc
             | Self::ClsactFilter(_) => true,
@@ -114,7 +135,13 @@ impl Setting {
 
     /// Whether it is a file of sysfs, which shows one network namespace.
     pub(super) fn is_in_sysfs(&self) -> bool {
-        matches!(self, Self::Rps { .. } | Self::RpsFlows { .. })
+        matches!(
+            self,
+            Self::Rps { .. }
+                | Self::RpsFlows { .. }
+                | Self::ThreadedNapi
+                | Self::DeferredInterrupts
+        )
     }
 
     /// What it is, for people.
@@ -125,6 +152,8 @@ impl Setting {
             }
             Self::Rps { queue } => format!("RPS CPUs of {interface}'s queue {queue}"),
             Self::RpsFlows { queue } => format!("RPS flow table of {interface}'s queue {queue}"),
+            Self::ThreadedNapi => format!("threaded NAPI of {interface}"),
+            Self::DeferredInterrupts => format!("deferred interrupts of {interface}"),
             Self::NapiAffinity { pid, name, .. } => format!("CPUs of poll thread {pid} ({name})"),
             Self::Offload { name } => format!("offload {name} of {interface}"),
             Self::ClsactQdisc => format!("queueing discipline clsact of {interface}"),
@@ -147,6 +176,8 @@ impl Setting {
                 let path = rps::flows_file(files, interface, *queue);
                 path.display().to_string()
             }
+            Self::ThreadedNapi => napi::threaded_file(files, interface).display().to_string(),
+            Self::DeferredInterrupts => napi::deferred_file(files, interface).display().to_string(),
             Self::NapiAffinity { pid, .. } => format!("taskset -pc {pid}"),
             Self::Offload { name } => format!("ethtool -K {interface} {name}"),
             Self::ClsactQdisc => format!("tc qdisc show dev {interface} clsact"),
@@ -177,6 +208,8 @@ impl Setting {
                 mask.map(|mask| self.canonical(files, interface, cpu_list::parse_mask(&mask), mask))
             }
             Self::RpsFlows { queue } => text(&rps::flows_file(files, interface, *queue))?.map(Ok),
+            Self::ThreadedNapi => text(&napi::threaded_file(files, interface))?.map(Ok),
+            Self::DeferredInterrupts => text(&napi::deferred_file(files, interface))?.map(Ok),
             Self::NapiAffinity { pid, started, name } => {
                 if process::started(files, *pid)? != Some(*started) {
                     return Ok(None);
@@ -236,6 +269,12 @@ impl Setting {
             Self::RpsFlows { queue } => {
                 kernel_files::write(&rps::flows_file(files, interface, *queue), value)?;
             }
+            Self::ThreadedNapi => {
+                kernel_files::write(&napi::threaded_file(files, interface), value)?;
+            }
+            Self::DeferredInterrupts => {
+                kernel_files::write(&napi::deferred_file(files, interface), value)?;
+            }
             Self::NapiAffinity { pid, name, .. } => {
                 affinity::set_of_thread(*pid, &cpus()?).map_err(thread("set", name))?;
             }
@@ -283,7 +322,7 @@ impl ChangeError {
             Self::Thread { source, .. } | Self::Offload(EthtoolError::Request { source, .. }) => {
                 source.raw_os_error()
             }
-            Self::Offload(_) | Self::Interface(_) => None,
+            Self::Offload(_) | Self::Interface(_) | Self::Namespace(_) | Self::Kept(_) => None,
         };
         matches!(errno, Some(libc::ESRCH | libc::ENODEV))
     }

@@ -73,6 +73,7 @@ impl Machine {
 
 const AFFINITY: &str = "proc/irq/38/smp_affinity_list";
 const RPS: &str = "sys/class/net/eth0/queues/rx-0/rps_cpus";
+const THREADED: &str = "sys/class/net/eth0/threaded";
 
 #[test]
 fn changes_are_journalled_made_and_given_back() {
@@ -354,4 +355,45 @@ fn what_cannot_be_given_back_stays_in_the_journal() {
     drop(changes);
     assert_eq!(machine.get(RPS), "00000000");
     assert_eq!(machine.journals()[0].changes, all[..1]);
+}
+
+#[test]
+fn changes_that_last_are_given_back_when_that_is_wanted() {
+    let machine = Machine::new();
+    let mut changes = SettingsGuard::lasting(machine.folder.clone(), machine.files.clone());
+    machine.put(THREADED, "1");
+    let threaded = machine.change(Setting::ThreadedNapi, "0");
+    changes
+        .make(vec![machine.irq(38, 0, "1"), threaded])
+        .unwrap();
+    drop(changes);
+    assert_eq!(
+        (machine.get(AFFINITY), machine.get(THREADED)),
+        ("1".into(), "0".into())
+    );
+    let journal = machine.journals().remove(0);
+    assert_eq!(machine.folder.state(&journal).unwrap(), State::Live);
+    machine.end(std::process::id());
+    assert_eq!(machine.folder.state(&journal).unwrap(), State::Lasting);
+    let done = journal.give_back(&machine.folder, &machine.files, &[], |_, _| {});
+    done.unwrap();
+    assert_eq!(
+        (machine.get(AFFINITY), machine.get(THREADED)),
+        ("0-1".into(), "1".into())
+    );
+    assert!(machine.journals().is_empty());
+}
+
+#[test]
+fn no_change_leaves_no_journal_though_it_were_to_last() {
+    let machine = Machine::new();
+    let mut changes = SettingsGuard::lasting(machine.folder.clone(), machine.files.clone());
+    let gone = Change {
+        setting: Setting::Rps { queue: 77 },
+        ..machine.steer("1")
+    };
+    let refused = changes.make(vec![gone]).unwrap();
+    assert_eq!(refused.len(), 1);
+    drop(changes);
+    assert!(machine.journals().is_empty());
 }

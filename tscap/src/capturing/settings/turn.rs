@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::{JournalError, JournalFolder, JournalLock};
+use super::{Journal, JournalError, JournalFolder, JournalLock};
+use crate::capturing::host::netns::NetnsId;
 use crate::failure::Failure;
 
 /// How long another process may take from looking to changing.
@@ -43,6 +44,26 @@ pub(crate) async fn take_turn(
 pub(crate) fn failure(what: &str, error: JournalError) -> Failure {
     let hint = error.remedy();
     Failure::from_error(error, what).hint(hint)
+}
+
+/// Refuses to change what the live process of `journal` has changed, of these `interfaces`
+/// of this network namespace.
+pub(crate) fn refuse_shared(journal: &Journal, interfaces: &[u32]) -> Result<(), Failure> {
+    let Ok(here) = NetnsId::here() else {
+        return Ok(());
+    };
+    let is_captured = |ifindex| interfaces.contains(&ifindex);
+    let mut interfaces = journal.changes.iter().map(|change| &change.interface);
+    let shared = interfaces.find(|id| id.netns.is(here) && is_captured(id.ifindex));
+    let Some(shared) = shared else { return Ok(()) };
+    Err(Failure::new(format!(
+        "cannot change {}: tscap, process {}, is running and has changed it",
+        shared.name, journal.pid
+    ))
+    .hint(format!(
+        "stop it first: kill -INT {} (it then restores what it has changed)",
+        journal.pid
+    )))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use clap::Parser as _;
 
 use super::*;
+use crate::capturing::clock::StampSource;
 
 fn parsed(args: &str) -> Result<Plan, String> {
     let words = ["tscap", "loss"].into_iter().chain(args.split_whitespace());
@@ -68,37 +69,63 @@ fn an_option_changes_one_thing_of_a_sweep() {
     assert_eq!(grid.paces.len(), 1);
 }
 
+#[track_caller]
+fn prediction(args: &str) -> PredictionPlan {
+    match parsed(args) {
+        Ok(Plan::Prediction(plan)) => *plan,
+        other => panic!("{args}: {other:?}"),
+    }
+}
+
 #[test]
 fn a_plan_is_about_one_load() {
-    let Ok(Plan::Prediction(plan)) = parsed("--plan --rate 2Mpps --size 512 --for 10s") else {
-        panic!("no prediction");
+    let load = |plan: &PredictionPlan| match &plan.asked {
+        Asked::Load(load) => *load,
+        other => panic!("{other:?}"),
     };
-    assert_eq!((plan.size, plan.lasting), (512, Duration::from_secs(10)));
-    assert_eq!(Pace::Rate(plan.rate).rate(512), 2e6);
-    assert_eq!(
-        (plan.snaplen, plan.ring, plan.clock),
-        (0, 64 << 20, StampSource::Ktime)
+    let plan = prediction("--plan --rate 2Mpps --size 512 --for 10s");
+    let asked = load(&plan);
+    assert_eq!((asked.size, asked.lasting), (512, Duration::from_secs(10)));
+    assert_eq!(Pace::Rate(asked.rate).rate(512), 2e6);
+    assert_eq!((asked.snaplen, asked.ring), (0, 64 << 20));
+    assert_eq!(plan.clock, StampSource::Ktime);
+    assert_eq!(plan.disk_time, Duration::from_secs(10));
+    let plan = prediction(
+        "--plan --rate 1Gbit --size 1500 --for 1h --snaplen 96 --ring-size 1M --clock tai --from \
+         run.json --json --folder /data --duration 30 --io direct",
     );
-    let given = "--plan --rate 1Gbit --size 1500 --for 1h --snaplen 96 --ring-size 1M \
-                 --clock tai --from run.json --json";
-    let Ok(Plan::Prediction(plan)) = parsed(given) else {
-        panic!("no prediction");
-    };
-    assert_eq!(
-        (plan.snaplen, plan.ring, plan.clock),
-        (96, 1 << 20, StampSource::Tai)
-    );
+    let asked = load(&plan);
+    assert_eq!((asked.snaplen, asked.ring), (96, 1 << 20));
+    assert_eq!(plan.clock, StampSource::Tai);
+    assert_eq!(plan.disk_time, Duration::from_secs(30));
+    assert_eq!(plan.io, Io::Direct);
+    assert_eq!(plan.folder, Some("/data".into()));
     assert!(plan.json && plan.from == Some("run.json".into()));
+}
+
+#[test]
+fn without_a_rate_a_plan_is_about_the_limits() {
+    let limits = |args: &str| prediction(args).asked;
+    let usual = Asked::Limits {
+        sizes: vec![64, 256, 512, 1024, 1500],
+        snaplens: vec![0],
+        port: None,
+    };
+    assert_eq!(limits("--plan"), usual);
+    let asked = limits("--plan --port 100G --size 64,1500 --snaplen 96,whole");
+    let given = Asked::Limits {
+        sizes: vec![64, 1500],
+        snaplens: vec![96, 0],
+        port: Some(LineRate(100_000_000_000)),
+    };
+    assert_eq!(asked, given);
 }
 
 #[test]
 fn a_file_may_be_slow() {
     assert_eq!(sweep("--file-rate 40M").file_rate, Some(40_000_000));
-    let Ok(Plan::Prediction(plan)) =
-        parsed("--plan --rate 1M --size 64 --for 1s --file-rate 100MB/s --from run.json")
-    else {
-        panic!("no prediction");
-    };
+    let plan =
+        prediction("--plan --rate 1M --size 64 --for 1s --file-rate 100MB/s --from run.json");
     assert_eq!(plan.file_rate, Some(100_000_000));
     // Of a plan any will do: nothing is written so slowly.
     assert!(parsed("--plan --rate 1M --size 64 --for 1s --file-rate 1").is_ok());
@@ -136,8 +163,21 @@ fn bad_arguments_are_named() {
             "--file-rate 1M --ring-size 1M,64M",
             "a file that takes 1.0 MB/s empties a ring of 64 MiB in more than 10 s",
         ),
-        ("--plan", "--rate"),
         ("--plan --rate 1M --size 64", "--for"),
+        ("--plan --rate 1M --for 1s", "needs a --size"),
+        ("--plan --ring-size 1M", "--ring-size is for a load"),
+        ("--plan --duration 10", "give --folder"),
+        (
+            "--plan --folder /data --duration 10 --file-rate 1G",
+            "not --file-rate",
+        ),
+        ("--plan --folder /data --duration 1ms", "is 100ms to 600s"),
+        ("--plan --io direct", "--folder"),
+        ("--folder /data --io direct", "--plan"),
+        ("--plan --port 10G --rate 1M --size 64 --for 1s", "--port"),
+        ("--plan --port fast", "--port"),
+        ("--port 10G", "--plan"),
+        ("--plan --for 10s", "--rate"),
         (
             "--plan --rate 1M,2M --size 64 --for 1s",
             "give --rate one value",

@@ -19,6 +19,9 @@ pub(super) fn one_line(summary: &Summary) -> String {
             let _ = write!(line, " + {count} {}", outcome.name);
         }
     }
+    if summary.tap {
+        line += "; the network stack saw nothing";
+    }
     if !summary.adds_up {
         line += "  DOES NOT ADD UP";
     }
@@ -41,6 +44,9 @@ pub(super) fn whole(summary: &Summary) -> String {
         } = filter;
         format!("  filter {expression:?} ({compiler})")
     }));
+    if summary.tap {
+        lines.push("  --tap: frames ended here, the network stack saw nothing of them".into());
+    }
     let count = |number, name, note: &str| format!("{:>15} {name}{note}", grouped(number));
     lines.push(count(summary.seen, "seen", &by_direction(summary)));
     lines.push(count(summary.written, "written", ""));

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::json;
 
-use super::account;
+use super::{account, fields};
 use crate::capturing::capture::{
     Event, Progress, Ready, ReadyInterface, Severity, Summary, Target,
 };
@@ -46,14 +46,23 @@ pub(super) fn ready(console: &mut Console, ready: &Ready) {
 
 fn begins(ready: &Ready) -> String {
     format!(
-        "capturing on {}, clock {} by {}, {} read, ±{} ns, {} of {}",
+        "capturing on {}{}, clock {} by {}, {} read, ±{} ns, {} of {}{}",
         by_hooks(&ready.interfaces),
+        if ready.tap {
+            ", of which the network stack sees nothing"
+        } else {
+            ""
+        },
         ready.clock.name(),
         ready.path,
         read_order(ready.ordered),
         ready.host_bound_ns,
         counted(ready.rings as u64, "ring"),
         ring(ready.ring_bytes as u64),
+        match ready.io {
+            "direct" => ", direct I/O",
+            _ => "",
+        },
     )
 }
 
@@ -161,31 +170,44 @@ pub(super) fn summary(console: &mut Console, summary: &Summary) {
             progress_left_out,
         };
         console.event("summary", VERSION, end);
-    } else if console.is_quiet() {
-        console.say(&account::one_line(summary));
-    } else {
-        console.say(&account::whole(summary));
+        return;
     }
+    if console.is_for_errors() {
+        if summary.outcomes.lost() > 0 || !summary.adds_up {
+            console.error(&format!("frames were lost: {}", account::one_line(summary)));
+        }
+        return;
+    }
+    let text = match console.is_quiet() {
+        true => account::one_line(summary),
+        false => account::whole(summary),
+    };
+    console.say_with(&text, &fields::of(summary));
 }
 
 /// The parts of the live line, the most important ones first.
 fn live_parts(progress: &Progress) -> Vec<String> {
     let seconds = progress.seconds as u64;
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-    vec![
+    let mut parts = vec![
         format!("{hours:02}:{minutes:02}:{:02}", seconds % 60),
         counted(progress.written, "frame"),
         counted(progress.drops, "drop"),
+    ];
+    parts.extend(progress.tap.then(|| "stack sees nothing".into()));
+    parts.extend([
         format!("{}/s", grouped(progress.rate as u64)),
         format!("ring {:.0} %", progress.ring_fill * 100.0),
         size(progress.bytes),
         format!("clock ±{} ns", progress.host_bound_ns),
-    ]
+    ]);
+    parts
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capturing::capture::Account;
 
     fn interface(name: &str, received: &str) -> ReadyInterface {
         ReadyInterface {
@@ -197,6 +219,27 @@ mod tests {
                 sent: None,
             },
         }
+    }
+
+    #[test]
+    fn the_live_line_says_that_the_stack_sees_nothing() {
+        let mut now = Progress {
+            seconds: 61.0,
+            seen: 5,
+            written: 5,
+            bytes: 1000,
+            drops: 0,
+            rate: 2.0,
+            ring_fill: 0.0,
+            host_bound_ns: 7,
+            tap: false,
+            account: Account::default(),
+        };
+        let nothing = "stack sees nothing".to_owned();
+        assert!(!live_parts(&now).contains(&nothing));
+        now.tap = true;
+        let parts = live_parts(&now);
+        assert_eq!(parts[..4], ["00:01:01", "5 frames", "0 drops", &nothing]);
     }
 
     #[test]

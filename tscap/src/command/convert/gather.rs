@@ -82,7 +82,7 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
                 live_bound_ns = live_bound_ns.max(Some(statistics.clock.host_bound_ns));
                 let taken = gatherer.take(interface, &statistics.clock);
                 taken.map_err(|error| match error {
-                    ReadError::OtherClock => several(error, path),
+                    ReadError::OtherClock | ReadError::NoHistory => several(error, path),
                     error => Failure::from_error(error, format!("cannot read {input}")),
                 })?;
             }

@@ -9,7 +9,7 @@ mod unconverted;
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write as _};
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -17,8 +17,9 @@ use serde::Serialize;
 
 use stamp::{StampError, Stamped, Stamping};
 
-use super::print::{json_line, print, say};
-use super::whole_file::{is_one, write_whole_by};
+use super::copy_target::CopyTarget;
+use super::print::{json_line, say};
+use super::whole_file::is_one;
 use super::{Context, Exit, Failure, filter};
 use crate::capturing::capture::FilterSummary;
 use crate::capturing::filter::Filter;
@@ -66,17 +67,8 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
             Failure::new(format!("cannot convert {input}")).hint("give a regular file, not a pipe")
         );
     }
-    let mut stdout = io::stdout()
-        .as_fd()
-        .try_clone_to_owned()
-        .map(File::from)
-        .context("cannot use standard output")?;
-    let is_dash = plan.output.as_os_str() == "-";
-    let target = match is_dash {
-        true => stdout.metadata(),
-        false => fs::metadata(&plan.output),
-    };
-    if let Ok(target) = &target {
+    let mut target = CopyTarget::of(&plan.output)?;
+    if let Some(target) = target.metadata() {
         keeps_its_inputs(target, &about, plan)?;
     }
     let is_filtered_only = filter.is_some() && plan.clock_log.is_none() && plan.time_base.is_none();
@@ -94,15 +86,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
             Err(error) => Err(RewriteError::from(ReadError::Io(error)).into()),
         }
     };
-    // /dev/stdout that leads to a file would be another file than standard output.
-    let is_stdout = is_dash
-        || target
-            .as_ref()
-            .is_ok_and(|target| stdout.metadata().is_ok_and(|out| is_one(target, &out)));
-    let converted = match is_stdout {
-        true => write(&mut stdout),
-        false => write_whole_by(&plan.output, about.mode(), write),
-    };
+    let converted = target.write(about.mode(), write);
     let converted = converted.map_err(|error| error.into_failure(plan))?;
     if let Some(warning) = warning(&converted, filter.as_ref()) {
         say(&warning);
@@ -112,12 +96,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
     } else {
         summary::text(&converted, plan)
     };
-    if is_stdout || target.is_ok_and(|target| !target.is_file()) {
-        // The copy may be where the summary would be.
-        say(&said);
-    } else {
-        print(&said)?;
-    }
+    target.tell(&said)?;
     Ok(match converted.is_whole {
         true => Exit::Success,
         false => Exit::Fault,

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::disk::DiskRate;
+use super::limits::FrameLimits;
 use super::model::{Cost, Costs, Load, Needed, Receiving, least_ring, predict, record_bytes};
 
 /// Version of the object.
@@ -50,13 +52,17 @@ pub struct Answer {
     /// The least one that besides holds what comes in while the converter does not run
     /// for 5 ms, bytes; null if none suffices.
     pub ring_advised: Option<u64>,
-    /// Most bytes a second that the file takes; null if as many as were written where
-    /// the costs are from.
+    /// Most bytes a second that the file takes, as measured or given; null if as many as
+    /// were written where the costs are from.
     pub file_bytes_per_s: Option<f64>,
     /// Length of the file if nothing is lost, bytes.
     pub file_bytes: f64,
     /// Room for it, bytes; null if that is not known.
     pub room_bytes: Option<u64>,
+    /// From which rate each stage loses such frames.
+    pub limits: FrameLimits,
+    /// What the disk took alone; null if it was not measured.
+    pub disk: Option<DiskRate>,
 }
 
 /// Answers, by what the stages cost; `room` is how much the file may have.
@@ -90,12 +96,14 @@ pub fn answer(costs: &Costs, question: Question, room_bytes: Option<u64>) -> Ans
         file_bytes_per_s: costs.writer.map(|writer| writer.bytes_per_s),
         file_bytes,
         room_bytes,
+        limits: FrameLimits::new(&costs, None, question.size, question.caplen),
+        disk: None,
     }
 }
 
 /// The same machine, with a card in the sender's place: it costs no CPU, and does not
 /// wait. With one CPU for all, converting takes from receiving.
-fn received_from_a_card(costs: &Costs) -> Costs {
+pub(super) fn received_from_a_card(costs: &Costs) -> Costs {
     let with_one_cpu = costs.receiving == Receiving::OnSender && costs.converter_shares;
     let receive = match with_one_cpu {
         true => Cost {

@@ -186,3 +186,25 @@ pub fn joined(rig: &Rig) {
     let label = format!("network namespace {pid}");
     assert_eq!(summary.interfaces[0].namespace, Some(label));
 }
+
+/// Root goes on as another user, who attaches to an interface that joins, and detaches from
+/// it; without tcx by filters that a process of root's has in its journal.
+pub fn by_another_user(rig: &Rig) {
+    let machine = rig.boot(&[]);
+    let guest = &machine.guest;
+    let user = "mkdir -p /etc && echo nobody:x:65534:65534::/:/bin/false > /etc/passwd";
+    guest.must(&["sh", "-c", user]);
+    let arguments = ["-Q", "inout", "-i", "v*", "-Z", "nobody"];
+    let capture = guest.capture(&arguments).ready();
+    guest.must(&["sh", "-c", PAIR]);
+    capture.wait_line("note: va (");
+    let users = "for it in $(pidof tscap); do grep Uid /proc/$it/status; done";
+    let users = guest.must(&["sh", "-c", users]);
+    assert!(users.contains("65534\t65534\t65534"), "{users}");
+    echo(guest);
+    let summary = capture.stop().success();
+    assert!(summary.written >= 2 * ECHOES, "{summary:?}");
+    let disciplines = guest.must(&["tc", "qdisc", "show", "dev", "va"]);
+    assert!(!disciplines.contains("clsact"), "{disciplines}");
+    assert_eq!(guest.must(&[TSCAP, "restore"]).trim(), "nothing to restore");
+}

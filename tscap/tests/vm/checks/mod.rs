@@ -57,6 +57,7 @@ checks![
     directions::given_back,
     directions::before_the_driver,
     directions::joined,
+    directions::by_another_user,
     doctor::says_what_works,
     filter::in_the_kernel,
     filter::of_a_capture,

@@ -51,8 +51,10 @@ pub fn virtio_natively(rig: &Rig) {
     assert!(!finished.stderr.contains("warning"), "{}", finished.stderr);
 }
 
+/// As a port that only listens: frames end there.
 pub fn virtio_generically(rig: &Rig) {
-    captures(rig, Kind::Virtio, &["--hook", "generic"], "generic XDP");
+    let arguments = ["--hook", "generic", "--tap"];
+    captures(rig, Kind::Virtio, &arguments, "generic XDP");
 }
 
 /// Its driver has native XDP since 6.6; before, clsact must do.

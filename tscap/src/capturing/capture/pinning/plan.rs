@@ -6,7 +6,7 @@ use crate::capturing::host::kernel_files::{KernelFileError, KernelFiles};
 use crate::capturing::host::napi::{self, Kthread};
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::rps::{self, RxQueue};
-use crate::capturing::settings::Setting;
+use crate::capturing::settings::{Setting, SettingValue};
 
 /// What there is to be steered.
 #[derive(Debug, Default)]
@@ -19,13 +19,6 @@ pub(super) struct SteeringTargets {
     pub threads: Vec<Kthread>,
     /// Queues with their RPS.
     pub rx_queues: Vec<RxQueue>,
-}
-
-/// A setting and the value that it is to have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SettingValue {
-    pub setting: Setting,
-    pub value: String,
 }
 
 impl SteeringTargets {

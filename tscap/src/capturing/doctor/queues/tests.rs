@@ -2,6 +2,7 @@ use super::*;
 use crate::capturing::doctor::check::Verdict::{Good, Warning};
 use crate::capturing::host::recorded::Recorded;
 use crate::capturing::host::xdp_features::XdpFeatures;
+use crate::capturing::settings::{Change, InterfaceId, Planned};
 
 fn interface(name: &str) -> Interface {
     let mut interface = Interface::recorded();
@@ -23,16 +24,24 @@ fn live(check: &Check, machine: &Recorded) -> Check {
     check
 }
 
-/// Runs the command that fixes it, on the recorded tree.
+/// Runs the command that fixes it, on the recorded tree: then all is set that tscap would set.
 #[track_caller]
-fn run_fix(check: &Check) {
+fn run_fix(check: &Check, machine: &Recorded, interface: &Interface) {
     let Some(super::super::Remedy::Fix(command)) = &check.remedy else {
         panic!("no command: {check:?}");
     };
+    let id = InterfaceId::here(&interface.link).unwrap();
+    let plan = |SettingValue { setting, value }: &SettingValue| {
+        Change::plan(&machine.files, &id, setting.clone(), value.clone()).unwrap()
+    };
+    assert!(!check.settings.is_empty(), "{check:?}");
     let status = std::process::Command::new("sh")
         .args(["-c", command])
         .status();
     assert!(status.unwrap().success(), "{command}");
+    for setting in &check.settings {
+        assert_eq!(plan(setting), Planned::AsWanted, "{setting:?}");
+    }
 }
 
 #[test]
@@ -52,7 +61,7 @@ fn each_queue_is_to_have_a_cpu_of_its_own() {
             "echo 0 > /proc/irq/121/smp_affinity_list; echo 1 > /proc/irq/122/smp_affinity_list; \
          echo 2 > /proc/irq/123/smp_affinity_list",
         );
-    run_fix(&rx_queues(&machine.files, &card));
+    run_fix(&rx_queues(&machine.files, &card), &machine, &card);
     check().is(Good, "interrupt 122 on CPU 1, interrupt 123 on CPU 2");
 
     affinity(123, "0-3");
@@ -65,7 +74,7 @@ fn each_queue_is_to_have_a_cpu_of_its_own() {
             "echo 2 > /proc/irq/121/smp_affinity_list; \
              echo 2 > /proc/irq/122/smp_affinity_list; echo 2 > /proc/irq/123/smp_affinity_list",
         );
-    run_fix(&rx_queues(&machine.files, &card));
+    run_fix(&rx_queues(&machine.files, &card), &machine, &card);
     machine.put(effective, "2");
     check().is(Good, "interrupt 121 on CPU 2, interrupt 122 on CPU 2");
 }
@@ -112,7 +121,7 @@ fn rps_matters_where_the_network_stack_stamps() {
         .fixed_by(&format!(
             "echo 0 > /{folder}/rps_cpus; echo 0 > /{folder}/rps_flow_cnt"
         ));
-    run_fix(&rps(&machine.files, &veth));
+    run_fix(&rps(&machine.files, &veth), &machine, &veth);
     rps(&machine.files, &veth).is(Good, "off");
 }
 

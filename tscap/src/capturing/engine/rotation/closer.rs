@@ -11,6 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::capturing::clock::RealNs;
 use crate::capturing::engine::{Event, Output};
+use crate::capturing::host::caps;
 
 /// A file that nothing is added to any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub struct ClosedFile {
 #[derive(Debug)]
 pub(super) enum Job {
     Close {
-        output: Output,
+        output: Box<Output>,
         file: ClosedFile,
         /// Somebody else had removed it before the next file began, which may have taken
         /// its name since.
@@ -67,6 +68,8 @@ impl Closer {
         let (jobs, todo) = channel();
         let thread = std::thread::Builder::new().name("tscap-closer".into());
         let thread = thread.spawn(move || {
+            // With fewer of them it does what it can.
+            let _ = caps::keep_only(&caps::FOR_FILES);
             for job in todo {
                 if let Some(event) = work(job) {
                     // At the very end nobody may be left to care.

@@ -10,7 +10,6 @@ mod schedule;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -25,6 +24,7 @@ pub(super) use schedule::Schedule;
 
 use super::{Event, Output};
 use crate::capturing::clock::{MonoNs, RealNs};
+use crate::capturing::host::access::Owner;
 
 /// Files that are remembered where a name may come again at any time: a day of
 /// one a second. Their names are a few MB.
@@ -45,6 +45,7 @@ pub struct Rotation {
     /// Bytes in the files before the current one.
     earlier_bytes: u64,
     longest_cut: Duration,
+    owner: Owner,
     closer: Closer,
 }
 
@@ -110,8 +111,16 @@ impl Rotation {
             },
             earlier_bytes: 0,
             longest_cut: Duration::ZERO,
+            owner: Owner::default(),
             closer: Closer::start(events)?,
         })
+    }
+
+    /// Gives the next files to `owner`.
+    #[must_use]
+    pub fn owned_by(mut self, owner: Owner) -> Self {
+        self.owner = owner;
+        self
     }
 
     /// The first period begins.
@@ -157,7 +166,7 @@ impl Rotation {
         start: RealNs,
         begins_period: bool,
         frames_before: u64,
-        headers: &[u8],
+        headers: Vec<u8>,
         before: &Output,
     ) -> Result<Opened, (PathBuf, io::Error)> {
         let path = self
@@ -166,7 +175,7 @@ impl Rotation {
             .map_err(|error| (self.names.template().into(), io::Error::other(error)))?;
         // Before a name is taken, which may be that of this file.
         let is_removed = before.is_removed();
-        let (output, replaced) = match begin_file(&path, headers, before) {
+        let (output, replaced) = match begin_file(&path, headers, before, self.owner) {
             Ok(begun) => begun,
             Err(error) => return Err((path, error)),
         };
@@ -207,7 +216,7 @@ impl Rotation {
         };
         self.complete.add(closed.path.clone(), closed.frames);
         self.closer.give(Job::Close {
-            output: old_output,
+            output: Box::new(old_output),
             file: closed,
             is_removed,
         });
@@ -248,7 +257,7 @@ impl Rotation {
         };
         self.closer.give(Job::Close {
             is_removed: output.is_removed(),
-            output,
+            output: Box::new(output),
             file: closed,
         });
         self.closer.end()
@@ -258,13 +267,15 @@ impl Rotation {
 /// A file with `headers` at `path`, and what had that name until now.
 fn begin_file(
     path: &Path,
-    headers: &[u8],
+    headers: Vec<u8>,
     before: &Output,
+    owner: Owner,
 ) -> io::Result<(Output, Option<std::fs::File>)> {
-    let (next, file) = next_file::create(path)?;
-    let mut output = Output::regular(file)?.watched(Arc::clone(before.watch()));
-    output.reserve(before.reserved())?;
-    output.write(headers).map_err(|error| error.source)?;
+    let (next, file) = next_file::create(path, owner)?;
+    let mut output = before.successor(file)?;
+    output
+        .write_headers(headers)
+        .map_err(|error| error.source)?;
     Ok((output, next.take_name(before.id())?))
 }
 

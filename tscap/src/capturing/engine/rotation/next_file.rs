@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::{Builder, TempPath};
 
 use crate::capturing::engine::prepared::lock;
-use crate::capturing::host::access::keep_access;
+use crate::capturing::host::access::{Owner, keep_access};
 
 /// A new, empty file under a name of its own; removed again unless it
 /// [takes its name](Self::take_name).
@@ -19,9 +19,9 @@ pub(super) struct NextFile {
     file: File,
 }
 
-/// Makes the file, its owner's alone, under a name that nothing has: what others leave in
-/// the folder is neither opened nor followed.
-pub(super) fn create(path: &Path) -> io::Result<(NextFile, File)> {
+/// Makes the file, which is given to `owner`, under a name that nothing has: what others
+/// leave in the folder is neither opened nor followed.
+pub(super) fn create(path: &Path, owner: Owner) -> io::Result<(NextFile, File)> {
     let folder = match path.parent() {
         Some(folder) if folder != "" => folder,
         _ => Path::new("."),
@@ -32,6 +32,7 @@ pub(super) fn create(path: &Path) -> io::Result<(NextFile, File)> {
         .append(true)
         .tempfile_in(folder)?;
     let (file, part) = part.into_parts();
+    owner.take(&file)?;
     lock(&file)?;
     let next = NextFile {
         path: path.to_owned(),
@@ -92,7 +93,11 @@ mod tests {
     use super::*;
 
     fn made(path: &Path) -> Option<File> {
-        create(path).unwrap().0.take_name(None).unwrap()
+        create(path, Owner::default())
+            .unwrap()
+            .0
+            .take_name(None)
+            .unwrap()
     }
 
     #[test]
@@ -115,7 +120,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         fs::write(&path, b"before").unwrap();
-        drop(create(&path).unwrap());
+        drop(create(&path, Owner::default()).unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"before");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
@@ -136,10 +141,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         fs::create_dir(&path).unwrap();
-        let error = create(&path).unwrap().0.take_name(None).unwrap_err();
+        let error = create(&path, Owner::default())
+            .unwrap()
+            .0
+            .take_name(None)
+            .unwrap_err();
         assert!(error.to_string().contains("no file"), "{error}");
         assert!(path.is_dir());
-        assert!(create(&folder.path().join("none/out")).is_err());
+        assert!(create(&folder.path().join("none/out"), Owner::default()).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -43,9 +43,13 @@ impl Files {
     /// Begins the next one at a time, the start of a period, behind so many frames.
     fn next(&mut self, second: u64, frames_before: u64) {
         let start = RealNs(second * SECOND);
-        let next = self
-            .rotation
-            .open_next(start, true, frames_before, b"headers", &self.output);
+        let next = self.rotation.open_next(
+            start,
+            true,
+            frames_before,
+            b"headers".to_vec(),
+            &self.output,
+        );
         self.rotation.switch(&mut self.output, next.unwrap());
     }
 

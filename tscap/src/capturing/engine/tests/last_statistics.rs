@@ -22,7 +22,7 @@ fn last_statistics_bytes(mut bench: Bench, output: Output) -> u64 {
 fn they_follow_whole_blocks_that_somebody_reads() {
     let failing = |failure| bench(1, None, 200, failure);
     let stream = || Output::stream(io::sink());
-    let file = || Output::regular(tempfile::tempfile().unwrap()).unwrap();
+    let file = || Output::regular(tempfile::tempfile().unwrap(), Io::Auto).unwrap();
     let full = io::ErrorKind::StorageFull;
     assert!(last_statistics_bytes(unlimited(1), stream()) > 0);
     let gone = last_statistics_bytes(failing(io::ErrorKind::BrokenPipe), stream());

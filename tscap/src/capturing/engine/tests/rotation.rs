@@ -41,7 +41,7 @@ fn rotate(bench: Bench, plan: &RotationPlan) -> Rotating {
     let mut names = Names::new(&folder.path().join("out"), plan.naming, TimeZone::UTC);
     let start = bench.converter.files.file.start();
     let path = names.first(start).unwrap();
-    let mut output = PreparedFile::open(&path).unwrap().start().unwrap();
+    let mut output = PreparedFile::open(&path).unwrap().start(Io::Auto).unwrap();
     output.write(&bench.file()).unwrap();
     let (tell, told) = unbounded_channel();
     let rotation = Rotation::new(plan, names, path, start, tell).unwrap();
@@ -243,6 +243,11 @@ fn check_cuts(world: &World, limits: Limits, count: Option<u64>, is_prompt: bool
     // Frames of one time come in any order.
     let stamps = |all: &[(usize, u64)]| all.iter().map(|(_, stamp)| *stamp).collect::<Vec<_>>();
     assert_eq!(stamps(&all), stamps(&expected), "in the same order");
+    if let (Some(_), Some((_, last))) = (count, all.last().copied()) {
+        // So either of two may be the last one that is asked for.
+        all.retain(|(_, stamp)| *stamp != last);
+        expected.retain(|(_, stamp)| *stamp != last);
+    }
     all.sort_unstable();
     expected.sort_unstable();
     assert_eq!(all, expected, "each frame once");

@@ -10,6 +10,7 @@ fn bytes(caplen: usize) -> Vec<u8> {
     put(&mut bytes, CAPLEN_OFFSET, u32::try_from(caplen).unwrap());
     put(&mut bytes, ORIGLEN_OFFSET, u32::try_from(caplen).unwrap());
     bytes[DATA_OFFSET..][..caplen].fill(0xa5);
+    put(&mut bytes, length - 4, u32::try_from(length).unwrap());
     bytes
 }
 
@@ -39,7 +40,9 @@ fn a_final_block_has_its_interface_and_time() {
     let two = [&bytes[..], &bytes].concat();
     let ends: Vec<_> = blocks(&two).collect();
     let slot = Slot::of(3, Direction::In);
-    assert_eq!(ends, [(slot, length), (slot, 2 * length)]);
+    assert_eq!(ends, [(Some(slot), length), (Some(slot), 2 * length)]);
+    assert_eq!(last_block(&two), Some((length, Some(slot))));
+    assert_eq!(blocks(&two[4..]).next(), None);
 }
 
 #[test]
@@ -58,7 +61,7 @@ fn a_final_block_still_says_which_way_its_frame_went() {
             put(&mut bytes, at, OPT_FLAGS);
             put(&mut bytes, at + 4, flags);
             let (slot, _) = blocks(&bytes).next().unwrap();
-            assert_eq!(slot, Slot::of(0, direction));
+            assert_eq!(slot, Some(Slot::of(0, direction)));
         }
     }
 }

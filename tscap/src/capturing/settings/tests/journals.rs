@@ -15,7 +15,10 @@ fn journals_are_private_files_that_people_can_read() {
     let path = machine.folder.file(&machine.journals()[0]);
     assert_eq!(mode(path.clone()), 0o600);
     let json: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-    assert_eq!(json["v"], 3);
+    assert_eq!(
+        (&json["v"], &json["is_lasting"]),
+        (&4.into(), &false.into())
+    );
     assert_eq!(json["boot_id"], "boot-1");
     let change = &json["changes"][0];
     assert_eq!(change["kind"], "irq_affinity");
@@ -137,7 +140,7 @@ fn the_latest_journal_comes_first_and_rubbish_is_named() {
     assert_eq!(pids(&machine.folder.all().unwrap()), [10, 30, 20]);
     machine.put("journals/9-9.json", "{\"v\":1");
     let future = fs::read_to_string(machine.path("journals/10-500.json")).unwrap();
-    let future = future.replace("\"v\": 3", "\"v\": 4");
+    let future = future.replace("\"v\": 4", "\"v\": 5");
     machine.put("journals/10-500.json", &future);
     machine.put("journals/10-500.new", "half");
     let all = machine.folder.all().unwrap();

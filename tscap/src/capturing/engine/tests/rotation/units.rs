@@ -273,6 +273,7 @@ fn all_files_are_counted_timed_and_watched() {
     let before = watch.done();
     rotating.bench.push(0, 2_500_000, 60);
     rotating.drain_at(3_000_000);
+    rotating.bench.converter.writer.settle();
     assert!(watch.done() > before);
     let rotation = rotating.bench.converter.files.rotation.as_ref();
     assert!(rotation.unwrap().longest_cut() > Duration::ZERO);

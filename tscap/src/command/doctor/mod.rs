@@ -1,4 +1,7 @@
-//! `tscap doctor`: gathers what the checks look at, and prints the report.
+//! `tscap doctor`: gathers what the checks look at, and prints the report or the plan of
+//! what to change.
+
+mod fix;
 
 use std::env;
 
@@ -38,6 +41,9 @@ pub(super) fn run(plan: &DoctorPlan) -> Result<Exit, Failure> {
     let interface = link.map(interface);
     if let Some(interface) = &interface {
         checks.extend(doctor::interface(&files, interface));
+    }
+    if let (Some(interface), Some(choice)) = (&interface, plan.fix) {
+        return fix::run(&checks, &interface.link, choice, plan.json);
     }
     let interface = interface.map(|it| InterfaceFacts {
         name: escaped(&it.link.name).into(),

@@ -1,0 +1,225 @@
+//! What is left of this process's privileges once everything is open, and whose the files
+//! are.
+
+use std::path::PathBuf;
+
+use nix::unistd::{Gid, geteuid};
+
+use super::attach::Attaching;
+use super::event::Listener;
+use super::live_links::LiveLinks;
+use super::plan::{Capture, Privileges, Target};
+use super::selection::Interfaces;
+use crate::capturing::accounting::Direction;
+use crate::capturing::clock::StampPath;
+use crate::capturing::hook::{AttachPoint, Loaded};
+use crate::capturing::host::access::{Owner, folder_of};
+use crate::capturing::host::caps::{self, Capability};
+use crate::capturing::host::user::{Account, group};
+use crate::failure::{Context as _, Failure};
+
+/// The user that root becomes if nobody says which, where there is such a user.
+const DEFAULT_USER: &str = "tscap";
+
+/// Who goes on with the capture, and may read its files.
+#[derive(Debug, Default)]
+pub(super) struct Identity {
+    /// `None` for who has started it.
+    account: Option<Account>,
+    group: Option<Gid>,
+}
+
+impl Identity {
+    /// As `plan` has it.
+    ///
+    /// # Errors
+    /// If there is no such user or group, or the user can't make the next file.
+    pub fn of(plan: &Capture, told: &mut Listener<'_>) -> Result<Self, Failure> {
+        let group = plan.group.as_deref().map(find_group).transpose()?;
+        let account = match &plan.privileges {
+            Privileges::Keep => None,
+            Privileges::GiveUp {
+                user: Some(name), ..
+            } => Some(find_user(name)?),
+            Privileges::GiveUp { user: None, .. } if geteuid().is_root() => {
+                Account::find(DEFAULT_USER)
+                    .context(format!("cannot look up the user {DEFAULT_USER}"))?
+            }
+            Privileges::GiveUp { .. } => None,
+        };
+        let mut account = account.filter(|account| account.uid != geteuid());
+        if let (Some(account), Some(group)) = (&mut account, group) {
+            account.join(group);
+        }
+        let account = match account {
+            Some(account) => may_go_on(plan, account, told)?,
+            None => None,
+        };
+        Ok(Self { account, group })
+    }
+
+    /// Whose the files are.
+    pub fn owner(&self) -> Owner {
+        Owner {
+            user: self.account.as_ref().map(|account| account.uid),
+            group: self.group,
+        }
+    }
+
+    /// Gives up, for good, what is not needed any more: changes are left to a keeper, every
+    /// thread becomes the user's, and this thread keeps the capabilities that are needed
+    /// later.
+    ///
+    /// # Errors
+    /// If the kernel refuses. What has been given up by then is gone.
+    pub fn give_up_the_rest(
+        &self,
+        plan: &Capture,
+        (interfaces, links): (&Interfaces, &LiveLinks),
+        (loaded, path): (&Loaded, StampPath),
+        attaching: &mut Attaching,
+        told: &mut Listener<'_>,
+    ) -> Result<(), Failure> {
+        if plan.privileges == Privileges::Keep {
+            return Ok(());
+        }
+        if interfaces.selection.is_open() || attaching.has_changes() {
+            attaching.leave_to_keeper(interfaces.is_elsewhere())?;
+        }
+        if let Some(account) = &self.account {
+            let taken_over = account.take_over();
+            taken_over.context(format!("cannot go on as user {}", account.name))?;
+        }
+        let mut kept = needed_later(interfaces, links, path);
+        let what = "cannot give up capabilities";
+        // Before Linux 5.19 the look at counters takes CAP_BPF where unprivileged BPF is
+        // disabled (commit c8644cd0efe7).
+        caps::use_only(&kept).context(what)?;
+        if loaded.counters.seen().is_err() && !kept.contains(&Capability::Bpf) {
+            kept.push(Capability::Bpf);
+        }
+        if self.account.is_none() && geteuid().is_root() && plan.rotation.is_some() {
+            // For the threads that begin, replace and remove files.
+            kept.extend(caps::FOR_FILES);
+        }
+        caps::keep_only(&kept).context(what)?;
+        told.detail(&self.say(&kept));
+        Ok(())
+    }
+
+    fn say(&self, kept: &[Capability]) -> String {
+        let names: Vec<_> = kept.iter().map(Capability::to_string).collect();
+        let kept = match names.as_slice() {
+            [] => "without capabilities".into(),
+            names => format!("with {}", names.join(", ")),
+        };
+        match &self.account {
+            Some(account) => format!("goes on as user {} {kept}", account.name),
+            None => format!("goes on {kept}"),
+        }
+    }
+}
+
+/// The capabilities for what may come: interfaces that join, programs of others at XDP that
+/// are replaced, filters of tc that are removed at the end.
+fn needed_later(interfaces: &Interfaces, links: &LiveLinks, path: StampPath) -> Vec<Capability> {
+    let is_open = interfaces.selection.is_open();
+    let is_beside = links.0.iter().any(|live| live.is_beside_others());
+    let is_elsewhere = interfaces.is_elsewhere();
+    let at = |direction| links.0.iter().filter_map(move |live| live.at(direction));
+    let has_filters = || {
+        Direction::ALL
+            .into_iter()
+            .flat_map(at)
+            .any(AttachPoint::is_filter)
+    };
+    let mut kept = Vec::new();
+    if is_open || is_beside {
+        kept.extend(caps::XDP);
+        // To enter namespaces, to call a module, to find the program of somebody else.
+        if is_elsewhere || path.is_by_kfunc() || is_beside {
+            kept.push(Capability::SysAdmin);
+        }
+    } else if has_filters() {
+        kept.push(Capability::NetAdmin);
+    }
+    if is_open {
+        kept.push(Capability::NetRaw);
+    }
+    kept
+}
+
+fn find_user(name: &str) -> Result<Account, Failure> {
+    let account = Account::find(name).context(format!("cannot look up the user {name}"))?;
+    let Some(account) = account else {
+        return Err(
+            Failure::new(format!("cannot go on as {name}: there is no such user")).hint(
+                "give -Z a user of this machine, or make one: adduser --system --group tscap",
+            ),
+        );
+    };
+    if account.uid != geteuid() && !geteuid().is_root() {
+        return Err(Failure::new(format!(
+            "cannot go on as {name}: only root can become another user"
+        ))
+        .hint("leave out -Z: capabilities are given up in any case"));
+    }
+    Ok(account)
+}
+
+fn find_group(name: &str) -> Result<Gid, Failure> {
+    let found = group(name).context(format!("cannot look up the group {name}"))?;
+    found.ok_or_else(|| {
+        Failure::new(format!(
+            "cannot give files to {name}: there is no such group"
+        ))
+        .hint("give --group a group of this machine: getent group lists them")
+    })
+}
+
+/// The user if this process can become it, and it can go on: it makes the next files.
+fn may_go_on(
+    plan: &Capture,
+    account: Account,
+    told: &mut Listener<'_>,
+) -> Result<Option<Account>, Failure> {
+    let Privileges::GiveUp { user, folders } = &plan.privileges else {
+        return Ok(None);
+    };
+    let next = match (&plan.rotation, &plan.target) {
+        (Some(_), Target::Path(path)) => Some(folder_of(path)),
+        _ => None,
+    };
+    let name = &account.name;
+    let missing = caps::missing(&caps::TO_BECOME);
+    let missing = missing.context("cannot read this process's capabilities")?;
+    if let Some(first) = missing.first() {
+        if user.is_some() {
+            let failure = Failure::new(format!(
+                "cannot go on as {name}: this process lacks {first}"
+            ));
+            return Err(failure.hint("-Z root stays root; or give the container that capability"));
+        }
+        told.note(&format!(
+            "goes on as root, because this process lacks {first}"
+        ));
+        return Ok(None);
+    }
+    for folder in folders.iter().map(PathBuf::as_path).chain(next) {
+        let Err(error) = account.try_to_make_files_in(folder) else {
+            continue;
+        };
+        let folder = folder.display();
+        if user.is_some() {
+            let what = format!("cannot go on as {name}, which is to make files in {folder}");
+            return Err(Failure::from_error(error, what).hint(format!(
+                "take a folder of {name}'s (install -d -o {name} DIR), or -Z root"
+            )));
+        }
+        told.note(&format!(
+            "goes on as root, because {name} can't make files in {folder}: {error}"
+        ));
+        return Ok(None);
+    }
+    Ok(Some(account))
+}

@@ -1,0 +1,251 @@
+//! A file that is written past the page cache: whole blocks of the disk, straight from a ring
+//! while its frames lie aligned, else from an aligned buffer.
+//!
+//! The thread that takes frames out of the rings writes too, and waits meanwhile; the rings
+//! are the buffer. A write holds so much that its time is the disk's.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::time::Instant;
+
+use super::extent::Torn;
+use super::pace::Pace;
+use super::{Io, Output};
+use crate::capturing::clock::MonoNs;
+use crate::capturing::engine::WriteWatch;
+use crate::capturing::host::direct_io::{self, Alignment, BLOCK, Way};
+use crate::capturing::pcapng::LEAST_PADDING;
+
+/// Blocks are written in pieces of about this many bytes: a disk takes several requests of a
+/// piece at a time, and while it is written the rings fill by no more than this and a bit.
+pub(super) const PIECE_BYTES: usize = 1 << 20;
+/// Less than this waits, bytes: a disk takes some thousand writes a second.
+const WORTHWHILE: usize = 256 * 1024;
+/// It waits no longer than this and goes by way of the page cache then, ns: 100 ms. Traffic of
+/// less than 2.6 MB/s is written so altogether.
+const LONGEST_WAIT_NS: u64 = 100_000_000;
+
+/// What is known of it.
+#[derive(Debug)]
+pub(super) struct Direct {
+    alignment: Alignment,
+    /// How the file is written now.
+    way: Way,
+    /// The block that begins before the bytes that wait.
+    pub torn: Option<Torn>,
+    /// Frames pile up in the rings.
+    pub is_behind: bool,
+    pace: Pace,
+    /// How much was written, and since when it has not been more.
+    latest: (u64, MonoNs),
+}
+
+impl Direct {
+    pub fn new(alignment: Alignment) -> Self {
+        Self {
+            alignment,
+            way: Way::Appended,
+            torn: None,
+            is_behind: false,
+            pace: Pace::default(),
+            latest: (0, MonoNs(0)),
+        }
+    }
+
+    /// How many bytes to add to an output of `end` bytes so that what lies at `address` can
+    /// follow.
+    pub fn padding(&self, end: u64, address: usize) -> usize {
+        let step = self.alignment.memory;
+        let missing = address.wrapping_sub(end as usize) & (step - 1);
+        match missing {
+            0 | LEAST_PADDING.. => missing,
+            _ => missing + step.max(LEAST_PADDING),
+        }
+    }
+
+    /// Whether bytes have been waiting for too long by `now`: of `length` so many are `written`.
+    pub fn is_overdue(&mut self, written: u64, length: u64, now: MonoNs) -> bool {
+        if written == length || written != self.latest.0 {
+            self.latest = (written, now);
+        }
+        now.0.saturating_sub(self.latest.1.0) >= LONGEST_WAIT_NS
+    }
+
+    fn is_aligned(&self, bytes: &[u8]) -> bool {
+        bytes.as_ptr().addr().is_multiple_of(self.alignment.memory)
+    }
+}
+
+impl Output {
+    /// Writes as many of the bytes that wait and of `blocks`, which follow them, as are whole
+    /// blocks of the disk; fewer than are worth it wait.
+    pub(super) fn write_direct(&mut self, blocks: &[u8]) -> io::Result<()> {
+        let Some(direct) = &mut self.direct else {
+            return Ok(());
+        };
+        let total = self.waiting.len() + blocks.len();
+        if total < WORTHWHILE {
+            self.waiting.extend(blocks);
+            return Ok(());
+        }
+        let way = match self.io {
+            Io::Auto => direct.pace.way(direct.is_behind),
+            Io::Direct | Io::Buffered => Way::Direct,
+        };
+        if way == Way::Appended {
+            return self.append_direct(blocks);
+        }
+        let begin = self.length - blocks.len() as u64;
+        let cut = self.waiting.at + whole(total) as u64;
+        let torn = self.extent(begin, blocks).torn_by(cut);
+        self.turn(Way::Direct)?;
+        let before = self.waiting.len();
+        let begun = Instant::now();
+        let written = self.put_whole(blocks);
+        if let Err(error) = written {
+            // They are counted as `blocks`.
+            self.waiting.truncate(before.min(self.waiting.len()));
+            return match error.raw_os_error() {
+                // As at a limit of the file's size that is no multiple of a block.
+                Some(libc::EINVAL) => self.append_direct(blocks),
+                _ => Err(error),
+            };
+        }
+        if let Some(direct) = &mut self.direct {
+            direct.torn = torn;
+            direct.pace.wrote(Way::Direct, total, begun.elapsed());
+        }
+        Ok(())
+    }
+
+    /// Writes what is whole of what waits and of `blocks`; the rest waits.
+    fn put_whole(&mut self, blocks: &[u8]) -> io::Result<()> {
+        let Self {
+            regular: Some(file),
+            direct: Some(direct),
+            waiting,
+            written,
+            written_direct,
+            watch,
+            ..
+        } = self
+        else {
+            return Ok(());
+        };
+        let missing = waiting.len().next_multiple_of(BLOCK) - waiting.len();
+        let lies_aligned = blocks
+            .get(missing..)
+            .is_some_and(|it| direct.is_aligned(it));
+        let (first, rest) = match lies_aligned {
+            true => blocks.split_at(missing),
+            false => (blocks, &[][..]),
+        };
+        let begin = waiting.at;
+        waiting.extend(first);
+        let count = whole(waiting.len());
+        put_at(file, waiting.at, &waiting[..count], written, watch)?;
+        waiting.skip(count);
+        if !rest.is_empty() {
+            direct.torn = None;
+        }
+        let count = whole(rest.len());
+        put_at(file, waiting.at, &rest[..count], written, watch)?;
+        waiting.at += count as u64;
+        waiting.extend(&rest[count..]);
+        *written_direct += waiting.at - begin;
+        Ok(())
+    }
+
+    /// Writes what waits and `blocks`, which follow, by way of the page cache. What is in the
+    /// disk's last block is kept: it is written again when that is whole.
+    pub(super) fn append_direct(&mut self, blocks: &[u8]) -> io::Result<()> {
+        let begin = self.length - blocks.len() as u64;
+        let cut = self.length / BLOCK as u64 * BLOCK as u64;
+        let torn = self.extent(begin, blocks).torn_by(cut);
+        self.turn(Way::Appended)?;
+        let begun = Instant::now();
+        let waiting = std::mem::take(&mut self.waiting);
+        let behind = |begin: u64| self.written.saturating_sub(begin) as usize;
+        let fresh = waiting.get(behind(waiting.at)..).unwrap_or_default();
+        let following = &blocks[behind(begin)..];
+        let total = fresh.len() + following.len();
+        let appended = self.append(fresh).and_then(|()| self.append(following));
+        self.waiting = waiting;
+        appended?;
+        let kept = (self.length - cut) as usize;
+        match blocks.len().checked_sub(kept) {
+            Some(skipped) => {
+                self.waiting.restart(cut);
+                self.waiting.extend(&blocks[skipped..]);
+            }
+            None => {
+                self.waiting.extend(blocks);
+                self.waiting.skip((cut - self.waiting.at) as usize);
+            }
+        }
+        if let Some(direct) = &mut self.direct {
+            direct.torn = torn;
+            if total >= WORTHWHILE {
+                direct.pace.wrote(Way::Appended, total, begun.elapsed());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes in this way from here on, and looks whether the file is as long as it should
+    /// be: others may have cut it off, which a write at an offset would hide.
+    fn turn(&mut self, way: Way) -> io::Result<()> {
+        let Self {
+            regular: Some(file),
+            direct: Some(direct),
+            ..
+        } = self
+        else {
+            return Ok(());
+        };
+        let (found, written) = (file.metadata()?.len(), self.base + self.written);
+        if found != written {
+            self.changed.get_or_insert((found, written));
+        }
+        if direct.way != way {
+            direct_io::set(file, way)?;
+            direct.way = way;
+        }
+        Ok(())
+    }
+}
+
+/// How many of so many bytes are whole blocks of a disk.
+fn whole(bytes: usize) -> usize {
+    bytes / BLOCK * BLOCK
+}
+
+/// Writes whole blocks of the disk at `at`. So many bytes of the file are `written` then.
+fn put_at(
+    file: &File,
+    at: u64,
+    bytes: &[u8],
+    written: &mut u64,
+    watch: &WriteWatch,
+) -> io::Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        // After a part of a block, as on a disk that is full, that block again.
+        let from = whole(done);
+        match file.write_at(&bytes[from..], at + from as u64) {
+            Ok(count) if from + count > done => {
+                done = from + count;
+                *written = (*written).max(at + done as u64);
+                watch.wrote();
+            }
+            Ok(_) => return Err(io::ErrorKind::WriteZero.into()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if done < bytes.len() && watch.is_aborted() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+    }
+    Ok(())
+}

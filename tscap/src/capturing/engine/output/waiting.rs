@@ -1,0 +1,98 @@
+//! Bytes that wait to be written, in memory as a disk wants it.
+
+use std::ops::Deref;
+
+use crate::capturing::host::direct_io::BLOCK;
+
+/// Bytes that begin at a multiple of [`BLOCK`] in memory.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    /// Where in the output they begin.
+    pub at: u64,
+    bytes: Vec<u8>,
+    /// Where in `bytes` they begin.
+    start: usize,
+}
+
+impl Waiting {
+    /// None, with room for so many.
+    pub fn with_capacity(bytes: usize) -> Self {
+        let mut bytes = Vec::<u8>::with_capacity(bytes + BLOCK);
+        let start = bytes.as_ptr().align_offset(BLOCK);
+        bytes.resize(start, 0);
+        Self {
+            at: 0,
+            bytes,
+            start,
+        }
+    }
+
+    pub fn extend(&mut self, more: &[u8]) {
+        let needed = self.len() + more.len();
+        if self.start + needed > self.bytes.capacity() {
+            // To grow in place would lose the alignment.
+            let mut larger = Self::with_capacity(needed.next_power_of_two());
+            larger.at = self.at;
+            larger.bytes.extend_from_slice(self);
+            *self = larger;
+        }
+        self.bytes.extend_from_slice(more);
+    }
+
+    pub fn truncate(&mut self, length: usize) {
+        self.bytes.truncate(self.start + length);
+    }
+
+    /// None, where the output goes on at `at`.
+    pub fn restart(&mut self, at: u64) {
+        self.at = at;
+        self.truncate(0);
+    }
+
+    /// Forgets the first bytes.
+    pub fn skip(&mut self, count: usize) {
+        self.at += count as u64;
+        self.bytes.copy_within(self.start + count.., self.start);
+        self.truncate(self.len() - count);
+    }
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self::with_capacity(0)
+    }
+}
+
+impl Deref for Waiting {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_lie_aligned_however_many() {
+        let mut waiting = Waiting::with_capacity(10);
+        assert!(waiting.is_empty());
+        let mut expected = Vec::new();
+        for round in 0..20u8 {
+            let more = vec![round; 777 * usize::from(round)];
+            waiting.extend(&more);
+            expected.extend(more);
+            assert!(waiting.as_ptr().addr().is_multiple_of(BLOCK));
+            assert_eq!(*waiting, *expected);
+            if round % 3 == 0 {
+                waiting.skip(expected.len() / 2);
+                expected.drain(..expected.len() / 2);
+                assert_eq!(*waiting, *expected);
+            }
+        }
+        waiting.restart(5);
+        assert!(waiting.is_empty());
+    }
+}

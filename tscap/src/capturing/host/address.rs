@@ -1,0 +1,96 @@
+//! The addresses of an interface, asked of the kernel over rtnetlink.
+
+use std::io;
+use std::net::IpAddr;
+
+use netlink_packet_core::{DecodeError, NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NlasIterator};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::{AddressHeader, AddressMessage};
+use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
+
+use super::netlink;
+
+/// Bytes of `struct ifaddrmsg` (`linux/if_addr.h`), ahead of the attributes.
+const HEADER_LEN: usize = size_of::<libc::ifaddrmsg>();
+
+/// The addresses, IPv4 and IPv6, of interface `index` of this thread's network namespace.
+///
+/// # Errors
+/// If the kernel can't be asked.
+pub fn of(index: u32) -> io::Result<Vec<IpAddr>> {
+    let socket = Socket::new(NETLINK_ROUTE)?;
+    let answer = netlink::ask(&socket, &request(), 1)?;
+    let addresses = answer.messages.iter().map(|it| address(it, index));
+    let addresses = addresses.filter_map(Result::transpose);
+    addresses
+        .collect::<Result<_, _>>()
+        .map_err(io::Error::other)
+}
+
+fn request() -> Vec<u8> {
+    let message = AddressMessage::default();
+    let mut request = NetlinkMessage::from(RouteNetlinkMessage::GetAddress(message));
+    request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+    request.header.sequence_number = 1;
+    netlink::bytes(request)
+}
+
+/// The address of a message, if it is one of interface `index`.
+fn address(payload: &[u8], index: u32) -> Result<Option<IpAddr>, DecodeError> {
+    let header = AddressHeader::parse(payload)?;
+    if header.index != index {
+        return Ok(None);
+    }
+    let (mut address, mut local) = (None, None);
+    for attribute in NlasIterator::new(payload.get(HEADER_LEN..).unwrap_or_default()) {
+        let attribute = attribute?;
+        match attribute.kind() {
+            libc::IFA_ADDRESS => address = ip(attribute.value()),
+            libc::IFA_LOCAL => local = ip(attribute.value()),
+            _ => {}
+        }
+    }
+    // Of a point-to-point link, `IFA_ADDRESS` is the other end.
+    Ok(local.or(address))
+}
+
+/// An address of either family as netlink has it.
+pub(super) fn ip(bytes: &[u8]) -> Option<IpAddr> {
+    let v4 = || Some(IpAddr::from(<[u8; 4]>::try_from(bytes).ok()?));
+    let v6 = || Some(IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?));
+    v4().or_else(v6)
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_core::Emitable as _;
+    use netlink_packet_route::address::AddressAttribute;
+
+    use super::*;
+
+    fn message(index: u32, attributes: Vec<AddressAttribute>) -> Vec<u8> {
+        let mut message = AddressMessage::default();
+        message.header.index = index;
+        message.attributes = attributes;
+        let mut bytes = vec![0; message.buffer_len()];
+        message.emit(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn the_own_end_of_a_link_counts() {
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        let (own, other) = (ip("192.0.2.1"), ip("192.0.2.2"));
+        let both = vec![
+            AddressAttribute::Address(other),
+            AddressAttribute::Local(own),
+        ];
+        let both = message(7, both);
+        assert_eq!(address(&both, 7).unwrap(), Some(own));
+        assert_eq!(address(&both, 8).unwrap(), None);
+        let v6 = ip("2001:db8::1");
+        let one = message(7, vec![AddressAttribute::Address(v6)]);
+        assert_eq!(address(&one, 7).unwrap(), Some(v6));
+        assert!(address(&[0; 3], 7).is_err());
+    }
+}

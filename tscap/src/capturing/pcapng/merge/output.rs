@@ -1,0 +1,311 @@
+//! The copy: descriptions and statistics of the files' interfaces under their new numbers.
+
+use std::io::{Read, Seek, Write};
+
+use pcap_file::Endianness;
+use tscap_common::block::INTERFACE_OFFSET;
+
+use super::super::block::{INTERFACE_STATISTICS, OBSOLETE_PACKET, SECTION_HEADER, word as word_at};
+use super::super::custom::{InterfaceOption, StatisticsOption};
+use super::super::describe::{DESCRIPTION_OPTIONS, STATISTICS_OPTIONS};
+use super::super::options::{to_copy, word};
+use super::super::reader::{Interface, MOST_INTERFACES, Record};
+use super::input::{Input, Latest, OfInput};
+use super::neighbours::{Bounds, Neighbours};
+use super::parts::{Capture, account, captures};
+use super::section::header;
+use super::{MergeError, Merged};
+use crate::capturing::clock::{FileClock, FileNs, StampSource};
+
+/// A custom block that is not to be copied (draft-ietf-opsawg-pcapng, section 4.8).
+const CUSTOM_NOT_TO_COPY: u32 = 0x4000_0bad;
+/// Where a statistics block names its interface, bytes.
+const STATISTICS_INTERFACE: usize = 8;
+
+/// The copy at work.
+pub(super) struct Output<W> {
+    to: W,
+    endianness: Endianness,
+    packets: u64,
+    interfaces: u32,
+    /// The clock of all times, and the file that was the first to name it.
+    clock: Option<(FileClock, String)>,
+    /// The boots of machines, and the clocks on them.
+    boots: Vec<String>,
+    clocks: Vec<(u32, StampSource)>,
+    captures: Vec<Capture>,
+}
+
+impl<W: Write> Output<W> {
+    /// Writes the section header.
+    pub fn begin<R: Read>(inputs: &mut [Input<R>], to: W) -> Result<Self, MergeError> {
+        let endianness = inputs
+            .first()
+            .map_or(Endianness::native(), |it| it.endianness);
+        if let Some(other) = inputs.iter().find(|it| it.endianness != endianness) {
+            return Err(MergeError::ByteOrder {
+                first: inputs[0].report.file.clone(),
+                other: other.report.file.clone(),
+            });
+        }
+        let mut output = Self {
+            to,
+            endianness,
+            packets: 0,
+            interfaces: 0,
+            clock: None,
+            boots: Vec::new(),
+            clocks: Vec::new(),
+            captures: captures(inputs)?,
+        };
+        if !inputs.is_empty() {
+            let is_one = inputs.iter().all(|it| it.capture == Some(0));
+            let part = output.captures.first().filter(|_| is_one);
+            let header = header(inputs, part.map(|it| &it.part));
+            output.write(&header)?;
+        }
+        Ok(output)
+    }
+
+    /// Reads on to the next packet, whose time it gives, and copies what comes before it.
+    pub fn advance<R: Read + Seek>(
+        &mut self,
+        input: &mut Input<R>,
+    ) -> Result<Option<FileNs>, MergeError> {
+        while let Some(record) = input.next()? {
+            match record {
+                Some(Record::Packet(packet)) => {
+                    self.write_waiting(input)?;
+                    input.read(packet.interface, packet.time, packet.raw);
+                    return Ok(Some(packet.time));
+                }
+                Some(Record::Interface(interface)) => self.interface(input, &interface)?,
+                Some(Record::Statistics(interface, statistics)) => {
+                    self.statistics(input, interface, statistics)?;
+                }
+                Some(Record::Untimed { .. }) => {
+                    return Err(MergeError::Untimed(input.report.file.clone()));
+                }
+                None => self.other(input)?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Copies the packet that was read last.
+    pub fn packet<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), MergeError> {
+        let (number, endianness) = (input.number_of_head(), self.endianness);
+        let block = input.block();
+        match word_at(block, 0, endianness) {
+            // The other half of the word counts drops.
+            Some(OBSOLETE_PACKET) => {
+                let half = number as u16;
+                let half = match endianness {
+                    Endianness::Big => half.to_be_bytes(),
+                    Endianness::Little => half.to_le_bytes(),
+                };
+                block[INTERFACE_OFFSET..INTERFACE_OFFSET + 2].copy_from_slice(&half);
+            }
+            _ => put_word(block, INTERFACE_OFFSET, number, endianness),
+        }
+        self.packets += 1;
+        self.to.write_all(block).map_err(MergeError::Copy)
+    }
+
+    fn interface<R: Read + Seek>(
+        &mut self,
+        input: &mut Input<R>,
+        interface: &Interface,
+    ) -> Result<(), MergeError> {
+        let index = input.interfaces.len();
+        let file = &input.report.file;
+        let described = interface.tscap.as_ref();
+        self.is_of_one_clock(file, described)?;
+        let bounds = described.and_then(|described| {
+            let last = input.last.get(&(index as u32));
+            let last = last.or_else(|| input.last.values().next())?;
+            Some(self.bounds(file, described, last))
+        });
+        let block = input.reader.block().0;
+        let less = to_copy(block, DESCRIPTION_OPTIONS, self.endianness);
+        let block = less.as_deref().unwrap_or(block);
+        let joined = input.capture.map(|it| &self.captures[it]);
+        let number = match joined.and_then(|capture| capture.interfaces.get(index)) {
+            Some((number, known)) if *known == *block => *number,
+            Some(_) => {
+                return Err(MergeError::Contradict {
+                    first: joined.map_or_else(String::new, |it| it.first.clone()),
+                    other: file.clone(),
+                    what: "an interface in different ways",
+                });
+            }
+            None => {
+                let number = self.interfaces;
+                if number as usize == MOST_INTERFACES {
+                    return Err(MergeError::Interfaces(MOST_INTERFACES));
+                }
+                self.interfaces += 1;
+                if let Some(capture) = input.capture {
+                    let known = &mut self.captures[capture].interfaces;
+                    known.push((number, block.to_vec()));
+                }
+                self.to.write_all(block).map_err(MergeError::Copy)?;
+                number
+            }
+        };
+        let name = interface.name.clone();
+        input.interfaces.push(OfInput {
+            name: name.unwrap_or_else(|| format!("interface {index}")),
+            number,
+            bounds,
+            packets: 0,
+            latest: None,
+        });
+        Ok(())
+    }
+
+    /// Times of other programs' interfaces are of CLOCK_REALTIME.
+    fn is_of_one_clock(
+        &mut self,
+        file: &str,
+        described: Option<&InterfaceOption>,
+    ) -> Result<(), MergeError> {
+        let clock = described.map_or_else(FileClock::default, InterfaceOption::clock);
+        let (of, first) = self.clock.get_or_insert_with(|| (clock, file.to_owned()));
+        match *of == clock {
+            true => Ok(()),
+            false => Err(MergeError::Clocks {
+                first: first.clone(),
+                of: of.base,
+                other: file.to_owned(),
+                is: clock.base,
+            }),
+        }
+    }
+
+    fn bounds(&mut self, file: &str, of: &InterfaceOption, last: &StatisticsOption) -> Bounds {
+        // A file that does not name its boot is of one of its own.
+        let boot = of.boot_id.clone().unwrap_or_else(|| format!("of {file}"));
+        let boot = place(&mut self.boots, boot);
+        Bounds {
+            host_ns: last.clock.host_bound_ns,
+            stamp_ns: last.clock.stamp_error_ns,
+            counter: last.clock.counter,
+            boot,
+            clock: place(&mut self.clocks, (boot, of.stamp.source)),
+        }
+    }
+
+    /// Statistics wait for what comes next in their file, so that the last ones of all files
+    /// are at the end. Those of files that are joined to one capture become one block there.
+    fn statistics<R: Read + Seek>(
+        &mut self,
+        input: &mut Input<R>,
+        interface: u32,
+        statistics: Box<StatisticsOption>,
+    ) -> Result<(), MergeError> {
+        let is_part = input.capture.is_some();
+        let block = input.block();
+        let less = to_copy(block, STATISTICS_OPTIONS, self.endianness);
+        let mut block = less.unwrap_or_else(|| block.to_vec());
+        let file = &input.report.file;
+        let Some(of) = input.interfaces.get_mut(interface as usize) else {
+            return Err(MergeError::no_interface(file, input.reader.at(), interface));
+        };
+        put_word(&mut block, STATISTICS_INTERFACE, of.number, self.endianness);
+        let latest = Latest {
+            block,
+            statistics,
+            after: of.packets,
+            is_waiting: !is_part,
+        };
+        input.has_waiting |= !is_part;
+        if let Some(before) = of.latest.replace(latest).filter(|it| it.is_waiting) {
+            self.write(&before.block)?;
+        }
+        Ok(())
+    }
+
+    fn write_waiting<R>(&mut self, input: &mut Input<R>) -> Result<(), MergeError> {
+        if !std::mem::take(&mut input.has_waiting) {
+            return Ok(());
+        }
+        for of in &mut input.interfaces {
+            if let Some(latest) = of.latest.as_mut().filter(|it| it.is_waiting) {
+                latest.is_waiting = false;
+                self.to.write_all(&latest.block).map_err(MergeError::Copy)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A block in which tscap reads nothing.
+    fn other<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), MergeError> {
+        let at = input.reader.at();
+        let (block, endianness) = input.reader.block();
+        match word_at(block, 0, endianness) {
+            Some(SECTION_HEADER) => return Err(MergeError::Sections(input.report.file.clone())),
+            Some(CUSTOM_NOT_TO_COPY) => return Ok(()),
+            Some(INTERFACE_STATISTICS) => {
+                let interface = word_at(block, STATISTICS_INTERFACE, endianness).unwrap_or(0);
+                let Some(of) = input.interfaces.get(interface as usize) else {
+                    let file = &input.report.file;
+                    return Err(MergeError::no_interface(file, at, interface));
+                };
+                put_word(block, STATISTICS_INTERFACE, of.number, endianness);
+            }
+            _ => {}
+        }
+        self.to.write_all(block).map_err(MergeError::Copy)
+    }
+
+    /// Writes the last statistics, and says what was joined.
+    pub fn end<R: Read + Seek>(
+        mut self,
+        mut inputs: Vec<Input<R>>,
+        neighbours: Neighbours,
+    ) -> Result<Merged, MergeError> {
+        for input in &mut inputs {
+            self.write_waiting(input)?;
+            input.find_contradictions();
+        }
+        let mut reports = Vec::new();
+        for (index, capture) in std::mem::take(&mut self.captures).iter().enumerate() {
+            let of: Vec<_> = inputs
+                .iter()
+                .filter(|it| it.capture == Some(index))
+                .collect();
+            let (report, blocks) = account(capture, &of, self.endianness);
+            reports.push(report);
+            for block in blocks {
+                self.write(&block)?;
+            }
+        }
+        self.to.flush().map_err(MergeError::Copy)?;
+        Ok(Merged {
+            packets: self.packets,
+            interfaces: self.interfaces,
+            inputs: inputs.into_iter().map(|input| input.report).collect(),
+            captures: reports,
+            neighbours,
+        })
+    }
+
+    fn write(&mut self, block: &[u8]) -> Result<(), MergeError> {
+        self.to.write_all(block).map_err(MergeError::Copy)
+    }
+}
+
+fn put_word(block: &mut [u8], at: usize, value: u32, endianness: Endianness) {
+    block[at..at + 4].copy_from_slice(&word(value, endianness));
+}
+
+/// Where it is among those that are known by now.
+fn place<T: PartialEq>(known: &mut Vec<T>, one: T) -> u32 {
+    let found = known.iter().position(|it| *it == one);
+    let place = found.unwrap_or_else(|| {
+        known.push(one);
+        known.len() - 1
+    });
+    u32::try_from(place).expect("no more than there are interfaces")
+}

@@ -1,0 +1,195 @@
+//! The live view: what each interface takes in and sends, by outcome, on a terminal.
+
+use std::collections::BTreeMap;
+
+use crate::capturing::capture::{InterfaceSummary, Progress};
+use crate::command::terminal;
+use crate::text::numbers::{counted, grouped};
+
+/// Columns for names; longer ones are cut.
+const NAME: usize = 24;
+/// Columns for a number.
+const NUMBER: usize = 12;
+/// Lines that are no interface's: the head, two below, and one that stays free.
+const OTHER_LINES: usize = 4;
+
+/// What was shown last, by which rates are known.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    seconds: f64,
+    /// Frames in and out by the index of the interface.
+    seen: BTreeMap<usize, [u64; 2]>,
+}
+
+/// An interface as it is shown.
+struct Row {
+    name: String,
+    /// Frames a second, in and out.
+    rates: [u64; 2],
+    frames: u64,
+    outcomes: String,
+}
+
+impl View {
+    /// The lines for a terminal of so many columns and lines.
+    pub fn lines(&mut self, now: &Progress, (width, height): (usize, usize)) -> Vec<String> {
+        let since = (now.seconds - self.seconds).max(1e-3);
+        let interfaces = now.account.interfaces.iter().enumerate();
+        let mut rows: Vec<_> = interfaces
+            .map(|(index, interface)| self.row(index, interface, since))
+            .collect();
+        self.seconds = now.seconds;
+        // The busiest first; those alike stay where they are.
+        rows.sort_by_key(|row| std::cmp::Reverse((row.rates.iter().sum::<u64>(), row.frames)));
+        let most = height.saturating_sub(OTHER_LINES).max(1);
+        let more = rows.len().saturating_sub(most);
+        let head = format!(
+            "{:<NAME$} {:>NUMBER$} {:>NUMBER$} {:>NUMBER$}  not captured",
+            "interface", "in/s", "out/s", "frames"
+        );
+        let mut lines = vec![head];
+        lines.extend(rows.iter().take(most).map(Row::line));
+        let more = match more {
+            0 => String::new(),
+            more => format!("and {more} more; "),
+        };
+        lines.push(format!("{more}{}", whole(now)));
+        lines.push("nothing is kept: -w FILE writes a file; q ends".into());
+        lines
+            .iter()
+            .map(|line| terminal::cut(line, width))
+            .collect()
+    }
+
+    fn row(&mut self, index: usize, interface: &InterfaceSummary, since: f64) -> Row {
+        let seen = ["in", "out"].map(|direction| {
+            let mut all = interface.directions.iter();
+            let found = all.find(|it| it.direction == direction);
+            found.map_or(0, |it| it.totals.seen)
+        });
+        let before = self.seen.insert(index, seen).unwrap_or_default();
+        let rate = |of: usize| (seen[of].saturating_sub(before[of]) as f64 / since) as u64;
+        let outcomes = interface.outcomes.entries().filter(|(_, count)| *count > 0);
+        let outcomes =
+            outcomes.map(|(outcome, count)| format!("{} {}", outcome.name, grouped(count)));
+        Row {
+            name: interface.whole_name(),
+            rates: [rate(0), rate(1)],
+            frames: interface.seen,
+            outcomes: outcomes.collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+impl Row {
+    fn line(&self) -> String {
+        let name: String = self.name.chars().take(NAME).collect();
+        let [received, sent] = self.rates.map(grouped);
+        let line = format!(
+            "{name:<NAME$} {received:>NUMBER$} {sent:>NUMBER$} {:>NUMBER$}  {}",
+            grouped(self.frames),
+            self.outcomes
+        );
+        line.trim_end().to_owned()
+    }
+}
+
+/// The capture as a whole.
+fn whole(now: &Progress) -> String {
+    let stack = match now.tap {
+        true => "stack sees nothing, ",
+        false => "",
+    };
+    format!(
+        "{:.0} s, {}, {}, {stack}fullest ring {:.0} %, clock ±{} ns",
+        now.seconds,
+        counted(now.seen, "frame"),
+        counted(now.drops, "drop"),
+        now.ring_fill * 100.0,
+        now.host_bound_ns
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capturing::accounting::{Directed, Outcome, Outcomes, Totals};
+    use crate::capturing::capture::{Account, DirectionSummary};
+
+    fn interface(name: &str, received: u64, sent: u64) -> InterfaceSummary {
+        let direction = |name: &str, seen| DirectionSummary {
+            direction: name.into(),
+            hook: None,
+            totals: Totals {
+                seen,
+                ..Totals::default()
+            },
+            interface: None,
+        };
+        InterfaceSummary {
+            name: name.into(),
+            namespace: None,
+            ifindex: 1,
+            seen: received + sent,
+            written: received + sent,
+            outcomes: Outcomes::default(),
+            directions: vec![direction("in", received), direction("out", sent)],
+            ifdrop: None,
+        }
+    }
+
+    fn progress(seconds: f64, interfaces: Vec<InterfaceSummary>) -> Progress {
+        Progress {
+            seconds,
+            seen: interfaces.iter().map(|it| it.seen).sum(),
+            written: 0,
+            bytes: 0,
+            drops: 3,
+            rate: 0.0,
+            ring_fill: 0.126,
+            host_bound_ns: 1,
+            tap: false,
+            account: Account {
+                seen: Directed::default(),
+                interfaces,
+                utc_bound_ns: None,
+            },
+        }
+    }
+
+    #[test]
+    fn the_busiest_come_first_with_their_rates_and_outcomes() {
+        let mut view = View::default();
+        let before = vec![interface("lo", 10, 0), interface("eth0", 0, 0)];
+        view.lines(&progress(1.0, before), (80, 24));
+        let mut eth0 = interface("eth0", 4000, 2000);
+        eth0.outcomes[Outcome::RingFull] = 7;
+        let lines = view.lines(&progress(3.0, vec![interface("lo", 10, 0), eth0]), (80, 24));
+        assert_eq!(
+            lines,
+            [
+                "interface                        in/s        out/s       frames  not captured",
+                "eth0                            2,000        1,000        6,000  ring_full 7",
+                "lo                                  0            0           10",
+                "3 s, 6,010 frames, 3 drops, fullest ring 13 %, clock ±1 ns",
+                "nothing is kept: -w FILE writes a file; q ends",
+            ]
+        );
+    }
+
+    #[test]
+    fn more_than_fit_are_counted() {
+        let many = (0..30).map(|number| interface(&format!("veth{number}"), 30 - number, 0));
+        let lines = View::default().lines(&progress(1.0, many.collect()), (40, 10));
+        assert_eq!(lines.len(), 9);
+        assert!(lines[1].starts_with("veth0 "), "{lines:?}");
+        assert!(
+            lines[7].starts_with("and 24 more; 1 s, 465 frames"),
+            "{lines:?}"
+        );
+        assert!(
+            lines.iter().all(|line| line.chars().count() < 40),
+            "{lines:?}"
+        );
+    }
+}

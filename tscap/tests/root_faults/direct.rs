@@ -1,0 +1,135 @@
+//! Files on a disk, written past the page cache.
+
+use tscap::capturing::accounting::Outcome;
+use tscap::{Stop, Summary};
+use tscap_testkit::bench::Bench;
+use tscap_testkit::capture::capture_on;
+use tscap_testkit::files::{ImageDisk, SmallDisk, length};
+use tscap_testkit::frame::Frame;
+use tscap_testkit::live::LiveSender;
+use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::peers;
+use tscap_testkit::recording::Recording;
+use tscap_testkit::root::root_with;
+
+const TOOLS: [&str; 4] = ["ip", "ethtool", "mkfs.ext4", "mount"];
+
+fn holds_what_it_says(recording: &Recording, summary: &Summary, frame: &Frame) {
+    assert!(summary.adds_up);
+    assert_eq!(recording.packets.len() as u64, summary.written);
+    for packet in &recording.packets {
+        frame.check(&packet.data, 0);
+    }
+    let statistics = recording.last_statistics(0);
+    assert_eq!(statistics.delivered, Some(summary.written));
+    let totals = &statistics.custom["totals"];
+    assert_eq!(totals["seen"].as_u64(), Some(summary.seen));
+}
+
+#[test]
+fn a_fast_capture_goes_to_the_disk_direct_and_a_slow_one_need_not() {
+    let Some(_lock) = root_with(&TOOLS) else {
+        return;
+    };
+    let bench = Bench::new("direct");
+    let disk = ImageDisk::new(200);
+    let frame = Frame::new(&bench.tx, &bench.rx, 1500);
+    for (way, is_direct) in [("auto", true), ("direct", true), ("buffered", false)] {
+        let path = disk.file("out.pcapng");
+        let capture = capture_on(&bench.rx, &path).with(["--io", way]);
+        let capture = capture.ready();
+        LiveSender::open(&bench.tx).pour(&frame, 40_000, 0);
+        let finished = capture.stop();
+        let expected = if is_direct { "direct" } else { "buffered" };
+        assert_eq!(finished.events("ready")[0]["io"], expected);
+        let summary = finished.success();
+        assert_eq!(summary.bytes_written, length(&path));
+        match is_direct {
+            // But for what comes last.
+            true => assert!(summary.bytes_direct > summary.bytes_written / 2),
+            false => assert_eq!(summary.bytes_direct, 0),
+        }
+        holds_what_it_says(&Recording::read(&path), &summary, &frame);
+    }
+    // Slowly: by way of the page cache, and in the file at once.
+    let path = disk.file("slow.pcapng");
+    let capture = capture_on(&bench.rx, &path).ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..10, 0);
+    let summary = capture.stop().success();
+    assert_eq!((summary.written, summary.bytes_direct), (10, 0));
+    peers::agree_on(&path, 10);
+}
+
+#[test]
+fn a_disk_that_fills_up_keeps_whole_blocks() {
+    let Some(_lock) = root_with(&TOOLS) else {
+        return;
+    };
+    let bench = Bench::new("direct-full");
+    // Of one ring: straight from it. Disks of different sizes are full in different places.
+    for (size, mebibytes) in [(60, 16), (1000, 17), (1514, 18)] {
+        let disk = ImageDisk::new(mebibytes);
+        let path = disk.file("out.pcapng");
+        let frame = Frame::new(&bench.tx, &bench.rx, size);
+        let capture = capture_on(&bench.rx, &path).with(["--io", "direct"]);
+        let capture = capture.ready();
+        let (_, sent) =
+            LiveSender::open(&bench.tx).pour(&frame, (mebibytes << 21) / size as u64, 0);
+        let finished = capture.wait();
+        finished.failure(1, &[path.to_str().expect("a UTF-8 path"), "no space"]);
+        let summary = finished.accounted();
+        assert_eq!(summary.stopped_by, Stop::WriteError);
+        assert!(summary.seen <= sent);
+        assert!(summary.outcomes[Outcome::WriteFailed] > 0);
+        assert_eq!(summary.bytes_written, length(&path));
+        holds_what_it_says(&Recording::read(&path), &summary, &frame);
+    }
+}
+
+#[test]
+fn a_device_that_fails_keeps_what_it_has_taken() {
+    let Some(_lock) = root_with(&TOOLS) else {
+        return;
+    };
+    let bench = Bench::new("direct-eio");
+    let disk = ImageDisk::failing(256, 20);
+    let path = disk.file("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 1500);
+    let capture = capture_on(&bench.rx, &path).with(["--io", "direct"]);
+    let capture = capture.ready();
+    LiveSender::open(&bench.tx).pour(&frame, 40_000, 0);
+    let finished = capture.wait();
+    // By what the kernel tells of it.
+    finished.failure(1, &["cannot write to"]);
+    let summary = finished.accounted();
+    assert_eq!(summary.stopped_by, Stop::WriteError);
+    let (recording, _) = Recording::read_torn(&path);
+    // A loop device takes the last write before the error for whole that was not.
+    assert!(recording.packets.len() as u64 <= summary.written);
+    assert!(recording.packets.len() > 10_000);
+}
+
+#[test]
+fn where_there_is_no_disk_direct_writes_are_refused() {
+    let Some(_lock) = root_with(&TOOLS) else {
+        return;
+    };
+    let bench = Bench::new("direct-none");
+    let memory = SmallDisk::new(1 << 20);
+    let path = memory.file("out.pcapng");
+    let refused = capture_on(&bench.rx, &path).with(["--io", "direct"]).run();
+    refused.failure(
+        1,
+        &[
+            "direct",
+            "--io direct",
+            path.to_str().expect("a UTF-8 path"),
+        ],
+    );
+    assert!(!path.exists() || length(&path) == 0);
+    assert_eq!(bench.rx.xdp_program(), None);
+    let capture = capture_on(&bench.rx, &path).ready();
+    let finished = capture.stop();
+    assert_eq!(finished.events("ready")[0]["io"], "buffered");
+    finished.success();
+}

@@ -1,0 +1,8 @@
+//! What is left of a capture's privileges once it runs, and whose its files are. Needs root:
+//! makes namespaces and interfaces, and captures only there.
+
+mod files;
+mod keeper;
+mod kept;
+mod status;
+mod users;

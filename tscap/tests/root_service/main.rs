@@ -1,0 +1,9 @@
+//! `tscap capture` as a service: what it tells Prometheus and a service manager. Needs root.
+
+mod booted;
+mod journal;
+mod metrics;
+mod notify;
+#[path = "../documents/shown.rs"]
+mod shown;
+mod unit;
