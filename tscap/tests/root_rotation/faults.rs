@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use tscap::Stop;
 use tscap::capturing::accounting::Outcome;
 use tscap_testkit::bench::Bench;
-use tscap_testkit::capture::capture_on;
+use tscap_testkit::capture::{LIMIT, capture_on};
 use tscap_testkit::files::{self, SmallDisk};
 use tscap_testkit::frame::Frame;
 use tscap_testkit::live::LiveSender;
@@ -13,6 +13,7 @@ use tscap_testkit::packet_socket::PacketSocket;
 use tscap_testkit::peers;
 use tscap_testkit::recording::Recording;
 use tscap_testkit::root::{root, root_with};
+use tscap_testkit::wait::until;
 
 use crate::together::{check, check_frames};
 
@@ -170,17 +171,17 @@ fn a_name_that_another_capture_writes_is_not_taken() {
     let first = rotating(&[]).ready();
     socket.send(&frame, 0..20, 0);
     first.wait_event("file");
-    let entries = std::fs::read_dir(folder.path()).expect("the folder");
-    let paths = entries.map(|entry| entry.expect("an entry").path());
-    let is_locked = |path: &std::path::PathBuf| {
+    let is_locked = |path: &std::path::Path| {
         let file = std::fs::File::open(path).expect("open a file");
         file.try_lock().is_err()
     };
-    assert_eq!(
-        paths.filter(is_locked).count(),
-        1,
-        "the one that is written"
-    );
+    // Two of them, until the one that is full is closed.
+    until("the one that is written to be locked alone", LIMIT, || {
+        let entries = std::fs::read_dir(folder.path()).expect("the folder");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        let locked = paths.filter(|path| is_locked(path)).count();
+        (locked == 1).then_some(())
+    });
     first.stop().success();
     let held = std::fs::File::create(folder.path().join("out1")).expect("a file");
     held.try_lock().expect("nobody writes it any more");
