@@ -70,6 +70,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -l offloads -d 'Wha
 off\t'Turn them off for the capture and restore them after it, also if it is killed'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l ring-size -d 'Ring of each CPU: a power of two, 128K to 256M [default: 64M with up to 8 CPUs, less with more]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l converter-cpu -d 'CPU for the converter thread [default: the last allowed CPU that is not in --rx-cpu; without --rx-cpu, the last one that takes no interrupt of the interface\'s receive queues]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l writers -d 'Converter threads, each of which writes the frames of its share of the CPUs to a file of its own, a part of the capture: out-w0.pcapng, out-w1.pcapng... of -w out.pcapng' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l rx-cpu -d 'Receive on these CPUs (0, 2-3, 0,2): spread the interface\'s queue interrupts over them for the capture, its poll threads where NAPI is threaded, and RPS in generic mode; count the frames that arrive elsewhere' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s Z -l relinquish-privileges -d 'Once everything is open, go on as this user [default: tscap, if there is one; root stays root with -Z root]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l group -d 'Let this group read the files (mode 0640) [default: their owner alone]' -r

@@ -291,6 +291,9 @@ fn the_documented_commands_work() {
     for (from, to) in [("0.pcapng", "a.pcapng"), ("1.pcapng", "b.pcapng")] {
         fs::rename(files.path(from), files.path(to)).unwrap();
     }
+    for (from, to) in [("a.pcapng", "out-w0.pcapng"), ("b.pcapng", "out-w1.pcapng")] {
+        fs::copy(files.path(from), files.path(to)).unwrap();
+    }
     for line in commands(Runner::Merge) {
         let words: Vec<_> = line.split(' ').skip(2).collect();
         assert_eq!(files.merge(&words).status.code(), Some(0), "{line}");

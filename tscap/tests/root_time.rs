@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tscap::Capture;
-use tscap::capturing::accounting::Outcome;
+use tscap::capturing::accounting::{Outcome, Outcomes};
 use tscap::capturing::clock::{StampPath, TscPath};
-use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS};
+use tscap::capturing::hook::{LoadOptions, Loaded, PROGRAMS, Shares};
 use tscap::capturing::host::bpf::{InterfaceLink, LinkPoint};
 use tscap::capturing::host::perf::EventPriority;
 use tscap::command::Exit;
@@ -222,12 +222,13 @@ fn frames_without_an_ethernet_header_are_counted() {
         tun.receive(&vec![0x45; length]);
     }
     assert_eq!(loaded.counters.seen().expect("counters").sum(), 5);
-    let losses = loaded
-        .counters
-        .losses(&[Slot(0)])
-        .expect("counters")
-        .remove(0);
+    let losses = losses_of(&loaded);
     assert_eq!((losses[Outcome::TooShort], losses.total()), (3, 3));
+}
+
+fn losses_of(loaded: &Loaded) -> Outcomes {
+    let losses = loaded.counters.losses(&[Slot(0)], &Shares::all());
+    losses.expect("counters").remove(0).remove(0)
 }
 
 /// A CPU whose TSC event is gone, as after it was taken offline and put back.
@@ -240,11 +241,7 @@ fn frames_without_a_stamp_are_counted() {
     for _ in 0..5 {
         tun.receive(&frame);
     }
-    let losses = loaded
-        .counters
-        .losses(&[Slot(0)])
-        .expect("counters")
-        .remove(0);
+    let losses = losses_of(&loaded);
     assert_eq!((losses[Outcome::NoStamp], losses.total()), (5, 5));
 
     let _events = loaded
@@ -252,11 +249,7 @@ fn frames_without_a_stamp_are_counted() {
         .expect("open the events");
     tun.receive(&frame);
     assert_eq!(loaded.counters.seen().expect("counters").sum(), 6);
-    let losses = loaded
-        .counters
-        .losses(&[Slot(0)])
-        .expect("counters")
-        .remove(0);
+    let losses = losses_of(&loaded);
     assert_eq!(losses.total(), 5);
 }
 

@@ -14,7 +14,7 @@ use super::foreign::{ANSWERED, ForeignArgs, OfCapture};
 use super::rotation::RotationArgs;
 use super::{Cli, Plan, units};
 use crate::capturing::capture::{
-    Capture, ClockChoice, DirectionChoice, Offloads, Privileges, Tap, Target,
+    Capture, ClockChoice, DirectionChoice, MAX_WRITERS, Offloads, Privileges, Tap, Target,
 };
 use crate::capturing::clock::TscPath;
 use crate::capturing::engine::Io;
@@ -226,8 +226,19 @@ pub struct CaptureArgs {
     /// CPU for the converter thread [default: the last allowed CPU that is not in
     /// --rx-cpu; without --rx-cpu, the last one that takes no interrupt of the
     /// interface's receive queues]
-    #[arg(long, value_name = "CPU", value_parser = units::cpu)]
-    converter_cpu: Option<u32>,
+    ///
+    /// With --writers one CPU for each, such as 2-3.
+    #[arg(long, value_name = "CPU", value_parser = units::cpus)]
+    converter_cpu: Option<units::Cpus>,
+
+    /// Converter threads, each of which writes the frames of its share of the CPUs to a file
+    /// of its own, a part of the capture: out-w0.pcapng, out-w1.pcapng... of -w out.pcapng
+    ///
+    /// For more frames than one thread can write. `tscap merge` joins the parts by time. Each
+    /// has the account of its own frames; the summary has that of the whole capture.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1,
+          value_parser = units::within(1..=MAX_WRITERS))]
+    writers: u32,
 
     /// Receive on these CPUs (0, 2-3, 0,2): spread the interface's queue
     /// interrupts over them for the capture, its poll threads where NAPI is
@@ -386,6 +397,9 @@ impl CaptureArgs {
             let message = "--io direct is for files: give -w the name of one";
             return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
         }
+        if self.writers > 1 && is_view {
+            return Err(no_file("--writers"));
+        }
         let snaplen = match self.snapshot_length {
             0 if is_view => VIEW_SNAPLEN,
             0 => MAX_CAPLEN as u32,
@@ -408,7 +422,8 @@ impl CaptureArgs {
             force: self.force,
             packet_meta: self.packet_meta,
             ring_bytes: self.ring_size,
-            converter_cpu: self.converter_cpu,
+            writers: self.writers,
+            converter_cpus: self.converter_cpu.map(|cpus| cpus.0),
             rx_cpus: self.rx_cpu.map(|cpus| cpus.0),
             io: self.io,
             rotation,

@@ -58,8 +58,16 @@ fn every_option_reaches_the_plan() {
     assert_eq!(plan.capture.direction, DirectionChoice::Out);
     assert_eq!(plan.capture.offloads, Offloads::Off);
     assert_eq!(plan.capture.ring_bytes, Some(16 << 20));
-    assert_eq!(plan.capture.converter_cpu, Some(1));
+    assert_eq!(plan.capture.converter_cpus, Some(vec![1]));
     assert_eq!(plan.capture.rx_cpus, Some(vec![0, 2, 3]));
+    assert_eq!(plan.capture.writers, 1);
+}
+
+#[test]
+fn several_writers_take_a_cpu_each() {
+    let plan = plan("-i a -w f --writers 2 --converter-cpu 2-3 -b packets:5").unwrap();
+    assert_eq!(plan.capture.writers, 2);
+    assert_eq!(plan.capture.converter_cpus, Some(vec![2, 3]));
 }
 
 #[test]
@@ -104,6 +112,16 @@ fn bad_arguments_are_named() {
         ("-i a -w f -s 262145", "262145"),
         ("-i a -w f -c 0", "--count"),
         ("-i a -i a -w f", "interface a is given twice"),
+        ("-i a -w f --writers 0", "--writers"),
+        ("-i a -w f --writers 65", "--writers"),
+        ("-i a -w - --writers 2", "several writers write a file each"),
+        ("-i a -w f -c 5 --writers 2", "leave out -c"),
+        ("-i a --writers 2", "--write"),
+        (
+            "-i a -w f --writers 2 --converter-cpu 1",
+            "one CPU for each writer",
+        ),
+        ("-i a -w f --converter-cpu 0-1", "one CPU for each writer"),
         ("-i a -w f --ring-size 3M", "power of two"),
         ("-i a -w f --ring-size 64K", "power of two"),
         ("-i a -w f --ring-size 512M", "power of two"),

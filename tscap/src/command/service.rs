@@ -67,17 +67,18 @@ impl Service {
     }
 
     /// Says that this process is alive, at least twice in the time that the service manager
-    /// waits for it, while `beats` gives another number each time. To be polled where a
-    /// hang is to be found out; never ends.
-    pub async fn watch(&self, mut beats: impl FnMut() -> u64) -> Infallible {
+    /// waits for it, while each number of `beats` is another one than before. To be polled where
+    /// a hang is to be found out; never ends.
+    pub async fn watch(&self, mut beats: impl FnMut() -> Vec<u64>) -> Infallible {
         let (Some(_), Some(period)) = (&self.manager, self.watchdog) else {
             return std::future::pending().await;
         };
-        let mut before = None;
+        let mut before = Vec::new();
         loop {
             let now = beats();
-            if before.replace(now) != Some(now) {
+            if before.iter().zip(&now).all(|(before, now)| before != now) {
                 self.tell_if_heard("WATCHDOG=1");
+                before = now;
             }
             tokio::time::sleep(period / 4).await;
         }
@@ -148,10 +149,11 @@ mod tests {
     #[tokio::test]
     async fn a_process_is_alive_while_its_work_goes_on() {
         let (service, heard, _folder) = service(Duration::from_millis(40));
-        let (beat, hangs) = (Cell::new(0), Cell::new(false));
+        let (beat, other, hangs) = (Cell::new(0), Cell::new(0), Cell::new(false));
         let watch = service.watch(|| {
             beat.set(beat.get() + u64::from(!hangs.get()));
-            beat.get()
+            other.set(other.get() + 1);
+            vec![other.get(), beat.get()]
         });
         let look = async {
             let mut alive = Vec::new();

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use tscap::capturing::accounting::Outcome;
 use tscap::capturing::clock::RawStamp;
 use tscap::capturing::filter;
-use tscap::capturing::hook::{LoadOptions, Loaded, TscEvents};
+use tscap::capturing::hook::{LoadOptions, Loaded, Shares, TscEvents};
 use tscap::capturing::host::perf::EventPriority;
 use tscap::capturing::host::system::possible_cpus;
 use tscap::capturing::ring::Consumer;
@@ -81,7 +81,11 @@ impl RingOutput {
     /// of which the filter rejected `filtered` and none was lost.
     fn account(&mut self, frames: usize, filtered: usize) -> Result<()> {
         let counters = &self.loaded.counters;
-        let outcomes = counters.losses(&[Slot::of(0, Direction::In)])?.remove(0);
+        let slot = Slot::of(0, Direction::In);
+        let outcomes = counters
+            .losses(&[slot], &Shares::all())?
+            .remove(0)
+            .remove(0);
         let lost = outcomes.lost();
         ensure!(lost == 0, "{lost} frames lost");
         let counted = [counters.seen()?.sum(), outcomes[Outcome::Filtered]];

@@ -71,6 +71,21 @@ pub struct Observed {
     pub off_cpu: Option<u64>,
 }
 
+impl Observed {
+    /// What all writers together have, by what each has: losses each has of its own frames, and
+    /// the rest of the whole capture.
+    pub fn of_all(writers: &[Self]) -> Self {
+        let mut writers = writers.iter();
+        let mut sum = writers.next().cloned().unwrap_or_default();
+        for other in writers {
+            for (sum, other) in sum.interfaces.iter_mut().zip(&other.interfaces) {
+                sum.losses += other.losses;
+            }
+        }
+        sum
+    }
+}
+
 /// The counts of a capture up to some time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {

@@ -8,7 +8,7 @@ use super::check::FILE_CAPABILITIES;
 use super::counter::Counter;
 use super::event::{Event, Listener};
 use super::header::Taken;
-use super::live_links::LiveLink;
+use super::live_link::LiveLink;
 use super::load::load_hint;
 use super::pinning::Pinning;
 use super::plan::{Capture, Offloads};

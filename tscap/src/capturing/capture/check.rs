@@ -136,32 +136,55 @@ pub(super) fn check_rx_cpus(asked: &[u32], online: &[u32], possible: u32) -> Res
     Err(failure)
 }
 
-/// The CPU for the converter: as asked, or the last one allowed. `receiving` are
+/// The CPUs for the converters: as asked, or the last ones allowed. `receiving` are
 /// not taken as long as there are others.
-pub(super) fn converter_cpu(asked: Option<u32>, receiving: &[u32]) -> Result<u32, Failure> {
+pub(super) fn converter_cpus(plan: &Capture, receiving: &[u32]) -> Result<Vec<u32>, Failure> {
     let allowed = affinity::allowed_cpus().context("cannot read this process's CPU affinity")?;
-    choose_converter_cpu(&allowed, asked, receiving)
+    let asked = plan.converter_cpus.as_deref();
+    choose_converter_cpus(&allowed, plan.writers as usize, asked, receiving)
 }
 
-fn choose_converter_cpu(
+fn choose_converter_cpus(
     allowed: &[u32],
-    asked: Option<u32>,
+    writers: usize,
+    asked: Option<&[u32]>,
     receiving: &[u32],
-) -> Result<u32, Failure> {
-    let mut free = allowed.iter().filter(|cpu| !receiving.contains(cpu));
-    match asked {
-        Some(cpu) if allowed.contains(&cpu) => Ok(cpu),
-        Some(cpu) => Err(Failure::new(format!(
-            "cannot pin the converter to CPU {cpu}: this process may run on {}",
-            cpu_list::list(allowed)
-        ))
-        .hint("give --converter-cpu one of these")),
-        None => free
-            .next_back()
-            .or(allowed.last())
-            .copied()
-            .ok_or_else(|| Failure::new("this process may run on no CPU")),
+) -> Result<Vec<u32>, Failure> {
+    if let Some(asked) = asked {
+        if let Some(cpu) = asked.iter().find(|cpu| !allowed.contains(cpu)) {
+            return Err(Failure::new(format!(
+                "cannot pin the converter to CPU {cpu}: this process may run on {}",
+                cpu_list::list(allowed)
+            ))
+            .hint("give --converter-cpu one of these for each writer"));
+        }
+        return Ok(asked.to_vec());
     }
+    let (receiving, free): (Vec<_>, Vec<_>) =
+        allowed.iter().partition(|cpu| receiving.contains(cpu));
+    let best: Vec<u32> = free
+        .into_iter()
+        .rev()
+        .chain(receiving.into_iter().rev())
+        .collect();
+    if best.is_empty() {
+        return Err(Failure::new("this process may run on no CPU"));
+    }
+    Ok(best.into_iter().cycle().take(writers).collect())
+}
+
+/// Refuses more writers than there are rings.
+fn check_writers(writers: u32, rings: usize) -> Result<(), Failure> {
+    if writers as usize <= rings {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "cannot share {} among {writers} writers: each needs one",
+        counted(rings as u64, "ring")
+    ))
+    .hint(format!(
+        "give --writers {rings} at most: each CPU has one ring"
+    )))
 }
 
 /// The parts of the plan that depend on the machine.
@@ -173,7 +196,8 @@ pub(super) struct Machine {
     pub ring_bytes: usize,
     /// CPUs that receive: those of --rx-cpu, else those that take the interrupts.
     pub receiving_cpus: Vec<u32>,
-    pub converter_cpu: u32,
+    /// One for each writer.
+    pub converter_cpus: Vec<u32>,
     /// Whether stamps by the TSC may be taken.
     pub takes_tsc: bool,
     /// Why the TSC would have been refused without --force.
@@ -230,11 +254,12 @@ pub(super) fn check(plan: &Capture) -> Result<Machine, Failure> {
         }
     };
     let ring_cpus = plan.programs.ring_cpus.clone().unwrap_or(online);
+    check_writers(plan.writers, ring_cpus.len())?;
     Ok(Machine {
         interfaces,
         possible_cpus,
         ring_bytes: ring_bytes(plan.ring_bytes, ring_cpus.len())?,
-        converter_cpu: converter_cpu(plan.converter_cpu, &receiving_cpus)?,
+        converter_cpus: converter_cpus(plan, &receiving_cpus)?,
         receiving_cpus,
         ring_cpus,
         takes_tsc: untrusted_tsc.is_none() || plan.force,
@@ -264,8 +289,12 @@ mod tests {
 
     #[test]
     fn the_converter_keeps_away_from_receiving_cpus() {
-        let choose = |allowed: &[u32], asked, receiving: &[u32]| {
-            choose_converter_cpu(allowed, asked, receiving).map_err(|failure| failure.to_string())
+        let choose = |allowed: &[u32], asked: Option<u32>, receiving: &[u32]| {
+            let asked = asked.map(|cpu| vec![cpu]);
+            let chosen = choose_converter_cpus(allowed, 1, asked.as_deref(), receiving);
+            chosen
+                .map(|it| it[0])
+                .map_err(|failure| failure.to_string())
         };
         assert_eq!(choose(&[0, 1, 2, 3], None, &[]), Ok(3));
         assert_eq!(choose(&[0, 1, 2, 3], None, &[2, 3]), Ok(1));
@@ -278,6 +307,21 @@ mod tests {
             "{error}"
         );
         assert!(choose(&[], None, &[]).is_err());
+    }
+
+    #[test]
+    fn each_writer_has_a_cpu() {
+        let choose = |allowed: &[u32], writers, receiving: &[u32]| {
+            choose_converter_cpus(allowed, writers, None, receiving).unwrap()
+        };
+        assert_eq!(choose(&[0, 1, 2, 3], 2, &[]), [3, 2]);
+        assert_eq!(choose(&[0, 1, 2, 3], 3, &[2, 3]), [1, 0, 3]);
+        assert_eq!(choose(&[0, 1], 3, &[1]), [0, 1, 0], "they share one");
+        let asked = choose_converter_cpus(&[0, 1, 2], 2, Some(&[0, 2]), &[0]);
+        assert_eq!(asked.unwrap(), [0, 2]);
+        check_writers(2, 2).unwrap();
+        let failure = check_writers(3, 2).unwrap_err().to_string();
+        assert!(failure.contains("2 rings among 3 writers"), "{failure}");
     }
 
     #[test]

@@ -12,11 +12,14 @@ use super::files::{CommandsWait, not_intact};
 use super::own_counts;
 use super::plan::Target;
 use super::running::{Parts, Running};
-use super::summary::{ClockSummary, DirectionSummary, FilesSummary, FilterSummary, Stop, Summary};
+use super::summary::{
+    ClockSummary, DirectionSummary, FilesSummary, FilterSummary, Stop, Summary, WriterSummary,
+};
+use super::writers::{self, Writers};
 use super::writing::{joined, on_thread, until_finished};
-use crate::capturing::accounting::{Directed, Direction, Observed, Totals};
-use crate::capturing::clock::MonoNs;
-use crate::capturing::engine::{Finished, Output, Rotation, WriteWatch};
+use crate::capturing::accounting::{Directed, Direction, Observed, StampOrder, Totals};
+use crate::capturing::clock::{MonoNs, Tracker};
+use crate::capturing::engine::{Finished, Output, Rotation};
 use crate::capturing::host::bpf::wait_for_running_programs;
 use crate::failure::{Context as _, Failure};
 
@@ -45,7 +48,8 @@ struct Ending<'a, 'b, A> {
     /// Asked to end again.
     asked: A,
     told: &'a mut Listener<'b>,
-    writes: Arc<WriteWatch>,
+    /// Whether that has been asked for.
+    is_asked: bool,
 }
 
 impl Running {
@@ -71,37 +75,32 @@ impl Running {
         let told = &mut Listener::new(hear);
         let parts = &mut self.parts;
         parts.detach(told).await?;
-        let writes = Arc::clone(&parts.shared.writes);
         let mut ending = Ending {
             parts,
             asked,
             told,
-            writes,
+            is_asked: false,
         };
         let Some(finished) = ending.drain().await? else {
             return Ok(Ended::ABANDONED);
         };
         let (observed, totals) = ending.account(&finished)?;
+        let finished = finished.into_iter().zip(observed.iter().zip(&totals));
         // Before the files' commands are waited for, which may take minutes.
         ending.parts.attaching = None;
         // What the converter said last may be an error that nobody has heard yet.
         stop = ending.hear_the_last(stop);
 
         let at = MonoNs::now();
-        let Some((finished, is_written)) =
-            ending.write_last(finished, at, &observed, totals).await?
-        else {
+        let Some((finished, is_written)) = ending.write_last(finished, at).await? else {
             return Ok(Ended::ABANDONED);
         };
         let mut summary = ending.summarise(&finished, &totals, &observed, (stop, seconds));
         own_counts::tell(&summary, ending.told);
-        let Some(closed) = ending
-            .close(finished, at, summary.written, &mut summary)
-            .await?
-        else {
+        let Some(closed) = ending.close(finished, at, &mut summary).await? else {
             return Ok(Ended::ABANDONED);
         };
-        let is_aborted = ending.writes.is_aborted();
+        let is_aborted = ending.is_aborted();
         if is_aborted {
             let told = "aborted: frames that could not be written are counted as write_failed";
             ending.told.error(told);
@@ -125,8 +124,7 @@ impl Parts {
         }
         // Stamps since the last check are bound by this one.
         self.recheck_counter(told);
-        self.shared.request_stop();
-        self.wake_converter();
+        self.writers.request_stop();
         Ok(())
     }
 
@@ -154,9 +152,16 @@ struct Closed {
 }
 
 impl<A: AsyncFnMut()> Ending<'_, '_, A> {
-    /// Waits for a thread that writes. `None` if it hangs even when it is interrupted.
-    async fn wait<T>(&mut self, thread: JoinHandle<T>) -> Result<Option<T>, Failure> {
-        match until_finished(&thread, &self.writes, &mut self.asked, self.told).await {
+    /// Waits for a thread that writes what writer number `writer` does. `None` if it hangs even
+    /// when it is interrupted.
+    async fn wait<T>(
+        &mut self,
+        writer: usize,
+        thread: JoinHandle<T>,
+    ) -> Result<Option<T>, Failure> {
+        let writes = Arc::clone(&self.parts.writers.each[writer].shared.writes);
+        let asked = (&mut self.is_asked, &mut self.asked);
+        match until_finished(&thread, &writes, asked, self.told).await {
             true => joined(thread).map(Some),
             false => {
                 self.told.error(
@@ -168,16 +173,40 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         }
     }
 
-    async fn drain(&mut self) -> Result<Option<Finished>, Failure> {
-        let converter = self.parts.converter.take();
-        self.wait(converter.expect("taken here only")).await
+    /// Whether the writing to any output was ended.
+    fn is_aborted(&self) -> bool {
+        let mut writers = self.parts.writers.each.iter();
+        writers.any(|it| it.shared.writes.is_aborted())
     }
 
-    fn account(&self, finished: &Finished) -> Result<(Observed, Directed<Totals>), Failure> {
+    /// What each converter leaves.
+    async fn drain(&mut self) -> Result<Option<Vec<Finished>>, Failure> {
+        let mut finished = Vec::new();
+        for writer in 0..self.parts.writers.each.len() {
+            let thread = self.parts.writers.each[writer].thread.take();
+            let thread = thread.expect("taken here only");
+            match self.wait(writer, thread).await? {
+                Some(left) => finished.push(left),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(finished))
+    }
+
+    /// What each writer has.
+    fn account(
+        &self,
+        finished: &[Finished],
+    ) -> Result<(Vec<Observed>, Vec<Directed<Totals>>), Failure> {
         let observed = self.parts.observe()?;
-        let counters = &self.parts.loaded.counters;
-        let seen = counters.seen().context("cannot account for the frames")?;
-        let totals = finished.totals(seen, &observed);
+        let Parts {
+            loaded, writers, ..
+        } = &*self.parts;
+        let seen = loaded.counters.seen_by(&writers.shares);
+        let seen = seen.context("cannot account for the frames")?;
+        let of_writers = finished.iter().zip(seen).zip(&observed);
+        let totals = of_writers.map(|((finished, seen), observed)| finished.totals(seen, observed));
+        let totals = totals.collect();
         Ok((observed, totals))
     }
 
@@ -191,138 +220,184 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         stop
     }
 
-    /// Writes the last statistics; says whether that worked.
+    /// Writes the last statistics of each; says whether that worked.
     async fn write_last(
         &mut self,
-        mut finished: Finished,
+        finished: impl Iterator<Item = (Finished, (&Observed, &Directed<Totals>))>,
         at: MonoNs,
-        observed: &Observed,
-        totals: Directed<Totals>,
-    ) -> Result<Option<(Finished, bool)>, Failure> {
-        let file = self.last_file(finished.rotation.as_ref());
-        let observed = observed.clone();
-        let last = on_thread(move || {
-            let written = finished.write_last_statistics(at, &observed, &totals);
-            (finished, written)
-        })?;
-        let Some((finished, written)) = self.wait(last).await? else {
-            return Ok(None);
-        };
-        let is_written = written.is_ok();
-        if let Err(error) = written
-            && !self.writes.is_aborted()
-        {
-            let cause = std::error::Error::source(&error).unwrap_or(&error);
-            self.told.error(&format!(
-                "cannot write the last statistics to {file}: {cause}\n\
-                 hint: make room, or give -w another place"
-            ));
+    ) -> Result<Option<(Vec<Finished>, bool)>, Failure> {
+        let (mut all, mut is_written) = (Vec::new(), true);
+        for (writer, (mut finished, (observed, totals))) in finished.enumerate() {
+            let file = self.last_file(writer, finished.rotation.as_ref());
+            let (observed, totals) = (observed.clone(), *totals);
+            let last = on_thread(move || {
+                let written = finished.write_last_statistics(at, &observed, &totals);
+                (finished, written)
+            })?;
+            let Some((finished, written)) = self.wait(writer, last).await? else {
+                return Ok(None);
+            };
+            is_written &= written.is_ok();
+            if let Err(error) = written
+                && !self.is_aborted()
+            {
+                let cause = std::error::Error::source(&error).unwrap_or(&error);
+                self.told.error(&format!(
+                    "cannot write the last statistics to {file}: {cause}\n\
+                     hint: make room, or give -w another place"
+                ));
+            }
+            all.push(finished);
         }
-        Ok(Some((finished, is_written)))
+        Ok(Some((all, is_written)))
     }
 
-    fn last_file(&self, rotation: Option<&Rotation>) -> Target {
+    fn last_file(&self, writer: usize, rotation: Option<&Rotation>) -> Target {
         match rotation {
             Some(rotation) => Target::Path(rotation.current_path().into()),
-            None => self.parts.plan.target.clone(),
+            None => self.parts.writers.each[writer].target.clone(),
         }
     }
 
-    /// Closes what is open, at the time `at` and after so many frames `written`.
+    /// Closes what is open, at the time `at`.
     async fn close(
         &mut self,
-        finished: Finished,
+        finished: Vec<Finished>,
         at: MonoNs,
-        written: u64,
         summary: &mut Summary,
     ) -> Result<Option<Closed>, Failure> {
-        let end = finished.tracker.real_at(at);
-        let Some(rotation) = finished.rotation else {
-            return self.close_one(finished.output).await;
-        };
-        let longest_cut = rotation.longest_cut().as_nanos();
-        let closing = rotation.close_last(finished.output, written, end);
-        if self.wait(closing).await?.is_none() {
-            return Ok(None);
+        let mut is_complete = true;
+        let mut longest_cut = None;
+        for (writer, finished) in finished.into_iter().enumerate() {
+            let Some(rotation) = finished.rotation else {
+                let Some(is_closed) = self.close_one(writer, finished.output).await? else {
+                    return Ok(None);
+                };
+                is_complete &= is_closed;
+                continue;
+            };
+            longest_cut = longest_cut.max(Some(rotation.longest_cut()));
+            let end = finished.tracker.real_at(at);
+            let written = finished.finisher.written();
+            let closing = rotation.close_last(finished.output, written, end);
+            if self.wait(writer, closing).await?.is_none() {
+                return Ok(None);
+            }
         }
-        let late = self.hear_the_last(Stop::Signal);
-        let waited = self
-            .parts
-            .files
-            .wait_for_commands(&mut self.asked, self.told)
-            .await;
-        let files = &self.parts.files;
-        summary.files = Some(FilesSummary {
-            longest_cut_ns: u64::try_from(longest_cut).unwrap_or(u64::MAX),
-            ..files.summary()
-        });
+        let mut is_waiting_over = false;
+        if let Some(longest_cut) = longest_cut {
+            let late = self.hear_the_last(Stop::Signal);
+            let files = &mut self.parts.files;
+            let waited = files.wait_for_commands(&mut self.asked, self.told).await;
+            summary.files = Some(FilesSummary {
+                longest_cut_ns: u64::try_from(longest_cut.as_nanos()).unwrap_or(u64::MAX),
+                ..files.summary()
+            });
+            is_complete &=
+                late.is_wanted() && waited != CommandsWait::TooLong && files.are_intact();
+            is_waiting_over = waited == CommandsWait::Aborted;
+        }
         Ok(Some(Closed {
-            is_complete: late.is_wanted() && waited != CommandsWait::TooLong && files.are_intact(),
-            is_waiting_over: waited == CommandsWait::Aborted,
+            is_complete,
+            is_waiting_over,
         }))
     }
 
-    async fn close_one(&mut self, output: Output) -> Result<Option<Closed>, Failure> {
+    /// Closes the only file of a writer. Says whether it holds what was written.
+    async fn close_one(&mut self, writer: usize, output: Output) -> Result<Option<bool>, Failure> {
         let id = output.id();
-        let Some(closed) = self.wait(on_thread(move || output.close())?).await? else {
+        let closing = on_thread(move || output.close())?;
+        let Some(closed) = self.wait(writer, closing).await? else {
             return Ok(None);
         };
-        let target = &self.parts.plan.target;
+        let target = &self.parts.writers.each[writer].target;
         match (&closed, target) {
             (Err(error), _) => self.told.error(&not_intact(target, error)),
             (Ok(()), Target::Path(path)) => note_of_renaming(path, id, self.told),
             (Ok(()), Target::Stdout) => {}
         }
-        Ok(Some(Closed {
-            is_complete: closed.is_ok(),
-            is_waiting_over: false,
-        }))
+        Ok(Some(closed.is_ok()))
     }
 
     fn summarise(
         &self,
-        finished: &Finished,
-        of_each: &Directed<Totals>,
-        observed: &Observed,
+        finished: &[Finished],
+        of_writers: &[Directed<Totals>],
+        observed: &[Observed],
         (stop, seconds): (Stop, f64),
     ) -> Summary {
-        let Parts { plan, path, .. } = &*self.parts;
-        let tracker = &finished.tracker;
+        let Parts { plan, links, .. } = &*self.parts;
+        let mut of_each = Directed::default();
+        for totals in of_writers {
+            of_each += *totals;
+        }
         let totals = of_each.sum();
+        let observed = Observed::of_all(observed);
+        let counts = finished.iter().map(|it| it.finisher.counts.clone());
         Summary {
             file: plan.target.to_string(),
+            writers: self.writers(finished, of_writers),
             files: None,
             filter: plan.filter.as_ref().map(FilterSummary::of),
             tap: plan.tap.is_some(),
             seconds,
             seen: totals.seen,
             written: totals.written,
-            bytes_written: finished.bytes(),
-            bytes_direct: finished.written_direct(),
+            bytes_written: finished.iter().map(Finished::bytes).sum(),
+            bytes_direct: finished.iter().map(Finished::written_direct).sum(),
             outcomes: totals.outcomes,
             off_cpu: observed.off_cpu,
-            directions: self.directions(of_each),
+            directions: self.directions(&of_each),
             adds_up: Direction::ALL.iter().all(|it| of_each[*it].add_up()),
-            interfaces: self
-                .parts
-                .links
-                .accounts(observed, &finished.finisher.counts),
-            clock: ClockSummary {
-                source: path.source().name().into(),
-                path: path.function().into(),
-                ordered: path.is_ordered(),
-                counter: tracker.counter_report(),
-                host_bound_ns: tracker.host_bound_ns(),
-                synchronised: observed.utc_bound_ns.is_some(),
-                utc_bound_ns: observed.utc_bound_ns,
-                segments: tracker.segments().to_vec(),
-                segments_forgotten: tracker.segments_forgotten(),
-                steps: tracker.steps(),
-                order: finished.order(),
-                ambiguous: finished.finisher.ambiguous,
-                bound_raised: tracker.bound_raised(),
-            },
+            interfaces: links.accounts(&observed, &writers::sum(counts)),
+            clock: self.clock(finished, observed.utc_bound_ns),
             stopped_by: stop,
+        }
+    }
+
+    /// Each of several writers.
+    fn writers(
+        &self,
+        finished: &[Finished],
+        of_writers: &[Directed<Totals>],
+    ) -> Vec<WriterSummary> {
+        let Writers { shares, each } = &self.parts.writers;
+        if each.len() == 1 {
+            return Vec::new();
+        }
+        let all = each.iter().zip(finished).zip(of_writers).enumerate();
+        all.map(|(index, ((writer, finished), totals))| WriterSummary {
+            file: writer.target.to_string(),
+            cpus: shares.cpus(index).to_vec(),
+            totals: totals.sum(),
+            bytes_written: finished.bytes(),
+        })
+        .collect()
+    }
+
+    /// The clock of all writers; its segments are the first one's.
+    fn clock(&self, finished: &[Finished], utc_bound_ns: Option<u64>) -> ClockSummary {
+        let path = self.parts.path;
+        let first = &finished[0].tracker;
+        let trackers = || finished.iter().map(|it| &it.tracker);
+        let mut order = StampOrder::default();
+        for finished in finished {
+            order.add(finished.order());
+        }
+        ClockSummary {
+            source: path.source().name().into(),
+            path: path.function().into(),
+            ordered: path.is_ordered(),
+            counter: first.counter_report(),
+            host_bound_ns: trackers().map(Tracker::host_bound_ns).max().unwrap_or(0),
+            synchronised: utc_bound_ns.is_some(),
+            utc_bound_ns,
+            segments: first.segments().to_vec(),
+            segments_forgotten: first.segments_forgotten(),
+            steps: trackers().map(Tracker::steps).max().unwrap_or(0),
+            order,
+            ambiguous: finished.iter().map(|it| it.finisher.ambiguous).sum(),
+            bound_raised: trackers().map(Tracker::bound_raised).max().unwrap_or(0),
         }
     }
 

@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::opened::Opened;
-use super::plan::Capture;
-use crate::capturing::engine::{Event, Names, Output};
+use super::plan::{Capture, Target};
+use crate::capturing::engine::{Event, Io, Names, Output};
 use crate::capturing::filter::LinkType;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::{ethtool, process, system};
 use crate::capturing::pcapng::{
-    FileWriter, Hooks, InterfaceInfo, InterfaceOption, SectionInfo, StampOption, VlanTags,
-    most_final_bytes,
+    FileWriter, Hooks, InterfaceInfo, InterfaceOption, PartOption, SectionInfo, StampOption,
+    VlanTags, most_final_bytes,
 };
 use crate::failure::{Context as _, Failure};
 
@@ -60,26 +60,30 @@ pub(super) fn describe(
     }
 }
 
-pub(super) fn section() -> SectionInfo {
-    SectionInfo {
+/// What the files of so many writers say of the machine, and of what they are parts.
+pub(super) fn sections(writers: u32) -> Result<Vec<SectionInfo>, Failure> {
+    let capture = process::new_id(&KernelFiles::live());
+    let capture = capture.context("cannot name the capture of which the files are parts")?;
+    let parts = (0..writers).map(|writer| SectionInfo {
         hardware: system::hardware(),
         os: system::os(),
         application: concat!("tscap ", env!("CARGO_PKG_VERSION")).into(),
-        part: None,
-    }
+        part: (writers > 1).then(|| PartOption::new(capture.clone(), writer, writers)),
+    });
+    Ok(parts.collect())
 }
 
 pub(super) fn write_headers(
-    plan: &Capture,
+    (target, io): (&Target, Io),
     opened: Opened,
     file: &mut FileWriter,
     tell: &UnboundedSender<Event>,
 ) -> Result<(Output, Option<(PathBuf, Names)>), Failure> {
-    let (mut output, first) = start(plan, opened)?;
+    let (mut output, first) = start(target, io, opened)?;
     let no_room = |failure: Failure| failure.hint("give -w a file where there is room");
     output
         .reserve(most_final_bytes(file.interfaces()))
-        .context(format!("cannot keep room for the end of {}", plan.target))
+        .context(format!("cannot keep room for the end of {target}"))
         .map_err(no_room)?;
     if let Err(error) = output.write_headers(file.take()) {
         if error.is_reader_gone() {
@@ -88,22 +92,22 @@ pub(super) fn write_headers(
             return Ok((output, first));
         }
         return Err(error)
-            .context(format!("cannot write the file header to {}", plan.target))
+            .context(format!("cannot write the file header to {target}"))
             .map_err(no_room);
     }
     Ok((output, first))
 }
 
-fn start(plan: &Capture, opened: Opened) -> Result<(Output, Option<(PathBuf, Names)>), Failure> {
-    opened.start(plan.io).map_err(|error| {
-        let target = &plan.target;
-        match error.kind() {
-            io::ErrorKind::Unsupported => {
-                Failure::new(format!("cannot write {target} direct")).hint(
-                    "give -w a file on a disk whose file system has direct writes, such as ext4                      or xfs; or leave out --io direct",
-                )
-            }
-            _ => Failure::from_error(error, format!("cannot empty {target}")),
-        }
+fn start(
+    target: &Target,
+    io: Io,
+    opened: Opened,
+) -> Result<(Output, Option<(PathBuf, Names)>), Failure> {
+    opened.start(io).map_err(|error| match error.kind() {
+        io::ErrorKind::Unsupported => Failure::new(format!("cannot write {target} direct")).hint(
+            "give -w a file on a disk whose file system has direct writes, such as ext4 \
+                     or xfs; or leave out --io direct",
+        ),
+        _ => Failure::from_error(error, format!("cannot empty {target}")),
     })
 }

@@ -158,10 +158,10 @@ impl Parts {
             return left_out(selected, scope, &failure, told);
         }
         let number = number as u32;
-        self.shared.announce(number);
+        self.writers.announce(number);
         match attaching.attach(selected, scope, number, &self.loaded, told) {
             Ok((live, described)) => {
-                self.shared.describe(described);
+                self.writers.describe(&described);
                 told.tell(Event::Joined(ReadyInterface::of(&live)));
                 self.links.0.push(live);
             }

@@ -6,7 +6,8 @@ use tokio::time::sleep;
 
 use super::check::Machine;
 use super::event::Listener;
-use super::live_links::{LiveLink, LiveLinks};
+use super::live_link::LiveLink;
+use super::live_links::LiveLinks;
 
 /// Some drivers take the link down to attach; it is given this long to come up.
 const LINK_UP_WITHIN: Duration = Duration::from_secs(10);

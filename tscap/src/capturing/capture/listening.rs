@@ -10,8 +10,8 @@ use crate::capturing::host::{address, route};
 use crate::failure::{Context as _, Failure, Hint as _};
 
 impl Capture {
-    /// What of this contradicts something else of it.
-    pub fn contradiction(&self) -> Option<&'static str> {
+    /// What of this a port that only listens contradicts.
+    pub(super) fn contradiction_of_tap(&self) -> Option<&'static str> {
         let (tap, is_open) = (self.tap?, |name: &String| selection::is_open(name));
         match tap {
             _ if self.direction.takes_sent() => {

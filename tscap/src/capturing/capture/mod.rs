@@ -6,6 +6,7 @@
 //! `finish.rs`; what happens in between is in `running.rs`.
 
 mod attach;
+mod beginning;
 pub(crate) mod check;
 mod commands;
 mod counter;
@@ -19,6 +20,7 @@ pub(crate) mod interface;
 mod joining;
 mod link_up;
 mod listening;
+mod live_link;
 mod live_links;
 mod load;
 mod offloading;
@@ -37,6 +39,7 @@ mod stale_journals;
 mod start;
 mod state;
 mod summary;
+mod writers;
 mod writing;
 
 pub use check::FILE_CAPABILITIES;
@@ -44,13 +47,13 @@ pub use event::{Event, Severity};
 pub use finish::Ended;
 pub use first_brackets::first_brackets;
 pub use plan::{
-    Capture, ClockChoice, DirectionChoice, Offloads, Privileges, Programs, Tap, Target,
+    Capture, ClockChoice, DirectionChoice, MAX_WRITERS, Offloads, Privileges, Programs, Tap, Target,
 };
 pub use probe::probe;
 pub use pulse::Pulse;
 pub use running::Running;
-pub use state::{Account, Progress, Ready, ReadyInterface};
+pub use state::{Account, Progress, Ready, ReadyInterface, ReadyWriter};
 pub use summary::{
     ClockSummary, CommandsSummary, DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary,
-    Stop, Summary,
+    Stop, Summary, WriterSummary,
 };

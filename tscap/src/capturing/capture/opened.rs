@@ -35,18 +35,43 @@ pub(super) struct FirstFile {
     pub path: PathBuf,
 }
 
-/// Opens the output of `plan`; waits for the reader of a named pipe.
-pub(super) async fn open(plan: &Capture, told: &mut Listener<'_>) -> Result<Opened, Failure> {
-    if let (Some(rotation), Target::Path(path)) = (&plan.rotation, &plan.target) {
-        return first_of_several(rotation, path, told);
+/// Opens the output of each writer of `plan`; waits for the reader of a named pipe.
+pub(super) async fn open(plan: &Capture, told: &mut Listener<'_>) -> Result<Vec<Opened>, Failure> {
+    let mut opened = Vec::new();
+    if plan.writers > 1 {
+        check_regular(&plan.target)?;
     }
+    for target in &plan.targets() {
+        opened.push(match (&plan.rotation, target) {
+            (Some(rotation), Target::Path(path)) => first_of_several(rotation, path, told)?,
+            _ => open_one(target, told).await?,
+        });
+    }
+    Ok(opened)
+}
+
+/// Refuses devices and pipes, beside which no files are wanted.
+fn check_regular(target: &Target) -> Result<(), Failure> {
+    match target {
+        Target::Path(path) if path.metadata().is_ok_and(|data| !data.is_file()) => {
+            let path = path.display();
+            Err(Failure::new(format!(
+                "cannot write the files of several writers beside {path}: it is no regular file"
+            ))
+            .hint("give -w the name of a file, or leave out --writers"))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn open_one(target: &Target, told: &mut Listener<'_>) -> Result<Opened, Failure> {
     let mut is_told = false;
     loop {
-        if let Some(opened) = open_now(&plan.target)? {
+        if let Some(opened) = open_now(target)? {
             return Ok(opened);
         }
         if !is_told {
-            told.note(&format!("waiting for a reader of {}", plan.target));
+            told.note(&format!("waiting for a reader of {target}"));
             is_told = true;
         }
         tokio::time::sleep(READER_EVERY).await;

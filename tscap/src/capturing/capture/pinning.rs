@@ -51,7 +51,8 @@ pub(super) fn check(
 
 /// What to say of a converter on a CPU that receives.
 fn beside_receiving(plan: &Capture, machine: &Machine) -> Option<String> {
-    let converter = machine.converter_cpu;
+    let mut converters = machine.converter_cpus.iter();
+    let converter = converters.find(|cpu| machine.receiving_cpus.contains(cpu))?;
     let (receives, remedy) = match plan.rx_cpus {
         Some(_) => ("which --rx-cpu gives to receiving", "give it fewer"),
         None => (
@@ -68,10 +69,7 @@ fn beside_receiving(plan: &Capture, machine: &Machine) -> Option<String> {
         "the converter runs on CPU {converter}, {receives}: each takes time from the other \
          ({other}{remedy})"
     );
-    machine
-        .receiving_cpus
-        .contains(&converter)
-        .then_some(warning)
+    Some(warning)
 }
 
 /// sysfs shows the network namespace in which it was mounted.

@@ -1,7 +1,7 @@
 //! What a capture is asked to do.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -110,6 +110,9 @@ impl fmt::Display for Target {
     }
 }
 
+/// Most writers of a capture.
+pub const MAX_WRITERS: u32 = 64;
+
 /// What becomes of this process's privileges once everything is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Privileges {
@@ -191,8 +194,11 @@ pub struct Capture {
     pub packet_meta: bool,
     /// Ring of each CPU, bytes; `None` for the default.
     pub ring_bytes: Option<usize>,
-    /// CPU for the converter thread.
-    pub converter_cpu: Option<u32>,
+    /// Converter threads, each with its share of the CPUs and a file of its own, a part of the
+    /// capture: 1 to [`MAX_WRITERS`].
+    pub writers: u32,
+    /// CPUs for the converter threads, one each.
+    pub converter_cpus: Option<Vec<u32>>,
     /// CPUs to receive on, each once; `None` to leave that as it is.
     pub rx_cpus: Option<Vec<u32>>,
     /// Take only the frames that match.
@@ -240,7 +246,8 @@ impl Capture {
             force: false,
             packet_meta: false,
             ring_bytes: None,
-            converter_cpu: None,
+            writers: 1,
+            converter_cpus: None,
             rx_cpus: None,
             filter: None,
             io: Io::default(),
@@ -254,12 +261,59 @@ impl Capture {
 }
 
 impl Capture {
+    /// What of this contradicts something else of it.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        let of_tap = self.contradiction_of_tap();
+        of_tap.or_else(|| self.contradiction_of_writers())
+    }
+
+    fn contradiction_of_writers(&self) -> Option<&'static str> {
+        let converters = self.converter_cpus.as_ref();
+        match self.writers {
+            _ if converters.is_some_and(|cpus| cpus.len() != self.writers as usize) => {
+                Some("--converter-cpu takes one CPU for each writer, such as 2,3 for --writers 2")
+            }
+            0..=1 => None,
+            _ if self.target == Target::Stdout => Some(
+                "several writers write a file each: give -w the name of a file, or leave out \
+                 --writers",
+            ),
+            _ if self.count.is_some() => Some(
+                "several writers don't count their frames together: leave out -c, or give \
+                 --duration in its place",
+            ),
+            _ => None,
+        }
+    }
+
+    /// Where each writer writes: `target` itself if it is the only one, else beside it.
+    pub fn targets(&self) -> Vec<Target> {
+        match (self.writers, &self.target) {
+            (2.., Target::Path(path)) => {
+                let parts = (0..self.writers).map(|writer| Target::Path(part(path, writer)));
+                parts.collect()
+            }
+            _ => vec![self.target.clone()],
+        }
+    }
+
     /// The filter as it is for frames of an interface.
     pub(super) fn filter_for(&self, link: &Link) -> Result<Option<&Program>, Failure> {
         let link_type = link.frames().unwrap_or(LinkType::Ethernet);
         let filter = self.filter.as_ref();
         filter.map(|it| it.program_for(link_type)).transpose()
     }
+}
+
+/// The file that writer number `writer` writes its part to: out-w0.pcapng of out.pcapng.
+fn part(path: &Path, writer: u32) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-w{writer}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
 }
 
 /// A capture on veth0 into f, changed by the words of `tscap capture` that tests use.
@@ -269,7 +323,7 @@ pub(super) fn plan_of(words: &str) -> Capture {
     match words {
         "" => plan,
         "--converter-cpu 1" => Capture {
-            converter_cpu: Some(1),
+            converter_cpus: Some(vec![1]),
             ..plan
         },
         "--rx-cpu 0" | "--rx-cpu 0-1" => Capture {
@@ -281,5 +335,28 @@ pub(super) fn plan_of(words: &str) -> Capture {
             ..plan
         },
         other => panic!("{other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_writer_has_a_file_beside_the_one_that_is_asked_for() {
+        let names = |path: &str, writers| {
+            let plan = Capture {
+                writers,
+                ..Capture::on(["veth0"], path)
+            };
+            let names = plan.targets().into_iter().map(|it| it.to_string());
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(names("a/out.pcapng", 1), ["a/out.pcapng"]);
+        let two = ["a/out-w0.pcapng", "a/out-w1.pcapng"];
+        assert_eq!(names("a/out.pcapng", 2), two);
+        assert_eq!(names("a.b/out", 2), ["a.b/out-w0", "a.b/out-w1"]);
+        assert_eq!(names(".hidden", 2), [".hidden-w0", ".hidden-w1"]);
+        assert_eq!(names("%H.x.pcapng", 64)[63], "%H.x-w63.pcapng");
     }
 }

@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
+use super::writers::Writers;
 use crate::capturing::engine::Shared;
 
-/// Tells whether the converter of a capture gets on.
+/// Tells whether the converters of a capture get on.
 #[derive(Clone, Debug)]
-pub struct Pulse(Arc<Shared>);
+pub struct Pulse(Vec<Arc<Shared>>);
 
 impl Pulse {
-    pub(super) fn of(shared: &Arc<Shared>) -> Self {
-        Self(Arc::clone(shared))
+    pub(super) fn of(writers: &Writers) -> Self {
+        let shared = writers.each.iter().map(|it| Arc::clone(&it.shared));
+        Self(shared.collect())
     }
 
-    /// A number that grows while the converter drains rings and writes, also when there is
-    /// nothing to drain: at least a hundred times a second, unless one write takes longer.
-    pub fn beats(&self) -> u64 {
-        self.0.heartbeat()
+    /// For each converter a number that grows while it drains rings and writes, also when there
+    /// is nothing to drain: at least a hundred times a second, unless one write takes longer.
+    pub fn beats(&self) -> Vec<u64> {
+        self.0.iter().map(|it| it.heartbeat()).collect()
     }
 }

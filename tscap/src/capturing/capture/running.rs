@@ -1,9 +1,6 @@
 //! A capture while it runs: what is looked after, and what is told of it.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::io::unix::AsyncFd;
@@ -17,14 +14,16 @@ use super::event::{Event, Listener};
 use super::files::{Files, not_intact};
 use super::joining::Joining;
 use super::link_up::wait_for_links;
-use super::live_links::{LiveLinks, Loss};
+use super::live_link::Loss;
+use super::live_links::LiveLinks;
 use super::plan::{Capture, Target};
 use super::pulse::Pulse;
-use super::state::{Account, Progress, Ready, ReadyInterface};
+use super::state::{Account, Progress, Ready, ReadyInterface, ReadyWriter};
 use super::summary::{FilterSummary, Stop};
+use super::writers::Writers;
 use crate::capturing::accounting::{Direction, Observed};
 use crate::capturing::clock::StampPath;
-use crate::capturing::engine::{self, CloseError, Finished, Shared};
+use crate::capturing::engine::{self, CloseError};
 use crate::capturing::hook::Loaded;
 use crate::capturing::host::timex::{ClockSetWatch, KernelClock};
 use crate::failure::{Context as _, Failure};
@@ -57,12 +56,8 @@ pub(super) struct Parts {
     /// What stamps.
     pub path: StampPath,
     pub links: LiveLinks,
-    pub shared: Arc<Shared>,
-    /// How the output is written.
-    pub io: &'static str,
+    pub writers: Writers,
     pub events: UnboundedReceiver<engine::Event>,
-    /// Until it is waited for.
-    pub converter: Option<JoinHandle<Finished>>,
     pub files: Files,
     /// For TSC stamps by perf events: the events and what is known of them.
     pub counter: Option<Counter>,
@@ -101,22 +96,23 @@ impl Running {
             machine,
             path,
             links,
-            shared,
-            io,
+            writers,
             ..
         } = &self.parts;
+        let first = &writers.each[0];
         Ok(Ready {
             interfaces: links.0.iter().map(ReadyInterface::of).collect(),
             clock: path.source(),
             path: path.function(),
             ordered: path.is_ordered(),
-            host_bound_ns: shared.host_bound_ns.load(Ordering::Relaxed),
+            host_bound_ns: writers.host_bound_ns(),
             tap: plan.tap.is_some(),
             filter: plan.filter.as_ref().map(FilterSummary::of),
             rings: machine.ring_cpus.len(),
             ring_bytes: machine.ring_bytes,
-            io,
-            converter_cpu: machine.converter_cpu,
+            io: first.io,
+            converter_cpu: first.cpu,
+            writers: ReadyWriter::all(writers),
             rx_cpus: plan.rx_cpus.clone(),
         })
     }
@@ -191,7 +187,7 @@ impl Running {
                 // Look at the clock now: the shorter the time between two
                 // cross-timestamps, the fewer stamps are ambiguous.
                 if ready.get_inner().was_set().unwrap_or(false) {
-                    parts.wake_converter();
+                    parts.writers.wake();
                 }
             }
         }
@@ -205,26 +201,29 @@ impl Running {
     /// If the counters can't be read.
     pub fn progress(&mut self) -> Result<Progress, Failure> {
         // What has an outcome before what was seen, so that it is never more.
-        let counts = self.parts.shared.counts.lock().map(|it| it.clone());
-        let observed = self.parts.observe()?;
-        let (now, Parts { shared, loaded, .. }) = (Instant::now(), &self.parts);
-        let written = shared.written.load(Ordering::Relaxed);
+        let counts = self.parts.writers.counts();
+        let observed = Observed::of_all(&self.parts.observe()?);
+        let (
+            now,
+            Parts {
+                writers, loaded, ..
+            },
+        ) = (Instant::now(), &self.parts);
+        let written = writers.written();
         let (latest, written_then) = std::mem::replace(&mut self.latest, (now, written));
         let since = now.duration_since(latest).as_secs_f64();
-        let peak = shared.peak_fill.swap(0, Ordering::Relaxed);
         let lost = observed.interfaces.iter().map(|it| it.losses.sum().lost());
         let seen = loaded.counters.seen();
         let seen = seen.context("cannot account for the frames")?;
-        let counts = counts.unwrap_or_default();
         Ok(Progress {
             seconds: now.duration_since(self.started).as_secs_f64(),
             seen: seen.sum(),
             written,
-            bytes: shared.bytes.load(Ordering::Relaxed),
+            bytes: writers.bytes(),
             drops: lost.sum(),
             rate: (written - written_then) as f64 / since.max(1e-9),
-            ring_fill: peak as f64 / shared.ring_bytes.load(Ordering::Relaxed).max(1) as f64,
-            host_bound_ns: shared.host_bound_ns.load(Ordering::Relaxed),
+            ring_fill: writers.take_ring_fill(),
+            host_bound_ns: writers.host_bound_ns(),
             tap: self.parts.plan.tap.is_some(),
             account: Account {
                 seen,
@@ -234,37 +233,33 @@ impl Running {
         })
     }
 
-    /// Whether its converter gets on.
+    /// Whether its converters get on.
     pub fn pulse(&self) -> Pulse {
-        Pulse::of(&self.parts.shared)
+        Pulse::of(&self.parts.writers)
     }
 }
 
 impl Parts {
-    pub fn wake_converter(&self) {
-        if let Some(converter) = &self.converter {
-            converter.thread().unpark();
-        }
-    }
-
-    /// Reads what goes into the statistics blocks.
-    pub fn observe(&self) -> Result<Observed, Failure> {
+    /// Reads what goes into the statistics blocks of each writer.
+    pub fn observe(&self) -> Result<Vec<Observed>, Failure> {
         let counters = &self.loaded.counters;
         let rx_cpus = self.plan.rx_cpus.as_deref();
         let off_cpu = rx_cpus.map(|cpus| counters.seen_off(cpus)).transpose();
-        let interfaces = self.links.counts(counters);
-        let observed = Observed {
-            interfaces: interfaces.context("cannot account for the frames")?,
-            utc_bound_ns: KernelClock::read()
-                .ok()
-                .filter(|clock| clock.synchronised)
-                .map(|clock| clock.max_error_ns),
-            off_cpu: off_cpu
-                .context("cannot account for the frames")?
-                .map(|seen| seen[Direction::In]),
-        };
-        if let Ok(mut shared) = self.shared.observed.lock() {
-            shared.clone_from(&observed);
+        let off_cpu = off_cpu.context("cannot account for the frames")?;
+        let clock = KernelClock::read().ok();
+        let clock = clock.filter(|clock| clock.synchronised);
+        let interfaces = self.links.counts(counters, &self.writers.shares);
+        let interfaces = interfaces.context("cannot account for the frames")?;
+        let observed = interfaces.into_iter().map(|interfaces| Observed {
+            interfaces,
+            utc_bound_ns: clock.map(|clock| clock.max_error_ns),
+            off_cpu: off_cpu.map(|seen| seen[Direction::In]),
+        });
+        let observed: Vec<_> = observed.collect();
+        for (writer, observed) in self.writers.each.iter().zip(&observed) {
+            if let Ok(mut shared) = writer.shared.observed.lock() {
+                shared.clone_from(observed);
+            }
         }
         Ok(observed)
     }
@@ -273,9 +268,8 @@ impl Parts {
     pub fn recheck_counter(&mut self, told: &mut Listener<'_>) {
         if let Some(counter) = &mut self.counter
             && let Some(found) = counter.recheck(&mut self.loaded, told)
-            && let Ok(mut shared) = self.shared.recalibrated.lock()
         {
-            *shared = Some(found);
+            self.writers.recalibrate(&found);
         }
     }
 
@@ -371,14 +365,12 @@ impl Parts {
 }
 
 impl Drop for Parts {
-    /// For a capture that nobody has finished: its converter would run on, and keep the
-    /// programs attached.
+    /// For a capture that nobody has finished: its programs would stay attached for as long as
+    /// the converters run.
     fn drop(&mut self) {
-        if self.converter.is_some() {
+        if self.writers.each.iter().any(|it| it.thread.is_some()) {
             // An interface that is gone has no program.
             let _ = self.links.detach();
-            self.shared.request_stop();
-            self.wake_converter();
         }
     }
 }

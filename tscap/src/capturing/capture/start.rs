@@ -1,13 +1,11 @@
 //! From a plan to a running capture: check, open, load, read the clocks, attach, write the
-//! headers, start the converter.
-
-use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
+//! headers, start the converters.
 
 use tokio::sync::mpsc::unbounded_channel;
 use tscap_common::hook::ClockDomain;
 
 use super::attach::{self, Attaching, left_out};
+use super::beginning::Beginning;
 use super::check::{self, Machine};
 use super::counter::Counter;
 use super::event::{Event, Listener};
@@ -18,15 +16,11 @@ use super::load::{self, Stamping};
 use super::plan::{Capture, ClockChoice, Target};
 use super::privileges::Identity;
 use super::running::{Parts, Running};
-use super::{first_brackets, header, opened, pinning, stale_journals};
+use super::{first_brackets, opened, pinning, stale_journals};
 use crate::capturing::clock::{HostClocks, Segment, StampPath, StampSource, Tracker};
-use crate::capturing::engine::{Converter, Finished, Frames, Rotation, Shared, Source};
-use crate::capturing::hook::Loaded;
-use crate::capturing::host::access::Owner;
+use crate::capturing::hook::{Loaded, Shares};
 use crate::capturing::host::perf::EventPriority;
 use crate::capturing::host::timex::ClockSetWatch;
-use crate::capturing::host::{affinity, caps, seccomp, wake};
-use crate::capturing::pcapng::FileWriter;
 use crate::capturing::ring::Consumer;
 use crate::failure::{Context as _, Failure};
 
@@ -85,12 +79,12 @@ impl Capture {
         }
     }
 
-    /// Attaches, writes the headers and starts the converter.
+    /// Attaches, writes the headers and starts the converters.
     fn run(
         &self,
         mut machine: Machine,
         mut clock: Clock,
-        (opened, identity): (opened::Opened, Identity),
+        (opened, identity): (Vec<opened::Opened>, Identity),
         told: &mut Listener<'_>,
     ) -> Result<Running, Failure> {
         clock.open_counter(&machine, told)?;
@@ -128,54 +122,32 @@ impl Capture {
         tracker.observe(&cross);
         note_tai(path, &tracker, told);
         let start = tracker.real_at(cross.mono[1]);
-        let mut file = FileWriter::new(&header::section(), &described, start)
-            .context("cannot make headers")?;
         let (tell, events) = unbounded_channel();
-        let (opened, owner) = (opened.at(start)?, identity.owner());
-        let given = opened.give_to(owner);
-        given.context(format!("cannot give {} to its owner", self.target))?;
+        let owner = identity.owner();
+        let opened: Result<Vec<_>, _> = opened.into_iter().map(|it| it.at(start)).collect();
+        let opened = opened?;
+        for (opened, target) in opened.iter().zip(self.targets()) {
+            let given = opened.give_to(owner);
+            given.context(format!("cannot give {target} to its owner"))?;
+        }
         let (on, by) = ((&machine.interfaces, &links), (&loaded, path));
         identity.give_up_the_rest(self, on, by, &mut attaching, told)?;
         let files = Files::new(self)?;
-        let (output, first) = header::write_headers(self, opened, &mut file, &tell)?;
-        let io = output.way();
-        let next_owner = Owner {
-            user: None,
-            ..owner
-        };
-        let rotation = self.rotation.as_ref().zip(first);
-        let rotation = rotation.map(|(plan, (path, names))| {
-            let rotation = Rotation::new(plan, names, path, start, tell.clone());
-            let rotation = rotation.map(|it| it.owned_by(next_owner));
-            rotation.context("cannot start a thread")
-        });
-
-        let shared = Arc::new(Shared::default());
-        let source = Source {
-            consumers: consumers(&mut loaded, counter.as_ref()),
-            clocks,
+        let beginning = Beginning {
+            plan: self,
+            path,
+            start,
             tracker,
-            frames: Frames {
-                count: self.count,
-                keep_raw: self.keep_raw,
-            },
+            described,
+            owner,
+            tell,
         };
-        let shared_too = Arc::clone(&shared);
-        let mut converter = Converter::new(source, output, file, shared_too, tell)
-            .with_statistics_every(self.statistics_every);
-        if let Some(rotation) = rotation.transpose()? {
-            converter = converter.rotating(rotation);
-        }
-        let converter = spawn(
-            converter,
-            machine.converter_cpu,
-            self.rotation.is_some(),
-            (&shared, told),
-        )?;
-        told.detail(&format!(
-            "converter pinned to CPU {}",
-            machine.converter_cpu
-        ));
+        let shares = Shares::new(&machine.ring_cpus, self.writers as usize);
+        let consumers = consumers(&mut loaded, counter.as_ref());
+        let outputs = opened
+            .into_iter()
+            .zip(machine.converter_cpus.iter().copied());
+        let writers = beginning.start(outputs, consumers, shares, told)?;
         let joining = Joining::new(std::mem::take(&mut machine.interfaces.watches))?;
         let parts = Parts {
             plan: self.clone(),
@@ -183,10 +155,8 @@ impl Capture {
             loaded,
             path,
             links,
-            shared,
-            io,
+            writers,
             events,
-            converter: Some(converter),
             files,
             counter,
             attaching: Some(attaching),
@@ -245,43 +215,4 @@ fn consumers(loaded: &mut Loaded, counter: Option<&Counter>) -> Vec<Consumer> {
         consumer.set_stamp_offset(offset);
     }
     consumers
-}
-
-fn spawn(
-    converter: Converter<HostClocks>,
-    cpu: u32,
-    begins_files: bool,
-    (shared, told): (&Shared, &mut Listener<'_>),
-) -> Result<JoinHandle<Finished>, Failure> {
-    let (is_prepared, prepared) = mpsc::channel();
-    let thread = std::thread::Builder::new()
-        .name("tscap-converter".into())
-        .spawn(move || {
-            let kept = begins_files.then_some(&caps::FOR_FILES[..]);
-            let prepared = affinity::pin_to(cpu)
-                .and_then(|()| wake::take_no_others())
-                .and_then(|()| caps::keep_only(kept.unwrap_or_default()))
-                .map(|()| seccomp::only_write());
-            // The receiver waits below.
-            let _ = is_prepared.send(prepared);
-            converter.run()
-        })
-        .context("cannot start the converter thread")?;
-    let confined = prepared
-        .recv()
-        .unwrap_or_else(|gone| Err(std::io::Error::other(gone)))
-        .context(format!(
-            "cannot prepare the converter's thread on CPU {cpu}"
-        ))
-        .inspect_err(|_| {
-            // It holds the links, by which the programs stay attached.
-            shared.request_stop();
-            thread.thread().unpark();
-        })?;
-    if let Err(error) = confined {
-        told.note(&format!(
-            "the converter may make any system call, because seccomp is refused: {error}"
-        ));
-    }
-    Ok(thread)
 }

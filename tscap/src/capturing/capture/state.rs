@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::live_links::LiveLink;
+use super::live_link::LiveLink;
 use super::summary::{FilterSummary, InterfaceSummary};
+use super::writers::Writers;
 use crate::capturing::accounting::Directed;
 use crate::capturing::clock::StampSource;
 use crate::capturing::pcapng::Hooks;
@@ -51,6 +52,32 @@ impl fmt::Display for ReadyInterface {
     }
 }
 
+/// One of several writers as the capture begins.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReadyWriter {
+    /// Its file, or what several are named after.
+    pub file: String,
+    /// CPU of its converter thread.
+    pub converter_cpu: u32,
+    /// The CPUs whose frames it writes.
+    pub cpus: Vec<u32>,
+}
+
+impl ReadyWriter {
+    pub(super) fn all(writers: &Writers) -> Vec<Self> {
+        let each = writers.each.iter().enumerate();
+        let each = each.map(|(index, writer)| Self {
+            file: writer.target.to_string(),
+            converter_cpu: writer.cpu,
+            cpus: writers.shares.cpus(index).to_vec(),
+        });
+        match writers.each.len() {
+            ..=1 => Vec::new(),
+            _ => each.collect(),
+        }
+    }
+}
+
 /// The capture as it begins.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ready {
@@ -74,8 +101,11 @@ pub struct Ready {
     pub ring_bytes: usize,
     /// How the output is written: "direct", "buffered" or "stream".
     pub io: &'static str,
-    /// CPU of the converter thread.
+    /// CPU of the converter thread, or of the first one.
     pub converter_cpu: u32,
+    /// Where there are several writers: each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub writers: Vec<ReadyWriter>,
     /// With `--rx-cpu`: where frames are meant to come in.
     pub rx_cpus: Option<Vec<u32>>,
 }

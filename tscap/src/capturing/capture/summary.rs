@@ -165,6 +165,20 @@ pub struct CommandsSummary {
     pub unfinished: u64,
 }
 
+/// One of several writers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriterSummary {
+    /// Its file, or what several are named after.
+    pub file: String,
+    /// The CPUs whose frames it wrote.
+    pub cpus: Vec<u32>,
+    /// Frames seen, written, and not written by reason.
+    #[serde(flatten)]
+    pub totals: Totals,
+    /// Length of the file, or of all files, bytes.
+    pub bytes_written: u64,
+}
+
 /// The clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockSummary {
@@ -226,6 +240,9 @@ impl FilterSummary {
 pub struct Summary {
     /// The file, or what several are named after.
     pub file: String,
+    /// Where there were several writers: each, whose files are the parts of the capture.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writers: Vec<WriterSummary>,
     /// With several files: how many; else null.
     #[serde(default)]
     pub files: Option<FilesSummary>,

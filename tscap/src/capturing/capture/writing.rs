@@ -16,21 +16,21 @@ const HANGS_AFTER: Duration = Duration::from_secs(1);
 /// A write that hangs has so long to return once it is interrupted.
 const RETURNS_WITHIN: Duration = Duration::from_secs(1);
 
-/// Waits for the end of a thread that writes. A request to end that comes meanwhile ends
-/// the writing as soon as it hangs. False if it hangs even then.
+/// Waits for the end of a thread that writes. A request to end that has come, which
+/// `is_asked` says, or comes meanwhile, ends the writing as soon as it hangs. False if it hangs
+/// even then.
 pub(super) async fn until_finished<T>(
     thread: &JoinHandle<T>,
     writes: &WriteWatch,
-    asked: &mut impl AsyncFnMut(),
+    (is_asked, asked): (&mut bool, &mut impl AsyncFnMut()),
     told: &mut Listener<'_>,
 ) -> bool {
-    let mut is_asked = writes.is_aborted();
     let mut latest = (writes.done(), Instant::now());
     while !thread.is_finished() {
         tokio::select! {
             () = tokio::time::sleep(JOIN_EVERY) => {}
             () = asked() => {
-                is_asked = true;
+                *is_asked = true;
                 told.note(&format!(
                     "still writing: aborted once nothing can be written for {} s",
                     HANGS_AFTER.as_secs()
@@ -41,7 +41,7 @@ pub(super) async fn until_finished<T>(
             latest = (writes.done(), Instant::now());
         }
         let since = latest.1.elapsed();
-        if is_asked && since >= HANGS_AFTER {
+        if *is_asked && since >= HANGS_AFTER {
             writes.abort();
             // The thread may have ended just now; else it is interrupted again.
             let _ = wake(thread);

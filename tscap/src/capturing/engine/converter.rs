@@ -107,6 +107,8 @@ pub struct Converter<R> {
     shared: Arc<Shared>,
     next_raw: MonoNs,
     next_counts: MonoNs,
+    /// Says what happens to the clock.
+    tells_of_clock: bool,
 }
 
 impl<R: Reference + Reference<MonoNs>> Converter<R> {
@@ -141,7 +143,16 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             next_counts: tracker.mono_at(file.start()),
             files: Files::new(file, &tracker),
             tracker,
+            tells_of_clock: true,
         }
+    }
+
+    /// Is one of several, which writes to `path`. What happens to the clock the first one says.
+    #[must_use]
+    pub fn of_several(mut self, path: PathBuf, is_first: bool) -> Self {
+        self.writer.path.get_or_insert(path);
+        self.tells_of_clock = is_first;
+        self
     }
 
     /// Writes statistics this often, not every [`super::STATISTICS_EVERY`].
@@ -280,11 +291,11 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         let cross = self.tracker.read(&mut self.reference);
         match self.tracker.observe(&cross) {
             Observation::Stepped { step_ns, cause } => {
-                self.writer.tell(Event::Stepped { step_ns, cause });
+                self.tell_of_clock(Event::Stepped { step_ns, cause });
                 self.files.clock_was_set(cross.mono[1], &self.tracker);
             }
             Observation::CounterJumped { jump_ns } => {
-                self.writer.tell(Event::CounterJumped { jump_ns });
+                self.tell_of_clock(Event::CounterJumped { jump_ns });
             }
             Observation::Agrees | Observation::Torn => {}
         }
@@ -297,6 +308,12 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         }
         self.open_file().write_statistics_due(now);
         cross
+    }
+
+    fn tell_of_clock(&self, event: Event) {
+        if self.tells_of_clock {
+            self.writer.tell(event);
+        }
     }
 
     fn publish(&mut self, now: MonoNs) {

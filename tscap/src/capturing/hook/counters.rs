@@ -4,6 +4,7 @@ use aya::maps::{Array, MapData, MapError, PerCpuArray};
 use tscap_common::hook::Slot;
 use tscap_common::state::{CpuState, Losses, NO_RING};
 
+use super::Shares;
 use crate::capturing::accounting::{Directed, Outcome, Outcomes};
 use crate::capturing::host::map_value::MapValue;
 
@@ -37,7 +38,7 @@ impl Counters {
     /// # Errors
     /// If the kernel does not give the counters.
     pub fn seen(&self) -> Result<Directed<u64>, CounterError> {
-        self.seen_off(&[])
+        Ok(self.seen_by(&Shares::all())?.remove(0))
     }
 
     /// Those that came in on other CPUs than `cpus`.
@@ -45,16 +46,31 @@ impl Counters {
     /// # Errors
     /// As [`Self::seen`].
     pub fn seen_off(&self, cpus: &[u32]) -> Result<Directed<u64>, CounterError> {
-        // The index in the map is the number of the CPU.
-        let states = (0u32..).zip(self.states()?);
-        let others: Vec<_> = states.filter(|(cpu, _)| !cpus.contains(cpu)).collect();
-        let seen = |direction| {
-            others
-                .iter()
-                .map(|(_, it)| it.seen[direction as usize])
-                .sum()
-        };
-        Ok(Directed::by(seen))
+        let mut sum = Directed::default();
+        for (cpu, seen) in self.seen_on()? {
+            if !cpus.contains(&cpu) {
+                sum += seen;
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Frames that entered the programs, by writer.
+    ///
+    /// # Errors
+    /// As [`Self::seen`].
+    pub fn seen_by(&self, shares: &Shares) -> Result<Vec<Directed<u64>>, CounterError> {
+        let mut sums = vec![Directed::default(); shares.count()];
+        for (cpu, seen) in self.seen_on()? {
+            sums[shares.of(cpu)] += seen;
+        }
+        Ok(sums)
+    }
+
+    /// By the number of the CPU, which is the index in the map.
+    fn seen_on(&self) -> Result<impl Iterator<Item = (u32, Directed<u64>)>, CounterError> {
+        let seen = |state: CpuState| Directed::by(|direction| state.seen[direction as usize]);
+        Ok((0..).zip(self.states()?.into_iter().map(seen)))
     }
 
     fn states(&self) -> Result<Vec<CpuState>, CounterError> {
@@ -62,23 +78,26 @@ impl Counters {
         states.collect()
     }
 
-    /// Frames of each slot that its program did not record, by reason.
+    /// Frames of each slot that its program did not record, by reason: by writer, then by slot.
     ///
     /// # Errors
     /// As [`Self::seen`].
-    pub fn losses(&self, slots: &[Slot]) -> Result<Vec<Outcomes>, CounterError> {
-        let mut sums = Vec::with_capacity(slots.len());
-        for slot in slots {
-            let mut sum = Outcomes::default();
-            for MapValue(losses) in self.losses.get(&slot.0, 0)?.iter() {
-                sum += Outcomes::from(*losses);
+    pub fn losses(
+        &self,
+        slots: &[Slot],
+        shares: &Shares,
+    ) -> Result<Vec<Vec<Outcomes>>, CounterError> {
+        let mut sums = vec![vec![Outcomes::default(); slots.len()]; shares.count()];
+        for (index, slot) in slots.iter().enumerate() {
+            let of_cpus = self.losses.get(&slot.0, 0)?;
+            for (cpu, MapValue(losses)) in (0..).zip(of_cpus.iter()) {
+                sums[shares.of(cpu)][index] += Outcomes::from(*losses);
             }
-            sums.push(sum);
         }
-        for state in self.states()? {
+        for (cpu, state) in (0..).zip(self.states()?) {
             let of = slots.iter().position(|slot| slot.0 == state.filtered_slot);
             if let Some(of) = of {
-                sums[of][Outcome::Filtered] += state.filtered;
+                sums[shares.of(cpu)][of][Outcome::Filtered] += state.filtered;
             }
         }
         Ok(sums)

@@ -16,6 +16,7 @@ mod object;
 pub mod offloads;
 mod program;
 mod retry;
+mod shares;
 mod splice;
 mod tsc;
 
@@ -37,4 +38,5 @@ pub(crate) use load::{load_by, take};
 pub use object::PROGRAMS;
 pub use program::Program;
 pub(crate) use retry::retry_interrupted;
+pub use shares::Shares;
 pub use tsc::{TscError, TscEvents};

@@ -98,6 +98,11 @@ pub fn boot_id(files: &KernelFiles) -> Result<String, KernelFileError> {
     read(&files.proc("sys/kernel/random/boot_id"))
 }
 
+/// A name that nothing else has: a random UUID.
+pub fn new_id(files: &KernelFiles) -> Result<String, KernelFileError> {
+    read(&files.proc("sys/kernel/random/uuid"))
+}
+
 /// The fields of `/proc/<pid>/stat` (proc_pid_stat(5)) from the state, field 3, on. The
 /// name, field 2, may hold anything, also parentheses.
 fn from_the_state(stat: &str) -> Option<&str> {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::capturing::capture::{
     DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary, Summary,
 };
+use crate::capturing::host::cpu_list;
 use crate::command::console::read_order;
 use crate::text::numbers::{counted, grouped, size, span};
 
@@ -69,6 +70,7 @@ pub(super) fn whole(summary: &Summary) -> String {
             format!("  {off_cpu} of them came in on other CPUs than --rx-cpu gives")
         }
     }));
+    lines.extend(several_writers(summary));
     lines.extend(summary.files.iter().flat_map(several_files));
     lines.extend(of_each(&summary.interfaces));
     for interface in &summary.interfaces {
@@ -119,6 +121,30 @@ fn by_direction(summary: &Summary) -> String {
     };
     let part = |it: &DirectionSummary| format!("{} {}", grouped(it.totals.seen), it.direction);
     format!(" ({}, {})", part(one), part(other))
+}
+
+/// A line for each of several writers, and what makes one file of their files.
+fn several_writers(summary: &Summary) -> Vec<String> {
+    let writers = &summary.writers;
+    let lines = writers.iter().map(|it| {
+        let [seen, written, not] = [
+            it.totals.seen,
+            it.totals.written,
+            it.totals.outcomes.total(),
+        ]
+        .map(grouped);
+        let (file, cpus) = (&it.file, cpu_list::list(&it.cpus));
+        format!("  {file} (CPUs {cpus}): {seen} seen, {written} written, {not} not")
+    });
+    let mut lines: Vec<_> = lines.collect();
+    if !writers.is_empty() && summary.files.is_none() {
+        let parts: Vec<_> = writers.iter().map(|it| it.file.as_str()).collect();
+        let (parts, whole) = (parts.join(" "), &summary.file);
+        lines.push(format!(
+            "  one file of them: tscap merge {parts} -w {whole}"
+        ));
+    }
+    lines
 }
 
 fn several_files(files: &FilesSummary) -> Vec<String> {

@@ -74,12 +74,12 @@ async fn session(
     service.stopping();
     // The rings are drained to the end, and then the commands of -z are waited for: the
     // service manager has a limit of its own for that.
-    let mut turns = 0..;
+    let mut turns = 0;
     let asked = async || signals.next().await;
     let mut hear = |event| listeners.hear(&event);
     let ended = tokio::select! {
         ended = running.finish(stop, asked, &mut hear) => ended,
-        never = service.watch(|| turns.next().unwrap_or_default()) => match never {},
+        never = service.watch(|| { turns += 1; vec![turns] }) => match never {},
     };
     let summary = ended.as_ref().ok().and_then(|it| it.summary.as_ref());
     listeners.end(summary);

@@ -186,7 +186,7 @@ fn a_converter_beside_receive_work_is_told() {
             possible_cpus: 2,
             ring_bytes: 1 << 20,
             receiving_cpus: receiving_cpus.into(),
-            converter_cpu: 1,
+            converter_cpus: vec![1],
             takes_tsc: false,
             untrusted_tsc: None,
         };

@@ -1,0 +1,162 @@
+//! From opened outputs to writers that run: headers, the first of several files, threads.
+
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::event::Listener;
+use super::header;
+use super::opened::Opened;
+use super::plan::{Capture, Target};
+use super::writers::{Writer, Writers};
+use crate::capturing::clock::{HostClocks, RealNs, StampPath, Tracker};
+use crate::capturing::engine::{self, Converter, Finished, Frames, Rotation, Shared, Source};
+use crate::capturing::hook::Shares;
+use crate::capturing::host::access::Owner;
+use crate::capturing::host::{affinity, caps, seccomp, wake};
+use crate::capturing::pcapng::{FileWriter, InterfaceInfo};
+use crate::capturing::ring::Consumer;
+use crate::failure::{Context as _, Failure};
+
+/// What all writers of a capture begin with.
+pub(super) struct Beginning<'a> {
+    pub plan: &'a Capture,
+    /// What stamps.
+    pub path: StampPath,
+    /// When the files begin.
+    pub start: RealNs,
+    /// What is known of the clocks.
+    pub tracker: Tracker,
+    /// The interfaces so far.
+    pub described: Vec<InterfaceInfo>,
+    /// Whose the files are.
+    pub owner: Owner,
+    pub tell: UnboundedSender<engine::Event>,
+}
+
+impl Beginning<'_> {
+    /// Starts a writer for each of `outputs`, on the CPU beside it.
+    ///
+    /// # Errors
+    /// If headers can't be written or a thread not be prepared. The writers so far end.
+    pub fn start(
+        self,
+        outputs: impl Iterator<Item = (Opened, u32)>,
+        mut consumers: Vec<Consumer>,
+        shares: Shares,
+        told: &mut Listener<'_>,
+    ) -> Result<Writers, Failure> {
+        let sections = header::sections(self.plan.writers)?;
+        let mut writers = Writers::new(shares);
+        let targets = self.plan.targets().into_iter().zip(sections);
+        for (index, ((target, section), (opened, cpu))) in targets.zip(outputs).enumerate() {
+            let file = FileWriter::new(&section, &self.described, self.start);
+            let file = file.context("cannot make headers")?;
+            let rings = consumers.drain(..writers.shares.rings(index).len());
+            let rings = rings.collect();
+            let shared = Arc::new(Shared::default());
+            let (converter, io) = self.converter((&target, opened, file), rings, &shared)?;
+            let converter = match self.plan.writers {
+                1 => converter,
+                _ => converter.of_several(path_of(&target), index == 0),
+            };
+            writers.each.push(Writer {
+                target,
+                io,
+                cpu,
+                shared,
+                thread: None,
+            });
+            let thread = spawn(converter, cpu, self.plan.rotation.is_some(), told)?;
+            if let Some(last) = writers.each.last_mut() {
+                last.thread = Some(thread);
+            }
+            told.detail(&format!("converter pinned to CPU {cpu}"));
+        }
+        Ok(writers)
+    }
+
+    /// A converter that has written its headers, and how it writes.
+    fn converter(
+        &self,
+        (target, opened, mut file): (&Target, Opened, FileWriter),
+        consumers: Vec<Consumer>,
+        shared: &Arc<Shared>,
+    ) -> Result<(Converter<HostClocks>, &'static str), Failure> {
+        let plan = self.plan;
+        let to = (target, plan.io);
+        let (output, first) = header::write_headers(to, opened, &mut file, &self.tell)?;
+        let io = output.way();
+        let next_owner = Owner {
+            user: None,
+            ..self.owner
+        };
+        let rotation = plan.rotation.as_ref().zip(first);
+        let rotation = rotation.map(|(plan, (path, names))| {
+            let rotation = Rotation::new(plan, names, path, self.start, self.tell.clone());
+            let rotation = rotation.map(|it| it.owned_by(next_owner));
+            rotation.context("cannot start a thread")
+        });
+        let source = Source {
+            consumers,
+            clocks: HostClocks::new(self.path.source()),
+            tracker: self.tracker.clone(),
+            frames: Frames {
+                count: plan.count,
+                keep_raw: plan.keep_raw,
+            },
+        };
+        let converter = Converter::new(source, output, file, Arc::clone(shared), self.tell.clone())
+            .with_statistics_every(plan.statistics_every);
+        let converter = match rotation.transpose()? {
+            Some(rotation) => converter.rotating(rotation),
+            None => converter,
+        };
+        Ok((converter, io))
+    }
+}
+
+/// What a file of several is called.
+fn path_of(target: &Target) -> PathBuf {
+    match target {
+        Target::Path(path) => path.clone(),
+        Target::Stdout => PathBuf::from("-"),
+    }
+}
+
+/// Its thread ends when the writer is dropped.
+fn spawn(
+    converter: Converter<HostClocks>,
+    cpu: u32,
+    begins_files: bool,
+    told: &mut Listener<'_>,
+) -> Result<JoinHandle<Finished>, Failure> {
+    let (is_prepared, prepared) = mpsc::channel();
+    let thread = std::thread::Builder::new()
+        .name("tscap-converter".into())
+        .spawn(move || {
+            let kept = begins_files.then_some(&caps::FOR_FILES[..]);
+            let prepared = affinity::pin_to(cpu)
+                .and_then(|()| wake::take_no_others())
+                .and_then(|()| caps::keep_only(kept.unwrap_or_default()))
+                .map(|()| seccomp::only_write());
+            // The receiver waits below.
+            let _ = is_prepared.send(prepared);
+            converter.run()
+        })
+        .context("cannot start the converter thread")?;
+    let confined = prepared
+        .recv()
+        .unwrap_or_else(|gone| Err(std::io::Error::other(gone)))
+        .context(format!(
+            "cannot prepare the converter's thread on CPU {cpu}"
+        ))?;
+    if let Err(error) = confined {
+        told.note(&format!(
+            "the converter may make any system call, because seccomp is refused: {error}"
+        ));
+    }
+    Ok(thread)
+}
