@@ -8,6 +8,14 @@ mod amount;
 mod cells;
 #[path = "../benches/common/mod.rs"]
 mod common;
+#[path = "../benches/capture/ground.rs"]
+#[allow(dead_code, reason = "what it opens is the bench's own")]
+mod ground;
+#[path = "../benches/capture/ground_targets.rs"]
+mod ground_targets;
+#[path = "../benches/capture/report.rs"]
+#[allow(dead_code, reason = "conditions are the bench's own")]
+mod report;
 #[path = "../benches/capture/sent_report.rs"]
 #[allow(dead_code, reason = "tables are the bench's own")]
 mod sent_report;
@@ -15,11 +23,13 @@ mod sent_report;
 mod targets;
 
 use tscap::measuring::load::{Lost, Point, Tool};
+use tscap::measuring::statistics::Spread;
 
-use amount::SHORT;
+use amount::{Kind, LONG, SHORT};
 use cells::{Bare, KindReport, ToolRuns};
 use common::report::Section as _;
 use common::target::{Target, missed};
+use report::DiskAlone;
 use sent_report::{KindCosts, Run as SentRun, SentReport};
 
 const ROUNDS: usize = 3;
@@ -45,6 +55,7 @@ fn run(percent: u64) -> Point {
         late: 0,
         cpu_s: 0.1,
         file_bytes: 0,
+        cached_bytes: None,
         busy: Vec::new(),
     }
 }
@@ -73,6 +84,7 @@ fn targets(taken: Vec<ToolRuns>) -> Vec<Target> {
     let bare = Bare {
         mpps: vec![2.0; ROUNDS],
         ns: vec![100.0; ROUNDS],
+        dropped_mpps: Vec::new(),
     };
     targets::of(&[KindReport::new(SHORT, FRAMES, bare, taken)])
 }
@@ -134,7 +146,7 @@ fn a_run_of_ours_that_failed_is_missed_and_the_others_count() {
 
 /// Runs without a capture take 1,000 ns a frame; what tscap, tcpdump and tscap on another
 /// interface take more, by round.
-fn sent(kind: amount::Kind, more: [[f64; ROUNDS]; 3]) -> Vec<Target> {
+fn sent(kind: Kind, more: [[f64; ROUNDS]; 3]) -> Vec<Target> {
     let runs = |more: [f64; ROUNDS]| {
         let run = |more| SentRun {
             ns: 1_000.0 + more,
@@ -172,4 +184,145 @@ fn what_is_sent_is_held_to_tcpdump_round_by_round() {
     // No ratio is wanted of the beginnings of long frames.
     let beginnings = sent(amount::BEGINNINGS, [theirs, theirs, [0.0; ROUNDS]]);
     assert_eq!(beginnings.len(), 1);
+}
+
+/// tscap loses nothing flat out at so many Mpps, others at 1 Mpps; each takes so many s of CPU
+/// time for a file of 1.5 GB, of which so many bytes are in the page cache.
+fn ground(kind: Kind, ours: (f64, f64, u64), others: &[(Tool, f64)]) -> KindReport {
+    let of = |tool, mpps, cpu_s, cached_bytes| {
+        let run = Point {
+            rate: mpps * 1e6,
+            cpu_s,
+            file_bytes: 1_500_000_000,
+            cached_bytes: Some(cached_bytes),
+            ..run(0)
+        };
+        let mut taken = ToolRuns::new(tool, &[], 1);
+        taken.flat_out = vec![Some(run); ROUNDS];
+        taken.ns = vec![Some(100.0); ROUNDS];
+        taken.slower = vec![Vec::new(); ROUNDS];
+        taken
+    };
+    let (mpps, cpu_s, cached) = ours;
+    let mut taken = vec![of(Tool::Tscap, mpps, cpu_s, cached)];
+    let others = others.iter();
+    taken.extend(others.map(|(tool, cpu_s)| of(*tool, 1.0, *cpu_s, 1 << 30)));
+    let bare = Bare {
+        mpps: vec![2.0; ROUNDS],
+        ns: vec![100.0; ROUNDS],
+        dropped_mpps: vec![5.0; ROUNDS],
+    };
+    KindReport::new(kind, FRAMES, bare, taken)
+}
+
+fn named<'a>(targets: &'a [Target], part: &str) -> &'a Target {
+    let mut found = targets.iter().filter(|it| it.name.contains(part));
+    let target = found.next().unwrap_or_else(|| panic!("no {part}"));
+    assert!(found.all(|it| it.name.ends_with("the aim")), "{part}");
+    target
+}
+
+#[test]
+fn a_port_that_only_listens_is_held_to_the_best_other_and_to_dropping() {
+    let report = |mpps| KindReport {
+        part: Some("tap"),
+        ..ground(SHORT, (mpps, 0.1, 0), &[(Tool::Tcpdump, 0.1)])
+    };
+    let good = ground_targets::of_tap(&[report(4.0)]);
+    assert!(good.iter().all(Target::is_met), "{good:?}");
+    let over = named(&good, "tap, 64 B: lossless / best other");
+    assert_eq!(over.value, 4.0);
+    assert_eq!(
+        named(&good, "tap, 64 B: lossless / only dropping").value,
+        0.8
+    );
+    let slow = ground_targets::of_tap(&[report(3.4)]);
+    let unmet: Vec<_> = slow.iter().filter(|it| !it.is_met()).collect();
+    assert_eq!(unmet.len(), 2, "the aim, and dropping: {unmet:?}");
+    assert!(missed(&slow).is_empty(), "a busy machine may miss them");
+}
+
+#[test]
+fn a_disk_is_held_to_the_less_of_the_others_and_of_itself() {
+    let others = [(Tool::Tcpdump, 1.0), (Tool::NetsniffNg, 0.6)];
+    let targets = |ours, disk_gb_s: f64| {
+        let disk = DiskAlone {
+            gb_s: Spread::of(vec![disk_gb_s; ROUNDS]),
+            rates: Vec::new(),
+        };
+        ground_targets::of_disk(&[ground(LONG, ours, &others)], Some(&disk))
+    };
+    // 1,500 bytes a frame: 3 GB/s are 2 Mpps, of which 1.7 are asked for, and not 2.
+    let by_disk = targets((1.7, 0.3, 1 << 20), 3.0);
+    assert!((named(&by_disk, "lossless").value - 1.0).abs() < 1e-9);
+    assert_eq!(named(&by_disk, "tcpdump's").value, 0.3);
+    assert_eq!(named(&by_disk, "netsniff-ng's").value, 0.5);
+    assert_eq!(named(&by_disk, "page cache").value, 1.0);
+    let by_others = targets((1.7, 0.31, 65 << 20), 30.0);
+    assert_eq!(named(&by_others, "lossless").value, 0.85);
+    assert!(by_others.iter().skip(1).all(|target| !target.is_met()));
+    assert!(missed(&by_others).is_empty());
+}
+
+/// The page cache is looked at where nothing is lost; only without such a run flat out.
+#[test]
+fn flat_out_counts_for_the_page_cache_only_without_a_lossless_run() {
+    let mut taken = ToolRuns::new(Tool::Tscap, &[], 1);
+    let run = |percent, mib: u64| Point {
+        cached_bytes: Some(mib << 20),
+        ..run(percent)
+    };
+    taken.flat_out = vec![Some(run(10, 500)); ROUNDS];
+    taken.ns = vec![Some(100.0); ROUNDS];
+    taken.slower = vec![
+        vec![run(5, 300), run(0, 2)],
+        vec![run(0, 3)],
+        vec![run(1, 9)],
+    ];
+    let bare = Bare {
+        ns: vec![100.0; ROUNDS],
+        ..Bare::default()
+    };
+    let report = KindReport::new(LONG, FRAMES, bare, vec![taken]);
+    let targets = ground_targets::of_disk(&[report], None);
+    assert_eq!(named(&targets, "page cache").value, 3.0);
+}
+
+#[test]
+fn files_have_rows_for_each_program() {
+    let report = ground(LONG, (1.7, 0.3, 1 << 20), &[(Tool::Tcpdump, 1.0)]);
+    let disk = DiskAlone {
+        gb_s: Spread::of(vec![1.25; ROUNDS]),
+        rates: Vec::new(),
+    };
+    let text = report.files(&disk).lines().join("\n");
+    for words in [
+        "tscap, flat out",
+        "tcpdump, lossless",
+        "1.25 (1.25–1.25) GB/s",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert_eq!(report.name(), "1500 B");
+    // No rate was set.
+    let (flat_out, rates) = report.tables();
+    assert!(rates.is_none());
+    let note = "where a program only drops the frames 5.00 (5.00–5.00) Mpps";
+    assert!(flat_out.notes.iter().any(|it| it == note));
+}
+
+#[test]
+fn a_disk_is_one_that_takes_direct_writes_and_has_room() {
+    use std::path::Path;
+    let refused = |folder: &str, bytes| {
+        let error = ground::disk(Some(Path::new(folder)), bytes).unwrap_err();
+        format!("{error:#}")
+    };
+    assert!(refused("/dev/shm", 1).contains("/dev/shm: its file system takes no direct"));
+    assert!(refused("/nonexistent", 1).contains("/nonexistent: "));
+    let here = env!("CARGO_MANIFEST_DIR");
+    if ground::disk(Some(Path::new(here)), 1).is_ok() {
+        let full = refused(here, 1 << 60);
+        assert!(full.contains("MiB are free, and twice"), "{full}");
+    }
 }

@@ -1,15 +1,19 @@
 //! Every program that `load` runs: ready, fed, ended and understood. Needs root.
 
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
+use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::SigSet;
 use tscap::capturing::accounting::Direction;
 use tscap::capturing::clock::StampSource;
 use tscap::capturing::hook::HookChoice;
+use tscap::capturing::host::ethtool;
 use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stop, TestBed, Tool, tool_cpus};
-use tscap_testkit::command::tscap_path;
+use tscap_testkit::command::{must, tscap_path};
 use tscap_testkit::files;
 use tscap_testkit::process::{cpus, on_cpu};
 use tscap_testkit::root::alone_with;
@@ -29,6 +33,7 @@ fn setup(output: &Path, snaplen: u32, cpus: Vec<u32>) -> Setup {
         buffer_bytes: 8 << 20,
         direction: Direction::In,
         hook: HookChoice::Auto,
+        tap: false,
         expression: None,
         clock: StampSource::Ktime,
         tsc_path: None,
@@ -228,5 +233,67 @@ fn nothing_captures_without_a_program() {
     at_stand(|stand, _| {
         let sent = stand.send(Burst::flat_out(64, 1_000)).expect("send");
         assert_eq!((sent.sent, sent.refused), (1_000, 0), "GRO takes them");
+    });
+}
+
+/// What ends frames that nothing is to take up the stack, by its own count.
+#[test]
+fn frames_end_right_behind_the_taps_or_before_all() {
+    let Some(_lock) = alone_with("measures how fast frames are taken", &["tc", "tcpdump"]) else {
+        return;
+    };
+    let folder = files::folder();
+    on_a_cpu(|cpus| {
+        let pair = Pair::new().expect("a pair");
+        let (netns, rx) = (
+            pair.rx_netns.file().try_clone().expect("a namespace"),
+            pair.rx.name.clone(),
+        );
+        let inside = |work: &(dyn Fn() -> u64 + Sync)| {
+            let entered = || {
+                setns(&netns, CloneFlags::CLONE_NEWNET).expect("enter the namespace");
+                work()
+            };
+            thread::scope(|scope| scope.spawn(entered).join().expect("a count"))
+        };
+        // `Sent 0 bytes 0 pkt (dropped 7, overlimits 0 requeues 0)` of clsact.
+        let at_tc = || {
+            inside(&|| {
+                let told = must(Command::new("tc").args(["-s", "qdisc", "show", "dev", &rx]));
+                let (_, from) = told.rsplit_once("(dropped ").expect("clsact");
+                let end = from.find(',').expect("a number");
+                from[..end].parse().expect("a number")
+            })
+        };
+        let at_xdp = || {
+            inside(&|| {
+                let counts = ethtool::statistics(&rx).expect("counters");
+                let drops = counts
+                    .iter()
+                    .find(|(name, _)| name == "rx_queue_0_xdp_drops");
+                drops.expect("a counter").1
+            })
+        };
+        let stand = TestBed::new(pair, Arc::new(Stop::default())).expect("a stand");
+        let mut stand = stand.dropping_behind_taps().expect("a filter");
+        let frames = 1_000;
+        let burst = Burst::at_rate(64, 20_000.0, frames).expect("a rate");
+
+        for (tool, tap, passed) in [(Tool::Tcpdump, false, frames), (Tool::Tscap, true, 0)] {
+            let setup = Setup {
+                tap,
+                ..setup(&folder.path().join(tool.name()), 0, cpus.clone())
+            };
+            let before = at_tc();
+            let point = stand.capture(&program(tool), &setup, burst);
+            let point = point.unwrap_or_else(|error| panic!("{tool:?}: {error}"));
+            assert_eq!((point.sent, point.written), (frames, frames), "{tool:?}");
+            assert_eq!(at_tc() - before, passed, "{tool:?}");
+        }
+        let (tc, xdp) = (at_tc(), at_xdp());
+        stand.send_dropped(burst).expect("send");
+        assert_eq!((at_tc() - tc, at_xdp() - xdp), (0, frames));
+        stand.send(burst).expect("send");
+        assert_eq!(at_tc() - tc, frames, "the program is gone again");
     });
 }

@@ -1,5 +1,7 @@
 //! What is sent, and how much of it.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 /// A kind of frame, and how much is kept of it.
@@ -43,15 +45,20 @@ impl Kind {
     }
 
     /// Bytes kept of a frame.
-    pub fn kept(self) -> u64 {
+    const fn kept(self) -> u64 {
         match self.snaplen {
-            0 => self.size.into(),
-            snaplen => self.size.min(snaplen).into(),
+            snaplen if snaplen > 0 && snaplen < self.size => snaplen as u64,
+            _ => self.size as u64,
         }
     }
 
+    /// Frames of which a file takes at most so many bytes, in whole bulks of xdpdump's.
+    const fn frames_of(self, bytes: u64) -> u64 {
+        bytes / self.file_bytes(BULK) * BULK
+    }
+
     /// More than a file of so many frames takes.
-    pub fn file_bytes(self, frames: u64) -> u64 {
+    pub const fn file_bytes(self, frames: u64) -> u64 {
         (self.kept() + BESIDE) * frames
     }
 }
@@ -65,20 +72,27 @@ pub struct Amount {
     pub rounds: u32,
     /// The kinds and their frames flat out: of each at least 20 times the buffer, in whole bulks
     /// of xdpdump's.
-    pub flat_out: [(Kind, u64); 4],
+    pub flat_out: &'static [(Kind, u64)],
     /// Rates that are also sent at, frames a second.
     pub rates: &'static [f64],
     /// For so long, s.
     pub paced_s: f64,
+    /// Bytes of the files by which it is seen whether a rate below flat out is without loss: at
+    /// least ten times the buffer.
+    pub slower_bytes: u64,
     /// Attempts to find a higher rate without loss than the set ones, where flat out loses.
     pub attempts: u32,
+    /// Attempts at rates between the highest without loss and the lowest with it.
+    pub refinements: u32,
+    /// For so long the disk is written to alone, where there is one.
+    pub disk_alone: Duration,
 }
 
 /// Somewhat more than half an hour.
 pub const FULL: Amount = Amount {
     buffer_bytes: 64 << 20,
     rounds: 5,
-    flat_out: [
+    flat_out: &[
         (SHORT, 128 * 125_000),
         (MIDDLING, 128 * 36_000),
         (BEGINNINGS, 128 * 62_500),
@@ -86,14 +100,17 @@ pub const FULL: Amount = Amount {
     ],
     rates: &[0.3e6, 0.6e6, 1e6, 2e6],
     paced_s: 1.0,
+    slower_bytes: 640 << 20,
     attempts: 2,
+    refinements: 0,
+    disk_alone: Duration::ZERO,
 };
 
 /// Less than three minutes.
 pub const QUICK: Amount = Amount {
     buffer_bytes: 16 << 20,
     rounds: 1,
-    flat_out: [
+    flat_out: &[
         (SHORT, 128 * 33_000),
         (MIDDLING, 128 * 9_800),
         (BEGINNINGS, 128 * 18_400),
@@ -101,8 +118,47 @@ pub const QUICK: Amount = Amount {
     ],
     rates: &[0.6e6],
     paced_s: 0.5,
+    slower_bytes: 160 << 20,
     attempts: 2,
+    refinements: 0,
+    disk_alone: Duration::ZERO,
 };
+
+/// To a disk: flat out and slower about 2.5 GB a run, half an hour in all.
+pub const DISK_FULL: Amount = Amount {
+    rounds: 3,
+    flat_out: &on_disk(2_500_000_000),
+    rates: &[],
+    slower_bytes: 2_500_000_000,
+    attempts: 4,
+    refinements: 2,
+    disk_alone: Duration::from_secs(4),
+    ..FULL
+};
+
+/// About 400 MB a run, few minutes.
+pub const DISK_QUICK: Amount = Amount {
+    flat_out: &on_disk(400_000_000),
+    rates: &[],
+    slower_bytes: 400_000_000,
+    attempts: 3,
+    refinements: 1,
+    disk_alone: Duration::from_secs(1),
+    ..QUICK
+};
+
+/// The kinds that are sent to a port that only listens, and to a disk.
+pub const WHOLE: [Kind; 3] = [SHORT, MIDDLING, LONG];
+
+/// Frames of about so many bytes of file, in whole bulks of xdpdump's.
+const fn on_disk(bytes: u64) -> [(Kind, u64); WHOLE.len()] {
+    let [short, middling, long] = WHOLE;
+    [
+        (short, short.frames_of(bytes)),
+        (middling, middling.frames_of(bytes)),
+        (long, long.frames_of(bytes)),
+    ]
+}
 
 impl Amount {
     /// Frames at a rate.
@@ -110,9 +166,9 @@ impl Amount {
         (rate * self.paced_s) as u64 / BULK * BULK
     }
 
-    /// Frames to see whether a rate below flat out is without loss: ten times the buffer.
+    /// Frames to see whether a rate below flat out is without loss.
     pub fn slower_frames(&self, kind: Kind) -> u64 {
-        10 * self.buffer_bytes / kind.file_bytes(BULK) * BULK
+        kind.frames_of(self.slower_bytes)
     }
 
     /// More than the largest file of these kinds takes, bytes.

@@ -13,6 +13,8 @@ pub struct Bare {
     pub mpps: Vec<f64>,
     /// CPU time that a frame took to be sent and received, ns.
     pub ns: Vec<f64>,
+    /// Rate at which a program took frames that only drops them, Mpps; where that was measured.
+    pub dropped_mpps: Vec<f64>,
 }
 
 /// The runs of one program.
@@ -53,29 +55,35 @@ impl ToolRuns {
     /// if there was none.
     pub fn lossless_at_set_rates(&self) -> f64 {
         let latest = self.paced.iter().filter_map(|points| points.last());
-        self.highest_lossless(latest.flatten())
+        self.fastest_lossless(latest.flatten()).map_or(0.0, mpps)
     }
 
-    /// Highest rate of the runs that lost nothing, by round, Mpps; 0 if there was
-    /// none.
-    fn lossless_mpps(&self) -> Vec<f64> {
+    /// By round, the run of the highest rate of those that lost nothing.
+    fn lossless(&self) -> Vec<Option<&Point>> {
         let rounds = self.flat_out.iter().zip(&self.slower).enumerate();
         let rounds = rounds.map(|(round, (flat_out, slower))| {
             let paced = self.paced.iter().filter_map(|points| points.get(round));
-            self.highest_lossless(paced.chain([flat_out]).flatten().chain(slower))
+            self.fastest_lossless(paced.chain([flat_out]).flatten().chain(slower))
         });
         rounds.collect()
     }
 
-    fn highest_lossless<'a>(&self, runs: impl Iterator<Item = &'a Point>) -> f64 {
+    fn fastest_lossless<'a>(&self, runs: impl Iterator<Item = &'a Point>) -> Option<&'a Point> {
         let lossless = runs.filter(|it| it.lost.total() == 0 && it.sent >= self.enough);
-        lossless.map(|point| point.rate / 1e6).fold(0.0, f64::max)
+        lossless.max_by(|a, b| a.rate.total_cmp(&b.rate))
     }
+}
+
+fn mpps(point: &Point) -> f64 {
+    point.rate / 1e6
 }
 
 /// A kind of frame.
 #[derive(Debug, Serialize)]
 pub struct KindReport {
+    /// The part that it is in, if it is not the only one of its kind.
+    #[serde(skip)]
+    pub part: Option<&'static str>,
     /// Which.
     pub kind: Kind,
     /// Frames in a run flat out.
@@ -85,6 +93,9 @@ pub struct KindReport {
     /// CPU time on the sender's CPU, where frames are received too, for a frame flat
     /// out without a capture, ns.
     pub bare_ns: Spread,
+    /// Rate flat out where a program takes frames that only drops them, Mpps; null where that was
+    /// not measured.
+    pub dropped_mpps: Option<Spread>,
     /// By program.
     pub tools: Vec<ToolCells>,
 }
@@ -101,6 +112,8 @@ pub struct ToolCells {
     pub receive_ns: Spread,
     /// Highest rate without loss that was found, Mpps; 0 in a round without one.
     pub lossless_mpps: Spread,
+    /// The runs at these rates.
+    pub lossless: Cell,
     /// At set rates.
     pub paced: Vec<Cell>,
     /// Runs that failed, and why.
@@ -118,6 +131,12 @@ pub struct Cell {
     pub loss_percent: Spread,
     /// CPU time of the program for a million frames sent, s.
     pub cpu_s: Spread,
+    /// CPU time of the program for a GB of its file, s.
+    pub cpu_s_a_gb: Spread,
+    /// Bytes of its file in a second of sending, GB/s.
+    pub file_gb_s: Spread,
+    /// What the page cache held of its file at the end, MiB.
+    pub cached_mib: Spread,
     /// The runs.
     pub points: Vec<Point>,
 }
@@ -126,11 +145,16 @@ impl Cell {
     fn new(asked: Option<f64>, points: Vec<Option<Point>>) -> Self {
         let points: Vec<_> = points.into_iter().flatten().collect();
         let spread = |of: fn(&Point) -> f64| Spread::of(points.iter().map(of).collect());
+        let cached = points.iter().filter_map(|point| point.cached_bytes);
+        let cached = cached.map(|bytes| bytes as f64 / f64::from(1 << 20));
         Self {
             asked,
-            mpps: spread(|point| point.rate / 1e6),
+            mpps: spread(mpps),
             loss_percent: spread(|point| point.loss() * 100.0),
             cpu_s: spread(Point::cpu_s_per_million),
+            cpu_s_a_gb: spread(|point| point.cpu_s / (point.file_bytes as f64 / 1e9)),
+            file_gb_s: spread(|point| point.file_bytes as f64 / 1e9 / point.seconds),
+            cached_mib: Spread::of(cached.collect()),
             points,
         }
     }
@@ -142,13 +166,22 @@ impl KindReport {
         let tools = taken
             .into_iter()
             .map(|taken| ToolCells::new(taken, &bare.ns));
+        let dropped = Some(bare.dropped_mpps).filter(|rounds| !rounds.is_empty());
         Self {
+            part: None,
             kind,
             frames,
             tools: tools.collect(),
+            dropped_mpps: dropped.map(Spread::of),
             bare_mpps: Spread::of(bare.mpps),
             bare_ns: Spread::of(bare.ns),
         }
+    }
+
+    /// Part and kind, for people.
+    pub fn name(&self) -> String {
+        let part = self.part.map(|part| format!("{part}, "));
+        part.unwrap_or_default() + &self.kind.name()
     }
 
     /// One of the programs.
@@ -159,7 +192,13 @@ impl KindReport {
 
 impl ToolCells {
     fn new(taken: ToolRuns, bare_ns: &[f64]) -> Self {
-        let lossless_mpps = Spread::of(taken.lossless_mpps());
+        let lossless: Vec<_> = taken
+            .lossless()
+            .into_iter()
+            .map(Option::<&Point>::cloned)
+            .collect();
+        let lossless_mpps = lossless.iter().map(|run| run.as_ref().map_or(0.0, mpps));
+        let lossless_mpps = Spread::of(lossless_mpps.collect());
         let more = taken.ns.iter().zip(bare_ns);
         let more = more.filter_map(|(ns, bare)| Some((*ns)? - bare));
         let paced = taken.paced.into_iter().zip(taken.rates);
@@ -167,6 +206,7 @@ impl ToolCells {
             tool: taken.tool,
             receive_ns: Spread::of(more.collect()),
             lossless_mpps,
+            lossless: Cell::new(None, lossless),
             flat_out: Cell::new(None, taken.flat_out),
             paced: paced
                 .map(|(points, rate)| Cell::new(Some(*rate), points))

@@ -7,6 +7,8 @@
 
 mod amount;
 mod cells;
+mod ground;
+mod ground_targets;
 mod page;
 mod report;
 mod runs;
@@ -23,13 +25,15 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
-use tscap::measuring::load::{Program, Tool, tool_cpus};
+use tscap::measuring::load::{Program, Stop, Tool, tool_cpus};
 use tscap_testkit::command::tscap_path;
 use tscap_testkit::process::{cpus, on_cpu};
 
+use amount::{Amount, Kind, WHOLE};
 use common::run::{Bench, Parts, Run};
 use common::stop::stopped_by_signals;
-use report::{Captures, ToolVersion};
+use ground::Ground;
+use report::{Captures, DiskAlone, ToolVersion};
 use runs::Runs;
 
 /// Options of its own.
@@ -43,6 +47,10 @@ struct Own {
     /// Write a page with the curves
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Where the part `disk` writes [default: the first of cargo's target folder, the sources'
+    /// and /var/tmp that can be written past the page cache]
+    #[arg(long, value_name = "FOLDER")]
+    disk: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -57,6 +65,10 @@ enum Part {
     Long,
     /// Frames that are sent, by tscap and tcpdump
     Sent,
+    /// A port that only listens; measured only if it is named
+    Tap,
+    /// Files on a disk; measured only if it is named
+    Disk,
 }
 
 /// In the order of their kinds.
@@ -76,8 +88,6 @@ fn main() -> ExitCode {
 fn measure(run: &mut Run<Own>) -> Result<()> {
     let stop = stopped_by_signals()?;
     let _lock = run.alone()?;
-    let amount = run.options.either(&amount::QUICK, &amount::FULL);
-    let rounds = run.options.rounds(amount.rounds, amount.rounds);
     let allowed: Vec<u32> = cpus().into_iter().map(|cpu| cpu as u32).collect();
     ensure!(
         allowed.len() > 1,
@@ -93,6 +103,61 @@ fn measure(run: &mut Run<Own>) -> Result<()> {
         run.report.set("sent", &sent)?;
         run.report.add(&sent);
     }
+    let amount = run.options.either(&amount::QUICK, &amount::FULL);
+    let mut parts = Vec::new();
+    let kinds = amount.flat_out.iter().zip(PARTS);
+    let kinds = kinds.filter(|(_, part)| run.own.parts.want(*part));
+    let kinds: Vec<_> = kinds.map(|(kind, _)| *kind).collect();
+    if !kinds.is_empty() {
+        let captures = captures(run, Ground::Stack, amount, kinds, &capture_cpus, &stop)?;
+        run.report.add_whole(&captures)?;
+        parts.push(captures);
+    }
+    if run.own.parts.names(Part::Tap) {
+        let kinds = amount.flat_out.iter().copied();
+        let kinds = kinds.filter(|(kind, _)| WHOLE.contains(kind)).collect();
+        let captures = captures(run, Ground::Tap, amount, kinds, &capture_cpus, &stop)?;
+        run.report.set("tap", &captures)?;
+        run.report.add(&captures);
+        parts.push(captures);
+    }
+    if run.own.parts.names(Part::Disk) {
+        let amount = run.options.either(&amount::DISK_QUICK, &amount::DISK_FULL);
+        let kinds = amount.flat_out.to_vec();
+        match ground::disk(run.own.disk.as_deref(), amount.largest_file(&kinds)) {
+            Ok(folder) => {
+                let ground = Ground::Disk(folder);
+                let captures = captures(run, ground, amount, kinds, &capture_cpus, &stop)?;
+                run.report.set("disk", &captures)?;
+                run.report.add(&captures);
+                parts.push(captures);
+            }
+            Err(why) => {
+                let skipped = format!("disk: skipped: {why:#}");
+                run.report.set("disk_skipped", &skipped)?;
+                run.report.conditions.push(skipped);
+            }
+        }
+    }
+    write(run.own.out.as_deref(), || run.report.json())?;
+    match parts[..] {
+        [] => Ok(()),
+        _ => write(run.own.report.as_deref(), || {
+            Ok(page::render(&run.report, &parts))
+        }),
+    }
+}
+
+/// All rounds on one ground, each kind with its frames flat out.
+fn captures(
+    run: &mut Run<Own>,
+    ground: Ground,
+    amount: &Amount,
+    kinds: Vec<(Kind, u64)>,
+    capture_cpus: &[u32],
+    stop: &Arc<Stop>,
+) -> Result<Captures> {
+    let rounds = run.options.rounds(amount.rounds, amount.rounds);
     let (programs, absent) = programs();
     let tools = programs.iter().map(|program| {
         Ok(ToolVersion {
@@ -101,14 +166,9 @@ fn measure(run: &mut Run<Own>) -> Result<()> {
         })
     });
     let tools = tools.collect::<Result<Vec<_>>>()?;
-    let kinds = amount.flat_out.into_iter().zip(PARTS);
-    let kinds = kinds.filter(|(_, part)| run.own.parts.want(*part));
-    let kinds: Vec<_> = kinds.map(|(kind, _)| kind).collect();
-    if kinds.is_empty() {
-        return write(run.own.out.as_deref(), || run.report.json());
-    }
-    let kinds = on_cpu(run.cpu, || {
-        let mut runs = Runs::open(amount, kinds, &programs, &capture_cpus, stop)?;
+    let (kinds, disk) = on_cpu(run.cpu, || {
+        let stop = Arc::clone(stop);
+        let mut runs = Runs::open(&ground, amount, kinds, &programs, capture_cpus, stop)?;
         for round in 1..=rounds {
             eprintln!("round {round} of {rounds}");
             runs.round(round)?;
@@ -118,17 +178,16 @@ fn measure(run: &mut Run<Own>) -> Result<()> {
     let captures = Captures {
         rounds,
         buffer_bytes: amount.buffer_bytes,
-        capture_cpus,
+        capture_cpus: capture_cpus.to_vec(),
         tools,
         absent,
         kinds,
+        ground,
+        disk: DiskAlone::of(disk),
     };
-    run.report.conditions = captures.conditions(run.cpu);
-    run.report.add_whole(&captures)?;
-    write(run.own.out.as_deref(), || run.report.json())?;
-    write(run.own.report.as_deref(), || {
-        Ok(page::render(&run.report, &captures))
-    })
+    let conditions = captures.conditions(run.cpu);
+    run.report.conditions.extend(conditions);
+    Ok(captures)
 }
 
 /// The programs that are here, and why others are not.

@@ -6,10 +6,10 @@ use tscap::measuring::report::{Axis, Chart, Figure, Scale, Series, Shape, docume
 use crate::cells::{Cell, KindReport};
 use crate::common::report::Report;
 use crate::common::target::targets;
-use crate::report::Captures;
+use crate::report::{Captures, DiskAlone};
 
 /// The page; it loads nothing from elsewhere.
-pub fn render(report: &Report, captures: &Captures) -> String {
+pub fn render(report: &Report, captures: &[Captures]) -> String {
     let machine = &report.machine;
     let body = html! {
         h1 { "Captures under load" }
@@ -19,7 +19,7 @@ pub fn render(report: &Report, captures: &Captures) -> String {
                 li { (condition) }
             }
         }
-        @if !captures.absent.is_empty() {
+        @if let Some(captures) = captures.first() && !captures.absent.is_empty() {
             ul.notices {
                 @for absent in &captures.absent {
                     li { (absent) }
@@ -28,14 +28,16 @@ pub fn render(report: &Report, captures: &Captures) -> String {
         }
         h2 { "Targets" }
         (targets(&report.targets).markup())
-        @for kind in &captures.kinds {
-            (of_kind(kind))
+        @for captures in captures {
+            @for kind in &captures.kinds {
+                (of_kind(kind, captures.disk.as_ref()))
+            }
         }
     };
     document("Captures under load", &body)
 }
 
-fn of_kind(kind: &KindReport) -> Markup {
+fn of_kind(kind: &KindReport, disk: Option<&DiskAlone>) -> Markup {
     let figure = |id: &str, what: &str, figure: fn(&Cell) -> f64| {
         let series = kind.tools.iter().enumerate().map(|(style, cells)| {
             let cells_with = cells.cells().filter(|cell| !cell.points.is_empty());
@@ -52,8 +54,13 @@ fn of_kind(kind: &KindReport) -> Markup {
         let series: Vec<_> = series.collect();
         let points = || series.iter().flat_map(|series| &series.points);
         let chart = Chart {
-            id: format!("{id}-{}-{}", kind.kind.size, kind.kind.snaplen),
-            title: format!("{}: {what}", kind.kind.name()),
+            id: format!(
+                "{id}-{}{}-{}",
+                kind.part.unwrap_or_default(),
+                kind.kind.size,
+                kind.kind.snaplen
+            ),
+            title: format!("{}: {what}", kind.name()),
             description: "For each program a line over the rates; the table has each point."
                 .to_owned(),
             x: Axis::over(
@@ -67,17 +74,22 @@ fn of_kind(kind: &KindReport) -> Markup {
         };
         Figure::new(&chart, Vec::new(), None)
     };
-    let [flat_out, rates] = kind.tables();
+    let (flat_out, rates) = kind.tables();
     html! {
-        h2 { (kind.kind.name()) }
+        h2 { (kind.name()) }
         (flat_out.markup())
+        @if let Some(disk) = disk {
+            (kind.files(disk).markup())
+        }
         div.figures {
             (figure("loss", "frames lost, %", |cell| cell.loss_percent.median).markup())
             (figure("cpu", "CPU s a million frames", |cell| cell.cpu_s.median).markup())
         }
-        details {
-            summary { "each rate" }
-            (rates.markup())
+        @if let Some(rates) = rates {
+            details {
+                summary { "each rate" }
+                (rates.markup())
+            }
         }
     }
 }

@@ -2,13 +2,16 @@
 
 use serde::Serialize;
 use tscap::measuring::load::Tool;
+use tscap::measuring::loss::DiskRate;
 use tscap::measuring::report::Table;
+use tscap::measuring::statistics::Spread;
 
-use crate::cells::KindReport;
+use crate::cells::{Cell, KindReport};
 use crate::common::report::Section;
 use crate::common::table::{absent, show};
 use crate::common::target::Target;
-use crate::targets;
+use crate::ground::Ground;
+use crate::{ground_targets, targets};
 
 /// Everything.
 #[derive(Debug, Serialize)]
@@ -25,6 +28,29 @@ pub struct Captures {
     pub absent: Vec<String>,
     /// By kind of frame.
     pub kinds: Vec<KindReport>,
+    /// Where it was measured.
+    #[serde(skip)]
+    pub ground: Ground,
+    /// What the disk takes without a capture; null without one.
+    pub disk: Option<DiskAlone>,
+}
+
+/// A disk without a capture.
+#[derive(Debug, Serialize)]
+pub struct DiskAlone {
+    /// What it takes, GB/s.
+    pub gb_s: Spread,
+    /// By round.
+    pub rates: Vec<DiskRate>,
+}
+
+impl DiskAlone {
+    /// Sums up the rounds; none without any.
+    pub fn of(rates: Vec<DiskRate>) -> Option<Self> {
+        let gb_s = rates.iter().map(|rate| rate.bytes_per_s / 1e9);
+        let gb_s = Spread::of(gb_s.collect());
+        (!rates.is_empty()).then_some(Self { gb_s, rates })
+    }
 }
 
 /// A program.
@@ -48,8 +74,8 @@ impl Captures {
                 cpus.join(", ")
             ),
             format!(
-                "frames passed on up the stack (nobody has their address); files on a warm tmpfs; \
-                 {} MiB of buffer for each program (xdpdump: its fixed 1 MiB a CPU)",
+                "{}; {} MiB of buffer for each program (xdpdump: its fixed 1 MiB a CPU)",
+                self.ground.conditions(),
                 self.buffer_bytes >> 20
             ),
             format!(
@@ -63,11 +89,20 @@ impl Captures {
 
 impl Section for Captures {
     fn targets(&self) -> Vec<Target> {
-        targets::of(&self.kinds)
+        match (&self.ground, &self.disk) {
+            (Ground::Stack, _) => targets::of(&self.kinds),
+            (Ground::Tap, _) => ground_targets::of_tap(&self.kinds),
+            (Ground::Disk(_), disk) => ground_targets::of_disk(&self.kinds, disk.as_ref()),
+        }
     }
 
     fn tables(&self) -> Vec<Table> {
-        let mut tables: Vec<_> = self.kinds.iter().flat_map(KindReport::tables).collect();
+        let tables = self.kinds.iter().flat_map(|kind| {
+            let files = self.disk.as_ref().map(|disk| kind.files(disk));
+            let (flat_out, rates) = kind.tables();
+            [flat_out].into_iter().chain(rates).chain(files)
+        });
+        let mut tables: Vec<_> = tables.collect();
         if let Some(last) = tables.last_mut() {
             last.notes.extend(absent(&self.absent));
         }
@@ -76,8 +111,9 @@ impl Section for Captures {
 }
 
 impl KindReport {
-    /// Flat out, and at set rates.
-    pub fn tables(&self) -> [Table; 2] {
+    /// Flat out, and at set rates, if there are any; what failed is told with the latter, else
+    /// with the former.
+    pub fn tables(&self) -> (Table, Option<Table>) {
         let flat_out = self.tools.iter().map(|cells| {
             let flat = &cells.flat_out;
             vec![
@@ -107,6 +143,10 @@ impl KindReport {
                 .iter()
                 .map(move |why| format!("failed: {name}, {why}"))
         });
+        let dropped = self.dropped_mpps.iter().map(|mpps| {
+            let mpps = show(mpps, 2);
+            format!("where a program only drops the frames {mpps} Mpps")
+        });
         let bare = format!(
             "without a capture {} Mpps, {} ns of CPU a frame",
             show(&self.bare_mpps, 2),
@@ -122,7 +162,7 @@ impl KindReport {
             "receive side, ns a frame",
             "CPU, s a million frames",
         ];
-        let title = format!("{}: {} frames flat out", self.kind.name(), self.frames);
+        let title = format!("{}: {} frames flat out", self.name(), self.frames);
         let flat_out = Table::figures(title, &head, flat_out.collect());
         let head = [
             "",
@@ -131,8 +171,48 @@ impl KindReport {
             "lost, %",
             "CPU, s a million frames",
         ];
-        let title = format!("{}: at set rates", self.kind.name());
+        let title = format!("{}: at set rates", self.name());
         let rates = Table::figures(title, &head, rates.collect());
-        [flat_out.note(bare).note(meaning), rates.notes(failed)]
+        let flat_out = flat_out.note(bare).notes(dropped).note(meaning);
+        match self.tools.iter().any(|cells| !cells.paced.is_empty()) {
+            true => (flat_out, Some(rates.notes(failed))),
+            false => (flat_out.notes(failed), None),
+        }
+    }
+
+    /// What the files took, flat out and at the highest rate without loss.
+    pub fn files(&self, disk: &DiskAlone) -> Table {
+        let row = |tool: Tool, how: &str, cell: &Cell| {
+            vec![
+                format!("{}, {how}", tool.name()),
+                show(&cell.mpps, 2),
+                show(&cell.loss_percent, 2),
+                show(&cell.file_gb_s, 2),
+                show(&cell.cpu_s_a_gb, 3),
+                show(&cell.cached_mib, 0),
+            ]
+        };
+        let rows = self.tools.iter().flat_map(|cells| {
+            [
+                row(cells.tool, "flat out", &cells.flat_out),
+                row(cells.tool, "lossless", &cells.lossless),
+            ]
+        });
+        let head = [
+            "",
+            "Mpps",
+            "lost, %",
+            "file, GB/s",
+            "CPU, s a GB",
+            "page cache, MiB",
+        ];
+        let title = format!("{}: files", self.name());
+        let alone = format!("the disk alone takes {} GB/s", show(&disk.gb_s, 2));
+        let meaning = "file: its bytes in the time of sending, which may still be in the page \
+                       cache; page cache: what it holds of the file when the program has ended; \
+                       CPU: that of the program, without what other threads of the kernel write";
+        Table::figures(title, &head, rows.collect())
+            .note(alone)
+            .note(meaning)
     }
 }

@@ -2,24 +2,28 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tscap::capturing::accounting::Direction;
 use tscap::capturing::clock::StampSource;
+use tscap::capturing::engine::Io;
 use tscap::capturing::hook::HookChoice;
-use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stop, TestBed};
+use tscap::measuring::load::{Burst, Point, Program, Setup, Stop, TestBed};
+use tscap::measuring::loss::{Disk, DiskRate};
 
 use crate::amount::{Amount, Kind};
 use crate::cells::{Bare, KindReport, ToolRuns};
-use crate::common::tmpfs::{OwnFolder, own_warm_folder};
+use crate::ground::{Folder, Ground};
 
 /// After loss the next rate is this part of what was written a second…
 const OF_WRITTEN: f64 = 0.95;
 /// …and at most this part of the last one.
 const OF_LAST: f64 = 0.85;
+/// A rate between one without loss and one with it is tried while the former is less than this
+/// part of the latter.
+const OF_BETWEEN: f64 = 0.95;
 /// A program that has failed so often is not started any more: each hang costs its
 /// deadline.
 const MOST_FAILED: usize = 5;
@@ -28,13 +32,16 @@ const LONGEST: Duration = Duration::from_secs(300);
 
 /// What is needed for a run, and what the runs gave.
 pub struct Runs<'a> {
+    ground: &'a Ground,
     amount: &'a Amount,
     kinds: Vec<(Kind, u64)>,
     programs: &'a [Program],
     cpus: &'a [u32],
     bed: TestBed,
     stop: Arc<Stop>,
-    folder: OwnFolder,
+    folder: Folder,
+    /// By round: what the disk takes alone.
+    disk: Vec<DiskRate>,
     /// By kind: without a capture, flat out; and by program.
     taken: Vec<(Kind, Bare, Vec<ToolRuns>)>,
 }
@@ -42,13 +49,15 @@ pub struct Runs<'a> {
 impl<'a> Runs<'a> {
     /// For this thread, pinned to the sender's CPU; each kind with its frames flat out.
     pub fn open(
+        ground: &'a Ground,
         amount: &'a Amount,
         kinds: Vec<(Kind, u64)>,
         programs: &'a [Program],
         cpus: &'a [u32],
         stop: Arc<Stop>,
     ) -> Result<Self> {
-        let folder = own_warm_folder(amount.largest_file(&kinds))?;
+        let folder = ground.folder(amount.largest_file(&kinds))?;
+        stop.set_file(folder.file());
         let taken = |kind| {
             let enough = amount.slower_frames(kind);
             let of = programs.iter();
@@ -59,13 +68,15 @@ impl<'a> Runs<'a> {
             .map(|(kind, _)| (*kind, Bare::default(), taken(*kind).collect()))
             .collect();
         Ok(Self {
+            ground,
             amount,
             kinds,
             programs,
             cpus,
-            bed: TestBed::new(Pair::new()?, Arc::clone(&stop))?,
+            bed: ground.bed(&stop)?,
             stop,
             folder,
+            disk: Vec::new(),
             taken,
         })
     }
@@ -76,6 +87,7 @@ impl<'a> Runs<'a> {
         if round.is_multiple_of(2) {
             order.reverse();
         }
+        self.disk_alone()?;
         for (index, (kind, frames)) in self.kinds.clone().into_iter().enumerate() {
             eprintln!("  {}", kind.name());
             for program in &order {
@@ -96,6 +108,17 @@ impl<'a> Runs<'a> {
         Ok(())
     }
 
+    /// What the disk takes, if there is one, before captures write to it.
+    fn disk_alone(&mut self) -> Result<()> {
+        let Ground::Disk(folder) = self.ground else {
+            return Ok(());
+        };
+        let disk = Disk::open(folder, Io::Direct)?.context("it is in memory")?;
+        let rate = disk.measure(self.amount.disk_alone, &self.stop, |_| ())?;
+        self.disk.push(rate);
+        Ok(())
+    }
+
     /// Flat out, and no capture.
     fn bare(&mut self, index: usize, kind: Kind, frames: u64) -> Result<()> {
         self.go_on()?;
@@ -106,6 +129,11 @@ impl<'a> Runs<'a> {
         let bare = &mut self.taken[index].1;
         bare.mpps.push(rate / 1e6);
         bare.ns.push(ns);
+        if self.ground.is_tap() {
+            let sent = self.bed.send_dropped(burst)?;
+            let rate = sent.rate(burst.pacing).context("no rate")?;
+            self.taken[index].1.dropped_mpps.push(rate / 1e6);
+        }
         Ok(())
     }
 
@@ -122,27 +150,48 @@ impl<'a> Runs<'a> {
     /// Slower than flat out until nothing is lost, and faster than the set rates at which
     /// nothing was.
     fn slower(&mut self, index: usize, program: usize) -> Result<()> {
-        let kind = self.taken[index].0;
-        let frames = self.amount.slower_frames(kind);
         let taken = &self.taken[index].2[program];
         let lossless = 1e6 * taken.lossless_at_set_rates();
-        let mut last = taken.flat_out.last().cloned().flatten();
-        let mut slower = Vec::new();
+        let flat_out = taken.flat_out.last().cloned().flatten();
+        let mut tried: Vec<_> = flat_out.into_iter().collect();
         for _ in 0..self.amount.attempts {
-            let Some(lossy) = last.take().filter(|point| point.lost.total() > 0) else {
+            let Some(lossy) = tried.last().filter(|point| point.lost.total() > 0) else {
                 break;
             };
             let written = lossy.written as f64 / lossy.seconds;
             let rate = (OF_WRITTEN * written).min(OF_LAST * lossy.rate);
-            let burst = Burst::at_rate(kind.size, rate, frames);
-            let Some(burst) = burst.filter(|_| rate > lossless) else {
+            if rate <= lossless || !self.try_rate(index, program, rate, &mut tried)? {
                 break;
-            };
-            last = self.capture(index, program, burst.in_bulks())?;
-            slower.extend(last.clone());
+            }
         }
+        for _ in 0..self.amount.refinements {
+            let Some(rate) = between(&tried) else { break };
+            if !self.try_rate(index, program, rate, &mut tried)? {
+                break;
+            }
+        }
+        // The first is the one flat out, unless that failed: then there are none.
+        let slower = tried.into_iter().skip(1).collect();
         self.taken[index].2[program].slower.push(slower);
         Ok(())
+    }
+
+    /// A run at a rate; whether it gave something.
+    fn try_rate(
+        &mut self,
+        index: usize,
+        program: usize,
+        rate: f64,
+        tried: &mut Vec<Point>,
+    ) -> Result<bool> {
+        let kind = self.taken[index].0;
+        let Some(burst) = Burst::at_rate(kind.size, rate, self.amount.slower_frames(kind)) else {
+            return Ok(false);
+        };
+        let point = self.capture(index, program, burst.in_bulks())?;
+        let gave = point.is_some();
+        tried.extend(point);
+        Ok(gave)
     }
 
     fn paced(&mut self, index: usize, program: usize, rate: usize) -> Result<()> {
@@ -170,15 +219,16 @@ impl<'a> Runs<'a> {
             buffer_bytes: self.amount.buffer_bytes,
             direction: Direction::In,
             hook: HookChoice::Auto,
+            tap: self.ground.is_tap(),
             expression: None,
             clock: StampSource::Ktime,
             tsc_path: None,
-            output: self.file(),
+            output: self.folder.file(),
             cpus: self.cpus.to_vec(),
             longest: LONGEST,
         };
         let point = self.bed.capture(&self.programs[program], &setup, burst);
-        match fs::remove_file(self.file()) {
+        match fs::remove_file(self.folder.file()) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
@@ -194,7 +244,7 @@ impl<'a> Runs<'a> {
                 eprintln!("  failed: {what}");
                 self.taken[index].2[program].failed.push(what);
                 // What was killed may have left something attached.
-                self.bed = TestBed::new(Pair::new()?, Arc::clone(&self.stop))?;
+                self.bed = self.ground.bed(&self.stop)?;
                 Ok(None)
             }
         }
@@ -205,10 +255,6 @@ impl<'a> Runs<'a> {
         self.bed.burst_cpu().as_nanos() as f64 / frames as f64
     }
 
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("out")
-    }
-
     fn go_on(&self) -> Result<()> {
         if self.stop.is_asked() {
             bail!("told to end");
@@ -216,12 +262,29 @@ impl<'a> Runs<'a> {
         Ok(())
     }
 
-    /// What all rounds gave.
-    pub fn finish(self) -> Vec<KindReport> {
+    /// What all rounds gave: the kinds, and what the disk took alone, if there is one.
+    pub fn finish(self) -> (Vec<KindReport>, Vec<DiskRate>) {
         let frames = self.kinds.iter().map(|(_, frames)| *frames);
         let kinds = self.taken.into_iter().zip(frames);
-        let kinds =
-            kinds.map(|((kind, bare, taken), frames)| KindReport::new(kind, frames, bare, taken));
-        kinds.collect()
+        let part = self.ground.part();
+        let kinds = kinds.map(|((kind, bare, taken), frames)| KindReport {
+            part,
+            ..KindReport::new(kind, frames, bare, taken)
+        });
+        (kinds.collect(), self.disk)
     }
+}
+
+/// A rate between the highest without loss and the lowest with it, unless they are as good as
+/// the same; none without either.
+fn between(tried: &[Point]) -> Option<f64> {
+    let rates = |is_lossy: bool| {
+        let points = tried.iter();
+        let points = points.filter(move |point| (point.lost.total() > 0) == is_lossy);
+        points.map(|point| point.rate)
+    };
+    let lossless = rates(false).max_by(f64::total_cmp)?;
+    let lossy = rates(true).filter(|rate| *rate > lossless);
+    let lossy = lossy.min_by(f64::total_cmp)?;
+    (lossless < OF_BETWEEN * lossy).then(|| (lossless * lossy).sqrt())
 }

@@ -105,6 +105,7 @@ impl Bench {
             buffer_bytes: BUFFER_BYTES,
             direction: Direction::Out,
             hook: HookChoice::Auto,
+            tap: false,
             expression: None,
             clock: StampSource::Ktime,
             tsc_path: None,

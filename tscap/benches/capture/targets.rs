@@ -39,7 +39,7 @@ pub fn of(kinds: &[KindReport]) -> Vec<Target> {
 }
 
 /// Runs of ours must not fail.
-fn failed(kinds: &[KindReport]) -> Target {
+pub fn failed(kinds: &[KindReport]) -> Target {
     let ours = kinds.iter().filter_map(|kind| kind.of(Tool::Tscap));
     let failed: usize = ours.map(|cells| cells.failed.len()).sum();
     let name = "failed runs of tscap".to_owned();
@@ -48,20 +48,16 @@ fn failed(kinds: &[KindReport]) -> Target {
 
 fn flat_out_loss(kind: &KindReport) -> Option<Target> {
     let ours = kind.of(Tool::Tscap)?;
-    let name = format!("{} flat out: % lost, worst", kind.kind.name());
+    let name = format!("{} flat out: % lost, worst", kind.name());
     let worst = measured(&ours.flat_out)?.loss_percent.max;
     Some(Target::at_most(name, worst, 0.0).asserted_if(false))
 }
 
 /// Our lossless rate over the highest of the others', by round.
-fn over_best(kind: &KindReport, least: f64) -> Option<Target> {
+pub fn over_best(kind: &KindReport, least: f64) -> Option<Target> {
     let ours = &whole(kind, Tool::Tscap)?.lossless_mpps;
     let best = best_other(kind, |cells| &cells.lossless_mpps, f64::max)?;
-    let name = format!(
-        "{}: lossless / best other{}",
-        kind.kind.name(),
-        best.without
-    );
+    let name = format!("{}: lossless / best other{}", kind.name(), best.without);
     let ratio = finite(ours.with(&best.figure, |ours, best| ours / best))?;
     Some(Target::at_least(name, ratio, least).asserted_if(false))
 }
@@ -72,13 +68,13 @@ fn short(kind: &KindReport) -> Vec<Target> {
 }
 
 fn receive_ns(kind: &KindReport) -> Option<Target> {
-    let name = format!("{}: receive ns more", kind.kind.name());
+    let name = format!("{}: receive ns more", kind.name());
     let ns = whole(kind, Tool::Tscap)?.receive_ns.median;
     Some(Target::at_most(name, ns, RECEIVE_NS).asserted_if(false))
 }
 
 fn moderate_loss(kind: &KindReport) -> Option<Target> {
-    let name = format!("{}: % lost at 0.6 Mpps", kind.kind.name());
+    let name = format!("{}: % lost at 0.6 Mpps", kind.name());
     let lost = moderate(kind.of(Tool::Tscap)?)?.loss_percent.median;
     Some(Target::at_most(name, lost, SURELY_LOST))
 }
@@ -92,7 +88,7 @@ fn cheaper(kind: &KindReport) -> Option<Target> {
         return None;
     };
     let ratio = finite(cheapest.figure.with(ours, |other, ours| other / ours))?;
-    let name = format!("{}: receive, cheapest other / ours", kind.kind.name());
+    let name = format!("{}: receive, cheapest other / ours", kind.name());
     let name = name + &cheapest.without;
     Some(Target::at_least(name, ratio, OTHERS_RECEIVE).asserted_if(false))
 }
@@ -100,7 +96,7 @@ fn cheaper(kind: &KindReport) -> Option<Target> {
 fn long(kind: &KindReport) -> Vec<Target> {
     let moderate = kind.of(Tool::Tscap).and_then(|ours| {
         let cell = moderate(ours)?;
-        let name = format!("{} at 0.6 Mpps: % lost, worst", kind.kind.name());
+        let name = format!("{} at 0.6 Mpps: % lost, worst", kind.name());
         Some(Target::at_most(name, cell.loss_percent.max, 0.0).asserted_if(false))
     });
     let over = over_best(kind, LONG_OVER_BEST);
@@ -116,20 +112,20 @@ fn cpu(kind: &KindReport) -> Option<Target> {
     let of = |tool| Some(&whole(kind, tool)?.flat_out.cpu_s);
     let (ours, theirs) = (of(Tool::Tscap)?, of(Tool::Tcpdump)?);
     let ratio = finite(ours.with(theirs, |ours, theirs| ours / theirs))?;
-    let name = format!("{}: CPU time / tcpdump's", kind.kind.name());
+    let name = format!("{}: CPU time / tcpdump's", kind.name());
     Some(Target::at_most(name, ratio, 1.0).asserted_if(false))
 }
 
 /// The best of the other programs' figures.
-struct BestOther {
+pub struct BestOther {
     /// Of each round.
-    figure: Spread,
+    pub figure: Spread,
     /// Which programs were left out because a run of theirs failed, for a name.
-    without: String,
+    pub without: String,
 }
 
 /// None without a program none of whose runs failed.
-fn best_other(
+pub fn best_other(
     kind: &KindReport,
     figure: fn(&ToolCells) -> &Spread,
     better: fn(f64, f64) -> f64,
@@ -154,7 +150,7 @@ fn best_other(
 }
 
 /// A program none of whose runs failed.
-fn whole(kind: &KindReport, tool: Tool) -> Option<&ToolCells> {
+pub fn whole(kind: &KindReport, tool: Tool) -> Option<&ToolCells> {
     let cells = kind.of(tool)?;
     let rounds = kind.bare_ns.rounds.len();
     let is_whole = cells.failed.is_empty() && cells.flat_out.points.len() == rounds;
@@ -172,7 +168,7 @@ fn measured(cell: &Cell) -> Option<&Cell> {
 }
 
 /// The median of ratios that are all numbers.
-fn finite(ratios: Spread) -> Option<f64> {
+pub fn finite(ratios: Spread) -> Option<f64> {
     let are_finite = ratios.rounds.iter().all(|ratio| ratio.is_finite());
     (are_finite && !ratios.rounds.is_empty()).then_some(ratios.median)
 }

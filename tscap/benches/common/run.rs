@@ -67,7 +67,12 @@ pub struct Parts<P: ValueEnum + Send + Sync + 'static> {
 impl<P: ValueEnum + PartialEq + Send + Sync> Parts<P> {
     /// Whether `part` is one of them.
     pub fn want(&self, part: P) -> bool {
-        self.only.is_empty() || self.only.contains(&part)
+        self.only.is_empty() || self.names(part)
+    }
+
+    /// Whether `part` was asked for by its name.
+    pub fn names(&self, part: P) -> bool {
+        self.only.contains(&part)
     }
 }
 

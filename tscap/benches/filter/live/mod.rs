@@ -192,6 +192,7 @@ impl Live {
             buffer_bytes: BUFFER_BYTES,
             direction: Direction::In,
             hook: HookChoice::Auto,
+            tap: false,
             expression: Some(case.expression.clone()),
             clock: StampSource::Ktime,
             tsc_path: None,

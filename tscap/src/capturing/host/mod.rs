@@ -26,6 +26,7 @@ mod netlink;
 pub mod netns;
 pub mod own_netns;
 pub mod packet;
+pub mod page_cache;
 pub mod perf;
 pub mod process;
 pub mod promisc;

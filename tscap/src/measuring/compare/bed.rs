@@ -131,6 +131,7 @@ impl CompareBed {
             buffer_bytes: RING_BYTES * rings.len() as u64,
             direction: Direction::In,
             hook: HookChoice::Auto,
+            tap: false,
             expression: None,
             clock: path.source(),
             tsc_path: match path {

@@ -32,6 +32,9 @@ pub struct Setup {
     pub direction: Direction,
     /// Where tscap takes received frames.
     pub hook: HookChoice,
+    /// Whether the receiving end only listens: tscap ends the frames at XDP. The others have
+    /// no such option.
+    pub tap: bool,
     /// Frames that are asked for, in pcap-filter(7)'s language; all without one. tscap,
     /// tcpdump and dumpcap take it.
     pub expression: Option<String>,
@@ -74,8 +77,9 @@ impl Setup {
                 let path = path.map(|path| format!("--force --tsc-path {}", path.get_name()));
                 let hook = self.hook.to_possible_value();
                 let hook = hook.map(|hook| format!("--hook {}", hook.get_name()));
+                let tap = if self.tap { "--tap" } else { "" };
                 let text = format!(
-                    "capture --json -Q {direction} --snapshot-length {snaplen} --ring-size {ring} \
+                    "capture --json {tap} -Q {direction} --snapshot-length {snaplen} --ring-size {ring} \
                      --clock {clock} {} {} --duration {seconds} -i {interface}",
                     path.unwrap_or_default(),
                     hook.unwrap_or_default()
@@ -148,6 +152,7 @@ mod tests {
             buffer_bytes,
             direction: Direction::In,
             hook: HookChoice::Auto,
+            tap: false,
             expression: None,
             clock: StampSource::Ktime,
             tsc_path: None,
@@ -204,6 +209,19 @@ mod tests {
             assert!(!told(tool, &setup(0, 1 << 20)).contains(" -Q out "));
         }
         assert!(told(Tool::Tscap, &sent).contains(" --hook tcx "));
+    }
+
+    #[test]
+    fn tscap_alone_is_told_that_the_port_only_listens() {
+        let tap = Setup {
+            tap: true,
+            ..setup(0, 1 << 20)
+        };
+        for tool in Tool::ALL {
+            let is_told = told(tool, &tap).contains("--tap ");
+            assert_eq!(is_told, tool == Tool::Tscap, "{tool:?}");
+            assert!(!told(tool, &setup(0, 1 << 20)).contains("--tap"));
+        }
     }
 
     #[test]

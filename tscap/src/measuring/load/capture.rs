@@ -145,6 +145,8 @@ pub struct Outcome {
     pub filters: bool,
     /// Length of the file, bytes.
     pub file_bytes: u64,
+    /// Of these, bytes that the page cache held when it had ended; `None` if that is no file.
+    pub cached_bytes: Option<u64>,
     /// CPU time of all its threads, user and system, from the time it was ready.
     pub cpu: Duration,
 }
@@ -324,16 +326,13 @@ impl Capture {
             let why = self.complaints.join("; ");
             return Err(LoadError::Failed { tool, status, why });
         };
-        let file = std::fs::metadata(&self.output)?;
-        let in_file = match file.is_file() {
-            true => Some(count::frames(&self.output)?),
-            false => None,
-        };
+        let left = count::look_at(&self.output)?;
         Ok(Outcome {
-            in_file,
+            in_file: left.frames,
             said,
             filters: self.filters,
-            file_bytes: file.len(),
+            file_bytes: left.bytes,
+            cached_bytes: left.cached_bytes,
             cpu: cpu.saturating_sub(self.cpu_before),
         })
     }

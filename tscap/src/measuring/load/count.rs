@@ -7,6 +7,8 @@ use std::path::Path;
 use pcap_file::pcap::{PcapReadError, PcapReader};
 use pcap_file::pcapng::{PcapNgReadError, PcapNgReader};
 
+use crate::capturing::host::page_cache;
+
 /// Block types of a section header and an enhanced packet (draft-ietf-opsawg-pcapng).
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const ENHANCED_PACKET: u32 = 6;
@@ -33,6 +35,36 @@ pub enum CountError {
         /// What is wrong.
         source: PcapNgReadError,
     },
+}
+
+/// What a program has left.
+#[derive(Debug)]
+pub(super) struct Left {
+    /// Frames in its file; `None` if that is no file.
+    pub frames: Option<u64>,
+    /// Length of the file, bytes.
+    pub bytes: u64,
+    /// Of these, bytes of whole pages that the page cache holds; `None` if that is no file.
+    pub cached_bytes: Option<u64>,
+}
+
+/// Looks at what a program has left in the page cache, and then, which changes that, at what is
+/// in the file.
+pub(super) fn look_at(path: &Path) -> Result<Left, CountError> {
+    let file = std::fs::metadata(path)?;
+    if !file.is_file() {
+        return Ok(Left {
+            frames: None,
+            bytes: file.len(),
+            cached_bytes: None,
+        });
+    }
+    let cached_bytes = page_cache::held_of(&File::open(path)?)?;
+    Ok(Left {
+        frames: Some(frames(path)?),
+        bytes: file.len(),
+        cached_bytes: Some(cached_bytes),
+    })
 }
 
 /// Counts the frames in a pcap or pcapng file.

@@ -3,7 +3,7 @@
 //!
 //! `pair` and `traffic` are where frames come from, `tool` finds the programs and
 //! `arguments` tells them what to do, `capture` runs one, `tool_report` understands what it
-//! says and `count` what it wrote; `test_bed` puts all of it together to a `point`.
+//! says and `count` what it wrote; `stack_end` drops what is left; `test_bed` puts all of it together to a `point`.
 
 mod arguments;
 mod busy;
@@ -12,6 +12,7 @@ mod count;
 mod pair;
 mod point;
 mod receive_cpu;
+mod stack_end;
 mod stop;
 mod test_bed;
 mod tool;

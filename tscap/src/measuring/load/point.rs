@@ -36,6 +36,10 @@ pub struct Point {
     pub cpu_s: f64,
     /// Length of the file, bytes.
     pub file_bytes: u64,
+    /// Of these, bytes that the page cache held when the program had ended; `None` if it wrote
+    /// to no file.
+    #[serde(default)]
+    pub cached_bytes: Option<u64>,
     /// Share of the time of sending that each CPU was busy, whatever with, 0 to 1, by
     /// its number (0 for one offline); a sender that waits for a frame to be due is.
     pub busy: Vec<f64>,
@@ -133,6 +137,7 @@ impl Point {
             late: sent.late,
             cpu_s: outcome.cpu.as_secs_f64(),
             file_bytes: outcome.file_bytes,
+            cached_bytes: outcome.cached_bytes,
             busy: Vec::new(),
         })
     }
@@ -205,6 +210,7 @@ mod tests {
             },
             filters: filtered > 0,
             file_bytes: 1,
+            cached_bytes: None,
             cpu: Duration::from_micros(34),
         };
         Point::new(tool, &sent, Pacing::FlatOut, &outcome)

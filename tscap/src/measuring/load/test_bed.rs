@@ -13,9 +13,11 @@ use super::capture::{Capture, LoadError};
 use super::pair::Pair;
 use super::point::Point;
 use super::receive_cpu::poll_on;
+use super::stack_end;
 use super::stop::Stop;
 use super::tool::Program;
 use super::traffic::{Burst, Traffic};
+use crate::capturing::host::clsact::Clsact;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::{ethtool, process};
 use crate::measuring::generator::Sent;
@@ -30,6 +32,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The test bed. Frames that a capture leaves to the system go up its stack, where
 /// nobody has their address.
 pub struct TestBed {
+    /// Before the pair: it goes first.
+    _behind_taps: Option<Clsact>,
     pair: Pair,
     traffic: Traffic,
     stop: Arc<Stop>,
@@ -64,12 +68,26 @@ impl TestBed {
         let ksoftirqd = process::running(&KernelFiles::live(), &[&name]);
         let ksoftirqd = ksoftirqd.map_err(io::Error::other)?;
         Ok(Self {
+            _behind_taps: None,
             pair,
             traffic,
             stop,
             ksoftirqd: ksoftirqd.map(|(pid, _)| Pid::from_raw(pid.cast_signed())),
             burst_cpu: Duration::ZERO,
             least_burst_cpu: Duration::ZERO,
+        })
+    }
+
+    /// Drops what a capture leaves to the system right behind the taps of packet sockets, from
+    /// now on: nothing can be cheaper for a program that captures there.
+    ///
+    /// # Errors
+    /// If no filter of tc can be attached (Linux 4.5 can).
+    pub fn dropping_behind_taps(self) -> io::Result<Self> {
+        let behind_taps = stack_end::behind_taps(&self.pair)?;
+        Ok(Self {
+            _behind_taps: Some(behind_taps),
+            ..self
         })
     }
 
@@ -87,6 +105,13 @@ impl TestBed {
         let (_, sent) = self.traffic.send(burst)?;
         self.burst_cpu = self.cpu_time()?.saturating_sub(before);
         Ok(sent)
+    }
+
+    /// The same while a native XDP program drops each frame and does nothing else: nothing can
+    /// be received at a higher rate.
+    pub fn send_dropped(&mut self, burst: Burst) -> io::Result<Sent> {
+        let _before_all = stack_end::before_all(&self.pair)?;
+        self.send(burst)
     }
 
     /// Sends the same burst several times, with pauses in which a capture empties its

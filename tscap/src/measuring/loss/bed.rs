@@ -213,6 +213,7 @@ impl LossBed {
             buffer_bytes: (grid_point.ring * self.rings) as u64,
             direction: Direction::In,
             hook: HookChoice::Auto,
+            tap: false,
             expression: None,
             clock: grid_point.clock,
             tsc_path: None,

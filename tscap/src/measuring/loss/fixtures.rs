@@ -34,6 +34,7 @@ pub(crate) fn run(costs: &Costs, load: &Load) -> Run {
         late: 0,
         cpu_s: written as f64 * costs.convert.of(load.caplen) / 1e9,
         file_bytes: 0,
+        cached_bytes: None,
         busy: vec![1.0, 0.25],
     }
 }

@@ -1,0 +1,158 @@
+//! How much of a file the page cache holds.
+
+use std::fs::File;
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::fd::AsRawFd as _;
+use std::ptr::NonNull;
+
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+use nix::unistd::{SysconfVar, sysconf};
+
+/// `__NR_cachestat` (include/uapi/asm-generic/unistd.h), the same on every architecture.
+const SYS_CACHESTAT: libc::c_long = 451;
+
+/// `struct cachestat_range` (include/uapi/linux/mman.h).
+#[repr(C)]
+struct Range {
+    offset: u64,
+    /// 0: to the end of the file.
+    length: u64,
+}
+
+/// `struct cachestat` (include/uapi/linux/mman.h), in pages.
+#[repr(C)]
+#[derive(Default)]
+struct Statistics {
+    cached: u64,
+    dirty: u64,
+    writeback: u64,
+    evicted: u64,
+    recently_evicted: u64,
+}
+
+const _: () = assert!(size_of::<Range>() == 16);
+const _: () = assert!(size_of::<Statistics>() == 40);
+
+/// Bytes of the pages that the page cache holds of a file: a multiple of the page size.
+///
+/// The kernel counts them from Linux 6.5 on (cachestat(2)); before, the file is mapped and
+/// each page asked for (mincore(2)), which tells it of files only that the caller owns or may
+/// write.
+///
+/// # Errors
+/// If neither system call is to be had, or the file can't be mapped.
+pub fn held_of(file: &File) -> io::Result<u64> {
+    let pages = match counted(file) {
+        Err(error) if is_unknown(&error) => looked_up(file)?,
+        counted => counted?,
+    };
+    Ok(pages * page_bytes()?)
+}
+
+/// ENOSYS before Linux 6.5; EPERM where a filter of system calls does not know it.
+fn is_unknown(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM))
+}
+
+fn counted(file: &File) -> io::Result<u64> {
+    let range = Range {
+        offset: 0,
+        length: 0,
+    };
+    let mut found = Statistics::default();
+    // SAFETY: `range` is read and `found` written, each a live structure of the length that
+    // the kernel has for it; the descriptor is open.
+    let result = unsafe {
+        libc::syscall(
+            SYS_CACHESTAT,
+            file.as_raw_fd(),
+            &raw const range,
+            &raw mut found,
+            0,
+        )
+    };
+    match result {
+        0 => Ok(found.cached),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn looked_up(file: &File) -> io::Result<u64> {
+    let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+    let Some(mapped) = NonZeroUsize::new(length) else {
+        return Ok(0);
+    };
+    // SAFETY: a new mapping, whose place the kernel chooses. Nothing is read through it: the
+    // file may become shorter meanwhile.
+    let at = unsafe {
+        let (prot, flags) = (ProtFlags::PROT_READ, MapFlags::MAP_SHARED);
+        mmap(None, mapped, prot, flags, file, 0)?
+    };
+    let pages = held(at, length);
+    // SAFETY: the mapping made above, which nobody else knows.
+    unsafe { munmap(at, length)? };
+    pages
+}
+
+/// Pages of a mapping that are in memory.
+fn held(at: NonNull<libc::c_void>, length: usize) -> io::Result<u64> {
+    let page = usize::try_from(page_bytes()?).map_err(io::Error::other)?;
+    let mut pages = vec![0_u8; length.div_ceil(page)];
+    // SAFETY: `at` is a mapping of `length` bytes, and `pages` has a byte for each of its pages.
+    let result = unsafe { libc::mincore(at.as_ptr(), length, pages.as_mut_ptr()) };
+    match result {
+        // Only the lowest bit has a meaning.
+        0 => Ok(pages.iter().map(|page| u64::from(page & 1)).sum()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn page_bytes() -> io::Result<u64> {
+    let bytes = sysconf(SysconfVar::PAGE_SIZE)?;
+    let bytes = bytes.and_then(|bytes| u64::try_from(bytes).ok());
+    bytes.ok_or_else(|| io::Error::other("the kernel names no page size"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// Somewhat more than 20 pages, which nothing has evicted yet.
+    const BYTES: usize = 20 * 4096 + 1;
+
+    #[test]
+    fn what_was_just_written_is_held() {
+        let mut file = tempfile::tempfile().unwrap();
+        assert_eq!(held_of(&file).unwrap(), 0);
+        file.write_all(&[7; BYTES]).unwrap();
+        let page = page_bytes().unwrap();
+        let whole = (BYTES as u64).next_multiple_of(page);
+        assert_eq!(held_of(&file).unwrap(), whole);
+        assert_eq!(looked_up(&file).unwrap() * page, whole);
+    }
+
+    #[test]
+    fn what_was_written_past_it_is_not_held() {
+        use crate::capturing::host::direct_io::{self, BLOCK, Way};
+        let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        if direct_io::alignment(&file).is_none() {
+            println!("no direct writes here");
+            return;
+        }
+        direct_io::set(&file, Way::Direct).unwrap();
+        let memory = vec![7; 3 * BLOCK];
+        let begin = memory.as_ptr().align_offset(BLOCK);
+        file.write_all(&memory[begin..begin + 2 * BLOCK]).unwrap();
+        assert_eq!(held_of(&file).unwrap(), 0);
+        assert_eq!(looked_up(&file).unwrap(), 0);
+    }
+
+    #[test]
+    fn only_a_missing_system_call_is_made_up_for() {
+        assert!(is_unknown(&io::Error::from_raw_os_error(libc::ENOSYS)));
+        assert!(!is_unknown(&io::Error::from_raw_os_error(libc::EBADF)));
+    }
+}
