@@ -13,10 +13,11 @@ mod soak;
 
 #[path = "../common/mod.rs"]
 mod common;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 
 use common::run::{Bench, Parts, Run};
 use report::Soaks;
@@ -28,6 +29,16 @@ const PART_OF_HIGHEST: f64 = 0.8;
 const STEADY: f64 = 100_000.0;
 /// Length of a part in a quick run, s.
 const QUICK_S: f64 = 6.0;
+
+/// Options of its own.
+#[derive(Debug, Args)]
+struct Own {
+    #[command(flatten)]
+    parts: Parts<Part>,
+    /// Write the files to this folder, of a disk that takes direct writes [default: memory]
+    #[arg(long, value_name = "FOLDER")]
+    disk: Option<PathBuf>,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
@@ -47,9 +58,9 @@ fn main() -> ExitCode {
     bench.run(measure)
 }
 
-fn measure(run: &mut Run<Parts<Part>>) -> Result<()> {
+fn measure(run: &mut Run<Own>) -> Result<()> {
     let _lock = run.alone()?;
-    let bed = TestBed::new(run.cpu)?;
+    let bed = TestBed::new(run.cpu, run.own.disk.as_deref())?;
     let quick = run.options.quick;
     let mut soaks = Soaks::new(quick);
     let soak = |name, rate: f64, full: f64, in_bulks| {
@@ -62,14 +73,14 @@ fn measure(run: &mut Run<Parts<Part>>) -> Result<()> {
         };
         bed.run(name, load)
     };
-    if run.own.want(Part::Load) {
+    if run.own.parts.want(Part::Load) {
         let highest = highest::find(&bed, quick)?;
         // One by one they do not go as fast.
         let load = soak("load", PART_OF_HIGHEST * highest, 600.0, true)?;
         soaks.soaks.push(load);
         soaks.highest = Some(highest);
     }
-    if run.own.want(Part::Hour) {
+    if run.own.parts.want(Part::Hour) {
         soaks.soaks.push(soak("hour", STEADY, 3600.0, false)?);
     }
     run.report.add_whole(&soaks)

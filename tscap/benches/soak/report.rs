@@ -53,6 +53,8 @@ pub struct Soak {
     pub files: u64,
     /// Bytes in them.
     pub bytes: u64,
+    /// Bytes written past the page cache.
+    pub bytes_direct: u64,
     /// Fullest that a ring was, 0 to 1.
     pub ring_fill: f64,
     /// Stamps less than the one before.
@@ -113,6 +115,7 @@ impl Soak {
             read: flow.came,
             files: read.files,
             bytes: read.bytes,
+            bytes_direct: summary.bytes_direct,
             ring_fill: most("ring_fill"),
             steps_back: read.steps_back,
             farthest_back_ns: read.farthest_back_ns,
@@ -154,6 +157,10 @@ impl Soak {
             ("frames in the files", self.read.to_string()),
             ("files", self.files.to_string()),
             ("GB", format!("{:.2}", self.bytes as f64 / 1e9)),
+            (
+                "GB written past the page cache",
+                format!("{:.2}", self.bytes_direct as f64 / 1e9),
+            ),
             (
                 "ring full up to, %",
                 format!("{:.1}", self.ring_fill * 100.0),

@@ -1,11 +1,13 @@
 //! One long capture.
 
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use tempfile::TempDir;
 use tscap::capturing::host::timex::KernelClock;
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::{Capture, capture_on, generate_on};
@@ -44,24 +46,44 @@ pub struct TestBed {
     converter_cpu: usize,
     generator_cpu: usize,
     bench: Bench,
-    disk: SmallDisk,
+    place: Place,
+}
+
+/// Where files go.
+enum Place {
+    Memory(SmallDisk),
+    Disk(TempDir),
+}
+
+impl Place {
+    fn file(&self, name: &str) -> PathBuf {
+        match self {
+            Self::Memory(disk) => disk.file(name),
+            Self::Disk(folder) => folder.path().join(name),
+        }
+    }
 }
 
 impl TestBed {
-    /// Makes the pair, and a place in memory for the files.
-    pub fn new(converter_cpu: usize) -> Result<Self> {
+    /// Makes the pair, and a place for the files: in the folder `disk`, or in memory.
+    pub fn new(converter_cpu: usize, disk: Option<&Path>) -> Result<Self> {
+        let place = match disk {
+            Some(folder) => Place::Disk(TempDir::new_in(folder)?),
+            None => Place::Memory(SmallDisk::new(DISK_BYTES)),
+        };
         Ok(Self {
             converter_cpu,
             generator_cpu: *cpus().first().context("no CPU")?,
             bench: Bench::new("soak"),
-            disk: SmallDisk::new(DISK_BYTES),
+            place,
         })
     }
 
     /// Captures while frames are sent, and reads the files meanwhile.
     pub fn run(&self, name: &'static str, load: Load) -> Result<Soak> {
         let tai_offset_s = KernelClock::read()?.tai_offset_s;
-        let capture = capture_on(&self.bench.rx, &self.disk.file("soak.pcapng"))
+        let capture = capture_on(&self.bench.rx, &self.place.file("soak.pcapng"))
+            .with(["--io", self.io()])
             .with(["-C", FILE_MB])
             .with(["--converter-cpu", &self.converter_cpu.to_string()])
             .ready();
@@ -77,6 +99,14 @@ impl TestBed {
         let captured = capture.wait();
         ensure!(captured.code == Some(0), "{}", captured.stderr);
         Soak::new(name, load.rate, &read, &sent, &captured, memory)
+    }
+
+    /// How the files are to be written.
+    fn io(&self) -> &'static str {
+        match self.place {
+            Place::Memory(_) => "auto",
+            Place::Disk(_) => "direct",
+        }
     }
 
     /// Sends, and looks at the capture's memory meanwhile; ends when `is_over`.

@@ -183,7 +183,10 @@ fn a_view_shows_what_each_interface_takes_until_q() {
             wait::until("a program to be attached", LIMIT, attached);
             PacketSocket::open(&bench.tx).send(&frame, 0..40, 0);
         });
-        terminal::shown_until_key(&mut command, 80, ("40 frames", b'q'))
+        // In the row of rx0, behind the 0 frames a second that it sends: what the converter did
+        // with them it tells once a second.
+        let row = format!("0 {:>12}", 40);
+        terminal::shown_until_key(&mut command, 80, (&row, b'q'))
     });
     let end = lines
         .iter()
