@@ -21,6 +21,7 @@ use crate::capturing::engine::Io;
 use crate::capturing::hook::{EgressPoint, HookChoice};
 use crate::capturing::host::access::folder_of;
 use crate::capturing::host::namespaces;
+use crate::capturing::host::scheduling::PRIORITIES;
 use crate::text::numbers::ring;
 
 /// tcpdump's and Wireshark's default and maximum snaplen, bytes: taken, but no frame is
@@ -231,6 +232,21 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "CPU", value_parser = units::cpus)]
     converter_cpu: Option<units::Cpus>,
 
+    /// Run the converter thread in real time (SCHED_FIFO), at this priority from 1 to 99: before
+    /// every thread of the normal policy [default: normal; 1 without a number]
+    ///
+    /// For machines on which other programs take the converter's CPU. Takes CAP_SYS_NICE, and a
+    /// CPU that does not receive. A twentieth of the CPU's time is left to others in any case.
+    #[arg(
+        long,
+        value_name = "PRIORITY",
+        value_parser = units::within(PRIORITIES),
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1"
+    )]
+    priority: Option<u32>,
+
     /// Converter threads, each of which writes the frames of its share of the CPUs to a file
     /// of its own, a part of the capture: out-w0.pcapng, out-w1.pcapng... of -w out.pcapng
     ///
@@ -423,6 +439,7 @@ impl CaptureArgs {
             packet_meta: self.packet_meta,
             ring_bytes: self.ring_size,
             writers: self.writers,
+            priority: self.priority,
             converter_cpus: self.converter_cpu.map(|cpus| cpus.0),
             rx_cpus: self.rx_cpu.map(|cpus| cpus.0),
             io: self.io,

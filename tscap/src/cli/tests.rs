@@ -71,6 +71,19 @@ fn several_writers_take_a_cpu_each() {
 }
 
 #[test]
+fn real_time_is_asked_for() {
+    let priority = |words: &str| {
+        plan(&format!("-i a -w f {words}"))
+            .unwrap()
+            .capture
+            .priority
+    };
+    assert_eq!(priority(""), None);
+    assert_eq!(priority("--priority tcp"), Some(1), "an expression follows");
+    assert_eq!(priority("--priority=99"), Some(99));
+}
+
+#[test]
 fn the_point_of_sent_frames_is_for_sent_frames() {
     for point in ["qdisc", "driver"] {
         assert!(plan(&format!("-i a -w f -Q out --egress-point {point}")).is_ok());
@@ -113,6 +126,8 @@ fn bad_arguments_are_named() {
         ("-i a -w f -c 0", "--count"),
         ("-i a -i a -w f", "interface a is given twice"),
         ("-i a -w f --writers 0", "--writers"),
+        ("-i a -w f --priority=0", "--priority"),
+        ("-i a -w f --priority=100", "--priority"),
         ("-i a -w f --writers 65", "--writers"),
         ("-i a -w - --writers 2", "several writers write a file each"),
         ("-i a -w f -c 5 --writers 2", "leave out -c"),

@@ -69,7 +69,7 @@ fn names_are_kept(summary: &Value) {
         (
             summary,
             "adds_up bytes_direct bytes_written clock directions event file files filter interfaces off_cpu outcomes \
-             progress_left_out seconds seen stopped_by tap v written",
+             priority progress_left_out seconds seen stopped_by tap v written",
         ),
         (
             &summary["interfaces"][0],

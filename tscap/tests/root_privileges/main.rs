@@ -4,5 +4,6 @@
 mod files;
 mod keeper;
 mod kept;
+mod priority;
 mod status;
 mod users;

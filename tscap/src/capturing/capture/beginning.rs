@@ -1,5 +1,6 @@
 //! From opened outputs to writers that run: headers, the first of several files, threads.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -12,10 +13,12 @@ use super::opened::Opened;
 use super::plan::{Capture, Target};
 use super::writers::{Writer, Writers};
 use crate::capturing::clock::{HostClocks, RealNs, StampPath, Tracker};
-use crate::capturing::engine::{self, Converter, Finished, Frames, Rotation, Shared, Source};
+use crate::capturing::engine::{
+    self, Converter, Finished, Frames, Guard, Rotation, Shared, Source,
+};
 use crate::capturing::hook::Shares;
 use crate::capturing::host::access::Owner;
-use crate::capturing::host::{affinity, caps, seccomp, wake};
+use crate::capturing::host::{affinity, caps, scheduling, seccomp, wake};
 use crate::capturing::pcapng::{FileWriter, InterfaceInfo};
 use crate::capturing::ring::Consumer;
 use crate::failure::{Context as _, Failure};
@@ -69,7 +72,7 @@ impl Beginning<'_> {
                 shared,
                 thread: None,
             });
-            let thread = spawn(converter, cpu, self.plan.rotation.is_some(), told)?;
+            let thread = spawn(converter, cpu, self.plan, told)?;
             if let Some(last) = writers.each.last_mut() {
                 last.thread = Some(thread);
             }
@@ -128,35 +131,65 @@ fn path_of(target: &Target) -> PathBuf {
 
 /// Its thread ends when the writer is dropped.
 fn spawn(
-    converter: Converter<HostClocks>,
+    mut converter: Converter<HostClocks>,
     cpu: u32,
-    begins_files: bool,
+    plan: &Capture,
     told: &mut Listener<'_>,
 ) -> Result<JoinHandle<Finished>, Failure> {
     let (is_prepared, prepared) = mpsc::channel();
+    let (priority, begins_files) = (plan.priority, plan.rotation.is_some());
     let thread = std::thread::Builder::new()
         .name("tscap-converter".into())
         .spawn(move || {
-            let kept = begins_files.then_some(&caps::FOR_FILES[..]);
-            let prepared = affinity::pin_to(cpu)
-                .and_then(|()| wake::take_no_others())
-                .and_then(|()| caps::keep_only(kept.unwrap_or_default()))
-                .map(|()| seccomp::only_write());
             // The receiver waits below.
-            let _ = is_prepared.send(prepared);
+            let _ = is_prepared.send(prepare(&mut converter, cpu, priority, begins_files));
             converter.run()
         })
         .context("cannot start the converter thread")?;
-    let confined = prepared
-        .recv()
-        .unwrap_or_else(|gone| Err(std::io::Error::other(gone)))
-        .context(format!(
-            "cannot prepare the converter's thread on CPU {cpu}"
-        ))?;
+    let what = || format!("cannot prepare the converter's thread on CPU {cpu}");
+    let prepared = prepared.recv();
+    let prepared = prepared.map_err(|gone| Failure::from_error(gone, what()))?;
+    let confined = prepared.map_err(|error| match error {
+        Unprepared::Thread(error) => Failure::from_error(error, what()),
+        Unprepared::Priority(error) => no_priority(error, priority.unwrap_or_default()),
+    })?;
     if let Err(error) = confined {
         told.note(&format!(
             "the converter may make any system call, because seccomp is refused: {error}"
         ));
     }
     Ok(thread)
+}
+
+/// What a converter's thread can't be.
+enum Unprepared {
+    Thread(io::Error),
+    Priority(io::Error),
+}
+
+/// Makes this thread the converter's. Says whether seccomp is refused.
+fn prepare(
+    converter: &mut Converter<HostClocks>,
+    cpu: u32,
+    priority: Option<u32>,
+    begins_files: bool,
+) -> Result<io::Result<()>, Unprepared> {
+    let kept = begins_files.then_some(&caps::FOR_FILES[..]);
+    affinity::pin_to(cpu)
+        .and_then(|()| wake::take_no_others())
+        .map_err(Unprepared::Thread)?;
+    if let Some(priority) = priority {
+        let guard = scheduling::run_in_real_time(priority).and_then(|()| Guard::new());
+        converter.set_guard(guard.map_err(Unprepared::Priority)?);
+    }
+    caps::keep_only(kept.unwrap_or_default()).map_err(Unprepared::Thread)?;
+    Ok(seccomp::only_write())
+}
+
+fn no_priority(error: io::Error, priority: u32) -> Failure {
+    let what = format!("cannot run the converter at real-time priority {priority}");
+    Failure::from_error(error, what).hint(
+        "run as root, or add cap_sys_nice to what setcap gives tscap; in a container the host must \
+         grant CAP_SYS_NICE; or leave out --priority",
+    )
 }

@@ -13,7 +13,8 @@ use super::own_counts;
 use super::plan::Target;
 use super::running::{Parts, Running};
 use super::summary::{
-    ClockSummary, DirectionSummary, FilesSummary, FilterSummary, Stop, Summary, WriterSummary,
+    ClockSummary, DirectionSummary, FilesSummary, FilterSummary, PrioritySummary, Stop, Summary,
+    WriterSummary,
 };
 use super::writers::{self, Writers};
 use super::writing::{joined, on_thread, until_finished};
@@ -337,6 +338,7 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         Summary {
             file: plan.target.to_string(),
             writers: self.writers(finished, of_writers),
+            priority: self.priority(finished),
             files: None,
             filter: plan.filter.as_ref().map(FilterSummary::of),
             tap: plan.tap.is_some(),
@@ -353,6 +355,17 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
             clock: self.clock(finished, observed.utc_bound_ns),
             stopped_by: stop,
         }
+    }
+
+    fn priority(&self, finished: &[Finished]) -> Option<PrioritySummary> {
+        let priority = self.parts.plan.priority?;
+        let rests = || finished.iter().filter_map(|it| it.rests);
+        let time: Duration = rests().map(|it| it.time).sum();
+        Some(PrioritySummary {
+            priority,
+            rests: rests().map(|it| it.count).sum(),
+            rested_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
+        })
     }
 
     /// Each of several writers.

@@ -55,5 +55,5 @@ pub use running::Running;
 pub use state::{Account, Progress, Ready, ReadyInterface, ReadyWriter};
 pub use summary::{
     ClockSummary, CommandsSummary, DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary,
-    Stop, Summary, WriterSummary,
+    PrioritySummary, Stop, Summary, WriterSummary,
 };

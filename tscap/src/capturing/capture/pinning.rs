@@ -43,8 +43,16 @@ pub(super) fn check(
             scope.visit(|| check_sysfs(&KernelFiles::live(), &selected.link))??;
         }
     }
-    if let Some(warning) = beside_receiving(plan, machine) {
-        told.warning(&warning);
+    match (beside_receiving(plan, machine), plan.priority) {
+        (Some(beside), Some(_)) => {
+            return Err(
+                Failure::new(format!("cannot run the converter in real time: {beside}")).hint(
+                    "leave out --priority, or give --converter-cpu a CPU that does not receive",
+                ),
+            );
+        }
+        (Some(beside), None) => told.warning(&beside),
+        (None, _) => {}
     }
     Ok(())
 }

@@ -199,6 +199,11 @@ pub struct Capture {
     pub writers: u32,
     /// CPUs for the converter threads, one each.
     pub converter_cpus: Option<Vec<u32>>,
+    /// Real-time priority of the converter threads ([`PRIORITIES`]), which run before every
+    /// thread of the normal policy then; `None` for the normal policy.
+    ///
+    /// [`PRIORITIES`]: crate::capturing::host::scheduling::PRIORITIES
+    pub priority: Option<u32>,
     /// CPUs to receive on, each once; `None` to leave that as it is.
     pub rx_cpus: Option<Vec<u32>>,
     /// Take only the frames that match.
@@ -248,6 +253,7 @@ impl Capture {
             ring_bytes: None,
             writers: 1,
             converter_cpus: None,
+            priority: None,
             rx_cpus: None,
             filter: None,
             io: Io::default(),

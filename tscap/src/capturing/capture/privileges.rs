@@ -68,7 +68,8 @@ impl Identity {
 
     /// Gives up, for good, what is not needed any more: changes are left to a keeper, every
     /// thread becomes the user's, and this thread keeps the capabilities that are needed
-    /// later.
+    /// later, and what its writers begin with. Gives those that are needed later, `None` if
+    /// nothing is given up.
     ///
     /// # Errors
     /// If the kernel refuses. What has been given up by then is gone.
@@ -79,9 +80,9 @@ impl Identity {
         (loaded, path): (&Loaded, StampPath),
         attaching: &mut Attaching,
         told: &mut Listener<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Vec<Capability>>, Failure> {
         if plan.privileges == Privileges::Keep {
-            return Ok(());
+            return Ok(None);
         }
         if interfaces.selection.is_open() || attaching.has_changes() {
             attaching.leave_to_keeper(interfaces.is_elsewhere())?;
@@ -102,9 +103,11 @@ impl Identity {
             // For the threads that begin, replace and remove files.
             kept.extend(caps::FOR_FILES);
         }
-        caps::keep_only(&kept).context(what)?;
+        let for_writers = plan.priority.map(|_| Capability::SysNice);
+        let now: Vec<_> = kept.iter().copied().chain(for_writers).collect();
+        caps::keep_only(&now).context(what)?;
         told.detail(&self.say(&kept));
-        Ok(())
+        Ok(Some(kept))
     }
 
     fn say(&self, kept: &[Capability]) -> String {

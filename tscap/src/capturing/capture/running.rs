@@ -112,6 +112,7 @@ impl Running {
             ring_bytes: machine.ring_bytes,
             io: first.io,
             converter_cpu: first.cpu,
+            priority: plan.priority,
             writers: ReadyWriter::all(writers),
             rx_cpus: plan.rx_cpus.clone(),
         })

@@ -19,6 +19,7 @@ use super::running::{Parts, Running};
 use super::{first_brackets, opened, pinning, stale_journals};
 use crate::capturing::clock::{HostClocks, Segment, StampPath, StampSource, Tracker};
 use crate::capturing::hook::{Loaded, Shares};
+use crate::capturing::host::caps;
 use crate::capturing::host::perf::EventPriority;
 use crate::capturing::host::timex::ClockSetWatch;
 use crate::capturing::ring::Consumer;
@@ -131,7 +132,7 @@ impl Capture {
             given.context(format!("cannot give {target} to its owner"))?;
         }
         let (on, by) = ((&machine.interfaces, &links), (&loaded, path));
-        identity.give_up_the_rest(self, on, by, &mut attaching, told)?;
+        let kept = identity.give_up_the_rest(self, on, by, &mut attaching, told)?;
         let files = Files::new(self)?;
         let beginning = Beginning {
             plan: self,
@@ -148,6 +149,9 @@ impl Capture {
             .into_iter()
             .zip(machine.converter_cpus.iter().copied());
         let writers = beginning.start(outputs, consumers, shares, told)?;
+        if let Some(kept) = kept {
+            caps::keep_only(&kept).context("cannot give up capabilities")?;
+        }
         let joining = Joining::new(std::mem::take(&mut machine.interfaces.watches))?;
         let parts = Parts {
             plan: self.clone(),

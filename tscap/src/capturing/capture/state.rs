@@ -103,6 +103,8 @@ pub struct Ready {
     pub io: &'static str,
     /// CPU of the converter thread, or of the first one.
     pub converter_cpu: u32,
+    /// Real-time priority of the converter threads; `None` for the normal policy.
+    pub priority: Option<u32>,
     /// Where there are several writers: each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writers: Vec<ReadyWriter>,

@@ -165,6 +165,17 @@ pub struct CommandsSummary {
     pub unfinished: u64,
 }
 
+/// Converter threads of real-time priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrioritySummary {
+    /// Which.
+    pub priority: u32,
+    /// How often a thread was made to rest, so that its core has time for others.
+    pub rests: u64,
+    /// For how long in all, ns.
+    pub rested_ns: u64,
+}
+
 /// One of several writers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriterSummary {
@@ -243,6 +254,9 @@ pub struct Summary {
     /// Where there were several writers: each, whose files are the parts of the capture.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writers: Vec<WriterSummary>,
+    /// With `--priority`: which, and what it took to keep it from starving others; else null.
+    #[serde(default)]
+    pub priority: Option<PrioritySummary>,
     /// With several files: how many; else null.
     #[serde(default)]
     pub files: Option<FilesSummary>,

@@ -7,7 +7,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::block_finisher::{BlockFinisher, RunProgress};
 use super::file_room::FileBoundary;
-use super::{Event, Output, OutputError};
+use super::{Event, Guard, Output, OutputError};
 use crate::capturing::clock::{Conversion, MonoNs};
 use crate::capturing::ring::Run;
 
@@ -18,6 +18,8 @@ pub(super) struct BlockWriter {
     pub output: Output,
     /// Name of the current file, if it is one of several.
     pub path: Option<PathBuf>,
+    /// Where this thread could starve its core.
+    pub guard: Option<Guard>,
     events: UnboundedSender<Event>,
 }
 
@@ -50,6 +52,7 @@ impl BlockWriter {
             finisher,
             output,
             path: None,
+            guard: None,
             events,
         }
     }
@@ -153,6 +156,9 @@ impl BlockWriter {
         };
         if let Err(error) = written {
             self.write_failed(error);
+        }
+        if let Some(guard) = &mut self.guard {
+            guard.rest();
         }
     }
 

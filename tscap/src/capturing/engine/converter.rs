@@ -13,7 +13,7 @@ use super::file_room::FileBoundary;
 use super::files::{Files, Open};
 use super::finished::Finished;
 use super::rings::Rings;
-use super::{CloseError, ClosedFile, Idle, Output, Recalibration, Rotation, Shared};
+use super::{CloseError, ClosedFile, Guard, Idle, Output, Recalibration, Rotation, Shared};
 use crate::capturing::clock::{
     Conversion, CrossTimestamp, MonoNs, Observation, Reference, StepCause, Tracker,
 };
@@ -167,6 +167,11 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
     pub fn rotating(mut self, rotation: Rotation) -> Self {
         self.files.begin(rotation, &self.tracker, &mut self.writer);
         self
+    }
+
+    /// Leaves a part of its core to others by `guard`, which this thread has made.
+    pub fn set_guard(&mut self, guard: Guard) {
+        self.writer.guard = Some(guard);
     }
 
     /// Drains until it is asked to stop and the rings are empty.
@@ -342,6 +347,7 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             file: self.files.file,
             rotation: self.files.rotation,
             tracker: self.tracker,
+            rests: self.writer.guard.as_ref().map(Guard::rests),
             finisher: self.writer.finisher,
         }
     }

@@ -1,6 +1,6 @@
 //! The end of a capture: the accounting, and the last statistics.
 
-use super::{BlockFinisher, Output, Rotation};
+use super::{BlockFinisher, Output, Rests, Rotation};
 use crate::capturing::accounting::{Directed, Observed, StampOrder, Totals};
 use crate::capturing::clock::{MonoNs, Tracker};
 use crate::capturing::pcapng::{FileWriter, WriteError};
@@ -15,6 +15,8 @@ pub struct Finished {
     pub rotation: Option<Rotation>,
     /// The clock, with every segment.
     pub tracker: Tracker,
+    /// With a guard: what it took from the thread.
+    pub rests: Option<Rests>,
     /// The counts.
     pub finisher: BlockFinisher,
 }

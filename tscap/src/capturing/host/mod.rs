@@ -35,6 +35,7 @@ pub mod ptp;
 pub(crate) mod recorded;
 pub mod route;
 pub mod rps;
+pub mod scheduling;
 pub mod seccomp;
 pub mod system;
 pub mod timex;

@@ -71,6 +71,11 @@ pub(super) fn whole(summary: &Summary) -> String {
         }
     }));
     lines.extend(several_writers(summary));
+    lines.extend(summary.priority.map(|it| {
+        let (priority, time) = (it.priority, span(it.rested_ns));
+        let rests = counted(it.rests, "time");
+        format!("  in real time (priority {priority}); rested for others {rests}, {time} in all")
+    }));
     lines.extend(summary.files.iter().flat_map(several_files));
     lines.extend(of_each(&summary.interfaces));
     for interface in &summary.interfaces {

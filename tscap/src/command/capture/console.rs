@@ -63,7 +63,10 @@ fn begins(ready: &Ready) -> String {
             "direct" => ", direct I/O",
             _ => "",
         },
-    )
+    ) + &match ready.priority {
+        Some(priority) => format!(", in real time (priority {priority})"),
+        None => String::new(),
+    }
 }
 
 /// The interfaces, those with the same hooks together.
