@@ -26,7 +26,9 @@ const OVER_ONE_RING: f64 = 15.0;
 const AMOUNTS: [(usize, u32); 2] = [(4096, 32), (1 << 19, 1)];
 /// Frames one behind the other on one CPU: one, or as many as a NAPI poll takes
 /// (`NAPI_POLL_WEIGHT`, include/linux/netdevice.h).
-const BURSTS: [usize; 2] = [1, 64];
+const BURSTS: [usize; 2] = [1, NAPI_POLL];
+/// As many as a NAPI poll takes.
+pub const NAPI_POLL: usize = 64;
 /// Between two stamps, ns. Short, so that no stamp is in the future.
 const GAP_NS: u64 = 100;
 /// How long before the measurement the stamps begin, ns.
@@ -109,7 +111,13 @@ pub fn all(rounds: u32) -> Result<Merged> {
         for (rings, target_ns) in RINGS {
             for burst in BURSTS {
                 eprintln!("{rings} rings, {frames} frames, bursts of {burst}");
-                let one = || round(rings, frames, drains, burst);
+                let traffic = Traffic {
+                    size: SIZE,
+                    frames,
+                    drains,
+                    burst,
+                };
+                let one = || round(rings, traffic, || {});
                 let results: Result<_> = (0..rounds).map(|_| one()).collect();
                 let results = results.with_context(|| format!("{rings} rings"))?;
                 let ns = Spread::of(results);
@@ -131,10 +139,29 @@ pub fn all(rounds: u32) -> Result<Merged> {
     Ok(Merged { rounds, cells })
 }
 
-/// One round: CPU time in ns a frame.
-fn round(rings: u32, frames: usize, drains: u32, burst: usize) -> Result<f64> {
+/// What is in the rings.
+#[derive(Clone, Copy, Debug)]
+pub struct Traffic {
+    /// Frame length, bytes.
+    pub size: usize,
+    /// Frames in the rings at each drain.
+    pub frames: usize,
+    /// Drains that make a round.
+    pub drains: u32,
+    /// Frames in a row from one ring.
+    pub burst: usize,
+}
+
+/// One round: CPU time in ns a frame. Each drain comes after `ready`.
+pub fn round(rings: u32, traffic: Traffic, ready: impl Fn()) -> Result<f64> {
+    let Traffic {
+        size,
+        frames,
+        drains,
+        burst,
+    } = traffic;
     // Twice as much as an even share: the shares are random.
-    let share = 2 * (frames / rings as usize).max(burst) * block_len(SIZE, 0);
+    let share = 2 * (frames / rings as usize).max(burst) * block_len(size, 0);
     let ring_bytes = share.next_power_of_two().max(MIN_RING_BYTES);
     let mut filled = Filled::new(StampPath::Ktime, rings, ring_bytes, Output::stream(Discard))?;
     let mut stamp = filled.now.0 - AGO_NS;
@@ -142,23 +169,18 @@ fn round(rings: u32, frames: usize, drains: u32, burst: usize) -> Result<f64> {
     let mut random = 42;
     let mut taken = 0.0;
     for _ in 0..drains {
-        fill(&mut filled, frames, burst, &mut stamp, &mut random)?;
+        fill(&mut filled, traffic, &mut stamp, &mut random)?;
+        ready();
         taken += filled.drain(frames as u64)?;
     }
     Ok(taken / (frames as f64 * f64::from(drains)))
 }
 
-fn fill(
-    filled: &mut Filled,
-    frames: usize,
-    burst: usize,
-    stamp: &mut u64,
-    random: &mut u64,
-) -> Result<()> {
-    let frame = [0xa5; SIZE];
+fn fill(filled: &mut Filled, traffic: Traffic, stamp: &mut u64, random: &mut u64) -> Result<()> {
+    let frame = vec![0xa5; traffic.size];
     let count = filled.producers.len();
-    for number in 0..frames {
-        if number % burst == 0 {
+    for number in 0..traffic.frames {
+        if number % traffic.burst == 0 {
             *random = next_random(*random);
         }
         *stamp += GAP_NS;
