@@ -141,7 +141,8 @@ fn of_port(limits: &Limits, port: u64) -> String {
         rows.collect(),
     );
     let notes = [
-        "receiving, converting: so many CPUs".to_owned(),
+        "receiving, converting: so many CPUs; capture --writers gives each of the latter a thread"
+            .to_owned(),
         "5 ms, 1 s: memory of all rings that bears such a pause of converters or disks".to_owned(),
         "on the line a frame has 24 bytes more: preamble, check sequence and least gap".to_owned(),
     ];
