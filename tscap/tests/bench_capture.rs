@@ -22,7 +22,7 @@ mod sent_report;
 #[path = "../benches/capture/targets.rs"]
 mod targets;
 
-use tscap::measuring::load::{Lost, Point, Tool};
+use tscap::measuring::load::{Lost, Point, Sizes, Tool};
 use tscap::measuring::statistics::Spread;
 
 use amount::{Kind, LONG, SHORT};
@@ -309,6 +309,29 @@ fn files_have_rows_for_each_program() {
     assert!(rates.is_none());
     let note = "where a program only drops the frames 5.00 (5.00–5.00) Mpps";
     assert!(flat_out.notes.iter().any(|it| it == note));
+}
+
+#[test]
+fn each_kind_has_its_share_of_a_disk() {
+    assert_eq!(amount::MIX.name(), "IMIX");
+    // (7 * 64 + 4 * 594 + 1514) / 12, rounded up.
+    assert_eq!(amount::MIX.size, 362);
+    let amount = amount::DISK_FULL;
+    assert_eq!(amount.flat_out.len(), amount::WHOLE.len());
+    for (kind, frames) in amount.flat_out {
+        let bytes = kind.file_bytes(*frames);
+        assert!((2_400_000_000..=2_500_000_000).contains(&bytes), "{kind:?}");
+        assert_eq!(amount.slower_frames(*kind), *frames);
+        let is_mixed = kind.sizes() == Sizes::Imix;
+        assert_eq!(is_mixed, *kind == amount::MIX);
+    }
+    // The parts without a disk send each kind of these, too.
+    let of = |amount: &amount::Amount| -> Vec<_> {
+        let kinds = amount.flat_out.iter().map(|(kind, _)| *kind);
+        kinds.filter(|kind| amount::WHOLE.contains(kind)).collect()
+    };
+    assert_eq!(of(&amount::FULL), amount::WHOLE);
+    assert_eq!(of(&amount::QUICK), amount::WHOLE);
 }
 
 #[test]

@@ -12,7 +12,9 @@ use tscap::capturing::accounting::Direction;
 use tscap::capturing::clock::StampSource;
 use tscap::capturing::hook::HookChoice;
 use tscap::capturing::host::ethtool;
-use tscap::measuring::load::{Burst, Pair, Point, Program, Setup, Stop, TestBed, Tool, tool_cpus};
+use tscap::measuring::load::{
+    Burst, IMIX, Pair, Point, Program, Setup, Sizes, Stop, TestBed, Tool, tool_cpus,
+};
 use tscap_testkit::command::{must, tscap_path};
 use tscap_testkit::files;
 use tscap_testkit::process::{cpus, on_cpu};
@@ -295,5 +297,35 @@ fn frames_end_right_behind_the_taps_or_before_all() {
         assert_eq!((at_tc() - tc, at_xdp() - xdp), (0, frames));
         stand.send(burst).expect("send");
         assert_eq!(at_tc() - tc, frames, "the program is gone again");
+    });
+}
+
+#[test]
+fn a_mix_is_captured_to_the_last_frame() {
+    let Some(_lock) = alone_with("measures how fast frames are taken", &["tcpdump"]) else {
+        return;
+    };
+    let folder = files::folder();
+    at_stand(|stand, cpus| {
+        // One turn and a part of the next.
+        let frames = 13_000;
+        let burst = Burst::at_rate(64, 50_000.0, frames).expect("a rate");
+        let burst = burst.of_sizes(Sizes::Imix).in_bulks();
+        for tool in [Tool::Tscap, Tool::Tcpdump] {
+            let path = folder.path().join(tool.name());
+            let setup = setup(&path, 0, cpus.clone());
+            let point = stand.capture(&program(tool), &setup, burst);
+            let point = point.unwrap_or_else(|error| panic!("{tool:?}: {error}"));
+            adds_up(tool, &point);
+            assert_eq!((point.sent, point.written), (frames, frames), "{tool:?}");
+            let told = must(Command::new("tcpdump").args(["-n", "-q", "-r"]).arg(&path));
+            // Ethernet, IPv4 and UDP have 42 bytes before the payload.
+            for (size, weight) in IMIX {
+                let words = format!("UDP, length {}", size - 42);
+                let found = told.lines().filter(|line| line.ends_with(&words)).count() as u64;
+                let share = frames / 12 * weight;
+                assert!((share..share + 12).contains(&found), "{size}: {found}");
+            }
+        }
     });
 }

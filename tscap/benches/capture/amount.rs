@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use tscap::measuring::load::{IMIX, Sizes};
 
 /// A kind of frame, and how much is kept of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Kind {
-    /// Length, bytes.
+    /// Length, bytes; of a mix the mean.
     pub size: u32,
+    /// Whether it is a mix of lengths ([`IMIX`]).
+    pub is_mix: bool,
     /// Most bytes that are kept; 0 for all.
     pub snaplen: u32,
 }
@@ -19,11 +22,13 @@ pub const SHORT: Kind = Kind::whole(64);
 pub const MIDDLING: Kind = Kind::whole(256);
 /// The beginnings of long frames.
 pub const BEGINNINGS: Kind = Kind {
-    size: 1500,
     snaplen: 128,
+    ..LONG
 };
 /// Long frames, whole.
 pub const LONG: Kind = Kind::whole(1500);
+/// A mix of lengths, whole.
+pub const MIX: Kind = Kind::mix(IMIX);
 
 /// Frames after which xdpdump is woken: of fewer it would leave the last ones lying.
 const BULK: u64 = 128;
@@ -33,12 +38,35 @@ const BESIDE: u64 = 72;
 
 impl Kind {
     const fn whole(size: u32) -> Self {
-        Self { size, snaplen: 0 }
+        Self {
+            size,
+            is_mix: false,
+            snaplen: 0,
+        }
+    }
+
+    /// Frames of these lengths, whole; the mean is rounded up.
+    const fn mix(of: [(u32, u64); 3]) -> Self {
+        let [(a, of_a), (b, of_b), (c, of_c)] = of;
+        let bytes = a as u64 * of_a + b as u64 * of_b + c as u64 * of_c;
+        Self {
+            is_mix: true,
+            ..Self::whole(bytes.div_ceil(of_a + of_b + of_c) as u32)
+        }
+    }
+
+    /// The lengths, for a burst.
+    pub fn sizes(self) -> Sizes {
+        match self.is_mix {
+            true => Sizes::Imix,
+            false => Sizes::Same(self.size),
+        }
     }
 
     /// For people.
     pub fn name(self) -> String {
         match self.snaplen {
+            _ if self.is_mix => "IMIX".to_owned(),
             0 => format!("{} B", self.size),
             snaplen => format!("{} B, snaplen {snaplen}", self.size),
         }
@@ -97,6 +125,7 @@ pub const FULL: Amount = Amount {
         (MIDDLING, 128 * 36_000),
         (BEGINNINGS, 128 * 62_500),
         (LONG, 128 * 10_000),
+        (MIX, 128 * 30_000),
     ],
     rates: &[0.3e6, 0.6e6, 1e6, 2e6],
     paced_s: 1.0,
@@ -115,6 +144,7 @@ pub const QUICK: Amount = Amount {
         (MIDDLING, 128 * 9_800),
         (BEGINNINGS, 128 * 18_400),
         (LONG, 128 * 1_760),
+        (MIX, 128 * 7_000),
     ],
     rates: &[0.6e6],
     paced_s: 0.5,
@@ -148,15 +178,16 @@ pub const DISK_QUICK: Amount = Amount {
 };
 
 /// The kinds that are sent to a port that only listens, and to a disk.
-pub const WHOLE: [Kind; 3] = [SHORT, MIDDLING, LONG];
+pub const WHOLE: [Kind; 4] = [SHORT, MIDDLING, LONG, MIX];
 
 /// Frames of about so many bytes of file, in whole bulks of xdpdump's.
 const fn on_disk(bytes: u64) -> [(Kind, u64); WHOLE.len()] {
-    let [short, middling, long] = WHOLE;
+    let [short, middling, long, mix] = WHOLE;
     [
         (short, short.frames_of(bytes)),
         (middling, middling.frames_of(bytes)),
         (long, long.frames_of(bytes)),
+        (mix, mix.frames_of(bytes)),
     ]
 }
 

@@ -71,7 +71,7 @@ enum Part {
     Disk,
 }
 
-/// In the order of their kinds.
+/// In the order of their kinds; the mix has none.
 const PARTS: [Part; 4] = [Part::Short, Part::Middling, Part::Beginnings, Part::Long];
 
 fn main() -> ExitCode {

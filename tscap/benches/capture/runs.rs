@@ -122,7 +122,7 @@ impl<'a> Runs<'a> {
     /// Flat out, and no capture.
     fn bare(&mut self, index: usize, kind: Kind, frames: u64) -> Result<()> {
         self.go_on()?;
-        let burst = Burst::flat_out(kind.size, frames);
+        let burst = flat_out(kind, frames);
         let sent = self.bed.send(burst)?;
         let rate = sent.rate(burst.pacing).context("no rate")?;
         let ns = self.ns_per_frame(frames);
@@ -139,7 +139,7 @@ impl<'a> Runs<'a> {
 
     fn flat_out(&mut self, index: usize, program: usize, frames: u64) -> Result<()> {
         let kind = self.taken[index].0;
-        let flat = self.capture(index, program, Burst::flat_out(kind.size, frames))?;
+        let flat = self.capture(index, program, flat_out(kind, frames))?;
         let ns = flat.as_ref().map(|_| self.ns_per_frame(frames));
         let taken = &mut self.taken[index].2[program];
         taken.flat_out.push(flat);
@@ -185,20 +185,20 @@ impl<'a> Runs<'a> {
         tried: &mut Vec<Point>,
     ) -> Result<bool> {
         let kind = self.taken[index].0;
-        let Some(burst) = Burst::at_rate(kind.size, rate, self.amount.slower_frames(kind)) else {
+        let Some(burst) = at_rate(kind, rate, self.amount.slower_frames(kind)) else {
             return Ok(false);
         };
-        let point = self.capture(index, program, burst.in_bulks())?;
+        let point = self.capture(index, program, burst)?;
         let gave = point.is_some();
         tried.extend(point);
         Ok(gave)
     }
 
     fn paced(&mut self, index: usize, program: usize, rate: usize) -> Result<()> {
-        let (size, asked) = (self.taken[index].0.size, self.amount.rates[rate]);
-        let burst = Burst::at_rate(size, asked, self.amount.paced_frames(asked));
+        let (kind, asked) = (self.taken[index].0, self.amount.rates[rate]);
+        let burst = at_rate(kind, asked, self.amount.paced_frames(asked));
         let burst = burst.with_context(|| format!("{asked} frames a second is no rate"))?;
-        let point = self.capture(index, program, burst.in_bulks())?;
+        let point = self.capture(index, program, burst)?;
         self.taken[index].2[program].paced[rate].push(point);
         Ok(())
     }
@@ -273,6 +273,17 @@ impl<'a> Runs<'a> {
         });
         (kinds.collect(), self.disk)
     }
+}
+
+/// As fast as can be.
+fn flat_out(kind: Kind, frames: u64) -> Burst {
+    Burst::flat_out(kind.size, frames).of_sizes(kind.sizes())
+}
+
+/// At so many frames a second, in bulks; none if that is no rate.
+fn at_rate(kind: Kind, rate: f64, frames: u64) -> Option<Burst> {
+    let burst = Burst::at_rate(kind.size, rate, frames)?;
+    Some(burst.of_sizes(kind.sizes()).in_bulks())
 }
 
 /// A rate between the highest without loss and the lowest with it, unless they are as good as

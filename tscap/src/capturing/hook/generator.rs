@@ -1,6 +1,7 @@
 //! The frame generator's program with its maps.
 
 use std::io;
+use std::os::fd::AsFd as _;
 
 use aya::maps::xdp::XdpMapError;
 use aya::maps::{Array, DevMap, MapData, MapError};
@@ -19,6 +20,7 @@ use super::load::{LoadError, load_by, take};
 use super::program::Program;
 use super::tsc::{BRACKET_PROGRAM, TscError, TscEvents};
 use crate::capturing::clock::{Bounds, NsPerCycle, TscPath};
+use crate::capturing::host::bpf::{InterfaceLink, LinkPoint};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::map_value::MapValue;
 use crate::capturing::host::perf::EventPriority;
@@ -196,14 +198,18 @@ impl Generator {
         Ok(event.rate.duration_ns(moved))
     }
 
-    /// Tells what to send, and forgets the gaps counted.
+    /// Forgets the gaps counted.
+    pub fn forget_gaps(&mut self) -> Result<(), MapError> {
+        self.gaps.set(0, [0; _], 0)
+    }
+
+    /// Tells what to send.
     pub fn order(&mut self, orders: Orders) -> Result<(), MapError> {
         let orders = Orders {
             reads_tsc: u16::from(self.tsc.is_some()),
             tsc_offset: self.tsc.as_ref().map_or(0, Tsc::offset),
             ..orders
         };
-        self.gaps.set(0, [0; _], 0)?;
         self.orders.set(0, MapValue(orders), 0)
     }
 
@@ -225,12 +231,35 @@ impl Generator {
         times: u32,
         batch: u32,
     ) -> io::Result<()> {
+        self.program(program).run_live(frame, times, batch)
+    }
+
+    /// Makes the calls that run a program short, as long as the link lives: by native XDP on the
+    /// interface with number `ifindex` of this thread's network namespace, which must receive
+    /// nothing.
+    ///
+    /// A call for several frames puts its program into the dispatcher of XDP and takes it out
+    /// again, and waits each time until no CPU uses the former one: tens of milliseconds
+    /// (`bpf_prog_test_run_xdp`, net/bpf/test_run.c; `bpf_dispatcher_update`,
+    /// kernel/bpf/dispatcher.c). One that is attached stays there.
+    ///
+    /// # Errors
+    /// EBUSY if a program is there, EOPNOTSUPP without native XDP.
+    pub fn stay_dispatched(
+        &self,
+        program: GeneratorProgram,
+        ifindex: u32,
+    ) -> io::Result<InterfaceLink> {
+        let program = self.program(program).as_fd();
+        InterfaceLink::attach(program, ifindex, LinkPoint::NativeXdp)
+    }
+
+    fn program(&self, program: GeneratorProgram) -> &Program {
         let [paced, flat_out] = &self.programs;
-        let program = match program {
+        match program {
             GeneratorProgram::Paced => paced,
             GeneratorProgram::FlatOut => flat_out,
-        };
-        program.run_live(frame, times, batch)
+        }
     }
 }
 

@@ -13,9 +13,10 @@ use tscap_common::generator::{self, BULK};
 use super::due::{self, SLEEPS_FROM_NS};
 use super::sender::{Orders, Sent};
 use super::target::Target;
-use super::{Pacing, Period};
+use super::{Pacing, Period, Template};
 use crate::capturing::clock::{MonoNs, NsPerCycle, TscPath};
 use crate::capturing::hook::{Generator, GeneratorProgram, GeneratorState, LoadError, TscError};
+use crate::capturing::host::bpf::InterfaceLink;
 use crate::capturing::host::ethtool::EthtoolError;
 use crate::capturing::host::netdev::NetdevError;
 
@@ -159,6 +160,20 @@ impl NativeSender {
         self.generator.read_tsc(cpu, rate)
     }
 
+    /// Makes calls of few frames cheap, as long as the link lives, by XDP on the interface that
+    /// frames go to; nothing must be received there.
+    ///
+    /// # Errors
+    /// EBUSY if an XDP program is there.
+    pub(super) fn stay_dispatched(&self, pacing: Pacing) -> io::Result<InterfaceLink> {
+        let program = match pacing {
+            Pacing::FlatOut => GeneratorProgram::FlatOut,
+            Pacing::Paced(_) => GeneratorProgram::Paced,
+        };
+        let ifindex = self.control.target.ifindex();
+        self.generator.stay_dispatched(program, ifindex)
+    }
+
     pub(super) fn control(&self) -> Arc<NativeControl> {
         Arc::clone(&self.control)
     }
@@ -168,11 +183,22 @@ impl NativeSender {
     }
 
     pub(super) fn send(&mut self, orders: &Orders<'_>) -> (Sent, Result<(), NativeError>) {
+        self.send_in_turns(orders, &[(orders.template, orders.frames)])
+    }
+
+    /// Sends frames of one template after those of another, so many of each, in place of those
+    /// of `orders`; without a number until stopped. One is due after the other as if all had
+    /// one template.
+    pub(super) fn send_in_turns(
+        &mut self,
+        orders: &Orders<'_>,
+        turns: &[(&Template, Option<u64>)],
+    ) -> (Sent, Result<(), NativeError>) {
         let target = &self.control.target;
         let before = target.taken();
         let so_far = *before.as_ref().unwrap_or(&0);
         self.control.taken_before.store(so_far, Ordering::Relaxed);
-        let run = self.run(orders);
+        let run = self.run(orders, turns);
         let target = &self.control.target;
         let sending = self.control.state().sending().unwrap_or_default();
         let taken = before.and_then(|before| Ok(target.taken()?.saturating_sub(before)));
@@ -203,14 +229,41 @@ impl NativeSender {
         (sent, result)
     }
 
-    fn run(&mut self, orders: &Orders<'_>) -> Result<(), NativeError> {
+    fn run(
+        &mut self,
+        orders: &Orders<'_>,
+        turns: &[(&Template, Option<u64>)],
+    ) -> Result<(), NativeError> {
+        self.generator.forget_gaps()?;
+        let start = MonoNs(MonoNs::now().0 + FIRST_AFTER_NS);
+        let is_single = matches!(orders.pacing, Pacing::Paced(period) if sleeps(period));
+        let first_due = if is_single { start.0 } else { 0 };
+        self.control.state().begin(first_due)?;
+        let mut until = 0_u64;
+        for (template, frames) in turns {
+            until = frames.map_or(u64::MAX, |frames| until.saturating_add(frames));
+            if !self.run_until(until, orders, template, start)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs until so many frames have been sent; false if there are to be no more.
+    fn run_until(
+        &mut self,
+        until: u64,
+        orders: &Orders<'_>,
+        template: &Template,
+        start: MonoNs,
+    ) -> Result<bool, NativeError> {
         let (period_ns, period_fraction) = match orders.pacing {
             Pacing::Paced(period) => (period.ns(), period.fraction()),
             Pacing::FlatOut => (0, 0),
         };
         self.generator.order(generator::Orders {
-            headers: orders.template.headers(),
-            checksum: orders.template.checksum(),
+            headers: template.headers(),
+            checksum: template.checksum(),
             flows: orders.flows,
             period_ns,
             period_fraction,
@@ -218,19 +271,15 @@ impl NativeSender {
             reads_tsc: 0,
             tsc_offset: 0,
         })?;
-        let start = MonoNs(MonoNs::now().0 + FIRST_AFTER_NS);
-        let is_single = matches!(orders.pacing, Pacing::Paced(period) if sleeps(period));
-        let first_due = if is_single { start.0 } else { 0 };
-        self.control.state().begin(first_due)?;
-        let frame = orders.template.bytes();
+        let frame = template.bytes();
         loop {
             let sending = self.control.state().sending()?;
-            let left = match orders.frames {
-                Some(frames) => frames.saturating_sub(sending.sent),
-                None => u64::MAX,
-            };
-            if left == 0 || sending.failed > 0 || self.control.state().is_stopped()? {
-                return Ok(());
+            if sending.failed > 0 || self.control.state().is_stopped()? {
+                return Ok(false);
+            }
+            let left = until.saturating_sub(sending.sent);
+            if left == 0 {
+                return Ok(true);
             }
             let many = u32::try_from(left).unwrap_or(u32::MAX);
             let run = match orders.pacing {

@@ -132,6 +132,29 @@ impl Sender {
         (sent, result.and(is_up))
     }
 
+    /// Sends natively frames of several templates, so many of each, in place of those of
+    /// `orders`. The interface must receive nothing: meanwhile an XDP program is there.
+    ///
+    /// # Errors
+    /// Of a packet socket ([`io::ErrorKind::Unsupported`]), and as [`Self::send`].
+    pub fn send_in_turns(
+        &mut self,
+        orders: &Orders<'_>,
+        turns: &[(&Template, u64)],
+    ) -> io::Result<Sent> {
+        let Self::Native(sender) = self else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let turns = turns
+            .iter()
+            .map(|(template, frames)| (*template, Some(*frames)));
+        let turns: Vec<_> = turns.collect();
+        let _dispatched = sender.stay_dispatched(orders.pacing)?;
+        let (sent, result) = sender.send_in_turns(orders, &turns);
+        result.map_err(io::Error::other)?;
+        Ok(sent)
+    }
+
     /// Name as on the command line.
     pub fn name(&self) -> &'static str {
         match self {

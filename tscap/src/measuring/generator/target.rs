@@ -19,6 +19,11 @@ impl Target {
         }
     }
 
+    /// Its number.
+    pub fn ifindex(&self) -> u32 {
+        self.ifindex
+    }
+
     /// Frames that the driver of a veth has taken from XDP so far, whoever sent them; those that
     /// it refused are a counter of their own (`veth_xdp_xmit`, drivers/net/veth.c). Not
     /// exact while several CPUs send into one queue: it counts for them without a lock.

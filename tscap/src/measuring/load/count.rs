@@ -160,6 +160,26 @@ mod tests {
     }
 
     #[test]
+    fn what_a_program_has_left_is_looked_at() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let bytes = pcap(100);
+        std::fs::write(file.path(), &bytes).unwrap();
+        let left = look_at(file.path()).unwrap();
+        assert_eq!((left.frames, left.bytes), (Some(100), bytes.len() as u64));
+        // In memory or on a disk: nothing has evicted it yet.
+        let cached = left.cached_bytes.unwrap();
+        assert!(
+            cached >= left.bytes && cached.is_multiple_of(4096),
+            "{cached}"
+        );
+        let none = look_at(Path::new("/dev/null")).unwrap();
+        assert_eq!(
+            (none.frames, none.bytes, none.cached_bytes),
+            (None, 0, None)
+        );
+    }
+
+    #[test]
     fn a_torn_file_is_none() {
         for whole in [pcap(3), pcapng(3)] {
             let torn = counted(&whole[..whole.len() - 1]).unwrap_err();

@@ -28,4 +28,4 @@ pub use stop::Stop;
 pub use test_bed::{TestBed, tool_cpus};
 pub use tool::{Absent, Program, Tool};
 pub use tool_report::{Loss, Stage, ToolReport};
-pub use traffic::{Burst, FAST_BYTES, Traffic};
+pub use traffic::{Burst, FAST_BYTES, IMIX, Sizes, Traffic};

@@ -20,12 +20,27 @@ const FAST: Rate = Rate {
 };
 /// Longest frame that is sent.
 const LONGEST: u32 = 1514;
+/// The simple IMIX (RFC 6985, appendix): lengths, bytes, and so many of each. The longest one is
+/// 1518 with the check sequence; the shortest has room for the payload's header.
+pub const IMIX: [(u32, u64); 3] = [(FAST_BYTES, 7), (594, 4), (LONGEST, 1)];
+/// Frames of the longest length that follow each other in a mix. A call of the native sender has
+/// frames of one length, and a set-up that fewer would pay too dearly for.
+const MIXED: u64 = 256;
+
+/// Lengths of frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// All the same, bytes.
+    Same(u32),
+    /// [`IMIX`], in turns.
+    Imix,
+}
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// Length of the frames, bytes.
-    pub size: u32,
+    /// Length of the frames.
+    pub sizes: Sizes,
     /// How they follow each other.
     pub pacing: Pacing,
     /// Whether at a rate many may follow each other at once: the sender reaches higher
@@ -39,7 +54,7 @@ impl Burst {
     /// Frames of `size` bytes, one at a time.
     fn new(size: u32, pacing: Pacing, frames: u64) -> Self {
         Self {
-            size,
+            sizes: Sizes::Same(size),
             pacing,
             in_bulks: false,
             frames,
@@ -89,10 +104,38 @@ impl Burst {
         }
     }
 
+    /// As many frames of these lengths.
+    #[must_use]
+    pub fn of_sizes(self, sizes: Sizes) -> Self {
+        Self { sizes, ..self }
+    }
+
     /// As fast as can be.
     pub fn flat_out(size: u32, frames: u64) -> Self {
         Self::new(size, Pacing::FlatOut, frames)
     }
+}
+
+/// So many frames as a mix, turn by turn: which of [`IMIX`], and how many of it follow each
+/// other. The last turn is a short one.
+fn mixed(frames: u64) -> Vec<(usize, u64)> {
+    let weights: u64 = IMIX.iter().map(|(_, weight)| weight).sum();
+    let mut turns = Vec::new();
+    let mut left = frames;
+    while left > 0 {
+        let turn = left.min(weights * MIXED);
+        // The first length, which has the most frames, takes what does not divide.
+        let shares = IMIX.map(|(_, weight)| turn / weights * weight);
+        let rest = turn - shares.iter().sum::<u64>();
+        let shares = shares.into_iter().enumerate();
+        turns.extend(shares.map(|(which, share)| match which {
+            0 => (which, share + rest),
+            _ => (which, share),
+        }));
+        left -= turn;
+    }
+    turns.retain(|(_, frames)| *frames > 0);
+    turns
 }
 
 fn paced(period: Option<Period>) -> Pacing {
@@ -153,25 +196,81 @@ impl Traffic {
     }
 
     /// Sends; returns the run that the frames belong to, and what was sent.
+    ///
+    /// # Errors
+    /// A mix is sent natively only.
     pub fn send(&mut self, burst: Burst) -> io::Result<(u16, Sent)> {
-        let addresses = Addresses {
-            source: [2, 0, 0, 0, 0, 1],
-            destination: [2, 0, 0, 0, 0, 2],
+        let (first, templates) = match burst.sizes {
+            Sizes::Same(size) => (template(size)?, None),
+            Sizes::Imix => (
+                template(LONGEST)?,
+                Some(IMIX.map(|(size, _)| template(size))),
+            ),
         };
-        let template = Template::new(&LAYOUT, addresses, burst.size);
-        let template = template.map_err(io::Error::other)?;
         // 0 stands for frames that are not ours.
         self.run = self.run.wrapping_add(1).max(1);
         self.control.release()?;
-        let (sent, result) = self.sender.send(&Orders {
-            template: &template,
+        let orders = Orders {
+            template: &first,
             pacing: burst.pacing,
             in_bulks: burst.in_bulks,
             flows: 1,
             run: self.run,
             frames: Some(burst.frames),
-        });
-        result.map_err(|error: SendError| io::Error::other(error))?;
+        };
+        let sent = match templates {
+            None => {
+                let (sent, result) = self.sender.send(&orders);
+                result.map_err(|error: SendError| io::Error::other(error))?;
+                sent
+            }
+            Some([short, middling, long]) => {
+                let templates = [short?, middling?, long?];
+                let turns = mixed(burst.frames).into_iter();
+                let turns = turns.map(|(which, frames)| (&templates[which], frames));
+                let turns: Vec<_> = turns.collect();
+                self.sender.send_in_turns(&orders, &turns)?
+            }
+        };
         Ok((self.run, sent))
+    }
+}
+
+/// A frame of so many bytes.
+fn template(size: u32) -> io::Result<Template> {
+    let addresses = Addresses {
+        source: [2, 0, 0, 0, 0, 1],
+        destination: [2, 0, 0, 0, 0, 2],
+    };
+    Template::new(&LAYOUT, addresses, size).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(turns: &[(usize, u64)], which: usize) -> u64 {
+        let same = turns.iter().filter(|(it, _)| *it == which);
+        same.map(|(_, frames)| frames).sum()
+    }
+
+    #[test]
+    fn a_mix_has_its_shares_and_every_frame() {
+        let whole = 5 * 12 * MIXED;
+        let turns = mixed(whole);
+        for (which, (_, weight)) in IMIX.into_iter().enumerate() {
+            assert_eq!(of(&turns, which), whole / 12 * weight);
+        }
+        assert_eq!(turns[..3], [(0, 1_792), (1, 1_024), (2, 256)]);
+        assert_eq!(turns[..3], turns[12..]);
+        for frames in [0, 1, 11, 12, 13, 128 * 1_000, whole - 1, whole + 1] {
+            let turns = mixed(frames);
+            let all: u64 = turns.iter().map(|(_, frames)| frames).sum();
+            assert_eq!(all, frames);
+            assert!(turns.iter().all(|(_, frames)| *frames > 0), "{frames}");
+            let short = of(&turns, 0);
+            let share = frames / 12 * 7;
+            assert!((share..share + 12).contains(&short), "{frames}: {short}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use super::grid::{Arrival, Grid, GridPoint, Pace};
 use super::model::{Costs, Load, predict};
 use super::schema::{Calibration, Point, PredictedLoss};
 use crate::capturing::clock::StampSource;
-use crate::measuring::load::{Absent, Burst, Pair, Point as Run, Program, Stop, Tool};
+use crate::measuring::load::{Absent, Burst, Pair, Point as Run, Program, Sizes, Stop, Tool};
 use crate::text::causes::chain;
 
 /// Fewest frames of a point, if they don't take longer than…
@@ -160,7 +160,7 @@ impl Experiment {
         let pacing = grid_point.pace.pacing(grid_point.size);
         let most = self.bed.frames_in_room(grid_point);
         let burst = Burst {
-            size: grid_point.size,
+            sizes: Sizes::Same(grid_point.size),
             pacing: pacing.ok_or_else(|| io::Error::other("no such pace"))?,
             in_bulks: false,
             frames: frames(costs, grid_point, lasting).min(most),
