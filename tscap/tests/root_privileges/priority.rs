@@ -13,7 +13,7 @@ use tscap_testkit::frame::Frame;
 use tscap_testkit::live::LiveSender;
 use tscap_testkit::packet_socket::PacketSocket;
 use tscap_testkit::process::on_cpu;
-use tscap_testkit::root::{root, root_with, two_cpus};
+use tscap_testkit::root::{alone, root, root_with, two_cpus};
 
 use crate::status::{self, NOBODY};
 
@@ -144,4 +144,85 @@ fn another_thread_on_its_core_gets_on() {
     let summary = capture.stop().success();
     println!("{:.1} % was left; {:?}", 100.0 * part, summary.priority);
     assert!(part > 0.04, "{part}");
+}
+
+/// A converter that has much to catch up with uses its core without a pause but for its rests.
+#[test]
+fn it_rests_while_it_catches_up() {
+    const FRAMES: u64 = 2_000_000;
+    let Some(_lock) = alone("fills a CPU") else {
+        return;
+    };
+    let Some((sender, converter)) = two_cpus() else {
+        return;
+    };
+    let bench = Bench::new("fifo-rest");
+    let capture = capture_on(&bench.rx, &PathBuf::from("/dev/null"))
+        .with(["--priority", "--ring-size", "256M"])
+        .with(["--converter-cpu", &converter.to_string()])
+        .ready();
+    capture.freeze();
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    LiveSender::open(&bench.tx).send(&frame, FRAMES, sender);
+    capture.thaw();
+    let summary = capture.stop().success();
+    assert_eq!(summary.written, FRAMES);
+    let rested = summary.priority.expect("it is told");
+    println!("{rested:?}");
+    // Each time a twentieth of 100 ms, less what the thread left by itself.
+    assert!(
+        rested.rests > 0 && rested.rested_ns > 1_000_000,
+        "{rested:?}"
+    );
+}
+
+/// What it is for. `--nocapture` shows the frames lost without and with it.
+#[test]
+fn fewer_frames_are_lost_beside_busy_programs() {
+    let Some(_lock) = alone("fills two CPUs, and what is lost depends on others") else {
+        return;
+    };
+    let Some(cpus) = two_cpus() else {
+        return;
+    };
+    let bench = Bench::new("fifo-busy");
+    let [normal, real_time] =
+        [&[][..], &["--priority"]].map(|words| lost_beside_others(&bench, words, cpus));
+    println!("lost of {BESIDE_OTHERS} frames: {normal}, with --priority {real_time}");
+    // On a machine that is busy anyway the frames may come too slowly to be lost.
+    assert!(real_time <= normal, "{real_time} and {normal}");
+}
+
+/// Frames sent flat out beside others: for about a second.
+const BESIDE_OTHERS: u64 = 1_000_000;
+/// Threads of the normal policy on the converter's core.
+const OTHERS: usize = 4;
+
+/// How many frames a capture loses while others want the converter's core all the time.
+fn lost_beside_others(bench: &Bench, words: &[&str], (sender, converter): (usize, usize)) -> u64 {
+    let capture = capture_on(&bench.rx, &PathBuf::from("/dev/null"))
+        .with(["--ring-size", "256K", "--converter-cpu"])
+        .with([converter.to_string()])
+        .with(words)
+        .ready();
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let mut live = LiveSender::open(&bench.tx);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..OTHERS {
+            scope.spawn(|| {
+                on_cpu(converter, || {
+                    while !is_over.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            });
+        }
+        scope.spawn(|| {
+            live.send(&frame, BESIDE_OTHERS, sender);
+            is_over.store(true, Ordering::Relaxed);
+        });
+    });
+    let summary = capture.stop().accounted();
+    summary.seen - summary.written
 }
