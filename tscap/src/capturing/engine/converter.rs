@@ -129,11 +129,14 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         } = source;
         let finisher = BlockFinisher::new(file.interfaces(), consumers.len(), frames);
         let rings = Rings::new(consumers);
-        let ring_bytes = rings.ring_bytes() as u64;
-        shared.ring_bytes.store(ring_bytes, Ordering::Relaxed);
+        let ring_bytes = rings.ring_bytes();
+        shared
+            .ring_bytes
+            .store(ring_bytes as u64, Ordering::Relaxed);
         let bound = tracker.host_bound_ns();
         shared.host_bound_ns.store(bound, Ordering::Relaxed);
         let output = output.watched(Arc::clone(&shared.writes));
+        let output = output.out_of_rings(ring_bytes);
         Self {
             rings,
             reference,

@@ -13,6 +13,7 @@ pub mod cpu_list;
 pub mod cpuinfo;
 pub mod direct_io;
 pub mod ethtool;
+pub mod huge_pages;
 pub mod irq;
 pub mod kernel_files;
 pub mod libpcap;

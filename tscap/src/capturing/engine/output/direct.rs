@@ -2,7 +2,9 @@
 //! while its frames lie aligned, else from an aligned buffer.
 //!
 //! The thread that takes frames out of the rings writes too, and waits meanwhile; the rings
-//! are the buffer. A write holds so much that its time is the disk's.
+//! are the buffer. A write holds so much that its time is the disk's: pieces of 8 MiB are written
+//! as fast as by several writes at a time (io_uring, threads), for half of the CPU time
+//! (docs/benchmarks.md, "How files are written").
 
 use std::fs::File;
 use std::io;
@@ -17,14 +19,23 @@ use crate::capturing::engine::WriteWatch;
 use crate::capturing::host::direct_io::{self, Alignment, BLOCK, Way};
 use crate::capturing::pcapng::LEAST_PADDING;
 
-/// Blocks are written in pieces of about this many bytes: a disk takes several requests of a
-/// piece at a time, and while it is written the rings fill by no more than this and a bit.
-pub(super) const PIECE_BYTES: usize = 1 << 20;
+/// Blocks are written in pieces of at most this many bytes: a disk takes several requests of a
+/// piece at a time, and nothing between two pieces.
+pub(super) const PIECE_BYTES: usize = 8 << 20;
+/// The shortest ones, bytes.
+const LEAST_PIECE_BYTES: usize = 1 << 20;
+/// A piece is this part of a ring, which has no room for others while the piece is written.
+const PIECES_OF_RING: usize = 8;
 /// Less than this waits, bytes: a disk takes some thousand writes a second.
 const WORTHWHILE: usize = 256 * 1024;
 /// It waits no longer than this and goes by way of the page cache then, ns: 100 ms. Traffic of
 /// less than 2.6 MB/s is written so altogether.
 const LONGEST_WAIT_NS: u64 = 100_000_000;
+
+/// Length of the pieces out of rings of `ring_bytes`, bytes.
+pub(super) fn piece_of(ring_bytes: usize) -> usize {
+    (ring_bytes / PIECES_OF_RING).clamp(LEAST_PIECE_BYTES, PIECE_BYTES)
+}
 
 /// What is known of it.
 #[derive(Debug)]

@@ -65,6 +65,8 @@ pub struct Output {
     written: u64,
     /// Bytes written direct, in files before this one too.
     written_direct: u64,
+    /// Longest piece that is written direct, bytes.
+    direct_piece: usize,
     /// Those that are not written, and before them, in a file that is written direct, the written
     /// ones of the same [block of a disk](direct_io::BLOCK).
     waiting: Waiting,
@@ -92,6 +94,7 @@ impl Output {
             length: 0,
             written: 0,
             written_direct: 0,
+            direct_piece: direct::PIECE_BYTES,
             waiting: Waiting::default(),
             next_address: 0,
             is_alone: false,
@@ -160,6 +163,13 @@ impl Output {
         self
     }
 
+    /// Fits the pieces to rings of so many bytes.
+    #[must_use]
+    pub(super) fn out_of_rings(mut self, ring_bytes: usize) -> Self {
+        self.direct_piece = direct::piece_of(ring_bytes);
+        self
+    }
+
     /// What sees the writes.
     pub(super) fn watch(&self) -> &Arc<WriteWatch> {
         &self.watch
@@ -170,6 +180,7 @@ impl Output {
         let mut next = Self::regular(file, self.io)?.watched(Arc::clone(&self.watch));
         next.next_address = self.next_address;
         next.written_direct = self.written_direct;
+        next.direct_piece = self.direct_piece;
         next.reserve(self.reserve)?;
         Ok(next)
     }
@@ -233,7 +244,7 @@ impl Output {
     #[inline]
     pub fn piece(&self) -> usize {
         match self.direct {
-            Some(_) => direct::PIECE_BYTES,
+            Some(_) => self.direct_piece,
             None => PIECE_BYTES,
         }
     }

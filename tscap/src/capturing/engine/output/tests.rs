@@ -260,3 +260,25 @@ fn room_is_kept_until_the_end_where_the_file_system_can() {
     output.reserve(ROOM).unwrap();
     assert!(on_disk(&followed) < ROOM);
 }
+
+#[test]
+fn pieces_are_a_part_of_a_ring() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name| {
+        let mut options = OpenOptions::new();
+        options.create_new(true).append(true).read(true);
+        options.open(folder.path().join(name)).unwrap()
+    };
+    const MIB: usize = 1 << 20;
+    for (ring, piece) in [(128 << 10, MIB), (32 * MIB, 4 * MIB), (256 * MIB, 8 * MIB)] {
+        let output = Output::direct(file(format!("direct{ring}"))).out_of_rings(ring);
+        assert_eq!(output.piece(), piece);
+        let next = file(format!("next{ring}"));
+        let is_direct = direct_io::alignment(&next).is_some();
+        // Also those of the next file.
+        let expected = if is_direct { piece } else { PIECE_BYTES };
+        assert_eq!(output.successor(next).unwrap().piece(), expected);
+        let buffered = Output::regular(file(format!("buffered{ring}")), Io::Buffered);
+        assert_eq!(buffered.unwrap().out_of_rings(ring).piece(), PIECE_BYTES);
+    }
+}

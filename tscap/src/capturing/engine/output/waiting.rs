@@ -3,8 +3,10 @@
 use std::ops::Deref;
 
 use crate::capturing::host::direct_io::BLOCK;
+use crate::capturing::host::huge_pages;
 
-/// Bytes that begin at a multiple of [`BLOCK`] in memory.
+/// Bytes that begin at a multiple of [`BLOCK`] in memory. Many are in huge pages: a disk takes
+/// each page that is apart as a part of its own.
 #[derive(Debug)]
 pub(super) struct Waiting {
     /// Where in the output they begin.
@@ -17,8 +19,13 @@ pub(super) struct Waiting {
 impl Waiting {
     /// None, with room for so many.
     pub fn with_capacity(bytes: usize) -> Self {
-        let mut bytes = Vec::<u8>::with_capacity(bytes + BLOCK);
-        let start = bytes.as_ptr().align_offset(BLOCK);
+        let step = match bytes {
+            ..huge_pages::BYTES => BLOCK,
+            _ => huge_pages::BYTES,
+        };
+        let mut bytes = Vec::<u8>::with_capacity(bytes + step);
+        let start = bytes.as_ptr().align_offset(step);
+        huge_pages::prefer(bytes.spare_capacity_mut());
         bytes.resize(start, 0);
         Self {
             at: 0,
@@ -94,5 +101,21 @@ mod tests {
         }
         waiting.restart(5);
         assert!(waiting.is_empty());
+    }
+
+    #[test]
+    fn many_bytes_lie_in_huge_pages() {
+        let mut waiting = Waiting::with_capacity(10);
+        let more = vec![7; huge_pages::BYTES / 3];
+        for count in 1..9 {
+            waiting.extend(&more);
+            assert_eq!(waiting.len(), count * more.len());
+            let step = match count {
+                ..4 => BLOCK,
+                _ => huge_pages::BYTES,
+            };
+            assert!(waiting.as_ptr().addr().is_multiple_of(step), "{count}");
+        }
+        assert!(waiting.iter().all(|byte| *byte == 7));
     }
 }
