@@ -1,9 +1,10 @@
 //! Files on a disk, written past the page cache.
 
+use nix::sys::signal::Signal;
 use tscap::capturing::accounting::Outcome;
 use tscap::{Stop, Summary};
 use tscap_testkit::bench::Bench;
-use tscap_testkit::capture::capture_on;
+use tscap_testkit::capture::{LIMIT, capture_on};
 use tscap_testkit::files::{ImageDisk, SmallDisk, length};
 use tscap_testkit::frame::Frame;
 use tscap_testkit::live::LiveSender;
@@ -11,6 +12,7 @@ use tscap_testkit::packet_socket::PacketSocket;
 use tscap_testkit::peers;
 use tscap_testkit::recording::Recording;
 use tscap_testkit::root::root_with;
+use tscap_testkit::wait;
 
 const TOOLS: [&str; 4] = ["ip", "ethtool", "mkfs.ext4", "mount"];
 
@@ -107,6 +109,77 @@ fn a_device_that_fails_keeps_what_it_has_taken() {
     // A loop device takes the last write before the error for whole that was not.
     assert!(recording.packets.len() as u64 <= summary.written);
     assert!(recording.packets.len() > 10_000);
+}
+
+/// Exactly what was written before the error is in the file, and the rest is counted.
+#[test]
+fn a_write_that_fails_loses_what_it_held_and_no_more() {
+    let Some(_lock) = root_with(&[&TOOLS[..], &["strace"]].concat()) else {
+        return;
+    };
+    let bench = Bench::new("direct-fails");
+    let disk = ImageDisk::new(256);
+    let path = disk.file("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 1500);
+    let strace = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"];
+    let fifth = [
+        "-e",
+        "trace=pwrite64",
+        "-e",
+        "inject=pwrite64:error=EIO:when=5+",
+    ];
+    let plan = capture_on(&bench.rx, &path).with(["--io", "direct"]);
+    let capture = plan.through([&strace[..], &fifth].concat()).ready();
+    LiveSender::open(&bench.tx).pour(&frame, 40_000, 0);
+    let finished = capture.wait();
+    finished.failure(1, &["cannot write to", "input/output error"]);
+    let summary = finished.accounted();
+    assert_eq!(summary.stopped_by, Stop::WriteError);
+    assert!(summary.outcomes[Outcome::WriteFailed] > 0);
+    assert!(summary.written > 500, "four writes: {}", summary.written);
+    assert_eq!(summary.bytes_written, length(&path));
+    holds_what_it_says(&Recording::read(&path), &summary, &frame);
+}
+
+#[test]
+fn a_killed_capture_leaves_what_was_written() {
+    let Some(_lock) = root_with(&TOOLS) else {
+        return;
+    };
+    let bench = Bench::new("direct-killed");
+    let frame = Frame::new(&bench.tx, &bench.rx, 1000);
+    let block = 1000 + 32;
+    let mut all_direct = 0;
+    for round in 1..5 {
+        let disk = ImageDisk::new(256);
+        let path = disk.file("out.pcapng");
+        let capture = capture_on(&bench.rx, &path).with(["--io", "direct"]);
+        let capture = capture.ready();
+        let headers = length(&path);
+        let mut sender = LiveSender::open(&bench.tx);
+        std::thread::scope(|scope| {
+            scope.spawn(|| sender.pour(&frame, 150_000, 0));
+            // While frames pour in, each round a little later.
+            wait::until("frames in the file", LIMIT, || {
+                (length(&path) > headers + round * 3_000_000).then_some(())
+            });
+            assert_eq!(capture.stop_with(Signal::SIGKILL).signal, Some(9));
+        });
+        let (recording, torn) = Recording::read_torn(&path);
+        let whole = headers + recording.packets.len() as u64 * block;
+        let length = length(&path);
+        assert!(
+            (whole..whole + block).contains(&length),
+            "{torn:?}: {whole} of {length} bytes"
+        );
+        for packet in &recording.packets {
+            frame.check(&packet.data, 0);
+        }
+        all_direct += u64::from(length.is_multiple_of(4096));
+        assert_eq!(bench.rx.xdp_program(), None);
+    }
+    // By way of the page cache that would be one in 4096.
+    assert!(all_direct > 0, "no file ends with a block of the disk");
 }
 
 #[test]

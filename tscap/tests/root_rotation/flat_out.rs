@@ -7,16 +7,13 @@ use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::{capture_on, generate_on};
 use tscap_testkit::files::{self, SmallDisk};
 use tscap_testkit::peers;
-use tscap_testkit::recording::Recording;
 use tscap_testkit::root::alone_with;
 
-use crate::together::{check, names};
+use crate::together::{check, check_sequence, names};
 
 const FRAMES: u64 = 400_000;
 /// Longest cut of most captures: the others may have had to wait for the CPU.
 const LONGEST_CUT: Duration = Duration::from_millis(100);
-/// Where `tscap gen` puts the sequence number in a frame without a tag.
-const SEQUENCE: usize = 14 + 20 + 8 + 6;
 
 #[test]
 fn no_frame_is_lost_or_doubled_flat_out() {
@@ -55,7 +52,7 @@ fn no_frame_is_lost_or_doubled_flat_out() {
         if told.written > 1 {
             cuts.push(Duration::from_nanos(told.longest_cut_ns));
         }
-        check_sequence(&recordings, options);
+        check_sequence(&recordings, FRAMES, options);
         for file in finished.files().iter().step_by(10) {
             assert_eq!(peers::capinfos_count(&file.path), file.frames);
         }
@@ -63,17 +60,6 @@ fn no_frame_is_lost_or_doubled_flat_out() {
     cuts.sort();
     assert!(cuts[cuts.len() / 2] < LONGEST_CUT, "{cuts:?}");
     assert!(cuts[0] > Duration::ZERO, "{cuts:?}");
-}
-
-fn check_sequence(recordings: &[Recording], options: &[&str]) {
-    let packets = recordings.iter().flat_map(|recording| &recording.packets);
-    let mut next = 0;
-    for packet in packets {
-        let number = packet.data[SEQUENCE..].first_chunk().expect("a number");
-        assert_eq!(u32::from_be_bytes(*number), next, "{options:?}");
-        next += 1;
-    }
-    assert_eq!(u64::from(next), FRAMES);
 }
 
 #[test]

@@ -68,6 +68,22 @@ pub fn check_frames(recordings: &[Recording], frame: &Frame, expected: std::ops:
     assert_eq!(next, expected.end);
 }
 
+/// Where `tscap gen` puts the sequence number in a frame without a tag.
+const SEQUENCE: usize = 14 + 20 + 8 + 6;
+
+/// So many frames of `tscap gen` in a row, by their numbers.
+#[track_caller]
+pub fn check_sequence(recordings: &[Recording], frames: u64, options: &[&str]) {
+    let packets = recordings.iter().flat_map(|recording| &recording.packets);
+    let mut next = 0;
+    for packet in packets {
+        let number = packet.data[SEQUENCE..].first_chunk().expect("a number");
+        assert_eq!(u32::from_be_bytes(*number), next, "{options:?}");
+        next += 1;
+    }
+    assert_eq!(u64::from(next), frames);
+}
+
 /// Names of what is in a folder, in order.
 pub fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("read a folder");
