@@ -7,7 +7,7 @@ use aya::programs::XdpMode;
 use nix::sys::signal::Signal;
 use tscap::capturing::accounting::Outcome;
 use tscap_testkit::bench::Bench;
-use tscap_testkit::capture::{LIMIT, capture_on};
+use tscap_testkit::capture::{LIMIT, capture, capture_on};
 use tscap_testkit::files;
 use tscap_testkit::frame::Frame;
 use tscap_testkit::packet_socket::PacketSocket;
@@ -193,6 +193,18 @@ fn an_interface_in_use_is_refused() {
     ip("address add 192.0.2.1/32 dev rx0");
     refused("it has the address 192.0.2.1");
     ip("address flush dev rx0");
+    // The kernel's own addresses and routes of IPv6 are no reason, others are.
+    let enabled = "net.ipv6.conf.rx0.disable_ipv6=0";
+    bench.rx.netns.must("sysctl", &["-qw", enabled]);
+    ip("address add 2001:db8::1/128 dev rx0 nodad");
+    refused("it has the address 2001:db8::1");
+    ip("address del 2001:db8::1/128 dev rx0");
+    ip("route add 2001:db8:1::/48 dev rx0");
+    refused("the route to 2001:db8:1::/48 goes through it");
+    ip("route del 2001:db8:1::/48 dev rx0");
+    ip("-6 route add default dev rx0");
+    refused("the default route goes through it");
+    ip("-6 route del default dev rx0");
     ip("link add link rx0 name m7 type macvlan");
     refused("macvlan m7 is on it");
     ip("link del m7");
@@ -202,7 +214,11 @@ fn an_interface_in_use_is_refused() {
     finished.failure(1, &["it is a port of br0", "--tap=force"]);
     ip("link set rx0 nomaster");
 
-    // Not even by force: it decides about frames.
+    // Not even by force: it is no port, and its frames are the machine's own.
+    let loopback = capture(&bench.rx.netns).with(["-i", "lo", "--tap=force"]);
+    let finished = loopback.to(&path).run();
+    finished.failure(1, &["cannot listen on lo", "it is no Ethernet port"]);
+    // Nor here: it decides about frames.
     let other = Attached::pass(&bench.rx, XdpMode::Driver);
     let finished = capture_on(&bench.rx, &path).with(["--tap=force"]).run();
     let program = format!("XDP program {} of somebody else", other.id);

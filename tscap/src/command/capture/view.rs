@@ -178,6 +178,16 @@ mod tests {
     }
 
     #[test]
+    fn it_says_that_the_stack_sees_nothing() {
+        let mut now = progress(3.0, vec![interface("eth0", 6, 0)]);
+        let whole = |now: &Progress| View::default().lines(now, (80, 24)).swap_remove(2);
+        assert!(!whole(&now).contains("stack"), "{}", whole(&now));
+        now.tap = true;
+        let expected = "3 s, 6 frames, 3 drops, stack sees nothing, fullest ring 13 %";
+        assert!(whole(&now).starts_with(expected), "{}", whole(&now));
+    }
+
+    #[test]
     fn more_than_fit_are_counted() {
         let many = (0..30).map(|number| interface(&format!("veth{number}"), 30 - number, 0));
         let lines = View::default().lines(&progress(1.0, many.collect()), (40, 10));

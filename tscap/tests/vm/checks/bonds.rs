@@ -50,6 +50,9 @@ pub fn of_the_bond(rig: &Rig) {
     let guest = &machine.guest;
     guest.must(&["sh", "-c", BOND]);
     echo(guest);
+    // The bond's frames come by way of it.
+    let listening = guest.capture(&["-i", "va", "--tap"]).wait();
+    listening.failure(1, &["cannot listen on va", "it is a port of bond0"]);
     for choice in ["auto", "tcx"] {
         let arguments = ["-Q", "inout", "-i", "bond0", "--hook", choice];
         let capture = guest.capture(&arguments).ready();
