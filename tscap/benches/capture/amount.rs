@@ -154,9 +154,8 @@ pub const QUICK: Amount = Amount {
     disk_alone: Duration::ZERO,
 };
 
-/// To a disk: flat out and slower about 2.5 GB a run, half an hour in all.
+/// To a disk: flat out and slower about 2.5 GB a run, most of an hour in all.
 pub const DISK_FULL: Amount = Amount {
-    rounds: 3,
     flat_out: &on_disk(2_500_000_000),
     rates: &[],
     slower_bytes: 2_500_000_000,
