@@ -38,6 +38,12 @@ pub trait Octets: Copy {
     fn byte(self, at: u32) -> u64;
     /// The eight bytes from `at` on, the first one lowest.
     fn word(self, at: u32) -> u64;
+    /// A number that the kernel's verifier knows nothing of, and does not tell apart by the way
+    /// that led to it: it would go through what follows once for each.
+    #[inline(always)]
+    fn opaque(self, number: u32) -> u32 {
+        number
+    }
     /// [`digest`] of these bytes.
     #[inline(always)]
     fn digest(self, seed: u64, from: u32, to: u32) -> u64 {
@@ -115,12 +121,17 @@ impl Packet {
             ip += 4;
             tags += 1;
         }
-        let len = len.min(MOST_BYTES);
-        match ethertype {
+        let (ip, len) = (frame.opaque(ip), len.min(MOST_BYTES));
+        let packet = match ethertype {
             IPV4 => Self::v4(frame, ip, len),
             IPV6 => Self::v6(frame, ip, len),
             _ => None,
-        }
+        }?;
+        Some(Self {
+            body: frame.opaque(packet.body),
+            end: frame.opaque(packet.end),
+            ..packet
+        })
     }
 
     #[inline(always)]
@@ -358,10 +369,11 @@ impl Digest {
 #[inline(always)]
 pub fn digest(frame: impl Octets, seed: u64, from: u32, to: u32) -> u64 {
     let mut lanes = [Digest(seed), Digest(!seed), Digest(1), Digest(2)];
-    let mut at = from;
+    let mut at = frame.opaque(from);
+    let end = frame.opaque(to);
     let mut chunk = 0;
     // Counted by a constant, so that the verifier knows that it ends.
-    while chunk < MOST_BYTES / CHUNK && at + CHUNK <= to {
+    while chunk < MOST_BYTES / CHUNK && at + CHUNK <= end {
         lanes[0].mix(frame.word(at));
         lanes[1].mix(frame.word(at + 8));
         lanes[2].mix(frame.word(at + 16));
@@ -369,6 +381,7 @@ pub fn digest(frame: impl Octets, seed: u64, from: u32, to: u32) -> u64 {
         at += CHUNK;
         chunk += 1;
     }
+    let (at, end) = (frame.opaque(at), frame.opaque(end));
     let mut all = Digest(seed);
     let [first, second, third, fourth] = lanes;
     all.mix(first.0);
@@ -377,7 +390,7 @@ pub fn digest(frame: impl Octets, seed: u64, from: u32, to: u32) -> u64 {
     all.mix(fourth.0);
     let mut word = 0;
     while word < CHUNK / 8 {
-        all.part(frame, at + 8 * word, to);
+        all.part(frame, at + 8 * word, end);
         word += 1;
     }
     all.mix(u64::from(to.wrapping_sub(from)));

@@ -1,6 +1,17 @@
-//! The delay of what lies between two places, packet by packet.
+//! The delay of what lies between two places, packet by packet: sightings are matched
+//! ([`Matcher`]), the delays of those that match are gathered ([`DelayRecorder`]). Pure, but for
+//! `live`, which attaches programs.
 
+mod certificate;
+pub mod live;
+mod matcher;
+pub mod packets;
+mod recorder;
 pub mod schema;
 mod sighting;
+mod worst;
 
+pub use matcher::{Matcher, MatcherOptions, Passed};
+pub use recorder::{DelayRecorder, Latest, Matched};
 pub use sighting::{At, MOST_EXITS, Sighting};
+pub use worst::{Packet, Worst};
