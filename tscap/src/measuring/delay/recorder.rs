@@ -25,10 +25,10 @@ pub struct Matched {
     pub delay_ns: i64,
     /// When it entered, by the wall clock.
     pub entered: RealNs,
-    /// CPU on which it was seen at the entry.
-    pub cpu_in: u32,
-    /// CPU on which it was seen at the exit.
-    pub cpu_out: u32,
+    /// CPU on which it was seen at the entry, if that is known.
+    pub cpu_in: Option<u32>,
+    /// CPU on which it was seen at the exit, if that is known.
+    pub cpu_out: Option<u32>,
     /// Length at the entry, bytes.
     pub length: u32,
     /// Its key.

@@ -8,8 +8,8 @@ fn packet(number: u64, delay_ns: i64) -> Matched {
         at_ns: number * 1_000,
         delay_ns,
         entered: RealNs(1_800_000_000_000_000_000 + number * 1_000),
-        cpu_in: 0,
-        cpu_out: 1,
+        cpu_in: Some(0),
+        cpu_out: Some(1),
         length: 192,
         key: number,
     }
@@ -74,8 +74,8 @@ fn the_ten_slowest_are_named() {
     let expected = Slow {
         delay_ns: 9,
         entered_ns: 1_800_000_000_000_001_000,
-        cpu_in: 0,
-        cpu_out: 1,
+        cpu_in: Some(0),
+        cpu_out: Some(1),
         length: 192,
         key: "0000000000000001".into(),
     };
