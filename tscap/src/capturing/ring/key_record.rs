@@ -43,8 +43,8 @@ impl<'a> KeyRecord<'a> {
         }
         let origlen = word(bytes, ORIGLEN_OFFSET);
         let kept = &bytes[BYTES..length];
-        let key = u64::from(word(bytes, KEY_HIGH_OFFSET)) << 32
-            | u64::from(word(bytes, KEY_LOW_OFFSET));
+        let key =
+            u64::from(word(bytes, KEY_HIGH_OFFSET)) << 32 | u64::from(word(bytes, KEY_LOW_OFFSET));
         let record = Self {
             slot: Slot(word(bytes, INTERFACE_OFFSET)),
             stamp,

@@ -1,8 +1,9 @@
 //! The delay of what lies between two places, packet by packet: sightings are matched
-//! ([`Matcher`]), the delays of those that match are gathered ([`DelayRecorder`]). Pure, but for
-//! `live`, which attaches programs.
+//! ([`Matcher`]), and the delays of those that match are gathered ([`DelayRecorder`]). Sightings
+//! are those of a capture (`file`) or of programs that work now (`live`).
 
 mod certificate;
+pub mod file;
 pub mod live;
 mod matcher;
 pub mod packets;
