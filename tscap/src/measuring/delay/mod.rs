@@ -1,5 +1,7 @@
 //! The delay of what lies between two places, packet by packet.
 
+#[cfg(test)]
+pub(crate) mod fixtures;
 pub mod schema;
 mod sighting;
 
