@@ -28,7 +28,7 @@ pub use convert::{ConvertArgs, ConvertPlan};
 pub use doctor::{DoctorArgs, DoctorPlan, FixChoice};
 pub use extcap::{ExtcapPlan, config as extcap_config, value_of as extcap_value};
 pub use filter::{FilterForm, FilterSource};
-pub use generate::{GenArgs, GenPlan, SenderChoice};
+pub use generate::{EchoPlan, GenArgs, GenPlan, SenderChoice};
 pub use loss::{Asked, Load, LossArgs, LossPlan, PredictionPlan};
 pub use merge::{MergeArgs, MergePlan};
 pub use report::{ReportArgs, ReportPlan};
@@ -61,6 +61,8 @@ pub enum Plan {
     Convert(ConvertPlan),
     /// Send test frames.
     Generate(Box<GenPlan>),
+    /// Answer test frames.
+    Echo(EchoPlan),
     /// Tell what became of test frames.
     ReadStreams {
         /// The capture.

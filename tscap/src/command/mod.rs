@@ -48,6 +48,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Compare(plan) => compare::run(&plan),
         Plan::Convert(plan) => signals::whole_or_nothing(move || convert::run(&plan)),
         Plan::Doctor(plan) => doctor::run(&plan),
+        Plan::Echo(plan) => generate::echo(&plan),
         Plan::Extcap(plan) => extcap::run(&plan),
         Plan::Generate(plan) => generate::run(&plan),
         Plan::ReadStreams { file, json } => streams::run(&file, json),
