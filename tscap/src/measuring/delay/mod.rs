@@ -4,5 +4,6 @@
 pub(crate) mod fixtures;
 pub mod schema;
 mod sighting;
+pub mod stress;
 
 pub use sighting::{At, MOST_EXITS, Sighting};
