@@ -30,7 +30,7 @@ pub use delay::{DelayArgs, DelayPlan, LoadChoice, ParallelChoice};
 pub use doctor::{DoctorArgs, DoctorPlan, FixChoice};
 pub use extcap::{ExtcapPlan, config as extcap_config, value_of as extcap_value};
 pub use filter::{FilterForm, FilterSource};
-pub use generate::{GenArgs, GenPlan, SenderChoice};
+pub use generate::{EchoPlan, GenArgs, GenPlan, SenderChoice};
 pub use loss::{Asked, Load, LossArgs, LossPlan, PredictionPlan};
 pub use merge::{MergeArgs, MergePlan};
 pub use report::{ReportArgs, ReportPlan};
@@ -65,6 +65,8 @@ pub enum Plan {
     Delay(Box<DelayPlan>),
     /// Send test frames.
     Generate(Box<GenPlan>),
+    /// Answer test frames.
+    Echo(EchoPlan),
     /// Tell what became of test frames.
     ReadStreams {
         /// The capture.

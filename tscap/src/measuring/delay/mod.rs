@@ -4,12 +4,15 @@
 
 mod certificate;
 pub mod file;
+#[cfg(test)]
+pub(crate) mod fixtures;
 pub mod live;
 mod matcher;
 pub mod packets;
 mod recorder;
 pub mod schema;
 mod sighting;
+pub mod stress;
 mod worst;
 
 pub use matcher::{Matcher, MatcherOptions, Passed};
