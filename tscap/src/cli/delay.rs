@@ -55,7 +55,10 @@ pub struct DelayArgs {
     mirror: Option<(String, String)>,
 
     /// Read a capture in the place of interfaces that work now: one that has both
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["mirror", "load", "parallel", "netns"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "mirror", "both", "load", "parallel", "netns", "peer_netns", "pcapng", "count",
+        "duration", "ring_size",
+    ])]
     file: Option<PathBuf>,
 
     /// Where packets are seen when they leave
@@ -237,6 +240,12 @@ impl DelayArgs {
         if self.window.is_zero() {
             return Err(conflict("--window must be longer than 0"));
         }
+        let filter = self.filter.into_source();
+        if self.file.is_some() && filter.is_some() {
+            return Err(conflict(
+                "a file is filtered before: tscap convert FILE -w OUT.pcapng EXPRESSION",
+            ));
+        }
         if self.file.is_some() && self.out_point == OutPoint::Peer {
             return Err(conflict(
                 "a capture has what an interface sends and receives: name the other end with --out",
@@ -271,7 +280,7 @@ impl DelayArgs {
         Ok(Plan::Delay(Box::new(DelayPlan {
             live,
             file: self.file,
-            filter: self.filter.into_source(),
+            filter,
             duration: self.duration,
             load: self.load,
             parallel: self.parallel,
@@ -328,7 +337,9 @@ mod tests {
     use super::*;
 
     fn plan(line: &str) -> Result<DelayPlan, String> {
-        let words = ["tscap", "delay"].into_iter().chain(line.split_whitespace());
+        let words = ["tscap", "delay"]
+            .into_iter()
+            .chain(line.split_whitespace());
         match Cli::plan(words.map(Into::into)) {
             Ok(Plan::Delay(plan)) => Ok(*plan),
             Ok(other) => panic!("{other:?}"),
@@ -350,7 +361,9 @@ mod tests {
         assert_eq!(course("--reflect a").unwrap(), Course::Reflected(a.clone()));
         assert_eq!(course("--rtt a").unwrap(), Course::RoundTrip(a.clone()));
         let mirrored = course("--in a --out b --mirror m0:m1").unwrap();
-        assert!(matches!(mirrored, Course::Mirrored { to, from, .. } if to == "m0" && from == "m1"));
+        assert!(
+            matches!(mirrored, Course::Mirrored { to, from, .. } if to == "m0" && from == "m1")
+        );
         for refused in [
             "",
             "--in a",
@@ -361,6 +374,8 @@ mod tests {
             "--in a --out b --both --mirror m0:m1",
             "--in a --out b --window 0",
             "--in a --out b --file f --load paper",
+            "--in a --out b --file f --both",
+            "--in a --out b --file f udp",
             "--in a --out b --file f --out-point peer",
         ] {
             assert!(course(refused).is_err(), "{refused}");
@@ -375,13 +390,19 @@ mod tests {
         assert_eq!(with("--load paper").unwrap().load.unwrap().cpus, None);
         assert!(with("--load idle").unwrap_err().contains("`paper`"));
         let parallel = with("--parallel 25Mbit:eth2").unwrap().parallel.unwrap();
-        assert_eq!((parallel.bits, parallel.interface.as_str()), (25_000_000, "eth2"));
+        assert_eq!(
+            (parallel.bits, parallel.interface.as_str()),
+            (25_000_000, "eth2")
+        );
         for refused in ["25Mbit", "25Mbit:", "fast:eth2"] {
             assert!(with(&format!("--parallel {refused}")).is_err(), "{refused}");
         }
         let plan = with("-c 5 --window 50ms udp port 9").unwrap();
         assert_eq!(plan.live.window, Duration::from_millis(50));
         assert_eq!(plan.live.count, Some(5));
-        assert_eq!(plan.filter, Some(FilterSource::Expression("udp port 9".into())));
+        assert_eq!(
+            plan.filter,
+            Some(FilterSource::Expression("udp port 9".into()))
+        );
     }
 }

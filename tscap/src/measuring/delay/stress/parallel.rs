@@ -215,7 +215,10 @@ mod tests {
             let refused = ParallelTraffic::start(bits, interface).err();
             refused.expect("a refusal").to_string()
         };
-        assert_eq!(refusal(25_000_000, "no-such-if"), "there is no interface no-such-if");
+        assert_eq!(
+            refusal(25_000_000, "no-such-if"),
+            "there is no interface no-such-if"
+        );
         assert!(refusal(0, "lo").starts_with("no such rate"));
         assert!(refusal(u64::MAX, "lo").starts_with("no such rate"));
     }
