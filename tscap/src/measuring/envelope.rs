@@ -54,7 +54,7 @@ pub struct Circumstances {
 
 impl Circumstances {
     /// The envelope of what this tscap saves.
-    pub(super) fn envelope(self, kind: Kind, v: u32, partial: bool) -> Envelope {
+    pub(crate) fn envelope(self, kind: Kind, v: u32, partial: bool) -> Envelope {
         Envelope {
             kind,
             v,

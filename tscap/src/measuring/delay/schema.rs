@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tscap_common::key::KeyOf;
 
 use crate::measuring::envelope::Envelope;
 use crate::measuring::statistics::Summary;
@@ -58,6 +59,19 @@ pub enum Match {
     /// A request and its reply that echoes it: ports and addresses either way round, and the
     /// payload
     Reply,
+}
+
+impl Match {
+    /// What keys are of.
+    pub fn key_of(self) -> KeyOf {
+        match self {
+            Self::Gen => KeyOf::Gen,
+            Self::Bridge => KeyOf::Bridge,
+            Self::Route => KeyOf::Route,
+            Self::Nat => KeyOf::Nat,
+            Self::Reply => KeyOf::Reply,
+        }
+    }
 }
 
 /// How it was done.
@@ -242,10 +256,10 @@ pub struct Slow {
     pub delay_ns: i64,
     /// When it entered, CLOCK_REALTIME, ns since the epoch.
     pub entered_ns: u64,
-    /// CPU on which it was seen at the entry.
-    pub cpu_in: u32,
-    /// CPU on which it was seen at the exit.
-    pub cpu_out: u32,
+    /// CPU on which it was seen at the entry; null of a file, which does not say it.
+    pub cpu_in: Option<u32>,
+    /// CPU on which it was seen at the exit; null of a file.
+    pub cpu_out: Option<u32>,
     /// Length at the entry, bytes.
     pub length: u32,
     /// What it was matched by, hexadecimal.
