@@ -6,7 +6,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::capturing::clock::measure_tsc_rate;
-use crate::capturing::host::{netdev, wake};
+use crate::capturing::host::netdev::{self, NetdevError};
+use crate::capturing::host::wake;
 use crate::measuring::generator::{
     Addresses, Control, DISCARD, FrameError, Layout, Network, Orders, Pacing, PacketError,
     PacketSender, Rate, SendError, Sender, Sent, Template,
@@ -32,8 +33,8 @@ pub enum ParallelError {
     #[error("no such rate: it is 0, or over one frame a nanosecond")]
     Rate,
     /// Whether there is such an interface can't be found out.
-    #[error("cannot look for the interface")]
-    Interface(#[source] io::Error),
+    #[error(transparent)]
+    Interface(#[from] NetdevError),
     /// There is none.
     #[error("there is no interface {0}")]
     Absent(String),
@@ -95,7 +96,7 @@ impl ParallelTraffic {
         };
         let period = rate.period(BYTES).ok_or(ParallelError::Rate)?;
         let pacing = Pacing::Paced(period);
-        let link = netdev::by_name(interface).map_err(ParallelError::Interface)?;
+        let link = netdev::by_name(interface)?;
         let link = link.ok_or_else(|| ParallelError::Absent(interface.to_owned()))?;
         let addresses = Addresses {
             source: link.mac.unwrap_or_default(),
