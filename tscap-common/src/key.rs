@@ -38,6 +38,12 @@ pub trait Octets: Copy {
     fn byte(self, at: u32) -> u64;
     /// The eight bytes from `at` on, the first one lowest.
     fn word(self, at: u32) -> u64;
+    /// A number that the kernel's verifier knows nothing of, and does not tell apart by the way
+    /// that led to it: it would go through what follows once for each.
+    #[inline(always)]
+    fn opaque(self, number: u32) -> u32 {
+        number
+    }
     /// [`digest`] of these bytes.
     #[inline(always)]
     fn digest(self, seed: u64, from: u32, to: u32) -> u64 {
@@ -115,12 +121,17 @@ impl Packet {
             ip += 4;
             tags += 1;
         }
-        let len = len.min(MOST_BYTES);
-        match ethertype {
+        let (ip, len) = (frame.opaque(ip), len.min(MOST_BYTES));
+        let packet = match ethertype {
             IPV4 => Self::v4(frame, ip, len),
             IPV6 => Self::v6(frame, ip, len),
             _ => None,
-        }
+        }?;
+        Some(Self {
+            body: frame.opaque(packet.body),
+            end: frame.opaque(packet.end),
+            ..packet
+        })
     }
 
     #[inline(always)]
@@ -185,7 +196,11 @@ impl Packet {
     /// Whether the header of the protocol is there.
     #[inline(always)]
     fn has_header(&self) -> bool {
-        let place = if self.is_v6 { self.fragment & !7 } else { self.fragment & 0x1fff };
+        let place = if self.is_v6 {
+            self.fragment & !7
+        } else {
+            self.fragment & 0x1fff
+        };
         place == 0
     }
 
@@ -255,7 +270,11 @@ fn translated(digest: &mut Digest, frame: impl Octets, packet: &Packet) {
         digest.part(frame, body + 4, body + 12);
         digest.mix(frame.byte(body + 13));
         let header = (frame.byte(body + 12) as u32 >> 4) * 4;
-        if header < 20 { body + 20 } else { body + header }
+        if header < 20 {
+            body + 20
+        } else {
+            body + header
+        }
     } else if packet.is_icmp() {
         digest.mix(half(frame, body));
         digest.mix(half(frame, body + 6));
@@ -294,7 +313,11 @@ fn echoed(digest: &mut Digest, frame: impl Octets, packet: &Packet) -> Option<()
 /// Echo and echo reply (RFC 792, RFC 4443).
 #[inline(always)]
 fn is_echo(kind: u64, is_v6: bool) -> bool {
-    if is_v6 { kind == 128 || kind == 129 } else { kind == 0 || kind == 8 }
+    if is_v6 {
+        kind == 128 || kind == 129
+    } else {
+        kind == 0 || kind == 8
+    }
 }
 
 /// Two bytes in network byte order.
@@ -335,7 +358,11 @@ impl Digest {
         }
         let bytes = to - from;
         let word = frame.word(from);
-        self.mix(if bytes >= 8 { word } else { word & ((1 << (8 * bytes)) - 1) });
+        self.mix(if bytes >= 8 {
+            word
+        } else {
+            word & ((1 << (8 * bytes)) - 1)
+        });
     }
 
     /// All bytes from `from` to `to`.
@@ -358,10 +385,11 @@ impl Digest {
 #[inline(always)]
 pub fn digest(frame: impl Octets, seed: u64, from: u32, to: u32) -> u64 {
     let mut lanes = [Digest(seed), Digest(!seed), Digest(1), Digest(2)];
-    let mut at = from;
+    let mut at = frame.opaque(from);
+    let end = frame.opaque(to);
     let mut chunk = 0;
     // Counted by a constant, so that the verifier knows that it ends.
-    while chunk < MOST_BYTES / CHUNK && at + CHUNK <= to {
+    while chunk < MOST_BYTES / CHUNK && at + CHUNK <= end {
         lanes[0].mix(frame.word(at));
         lanes[1].mix(frame.word(at + 8));
         lanes[2].mix(frame.word(at + 16));
@@ -369,6 +397,7 @@ pub fn digest(frame: impl Octets, seed: u64, from: u32, to: u32) -> u64 {
         at += CHUNK;
         chunk += 1;
     }
+    let (at, end) = (frame.opaque(at), frame.opaque(end));
     let mut all = Digest(seed);
     let [first, second, third, fourth] = lanes;
     all.mix(first.0);
@@ -377,7 +406,7 @@ pub fn digest(frame: impl Octets, seed: u64, from: u32, to: u32) -> u64 {
     all.mix(fourth.0);
     let mut word = 0;
     while word < CHUNK / 8 {
-        all.part(frame, at + 8 * word, to);
+        all.part(frame, at + 8 * word, end);
         word += 1;
     }
     all.mix(u64::from(to.wrapping_sub(from)));
@@ -396,7 +425,10 @@ impl Octets for &[u8] {
         let rest = self.get(at as usize..).unwrap_or_default();
         match rest.first_chunk() {
             Some(word) => u64::from_le_bytes(*word),
-            None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+            None => rest
+                .iter()
+                .rev()
+                .fold(0, |word, byte| word << 8 | u64::from(*byte)),
         }
     }
 }

@@ -26,37 +26,70 @@ static KEY_OF: Global<u32> = Global::new(KeyOf::Bridge as u32);
 #[unsafe(no_mangle)]
 static KEPT: Global<u32> = Global::new(0);
 
-/// Offsets that the bytes of a frame are read at, with what a read takes there.
-const REACH: u32 = (MOST_BYTES + READ_AHEAD).next_power_of_two() - 1;
+/// Most that the bytes of a frame are read at.
+const MOST_REACH: u32 = (MOST_BYTES + READ_AHEAD).next_power_of_two() - 1;
 
-const _: () = assert!(BYTES + REACH as usize + 8 < ring::SLACK_BYTES);
+const _: () = assert!(BYTES + MOST_REACH as usize + 8 < ring::SLACK_BYTES);
+
+/// [`MOST_REACH`], as a number that only the verifier knows: LLVM would leave out a cut to it
+/// where it can prove that there is nothing to cut, which the verifier can't.
+#[unsafe(no_mangle)]
+static REACH: Global<u32> = Global::new(MOST_REACH);
 
 /// A frame's bytes, behind the place of its record in the ring.
 #[derive(Clone, Copy)]
-struct InRing(*const u8);
+struct InRing {
+    bytes: *const u8,
+    reach: u64,
+}
+
+impl InRing {
+    /// Behind the place of a record.
+    #[inline(always)]
+    fn of(bytes: *const u8) -> Self {
+        Self {
+            bytes,
+            reach: u64::from(REACH.load()),
+        }
+    }
+
+    #[inline(always)]
+    fn place(self, at: u32) -> *const u8 {
+        unsafe { self.bytes.add((u64::from(at) & self.reach) as usize) }
+    }
+}
 
 impl Octets for InRing {
     #[inline(always)]
     fn byte(self, at: u32) -> u64 {
-        unsafe { u64::from(self.0.add((at & REACH) as usize).read()) }
+        unsafe { u64::from(self.place(at).read()) }
     }
 
     #[inline(always)]
     fn word(self, at: u32) -> u64 {
-        let word = unsafe { self.0.add((at & REACH) as usize).cast::<u64>() };
-        u64::from_le(unsafe { word.read_unaligned() })
+        u64::from_le(unsafe { self.place(at).cast::<u64>().read_unaligned() })
+    }
+
+    /// By way of the record's own place, which is written last.
+    #[inline(always)]
+    fn opaque(self, number: u32) -> u32 {
+        unsafe {
+            let place = self.bytes.sub(BYTES).cast_mut().cast::<u32>();
+            place.write_volatile(number);
+            place.read_volatile()
+        }
     }
 
     #[inline(always)]
     fn digest(self, seed: u64, from: u32, to: u32) -> u64 {
-        digest_in_ring(self.0, seed, from, to)
+        digest_in_ring(self.bytes, seed, from, to)
     }
 }
 
 /// A function of its own: every program has several places that need it.
 #[inline(never)]
 extern "C" fn digest_in_ring(bytes: *const u8, seed: u64, from: u32, to: u32) -> u64 {
-    digest(InRing(bytes), seed, from, to)
+    digest(InRing::of(bytes), seed, from, to)
 }
 
 /// Records that the frame was seen, stamped with `stamp`.
@@ -129,7 +162,9 @@ fn append<F: Frame>(
         if let Some(tag) = tag {
             vlan::put_back(data, tag);
         }
-        let key = key_of(InRing(data), length as u32);
+        let frame = InRing::of(data);
+        let length = frame.opaque(length as u32);
+        let key = key_of(frame, length);
         let kind = if key.is_some() { KEYED } else { UNKEYED };
         let key = key.unwrap_or(0);
         put(record, TYPE_OFFSET, kind);

@@ -197,7 +197,7 @@ impl Refused {
     }
 }
 
-pub(crate) fn load_hint(path: StampPath, error: &LoadError) -> &'static str {
+pub(super) fn load_hint(path: StampPath, error: &LoadError) -> &'static str {
     match (error.os_error(), path) {
         _ if error.says("bpf_dynptr_from_skb is not allowed") => NO_DRIVER_POINT,
         _ if matches!(error, LoadError::Filter(_)) || error.says("BPF program is too large") => {
