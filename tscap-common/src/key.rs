@@ -196,7 +196,11 @@ impl Packet {
     /// Whether the header of the protocol is there.
     #[inline(always)]
     fn has_header(&self) -> bool {
-        let place = if self.is_v6 { self.fragment & !7 } else { self.fragment & 0x1fff };
+        let place = if self.is_v6 {
+            self.fragment & !7
+        } else {
+            self.fragment & 0x1fff
+        };
         place == 0
     }
 
@@ -266,7 +270,11 @@ fn translated(digest: &mut Digest, frame: impl Octets, packet: &Packet) {
         digest.part(frame, body + 4, body + 12);
         digest.mix(frame.byte(body + 13));
         let header = (frame.byte(body + 12) as u32 >> 4) * 4;
-        if header < 20 { body + 20 } else { body + header }
+        if header < 20 {
+            body + 20
+        } else {
+            body + header
+        }
     } else if packet.is_icmp() {
         digest.mix(half(frame, body));
         digest.mix(half(frame, body + 6));
@@ -305,7 +313,11 @@ fn echoed(digest: &mut Digest, frame: impl Octets, packet: &Packet) -> Option<()
 /// Echo and echo reply (RFC 792, RFC 4443).
 #[inline(always)]
 fn is_echo(kind: u64, is_v6: bool) -> bool {
-    if is_v6 { kind == 128 || kind == 129 } else { kind == 0 || kind == 8 }
+    if is_v6 {
+        kind == 128 || kind == 129
+    } else {
+        kind == 0 || kind == 8
+    }
 }
 
 /// Two bytes in network byte order.
@@ -346,7 +358,11 @@ impl Digest {
         }
         let bytes = to - from;
         let word = frame.word(from);
-        self.mix(if bytes >= 8 { word } else { word & ((1 << (8 * bytes)) - 1) });
+        self.mix(if bytes >= 8 {
+            word
+        } else {
+            word & ((1 << (8 * bytes)) - 1)
+        });
     }
 
     /// All bytes from `from` to `to`.
@@ -409,7 +425,10 @@ impl Octets for &[u8] {
         let rest = self.get(at as usize..).unwrap_or_default();
         match rest.first_chunk() {
             Some(word) => u64::from_le_bytes(*word),
-            None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+            None => rest
+                .iter()
+                .rev()
+                .fold(0, |word, byte| word << 8 | u64::from(*byte)),
         }
     }
 }

@@ -12,7 +12,17 @@ impl Made {
     fn v4(protocol: u8, body: &[u8]) -> Self {
         let total = (20 + body.len()) as u16;
         let mut bytes = std::vec![0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 8, 0];
-        bytes.extend([0x45, 0, (total >> 8) as u8, total as u8, 0x12, 0x34, 0x40, 0, 64]);
+        bytes.extend([
+            0x45,
+            0,
+            (total >> 8) as u8,
+            total as u8,
+            0x12,
+            0x34,
+            0x40,
+            0,
+            64,
+        ]);
         bytes.extend([protocol, 0xaa, 0xbb, 10, 0, 0, 1, 10, 0, 0, 2]);
         bytes.extend(body);
         Self(bytes)
@@ -70,7 +80,20 @@ fn udp(source: u16, destination: u16, payload: &[u8]) -> Vec<u8> {
 fn tcp(sequence: u32, options: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut bytes = std::vec![0x10, 0, 0, 80];
     bytes.extend(sequence.to_be_bytes());
-    bytes.extend([0, 0, 0, 9, ((20 + options.len()) as u8 / 4) << 4, 0x18, 1, 0, 0xca, 0xfe, 0, 0]);
+    bytes.extend([
+        0,
+        0,
+        0,
+        9,
+        ((20 + options.len()) as u8 / 4) << 4,
+        0x18,
+        1,
+        0,
+        0xca,
+        0xfe,
+        0,
+        0,
+    ]);
     bytes.extend(options);
     bytes.extend(payload);
     bytes
@@ -89,13 +112,19 @@ const BODY6: usize = IP + 40;
 fn ignores(made: &Made, of: KeyOf, places: impl IntoIterator<Item = usize>) -> Vec<bool> {
     let key = made.key(of).expect("there is a key");
     let places = places.into_iter();
-    places.map(|at| made.flipped(at).key(of) == Some(key)).collect()
+    places
+        .map(|at| made.flipped(at).key(of) == Some(key))
+        .collect()
 }
 
 #[test]
 fn a_bridge_changes_nothing() {
     let frame = Made::v4(17, &udp(1, 2, &payload()));
-    assert!(ignores(&frame, KeyOf::Bridge, 0..frame.0.len()).iter().all(|same| !same));
+    assert!(
+        ignores(&frame, KeyOf::Bridge, 0..frame.0.len())
+            .iter()
+            .all(|same| !same)
+    );
     assert_ne!(frame.key(KeyOf::Bridge), frame.padded().key(KeyOf::Bridge));
     // Whatever it is.
     let arp = Made(std::vec![0xff; 42]);
@@ -111,9 +140,15 @@ fn a_router_changes_addresses_of_the_link_hop_limit_and_checksums() {
     let frame = Made::v4(17, &udp(1, 2, &payload()));
     let changed = [IP + 8, IP + 10, IP + 11, BODY4 + 6, BODY4 + 7];
     let places: Vec<_> = MACS.into_iter().chain(changed).collect();
-    assert!(ignores(&frame, KeyOf::Route, places).iter().all(|same| *same));
+    assert!(
+        ignores(&frame, KeyOf::Route, places)
+            .iter()
+            .all(|same| *same)
+    );
     // Addresses, id, ports and each byte of the payload.
-    let kept = (IP + 12..BODY4 + 6).chain([IP + 4, IP + 5, IP + 9]).chain(BODY4 + 8..frame.0.len());
+    let kept = (IP + 12..BODY4 + 6)
+        .chain([IP + 4, IP + 5, IP + 9])
+        .chain(BODY4 + 8..frame.0.len());
     assert!(ignores(&frame, KeyOf::Route, kept).iter().all(|same| !same));
     let key = frame.key(KeyOf::Route);
     assert_eq!(frame.padded().key(KeyOf::Route), key);
@@ -124,7 +159,11 @@ fn a_router_changes_addresses_of_the_link_hop_limit_and_checksums() {
 
     let frame = Made::v6(6, &tcp(7, &[], &payload()));
     let changed = MACS.into_iter().chain([IP + 7, BODY6 + 16, BODY6 + 17]);
-    assert!(ignores(&frame, KeyOf::Route, changed).iter().all(|same| *same));
+    assert!(
+        ignores(&frame, KeyOf::Route, changed)
+            .iter()
+            .all(|same| *same)
+    );
     let kept = (IP + 8..BODY6 + 16).chain(BODY6 + 18..frame.0.len());
     assert!(ignores(&frame, KeyOf::Route, kept).iter().all(|same| !same));
     let key = frame.key(KeyOf::Route);
@@ -135,9 +174,18 @@ fn a_router_changes_addresses_of_the_link_hop_limit_and_checksums() {
 #[test]
 fn nat_changes_addresses_and_ports_too() {
     let frame = Made::v4(17, &udp(1, 2, &payload()));
-    let changed = MACS.into_iter().chain(IP + 10..BODY4 + 4).chain([BODY4 + 6, IP + 8]);
-    assert!(ignores(&frame, KeyOf::Nat, changed).iter().all(|same| *same));
-    let kept = [IP + 4, IP + 5, IP + 9].into_iter().chain(BODY4 + 8..frame.0.len());
+    let changed = MACS
+        .into_iter()
+        .chain(IP + 10..BODY4 + 4)
+        .chain([BODY4 + 6, IP + 8]);
+    assert!(
+        ignores(&frame, KeyOf::Nat, changed)
+            .iter()
+            .all(|same| *same)
+    );
+    let kept = [IP + 4, IP + 5, IP + 9]
+        .into_iter()
+        .chain(BODY4 + 8..frame.0.len());
     assert!(ignores(&frame, KeyOf::Nat, kept).iter().all(|same| !same));
 
     // Two segments without data are told apart by their numbers; options may be changed.
@@ -147,7 +195,10 @@ fn nat_changes_addresses_and_ports_too() {
     assert_ne!(segment(8, &options).key(KeyOf::Nat), key);
     assert_eq!(segment(7, &[2, 4, 5, 100]).key(KeyOf::Nat), key);
     // The flags: a retransmitted SYN is none of its answer.
-    assert_ne!(segment(7, &options).flipped(BODY4 + 13).key(KeyOf::Nat), key);
+    assert_ne!(
+        segment(7, &options).flipped(BODY4 + 13).key(KeyOf::Nat),
+        key
+    );
 
     let echo = Made::v4(1, &[8, 0, 1, 2, 3, 4, 5, 6, 7, 7, 7]);
     let key = echo.key(KeyOf::Nat);
@@ -199,23 +250,46 @@ fn a_reply_has_the_key_of_its_request() {
         assert_ne!(reply.flipped(at).key(KeyOf::Reply), key);
     }
     let echo = |kind, id| Made::v6(58, &[kind, 0, 1, 2, 0, id, 0, 1, 5, 5]);
-    let swapped = [&echo(129, 3).0[IP + 24..IP + 40], &echo(129, 3).0[IP + 8..IP + 24]].concat();
+    let swapped = [
+        &echo(129, 3).0[IP + 24..IP + 40],
+        &echo(129, 3).0[IP + 8..IP + 24],
+    ]
+    .concat();
     let reply = echo(129, 3).with(IP + 8, &swapped);
     assert_eq!(reply.key(KeyOf::Reply), echo(128, 3).key(KeyOf::Reply));
-    assert_ne!(echo(128, 4).key(KeyOf::Reply), echo(128, 3).key(KeyOf::Reply));
+    assert_ne!(
+        echo(128, 4).key(KeyOf::Reply),
+        echo(128, 3).key(KeyOf::Reply)
+    );
     assert_eq!(echo(135, 3).key(KeyOf::Reply), None);
     assert_eq!(Made::v4(6, &tcp(1, &[], &[])).key(KeyOf::Reply), None);
 }
 
 #[test]
 fn a_stream_is_told_by_run_flow_and_number() {
-    let header = crate::stream::StreamHeader { run: 1, flow: 2, seq: 3, tsc: 4, tai: 5 };
-    let bytes: Vec<u8> = header.words().iter().flat_map(|word| word.to_be_bytes()).collect();
-    for frame in [Made::v4(17, &udp(1, 2, &bytes)), Made::v6(17, &udp(1, 2, &bytes)).tagged()] {
+    let header = crate::stream::StreamHeader {
+        run: 1,
+        flow: 2,
+        seq: 3,
+        tsc: 4,
+        tai: 5,
+    };
+    let bytes: Vec<u8> = header
+        .words()
+        .iter()
+        .flat_map(|word| word.to_be_bytes())
+        .collect();
+    for frame in [
+        Made::v4(17, &udp(1, 2, &bytes)),
+        Made::v6(17, &udp(1, 2, &bytes)).tagged(),
+    ] {
         let body = frame.0.len() - bytes.len();
         let key = frame.key(KeyOf::Gen);
         assert!(key.is_some());
-        assert_eq!(ignores(&frame, KeyOf::Gen, body + 10..body + 22), [true; 12]);
+        assert_eq!(
+            ignores(&frame, KeyOf::Gen, body + 10..body + 22),
+            [true; 12]
+        );
         assert_eq!(ignores(&frame, KeyOf::Gen, body + 2..body + 10), [false; 8]);
         assert_eq!(frame.flipped(body).key(KeyOf::Gen), None);
     }
@@ -248,7 +322,12 @@ fn each_bit_of_a_long_frame_changes_about_half_of_its_key() {
     let frame = Made::v4(17, &udp(1, 2, &[0x5a; 1400]));
     let key = frame.key(KeyOf::Bridge).unwrap();
     for at in (0..frame.0.len()).step_by(7) {
-        let changed = (frame.with(at, &[frame.0[at] ^ 1]).key(KeyOf::Bridge).unwrap() ^ key).count_ones();
+        let changed = (frame
+            .with(at, &[frame.0[at] ^ 1])
+            .key(KeyOf::Bridge)
+            .unwrap()
+            ^ key)
+            .count_ones();
         assert!((12..=52).contains(&changed), "{at}: {changed}");
     }
     // What is beyond the longest that is read counts by the length alone.

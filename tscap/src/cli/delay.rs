@@ -328,7 +328,9 @@ mod tests {
     use super::*;
 
     fn plan(line: &str) -> Result<DelayPlan, String> {
-        let words = ["tscap", "delay"].into_iter().chain(line.split_whitespace());
+        let words = ["tscap", "delay"]
+            .into_iter()
+            .chain(line.split_whitespace());
         match Cli::plan(words.map(Into::into)) {
             Ok(Plan::Delay(plan)) => Ok(*plan),
             Ok(other) => panic!("{other:?}"),
@@ -350,7 +352,9 @@ mod tests {
         assert_eq!(course("--reflect a").unwrap(), Course::Reflected(a.clone()));
         assert_eq!(course("--rtt a").unwrap(), Course::RoundTrip(a.clone()));
         let mirrored = course("--in a --out b --mirror m0:m1").unwrap();
-        assert!(matches!(mirrored, Course::Mirrored { to, from, .. } if to == "m0" && from == "m1"));
+        assert!(
+            matches!(mirrored, Course::Mirrored { to, from, .. } if to == "m0" && from == "m1")
+        );
         for refused in [
             "",
             "--in a",
@@ -375,13 +379,19 @@ mod tests {
         assert_eq!(with("--load paper").unwrap().load.unwrap().cpus, None);
         assert!(with("--load idle").unwrap_err().contains("`paper`"));
         let parallel = with("--parallel 25Mbit:eth2").unwrap().parallel.unwrap();
-        assert_eq!((parallel.bits, parallel.interface.as_str()), (25_000_000, "eth2"));
+        assert_eq!(
+            (parallel.bits, parallel.interface.as_str()),
+            (25_000_000, "eth2")
+        );
         for refused in ["25Mbit", "25Mbit:", "fast:eth2"] {
             assert!(with(&format!("--parallel {refused}")).is_err(), "{refused}");
         }
         let plan = with("-c 5 --window 50ms udp port 9").unwrap();
         assert_eq!(plan.live.window, Duration::from_millis(50));
         assert_eq!(plan.live.count, Some(5));
-        assert_eq!(plan.filter, Some(FilterSource::Expression("udp port 9".into())));
+        assert_eq!(
+            plan.filter,
+            Some(FilterSource::Expression("udp port 9".into()))
+        );
     }
 }

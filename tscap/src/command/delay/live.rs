@@ -67,7 +67,13 @@ pub(super) async fn session(
         load,
         parallel,
         correction,
-        ..method(plan, live, found.matched_by, &found.clock, found.memory_bytes)
+        ..method(
+            plan,
+            live,
+            found.matched_by,
+            &found.clock,
+            found.memory_bytes,
+        )
     };
     let interface = found.passages.first().map_or("-", |it| &it.entry.interface);
     let about = start.circumstances(&files, 0, interface);
@@ -116,7 +122,9 @@ async fn watch(
     let mut told = started;
     let mut line = 0;
     loop {
-        let left = plan.duration.map(|most| most.saturating_sub(started.elapsed()));
+        let left = plan
+            .duration
+            .map(|most| most.saturating_sub(started.elapsed()));
         let pause = left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY));
         tokio::select! {
             () = tokio::time::sleep(pause) => {}

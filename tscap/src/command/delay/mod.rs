@@ -67,7 +67,13 @@ async fn of_file(
     let method = Method {
         file: Some(path.display().to_string()),
         correction,
-        ..method(plan, live, found.matched_by, &found.clock, found.memory_bytes)
+        ..method(
+            plan,
+            live,
+            found.matched_by,
+            &found.clock,
+            found.memory_bytes,
+        )
     };
     let about = start.circumstances(&KernelFiles::live(), 0, "-");
     let measurement = Measurement {
@@ -111,10 +117,16 @@ fn correction(path: &Path) -> Result<Correction, Failure> {
         ))
         .hint("give what `tscap delay --json` printed at its end, without the device"));
     };
-    let first = saved.passages.first().and_then(|passage| passage.exits.first());
+    let first = saved
+        .passages
+        .first()
+        .and_then(|passage| passage.exits.first());
     let delays = first.and_then(|exit| exit.delays.as_ref());
     let mean = delays.map(|delays| delays.summary.mean).ok_or_else(|| {
-        Failure::new(format!("cannot correct by {}: no packet was matched in it", path.display()))
+        Failure::new(format!(
+            "cannot correct by {}: no packet was matched in it",
+            path.display()
+        ))
     })?;
     Ok(Correction {
         file: path.display().to_string(),

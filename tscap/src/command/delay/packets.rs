@@ -10,6 +10,7 @@ use crate::measuring::delay::packets::pcapng_of;
 /// Writes them, in the order of time, whole or not at all.
 pub(super) fn write(path: &Path, packets: &[SlowPacket]) -> Result<(), Failure> {
     let bytes = pcapng_of(packets).context("cannot make a capture of the slowest packets")?;
-    let written = write_whole_bytes(path, &bytes).context(format!("cannot write {}", path.display()));
+    let written =
+        write_whole_bytes(path, &bytes).context(format!("cannot write {}", path.display()));
     written.hint("give --pcapng a file in a folder that you may write to")
 }

@@ -124,8 +124,14 @@ mod tests {
         let lines = second.lines(0);
         assert_eq!(lines.len(), 3);
         let words: Vec<_> = lines[1].split_whitespace().collect();
-        assert_eq!(words, ["7", "1234567", "1.1", "2.2", "-", "52400.0", "a", "→", "b"]);
-        assert!(lines.iter().all(|line| line.chars().count() < 80), "{lines:?}");
+        assert_eq!(
+            words,
+            ["7", "1234567", "1.1", "2.2", "-", "52400.0", "a", "→", "b"]
+        );
+        assert!(
+            lines.iter().all(|line| line.chars().count() < 80),
+            "{lines:?}"
+        );
         assert_eq!(second.lines(1).len(), 2);
     }
 }

@@ -31,7 +31,15 @@ struct Seen<'a> {
 pub fn pcapng_of(packets: &[SlowPacket]) -> Result<Vec<u8>, PcapNgWriteError> {
     let mut interfaces = BTreeMap::new();
     let mut seen = Vec::new();
-    for (place, SlowPacket { entry, exit, packet }) in packets.iter().enumerate() {
+    for (
+        place,
+        SlowPacket {
+            entry,
+            exit,
+            packet,
+        },
+    ) in packets.iter().enumerate()
+    {
         let sides = [
             (entry, &packet.entered, "entered"),
             (exit, &packet.left, "left"),
@@ -71,9 +79,9 @@ pub fn pcapng_of(packets: &[SlowPacket]) -> Result<Vec<u8>, PcapNgWriteError> {
             timestamp: Duration::from_nanos(it.at.0),
             original_len: it.length,
             data: Cow::Borrowed(it.bytes),
-            options: vec![EnhancedPacketOption::Common(CommonOption::Comment(Cow::Owned(
-                it.comment,
-            )))],
+            options: vec![EnhancedPacketOption::Common(CommonOption::Comment(
+                Cow::Owned(it.comment),
+            ))],
         })?;
     }
     Ok(writer.into_inner())

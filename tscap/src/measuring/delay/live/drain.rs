@@ -85,7 +85,9 @@ impl Times {
     pub fn of(tracker: &mut Tracker) -> Self {
         Self {
             conversion: tracker.convert(),
-            rate: tracker.counter_report().map(|report| report.interval_rate()),
+            rate: tracker
+                .counter_report()
+                .map(|report| report.interval_rate()),
         }
     }
 

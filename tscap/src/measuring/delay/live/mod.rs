@@ -20,14 +20,14 @@ use self::way::WayState;
 use crate::capturing::capture::{
     ClockChoice, Counter, Event, Listener, Stamping, check, first_brackets, first_of, paths,
 };
+use crate::capturing::clock::Tracker;
 use crate::capturing::clock::{HostClocks, StampPath, StampSource, TscPath};
+use crate::capturing::hook::Presence;
 use crate::capturing::hook::{KEY_PROGRAMS, Keys, LoadOptions};
 use crate::capturing::host::bpf::wait_for_running_programs;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::perf::EventPriority;
 use crate::capturing::host::{affinity, system, tsc};
-use crate::capturing::hook::Presence;
-use crate::capturing::clock::Tracker;
 use crate::capturing::ring::Consumer;
 use crate::failure::{Context as _, Failure};
 use crate::measuring::delay::schema::Match;
@@ -319,7 +319,9 @@ impl Running {
         self.shared.stop.store(true, Ordering::Release);
         let thread = self.thread.take().expect("it is joined here only");
         thread.thread().unpark();
-        let drained = thread.join().map_err(|_| Failure::new("the matcher panicked: please report this"))?;
+        let drained = thread
+            .join()
+            .map_err(|_| Failure::new("the matcher panicked: please report this"))?;
         result::of(self, drained, seconds)
     }
 

@@ -140,7 +140,9 @@ fn visit<T>(scope: Option<&Namespace>, work: impl FnOnce() -> T) -> Result<T, Fa
         None => Ok(work()),
         Some(namespace) => {
             let label = namespace.label();
-            namespace.visit(work).context(format!("cannot enter {label}"))
+            namespace
+                .visit(work)
+                .context(format!("cannot enter {label}"))
         }
     }
 }
@@ -168,7 +170,9 @@ fn ways(plan: &LivePlan, peer_scope: Option<&Namespace>) -> Result<Found, Failur
                 return Err(Failure::new(format!(
                     "cannot measure from {entry} to itself: --in and --out are one interface"
                 ))
-                .hint(format!("--reflect {entry} measures replies that leave where requests came in")));
+                .hint(format!(
+                    "--reflect {entry} measures replies that leave where requests came in"
+                )));
             }
             let suits = match a.master.is_some() && a.master == b.master {
                 true => Match::Bridge,
@@ -244,14 +248,15 @@ fn peer_of(link: &Link, scope: Option<&Namespace>) -> Result<Link, Failure> {
     let counters = ethtool::statistics(name).context(what())?;
     let index = counters.iter().find(|(name, _)| name == "peer_ifindex");
     let index = index.and_then(|(_, index)| u32::try_from(*index).ok());
-    let index = index.filter(|index| *index > 0).ok_or_else(|| {
-        Failure::new(format!("{}: its driver does not tell it", what()))
-    })?;
+    let index = index
+        .filter(|index| *index > 0)
+        .ok_or_else(|| Failure::new(format!("{}: its driver does not tell it", what())))?;
     let peer = visit(scope, || netdev::by_index(index))?.context(what())?;
-    peer.filter(|peer| peer.kind.as_deref() == Some("veth")).ok_or_else(|| {
-        Failure::new(format!("{}: no veth has number {index} there", what()))
-            .hint("name the network namespace that it is in: --peer-netns NAME")
-    })
+    peer.filter(|peer| peer.kind.as_deref() == Some("veth"))
+        .ok_or_else(|| {
+            Failure::new(format!("{}: no veth has number {index} there", what()))
+                .hint("name the network namespace that it is in: --peer-netns NAME")
+        })
 }
 
 impl Points {
@@ -281,7 +286,9 @@ impl Points {
             points.add(plan, interfaces, loaded, &it.entry, (way, At::Entry))?;
         }
         if let Some(mirrored) = &interfaces.mirrored {
-            visit(interfaces.scope.as_ref(), || points.mirror(mirrored, loaded))??;
+            visit(interfaces.scope.as_ref(), || {
+                points.mirror(mirrored, loaded)
+            })??;
         }
         Ok(points)
     }
@@ -300,7 +307,9 @@ impl Points {
             _ => interfaces.scope.as_ref(),
         };
         let filter = plan.filter.as_ref();
-        let filter = filter.map(|it| it.program_for(LinkType::Ethernet)).transpose()?;
+        let filter = filter
+            .map(|it| it.program_for(LinkType::Ethernet))
+            .transpose()?;
         let port = Port {
             link,
             number,
@@ -321,7 +330,9 @@ impl Points {
             }
         })?;
         let attachment = attachment.map_err(refused)?;
-        let label = scope.map(|it| format!(" in {}", it.label())).unwrap_or_default();
+        let label = scope
+            .map(|it| format!(" in {}", it.label()))
+            .unwrap_or_default();
         self.all.push(Point {
             interface: format!("{}{label}", link.name),
             name: seen.name(),
@@ -345,7 +356,8 @@ impl Points {
             let program = std::os::fd::AsFd::as_fd(&program);
             let mirror = InterfaceLink::attach(program, link.index, at);
             let mirror = mirror.context(format!("{what} what {} has", link.name));
-            self.mirrors.push(mirror.hint("mirroring by tcx needs Linux 6.6")?);
+            self.mirrors
+                .push(mirror.hint("mirroring by tcx needs Linux 6.6")?);
         }
         Ok(())
     }

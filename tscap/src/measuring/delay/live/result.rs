@@ -70,7 +70,11 @@ pub(super) fn of(
     let ends: Vec<_> = ends.collect();
     let points = &running.points;
     let accounted: u64 = losses.iter().map(Outcomes::total).sum::<u64>()
-        + ends.iter().flat_map(|it| it.seen).map(|it| it.keyed + it.unkeyed).sum::<u64>();
+        + ends
+            .iter()
+            .flat_map(|it| it.seen)
+            .map(|it| it.keyed + it.unkeyed)
+            .sum::<u64>();
     let mut warnings = std::mem::take(&mut running.warnings);
     if let Ok(mut trouble) = running.shared.trouble.lock() {
         warnings.append(&mut trouble);
@@ -80,7 +84,9 @@ pub(super) fn of(
     for (way, ended) in ends.into_iter().enumerate() {
         let spots = points.all.iter().zip(&losses);
         let spots = spots.filter(|(point, _)| point.way == way);
-        let spots: Vec<_> = spots.map(|(point, lost)| (point, spot(point, lost, &ended))).collect();
+        let spots: Vec<_> = spots
+            .map(|(point, lost)| (point, spot(point, lost, &ended)))
+            .collect();
         let is_mirrored = matches!(running.plan.course, Course::Mirrored { .. });
         let (passage, kept) = passage(&points.ways[way], spots, ended, is_mirrored);
         slowest.extend(kept);
@@ -103,9 +109,13 @@ pub(super) fn of(
 /// and for a counter that of its rate.
 fn bound_ns(tracker: &Tracker, longest_ns: i64) -> u64 {
     let ends = 2 * (tracker.stamp_error_ns() + 1);
-    let rate_ppb = tracker.counter_report().map_or(0, |report| report.rate_bound_ppb);
+    let rate_ppb = tracker
+        .counter_report()
+        .map_or(0, |report| report.rate_bound_ppb);
     let by_rate = u128::from(longest_ns.unsigned_abs()) * u128::from(rate_ppb) / 1_000_000_000;
-    ends + u64::try_from(by_rate).unwrap_or(u64::MAX - ends).min(u64::MAX - ends)
+    ends + u64::try_from(by_rate)
+        .unwrap_or(u64::MAX - ends)
+        .min(u64::MAX - ends)
 }
 
 fn spot(point: &Point, lost: &Outcomes, ended: &Ended) -> Spot {
@@ -114,8 +124,9 @@ fn spot(point: &Point, lost: &Outcomes, ended: &Ended) -> Spot {
         At::Exit(exit) => ended.seen[1 + exit],
     };
     let counts = lost.entries().filter(|(_, count)| *count > 0);
-    let unrecorded: BTreeMap<_, _> =
-        counts.map(|(entry, count)| (entry.name.to_owned(), count)).collect();
+    let unrecorded: BTreeMap<_, _> = counts
+        .map(|(entry, count)| (entry.name.to_owned(), count))
+        .collect();
     Spot {
         interface: point.interface.clone(),
         hook: point.attachment.hook(),
@@ -142,7 +153,11 @@ fn passage(
             None => ("mirror", entry.clone()),
         };
         Exit {
-            point: if is_mirrored { "mirror".into() } else { point.into() },
+            point: if is_mirrored {
+                "mirror".into()
+            } else {
+                point.into()
+            },
             spot,
             account,
             delays,

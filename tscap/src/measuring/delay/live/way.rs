@@ -130,7 +130,10 @@ impl Figures {
     #[inline]
     fn take(&mut self, passed: &Passed<'_>, times: &Times) {
         let entered: RealNs = times.real(passed.entered);
-        let at_ns = times.between(self.start, passed.entered).max(0).unsigned_abs();
+        let at_ns = times
+            .between(self.start, passed.entered)
+            .max(0)
+            .unsigned_abs();
         let matched = |delay_ns: i64, exit: usize| Matched {
             at_ns,
             delay_ns,
@@ -152,7 +155,8 @@ impl Figures {
             }
         }
         if let [Some(behind), Some(before)] = passed.left {
-            self.queueing.add(&matched(times.between(before, behind), 0));
+            self.queueing
+                .add(&matched(times.between(before, behind), 0));
         }
     }
 }
