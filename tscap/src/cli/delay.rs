@@ -55,7 +55,10 @@ pub struct DelayArgs {
     mirror: Option<(String, String)>,
 
     /// Read a capture in the place of interfaces that work now: one that has both
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["mirror", "load", "parallel", "netns"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "mirror", "both", "load", "parallel", "netns", "peer_netns", "pcapng", "count",
+        "duration", "ring_size",
+    ])]
     file: Option<PathBuf>,
 
     /// Where packets are seen when they leave
@@ -237,6 +240,12 @@ impl DelayArgs {
         if self.window.is_zero() {
             return Err(conflict("--window must be longer than 0"));
         }
+        let filter = self.filter.into_source();
+        if self.file.is_some() && filter.is_some() {
+            return Err(conflict(
+                "a file is filtered before: tscap convert FILE -w OUT.pcapng EXPRESSION",
+            ));
+        }
         if self.file.is_some() && self.out_point == OutPoint::Peer {
             return Err(conflict(
                 "a capture has what an interface sends and receives: name the other end with --out",
@@ -271,7 +280,7 @@ impl DelayArgs {
         Ok(Plan::Delay(Box::new(DelayPlan {
             live,
             file: self.file,
-            filter: self.filter.into_source(),
+            filter,
             duration: self.duration,
             load: self.load,
             parallel: self.parallel,
@@ -365,6 +374,8 @@ mod tests {
             "--in a --out b --both --mirror m0:m1",
             "--in a --out b --window 0",
             "--in a --out b --file f --load paper",
+            "--in a --out b --file f --both",
+            "--in a --out b --file f udp",
             "--in a --out b --file f --out-point peer",
         ] {
             assert!(course(refused).is_err(), "{refused}");

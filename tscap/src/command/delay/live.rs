@@ -12,8 +12,9 @@ use crate::command::measuring::Start;
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure};
 use crate::measuring::delay::live::{LivePlan, Over, Running};
-use crate::measuring::delay::schema::{Correction, Measurement, Method};
+use crate::measuring::delay::schema::{Correction, Match, Measurement, Method, VERSION};
 use crate::measuring::delay::stress::{PaperLoad, ParallelTraffic};
+use crate::measuring::envelope::Kind;
 
 /// Interfaces and programs are looked after so often.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -83,9 +84,27 @@ pub(super) async fn session(
         passages: found.passages,
         warnings,
     };
-    let advice = measurement.advice();
-    measurement.warnings.extend(advice);
+    measurement.warnings.extend(advice(&measurement));
     Ok(Some((measurement, exit)))
+}
+
+/// What to do where packets were seen at both ends, and none was matched.
+fn advice(measurement: &Measurement) -> Option<String> {
+    let exits = measurement
+        .passages
+        .iter()
+        .filter_map(|it| it.exits.first());
+    let accounts: Vec<_> = exits.map(|exit| exit.account).collect();
+    let is_seen = accounts.iter().any(|it| it.entered > 0 && it.left > 0);
+    let is_matched = accounts.iter().any(|it| it.matched > 0);
+    let advice = match measurement.method.matched_by {
+        Match::Nat => "--window may be too short, or payloads are changed on the way",
+        Match::Gen | Match::Reply => "--window may be too short",
+        Match::Bridge => "--match route is for what routes, nat for what translates addresses",
+        Match::Route => "--match nat is for what translates addresses",
+    };
+    let says = format!("packets were seen at both ends, and none was matched: {advice}");
+    (is_seen && !is_matched).then_some(says)
 }
 
 fn hear(console: &mut Console, event: Event) {

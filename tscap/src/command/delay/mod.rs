@@ -4,6 +4,8 @@ mod live;
 mod packets;
 mod table;
 
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
 use super::measuring::{self, ResultOutput, Start};
@@ -12,9 +14,10 @@ use super::signals::Signals;
 use super::{Context as _, Exit, Failure, Hint as _, filter};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::cli::DelayPlan;
-use crate::measuring::delay::file::{FilePlan, measure as measure_file};
-use crate::measuring::delay::live::LivePlan;
-use crate::measuring::delay::schema::{Correction, Match, Measurement, Method};
+use crate::measuring::delay::file::{FilePlan, measure_file};
+use crate::measuring::delay::live::{Course, LivePlan};
+use crate::measuring::delay::schema::{Correction, How, Match, Measurement, Method, VERSION};
+use crate::measuring::envelope::Kind;
 use crate::measuring::report::{delay_page, delay_text};
 use crate::measuring::saved::Saved;
 
@@ -31,13 +34,9 @@ pub(super) fn run(plan: &DelayPlan) -> Result<Exit, Failure> {
     }
     let correction = plan.correction.as_deref().map(correction).transpose()?;
     // libpcap may take seconds, and wait for names: before signals are asked for.
-    let filter = plan.filter.as_ref();
-    let filter = match plan.file {
-        Some(_) => filter.map(filter::compile_for_file),
-        None => filter.map(filter::compile),
-    };
+    let filter = plan.filter.as_ref().map(filter::compile).transpose()?;
     let live = LivePlan {
-        filter: filter.transpose()?,
+        filter,
         ..plan.live.clone()
     };
     match &plan.file {
@@ -55,34 +54,60 @@ async fn of_file(
 ) -> Result<Option<(Measurement, Exit)>, Failure> {
     let start = Start::now(&KernelFiles::live());
     let mut signals = Signals::new()?;
-    let file_plan = FilePlan::of(live);
-    let owned = path.to_owned();
-    let read = tokio::task::spawn_blocking(move || measure_file(&owned, &file_plan));
+    let what = || format!("cannot measure in {}", path.display());
+    let file = File::open(path)
+        .context(what())
+        .hint("give a pcapng file")?;
+    let file_plan = file_plan(live);
+    let matched_by = file_plan.matched_by;
+    let read =
+        tokio::task::spawn_blocking(move || measure_file(&mut BufReader::new(file), &file_plan));
     let found = tokio::select! {
         found = read => found.context("the reader panicked: please report this")?,
         () = signals.next() => return Ok(None),
     };
-    let found = found.context(format!("cannot measure in {}", path.display()));
+    let found = found.context(what());
     let found = found.hint("give a capture with both interfaces, or both directions of one")?;
     let method = Method {
         file: Some(path.display().to_string()),
         correction,
-        ..method(
-            plan,
-            live,
-            found.matched_by,
-            &found.clock,
-            found.memory_bytes,
-        )
+        ..method(plan, live, matched_by, &found.clock, found.memory_bytes)
     };
-    let about = start.circumstances(&KernelFiles::live(), 0, "-");
+    let mut about = start.circumstances(&KernelFiles::live(), 0, &found.passage.entry.interface);
+    about.seconds = found.seconds;
+    about.started_ns = found.started.map_or(about.started_ns, |started| started.0);
+    let exit = match found.is_whole {
+        true => Exit::Success,
+        false => Exit::Fault,
+    };
     let measurement = Measurement {
-        about: about.envelope(Kind::Delay, VERSION, false),
+        about: about.envelope(Kind::Delay, VERSION, !found.is_whole),
         method,
-        passages: found.passages,
+        passages: vec![found.passage],
         warnings: found.warnings,
     };
-    Ok(Some((measurement, Exit::Success)))
+    Ok(Some((measurement, exit)))
+}
+
+/// What to measure in a file. Which interfaces were ports of one bridge no file says.
+fn file_plan(live: &LivePlan) -> FilePlan {
+    let (entry, exit) = match &live.course {
+        Course::Through { entry, exit, .. } | Course::Mirrored { entry, exit, .. } => (entry, exit),
+        Course::Reflected(interface) | Course::RoundTrip(interface) => (interface, interface),
+    };
+    let how = live.course.how();
+    let suits = match how {
+        How::Hooks | How::Mirror => Match::Route,
+        How::Rtt | How::Reflect => Match::Reply,
+    };
+    FilePlan {
+        how,
+        entry: entry.clone(),
+        exit: exit.clone(),
+        matched_by: live.matched_by.unwrap_or(suits),
+        window: live.window,
+        capacity: live.capacity,
+    }
 }
 
 /// How a measurement is done.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::command::console::Console;
+use crate::measuring::delay::Latest;
 use crate::measuring::delay::live::Running;
-use crate::measuring::delay::recorder::Latest;
 
 /// Version of the JSON objects.
 const VERSION: u32 = 1;

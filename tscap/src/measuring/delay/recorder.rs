@@ -1,5 +1,7 @@
 //! Gathers delays while packets pass, in bounded memory.
 
+use serde::Serialize;
+
 use super::certificate::Certificate;
 use super::schema::{Delays, Rfc8219, Slow};
 use crate::capturing::clock::RealNs;
@@ -36,7 +38,7 @@ pub struct Matched {
 }
 
 /// The packets since the last look.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Latest {
     /// Packets.
     pub n: u64,

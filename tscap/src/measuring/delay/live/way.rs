@@ -138,8 +138,8 @@ impl Figures {
             at_ns,
             delay_ns,
             entered,
-            cpu_in: passed.cpu_in,
-            cpu_out: passed.cpu_out[exit],
+            cpu_in: Some(passed.cpu_in),
+            cpu_out: Some(passed.cpu_out[exit]),
             length: passed.length,
             key: passed.key,
         };

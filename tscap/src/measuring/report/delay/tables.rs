@@ -285,7 +285,7 @@ pub(super) fn slowest(title: String, delays: &Delays) -> Option<Table> {
         vec![
             time(slow.entered_ns),
             whole(slow.delay_ns),
-            format!("{} → {}", slow.cpu_in, slow.cpu_out),
+            format!("{} → {}", cpu(slow.cpu_in), cpu(slow.cpu_out)),
             grouped(slow.length.into()),
             slow.key.clone(),
         ]
@@ -298,4 +298,9 @@ pub(super) fn slowest(title: String, delays: &Delays) -> Option<Table> {
 fn time(ns: u64) -> String {
     let time = SystemTime::UNIX_EPOCH + Duration::from_nanos(ns);
     humantime::format_rfc3339_nanos(time).to_string()
+}
+
+/// A file does not say on which CPU a packet was seen.
+fn cpu(number: Option<u32>) -> String {
+    number.map_or("–".into(), |number| number.to_string())
 }
