@@ -68,12 +68,16 @@ struct Versioned {
 }
 
 impl Saved {
-    /// Reads whatever it is.
+    /// Reads whatever it is. Of objects a line each, the last one counts: those before it
+    /// tell how far a measurement was.
     ///
     /// # Errors
     ///
     /// [`FormatError`]; kind and version are judged before the rest of the object.
     pub fn from_json(text: &str) -> Result<Self, FormatError> {
+        let last = text.trim_end().lines().next_back().unwrap_or_default();
+        let is_object = last.starts_with('{') && last.ends_with('}');
+        let text = if is_object { last } else { text };
         let versioned: Versioned =
             parse(text, "comparison, sweep of loss or measurement of delays")?;
         match versioned.kind.as_deref() {
@@ -194,6 +198,17 @@ mod tests {
         let other = Sweep::from_json(&json).unwrap_err();
         let other = other.to_string();
         assert_eq!(other, "not a sweep of loss, but a measurement of delays");
+    }
+
+    #[test]
+    fn the_last_of_several_lines_is_the_result() {
+        let measurement = delay::fixtures::hooks();
+        let line = serde_json::to_string(&measurement).unwrap();
+        let second = r#"{"event":"delay","v":1,"seconds":1.0}"#;
+        let text = format!("{second}\n{second}\n{line}\n");
+        assert_eq!(Measurement::from_json(&text).unwrap(), measurement);
+        let refused = refusal(&format!("{second}\n{second}\n"));
+        assert!(refused.contains("not a comparison in JSON"), "{refused}");
     }
 
     #[test]

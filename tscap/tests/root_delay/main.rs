@@ -3,7 +3,10 @@
 
 mod beside;
 mod devices;
+mod documents;
 mod shaped;
+#[path = "../documents/shown.rs"]
+mod shown;
 mod versus;
 
 use std::collections::BTreeMap;
