@@ -4,6 +4,7 @@
 mod beside;
 mod devices;
 mod documents;
+mod modes;
 mod shaped;
 #[path = "../documents/shown.rs"]
 mod shown;
