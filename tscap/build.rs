@@ -18,6 +18,12 @@ fn main() {
         "ebpf/generator.bpf.o",
         "TSCAP_GENERATOR_OBJECT_PATH",
     );
+    // Keys of packets: `tscap delay`.
+    embed(
+        "TSCAP_DELAY_OBJECT",
+        "ebpf/delay.bpf.o",
+        "TSCAP_DELAY_OBJECT_PATH",
+    );
     // What a stamp costs: `tscap compare`.
     embed(
         "TSCAP_COMPARE_OBJECT",

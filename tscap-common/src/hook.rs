@@ -20,6 +20,9 @@ pub enum Hook {
     /// The tracepoint `net_dev_start_xmit`: socket buffers of all devices of the machine, on
     /// their way to the driver.
     Transmit,
+    /// The tap of a packet socket: socket buffers that its interface sends, behind the queueing
+    /// discipline. Only `tscap delay` has programs there.
+    Tap,
 }
 
 /// Which way a frame goes at its interface.
@@ -86,7 +89,7 @@ impl Hook {
     pub const fn direction(self) -> Direction {
         match self {
             Self::Xdp | Self::XdpEntry | Self::TcIngress => Direction::In,
-            Self::TcEgress | Self::Transmit => Direction::Out,
+            Self::TcEgress | Self::Transmit | Self::Tap => Direction::Out,
         }
     }
 
@@ -113,6 +116,10 @@ impl Hook {
             (Self::Transmit, ClockDomain::Tai) => "tscap_tx_tai",
             (Self::Transmit, ClockDomain::Tsc) => "tscap_tx_kfunc",
             (Self::Transmit, ClockDomain::CpuTsc) => "tscap_tx_perf",
+            (Self::Tap, ClockDomain::Monotonic) => "tscap_tap_ktime",
+            (Self::Tap, ClockDomain::Tai) => "tscap_tap_tai",
+            (Self::Tap, ClockDomain::Tsc) => "tscap_tap_kfunc",
+            (Self::Tap, ClockDomain::CpuTsc) => "tscap_tap_perf",
         }
     }
 }

@@ -3,6 +3,7 @@
 #![no_std]
 #![no_main]
 
+mod account;
 mod copy;
 mod filter;
 mod frame;

@@ -21,6 +21,7 @@ pub trait Frame: Copy {
     /// Its place in the capture.
     fn slot(self) -> u32;
     /// Number of the queue that it came by, if it came by one.
+    #[allow(dead_code, reason = "no key is of it")]
     fn queue(self) -> Option<u32>;
     /// Length of the whole frame without a [`Tag`] beside it, bytes.
     fn len(self) -> u64;
@@ -41,6 +42,7 @@ pub trait Frame: Copy {
     /// Whether the capture's filter wants it, with that tag in its place.
     fn is_wanted(self, tag: Option<Tag>) -> bool;
     /// What `epb_flags` says of it.
+    #[allow(dead_code, reason = "no key is of them")]
     fn flags(self) -> u32;
 }
 

@@ -2,7 +2,6 @@
 //! Block in this CPU's ring, or is counted under the reason why it did not.
 
 use aya_ebpf::check_bounds_signed;
-use aya_ebpf::helpers::generated::bpf_get_smp_processor_id;
 use tscap_common::block::{
     self, CAPLEN_OFFSET, DATA_OFFSET, DROPCOUNT_BYTES, EPB_TYPE, FLAGS_BYTES, INTERFACE_OFFSET,
     LENGTH_OFFSET, MAX_CAPLEN, OPT_DROPCOUNT, OPT_FLAGS, OPT_QUEUE, OPT_RAW, ORIGLEN_OFFSET, PEN,
@@ -10,62 +9,38 @@ use tscap_common::block::{
 };
 use tscap_common::outcome::Outcome;
 use tscap_common::ring;
-use tscap_common::state::{CpuState, Losses, NO_RING};
+use tscap_common::state::{CpuState, Losses};
 
+pub use crate::account::Fault;
+use crate::account::{Recorder, account, ring_of};
 use crate::copy::copy;
 use crate::frame::Frame;
-use crate::maps::{CPUS, KEEP_RAW, LOSSES, PACKET_FLAGS, PACKET_QUEUE, RING_MASK, RINGS, SNAPLEN};
-use crate::ring::{has_room, publish};
+use crate::maps::{KEEP_RAW, LOSSES, PACKET_FLAGS, PACKET_QUEUE, RING_MASK, SNAPLEN};
+use crate::ring::{has_room, publish, put};
 use crate::vlan::{self, Tag};
-
-/// What a test-only program does wrong on purpose; the compiler removes it from
-/// the others.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code)]
-pub enum Fault {
-    /// Nothing.
-    None,
-    /// Loses frames without counting them.
-    CountsNoLoss,
-    /// Asks for more bytes than the frame has.
-    CopiesTooMuch,
-}
 
 /// Records the frame, stamped with `stamp`. `stamp` is `None` where the clock could not be
 /// read: the frame is counted.
 #[inline(always)]
 pub fn record<F: Frame>(frame: F, stamp: Option<u64>, fault: Fault) {
-    let Some(cpu) = CPUS.get_ptr_mut(unsafe { bpf_get_smp_processor_id() }) else {
-        return;
-    };
-    unsafe { (*cpu).seen[F::HOOK.direction() as usize] += 1 };
-    // Frames without a tag, almost all of them, have a copy of the code without tags.
-    match frame.tag() {
-        None => judge(frame, stamp, cpu, None, fault),
-        tag => judge(frame, stamp, cpu, tag, fault),
-    }
+    account(frame, stamp, fault, Blocks(fault));
 }
 
-#[inline(always)]
-fn judge(
-    frame: impl Frame,
-    stamp: Option<u64>,
-    cpu: *mut CpuState,
-    tag: Option<Tag>,
-    fault: Fault,
-) {
-    let slot = frame.slot();
-    if !frame.is_wanted(tag) {
-        return count_filtered(cpu, slot);
-    }
-    let recorded = match stamp {
-        Some(stamp) => append(frame, stamp, cpu, slot, tag, fault),
-        None => Err(Outcome::NoStamp),
-    };
-    match recorded {
-        Ok(()) => unsafe { (*cpu).recorded += 1 },
-        Err(outcome) if fault != Fault::CountsNoLoss => count_loss(cpu, slot, outcome),
-        Err(_) => {}
+/// Of a frame its block.
+#[derive(Clone, Copy)]
+struct Blocks(Fault);
+
+impl Recorder for Blocks {
+    #[inline(always)]
+    fn append<F: Frame>(
+        self,
+        frame: F,
+        stamp: u64,
+        cpu: *mut CpuState,
+        slot: u32,
+        tag: Option<Tag>,
+    ) -> Result<(), Outcome> {
+        append(frame, stamp, cpu, slot, tag, self.0)
     }
 }
 
@@ -78,11 +53,7 @@ fn append<F: Frame>(
     tag: Option<Tag>,
     fault: Fault,
 ) -> Result<(), Outcome> {
-    let index = unsafe { (*cpu).ring };
-    if index == NO_RING {
-        return Err(Outcome::NoRing);
-    }
-    let ring: *mut u8 = RINGS.get_ptr_mut(index).ok_or(Outcome::NoRing)?.cast();
+    let ring = ring_of(cpu)?;
 
     let tag_len = if tag.is_some() { vlan::LENGTH } else { 0 };
     let frame_len = frame.len();
@@ -204,46 +175,4 @@ unsafe fn clear_pad(data: *mut u8, len: usize) {
 fn pending_losses(slot: u32) -> Option<*mut Losses> {
     let losses = LOSSES.get_ptr_mut(slot)?;
     (unsafe { (*losses).pending } != 0).then_some(losses)
-}
-
-/// Unlike a loss it is not told to the next block. Frames of another slot than those
-/// before settle the count of these.
-#[inline(always)]
-fn count_filtered(cpu: *mut CpuState, slot: u32) {
-    unsafe {
-        let settled = (*cpu).filtered_slot;
-        if settled != slot {
-            if let Some(losses) = LOSSES.get_ptr_mut(settled) {
-                count(losses, Outcome::Filtered, (*cpu).filtered);
-            }
-            (*cpu).filtered = 0;
-            (*cpu).filtered_slot = slot;
-        }
-        (*cpu).filtered += 1;
-    }
-}
-
-#[inline(always)]
-fn count_loss(cpu: *mut CpuState, slot: u32, outcome: Outcome) {
-    if let Some(losses) = LOSSES.get_ptr_mut(slot) {
-        count(losses, outcome, 1);
-        unsafe {
-            (*losses).pending += 1;
-            (*cpu).pending += 1;
-        }
-    }
-}
-
-#[inline(always)]
-fn count(losses: *mut Losses, outcome: Outcome, frames: u64) {
-    let counts = unsafe { &mut (*losses).counts };
-    if let Some(count) = counts.get_mut(outcome as usize) {
-        *count += frames;
-    }
-}
-
-/// Stores a word in the host's byte order; ring positions are multiples of four.
-#[inline(always)]
-unsafe fn put(base: *mut u8, offset: usize, word: u32) {
-    unsafe { base.add(offset).cast::<u32>().write(word) };
 }

@@ -57,3 +57,9 @@ unsafe fn store_release(address: *mut u64, value: u64) {
         );
     }
 }
+
+/// Stores a word in the host's byte order; ring positions are multiples of four.
+#[inline(always)]
+pub unsafe fn put(base: *mut u8, offset: usize, word: u32) {
+    unsafe { base.add(offset).cast::<u32>().write(word) };
+}

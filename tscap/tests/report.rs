@@ -17,8 +17,12 @@ fn data(name: &str) -> PathBuf {
 }
 
 fn report(file: &Path, output: Option<&Path>) -> Output {
+    beside(&[file], output)
+}
+
+fn beside(files: &[&Path], output: Option<&Path>) -> Output {
     let mut command = Command::new(tscap_path());
-    command.arg("report").arg(file);
+    command.arg("report").args(files);
     if let Some(output) = output {
         command.arg("-o").arg(output);
     }
@@ -63,6 +67,49 @@ fn draws_a_sweep_of_loss_too() {
     assert!(page.contains("Where a capture loses frames") && page.contains("<svg"));
 }
 
+/// One measurement of delays, or several beside each other.
+#[test]
+fn draws_measurements_of_delays_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("out.html");
+    let one = report(&data("delay.json"), None);
+    assert_eq!(one.status.code(), Some(0), "{one:?}");
+    let text = String::from_utf8(one.stdout).unwrap();
+    assert!(
+        text.contains(" entered = ") && text.contains("The slowest"),
+        "{text}"
+    );
+    let files = [data("delay.json"), data("delay.json")];
+    let files = files.each_ref().map(PathBuf::as_path);
+    let output = beside(&files, Some(&page));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("Beside the paper"), "{text}");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("Methods beside each other") && page.contains("<svg"));
+}
+
+#[test]
+fn only_measurements_of_delays_stand_beside_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("out.html");
+    let (delay, sweep) = (data("delay.json"), data("sweep.json"));
+    let output = beside(&[&delay, &sweep], Some(&page));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty() && !page.exists());
+    let said = String::from_utf8(output.stderr).unwrap();
+    let expected = format!(
+        "tscap: cannot show {} beside others: it is a sweep of loss\nhint: give one file, ",
+        sweep.display()
+    );
+    assert!(said.starts_with(&expected), "{said}");
+    // None of them may be written over.
+    fs::copy(&delay, &page).unwrap();
+    let output = beside(&[&delay, &page], Some(&page));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("cannot write the report over"), "{said}");
+}
+
 #[test]
 fn what_is_neither_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -72,7 +119,10 @@ fn what_is_neither_is_refused() {
     let unknown = known.replacen("\"v\": 1", "\"v\": 7", 1);
     let cut = &known[..known.len() / 2];
     for (content, why) in [
-        ("", "not a comparison or sweep of loss in JSON: EOF"),
+        (
+            "",
+            "not a comparison, sweep of loss or measurement of delays in JSON: EOF",
+        ),
         ("<html>", "in JSON: expected value at line 1"),
         ("{}", "missing field `v`"),
         (r#"{"kind": "song", "v": 1}"#, "a song; this tscap reads"),

@@ -275,6 +275,7 @@ fn attached(path: StampPath, tun: &Tun) -> (Loaded, InterfaceLink) {
         keep_raw: false,
         packet_flags: false,
         packet_queue: false,
+        keys: None,
         ends_frames: false,
     };
     let loaded = Loaded::load(&options).expect("load the program");

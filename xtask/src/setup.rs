@@ -14,13 +14,14 @@ const DEMO: [&str; 4] = ["iproute2", "iputils-ping", "netcat-openbsd", "tcpdump"
 
 /// What tests and benches compare with and look through. dropbear-bin is an SSH server
 /// that installing does not start.
-const TESTS: [&str; 12] = [
+const TESTS: [&str; 13] = [
     "bpftool",
     "dropbear-bin",
     "ethtool",
     "libcap2-bin",
     "libpcap0.8",
     "netsniff-ng",
+    "nftables",
     "strace",
     "systemd",
     "tshark",

@@ -107,6 +107,7 @@ fn load() -> Result<(Loaded, TscEvents, Vec<u32>)> {
         keep_raw: false,
         packet_flags: false,
         packet_queue: false,
+        keys: None,
         ends_frames: false,
     })?;
     let events = loaded.open_tsc_events(&cpus, EventPriority::Pinned)?;

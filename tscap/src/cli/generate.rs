@@ -1,6 +1,6 @@
 //! `tscap gen`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,11 +23,13 @@ const MOST_STEPS: usize = 10_000;
 /// it was sent. --read finds the frames in a capture and says what became of them.
 ///
 /// Sends into veth and tap interfaces; into others only with --yes-send-here.
+///
+/// --echo answers instead: each packet goes back to its sender unchanged.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("pace").args(["pattern", "gap", "rate", "flat_out", "read"]).required(true))]
+#[command(group = ArgGroup::new("pace").args(["pattern", "gap", "rate", "flat_out", "read", "echo"]).required(true))]
 pub struct GenArgs {
     /// Interface to send on
-    #[arg(short, long, value_name = "NAME", required_unless_present = "read")]
+    #[arg(short, long, value_name = "NAME", required_unless_present_any = ["read", "echo"])]
     interface: Option<String>,
 
     /// Traffic of Orosz & Skopkó's paper
@@ -126,6 +128,20 @@ pub struct GenArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "count", "duration"])]
     read: Option<PathBuf>,
 
+    /// Answer UDP packets rather than send: a program in user space that gives each back
+    /// to its sender unchanged, on all addresses (--ipv6: those of IPv6)
+    #[arg(long, conflicts_with_all = ["interface", "size", "line_rate", "bulks", "flows", "vlan",
+          "src", "dst", "dst_port", "src_mac", "dst_mac", "sender", "yes_send_here"])]
+    echo: bool,
+
+    /// UDP port that --echo answers on [default: 9, as of --dst-port]
+    #[arg(long, value_name = "PORT", value_parser = units::within(1..=u16::MAX))]
+    port: Option<u16>,
+
+    /// Address that --echo answers on [default: all]
+    #[arg(long, value_name = "IP", conflicts_with = "ipv6", value_parser = units::ip)]
+    address: Option<IpAddr>,
+
     /// No live line, and one line for each step
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
@@ -195,12 +211,37 @@ pub struct GenPlan {
     pub json: bool,
 }
 
+/// What to answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EchoPlan {
+    /// Where packets come.
+    pub address: SocketAddr,
+    /// Packets after which it ends.
+    pub count: Option<u64>,
+    /// Time after which it ends.
+    pub duration: Option<Duration>,
+    /// CPU to answer from; any if `None`.
+    pub cpu: Option<u32>,
+    /// How much to say.
+    pub verbosity: Verbosity,
+    /// Say it in JSON.
+    pub json: bool,
+}
+
 /// Locally administered, so that no card answers to it.
 const NOBODY: units::Mac = units::Mac([2, 0, 0, 0, 0, 2]);
 
 impl GenArgs {
     pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
         let error = |kind, text: String| Cli::command().error(kind, text);
+        if self.echo {
+            return Ok(Plan::Echo(self.echo_plan()));
+        }
+        if self.port.is_some() || self.address.is_some() {
+            let text = "--port and --address are for --echo; what is sent goes to --dst-port and \
+                        --dst";
+            return Err(error(ErrorKind::ArgumentConflict, text.to_owned()));
+        }
         if let Some(file) = self.read {
             return Ok(Plan::ReadStreams {
                 file,
@@ -248,6 +289,22 @@ impl GenArgs {
             verbosity: Verbosity::of(self.quiet, self.verbose),
             json: self.json,
         })))
+    }
+
+    fn echo_plan(&self) -> EchoPlan {
+        let all = match self.ipv6 {
+            true => Ipv6Addr::UNSPECIFIED.into(),
+            false => Ipv4Addr::UNSPECIFIED.into(),
+        };
+        let address = self.address.unwrap_or(all);
+        EchoPlan {
+            address: (address, self.port.unwrap_or(DISCARD)).into(),
+            count: self.count,
+            duration: self.duration,
+            cpu: self.cpu,
+            verbosity: Verbosity::of(self.quiet, self.verbose),
+            json: self.json,
+        }
     }
 
     fn steps(&self, least_size: u32) -> Result<Vec<Step>, String> {

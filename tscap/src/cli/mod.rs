@@ -5,6 +5,7 @@ mod capture;
 mod clock;
 mod compare;
 mod convert;
+mod delay;
 mod doctor;
 mod extcap;
 mod filter;
@@ -25,10 +26,11 @@ pub use capture::{CaptureArgs, CapturePlan, Verbosity, no_file};
 pub use clock::{ClockArgs, ClockPlan};
 pub use compare::{CompareArgs, ComparePlan};
 pub use convert::{ConvertArgs, ConvertPlan};
+pub use delay::{DelayArgs, DelayPlan, LoadChoice, ParallelChoice};
 pub use doctor::{DoctorArgs, DoctorPlan, FixChoice};
 pub use extcap::{ExtcapPlan, config as extcap_config, value_of as extcap_value};
 pub use filter::{FilterForm, FilterSource};
-pub use generate::{GenArgs, GenPlan, SenderChoice};
+pub use generate::{EchoPlan, GenArgs, GenPlan, SenderChoice};
 pub use loss::{Asked, Load, LossArgs, LossPlan, PredictionPlan};
 pub use merge::{MergeArgs, MergePlan};
 pub use report::{ReportArgs, ReportPlan};
@@ -59,8 +61,12 @@ pub enum Plan {
     Compare(ComparePlan),
     /// Stamp a capture again.
     Convert(ConvertPlan),
+    /// Measure delays between two interfaces.
+    Delay(Box<DelayPlan>),
     /// Send test frames.
     Generate(Box<GenPlan>),
+    /// Answer test frames.
+    Echo(EchoPlan),
     /// Tell what became of test frames.
     ReadStreams {
         /// The capture.
@@ -105,6 +111,7 @@ enum Command {
     Doctor(DoctorArgs),
     Compare(CompareArgs),
     Convert(ConvertArgs),
+    Delay(Box<DelayArgs>),
     Gen(Box<GenArgs>),
     Loss(Box<LossArgs>),
     Merge(MergeArgs),
@@ -155,6 +162,7 @@ impl Cli {
             Command::Doctor(args) => Ok(args.into_plan()),
             Command::Compare(args) => Ok(args.into_plan()),
             Command::Convert(args) => Ok(args.into_plan()),
+            Command::Delay(args) => args.into_plan(),
             Command::Gen(args) => args.into_plan(),
             Command::Loss(args) => args.into_plan(),
             Command::Merge(args) => args.into_plan(),

@@ -6,16 +6,18 @@ use clap::Args;
 
 use super::Plan;
 
-/// Print a saved comparison, sweep of loss or log of the clock
+/// Print a saved comparison, sweep of loss, measurement of delays or log of the clock
 ///
-/// Reads what `tscap compare --json`, `tscap loss --json` or `tscap clock --log` wrote
-/// and prints its tables. With -o it also writes a page for a browser: one file that
-/// loads nothing.
+/// Reads what `tscap compare --json`, `tscap loss --json`, `tscap delay --json` or `tscap
+/// clock --log` wrote and prints its tables. Several measurements of delays are shown
+/// beside each other. With -o it also writes a page for a browser: one file that loads
+/// nothing.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// What `tscap compare --json`, `tscap loss --json` or `tscap clock --log` wrote
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// What `tscap compare --json`, `tscap loss --json`, `tscap delay --json` or `tscap
+    /// clock --log` wrote; several only of `tscap delay`
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
 
     /// Write a page with tables and charts
     #[arg(short, long, value_name = "OUT.html")]
@@ -25,8 +27,8 @@ pub struct ReportArgs {
 /// What to draw, as asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportPlan {
-    /// What was saved.
-    pub file: PathBuf,
+    /// What was saved; at least one.
+    pub files: Vec<PathBuf>,
     /// Where the page goes.
     pub output: Option<PathBuf>,
 }
@@ -34,7 +36,7 @@ pub struct ReportPlan {
 impl ReportArgs {
     pub(super) fn into_plan(self) -> Plan {
         Plan::Report(ReportPlan {
-            file: self.file,
+            files: self.files,
             output: self.output,
         })
     }

@@ -6,6 +6,7 @@ mod compare;
 mod console;
 mod convert;
 mod copy_target;
+mod delay;
 mod doctor;
 mod exit;
 mod extcap;
@@ -47,7 +48,9 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Clock(plan) => clock::run(&plan),
         Plan::Compare(plan) => compare::run(&plan),
         Plan::Convert(plan) => signals::whole_or_nothing(move || convert::run(&plan)),
+        Plan::Delay(plan) => delay::run(&plan),
         Plan::Doctor(plan) => doctor::run(&plan),
+        Plan::Echo(plan) => generate::echo(&plan),
         Plan::Extcap(plan) => extcap::run(&plan),
         Plan::Generate(plan) => generate::run(&plan),
         Plan::ReadStreams { file, json } => streams::run(&file, json),

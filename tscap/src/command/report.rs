@@ -1,42 +1,72 @@
-//! `tscap report`: a comparison, a sweep or a clock's log drawn again.
+//! `tscap report`: a comparison, a sweep, measurements of delays or a clock's log drawn
+//! again.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::print::{print, say};
 use super::whole_file::{is_same, write_whole};
 use super::{Context, Exit, Failure, Hint as _};
 use crate::capturing::clock::log::{Digest, Line, LogReader, is_header};
 use crate::cli::ReportPlan;
-use crate::measuring::report::{clock_page, clock_text, page, sweep_page, sweep_text, text};
+use crate::measuring::delay::schema::Measurement;
+use crate::measuring::report::{
+    clock_page, clock_text, delay_page, delay_text, page, sweep_page, sweep_text, text,
+};
 use crate::measuring::saved::Saved;
 
-const SAVED: &str =
-    "give a file that `tscap compare --json`, `tscap loss --json` or `tscap clock --log` wrote";
+const SAVED: &str = "give a file that `tscap compare --json`, `tscap loss --json`, `tscap delay --json` or `tscap \
+     clock --log` wrote";
 
 /// Writes the page, then prints the tables.
 pub(super) fn run(plan: &ReportPlan) -> Result<Exit, Failure> {
-    if let Some(output) = &plan.output {
-        check_apart(&plan.file, output)?;
-    }
-    // Once only: it may be a pipe.
-    let mut saved = open(&plan.file)?;
-    let begins = saved.fill_buf().context(cannot_read(&plan.file))?;
-    let (text, page) = match is_header(begins) {
-        true => {
-            let digest = digest_of(saved, &plan.file)?;
-            (clock_text(&digest), clock_page(&digest))
+    for file in &plan.files {
+        if let Some(output) = &plan.output {
+            check_apart(file, output)?;
         }
-        false => match read_of(saved, &plan.file)? {
-            Saved::Comparison(comparison) => (text(&comparison), page(&comparison)),
-            Saved::Sweep(sweep) => (sweep_text(&sweep), sweep_page(&sweep)),
-        },
+    }
+    let (text, page) = match &plan.files[..] {
+        [file] => drawn(file)?,
+        files => beside(files)?,
     };
     if let Some(path) = &plan.output {
         write_page(&page, path)?;
     }
     print(&text)
+}
+
+/// What was saved as text and as a page.
+fn drawn(file: &Path) -> Result<(String, String), Failure> {
+    // Once only: it may be a pipe.
+    let mut saved = open(file)?;
+    let begins = saved.fill_buf().context(cannot_read(file))?;
+    if is_header(begins) {
+        let digest = digest_of(saved, file)?;
+        return Ok((clock_text(&digest), clock_page(&digest)));
+    }
+    Ok(match read_of(saved, file)? {
+        Saved::Comparison(comparison) => (text(&comparison), page(&comparison)),
+        Saved::Sweep(sweep) => (sweep_text(&sweep), sweep_page(&sweep)),
+        Saved::Delay(measurement) => (delay_text(&[&measurement]), delay_page(&[&measurement])),
+    })
+}
+
+/// Measurements of delays beside each other, as text and as a page.
+fn beside(files: &[PathBuf]) -> Result<(String, String), Failure> {
+    let measurement = |file: &PathBuf| match read(file)? {
+        Saved::Delay(measurement) => Ok(*measurement),
+        other => Err(Failure::new(format!(
+            "cannot show {} beside others: it is a {}",
+            file.display(),
+            other.what()
+        ))
+        .hint("give one file, or only such as `tscap delay --json` wrote")),
+    };
+    let measurements = files.iter().map(measurement);
+    let measurements = measurements.collect::<Result<Vec<Measurement>, Failure>>()?;
+    let measurements: Vec<_> = measurements.iter().collect();
+    Ok((delay_text(&measurements), delay_page(&measurements)))
 }
 
 /// Writes a page, whole or not at all.

@@ -13,6 +13,8 @@ pub enum Kind {
     Comparison,
     /// A sweep of loss.
     Loss,
+    /// Delays between two places.
+    Delay,
 }
 
 /// The first fields of a saved object: what it is, and how it came about.
@@ -52,7 +54,7 @@ pub struct Circumstances {
 
 impl Circumstances {
     /// The envelope of what this tscap saves.
-    pub(super) fn envelope(self, kind: Kind, v: u32, partial: bool) -> Envelope {
+    pub(crate) fn envelope(self, kind: Kind, v: u32, partial: bool) -> Envelope {
         Envelope {
             kind,
             v,

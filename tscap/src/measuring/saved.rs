@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::measuring::compare::schema::{self as comparison, Comparison};
+use crate::measuring::delay::schema::{self as delay, Measurement};
 use crate::measuring::loss::schema::{self as loss, Sweep};
 
 /// Why a text is nothing that this tscap can read.
@@ -19,7 +20,7 @@ pub enum FormatError {
         source: serde_json::Error,
     },
     /// Of no kind that can be drawn.
-    #[error("a {found}; this tscap reads comparisons and sweeps of loss")]
+    #[error("a {found}; this tscap reads comparisons, sweeps of loss and measurements of delays")]
     Kind {
         /// What it says it is.
         found: String,
@@ -51,10 +52,13 @@ pub enum Saved {
     Comparison(Box<Comparison>),
     /// By `tscap loss --json`.
     Sweep(Box<Sweep>),
+    /// By `tscap delay --json`.
+    Delay(Box<Measurement>),
 }
 
 const COMPARISON: &str = "comparison";
 const SWEEP: &str = "sweep of loss";
+const DELAY: &str = "measurement of delays";
 
 /// What they all have; a comparison of an earlier tscap says of no kind that it is.
 #[derive(Deserialize)]
@@ -64,13 +68,18 @@ struct Versioned {
 }
 
 impl Saved {
-    /// Reads whatever it is.
+    /// Reads whatever it is. Of objects a line each, the last one counts: those before it
+    /// tell how far a measurement was.
     ///
     /// # Errors
     ///
     /// [`FormatError`]; kind and version are judged before the rest of the object.
     pub fn from_json(text: &str) -> Result<Self, FormatError> {
-        let versioned: Versioned = parse(text, "comparison or sweep of loss")?;
+        let last = text.trim_end().lines().next_back().unwrap_or_default();
+        let is_object = last.starts_with('{') && last.ends_with('}');
+        let text = if is_object { last } else { text };
+        let versioned: Versioned =
+            parse(text, "comparison, sweep of loss or measurement of delays")?;
         match versioned.kind.as_deref() {
             None | Some("comparison") => {
                 check(versioned.v, COMPARISON, comparison::VERSION)?;
@@ -80,7 +89,28 @@ impl Saved {
                 check(versioned.v, SWEEP, loss::VERSION)?;
                 parse(text, SWEEP).map(Self::Sweep)
             }
+            Some("delay") => {
+                check(versioned.v, DELAY, delay::VERSION)?;
+                parse(text, DELAY).map(Self::Delay)
+            }
             Some(kind) => Err(FormatError::Kind { found: kind.into() }),
+        }
+    }
+
+    /// What it is, in words: "sweep of loss".
+    pub fn what(&self) -> &'static str {
+        match self {
+            Self::Comparison(_) => COMPARISON,
+            Self::Sweep(_) => SWEEP,
+            Self::Delay(_) => DELAY,
+        }
+    }
+
+    /// That something else was asked for.
+    fn is_no(&self, what: &'static str) -> FormatError {
+        FormatError::Other {
+            what,
+            found: self.what(),
         }
     }
 }
@@ -94,10 +124,7 @@ impl Comparison {
     pub fn from_json(text: &str) -> Result<Self, FormatError> {
         match Saved::from_json(text)? {
             Saved::Comparison(comparison) => Ok(*comparison),
-            Saved::Sweep(_) => Err(FormatError::Other {
-                what: COMPARISON,
-                found: SWEEP,
-            }),
+            other => Err(other.is_no(COMPARISON)),
         }
     }
 }
@@ -111,10 +138,21 @@ impl Sweep {
     pub fn from_json(text: &str) -> Result<Self, FormatError> {
         match Saved::from_json(text)? {
             Saved::Sweep(sweep) => Ok(*sweep),
-            Saved::Comparison(_) => Err(FormatError::Other {
-                what: SWEEP,
-                found: COMPARISON,
-            }),
+            other => Err(other.is_no(SWEEP)),
+        }
+    }
+}
+
+impl Measurement {
+    /// Reads what `tscap delay --json` wrote.
+    ///
+    /// # Errors
+    ///
+    /// [`FormatError`]
+    pub fn from_json(text: &str) -> Result<Self, FormatError> {
+        match Saved::from_json(text)? {
+            Saved::Delay(measurement) => Ok(*measurement),
+            other => Err(other.is_no(DELAY)),
         }
     }
 }
@@ -133,7 +171,7 @@ fn check(found: u64, what: &'static str, known: u32) -> Result<(), FormatError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measuring::{compare, loss};
+    use crate::measuring::{compare, delay, loss};
     use crate::text::causes::chain;
 
     fn refusal(text: &str) -> String {
@@ -153,6 +191,24 @@ mod tests {
         assert_eq!(Sweep::from_json(&json).unwrap(), sweep);
         let other = Comparison::from_json(&json).unwrap_err();
         assert_eq!(other.to_string(), "not a comparison, but a sweep of loss");
+
+        let measurement = delay::fixtures::hooks();
+        let json = serde_json::to_string_pretty(&measurement).unwrap();
+        assert_eq!(Measurement::from_json(&json).unwrap(), measurement);
+        let other = Sweep::from_json(&json).unwrap_err();
+        let other = other.to_string();
+        assert_eq!(other, "not a sweep of loss, but a measurement of delays");
+    }
+
+    #[test]
+    fn the_last_of_several_lines_is_the_result() {
+        let measurement = delay::fixtures::hooks();
+        let line = serde_json::to_string(&measurement).unwrap();
+        let second = r#"{"event":"delay","v":1,"seconds":1.0}"#;
+        let text = format!("{second}\n{second}\n{line}\n");
+        assert_eq!(Measurement::from_json(&text).unwrap(), measurement);
+        let refused = refusal(&format!("{second}\n{second}\n"));
+        assert!(refused.contains("not a comparison in JSON"), "{refused}");
     }
 
     #[test]
@@ -174,6 +230,9 @@ mod tests {
         let mut json = serde_json::to_value(loss::fixtures::sweep()).unwrap();
         json["points"][0]["tide"] = "low".into();
         assert!(Sweep::from_json(&json.to_string()).is_ok());
+        let mut json = serde_json::to_value(delay::fixtures::hooks()).unwrap();
+        json["passages"][0]["exits"][0]["account"]["tide"] = 1.into();
+        assert!(Measurement::from_json(&json.to_string()).is_ok());
     }
 
     #[test]
@@ -187,14 +246,18 @@ mod tests {
             "a sweep of loss of version 2; this tscap reads version 1"
         );
         assert_eq!(
+            refusal(r#"{"kind": "delay", "v": 2}"#),
+            "a measurement of delays of version 2; this tscap reads version 1"
+        );
+        assert_eq!(
             refusal(r#"{"kind": "tide table", "v": 1}"#),
-            "a tide table; this tscap reads comparisons and sweeps of loss"
+            "a tide table; this tscap reads comparisons, sweeps of loss and measurements of delays"
         );
     }
 
     #[test]
     fn what_is_wrong_is_located() {
-        let neither = "not a comparison or sweep of loss in JSON";
+        let neither = "not a comparison, sweep of loss or measurement of delays in JSON";
         assert_eq!(
             refusal("{\n  \"v\": 1,\n}"),
             format!("{neither}: trailing comma at line 3 column 1")

@@ -89,8 +89,19 @@ impl Table {
         (!self.rows.is_empty()).then_some(self)
     }
 
-    /// Lines of text: title, head, rows and notes.
+    /// Lines of text: title, head, rows and notes, which fit [`WIDTH`].
     pub fn lines(&self) -> Vec<String> {
+        self.lines_within(WIDTH)
+    }
+
+    /// The same with notes that fit `width` columns.
+    pub(crate) fn lines_within(&self, width: usize) -> Vec<String> {
+        let notes = self.notes.iter();
+        let notes = notes.flat_map(|note| indented_within(note, INDENT, width));
+        self.without_notes().into_iter().chain(notes).collect()
+    }
+
+    fn without_notes(&self) -> Vec<String> {
         let head: Vec<String> = self.head.iter().map(|&name| name.to_owned()).collect();
         let rows: Vec<Vec<String>> = std::iter::once(&head)
             .chain(&self.rows)
@@ -113,15 +124,18 @@ impl Table {
         };
         let mut lines = vec![escaped(&self.title).into_owned()];
         lines.extend(rows.iter().map(line));
-        let notes = self.notes.iter().flat_map(|note| indented(note, INDENT));
-        lines.extend(notes);
         lines
     }
 }
 
 /// Text in lines that fit [`WIDTH`], each after `indent`.
 pub(crate) fn indented(text: &str, indent: &str) -> Vec<String> {
-    let lines = fold(&escaped(text), indent.len(), Some(WIDTH));
+    indented_within(text, indent, WIDTH)
+}
+
+/// Text in lines of at most `width` columns, unless a word is longer, each after `indent`.
+pub(crate) fn indented_within(text: &str, indent: &str, width: usize) -> Vec<String> {
+    let lines = fold(&escaped(text), indent.len(), Some(width));
     lines.iter().map(|line| format!("{indent}{line}")).collect()
 }
 

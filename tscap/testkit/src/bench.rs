@@ -27,13 +27,13 @@ impl Bench {
     pub fn with_mtu(tag: &str, mtu: u32) -> Self {
         let tx = Arc::new(Netns::new(&format!("{tag}-tx")));
         let rx = Arc::new(Netns::new(&format!("{tag}-rx")));
-        let (tx, rx) = pair(&tx, &rx, 0, mtu);
+        let (tx, rx) = numbered(&tx, &rx, 0, mtu);
         Self { tx, rx, mtu }
     }
 
     /// Another pair between the same namespaces: `tx<number>`–`rx<number>`.
     pub fn add_pair(&self, number: u32) -> (Port, Port) {
-        pair(&self.tx.netns, &self.rx.netns, number, self.mtu)
+        numbered(&self.tx.netns, &self.rx.netns, number, self.mtu)
     }
 
     /// Gives the pair addresses, 10.9.0.1 (sender) and 10.9.0.2, for programs
@@ -48,24 +48,25 @@ impl Bench {
     }
 }
 
-fn pair(tx: &Arc<Netns>, rx: &Arc<Netns>, number: u32, mtu: u32) -> (Port, Port) {
+/// `tx<number>`–`rx<number>`.
+fn numbered(tx: &Arc<Netns>, rx: &Arc<Netns>, number: u32, mtu: u32) -> (Port, Port) {
     let (tx_name, rx_name) = (format!("tx{number}"), format!("rx{number}"));
+    pair((tx, &tx_name), (rx, &rx_name), mtu)
+}
+
+/// A veth pair between two namespaces, up.
+pub(crate) fn pair(one: (&Arc<Netns>, &str), other: (&Arc<Netns>, &str), mtu: u32) -> (Port, Port) {
+    let ((one, one_name), (other, other_name)) = (one, other);
+    let mtu = mtu.to_string();
     must(
         Command::new("ip")
-            .args(["link", "add", &tx_name, "mtu", &mtu.to_string()])
-            .args(["netns", tx.name(), "type", "veth"])
-            .args([
-                "peer",
-                "name",
-                &rx_name,
-                "mtu",
-                &mtu.to_string(),
-                "netns",
-                rx.name(),
-            ]),
+            .args(["link", "add", one_name, "mtu", &mtu])
+            .args(["netns", one.name(), "type", "veth"])
+            .args(["peer", "name", other_name, "mtu", &mtu])
+            .args(["netns", other.name()]),
     );
-    let (tx, rx) = (Port::find(tx, &tx_name), Port::find(rx, &rx_name));
-    for port in [&tx, &rx] {
+    let (one, other) = (Port::find(one, one_name), Port::find(other, other_name));
+    for port in [&one, &other] {
         // Frames must arrive as they were sent, one by one.
         port.netns.must(
             "ethtool",
@@ -73,7 +74,7 @@ fn pair(tx: &Arc<Netns>, rx: &Arc<Netns>, number: u32, mtu: u32) -> (Port, Port)
         );
         port.set(&["up"]);
     }
-    tx.wait_up();
-    rx.wait_up();
-    (tx, rx)
+    one.wait_up();
+    other.wait_up();
+    (one, other)
 }

@@ -50,6 +50,16 @@ pub fn generate_on(port: &Port) -> Plan<'_> {
     plan("gen", &port.netns).on(port)
 }
 
+/// `tscap gen --json --echo` in `netns`.
+pub fn echo(netns: &Netns) -> Plan<'_> {
+    plan("gen", netns).with(["--echo"])
+}
+
+/// `tscap delay --json` in `netns`.
+pub fn delay(netns: &Netns) -> Plan<'_> {
+    plan("delay", netns)
+}
+
 fn plan<'a>(command: &'static str, netns: &'a Netns) -> Plan<'a> {
     Plan {
         netns,

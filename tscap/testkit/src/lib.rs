@@ -5,6 +5,7 @@
 //! when it is dropped, so also when a test fails.
 
 pub mod bench;
+pub mod between;
 pub mod brackets;
 pub mod bridged;
 pub mod capture;

@@ -40,6 +40,11 @@ impl Port {
         }
     }
 
+    /// Its hardware address as programs take it.
+    pub fn mac_text(&self) -> String {
+        self.mac.map(|byte| format!("{byte:02x}")).join(":")
+    }
+
     /// `ip -d -s -j link show` of this interface.
     pub fn show(&self) -> Value {
         show(&self.netns, &self.name)

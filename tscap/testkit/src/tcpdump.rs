@@ -91,12 +91,25 @@ impl Tcpdump {
 
     /// Waits until each of these frames is among the last ones in its file, ends it, and
     /// returns its packets. It must not have dropped any.
-    pub fn stop_with(mut self, last: &[&[u8]]) -> Vec<Seen> {
+    pub fn stop_with(self, last: &[&[u8]]) -> Vec<Seen> {
         wait::until("tcpdump to write the last frames", LIMIT, || {
             let tail = tail(&self.path);
             let is_there = |frame: &[u8]| tail.windows(frame.len()).any(|it| it == frame);
             last.iter().all(|frame| is_there(frame)).then_some(())
         });
+        self.stop()
+    }
+
+    /// Waits until so many packets are in its file, ends it, and returns them. It must not
+    /// have dropped any.
+    pub fn stop_after(self, packets: u64) -> Vec<Seen> {
+        wait::until("tcpdump to write all packets", LIMIT, || {
+            (count(&self.path) >= packets).then_some(())
+        });
+        self.stop()
+    }
+
+    fn stop(mut self) -> Vec<Seen> {
         let pid = Pid::from_raw(self.child.id().cast_signed());
         kill(pid, Signal::SIGINT).expect("end tcpdump");
         let status = wait_for(&mut self.child, LIMIT).expect("tcpdump ends");
@@ -127,6 +140,19 @@ fn read(path: &Path) -> Vec<Seen> {
             origlen: packet.orig_len(),
             data: packet.data().to_vec(),
         });
+    }
+    packets
+}
+
+/// Whole packets in a file that grows.
+fn count(path: &Path) -> u64 {
+    let file = File::open(path).expect("tcpdump's file");
+    let Ok(mut reader) = PcapReader::with_capacity(file, LONGEST) else {
+        return 0;
+    };
+    let mut packets = 0;
+    while let Some(Ok(_)) = reader.next_packet() {
+        packets += 1;
     }
     packets
 }

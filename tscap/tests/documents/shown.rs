@@ -18,6 +18,8 @@ pub enum Runner {
     Convert,
     /// `tests/convert/filter.rs`
     ConvertFilter,
+    /// `tests/root_delay/documents.rs`
+    Delay,
     /// `tests/root_gen/documents.rs`
     Generator,
     /// `tests/root_loss/documents.rs`
@@ -62,6 +64,7 @@ pub fn runner(line: &str) -> Option<Runner> {
         ["make", "-C", "tscap-ebpf/kmod"] | ["insmod" | "modprobe", ..] => Runner::Nothing(MODULE),
         ["tscap", "report", "clock.log", ..] | ["tscap", "clock", ..] => Runner::Clock,
         ["tscap", "report", "compare.json", ..] | ["tscap", "compare", ..] => Runner::Compare,
+        ["tscap", "report", "router.json", ..] | ["tscap", "delay", ..] => Runner::Delay,
         ["tscap", "report", "loss.json", ..] | ["tscap", "loss", ..] => Runner::Loss,
         ["tscap", "convert", _, "-w", _, word, ..] if !word.starts_with('-') => {
             Runner::ConvertFilter

@@ -34,7 +34,7 @@ const DATAGRAMS: u64 = 200;
 fn throttled(tag: &str, options: &[&str]) -> (Compared, u64) {
     let bench = Bench::new(tag);
     bench.add_addresses();
-    let mac = bench.tx.mac.map(|byte| format!("{byte:02x}")).join(":");
+    let mac = bench.tx.mac_text();
     let neighbour = ["neigh", "add", "10.9.0.1", "lladdr", &mac, "dev", "rx0"];
     bench.rx.netns.ip(&neighbour);
     let discipline = "qdisc add dev rx0 root tbf rate 1mbit burst 2000 limit 6000";

@@ -1,6 +1,7 @@
 //! `tscap gen`: what it sends, when, and what it refuses. Needs root.
 
 mod documents;
+mod echo;
 mod fallback;
 mod faults;
 mod frames;

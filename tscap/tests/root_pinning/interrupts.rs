@@ -29,7 +29,7 @@ fn record(port: &Port, cpus: &[usize], root: &Path) {
     fs::create_dir(root.join("irq")).expect("make a folder");
     let net = format!("net/{}", port.name);
     put(&format!("{net}/ifindex"), &port.index.to_string());
-    let mac = port.mac.map(|byte| format!("{byte:02x}")).join(":");
+    let mac = port.mac_text();
     put(&format!("{net}/address"), &mac);
     symlink(root.join("device"), root.join(net).join("device")).expect("make a link");
     let mut interrupts = String::new();

@@ -42,10 +42,6 @@ fn twin(port: &Port, address: &str, netns: &Arc<Netns>) -> Port {
     twin
 }
 
-fn address(port: &Port) -> String {
-    port.mac.map(|byte| format!("{byte:02x}")).join(":")
-}
-
 #[track_caller]
 fn refused(done: &Done, parts: &[&str], twin: &Port) {
     assert_eq!(done.status.code(), Some(1), "{}", done.stdout);
@@ -71,7 +67,7 @@ fn another_namespaces_sysfs_is_not_written() {
     };
     let bench = Bench::new("pin-enter");
     let other = Arc::new(Netns::new("pin-sysfs"));
-    let twin = twin(&bench.rx, &address(&bench.rx), &other);
+    let twin = twin(&bench.rx, &bench.rx.mac_text(), &other);
     killed_on(&bench.rx);
     let name = bench.rx.netns.name();
     let mut command = other.command("nsenter");
@@ -93,7 +89,7 @@ fn an_interface_with_the_same_number_elsewhere_is_left_alone() {
     };
     let bench = Bench::new("pin-same");
     let other = Arc::new(Netns::new("pin-twin"));
-    let twin = twin(&bench.rx, &address(&bench.rx), &other);
+    let twin = twin(&bench.rx, &bench.rx.mac_text(), &other);
     killed_on(&bench.rx);
     let hint = format!(
         "hint: ip netns exec {} tscap restore",
@@ -133,7 +129,7 @@ fn an_interface_that_was_made_again_is_left_alone() {
         netns.ip(&["link", "delete", "rx0"]);
         if same_number {
             let twin = twin(&bench.rx, "02:00:00:00:00:99", netns);
-            let parts = [&address(&bench.rx), "02:00:00:00:00:99 now", "hint: "];
+            let parts = [&bench.rx.mac_text(), "02:00:00:00:00:99 now", "hint: "];
             refused(&restore(&twin), &parts, &twin);
             netns.ip(&["link", "delete", "rx0"]);
         }
@@ -154,7 +150,7 @@ fn a_namespace_that_was_made_again_is_left_alone() {
     };
     let bench = Bench::new("pin-anew");
     killed_on(&bench.rx);
-    let (port, mac) = (bench.rx.clone(), address(&bench.rx));
+    let (port, mac) = (bench.rx.clone(), bench.rx.mac_text());
     drop(bench);
     let again = Arc::new(Netns::new("pin-anew"));
     let twin = twin(&port, &mac, &again);

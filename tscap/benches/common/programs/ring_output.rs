@@ -53,6 +53,7 @@ impl RingOutput {
             keep_raw: false,
             packet_flags: false,
             packet_queue: false,
+            keys: None,
             ends_frames: false,
         })?;
         let rings = loaded.rings.take().context("no rings")?;

@@ -78,7 +78,7 @@ pub(crate) fn check_kernel() -> Result<(), Failure> {
 }
 
 /// Refuses a TSC that is no clock, unless told to take it as it is.
-pub(super) fn check_tsc(untrusted: Option<tsc::Untrusted>, force: bool) -> Result<(), Failure> {
+pub(crate) fn check_tsc(untrusted: Option<tsc::Untrusted>, force: bool) -> Result<(), Failure> {
     match untrusted {
         Some(untrusted) if !force => Err(untrusted)
             .context("cannot stamp with the TSC")
@@ -88,7 +88,7 @@ pub(super) fn check_tsc(untrusted: Option<tsc::Untrusted>, force: bool) -> Resul
 }
 
 /// The length of each ring, checked against the memory there is.
-pub(super) fn ring_bytes(asked: Option<usize>, rings: usize) -> Result<usize, Failure> {
+pub(crate) fn ring_bytes(asked: Option<usize>, rings: usize) -> Result<usize, Failure> {
     let bytes = asked.unwrap_or_else(|| default_ring_bytes(rings));
     let total = rings.saturating_mul(value_size(bytes)) as u64;
     let available = system::memory_available_bytes();

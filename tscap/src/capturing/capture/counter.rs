@@ -11,7 +11,7 @@ use crate::text::causes::chain;
 
 /// The events, one for each CPU that has a ring.
 #[derive(Debug)]
-pub(super) struct Counter {
+pub(crate) struct Counter {
     _events: TscEvents,
     rate: NsPerCycle,
     cpus: Vec<Cpu>,

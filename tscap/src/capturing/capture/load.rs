@@ -25,7 +25,7 @@ const NO_DRIVER_POINT: &str = "--egress-point driver needs Linux 6.12 or later w
      CONFIG_DEBUG_INFO_BTF; --egress-point qdisc works with every kernel";
 
 /// A loaded program, and what stamps in it.
-pub(super) struct Stamping {
+pub(crate) struct Stamping {
     pub loaded: Loaded,
     pub path: StampPath,
     /// The better paths, and why they are not taken.
@@ -64,6 +64,7 @@ pub(super) fn load(
         keep_raw: plan.keep_raw,
         packet_flags: plan.packet_meta || plan.direction.takes_sent(),
         packet_queue: plan.packet_meta,
+        keys: None,
         ends_frames: plan.tap.is_some(),
     };
     let paths = paths(plan.clock, plan.tsc_path, machine.takes_tsc);
@@ -91,7 +92,7 @@ fn tell_of(filter: &Filter, told: &mut Listener<'_>) {
 }
 
 /// What to try, in this order. `takes_tsc`: whether the TSC is a clock.
-pub(super) fn paths(
+pub(crate) fn paths(
     clock: ClockChoice,
     tsc_path: Option<TscPath>,
     takes_tsc: bool,
@@ -107,7 +108,7 @@ pub(super) fn paths(
 }
 
 /// Loads the program of the first path that works.
-pub(super) fn first_of(
+pub(crate) fn first_of(
     paths: &[StampPath],
     options: &LoadOptions<'_>,
     files: &KernelFiles,
@@ -171,7 +172,7 @@ fn no_kfunc(no: &NoKfunc) -> Failure {
 
 /// Paths that were tried, and why they don't work.
 #[derive(Debug, Default)]
-pub(super) struct Refused(Vec<(StampPath, Failure)>);
+pub(crate) struct Refused(Vec<(StampPath, Failure)>);
 
 impl Refused {
     /// What to say when the last one, `path`, doesn't either.

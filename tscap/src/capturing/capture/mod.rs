@@ -43,9 +43,12 @@ mod writers;
 mod writing;
 
 pub use check::FILE_CAPABILITIES;
+pub(crate) use counter::Counter;
+pub(crate) use event::Listener;
 pub use event::{Event, Severity};
 pub use finish::Ended;
 pub use first_brackets::first_brackets;
+pub(crate) use load::{Stamping, first_of, paths};
 pub use plan::{
     Capture, ClockChoice, DirectionChoice, MAX_WRITERS, Offloads, Privileges, Programs, Tap, Target,
 };

@@ -43,6 +43,7 @@ pub async fn probe(
         keep_raw: false,
         packet_flags: false,
         packet_queue: false,
+        keys: None,
         ends_frames: false,
     };
     let paths = load::paths(clock, tsc_path, true);

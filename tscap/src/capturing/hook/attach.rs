@@ -18,6 +18,7 @@ use crate::capturing::host::clsact::Side;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::{AttachedXdp, Link, LinkReader};
 use crate::capturing::host::netns::NetnsId;
+use crate::capturing::host::packet::Tap;
 use crate::capturing::host::xdp_features;
 
 /// Where a program is attached.
@@ -40,6 +41,9 @@ pub enum AttachPoint {
     /// To frames that go to the driver, at a tracepoint of all devices: behind the queueing
     /// discipline, where tcpdump sees them too.
     DriverEgress,
+    /// To frames that go to the driver, as a packet socket of the interface gets them: behind
+    /// the queueing discipline, where tcpdump sees them.
+    Tap,
     /// As [`Self::TcxIngress`], by a filter, which outlives the process if that is killed.
     ClsactIngress,
     /// As [`Self::TcxEgress`], by a filter.
@@ -57,6 +61,7 @@ impl AttachPoint {
             Self::TcxIngress => "tcx ingress",
             Self::TcxEgress => "tcx egress",
             Self::DriverEgress => "driver egress",
+            Self::Tap => "tap",
             Self::ClsactIngress => "clsact ingress",
             Self::ClsactEgress => "clsact egress",
         }
@@ -70,6 +75,7 @@ impl AttachPoint {
             Self::TcxIngress | Self::ClsactIngress => Hook::TcIngress,
             Self::TcxEgress | Self::ClsactEgress => Hook::TcEgress,
             Self::DriverEgress => Hook::Transmit,
+            Self::Tap => Hook::Tap,
         }
     }
 
@@ -105,6 +111,10 @@ impl AttachPoint {
             Self::DriverEgress => {
                 let held = TracingLink::attach(program, TracingPoint::Tracepoint)?;
                 return Ok(Held::Tracepoint(held, LinkReader::here(link.index)?));
+            }
+            Self::Tap => {
+                let tap = Tap::attach(program, link.index)?;
+                return Ok(Held::Tap(tap, LinkReader::here(link.index)?));
             }
             Self::NativeEntry | Self::GenericEntry => {
                 let entry = place
@@ -237,7 +247,9 @@ impl Attachment {
     pub fn hook(&self) -> String {
         match &self.held {
             Held::Entry(entry) => entry.to_string(),
-            Held::Link(_) | Held::Filter(_) | Held::Tracepoint(..) => self.at.name().to_owned(),
+            Held::Link(_) | Held::Filter(_) | Held::Tracepoint(..) | Held::Tap(..) => {
+                self.at.name().to_owned()
+            }
         }
     }
 }
@@ -325,6 +337,14 @@ impl Attacher<'_, '_> {
                 self.placed(port, AttachPoint::DriverEgress, &place)
             }
         }
+    }
+
+    /// Attaches a program to what the driver of `port` gets: behind the queueing discipline.
+    ///
+    /// # Errors
+    /// If it can't be attached.
+    pub fn tapped(&mut self, port: &Port<'_>) -> Result<Attachment, AttachError> {
+        self.at(port, AttachPoint::Tap)
     }
 
     /// Attaches a program beside those of others at XDP: at the entry of the one that is
@@ -434,7 +454,7 @@ impl Attacher<'_, '_> {
             held,
             at,
             // A socket buffer has its tag beside it.
-            reads_vlan_tags: matches!(at.hook(), Hook::TcIngress | Hook::TcEgress),
+            reads_vlan_tags: matches!(at.hook(), Hook::TcIngress | Hook::TcEgress | Hook::Tap),
             fallback: None,
         })
     }

@@ -167,6 +167,7 @@ impl Code {
                         .tracepoint,
                 },
                 ProgramSection::FEntry { .. } => Kind::Entry,
+                ProgramSection::SocketFilter => Kind::SocketFilter,
                 _ => Kind::Xdp {
                     frags: matches!(section, ProgramSection::Xdp { frags: true, .. }),
                     bound_to: place.bound.map(|bound| bound.ifindex),
@@ -200,6 +201,7 @@ fn access(name: &str, section: &ProgramSection) -> FrameAccess {
         ProgramSection::SchedClassifier => FrameAccess::SKB_IN,
         ProgramSection::BtfTracePoint => FrameAccess::TRANSMITTED,
         ProgramSection::FEntry { .. } => FrameAccess::ENTERED,
+        ProgramSection::SocketFilter => FrameAccess::TAPPED,
         _ => FrameAccess::XDP,
     }
 }

@@ -7,6 +7,7 @@ use super::entry::HeldEntry;
 use crate::capturing::host::bpf::{InterfaceLink, TracingLink};
 use crate::capturing::host::clsact::{Clsact, Side};
 use crate::capturing::host::netdev::{Link, LinkReader};
+use crate::capturing::host::packet::Tap;
 
 /// Attaches a program by a filter of clsact.
 pub type ByFilter<'a> = dyn FnMut(BorrowedFd<'_>, &Link, Side) -> Result<Clsact, Refusal> + 'a;
@@ -23,6 +24,8 @@ pub enum Held {
     Filter(Clsact),
     /// A link to a tracepoint, for the interface that is read so.
     Tracepoint(TracingLink, LinkReader),
+    /// A packet socket, for the interface that is read so.
+    Tap(Tap, LinkReader),
     /// A link to the program whose entry it is at.
     Entry(Box<HeldEntry>),
 }
@@ -51,7 +54,7 @@ impl Held {
                 Ok(true) => Presence::AsBefore,
                 _ => Presence::Gone,
             },
-            Self::Tracepoint(_, interface) => match interface.read() {
+            Self::Tracepoint(_, interface) | Self::Tap(_, interface) => match interface.read() {
                 Ok(None) => Presence::Gone,
                 _ => Presence::AsBefore,
             },
@@ -73,6 +76,10 @@ impl Held {
             Self::Filter(filter) => filter.detach().map_err(io::Error::other),
             Self::Tracepoint(link, _) => {
                 link.detach();
+                Ok(())
+            }
+            Self::Tap(tap, _) => {
+                tap.detach();
                 Ok(())
             }
             Self::Entry(entry) => {

@@ -10,7 +10,9 @@ use tscap_common::config::{
     CPUS, KEEP_RAW, LOSSES, PACKET_FLAGS, PACKET_QUEUE, RING_MASK, RINGS, SNAPLEN,
 };
 use tscap_common::hook::{ClockDomain, Direction, Hook, Slot};
+use tscap_common::key::KeyOf;
 use tscap_common::ring::value_size;
+use tscap_common::sighting::{KEPT, KEY_OF};
 use tscap_common::state::CpuState;
 
 use super::calibration::{self, TscOffset};
@@ -27,6 +29,19 @@ use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::map_value::MapValue;
 use crate::capturing::host::perf::EventPriority;
 use crate::capturing::ring::{MapError as RingMapError, Memory};
+
+/// Name of the program that mirrors frames to another interface.
+pub const MIRROR_PROGRAM: &str = "tscap_mirror";
+
+/// What programs record in the place of frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// What the key of a packet is of.
+    pub of: KeyOf,
+    /// Most bytes of its frame that are kept beside, at most
+    /// [`MOST_KEPT`](tscap_common::sighting::MOST_KEPT).
+    pub kept: u32,
+}
 
 /// What to load, and how.
 #[derive(Clone, Debug)]
@@ -60,6 +75,8 @@ pub struct LoadOptions<'a> {
     pub packet_flags: bool,
     /// Add the queue of a received frame to each block.
     pub packet_queue: bool,
+    /// Keys in the place of frames: then the object is [`super::KEY_PROGRAMS`].
+    pub keys: Option<Keys>,
     /// Frames at XDP end in the program, so that the network stack sees none of them.
     pub ends_frames: bool,
 }
@@ -148,12 +165,20 @@ impl Loaded {
         let keep_raw = u32::from(options.keep_raw);
         let packet_flags = u32::from(options.packet_flags);
         let packet_queue = u32::from(options.packet_queue);
+        let keys = options.keys.unwrap_or(Keys {
+            of: KeyOf::Bridge,
+            kept: 0,
+        });
+        let (has_keys, has_frames) = (options.keys.is_some(), options.keys.is_none());
+        let key_of = keys.of as u32;
         let mut ebpf = EbpfLoader::new()
             .override_global(RING_MASK, &mask, true)
-            .override_global(SNAPLEN, &options.snaplen, true)
-            .override_global(KEEP_RAW, &keep_raw, true)
-            .override_global(PACKET_FLAGS, &packet_flags, true)
-            .override_global(PACKET_QUEUE, &packet_queue, true)
+            .override_global(SNAPLEN, &options.snaplen, has_frames)
+            .override_global(KEEP_RAW, &keep_raw, has_frames)
+            .override_global(PACKET_FLAGS, &packet_flags, has_frames)
+            .override_global(PACKET_QUEUE, &packet_queue, has_frames)
+            .override_global(KEY_OF, &key_of, has_keys)
+            .override_global(KEPT, &keys.kept, has_keys)
             .map_max_entries(RINGS, ring_count)
             .map_max_entries(CPUS, options.possible_cpus)
             .map_max_entries(LOSSES, Slot::of(options.interfaces, Direction::In).0)
@@ -226,6 +251,18 @@ impl Loaded {
     pub(crate) fn load_anew(&mut self) -> Result<(), LoadError> {
         self.program = self.code.load(&self.name, &Place::FIRST)?;
         Ok(())
+    }
+
+    /// Loads the program that mirrors frames to the interface with number `ifindex`.
+    ///
+    /// # Errors
+    /// If the object has none, or the kernel refuses it.
+    pub(crate) fn mirror_to(&self, ifindex: u32) -> Result<Program, LoadError> {
+        let place = Place {
+            slot: Slot(ifindex),
+            ..Place::FIRST
+        };
+        self.code.load(MIRROR_PROGRAM, &place)
     }
 
     /// Loads a program for a place in the capture: at XDP the one that was asked for, else

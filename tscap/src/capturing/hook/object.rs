@@ -1,10 +1,14 @@
-//! The eBPF object that is part of the binary.
+//! The eBPF objects with rings that are part of the binary.
 
 use object::read::elf::ElfFile64;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
 /// The committed object, or the one that `TSCAP_EBPF_OBJECT` named at build time.
 pub static PROGRAMS: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_EBPF_OBJECT_PATH"));
+
+/// The same for the one whose programs record keys in the place of frames
+/// (`TSCAP_DELAY_OBJECT`).
+pub static KEY_PROGRAMS: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_DELAY_OBJECT_PATH"));
 
 /// Offset of `value_size` in a legacy map definition (`struct bpf_map_def`:
 /// type, key size, value size, …).
@@ -55,6 +59,18 @@ mod tests {
         }
         let unit = |domain| Hook::Xdp.program(domain);
         assert_ne!(unit(ClockDomain::Tsc), unit(ClockDomain::CpuTsc));
+    }
+
+    #[test]
+    fn each_hook_of_keys_has_a_program_for_each_path() {
+        let object = Object::parse(KEY_PROGRAMS).unwrap();
+        for hook in [Hook::Xdp, Hook::TcIngress, Hook::TcEgress, Hook::Tap] {
+            for path in StampPath::ALL {
+                let program = hook.program(path.domain());
+                assert!(object.programs.contains_key(program), "{program}");
+            }
+        }
+        assert!(object.programs.contains_key(super::super::MIRROR_PROGRAM));
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! AF_PACKET sockets (packet(7)): sending whole frames, and promiscuous mode.
+//! AF_PACKET sockets (packet(7)): sending whole frames, promiscuous mode, and a program that
+//! sees what an interface sends.
 
 use std::ffi::c_int;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
 
 /// A packet socket that hooks into nothing and receives no frame: its protocol is 0.
 ///
@@ -36,6 +38,66 @@ pub(super) fn set_option<T: Copy>(socket: &OwnedFd, option: c_int, value: T) -> 
     }
 }
 
+/// Binds a socket to an interface, for frames of `protocol`; 0 is none.
+fn bound(socket: OwnedFd, ifindex: u32, protocol: c_int) -> io::Result<OwnedFd> {
+    // SAFETY: all zero is a valid address; what matters is set below.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (protocol as u16).to_be();
+    address.sll_ifindex = ifindex.cast_signed();
+    // SAFETY: the address is a whole `sockaddr_ll`.
+    let bound = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address).cast(),
+            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+        )
+    };
+    if bound < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(socket)
+}
+
+/// A program at the tap of an interface: it runs for each frame that a packet socket would get,
+/// and the socket gets none. It ends with the process.
+#[derive(Debug)]
+pub struct Tap(Mutex<Option<OwnedFd>>);
+
+impl Tap {
+    /// Has `program`, a filter of sockets that refuses every frame, run on the interface with
+    /// number `ifindex` in this thread's network namespace.
+    ///
+    /// # Errors
+    /// EPERM without CAP_NET_RAW; ENODEV if there is no such interface.
+    pub fn attach(program: BorrowedFd<'_>, ifindex: u32) -> io::Result<Self> {
+        // It receives nothing before it is bound.
+        let socket = socket()?;
+        let program = program.as_raw_fd();
+        // SAFETY: the kernel reads the descriptor, of the length given.
+        let attached = unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ATTACH_BPF,
+                (&raw const program).cast(),
+                size_of::<c_int>() as libc::socklen_t,
+            )
+        };
+        if attached < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = bound(socket, ifindex, libc::ETH_P_ALL)?;
+        Ok(Self(Mutex::new(Some(socket))))
+    }
+
+    /// Ends it now.
+    pub fn detach(&self) {
+        let mut socket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(socket.take());
+    }
+}
+
 /// A socket that sends out of one interface and receives nothing.
 #[derive(Debug)]
 pub struct PacketSocket(OwnedFd);
@@ -50,7 +112,7 @@ impl PacketSocket {
         let socket = socket()?;
         let bypass: c_int = 1;
         set_option(&socket, libc::PACKET_QDISC_BYPASS, bypass)?;
-        Self::bound(socket, ifindex)
+        Ok(Self(bound(socket, ifindex, 0)?))
     }
 
     /// The same through the network stack, as programs send.
@@ -58,26 +120,7 @@ impl PacketSocket {
     /// # Errors
     /// As [`Self::open`].
     pub fn through_stack(ifindex: u32) -> io::Result<Self> {
-        Self::bound(socket()?, ifindex)
-    }
-
-    fn bound(socket: OwnedFd, ifindex: u32) -> io::Result<Self> {
-        // SAFETY: all zero is a valid address; what matters is set below.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_ifindex = ifindex.cast_signed();
-        // SAFETY: the address is a whole `sockaddr_ll`.
-        let bound = unsafe {
-            libc::bind(
-                socket.as_raw_fd(),
-                (&raw const address).cast(),
-                size_of::<libc::sockaddr_ll>() as libc::socklen_t,
-            )
-        };
-        if bound < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Self(socket))
+        Ok(Self(bound(socket()?, ifindex, 0)?))
     }
 
     /// Sends one frame.

@@ -117,7 +117,7 @@ impl<'a> Block<'a> {
     }
 }
 
-fn corrupt(bytes: &[u8], position: u64) -> CorruptBlock {
+pub(super) fn corrupt(bytes: &[u8], position: u64) -> CorruptBlock {
     CorruptBlock {
         position,
         block_type: word(bytes, TYPE_OFFSET),
@@ -184,7 +184,7 @@ pub(super) fn stamp(bytes: &[u8], offset: i64) -> RawStamp {
 }
 
 #[inline]
-fn word(bytes: &[u8], offset: usize) -> u32 {
+pub(super) fn word(bytes: &[u8], offset: usize) -> u32 {
     bytes
         .get(offset..)
         .and_then(|rest| rest.first_chunk())

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::block::{Block, CorruptBlock, stamp};
+use super::key_record::KeyRecord;
 use super::memory::Memory;
 use crate::capturing::clock::RawStamp;
 
@@ -192,6 +193,25 @@ impl Run<'_> {
             self.taken += block.len();
         }
         Some(block)
+    }
+
+    /// The next record, where programs leave keys in the place of blocks; `None` at the end of
+    /// the run.
+    #[inline]
+    pub fn next_key(&mut self) -> Option<Result<KeyRecord<'_>, CorruptBlock>> {
+        if self.taken >= self.starts {
+            return None;
+        }
+        let position = self.position + self.taken as u64;
+        let bytes = &self.bytes[self.taken..];
+        let stamp = stamp(bytes, self.stamp_offset);
+        match KeyRecord::at_start(bytes, position, stamp) {
+            Ok((record, length)) => {
+                self.taken += length;
+                Some(Ok(record))
+            }
+            Err(corrupt) => Some(Err(corrupt)),
+        }
     }
 
     /// Takes no block with a later stamp than this either.

@@ -3,6 +3,7 @@
 
 mod block;
 mod consumer;
+mod key_record;
 mod memory;
 mod merge;
 
@@ -10,5 +11,6 @@ pub mod synthetic;
 
 pub use block::{Block, CorruptBlock, blocks, last_block};
 pub use consumer::{Consumer, Run};
+pub use key_record::KeyRecord;
 pub use memory::{MapError, Memory};
 pub use merge::{Merge, Turn};

@@ -160,3 +160,38 @@ fn bad_arguments_are_named() {
         assert!(error.contains(named), "{args}: {error}");
     }
 }
+
+fn echo_plan(args: &str) -> Result<EchoPlan, String> {
+    let words = ["tscap", "gen"].into_iter().chain(args.split_whitespace());
+    let plan = Cli::try_parse_from(words).and_then(Cli::into_plan);
+    match plan.map_err(|error| error.to_string())? {
+        Plan::Echo(plan) => Ok(plan),
+        other => Err(format!("{other:?}")),
+    }
+}
+
+#[test]
+fn an_echo_has_an_address_and_an_end() {
+    let plan = echo_plan("--echo").unwrap();
+    assert_eq!(plan.address.to_string(), "0.0.0.0:9");
+    assert_eq!((plan.count, plan.duration, plan.cpu), (None, None, None));
+    let plan = echo_plan("--echo --ipv6 --port 7 -c 5 --duration 2 --cpu 1 -q --json").unwrap();
+    assert_eq!(plan.address.to_string(), "[::]:7");
+    assert_eq!((plan.count, plan.cpu, plan.json), (Some(5), Some(1), true));
+    assert_eq!(plan.duration, Some(Duration::from_secs(2)));
+    let plan = echo_plan("--echo --address 192.0.2.1").unwrap();
+    assert_eq!(plan.address.to_string(), "192.0.2.1:9");
+    for (args, named) in [
+        ("--echo -i a", "--interface"),
+        ("--echo --rate 1k", "--rate"),
+        ("--echo --size 100", "--size"),
+        ("--echo --read f", "--read"),
+        ("--echo --flows 2", "--flows"),
+        ("--echo --port 0", "from 1 to 65535"),
+        ("--echo --ipv6 --address ::1", "--ipv6"),
+        ("-i a --rate 1k --port 9", "--echo"),
+    ] {
+        let error = echo_plan(args).expect_err(args);
+        assert!(error.contains(named), "{args}: {error}");
+    }
+}

@@ -1,14 +1,20 @@
-//! `tscap gen`: prepare, send, tell.
+//! `tscap gen`: prepare, send, tell; `tscap gen --echo`: answer.
 
+mod echo;
 mod prepare;
 mod report;
 mod session;
 mod stamps;
 
 use super::{Exit, Failure};
-use crate::cli::GenPlan;
+use crate::cli::{EchoPlan, GenPlan};
 
 /// Sends.
 pub(super) fn run(plan: &GenPlan) -> Result<Exit, Failure> {
     super::runtime()?.block_on(session::run(plan))
+}
+
+/// Answers.
+pub(super) fn echo(plan: &EchoPlan) -> Result<Exit, Failure> {
+    super::runtime()?.block_on(echo::run(plan))
 }

@@ -9,7 +9,7 @@ use crate::measuring::generator::{GapReport, Pacing, Sent, Step};
 use crate::text::numbers::{counted, grouped, span};
 
 /// Version of the JSON objects.
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 /// A realised rate this far from the one asked for is worth a warning.
 const RATE_TOLERANCE: f64 = 0.01;
 

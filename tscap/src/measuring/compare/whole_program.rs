@@ -52,6 +52,7 @@ impl WholeProgram {
             keep_raw: false,
             packet_flags: false,
             packet_queue: false,
+            keys: None,
             ends_frames: false,
         })?;
         let rings = loaded.rings.take().ok_or(LoadError::Missing("ring"))?;

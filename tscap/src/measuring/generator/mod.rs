@@ -1,10 +1,11 @@
 //! The frame generator: what to send when, and the two ways of sending it.
 //!
-//! `schedule` and `frame` are pure; `native` sends by live frames of
+//! `echo` answers what another sends. `schedule` and `frame` are pure; `native` sends by live frames of
 //! `BPF_PROG_TEST_RUN`, `packet` through an AF_PACKET socket; `gaps` tells how
 //! well either kept time.
 
 mod due;
+mod echo;
 mod frame;
 mod gaps;
 mod native;
@@ -13,6 +14,7 @@ mod schedule;
 mod sender;
 mod target;
 
+pub use echo::{Echo, EchoControl, Echoed};
 pub use frame::{Addresses, DISCARD, FrameError, Layout, Network, Template};
 pub use gaps::{GapReport, Quantiles};
 pub use native::{NativeControl, NativeError, NativeSender};

@@ -122,6 +122,57 @@ const CLOCK: [Word; 7] = [
     ),
 ];
 
+const DELAY: [Word; 11] = [
+    (
+        "tap, egress, peer",
+        "Where packets leave: behind the queueing discipline, as a packet socket sees them; before \
+         it, at tcx; at the other end of a veth pair, by XDP.",
+    ),
+    (
+        "queueing",
+        "From egress to tap, of the same packet: what the queueing discipline takes.",
+    ),
+    (
+        "matched",
+        "Packets that were seen once at the entry and once at the exit within the window.",
+    ),
+    (
+        "lost inside, originated",
+        "Seen at the entry only; seen at the exit only.",
+    ),
+    (
+        "pending, early",
+        "The same less than a window before the end, or after the start: nobody knows.",
+    ),
+    (
+        "ambiguous",
+        "More than one packet had the same key within the window: which is which is not guessed.",
+    ),
+    (
+        "untracked",
+        "Seen when no more packets could be remembered.",
+    ),
+    (
+        "certificate",
+        "What N delays, none of which is longer than m, say of the next ones: at 99 % confidence at \
+         most a share of ln(100)/N is longer than m. It holds for independent delays, so blocks \
+         are counted instead of packets.",
+    ),
+    (
+        "block, correlation",
+        "Packets in a row that depend on each other, made so long that neighbouring blocks \
+         hardly do; how far they still do.",
+    ),
+    (
+        "typical, worst case, PDV",
+        "RFC 8219: the median; 99.9 % are no slower; the difference of that and the least.",
+    ),
+    (
+        "corrected",
+        "Less the mean of a measurement without the device, so of cables and mirrors alone.",
+    ),
+];
+
 /// Those of a comparison.
 pub(super) fn comparison() -> Markup {
     words(&[&STAMPS, &COMPARISON, &DISTRIBUTION, &TRAFFIC])
@@ -130,6 +181,11 @@ pub(super) fn comparison() -> Markup {
 /// Those of a sweep of loss.
 pub(super) fn sweep() -> Markup {
     words(&[&STAMPS, &SWEEP, &TRAFFIC])
+}
+
+/// Those of a measurement of delays.
+pub(super) fn delay() -> Markup {
+    words(&[&DELAY, &DISTRIBUTION, &STAMPS])
 }
 
 /// Those of a clock's log.

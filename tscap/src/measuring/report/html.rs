@@ -153,6 +153,13 @@ fn loss(comparison: &Comparison) -> Markup {
 pub(super) fn whereabouts(environment: &Table, machine: &Machine) -> Markup {
     html! {
         h2 { "Where and how" }
+        (facts_of(environment, machine))
+    }
+}
+
+/// The same without its title.
+pub(super) fn facts_of(environment: &Table, machine: &Machine) -> Markup {
+    html! {
         div.facts {
             (environment.markup())
             @if !machine.mitigations.is_empty() {

@@ -2,11 +2,12 @@
 //! nothing here touches the system.
 //!
 //! `tables` and `figures` choose what is shown, `table` and `chart` draw it; these,
-//! and [`document`], draw other reports too: `sweep` those of loss,
-//! `clock` those of a clock's log.
+//! and [`document`], draw other reports too: `sweep` those of loss, `delay` those of
+//! delays, `clock` those of a clock's log.
 
 mod chart;
 mod clock;
+mod delay;
 mod density;
 mod figures;
 mod glossary;
@@ -20,6 +21,7 @@ mod words;
 
 pub use chart::{Axis, Chart, Scale, Series, Shape};
 pub use clock::{clock_page, clock_text};
+pub use delay::{delay_page, delay_text};
 pub use figures::Figure;
 pub use html::{document, page};
 pub use sweep::{sweep_page, sweep_text};

@@ -4,7 +4,7 @@ use super::table::Table;
 use super::tables;
 use super::words::{notices, verdicts};
 use crate::measuring::compare::schema::Comparison;
-use crate::text::table::indented;
+use crate::text::table::{WIDTH, indented, indented_within};
 
 /// Column of the facts' names.
 const NAMES: usize = 16;
@@ -42,7 +42,7 @@ pub(super) fn tabular(
     if !lines.is_empty() {
         lines.push(String::new());
     }
-    lines.extend(facts(environment));
+    lines.extend(facts(environment, WIDTH));
     for table in tables {
         lines.push(String::new());
         lines.extend(table.lines());
@@ -50,10 +50,10 @@ pub(super) fn tabular(
     lines
 }
 
-/// Rows of a name and a fact, which may be long.
-fn facts(table: &Table) -> Vec<String> {
+/// Rows of a name and a fact, which may be long, in lines of at most `width` columns.
+pub(super) fn facts(table: &Table, width: usize) -> Vec<String> {
     let fact = |row: &Vec<String>| {
-        let mut lines = indented(&row[1], &" ".repeat(NAMES));
+        let mut lines = indented_within(&row[1], &" ".repeat(NAMES), width);
         lines[0].replace_range(..NAMES, &format!("{:<NAMES$}", row[0]));
         lines
     };

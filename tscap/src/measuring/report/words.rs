@@ -120,6 +120,25 @@ pub(super) fn command(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
+/// What an axis of times is in.
+pub(super) struct Unit {
+    pub name: &'static str,
+    /// One of it, ns.
+    pub ns: f64,
+}
+
+impl Unit {
+    /// For times up to `most` ns.
+    pub fn of(most: f64) -> Self {
+        let (name, ns) = match most {
+            ..2e4 => ("ns", 1.0),
+            ..1e6 => ("µs", 1e3),
+            _ => ("ms", 1e6),
+        };
+        Self { name, ns }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

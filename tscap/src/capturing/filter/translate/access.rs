@@ -104,6 +104,13 @@ impl FrameAccess {
         ..Self::SKB_OUT
     };
 
+    /// What goes out, as a filter of a packet socket sees it: `struct __sk_buff`, whose bytes
+    /// it can't look into.
+    pub const TAPPED: Self = Self {
+        linear: None,
+        ..Self::SKB_OUT
+    };
+
     /// The entry of an XDP program: an [`EnteredFrame`] and `bpf_probe_read_kernel`. Frames
     /// come in. What a filter asks of the bytes behind the first buffer is not there, so
     /// that it rejects the frame.

@@ -13,6 +13,7 @@ use super::{BPF_TRACE_FENTRY, BPF_TRACE_RAW_TP, BPF_XDP, bpf, owned};
 const BPF_PROG_LOAD: c_int = 5;
 const BPF_PROG_TEST_RUN: c_int = 10;
 /// `enum bpf_prog_type`.
+const BPF_PROG_TYPE_SOCKET_FILTER: u32 = 1;
 const BPF_PROG_TYPE_SCHED_CLS: u32 = 3;
 const BPF_PROG_TYPE_XDP: u32 = 6;
 const BPF_PROG_TYPE_TRACING: u32 = 26;
@@ -132,6 +133,8 @@ pub enum Kind {
     },
     /// The entry of another program.
     Entry,
+    /// What a socket receives.
+    SocketFilter,
 }
 
 impl Kind {
@@ -145,15 +148,16 @@ impl Kind {
         match self {
             Self::Xdp { .. } => BPF_PROG_TYPE_XDP,
             Self::Tc => BPF_PROG_TYPE_SCHED_CLS,
+            Self::SocketFilter => BPF_PROG_TYPE_SOCKET_FILTER,
             Self::Tracepoint { .. } | Self::Entry => BPF_PROG_TYPE_TRACING,
         }
     }
 
-    /// Of a tc program any: its link decides.
+    /// Of a tc program any: its link decides. A socket's has none.
     fn attach_type(self) -> u32 {
         match self {
             Self::Xdp { .. } => BPF_XDP,
-            Self::Tc => 0,
+            Self::Tc | Self::SocketFilter => 0,
             Self::Tracepoint { .. } => BPF_TRACE_RAW_TP,
             Self::Entry => BPF_TRACE_FENTRY,
         }
@@ -169,7 +173,7 @@ impl Kind {
     fn bound_to(self) -> Option<u32> {
         match self {
             Self::Xdp { bound_to, .. } => bound_to,
-            Self::Tc | Self::Tracepoint { .. } | Self::Entry => None,
+            Self::Tc | Self::Tracepoint { .. } | Self::Entry | Self::SocketFilter => None,
         }
     }
 

@@ -16,11 +16,15 @@ use crate::measuring::saved::Saved;
 /// What the stages cost according to an earlier sweep.
 pub(super) fn saved(path: &Path, clock: StampSource) -> Result<Costs, Failure> {
     let name = path.display();
-    let Saved::Sweep(sweep) = read(path)? else {
-        return Err(Failure::new(format!(
-            "cannot take costs from {name}: it is a comparison, not a sweep of loss"
-        ))
-        .hint("give a file that `tscap loss --json` wrote"));
+    let sweep = match read(path)? {
+        Saved::Sweep(sweep) => sweep,
+        other => {
+            return Err(Failure::new(format!(
+                "cannot take costs from {name}: it is a {}, not a sweep of loss",
+                other.what()
+            ))
+            .hint("give a file that `tscap loss --json` wrote"));
+        }
     };
     let of_clock = sweep.calibrations.iter().filter(|it| it.clock == clock);
     // A card that is polled hands over several frames at once.

@@ -68,6 +68,15 @@ impl Axis {
         }
     }
 
+    /// An axis of so many rows, each of which is one high; it has no label.
+    pub(super) fn rows(rows: usize) -> Self {
+        Self {
+            low: 0.0,
+            high: rows.max(1) as f64,
+            ..Self::over("", Scale::Linear, [])
+        }
+    }
+
     /// Where a value lies: 0 at the low end, 1 at the high one.
     pub fn place(&self, value: f64) -> Option<f64> {
         let share = match self.scale {

@@ -1,50 +1,46 @@
-//! Intervals of ratios, a row each.
+//! Intervals about a value, a row each.
 
 use maud::{Markup, html};
 
 use super::plot::Plot;
-use super::{Axis, STYLES, Scale, marker, width};
+use super::{Axis, STYLES, marker, width};
 
 /// Of a row.
 const ROW: f64 = 26.0;
 /// Above and below the rows.
 const EDGES: f64 = 84.0;
 
-/// An interval about a ratio.
+/// An interval about a value.
 pub(in crate::measuring::report) struct Interval {
     pub name: String,
     pub style: usize,
-    pub ratio: f64,
+    pub value: f64,
     pub interval: [f64; 2],
-    /// About 1, shaded.
-    pub margin: f64,
+    /// A second value, which has a bar.
+    pub bar: Option<f64>,
+    /// What is shaded: the middle, and how far to either side.
+    pub shaded: Option<(f64, f64)>,
 }
 
-/// Rows of intervals over an axis of ratios.
+/// Rows of intervals over an axis.
 pub(in crate::measuring::report) fn intervals(
     id: &str,
     title: &str,
     description: &str,
-    label: &str,
+    x: &Axis,
     rows: &[Interval],
 ) -> Markup {
-    let ends = rows.iter().flat_map(|row| {
-        let [low, high] = row.interval;
-        [low, high, row.ratio, 1.0 - row.margin, 1.0 + row.margin]
-    });
-    let x = Axis::over(label, Scale::Linear, ends);
     // A row is one high; the first one is at the top.
-    let mut y = Axis::over("", Scale::Linear, []);
-    (y.low, y.high) = (0.0, rows.len().max(1) as f64);
+    let y = Axis::rows(rows.len());
     let names = rows.iter().map(|row| width(&row.name));
     let names = 16.0 + names.fold(0.0, f64::max);
-    let plot = Plot::new(&x, &y, names, EDGES + ROW * rows.len() as f64);
+    let plot = Plot::new(x, &y, names, EDGES + ROW * rows.len() as f64);
     plot.svg(
         id,
         title,
         description,
         &html! {
-            (plot.horizontal(&x))
+            (plot.horizontal(x))
             @for (row, middle) in rows.iter().zip((0..rows.len()).rev()) {
                 (row.markup(&plot, middle as f64 + 0.5))
             }
@@ -55,7 +51,7 @@ pub(in crate::measuring::report) fn intervals(
 impl Interval {
     /// Its row, `y` being the middle of it.
     fn markup(&self, plot: &Plot, y: f64) -> Markup {
-        let place = |ratio: f64, y: f64| plot.place(ratio, y);
+        let place = |value: f64, y: f64| plot.place(value, y);
         let between = |low: f64, high: f64, half: f64| {
             let ((left, bottom), (right, top)) = (place(low, y - half)?, place(high, y + half)?);
             Some(format!(
@@ -67,7 +63,7 @@ impl Interval {
         html! {
             g class={ "series s" (self.style % STYLES) } {
                 title { (self.name) }
-                @if let Some(path) = between(1.0 - self.margin, 1.0 + self.margin, 0.36) {
+                @if let Some(path) = self.shaded.and_then(|(middle, by)| between(middle - by, middle + by, 0.36)) {
                     path.band d=(path) {}
                 }
                 @if let Some(((left, y), (right, _))) = ends {
@@ -76,7 +72,10 @@ impl Interval {
                         y - 5.0, y - 5.0
                     )) {}
                 }
-                @if let Some((x, y)) = place(self.ratio, y) {
+                @if let Some((x, y)) = self.bar.and_then(|bar| place(bar, y)) {
+                    path.whisker d=(format!("M{x:.1} {:.1}v16", y - 8.0)) {}
+                }
+                @if let Some((x, y)) = place(self.value, y) {
                     path.marker d=(marker::at(self.style, x, y)) {}
                 }
                 @if let Some((x, y)) = place(plot.x.low, y) {

@@ -68,6 +68,10 @@ pub enum Shape {
     Marked,
     /// A line.
     Line,
+    /// A dot at each point.
+    Dots,
+    /// A marker at each point.
+    Markers,
     /// Shaded, with the points around it; without a name it is not in the legend.
     Area,
 }
@@ -158,13 +162,22 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
+/// A dot at each place: a line without length, whose ends are round.
+fn dots(places: impl Iterator<Item = (f64, f64)>) -> String {
+    places.map(|(x, y)| format!("M{x:.1} {y:.1}h0")).collect()
+}
+
 fn legend(entries: &[(&Series, (f64, f64))]) -> Markup {
     html! {
         @for (series, (x, row)) in entries {
             @let y = 16.0 + row * LEGEND_ROW;
             g class={ "entry s" (series.style % STYLES) } {
-                path.line d=(format!("M{x:.1} {y:.1}h34")) {}
-                @if series.shape == Shape::Marked {
+                @match series.shape {
+                    Shape::Dots => path.dots d=(dots([(x + 11.0, y), (x + 17.0, y), (x + 23.0, y)].into_iter())) {},
+                    Shape::Markers => {},
+                    _ => path.line d=(format!("M{x:.1} {y:.1}h34")) {},
+                }
+                @if matches!(series.shape, Shape::Marked | Shape::Markers) {
                     path.marker d=(marker::at(series.style, x + 17.0, y)) {}
                 }
                 text x=(format!("{:.1}", x + SAMPLE)) y=(format!("{:.1}", y + 4.0)) {
@@ -179,8 +192,9 @@ impl Series {
     fn markup(&self, plot: &Plot) -> Markup {
         let places = self.points.iter().map(|&(x, y)| plot.place(x, y));
         let line = match self.shape {
-            Shape::Steps => plot::steps(places.clone()),
-            Shape::Marked | Shape::Line => plot::line(places.clone()),
+            Shape::Steps => Some(plot::steps(places.clone())),
+            Shape::Marked | Shape::Line => Some(plot::line(places.clone())),
+            Shape::Dots | Shape::Markers => None,
             Shape::Area => {
                 return html! { path.band d=(plot::line(places) + "z") {} };
             }
@@ -188,9 +202,15 @@ impl Series {
         html! {
             g class={ "series s" (self.style % STYLES) } {
                 title { (self.name) }
-                path.line d=(line) {}
-                @if self.shape == Shape::Marked {
-                    path.marker d=(marker::all(self.style, places.flatten())) {}
+                @if let Some(line) = line {
+                    path.line d=(line) {}
+                }
+                @match self.shape {
+                    Shape::Dots => path.dots d=(dots(places.flatten())) {},
+                    Shape::Marked | Shape::Markers => {
+                        path.marker d=(marker::all(self.style, places.flatten())) {}
+                    },
+                    _ => {},
                 }
             }
         }

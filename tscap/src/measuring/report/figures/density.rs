@@ -5,7 +5,7 @@ use crate::measuring::compare::schema::{Comparison, Subject};
 use crate::measuring::report::chart::{Axis, Chart, Scale, Series, Shape};
 use crate::measuring::report::density::Histogram;
 use crate::measuring::report::tables;
-use crate::measuring::report::words::{number, stamp};
+use crate::measuring::report::words::{Unit, number, stamp};
 
 /// Density of the cost per frame (figures 2 and 4 of the paper).
 pub(in crate::measuring::report) fn costs(comparison: &Comparison) -> Option<Figure> {
@@ -115,22 +115,4 @@ fn histograms(
 fn span(ns: f64) -> String {
     let unit = Unit::of(ns);
     format!("{} {}", ns / unit.ns, unit.name)
-}
-
-/// What an axis of times is in.
-struct Unit {
-    name: &'static str,
-    ns: f64,
-}
-
-impl Unit {
-    /// For times up to `most` ns.
-    fn of(most: f64) -> Self {
-        let (name, ns) = match most {
-            ..2e4 => ("ns", 1.0),
-            ..1e6 => ("µs", 1e3),
-            _ => ("ms", 1e6),
-        };
-        Self { name, ns }
-    }
 }

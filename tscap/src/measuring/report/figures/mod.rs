@@ -41,6 +41,24 @@ impl Figure {
         }
     }
 
+    /// A drawing of another kind than [`Chart`], with what it shows as CSV.
+    pub(super) fn drawn(
+        id: &str,
+        title: String,
+        chart: Markup,
+        csv: String,
+        notes: Vec<String>,
+    ) -> Self {
+        Self {
+            id: id.to_owned(),
+            chart,
+            csv,
+            title,
+            notes,
+            table: None,
+        }
+    }
+
     /// As HTML.
     pub fn markup(&self) -> Markup {
         html! {

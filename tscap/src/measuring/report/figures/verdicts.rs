@@ -2,7 +2,7 @@
 
 use super::Figure;
 use crate::measuring::compare::schema::Comparison;
-use crate::measuring::report::chart::{Interval, intervals, quoted};
+use crate::measuring::report::chart::{Axis, Interval, Scale, intervals, quoted};
 use crate::measuring::report::tables;
 use crate::measuring::report::words::{short, stamp};
 
@@ -21,19 +21,30 @@ pub(in crate::measuring::report) fn verdicts(comparison: &Comparison) -> Option<
                     stamp(subject.source, &subject.path) == stamp(verdict.source, &verdict.path)
                 })
                 .unwrap_or(0),
-            ratio: verdict.over_ktime.ratio?,
+            value: verdict.over_ktime.ratio?,
             interval: verdict.over_ktime.interval?,
-            margin: verdict.over_ktime.margin,
+            bar: None,
+            shaded: Some((1.0, verdict.over_ktime.margin)),
         })
     });
     let rows: Vec<Interval> = rows.collect();
     let title = "Cost over that of ktime".to_owned();
     let csv = rows.iter().map(|row| {
         let [low, high] = row.interval;
-        let (ratio, margin) = (row.ratio, row.margin);
-        format!("{},{ratio},{low},{high},{margin}\n", quoted(&row.name))
+        let (_, margin) = row.shaded.unwrap_or_default();
+        format!(
+            "{},{},{low},{high},{margin}\n",
+            quoted(&row.name),
+            row.value
+        )
     });
     let csv: String = csv.collect();
+    let ends = rows.iter().flat_map(|row| {
+        let shaded = row.shaded.into_iter();
+        let shaded = shaded.flat_map(|(middle, by)| [middle - by, middle + by]);
+        row.interval.into_iter().chain([row.value]).chain(shaded)
+    });
+    let x = Axis::over("ratio", Scale::Linear, ends);
     (!rows.is_empty()).then(|| Figure {
         id: "verdicts".to_owned(),
         csv: format!("cost,ratio to ktime,low,high,margin\n{csv}"),
@@ -42,7 +53,7 @@ pub(in crate::measuring::report) fn verdicts(comparison: &Comparison) -> Option<
             &title,
             "For each stamp and cost the ratio to that of ktime with its 99 % interval; the table \
              below has each.",
-            "ratio",
+            &x,
             &rows,
         ),
         title,

@@ -1,10 +1,11 @@
 use super::{all, recorded};
+use crate::measuring::delay::fixtures as delays;
 use crate::measuring::loss::fixtures;
 use crate::measuring::report::chart::{Axis, Chart, Scale, Series, Shape, width};
-use crate::measuring::report::{page, sweep_page};
+use crate::measuring::report::{delay_page, page, sweep_page};
 
 /// The drawings of a page.
-pub(super) fn drawings(page: &str) -> Vec<&str> {
+pub(in crate::measuring::report) fn drawings(page: &str) -> Vec<&str> {
     let parts = page.split("<svg").skip(1);
     parts
         .map(|part| {
@@ -143,6 +144,7 @@ fn no_two_names_of_a_legend_overlap() {
         page(&recorded()),
         page(&super::both_ways()),
         sweep_page(&fixtures::sweep()),
+        delay_page(&[&delays::hooks(), &delays::mirror(), &delays::rtt()]),
     ];
     let mut rows = 0;
     for page in &pages {

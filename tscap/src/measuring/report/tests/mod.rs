@@ -1,6 +1,6 @@
 //! Comparisons to be shown.
 
-mod drawings;
+pub(super) mod drawings;
 mod page;
 mod terminal;
 

@@ -1,8 +1,9 @@
 use super::drawings::drawings;
 use super::{all, both_ways, live, recorded};
 use crate::capturing::clock::log::{Digest, Header, Line};
+use crate::measuring::delay::fixtures as delays;
 use crate::measuring::loss::fixtures;
-use crate::measuring::report::{clock_page, page, sweep_page, text};
+use crate::measuring::report::{clock_page, delay_page, page, sweep_page, text};
 
 #[test]
 fn the_page_asks_for_nothing_from_elsewhere() {
@@ -85,6 +86,11 @@ fn pages() -> Vec<String> {
     let comparisons = all().into_iter().map(|comparison| page(&comparison));
     comparisons
         .chain([sweep_page(&fixtures::sweep()), clock_page(&clock)])
+        .chain([delay_page(&[
+            &delays::hooks(),
+            &delays::mirror(),
+            &delays::rtt(),
+        ])])
         .collect()
 }
 

@@ -1,0 +1,30 @@
+//! The record of a packet that was seen, for `tscap delay`: what tells it from others in the
+//! place of its bytes. It lies in the ring as a block does ([`crate::ring`]), in the host's byte
+//! order; slot and stamp have the places that they have in a block ([`crate::block`]).
+
+use crate::block::{INTERFACE_OFFSET, LENGTH_OFFSET, STAMP_LOW_OFFSET, TYPE_OFFSET};
+
+/// u32: a [`crate::key::KeyOf`].
+pub const KEY_OF: &str = "KEY_OF";
+/// u32: most bytes of a frame that its record keeps, at most [`MOST_KEPT`].
+pub const KEPT: &str = "KEPT";
+
+/// Stands for the block type of a packet with a key.
+pub const KEYED: u32 = 0x7473_0001;
+/// Stands for the block type of a frame without what it could be told by.
+pub const UNKEYED: u32 = 0x7473_0002;
+
+/// Byte offset of the key's low word (u32).
+pub const KEY_LOW_OFFSET: usize = 20;
+/// Byte offset of the key's high word (u32).
+pub const KEY_HIGH_OFFSET: usize = 24;
+/// Byte offset of the frame's length (u32).
+pub const ORIGLEN_OFFSET: usize = 28;
+/// Length of a record that keeps no bytes, and the offset of those that are kept.
+pub const BYTES: usize = 32;
+/// Most bytes of a frame that a record can keep; a multiple of four.
+pub const MOST_KEPT: usize = 1 << 10;
+
+const _: () = assert!(TYPE_OFFSET == 0 && LENGTH_OFFSET == 4 && INTERFACE_OFFSET == 8);
+const _: () = assert!(STAMP_LOW_OFFSET + 4 == KEY_LOW_OFFSET);
+const _: () = assert!(BYTES + MOST_KEPT <= crate::block::MAX_RECORD);

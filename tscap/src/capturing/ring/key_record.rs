@@ -1,0 +1,112 @@
+//! The record of a packet that was seen, as the programs of `tscap delay` leave it.
+
+use tscap_common::block::LENGTH_OFFSET;
+use tscap_common::block::{INTERFACE_OFFSET, TYPE_OFFSET, padded};
+use tscap_common::hook::Slot;
+use tscap_common::sighting::{
+    BYTES, KEY_HIGH_OFFSET, KEY_LOW_OFFSET, KEYED, MOST_KEPT, ORIGLEN_OFFSET, UNKEYED,
+};
+
+use super::block::{CorruptBlock, corrupt, word};
+use crate::capturing::clock::RawStamp;
+
+/// One record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyRecord<'a> {
+    /// Which program has seen the packet.
+    pub slot: Slot,
+    /// The stamp as it was taken, with the ring's offset.
+    pub stamp: RawStamp,
+    /// What tells the packet from others; `None` of a frame without it.
+    pub key: Option<u64>,
+    /// Length of the frame, bytes.
+    pub origlen: u32,
+    /// The bytes of the frame that were kept.
+    pub kept: &'a [u8],
+}
+
+impl<'a> KeyRecord<'a> {
+    /// The record at the start of `bytes`, which lies at `position`, and its length.
+    #[inline]
+    pub(super) fn at_start(
+        bytes: &'a [u8],
+        position: u64,
+        stamp: RawStamp,
+    ) -> Result<(Self, usize), CorruptBlock> {
+        let length = word(bytes, LENGTH_OFFSET) as usize;
+        let is_record = matches!(word(bytes, TYPE_OFFSET), KEYED | UNKEYED)
+            && length.is_multiple_of(4)
+            && (BYTES..=BYTES + MOST_KEPT).contains(&length)
+            && length <= bytes.len();
+        if !is_record {
+            return Err(corrupt(bytes, position));
+        }
+        let origlen = word(bytes, ORIGLEN_OFFSET);
+        let kept = &bytes[BYTES..length];
+        let key =
+            u64::from(word(bytes, KEY_HIGH_OFFSET)) << 32 | u64::from(word(bytes, KEY_LOW_OFFSET));
+        let record = Self {
+            slot: Slot(word(bytes, INTERFACE_OFFSET)),
+            stamp,
+            key: (word(bytes, TYPE_OFFSET) == KEYED).then_some(key),
+            origlen,
+            // What pads a frame that is shorter than what is kept is none of it.
+            kept: match kept.len() == padded(origlen as usize) {
+                true => &kept[..origlen as usize],
+                false => kept,
+            },
+        };
+        Ok((record, length))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(kind: u32, length: u32, origlen: u32, more: usize) -> Vec<u8> {
+        let words = [kind, length, 5, 1, 2, 0x89ab_cdef, 0x0123_4567, origlen];
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        bytes.extend((0..more).map(|byte| byte as u8));
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Result<(KeyRecord<'_>, usize), CorruptBlock> {
+        KeyRecord::at_start(bytes, 77, RawStamp(9))
+    }
+
+    #[test]
+    fn a_record_is_read_as_the_program_wrote_it() {
+        let bytes = record(KEYED, 40, 1500, 12);
+        let (read_record, length) = read(&bytes).unwrap();
+        let wanted = KeyRecord {
+            slot: Slot(5),
+            stamp: RawStamp(9),
+            key: Some(0x0123_4567_89ab_cdef),
+            origlen: 1500,
+            kept: &[0, 1, 2, 3, 4, 5, 6, 7],
+        };
+        assert_eq!((read_record, length), (wanted, 40));
+        // Of a short frame without its pad bytes.
+        let bytes = record(UNKEYED, 36, 3, 4);
+        let (short, _) = read(&bytes).unwrap();
+        assert_eq!((short.key, short.kept), (None, &[0, 1, 2][..]));
+        let bytes = record(KEYED, 32, 60, 0);
+        assert!(read(&bytes).unwrap().0.kept.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_record_is_told() {
+        for bytes in [
+            record(6, 32, 60, 0),
+            record(KEYED, 28, 60, 0),
+            record(KEYED, 34, 60, 8),
+            record(KEYED, 36, 60, 0),
+            record(KEYED, (BYTES + MOST_KEPT + 4) as u32, 60, MOST_KEPT + 4),
+            vec![0; 8],
+        ] {
+            let corrupt = read(&bytes).unwrap_err();
+            assert_eq!(corrupt.position, 77);
+        }
+    }
+}

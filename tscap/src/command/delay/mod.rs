@@ -1,0 +1,160 @@
+//! `tscap delay`.
+
+mod live;
+mod packets;
+mod table;
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use super::measuring::{self, ResultOutput, Start};
+use super::report::{check_writable, read};
+use super::signals::Signals;
+use super::{Context as _, Exit, Failure, Hint as _, filter};
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::cli::DelayPlan;
+use crate::measuring::delay::file::{FilePlan, measure_file};
+use crate::measuring::delay::live::{Course, LivePlan};
+use crate::measuring::delay::schema::{Correction, How, Match, Measurement, Method, VERSION};
+use crate::measuring::envelope::Kind;
+use crate::measuring::report::{delay_page, delay_text};
+use crate::measuring::saved::Saved;
+
+/// Measures.
+pub(super) fn run(plan: &DelayPlan) -> Result<Exit, Failure> {
+    let shown = ResultOutput {
+        json: plan.json,
+        report: plan.report.as_deref(),
+        text: |measurement: &Measurement| delay_text(&[measurement]),
+        page: |measurement: &Measurement| delay_page(&[measurement]),
+    };
+    if let Some(path) = &plan.pcapng {
+        check_writable(path)?;
+    }
+    let correction = plan.correction.as_deref().map(correction).transpose()?;
+    // libpcap may take seconds, and wait for names: before signals are asked for.
+    let filter = plan.filter.as_ref().map(filter::compile).transpose()?;
+    let live = LivePlan {
+        filter,
+        ..plan.live.clone()
+    };
+    match &plan.file {
+        None => measuring::run(&shown, live::session(plan, &live, correction)),
+        Some(path) => measuring::run(&shown, of_file(plan, &live, path, correction)),
+    }
+}
+
+/// Reads a capture.
+async fn of_file(
+    plan: &DelayPlan,
+    live: &LivePlan,
+    path: &Path,
+    correction: Option<Correction>,
+) -> Result<Option<(Measurement, Exit)>, Failure> {
+    let start = Start::now(&KernelFiles::live());
+    let mut signals = Signals::new()?;
+    let what = || format!("cannot measure in {}", path.display());
+    let file = File::open(path)
+        .context(what())
+        .hint("give a pcapng file")?;
+    let file_plan = file_plan(live);
+    let matched_by = file_plan.matched_by;
+    let read =
+        tokio::task::spawn_blocking(move || measure_file(&mut BufReader::new(file), &file_plan));
+    let found = tokio::select! {
+        found = read => found.context("the reader panicked: please report this")?,
+        () = signals.next() => return Ok(None),
+    };
+    let found = found.context(what());
+    let found = found.hint("give a capture with both interfaces, or both directions of one")?;
+    let method = Method {
+        file: Some(path.display().to_string()),
+        correction,
+        ..method(plan, live, matched_by, &found.clock, found.memory_bytes)
+    };
+    let mut about = start.circumstances(&KernelFiles::live(), 0, &found.passage.entry.interface);
+    about.seconds = found.seconds;
+    about.started_ns = found.started.map_or(about.started_ns, |started| started.0);
+    let exit = match found.is_whole {
+        true => Exit::Success,
+        false => Exit::Fault,
+    };
+    let measurement = Measurement {
+        about: about.envelope(Kind::Delay, VERSION, !found.is_whole),
+        method,
+        passages: vec![found.passage],
+        warnings: found.warnings,
+    };
+    Ok(Some((measurement, exit)))
+}
+
+/// What to measure in a file. Which interfaces were ports of one bridge no file says.
+fn file_plan(live: &LivePlan) -> FilePlan {
+    let (entry, exit) = match &live.course {
+        Course::Through { entry, exit, .. } | Course::Mirrored { entry, exit, .. } => (entry, exit),
+        Course::Reflected(interface) | Course::RoundTrip(interface) => (interface, interface),
+    };
+    let how = live.course.how();
+    let suits = match how {
+        How::Hooks | How::Mirror => Match::Route,
+        How::Rtt | How::Reflect => Match::Reply,
+    };
+    FilePlan {
+        how,
+        entry: entry.clone(),
+        exit: exit.clone(),
+        matched_by: live.matched_by.unwrap_or(suits),
+        window: live.window,
+        capacity: live.capacity,
+    }
+}
+
+/// How a measurement is done.
+fn method(
+    plan: &DelayPlan,
+    live: &LivePlan,
+    matched_by: Match,
+    clock: &str,
+    memory_bytes: u64,
+) -> Method {
+    Method {
+        how: live.course.how(),
+        matched_by,
+        label: plan.label.clone(),
+        clock: clock.to_owned(),
+        file: None,
+        window_ns: u64::try_from(live.window.as_nanos()).unwrap_or(u64::MAX),
+        capacity: live.capacity as u64,
+        memory_bytes,
+        load: None,
+        parallel: None,
+        correction: None,
+    }
+}
+
+/// The mean of a measurement without the device.
+fn correction(path: &Path) -> Result<Correction, Failure> {
+    let Saved::Delay(saved) = read(path)? else {
+        return Err(Failure::new(format!(
+            "cannot correct by {}: it is no measurement of delays",
+            path.display()
+        ))
+        .hint("give what `tscap delay --json` printed at its end, without the device"));
+    };
+    let first = saved
+        .passages
+        .first()
+        .and_then(|passage| passage.exits.first());
+    let delays = first.and_then(|exit| exit.delays.as_ref());
+    let mean = delays.map(|delays| delays.summary.mean).ok_or_else(|| {
+        Failure::new(format!(
+            "cannot correct by {}: no packet was matched in it",
+            path.display()
+        ))
+    })?;
+    Ok(Correction {
+        file: path.display().to_string(),
+        mean_ns: mean,
+    })
+}

@@ -1,0 +1,340 @@
+//! Delays from a capture that has packets at both places.
+//!
+//! The file is read twice: whether stamps can be compared, and what is said of their errors,
+//! is known only when all of it was looked at.
+
+mod places;
+mod stamps;
+mod survey;
+
+use std::io::{Read, Seek, SeekFrom};
+use std::time::Duration;
+
+use tscap_common::key::key;
+
+use super::matcher::{Matcher, MatcherOptions, Passed};
+use super::recorder::{DelayRecorder, Matched};
+use super::schema::{Exit, How, Match, Passage, Spot};
+use super::sighting::{At, Sighting};
+use crate::capturing::clock::{FileNs, RawStamp, RealNs};
+use crate::capturing::pcapng::{Packet, ReadError, Record, records};
+use places::{Place, Places};
+use stamps::Stamps;
+use survey::Survey;
+
+/// What is to be measured in a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePlan {
+    /// Where packets are seen.
+    pub how: How,
+    /// The interface at which they enter, by its name, or by its number in the file.
+    pub entry: String,
+    /// The interface at which they leave: with [`How::Hooks`] only, otherwise the same.
+    pub exit: String,
+    /// What makes two sightings those of one packet.
+    pub matched_by: Match,
+    /// Longest delay that is looked for.
+    pub window: Duration,
+    /// Packets that are remembered at a time, at most.
+    pub capacity: usize,
+}
+
+/// What was found in a capture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileResult {
+    /// Which clock the delays are of.
+    pub clock: String,
+    /// The time of the first packet at a place, CLOCK_REALTIME; `None` if there is none.
+    pub started: Option<RealNs>,
+    /// From the first packet to the last one, s.
+    pub seconds: f64,
+    /// Memory of the matcher, bytes.
+    pub memory_bytes: u64,
+    /// The figures.
+    pub passage: Passage,
+    /// Whether the file was read to its end.
+    pub is_whole: bool,
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+}
+
+/// Why a capture tells no delays.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It does not begin as a pcapng file does.
+    #[error("not a pcapng file")]
+    NotPcapng(#[source] ReadError),
+    /// It can't be read twice.
+    #[error("cannot go back to its start")]
+    Seek(#[source] std::io::Error),
+    /// An interface that the file does not have.
+    #[error("it has no interface {name}: it has {has}")]
+    NoInterface {
+        /// As it was asked for.
+        name: String,
+        /// Those that it has.
+        has: String,
+    },
+    /// Keys are of Ethernet frames.
+    #[error("the frames of {0} are not Ethernet")]
+    NotEthernet(String),
+    /// Frames of a direction that was not captured.
+    #[error(
+        "what {name} {did} was not captured: `tscap capture --direction both` records both \
+         directions"
+    )]
+    NotCaptured {
+        /// The interface.
+        name: String,
+        /// "sent" or "received".
+        did: &'static str,
+    },
+    /// A request and its reply can't be told apart.
+    #[error(
+        "the frames of {0} have no direction (epb_flags), so that requests can't be told from \
+         replies: `tscap capture --direction both` records it"
+    )]
+    NoDirections(String),
+    /// Times of another clock.
+    #[error(
+        "its times are of the clock {0}: `tscap convert --time-base realtime` makes a copy that \
+         can be measured"
+    )]
+    TimeBase(&'static str),
+}
+
+/// Measures the delays in a pcapng file, of tscap or of another program. Its raw stamps are
+/// used if all packets have them (`tscap capture --keep-raw`), otherwise its times. A file
+/// that ends within a block, or that has a broken one, is read up to there, with a warning.
+///
+/// # Errors
+/// If it can't tell delays; the error says why.
+///
+/// # Panics
+/// If the plan is of two interfaces where there is one.
+pub fn measure_file<R: Read + Seek>(
+    file: &mut R,
+    plan: &FilePlan,
+) -> Result<FileResult, FileError> {
+    assert!(
+        plan.how == How::Hooks || plan.entry == plan.exit,
+        "{plan:?}"
+    );
+    let mut survey = Survey::default();
+    let end = each(file, usize::MAX, |record| survey.take(record))?;
+    let mut warnings = Vec::new();
+    let places = Places::find(plan, &survey, &mut warnings)?;
+    let stamps = Stamps::of(&survey, &places, &mut warnings)?;
+    let mut measured = Measured::new(plan, &places, &stamps);
+    // No further than the first time: the file may be growing.
+    each(file, survey.records, |record| {
+        if let Record::Packet(packet) = record {
+            measured.take(&packet);
+        }
+    })?;
+    measured.warn(&mut warnings);
+    warnings.extend(survey.warnings(&places, end.as_ref()));
+    let seconds = stamps.seconds();
+    let memory_bytes = measured.matcher.memory_bytes();
+    let started = stamps.first_time.map(|FileNs(ns)| RealNs(ns));
+    Ok(FileResult {
+        clock: stamps.clock.clone(),
+        started,
+        seconds,
+        memory_bytes,
+        passage: measured.finish(plan),
+        is_whole: end.is_none(),
+        warnings,
+    })
+}
+
+/// Hands over the first records, from the start of the file on; gives what is wrong behind
+/// the last.
+fn each<R: Read + Seek>(
+    file: &mut R,
+    most: usize,
+    mut then: impl FnMut(Record),
+) -> Result<Option<ReadError>, FileError> {
+    file.seek(SeekFrom::Start(0)).map_err(FileError::Seek)?;
+    for record in records(file).map_err(FileError::NotPcapng)?.take(most) {
+        match record {
+            Ok(record) => then(record),
+            Err(error) => return Ok(Some(error)),
+        }
+    }
+    Ok(None)
+}
+
+/// What was seen at a place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    frames: u64,
+    unkeyed: u64,
+}
+
+/// The file on its second way through.
+struct Measured<'a> {
+    plan: &'a FilePlan,
+    places: &'a Places,
+    stamps: &'a Stamps,
+    matcher: Matcher,
+    recorder: DelayRecorder,
+    entry: Seen,
+    exit: Seen,
+    latest: RawStamp,
+    /// How often times went back by more than a window.
+    went_back: u64,
+}
+
+impl<'a> Measured<'a> {
+    fn new(plan: &'a FilePlan, places: &'a Places, stamps: &'a Stamps) -> Self {
+        let matcher = Matcher::new(MatcherOptions {
+            window: stamps.span(plan.window),
+            capacity: plan.capacity,
+            exits: 1,
+            is_mirrored: plan.how == How::Mirror,
+            // The time of the file.
+            kept_bytes: size_of::<u64>(),
+            start: stamps.first,
+        });
+        Self {
+            plan,
+            places,
+            stamps,
+            matcher,
+            recorder: DelayRecorder::new(),
+            entry: Seen::default(),
+            exit: Seen::default(),
+            latest: stamps.first,
+            went_back: 0,
+        }
+    }
+
+    fn take(&mut self, packet: &Packet) {
+        for at in self.places.of(packet) {
+            let length = packet.data.len() as u32;
+            let key = key(self.plan.matched_by.key_of(), &packet.data[..], length);
+            let seen = match at {
+                At::Entry => &mut self.entry,
+                At::Exit(_) => &mut self.exit,
+            };
+            seen.frames += 1;
+            let Some(key) = key else {
+                seen.unkeyed += 1;
+                continue;
+            };
+            let stamp = self.stamps.stamp(packet);
+            self.watch_time(stamp);
+            let sighting = Sighting {
+                at,
+                key,
+                stamp,
+                cpu: 0,
+                length: packet.origlen,
+            };
+            let (recorder, stamps) = (&mut self.recorder, self.stamps);
+            let time = packet.time.0.to_ne_bytes();
+            self.matcher.see(&sighting, &time, &mut |passed| {
+                record(recorder, stamps, passed)
+            });
+        }
+    }
+
+    /// Frames stand in the file in order of time, unless the clock was set.
+    fn watch_time(&mut self, stamp: RawStamp) {
+        let window = self.stamps.span(self.plan.window);
+        if stamp.0.saturating_add(window) < self.latest.0 {
+            self.went_back += 1;
+            self.matcher.distrust();
+            self.latest = stamp;
+        }
+        self.latest = self.latest.max(stamp);
+    }
+
+    fn warn(&self, warnings: &mut Vec<String>) {
+        if self.went_back > 0 {
+            warnings.push(format!(
+                "times in the file go back by more than the window, {} times: what was inside then \
+                 is counted as ambiguous; the parts of a capture are put in order by `tscap merge`",
+                self.went_back
+            ));
+        }
+    }
+
+    fn finish(self, plan: &FilePlan) -> Passage {
+        let Self {
+            places,
+            stamps,
+            matcher,
+            mut recorder,
+            ..
+        } = self;
+        let passed = &mut |passed: &Passed<'_>| record(&mut recorder, stamps, passed);
+        let accounts = matcher.finish(stamps.last, passed);
+        let account = accounts.into_iter().next().unwrap_or_default();
+        let bound_ns = stamps.bound_ns(recorder.longest_ns());
+        let (entry, exit) = match plan.how {
+            // Places are told by order.
+            How::Mirror => {
+                let keyed = |keyed| Seen {
+                    frames: keyed,
+                    unkeyed: 0,
+                };
+                let unkeyed = self.entry.unkeyed;
+                let entry = Seen {
+                    frames: account.entered + unkeyed,
+                    unkeyed,
+                };
+                (entry, keyed(account.left))
+            }
+            _ => (self.entry, self.exit),
+        };
+        Passage {
+            name: match plan.how {
+                How::Hooks => format!("{} → {}", plan.entry, plan.exit),
+                How::Mirror => format!("{}, mirrored", plan.entry),
+                How::Reflect => format!("{}, request to reply", plan.entry),
+                How::Rtt => format!("{}, there and back", plan.entry),
+            },
+            entry: spot(&places.entry, entry),
+            exits: vec![Exit {
+                point: places.exit.point().to_owned(),
+                spot: spot(&places.exit, exit),
+                account,
+                delays: recorder.finish(bound_ns),
+            }],
+            queueing: None,
+        }
+    }
+}
+
+fn record(recorder: &mut DelayRecorder, stamps: &Stamps, passed: &Passed<'_>) {
+    let Some(left) = passed.left[0] else { return };
+    let time = passed.bytes_in.try_into().map_or(0, u64::from_ne_bytes);
+    recorder.add(&Matched {
+        at_ns: stamps
+            .between(stamps.first, passed.entered)
+            .max(0)
+            .unsigned_abs(),
+        delay_ns: stamps.between(passed.entered, left),
+        entered: RealNs(time),
+        cpu_in: None,
+        cpu_out: None,
+        length: passed.length,
+        key: passed.key,
+    });
+}
+
+fn spot(place: &Place, seen: Seen) -> Spot {
+    Spot {
+        interface: place.name.clone(),
+        hook: place.hook.clone(),
+        seen: seen.frames,
+        unkeyed: seen.unkeyed,
+        unrecorded: Default::default(),
+        keyed: seen.frames - seen.unkeyed,
+    }
+}
+
+#[cfg(test)]
+mod tests;

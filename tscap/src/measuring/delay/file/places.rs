@@ -1,0 +1,175 @@
+//! Which frames of a file are seen at the entry, and which at the exit.
+
+use pcap_file::DataLink;
+
+use super::survey::{Described, Survey};
+use super::{FileError, FilePlan};
+use crate::capturing::accounting::Direction;
+use crate::capturing::pcapng::Packet;
+use crate::measuring::delay::schema::How;
+use crate::measuring::delay::sighting::At;
+use crate::text::escaped::escaped;
+
+/// A place.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// The interface, as it was asked for.
+    pub name: String,
+    /// Its numbers in the file: several in a file of several sections.
+    pub indices: Vec<usize>,
+    /// Which of its frames; `None` for all of them.
+    pub direction: Option<Direction>,
+    /// Where they were stamped.
+    pub hook: String,
+}
+
+/// Both places.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    pub entry: Place,
+    pub exit: Place,
+    is_mirrored: bool,
+}
+
+impl Places {
+    pub fn find(
+        plan: &FilePlan,
+        survey: &Survey,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, FileError> {
+        let (entry, exit) = match plan.how {
+            How::Hooks | How::Reflect => (Some(Direction::In), Some(Direction::Out)),
+            How::Rtt => (Some(Direction::Out), Some(Direction::In)),
+            How::Mirror => (None, None),
+        };
+        let mut place = |name, direction| Place::find(plan, name, direction, survey, warnings);
+        Ok(Self {
+            entry: place(&plan.entry, entry)?,
+            exit: place(&plan.exit, exit)?,
+            is_mirrored: plan.how == How::Mirror,
+        })
+    }
+
+    /// Where a packet is seen.
+    pub fn of(&self, packet: &Packet) -> impl Iterator<Item = At> {
+        let is_entry = self.entry.has(packet);
+        let is_exit = !self.is_mirrored && self.exit.has(packet);
+        let entry = is_entry.then_some(At::Entry);
+        entry.into_iter().chain(is_exit.then_some(At::Exit(0)))
+    }
+}
+
+impl Place {
+    fn find(
+        plan: &FilePlan,
+        name: &str,
+        direction: Option<Direction>,
+        survey: &Survey,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, FileError> {
+        let indices = indices(name, survey)?;
+        let name = escaped(name).into_owned();
+        let all = || indices.iter().map(|index| &survey.interfaces[*index]);
+        if all().any(|it| it.interface.linktype != DataLink::ETHERNET) {
+            return Err(FileError::NotEthernet(name));
+        }
+        let has_directions = all().any(|it| it.sent > 0);
+        let mut direction = direction;
+        if let Some(wanted) = direction {
+            if all().any(|it| !was_captured(it, wanted)) {
+                let did = match wanted {
+                    Direction::In => "received",
+                    Direction::Out => "sent",
+                };
+                return Err(FileError::NotCaptured { name, did });
+            }
+            // Another program's, and none of its frames was sent: it may not say which were.
+            let is_foreign = all().all(|it| it.interface.tscap.is_none());
+            let has_frames = all().any(|it| it.frames > 0);
+            if is_foreign && has_frames && !has_directions {
+                if plan.how != How::Hooks {
+                    return Err(FileError::NoDirections(name));
+                }
+                if wanted == Direction::Out {
+                    warnings.push(format!(
+                        "{name}: no frame has a direction (epb_flags): each counts as one that \
+                         leaves there, also what came in"
+                    ));
+                    direction = None;
+                }
+            }
+        }
+        let hook = all().find_map(|it| {
+            let hooks = &it.interface.tscap.as_ref()?.hooks;
+            match direction {
+                Some(Direction::Out) => hooks.sent.clone(),
+                _ => hooks.received.clone(),
+            }
+        });
+        Ok(Self {
+            hook: hook.unwrap_or_else(|| "capture".into()),
+            name,
+            indices,
+            direction,
+        })
+    }
+
+    fn has(&self, packet: &Packet) -> bool {
+        self.indices.contains(&(packet.interface as usize))
+            && self.direction.is_none_or(|it| it == packet.direction)
+    }
+
+    /// What the schema calls it.
+    pub fn point(&self) -> &'static str {
+        match self.hook.as_str() {
+            hook if hook.contains("egress") => "egress",
+            hook if hook.contains("XDP") => "xdp",
+            _ => "tap",
+        }
+    }
+}
+
+/// Whether tscap captured frames of this direction, as far as the file says it.
+fn was_captured(described: &Described, wanted: Direction) -> bool {
+    let Some(tscap) = &described.interface.tscap else {
+        return true;
+    };
+    let (wanted, other) = match wanted {
+        Direction::In => (&tscap.hooks.received, &tscap.hooks.sent),
+        Direction::Out => (&tscap.hooks.sent, &tscap.hooks.received),
+    };
+    wanted.is_some() || other.is_none()
+}
+
+/// The interfaces of a name, or else that of a number.
+fn indices(name: &str, survey: &Survey) -> Result<Vec<usize>, FileError> {
+    let all = survey.interfaces.iter().enumerate();
+    let named = all.filter(|(_, it)| it.interface.name.as_deref() == Some(name));
+    let mut indices: Vec<_> = named.map(|(index, _)| index).collect();
+    if indices.is_empty() {
+        let number = name
+            .parse()
+            .ok()
+            .filter(|it: &usize| *it < survey.interfaces.len());
+        indices.extend(number);
+    }
+    if !indices.is_empty() {
+        return Ok(indices);
+    }
+    let all = survey.interfaces.iter().enumerate();
+    let has: Vec<_> = all
+        .map(|(index, it)| {
+            it.interface
+                .name
+                .as_deref()
+                .map_or(index.to_string(), |it| escaped(it).into_owned())
+        })
+        .collect();
+    Err(FileError::NoInterface {
+        name: escaped(name).into_owned(),
+        has: match has.is_empty() {
+            true => "none".into(),
+            false => has.join(", "),
+        },
+    })
+}
