@@ -54,7 +54,7 @@ pub struct Latest {
     pub mean_ns: f64,
 }
 
-/// The delays of a passage so far. Memory: about 0.4 MB, and as much as two
+/// The delays of a passage so far. Memory: 0.2 MB, and as much as two
 /// distributions may take, 0.8 MB each at most.
 #[derive(Debug)]
 pub struct DelayRecorder {

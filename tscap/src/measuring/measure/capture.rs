@@ -33,7 +33,7 @@ pub enum CaptureError {
 pub fn read<R: Read + Seek>(file: &mut R, sent: &Sent) -> Result<StreamReport, CaptureError> {
     let mut sources = Vec::new();
     let (mut length, mut untimed) = (0, 0u64);
-    let end = each(file, usize::MAX, |record| {
+    let end = each_record(file, usize::MAX, |record| {
         length += 1;
         match record {
             Record::Interface(interface) => sources.push(source(interface)),
@@ -55,14 +55,14 @@ pub fn read<R: Read + Seek>(file: &mut R, sent: &Sent) -> Result<StreamReport, C
     }
     let mut streams = Streams::new(sources);
     // No further than the first time: the file may be growing.
-    each(file, length, |record| {
+    each_record(file, length, |record| {
         if let Record::Packet(packet) = record {
             streams.add(&packet);
         }
     })?;
     let mut report = streams.report(sent);
     report.is_whole = end.is_none();
-    warnings.extend(end.map(broken_off));
+    warnings.extend(end.as_ref().map(broken_end));
     warnings.extend(report.interfaces.iter().filter_map(changed_offset));
     report.warnings = warnings;
     Ok(report)
@@ -70,7 +70,7 @@ pub fn read<R: Read + Seek>(file: &mut R, sent: &Sent) -> Result<StreamReport, C
 
 /// Hands over the first records, from the start of the file on; gives what is
 /// wrong behind the last.
-fn each<R: Read + Seek>(
+pub(in crate::measuring) fn each_record<R: Read + Seek>(
     file: &mut R,
     most: usize,
     mut then: impl FnMut(Record),
@@ -105,13 +105,14 @@ fn not_looked_into(source: &Source) -> Option<String> {
         .then(|| format!("{name} is not Ethernet: its frames were counted and not looked into"))
 }
 
-fn broken_off(error: ReadError) -> String {
+/// What a reader must know of a file that can't be read to its end.
+pub(in crate::measuring) fn broken_end(error: &ReadError) -> String {
     if error.is_torn_end() {
         return "the file ends in the middle of a block, as that of a killed capture may: \
                 read up to there"
             .into();
     }
-    format!("the file is broken: read up to there ({})", chain(&error))
+    format!("the file is broken: read up to there ({})", chain(error))
 }
 
 fn changed_offset(interface: &InterfaceReport) -> Option<String> {

@@ -16,6 +16,7 @@ mod streams;
 mod text;
 
 pub use capture::{CaptureError, read};
+pub(super) use capture::{broken_end, each_record};
 pub use delay::{DelayReport, IntervalSources};
 pub use frame::{Checksum, Content, Malformed, content};
 pub use receive_clock::{DelayBasis, ReceiveClock};

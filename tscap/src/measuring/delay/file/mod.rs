@@ -7,7 +7,7 @@ mod places;
 mod stamps;
 mod survey;
 
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek};
 use std::time::Duration;
 
 use tscap_common::key::key;
@@ -17,7 +17,8 @@ use super::recorder::{DelayRecorder, Matched};
 use super::schema::{Exit, How, Match, Passage, Spot};
 use super::sighting::{At, Sighting};
 use crate::capturing::clock::{FileNs, RawStamp, RealNs};
-use crate::capturing::pcapng::{Packet, ReadError, Record, records};
+use crate::capturing::pcapng::{Packet, Record};
+use crate::measuring::measure::{CaptureError, each_record};
 use places::{Place, Places};
 use stamps::Stamps;
 use survey::Survey;
@@ -27,9 +28,10 @@ use survey::Survey;
 pub struct FilePlan {
     /// Where packets are seen.
     pub how: How,
-    /// The interface at which they enter, by its name, or by its number in the file.
+    /// The interface at which they enter, by its name, or by its number in the file; with
+    /// [`How::Mirror`] the one that receives the copies.
     pub entry: String,
-    /// The interface at which they leave: with [`How::Hooks`] only, otherwise the same.
+    /// The interface at which they leave, with [`How::Hooks`]; otherwise it is the same.
     pub exit: String,
     /// What makes two sightings those of one packet.
     pub matched_by: Match,
@@ -61,12 +63,9 @@ pub struct FileResult {
 /// Why a capture tells no delays.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It does not begin as a pcapng file does.
-    #[error("not a pcapng file")]
-    NotPcapng(#[source] ReadError),
-    /// It can't be read twice.
-    #[error("cannot go back to its start")]
-    Seek(#[source] std::io::Error),
+    /// It is no capture, or can't be read twice.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
     /// An interface that the file does not have.
     #[error("it has no interface {name}: it has {has}")]
     NoInterface {
@@ -109,25 +108,18 @@ pub enum FileError {
 ///
 /// # Errors
 /// If it can't tell delays; the error says why.
-///
-/// # Panics
-/// If the plan is of two interfaces where there is one.
 pub fn measure_file<R: Read + Seek>(
     file: &mut R,
     plan: &FilePlan,
 ) -> Result<FileResult, FileError> {
-    assert!(
-        plan.how == How::Hooks || plan.entry == plan.exit,
-        "{plan:?}"
-    );
     let mut survey = Survey::default();
-    let end = each(file, usize::MAX, |record| survey.take(record))?;
+    let end = each_record(file, usize::MAX, |record| survey.take(record))?;
     let mut warnings = Vec::new();
     let places = Places::find(plan, &survey, &mut warnings)?;
     let stamps = Stamps::of(&survey, &places, &mut warnings)?;
     let mut measured = Measured::new(plan, &places, &stamps);
     // No further than the first time: the file may be growing.
-    each(file, survey.records, |record| {
+    each_record(file, survey.records, |record| {
         if let Record::Packet(packet) = record {
             measured.take(&packet);
         }
@@ -146,23 +138,6 @@ pub fn measure_file<R: Read + Seek>(
         is_whole: end.is_none(),
         warnings,
     })
-}
-
-/// Hands over the first records, from the start of the file on; gives what is wrong behind
-/// the last.
-fn each<R: Read + Seek>(
-    file: &mut R,
-    most: usize,
-    mut then: impl FnMut(Record),
-) -> Result<Option<ReadError>, FileError> {
-    file.seek(SeekFrom::Start(0)).map_err(FileError::Seek)?;
-    for record in records(file).map_err(FileError::NotPcapng)?.take(most) {
-        match record {
-            Ok(record) => then(record),
-            Err(error) => return Ok(Some(error)),
-        }
-    }
-    Ok(None)
 }
 
 /// What was seen at a place.

@@ -42,10 +42,14 @@ impl Places {
             How::Rtt => (Some(Direction::Out), Some(Direction::In)),
             How::Mirror => (None, None),
         };
+        let leave = match plan.how {
+            How::Hooks => &plan.exit,
+            How::Reflect | How::Rtt | How::Mirror => &plan.entry,
+        };
         let mut place = |name, direction| Place::find(plan, name, direction, survey, warnings);
         Ok(Self {
             entry: place(&plan.entry, entry)?,
-            exit: place(&plan.exit, exit)?,
+            exit: place(leave, exit)?,
             is_mirrored: plan.how == How::Mirror,
         })
     }

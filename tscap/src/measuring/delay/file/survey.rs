@@ -6,7 +6,7 @@ use super::places::Places;
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{FileNs, RawStamp};
 use crate::capturing::pcapng::{Interface, ReadError, Record, StatisticsOption};
-use crate::text::causes::chain;
+use crate::measuring::measure::broken_end;
 use crate::text::numbers::counted;
 
 /// An interface of the file.
@@ -114,14 +114,7 @@ impl Survey {
                 ));
             }
         }
-        warnings.extend(end.map(|error| {
-            match error.is_torn_end() {
-                true => "the file ends in the middle of a block, as that of a killed capture may: \
-                     read up to there"
-                    .into(),
-                false => format!("the file is broken: read up to there ({})", chain(error)),
-            }
-        }));
+        warnings.extend(end.map(broken_end));
         warnings
     }
 }

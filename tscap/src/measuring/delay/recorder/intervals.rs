@@ -7,7 +7,7 @@ const MOST: usize = 512;
 /// An interval at the start, ns.
 const SHORTEST_NS: u64 = 1_000_000;
 
-/// Equal intervals from the start on. Memory: 20 kB.
+/// Equal intervals from the start on. Memory: 25 kB.
 #[derive(Debug)]
 pub(super) struct Intervals {
     length_ns: u64,
