@@ -76,7 +76,7 @@ pub struct DelayArgs {
 
     /// Packets that are remembered at a time; more are counted as untracked
     #[arg(long, value_name = "NUMBER", default_value_t = CAPACITY,
-          value_parser = units::within(1..=1 << 28))]
+          value_parser = units::within(1..=1_usize << 28))]
     max_packets: usize,
 
     /// Clock of the stamps; times of CLOCK_TAI can be set, and are no delays

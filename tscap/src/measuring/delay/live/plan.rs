@@ -96,7 +96,7 @@ impl LivePlan {
     /// Bytes kept of each packet.
     pub(super) fn kept_bytes(&self) -> usize {
         match self.keeps_packets {
-            true => MOST_KEPT.min(256),
+            true => MOST_KEPT.min(128),
             false => 0,
         }
     }

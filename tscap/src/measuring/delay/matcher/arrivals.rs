@@ -9,6 +9,8 @@ use crate::measuring::delay::sighting::{At, Sighting};
 const MOST_RUNS: usize = 64;
 /// Room for so many sightings at least.
 const LEAST: usize = 4_096;
+/// So many are handed over at a time.
+const BATCH: usize = 32;
 
 /// A sighting, in 32 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +58,7 @@ pub(super) struct Arrivals {
     runs: Vec<usize>,
     /// How far each was merged.
     heads: Vec<usize>,
+    batch: Vec<Arrival>,
     /// There were too many runs: from the last one on nothing is in order.
     is_shuffled: bool,
 }
@@ -68,6 +71,7 @@ impl Arrivals {
             most,
             runs: Vec::with_capacity(MOST_RUNS),
             heads: Vec::with_capacity(MOST_RUNS),
+            batch: Vec::with_capacity(BATCH),
             is_shuffled: false,
         }
     }
@@ -102,17 +106,25 @@ impl Arrivals {
         RawStamp(first + (last - first) / 2)
     }
 
-    /// Hands over those up to `through`, in order.
-    pub fn take_through(&mut self, through: RawStamp, mut take: impl FnMut(&Arrival)) {
+    /// Hands over those up to `through`, in order, some at a time.
+    pub fn take_through(&mut self, through: RawStamp, mut take: impl FnMut(&[Arrival])) {
         self.sort();
         self.heads.clone_from(&self.runs);
         while let Some((run, limit)) = self.next(through) {
-            let end = self.end(run);
-            let taken = self.all[self.heads[run]..end]
-                .iter()
-                .take_while(|arrival| arrival.stamp <= limit);
-            self.heads[run] += taken.map(&mut take).count();
+            let (head, end) = (self.heads[run], self.end(run));
+            let most = end.min(head + BATCH - self.batch.len());
+            let before = self.batch.len();
+            let taken = self.all[head..most].iter();
+            let taken = taken.take_while(|arrival| arrival.stamp <= limit);
+            self.batch.extend(taken);
+            self.heads[run] += self.batch.len() - before;
+            if self.batch.len() == BATCH {
+                take(&self.batch);
+                self.batch.clear();
+            }
         }
+        take(&self.batch);
+        self.batch.clear();
         self.close_ranks();
     }
 

@@ -163,7 +163,7 @@ impl Matcher {
     fn take_through(&mut self, through: RawStamp, passed: &mut impl FnMut(&Passed<'_>)) {
         let window = &mut self.window;
         self.arrivals
-            .take_through(through, |arrival| window.take(arrival, passed));
+            .take_through(through, |arrivals| window.take_all(arrivals, passed));
     }
 }
 

@@ -170,9 +170,17 @@ impl Window {
         }
     }
 
-    /// Takes in a sighting; they come in order, but for those that are late.
+    /// Takes in sightings; they come in order, but for those that are late.
+    pub fn take_all(&mut self, arrivals: &[Arrival], passed: &mut impl FnMut(&Passed<'_>)) {
+        self.table
+            .prefetch(arrivals.iter().map(|arrival| arrival.key));
+        for arrival in arrivals {
+            self.take(arrival, passed);
+        }
+    }
+
     #[inline]
-    pub fn take(&mut self, arrival: &Arrival, passed: &mut impl FnMut(&Passed<'_>)) {
+    fn take(&mut self, arrival: &Arrival, passed: &mut impl FnMut(&Passed<'_>)) {
         if self.doubt == Doubt::Begins {
             self.doubt = Doubt::Through(self.after(arrival.stamp));
         }
