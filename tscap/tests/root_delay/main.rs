@@ -1,10 +1,11 @@
 //! `tscap delay` on devices between namespaces: accounts, delays that others observe too, a
 //! delay that is known. Needs root.
 
+mod asked;
 mod beside;
 mod devices;
 mod documents;
-mod methods;
+mod modes;
 mod shaped;
 #[path = "../documents/shown.rs"]
 mod shown;
