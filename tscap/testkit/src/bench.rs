@@ -46,6 +46,17 @@ impl Bench {
             .netns
             .ip(&["address", "add", "10.9.0.2/24", "dev", &self.rx.name]);
     }
+
+    /// The same, and each end knows the other, so that nobody has to ask.
+    pub fn acquaint(&self) {
+        self.add_addresses();
+        for (of, other, address) in [
+            (&self.rx, &self.tx, "10.9.0.1"),
+            (&self.tx, &self.rx, "10.9.0.2"),
+        ] {
+            of.knows(address, other);
+        }
+    }
 }
 
 /// `tx<number>`–`rx<number>`.

@@ -109,9 +109,7 @@ impl Between {
             (tx, RX, &between.bench.rx),
             (far, OUT, out),
         ] {
-            let neighbour = ["neigh", "replace", address, "lladdr", &of.mac_text()];
-            let neighbour = [&neighbour[..], &["dev", &at.name, "nud", "permanent"]];
-            at.netns.ip(&neighbour.concat());
+            at.knows(address, of);
         }
         let forward = ["-qw", "net.ipv4.ip_forward=1"];
         between.device().must("sysctl", &forward);

@@ -45,6 +45,14 @@ impl Port {
         self.mac.map(|byte| format!("{byte:02x}")).join(":")
     }
 
+    /// Makes the hardware address of a neighbour known, for good.
+    pub fn knows(&self, address: &str, neighbour: &Self) {
+        let mac = neighbour.mac_text();
+        let entry = ["neigh", "replace", address, "lladdr", &mac];
+        let entry = [&entry[..], &["dev", &self.name, "nud", "permanent"]];
+        self.netns.ip(&entry.concat());
+    }
+
     /// `ip -d -s -j link show` of this interface.
     pub fn show(&self) -> Value {
         show(&self.netns, &self.name)

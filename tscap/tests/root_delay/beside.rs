@@ -1,18 +1,21 @@
-//! The traffic beside a measurement.
+//! The load and the traffic beside a measurement.
 
 use std::time::{Duration, Instant};
 
 use tscap::measuring::delay::stress::ParallelTraffic;
 use tscap_testkit::bench::Bench;
+use tscap_testkit::between::Between;
 use tscap_testkit::capture::LIMIT;
-use tscap_testkit::root::alone;
+use tscap_testkit::root::{alone, alone_with};
 use tscap_testkit::wait;
 
-use super::MEASURES;
+use super::{MEASURES, PROGRAMS, first, measure, send};
 
 /// Bits a second, and frames of 192 bytes that makes.
 const BITS: u64 = 25_000_000;
 const FRAMES_A_SECOND: f64 = 25e6 / 8.0 / 192.0;
+/// Of a measurement.
+const FRAMES: u64 = 2_000;
 
 fn start(bench: &Bench, bits: u64) -> ParallelTraffic {
     let traffic = bench.tx.netns.enter(|| ParallelTraffic::start(bits, "tx0"));
@@ -60,4 +63,31 @@ fn a_long_wait_is_no_reason_to_go_on() {
         let sent = start(&bench, BITS).stop().sent;
         assert_eq!(bench.rx.received(), before + sent, "{bits}");
     }
+}
+
+#[test]
+fn load_and_traffic_beside_say_what_they_did() {
+    let Some(_lock) = alone_with(MEASURES, &PROGRAMS) else {
+        return;
+    };
+    let between = Between::router("delay-loaded");
+    let pair = ["link", "add", "m0", "type", "veth", "peer", "name", "m1"];
+    between.device().ip(&pair);
+    for end in ["m0", "m1"] {
+        between.device().ip(&["link", "set", end, "up"]);
+    }
+    let options = ["--load", "paper:0", "--parallel", "5Mbit:m0"];
+    let (measurement, ()) = measure(&between, &options, || {
+        send(&between, &["--rate", "5k"], FRAMES)
+    });
+    assert_eq!(first(&measurement).0.account.matched, FRAMES);
+    let method = &measurement.method;
+    let load = method.load.as_deref().expect("a load");
+    assert!(load.starts_with("paper on CPU 0 ("), "{load}");
+    let parallel = method.parallel.as_deref().expect("traffic");
+    assert!(
+        parallel.starts_with("5 Mbit/s of 192-byte frames on m0 ("),
+        "{parallel}"
+    );
+    assert!(!parallel.contains("(0 frames"), "{parallel}");
 }

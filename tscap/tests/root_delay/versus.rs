@@ -11,7 +11,7 @@ use super::{MEASURES, PROGRAMS, by_number, end, first, quantile, send, start};
 const FRAMES: u64 = 5_000;
 /// tcpdump's stamp at the entry is made behind XDP, where the socket buffer has been
 /// made and handed to the stack: this much later at most, in the median, ns.
-const ENTERED_LATER_NS: i64 = 20_000;
+const ENTERED_LATER_NS: i64 = 5_000;
 
 fn stamps(seen: &[Seen]) -> std::collections::BTreeMap<u32, u64> {
     by_number(seen.iter().map(|seen| (&seen.data[..], seen.nanos)))

@@ -19,15 +19,7 @@ const PAYLOAD_AT: usize = 42;
 /// Two namespaces that know each other's addresses, so that no ARP comes between.
 fn acquainted(tag: &str) -> Bench {
     let bench = Bench::new(tag);
-    bench.add_addresses();
-    for (of, other, address) in [
-        (&bench.rx, &bench.tx, "10.9.0.1"),
-        (&bench.tx, &bench.rx, "10.9.0.2"),
-    ] {
-        let mac = other.mac_text();
-        let neighbour = ["neigh", "add", address, "lladdr", &mac, "dev", &of.name];
-        of.netns.ip(&neighbour);
-    }
+    bench.acquaint();
     bench
 }
 

@@ -3,7 +3,7 @@
 
 use super::histogram::histogram;
 use super::view::View;
-use crate::measuring::delay::schema::{self, First};
+use crate::measuring::delay::schema::{self, First, Slow};
 use crate::measuring::report::chart::{
     Axis, Chart, Interval, STYLES, Scale, Series, Shape, intervals, quoted,
 };
@@ -202,11 +202,8 @@ fn over_time_of(index: usize, view: &View<'_>) -> Figure {
     };
     let (least, most) = (line(|it| it.min_ns as f64), line(|it| it.max_ns as f64));
     let around = least.iter().chain(most.iter().rev()).copied().collect();
-    let start = view.measurement.about.started_ns as f64;
-    let slowest = view.delays.slowest.iter().map(|slow| {
-        let at = (slow.entered_ns as f64 - start) / 1e9;
-        (at, slow.delay_ns as f64 / delays.unit.ns)
-    });
+    let slowest = slowest(view).into_iter();
+    let slowest = slowest.map(|(at, ns)| (at, ns / delays.unit.ns));
     let curve = |name: &str, style: usize, shape: Shape, points: Vec<(f64, f64)>| Series {
         name: name.to_owned(),
         style,
@@ -232,6 +229,22 @@ fn over_time_of(index: usize, view: &View<'_>) -> Figure {
     };
     let note = "shaded: from the least to the greatest of an interval".to_owned();
     Figure::new(&chart, vec![note], None)
+}
+
+/// The slowest packets: when they came in the time of the series, s, and their delays, ns. The
+/// slowest of all tells where both times meet.
+fn slowest(view: &View<'_>) -> Vec<(f64, f64)> {
+    let packets = &view.delays.slowest;
+    let started_ns = view.measurement.about.started_ns;
+    let since = |from_ns: u64, at_ns: u64| (at_ns as f64 - from_ns as f64) / 1e9;
+    let meeting = packets.first().and_then(|slow| {
+        let mut series = view.delays.series.iter();
+        let interval = series.find(|it| it.max_ns == slow.delay_ns)?;
+        Some((slow.entered_ns, interval.at_s))
+    });
+    let (from_ns, at_s) = meeting.unwrap_or((started_ns, 0.0));
+    let of = |slow: &Slow| (at_s + since(from_ns, slow.entered_ns), slow.delay_ns as f64);
+    packets.iter().map(of).collect()
 }
 
 /// An axis of delays.
@@ -269,6 +282,26 @@ fn xs(series: &[Series]) -> impl Iterator<Item = f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measuring::delay::fixtures::hooks;
+    use crate::measuring::report::delay::view::views;
+
+    /// Whatever the clocks say of the start.
+    #[test]
+    fn the_slowest_stand_where_the_greatest_are() {
+        let mut measurement = hooks();
+        measurement.about.started_ns -= 123_456_789;
+        let measurements = [&measurement];
+        let views = views(&measurements);
+        let series = &views[0].delays.series;
+        let points = slowest(&views[0]);
+        assert_eq!(points.len(), 10);
+        for (at_s, ns) in points {
+            let interval = series
+                .iter()
+                .find(|it| it.max_ns as f64 >= ns && (it.at_s - at_s).abs() < 0.011);
+            assert!(interval.is_some(), "{at_s} s, {ns} ns");
+        }
+    }
 
     #[test]
     fn thinning_keeps_the_extremes() {

@@ -150,13 +150,17 @@ pub(super) fn certificate(certificate: &Certificate) -> String {
             correlation,
         } => format!(
             "at 99 % confidence at most {} of the packets are slower than {} ns, the greatest of {} \
-             with its bound: the packets make {} of {}, whose neighbours correlate by {}; it \
+             with its bound: the packets make {} of {}{}, whose neighbours correlate by {}; it \
              holds while load and settings stay as they were",
             percent(*exceeding),
             number(*max_ns as f64 + *bound_ns as f64),
             counted(*n, "delay"),
             counted(*blocks, "independent block"),
             counted(*block_packets, "packet"),
+            match block_packets {
+                0..=1 => "",
+                _ => " with a block left out between two",
+            },
             number(*correlation)
         ),
     }
