@@ -29,7 +29,7 @@ pub use doctor::{DoctorArgs, DoctorPlan, FixChoice};
 pub use extcap::{ExtcapPlan, config as extcap_config, value_of as extcap_value};
 pub use filter::{FilterForm, FilterSource};
 pub use generate::{GenArgs, GenPlan, SenderChoice};
-pub use loss::{Asked, Load, LossArgs, LossPlan, PredictionPlan};
+pub use loss::{Asked, Load, LossArgs, LossPlan, PredictionPlan, ReceiveCpu};
 pub use merge::{MergeArgs, MergePlan};
 pub use report::{ReportArgs, ReportPlan};
 

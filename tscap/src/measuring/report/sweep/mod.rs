@@ -2,6 +2,7 @@
 //! browser.
 
 mod figures;
+mod sessions;
 mod tables;
 
 use maud::html;
@@ -17,6 +18,7 @@ use crate::text::table::indented;
 /// What a sweep found: warnings first, how good the model was last.
 pub fn sweep_text(sweep: &Sweep) -> String {
     let tables = [tables::costs(sweep), tables::points(sweep)];
+    let tables = tables.into_iter().chain(sessions::sessions(sweep));
     let mut lines = tabular(&notices(sweep), &tables::environment(sweep), tables);
     if let Some(accuracy) = accuracy(sweep) {
         lines.extend([String::new(), "Prediction".to_owned()]);
@@ -46,6 +48,9 @@ pub fn sweep_page(sweep: &Sweep) -> String {
             @for figure in figures {
                 (figure.markup())
             }
+        }
+        @if let Some(sessions) = sessions::sessions(sweep) {
+            (sessions.markup())
         }
         (tables::points(sweep).markup())
         h2 { "What the stages cost" }
