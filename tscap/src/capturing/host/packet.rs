@@ -20,17 +20,49 @@ pub(super) fn socket() -> io::Result<OwnedFd> {
 
 /// Sets an option of packet sockets, whose value is `T` (packet(7)).
 pub(super) fn set_option<T: Copy>(socket: &OwnedFd, option: c_int, value: T) -> io::Result<()> {
+    set_option_of(socket, libc::SOL_PACKET, option, value)
+}
+
+/// Sets an option of a level, whose value is `T` (socket(7)).
+pub(super) fn set_option_of<T: Copy>(
+    socket: &OwnedFd,
+    level: c_int,
+    option: c_int,
+    value: T,
+) -> io::Result<()> {
     // SAFETY: the kernel reads the value, of the length given.
     let set = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
-            libc::SOL_PACKET,
+            level,
             option,
             (&raw const value).cast(),
             size_of::<T>() as libc::socklen_t,
         )
     };
     match set {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Binds a packet socket to an interface, and to frames of a protocol (`linux/if_ether.h`): of
+/// none if it is 0.
+pub(super) fn bind(socket: &OwnedFd, ifindex: u32, protocol: u16) -> io::Result<()> {
+    // SAFETY: all zero is a valid address; what matters is set below.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = protocol.to_be();
+    address.sll_ifindex = ifindex.cast_signed();
+    // SAFETY: the address is a whole `sockaddr_ll`.
+    let bound = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address).cast(),
+            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+        )
+    };
+    match bound {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
@@ -62,21 +94,7 @@ impl PacketSocket {
     }
 
     fn bound(socket: OwnedFd, ifindex: u32) -> io::Result<Self> {
-        // SAFETY: all zero is a valid address; what matters is set below.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_ifindex = ifindex.cast_signed();
-        // SAFETY: the address is a whole `sockaddr_ll`.
-        let bound = unsafe {
-            libc::bind(
-                socket.as_raw_fd(),
-                (&raw const address).cast(),
-                size_of::<libc::sockaddr_ll>() as libc::socklen_t,
-            )
-        };
-        if bound < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        bind(&socket, ifindex, 0)?;
         Ok(Self(socket))
     }
 

@@ -73,32 +73,69 @@ fn tails(id: &str, title: &str, whose: &str, frames: Vec<Series>) -> Option<Figu
     Some(Figure::new(&chart, vec![note.to_owned()], None))
 }
 
-/// Autocorrelation of the cost.
-pub(in crate::measuring::report) fn autocorrelation(comparison: &Comparison) -> Option<Figure> {
-    let frames = comparison.subjects.iter().filter_map(|subject| {
+/// Autocorrelation of the cost: of frames 20 µs apart, and of those of each pattern.
+pub(in crate::measuring::report) fn autocorrelation(comparison: &Comparison) -> Vec<Figure> {
+    let fast = comparison.subjects.iter().enumerate();
+    let fast = fast.filter_map(|(style, subject)| {
         let frame = subject.frame.as_ref()?;
-        (!frame.autocorrelation.is_empty()).then_some((subject, frame))
+        let name = stamp(subject.source, &subject.path);
+        Some(Lags::new(name, style, &frame.autocorrelation, frame.all.n))
     });
-    let frames: Vec<_> = frames.collect();
-    let least = frames
-        .iter()
-        .map(|(_, frame)| frame.all.n)
-        .min()
-        .filter(|n| *n > 0)?;
+    let title = "Autocorrelation of the cost of a stamp, frames 20 µs apart".to_owned();
+    let fast = lags("autocorrelation".to_owned(), title, fast.collect());
+    let patterns = tables::patterns(comparison).into_iter().enumerate();
+    let patterns = patterns.filter_map(|(index, pattern)| {
+        let stamped = tables::stamped(comparison).into_iter().enumerate();
+        let of = stamped.filter_map(|(style, (name, each))| {
+            let of = each.iter().find(|it| it.pattern == pattern)?;
+            let frames = of.cost_ns.as_ref()?.n;
+            Some(Lags::new(name, style, &of.cost_autocorrelation, frames))
+        });
+        let title = format!("Autocorrelation of the cost of a stamp, {pattern}");
+        lags(format!("autocorrelation-{index}"), title, of.collect())
+    });
+    fast.into_iter().chain(patterns).collect()
+}
+
+/// The autocorrelation of one stamp.
+struct Lags<'a> {
+    name: &'static str,
+    style: usize,
+    values: &'a [f64],
+    frames: u64,
+}
+
+impl<'a> Lags<'a> {
+    fn new(name: &'static str, style: usize, values: &'a [f64], frames: u64) -> Self {
+        Self {
+            name,
+            style,
+            values,
+            frames,
+        }
+    }
+}
+
+fn lags(id: String, title: String, mut all: Vec<Lags<'_>>) -> Option<Figure> {
+    all.retain(|lags| !lags.values.is_empty());
+    let least = all.iter().map(|lags| lags.frames).min();
+    let least = least.filter(|n| *n > 0)?;
     // Of white noise, for lags small beside n: Box, Jenkins, Reinsel, Time Series
     // Analysis, 2.1.6.
     let band = 1.96 / (least as f64).sqrt();
-    let series: Vec<Series> = frames
-        .iter()
-        .map(|(subject, frame)| {
-            let values = frame.autocorrelation.iter().copied();
-            let points = (1..).map(f64::from).zip(values).collect();
-            series(comparison, subject, Shape::Marked, points)
-        })
-        .collect();
+    let series = all.iter().map(|lags| Series {
+        name: lags.name.to_owned(),
+        style: lags.style,
+        shape: Shape::Marked,
+        points: (1..)
+            .map(f64::from)
+            .zip(lags.values.iter().copied())
+            .collect(),
+    });
+    let series: Vec<Series> = series.collect();
     let chart = Chart {
-        id: "autocorrelation".to_owned(),
-        title: "Autocorrelation of the cost of a stamp".to_owned(),
+        id,
+        title,
         description: "For each stamp the autocorrelation of the cost of one frame and that of \
                       frames after it; the table below has each lag."
             .to_owned(),
@@ -116,9 +153,7 @@ pub(in crate::measuring::report) fn autocorrelation(comparison: &Comparison) -> 
         format_args!("{band:.3}"),
         grouped(least)
     );
-    Some(Figure::new(
-        &chart,
-        vec![note],
-        Some(tables::autocorrelation(comparison)),
-    ))
+    let values: Vec<_> = all.iter().map(|lags| (lags.name, lags.values)).collect();
+    let table = tables::autocorrelation(&values);
+    Some(Figure::new(&chart, vec![note], Some(table)))
 }

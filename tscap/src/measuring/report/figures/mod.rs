@@ -14,7 +14,7 @@ use super::words::stamp;
 use crate::measuring::compare::schema::{Comparison, Subject};
 
 pub(super) use cost::{autocorrelation, interrupts_off, tail};
-pub(super) use density::{costs, inter_arrivals};
+pub(super) use density::{costs, inter_arrivals, pattern_costs};
 pub(super) use loss::losses;
 pub(super) use verdicts::verdicts;
 

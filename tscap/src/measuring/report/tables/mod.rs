@@ -16,7 +16,7 @@ pub(super) use cost::{autocorrelation, beside_paper, costs, frame_costs};
 pub(super) use environment::{environment, facts, mitigations};
 pub(super) use interrupts::interrupts_off;
 pub(super) use loss::{loss_points, losses};
-pub(super) use precision::{delays, interval_errors, patterns};
+pub(super) use precision::{delays, interval_errors, patterns, stamped};
 pub(super) use verdicts::verdicts;
 
 /// The columns of [`summary`].

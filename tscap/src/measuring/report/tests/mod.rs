@@ -2,6 +2,7 @@
 
 mod drawings;
 mod page;
+mod papers;
 mod terminal;
 
 use crate::capturing::clock::StampSource;
