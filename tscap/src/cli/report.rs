@@ -2,20 +2,28 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _};
 
-use super::Plan;
+use super::{Cli, Plan};
 
 /// Print a saved comparison, sweep of loss or log of the clock
 ///
-/// Reads what `tscap compare --json`, `tscap loss --json` or `tscap clock --log` wrote
-/// and prints its tables. With -o it also writes a page for a browser: one file that
-/// loads nothing.
+/// Reads what `tscap compare --json`, `tscap compare --observer --json`, `tscap loss --json` or
+/// `tscap clock --log` wrote and prints its tables. With -o it also writes a page for a
+/// browser: one file that loads nothing. With --paper it tells a comparison and a sweep in the
+/// order of the papers, beside their figures.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// What `tscap compare --json`, `tscap loss --json` or `tscap clock --log` wrote
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// What `tscap compare --json`, `tscap loss --json` or `tscap clock --log` wrote; with
+    /// --paper a comparison, a sweep of loss, or both
+    #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
+    files: Vec<PathBuf>,
+
+    /// In the order of the papers: Tables I and II and Figs. 2 to 6 of Orosz and Skopkó (2013),
+    /// then the four sessions of Skopkó's loss analysis, with the conditions here and there
+    #[arg(long)]
+    paper: bool,
 
     /// Write a page with tables and charts
     #[arg(short, long, value_name = "OUT.html")]
@@ -25,17 +33,26 @@ pub struct ReportArgs {
 /// What to draw, as asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportPlan {
-    /// What was saved.
-    pub file: PathBuf,
+    /// What was saved: one file, or up to two for the papers.
+    pub files: Vec<PathBuf>,
+    /// In the order of the papers.
+    pub paper: bool,
     /// Where the page goes.
     pub output: Option<PathBuf>,
 }
 
 impl ReportArgs {
-    pub(super) fn into_plan(self) -> Plan {
-        Plan::Report(ReportPlan {
-            file: self.file,
+    pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
+        if self.files.len() > 1 && !self.paper {
+            return Err(Cli::command().error(
+                ErrorKind::TooManyValues,
+                "one file at a time: two are for --paper, a comparison and a sweep of loss",
+            ));
+        }
+        Ok(Plan::Report(ReportPlan {
+            files: self.files,
+            paper: self.paper,
             output: self.output,
-        })
+        }))
     }
 }

@@ -18,6 +18,7 @@ mod lines;
 mod loss;
 mod measuring;
 mod merge;
+mod observer;
 mod print;
 mod report;
 mod restore;
@@ -46,6 +47,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::ShowFilter { filter, form } => filter::show(&filter, form),
         Plan::Clock(plan) => clock::run(&plan),
         Plan::Compare(plan) => compare::run(&plan),
+        Plan::Observer(plan) => observer::run(&plan),
         Plan::Convert(plan) => signals::whole_or_nothing(move || convert::run(&plan)),
         Plan::Doctor(plan) => doctor::run(&plan),
         Plan::Extcap(plan) => extcap::run(&plan),

@@ -2,41 +2,87 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::print::{print, say};
 use super::whole_file::{is_same, write_whole};
 use super::{Context, Exit, Failure, Hint as _};
 use crate::capturing::clock::log::{Digest, Line, LogReader, is_header};
 use crate::cli::ReportPlan;
-use crate::measuring::report::{clock_page, clock_text, page, sweep_page, sweep_text, text};
+use crate::measuring::report::{
+    Papers, clock_page, clock_text, observer_page, observer_text, page, papers_page, papers_text,
+    sweep_page, sweep_text, text,
+};
 use crate::measuring::saved::Saved;
 
 const SAVED: &str =
     "give a file that `tscap compare --json`, `tscap loss --json` or `tscap clock --log` wrote";
+const OF_PAPERS: &str = "give --paper what `tscap compare --json` wrote, what `tscap loss --json` wrote, or one of each";
 
 /// Writes the page, then prints the tables.
 pub(super) fn run(plan: &ReportPlan) -> Result<Exit, Failure> {
     if let Some(output) = &plan.output {
-        check_apart(&plan.file, output)?;
-    }
-    // Once only: it may be a pipe.
-    let mut saved = open(&plan.file)?;
-    let begins = saved.fill_buf().context(cannot_read(&plan.file))?;
-    let (text, page) = match is_header(begins) {
-        true => {
-            let digest = digest_of(saved, &plan.file)?;
-            (clock_text(&digest), clock_page(&digest))
+        for file in &plan.files {
+            check_apart(file, output)?;
         }
-        false => match read_of(saved, &plan.file)? {
-            Saved::Comparison(comparison) => (text(&comparison), page(&comparison)),
-            Saved::Sweep(sweep) => (sweep_text(&sweep), sweep_page(&sweep)),
-        },
+    }
+    let (text, page) = match (plan.paper, &plan.files[..]) {
+        (false, [file]) => drawn(file)?,
+        (_, files) => papers(files)?,
     };
     if let Some(path) = &plan.output {
         write_page(&page, path)?;
     }
     print(&text)
+}
+
+/// What was saved, as text and as a page.
+fn drawn(file: &Path) -> Result<(String, String), Failure> {
+    // Once only: it may be a pipe.
+    let mut saved = open(file)?;
+    let begins = saved.fill_buf().context(cannot_read(file))?;
+    Ok(match is_header(begins) {
+        true => {
+            let digest = digest_of(saved, file)?;
+            (clock_text(&digest), clock_page(&digest))
+        }
+        false => match read_of(saved, file)? {
+            Saved::Comparison(comparison) => (text(&comparison), page(&comparison)),
+            Saved::Sweep(sweep) => (sweep_text(&sweep), sweep_page(&sweep)),
+            Saved::Observation(of) => (observer_text(&of), observer_page(&of)),
+        },
+    })
+}
+
+/// A comparison, a sweep, or both in the order of the papers.
+fn papers(files: &[PathBuf]) -> Result<(String, String), Failure> {
+    let (mut comparison, mut sweep) = (None, None);
+    for file in files {
+        let twice = match read(file)? {
+            Saved::Comparison(read) => comparison.replace(read).is_some(),
+            Saved::Sweep(read) => sweep.replace(read).is_some(),
+            Saved::Observation(_) => {
+                return Err(Failure::new(format!(
+                    "cannot tell {} in the order of the papers: it is of passing traffic, which they \
+                     did not measure",
+                    file.display()
+                ))
+                .hint(OF_PAPERS));
+            }
+        };
+        if twice {
+            return Err(Failure::new(format!(
+                "cannot tell {} beside the other file: both are of one kind",
+                file.display()
+            ))
+            .hint(OF_PAPERS));
+        }
+    }
+    let papers = Papers {
+        comparison: comparison.as_deref(),
+        sweep: sweep.as_deref(),
+    };
+    Ok((papers_text(&papers), papers_page(&papers)))
 }
 
 /// Writes a page, whole or not at all.

@@ -13,6 +13,8 @@ pub enum Kind {
     Comparison,
     /// A sweep of loss.
     Loss,
+    /// What captures do to traffic that passes.
+    Observer,
 }
 
 /// The first fields of a saved object: what it is, and how it came about.

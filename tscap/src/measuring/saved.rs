@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::measuring::compare::schema::{self as comparison, Comparison};
 use crate::measuring::loss::schema::{self as loss, Sweep};
+use crate::measuring::observer::schema::{self as observer, Observation};
 
 /// Why a text is nothing that this tscap can read.
 #[derive(Debug, Error)]
@@ -51,10 +52,13 @@ pub enum Saved {
     Comparison(Box<Comparison>),
     /// By `tscap loss --json`.
     Sweep(Box<Sweep>),
+    /// By `tscap compare --observer --json`.
+    Observation(Box<Observation>),
 }
 
 const COMPARISON: &str = "comparison";
 const SWEEP: &str = "sweep of loss";
+const OBSERVATION: &str = "observation of passing traffic";
 
 /// What they all have; a comparison of an earlier tscap says of no kind that it is.
 #[derive(Deserialize)]
@@ -80,7 +84,22 @@ impl Saved {
                 check(versioned.v, SWEEP, loss::VERSION)?;
                 parse(text, SWEEP).map(Self::Sweep)
             }
+            Some("observer") => {
+                check(versioned.v, OBSERVATION, observer::VERSION)?;
+                parse(text, OBSERVATION).map(Self::Observation)
+            }
             Some(kind) => Err(FormatError::Kind { found: kind.into() }),
+        }
+    }
+}
+
+impl Saved {
+    /// What it is.
+    fn what(&self) -> &'static str {
+        match self {
+            Self::Comparison(_) => COMPARISON,
+            Self::Sweep(_) => SWEEP,
+            Self::Observation(_) => OBSERVATION,
         }
     }
 }
@@ -94,9 +113,9 @@ impl Comparison {
     pub fn from_json(text: &str) -> Result<Self, FormatError> {
         match Saved::from_json(text)? {
             Saved::Comparison(comparison) => Ok(*comparison),
-            Saved::Sweep(_) => Err(FormatError::Other {
+            other => Err(FormatError::Other {
                 what: COMPARISON,
-                found: SWEEP,
+                found: other.what(),
             }),
         }
     }
@@ -111,9 +130,9 @@ impl Sweep {
     pub fn from_json(text: &str) -> Result<Self, FormatError> {
         match Saved::from_json(text)? {
             Saved::Sweep(sweep) => Ok(*sweep),
-            Saved::Comparison(_) => Err(FormatError::Other {
+            other => Err(FormatError::Other {
                 what: SWEEP,
-                found: COMPARISON,
+                found: other.what(),
             }),
         }
     }
@@ -133,7 +152,7 @@ fn check(found: u64, what: &'static str, known: u32) -> Result<(), FormatError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measuring::{compare, loss};
+    use crate::measuring::{compare, loss, observer};
     use crate::text::causes::chain;
 
     fn refusal(text: &str) -> String {
@@ -153,6 +172,11 @@ mod tests {
         assert_eq!(Sweep::from_json(&json).unwrap(), sweep);
         let other = Comparison::from_json(&json).unwrap_err();
         assert_eq!(other.to_string(), "not a comparison, but a sweep of loss");
+
+        let observation = observer::fixtures::observation();
+        let json = serde_json::to_string_pretty(&observation).unwrap();
+        let read = Saved::from_json(&json).unwrap();
+        assert_eq!(read, Saved::Observation(Box::new(observation)));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::{Context, Failure, Hint as _};
 use crate::capturing::capture::check;
 use crate::capturing::host::{affinity, cpu_list};
 use crate::cli::ReceiveCpu;
+use crate::measuring::load::cpu_apart;
 use crate::measuring::loss::{LossError, Placement};
 
 pub(super) use plan::answer;
@@ -61,8 +62,7 @@ fn placement(
 /// The CPU to receive on apart from the sender's.
 fn receiver(asked: ReceiveCpu, sender: u32, allowed: &[u32]) -> Result<u32, Failure> {
     let ReceiveCpu::Cpu(receiver) = asked else {
-        let others = allowed.iter().copied().filter(|cpu| *cpu != sender);
-        return others.last().ok_or_else(|| {
+        return cpu_apart(sender, allowed).ok_or_else(|| {
             Failure::new(format!(
                 "cannot receive on a CPU of its own, as in the paper: this process may run on CPU \
                  {sender} alone"

@@ -11,7 +11,7 @@ use super::plan::Amount;
 use super::schema::{LossMethod, LossPoint};
 use crate::capturing::clock::StampPath;
 use crate::measuring::load::{
-    Burst, Pair, Program, Stop, TestBed, Tool, tool_cpus, tool_cpus_apart,
+    Burst, Pair, Program, Stop, TestBed, Tool, cpu_apart, tool_cpus, tool_cpus_apart,
 };
 
 /// A ring of each CPU: it holds more than a burst, so that what is lost was lost on the CPU
@@ -46,11 +46,7 @@ impl LossBed {
         frames: u32,
         stop: Arc<Stop>,
     ) -> io::Result<Self> {
-        let receive_cpu = allowed
-            .iter()
-            .copied()
-            .filter(|cpu| *cpu != sender_cpu)
-            .last();
+        let receive_cpu = cpu_apart(sender_cpu, allowed);
         let mut bed = TestBed::new(Pair::new()?, stop)?;
         if receive_cpu.is_some() {
             bed.receive_on(receive_cpu)?;

@@ -223,6 +223,11 @@ impl TestBed {
     }
 }
 
+/// A CPU apart from the sender's: the last one allowed.
+pub fn cpu_apart(sender: u32, allowed: &[u32]) -> Option<u32> {
+    allowed.iter().copied().rfind(|cpu| *cpu != sender)
+}
+
 /// Of the CPUs allowed those on which captures are to run: not the sender's, unless
 /// there is no other.
 pub fn tool_cpus(sender: u32, allowed: &[u32]) -> Vec<u32> {
@@ -250,6 +255,9 @@ mod tests {
 
     #[test]
     fn captures_keep_away_from_a_cpu_that_only_receives() {
+        assert_eq!(cpu_apart(0, &[0, 1, 2]), Some(2));
+        assert_eq!(cpu_apart(2, &[0, 1, 2]), Some(1));
+        assert_eq!(cpu_apart(0, &[0]), None);
         assert_eq!(tool_cpus_apart(0, 1, &[0, 1, 2]), [2]);
         assert_eq!(tool_cpus_apart(0, 1, &[0, 1]), [0]);
     }

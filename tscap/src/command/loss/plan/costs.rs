@@ -18,7 +18,7 @@ pub(super) fn saved(path: &Path, clock: StampSource) -> Result<Costs, Failure> {
     let name = path.display();
     let Saved::Sweep(sweep) = read(path)? else {
         return Err(Failure::new(format!(
-            "cannot take costs from {name}: it is a comparison, not a sweep of loss"
+            "cannot take costs from {name}: it is no sweep of loss"
         ))
         .hint("give a file that `tscap loss --json` wrote"));
     };

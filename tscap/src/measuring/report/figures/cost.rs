@@ -54,22 +54,49 @@ fn points(all: &Summary) -> Vec<(f64, f64)> {
 }
 
 fn tails(id: &str, title: &str, whose: &str, frames: Vec<Series>) -> Option<Figure> {
+    let texts = [
+        title,
+        whose,
+        "cost per frame, ns",
+        "share of frames that cost more",
+    ];
+    of_tails(id, texts, frames)
+}
+
+/// The tails of distributions, each with its name and look.
+pub(in crate::measuring::report) fn tails_of(
+    id: &str,
+    texts: [&str; 4],
+    all: Vec<(String, usize, &Summary)>,
+) -> Option<Figure> {
+    let series = all.into_iter().map(|(name, style, all)| Series {
+        name,
+        style,
+        shape: Shape::Marked,
+        points: points(all),
+    });
+    of_tails(id, texts, series.collect())
+}
+
+/// With title, whose they are, and the labels of both axes.
+fn of_tails(id: &str, texts: [&str; 4], frames: Vec<Series>) -> Option<Figure> {
     if frames.is_empty() {
         return None;
     }
+    let [title, whose, x, y] = texts;
     let chart = Chart {
         id: id.to_owned(),
         title: title.to_owned(),
         description: format!(
-            "{whose} what the dearest half, tenth, hundredth and thousandth of the frames cost at \
-             least; the table of costs has each."
+            "{whose} what the dearest half, tenth, hundredth and thousandth took at least; the table \
+             has each."
         ),
-        x: Axis::over("cost per frame, ns", Scale::Log, xs(&frames)),
-        y: Axis::over("share of frames that cost more", Scale::Log, ys(&frames)),
+        x: Axis::over(x, Scale::Log, xs(&frames)),
+        y: Axis::over(y, Scale::Log, ys(&frames)),
         series: frames,
         band: None,
     };
-    let note = "p50, p90, p99 and p99.9, as far as ten frames are beyond, and the dearest frame";
+    let note = "p50, p90, p99 and p99.9, as far as ten values are beyond, and the greatest";
     Some(Figure::new(&chart, vec![note.to_owned()], None))
 }
 

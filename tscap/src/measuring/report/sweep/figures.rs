@@ -81,7 +81,66 @@ pub(super) fn losses(sweep: &Sweep) -> Vec<Figure> {
     each.chain([joint(sweep, over_rate)]).flatten().collect()
 }
 
+/// Skopkó's first session: of the least tuned setting loss, its places and the load.
+pub(in crate::measuring::report) fn first_session(sweep: &Sweep) -> Vec<Figure> {
+    let over_rate = is_over_rate(sweep);
+    let Some(setting) = settings(sweep, over_rate)
+        .into_iter()
+        .min_by_key(Setting::tuning)
+    else {
+        return Vec::new();
+    };
+    let each = KINDS.map(|kind| {
+        let values = values(sweep, over_rate, &setting, |point| {
+            (kind.values)(sweep, point)
+        });
+        let id = format!("session-1-{}", kind.id);
+        let title = format!("{}{}", kind.title, setting.title());
+        figure(id, title, &kind, over_rate, values)
+    });
+    each.into_iter().flatten().collect()
+}
+
+/// His second and third session: the snaplens with the smallest ring, and the rings with the
+/// longest snaplen.
+pub(in crate::measuring::report) fn tuning_sessions(sweep: &Sweep) -> [Option<Figure>; 2] {
+    let over_rate = is_over_rate(sweep);
+    let all = settings(sweep, over_rate);
+    let least = all.iter().min_by_key(|setting| setting.tuning());
+    let together = |id: &str, title: &str, is_one: &dyn Fn(&Setting, &Setting) -> bool| {
+        let least = least?;
+        let wanted = all.iter().filter(|setting| is_one(setting, least));
+        let wanted: Vec<&Setting> = wanted.collect();
+        let curves = wanted.iter().flat_map(|setting| {
+            values(sweep, over_rate, setting, |point| {
+                let name = format!("{}, {setting}", name(point));
+                vec![(name, 100.0 * point.run.loss())]
+            })
+        });
+        let kind = Kind {
+            id: "session",
+            description: "Share of the frames lost by each program in each setting.",
+            ..KINDS[0]
+        };
+        let curves: Vec<_> = curves.collect();
+        let figure = figure(id.to_owned(), title.to_owned(), &kind, over_rate, curves);
+        figure.filter(|_| wanted.len() > 1)
+    };
+    [
+        together("session-2", "Loss over the snaplen", &|setting, least| {
+            setting.has_ring_of(least)
+        }),
+        together("session-3", "Loss over the buffer", &|setting, least| {
+            setting.keeps_as_much_as(least)
+        }),
+    ]
+}
+
 /// Skopkó's last figure: the first setting against the one with all that was tuned.
+pub(in crate::measuring::report) fn last_session(sweep: &Sweep) -> Option<Figure> {
+    joint(sweep, is_over_rate(sweep))
+}
+
 fn joint(sweep: &Sweep, over_rate: bool) -> Option<Figure> {
     let (least, most) = extremes(sweep, over_rate)?;
     let of = |setting: &Setting, which: &'static str| {

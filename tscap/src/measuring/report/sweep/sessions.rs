@@ -1,6 +1,7 @@
 //! Sessions of a sweep: what was the same while the frame size changed, and from which size
 //! on each program lost nothing.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use super::tables::{name, pace, snaplen};
@@ -31,6 +32,19 @@ impl Setting {
             snaplen: point.snaplen,
             ring: point.ring_bytes,
         }
+    }
+
+    /// How much of it is tuned: by the ring first, then by the snaplen.
+    pub fn tuning(&self) -> (u64, Reverse<u32>) {
+        (self.ring, Reverse(self.longest()))
+    }
+
+    pub fn has_ring_of(&self, other: &Self) -> bool {
+        (&self.pace, self.ring) == (&other.pace, other.ring)
+    }
+
+    pub fn keeps_as_much_as(&self, other: &Self) -> bool {
+        (&self.pace, self.snaplen) == (&other.pace, other.snaplen)
     }
 
     /// As the title of a chart.
@@ -79,15 +93,14 @@ pub(super) fn extremes(sweep: &Sweep, over_rate: bool) -> Option<(Setting, Setti
     let all = settings(sweep, over_rate);
     let pace = &all.first()?.pace;
     let of_pace = all.iter().filter(|setting| setting.pace == *pace);
-    let by_tuning = |setting: &&Setting| (setting.ring, std::cmp::Reverse(setting.longest()));
-    let least = of_pace.clone().min_by_key(by_tuning)?;
-    let most = of_pace.max_by_key(by_tuning)?;
+    let least = of_pace.clone().min_by_key(|setting| setting.tuning())?;
+    let most = of_pace.max_by_key(|setting| setting.tuning())?;
     (least != most).then(|| (least.clone(), most.clone()))
 }
 
 /// For each program and setting, from which size on it lost nothing; `None` where there
 /// are not several sizes.
-pub(super) fn sessions(sweep: &Sweep) -> Option<Table> {
+pub(in crate::measuring::report) fn sessions(sweep: &Sweep) -> Option<Table> {
     let mut rows = Vec::new();
     for setting in settings(sweep, false) {
         let points = sweep.points.iter();

@@ -11,7 +11,7 @@ use crate::measuring::report::words::{NOTHING, loss_percent, maybe, number};
 use crate::text::numbers::{grouped, ring, size};
 
 /// Where and how it was measured.
-pub(super) fn environment(sweep: &Sweep) -> Table {
+pub(in crate::measuring::report) fn environment(sweep: &Sweep) -> Table {
     let method = &sweep.method;
     let slow = method
         .file_bytes_per_s

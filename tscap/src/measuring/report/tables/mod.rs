@@ -22,7 +22,7 @@ pub(super) use verdicts::verdicts;
 /// The columns of [`summary`].
 const SUMMARY: [&str; 8] = ["n", "mean", "sd", "min", "p50", "p99", "p99.9", "max"];
 
-fn head(first: &'static str, last: &'static str) -> Vec<&'static str> {
+pub(super) fn head(first: &'static str, last: &'static str) -> Vec<&'static str> {
     std::iter::once(first)
         .chain(SUMMARY)
         .chain([last])
@@ -30,7 +30,7 @@ fn head(first: &'static str, last: &'static str) -> Vec<&'static str> {
 }
 
 /// A distribution, between the name of the row and what else there is to say.
-fn row(name: String, summary: Option<&Summary>, last: String) -> Vec<String> {
+pub(super) fn row(name: String, summary: Option<&Summary>, last: String) -> Vec<String> {
     let cells = match summary {
         None => [const { NOTHING }; SUMMARY.len()].map(str::to_owned),
         Some(of) => [

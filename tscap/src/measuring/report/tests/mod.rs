@@ -2,7 +2,7 @@
 
 mod drawings;
 mod page;
-mod papers;
+pub(super) mod papers;
 mod terminal;
 
 use crate::capturing::clock::StampSource;

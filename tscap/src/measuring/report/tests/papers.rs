@@ -5,7 +5,7 @@ use crate::measuring::compare::schema::{Comparison, KernelStamp, LossMethod, Pre
 use crate::measuring::report::{page, text};
 
 /// With what an earlier tscap did not measure.
-fn whole() -> Comparison {
+pub(in crate::measuring::report) fn whole() -> Comparison {
     let mut whole = recorded();
     whole.method.loss = Some(LossMethod {
         frames: 20_000,
