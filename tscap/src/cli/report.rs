@@ -46,7 +46,11 @@ impl ReportArgs {
         if self.files.len() > 1 && !self.paper {
             return Err(Cli::command().error(
                 ErrorKind::TooManyValues,
-                "one file at a time: two are for --paper, a comparison and a sweep of loss",
+                format!(
+                    "one file at a time, without {}: two are for --paper, a comparison and a sweep \
+                     of loss",
+                    self.files[1].display()
+                ),
             ));
         }
         Ok(Plan::Report(ReportPlan {
