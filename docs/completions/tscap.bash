@@ -331,7 +331,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__compare)
-            opts="-i -h --interface --quick --paper --cpu --timeout --force --irqs-off --json --report --help"
+            opts="-i -h --interface --quick --paper --cpu --timeout --force --irqs-off --observer --json --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -738,7 +738,7 @@ _tscap() {
                     return 0
                     ;;
                 --peer)
-                    COMPREPLY=($(compgen -W "tcpdump dumpcap" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "tcpdump dumpcap netsniff-ng xdpdump" -- "${cur}"))
                     return 0
                     ;;
                 --receive-cpu)
@@ -807,7 +807,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__report)
-            opts="-o -h --output --help"
+            opts="-o -h --paper --output --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

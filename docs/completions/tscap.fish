@@ -118,6 +118,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand compare" -l quick -d 'Take a
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l paper -d 'Measure the paper\'s 20,000 frames of each pattern a round: takes hours (the estimate is printed first)'
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l force -d 'Measure the TSC even where its rate is not known to be constant'
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l irqs-off -d 'Also measure ktime and the cheapest read of the TSC with the CPU\'s interrupts turned off around the stamp, as Orosz & Skopkó did: its cost, and whether the slowest stamps become faster (kernel 6.14)'
+complete -c tscap -n "__fish_tscap_using_subcommand compare" -l observer -d 'Instead, measure what a capture does to traffic that passes: the round trip and the throughput of two programs, and the CPU time of that, with no capture, tscap, tcpdump, dumpcap and netsniff-ng in turns'
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l json -d 'Write everything as one JSON object to standard output'
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -s w -l write -d 'File to write, or - for standard output; the summary then goes to standard error' -r -F
@@ -169,9 +170,11 @@ ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tai\t'CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)'
 tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of tscap\'s module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive than ktime'"
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l duration -d 'Time for which frames are sent at each point; with --plan: for which the disk under --folder is written to [default there: 10s]' -r
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l peer -d 'Measure another program beside tscap' -r -f -a "tcpdump\t''
-dumpcap\t''"
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l receive-cpu -d 'Receive on this CPU rather than on the sender\'s, as with a network card: frames that it cannot receive in time are lost before the program' -r
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l peer -d 'Measure other programs beside tscap [default: none; with --paper: dumpcap, if it is installed]' -r -f -a "tcpdump\t''
+dumpcap\t''
+netsniff-ng\t''
+xdpdump\t''"
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l receive-cpu -d 'Receive on this CPU rather than on the sender\'s, as with a network card: frames that it cannot receive in time are lost before the program [default: the sender\'s; with --paper: the last other one allowed]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l cpu -d 'CPU to send from, and to receive on unless --receive-cpu is given [default: the first one allowed]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l folder -d 'Folder for the captures, which are removed again [default: /dev/shm, which is memory, as in the paper]. With --plan: measure what the disk under it takes alone; the file that is written has no name and goes with the process' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l io -d 'With --plan: how to write to the disk under --folder, as captures do [default: auto]' -r -f -a "auto\t'Direct where the file system can; by way of the page cache where it can\'t, and while the disk is too slow'
@@ -183,7 +186,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand loss" -l port -d 'With --pla
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l from -d 'With --plan: take the costs from this file of `tscap loss --json` instead of measuring them' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l report -d 'Write a page with plots' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l quick -d 'Measure a few points in about 10 seconds'
-complete -c tscap -n "__fish_tscap_using_subcommand loss" -l paper -d 'Measure the paper\'s sweep: 72..1200/8 bytes at line rate, 5 s each, whole and with three snaplens, buffers of 2 and 32 MB: takes hours (the estimate is printed first)'
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -l paper -d 'Measure the paper\'s sweep: 72..1200/8 bytes at line rate, 5 s each, whole and with three snaplens, buffers of 2 and 32 MB, received on a CPU of its own, with dumpcap beside: takes hours (the estimate is printed first)'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l flat-out -d 'Send as fast as possible [default, unless --gap or --rate is given]'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l plan -d 'Say whether --rate frames of --size will fit --for some time, which loss they have, and which ring they need; without --rate: from which rate on each stage loses frames of each --size and --snaplen'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l json -d 'Write everything as one JSON object to standard output'
@@ -192,6 +195,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand merge" -s w -l write -d 'Fil
 complete -c tscap -n "__fish_tscap_using_subcommand merge" -l json -d 'Print the summary as one JSON object'
 complete -c tscap -n "__fish_tscap_using_subcommand merge" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s o -l output -d 'Write a page with tables and charts' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand report" -l paper -d 'In the order of the papers: Tables I and II and Figs. 2 to 6 of Orosz and Skopkó (2013), then the four sessions of Skopkó\'s loss analysis, with the conditions here and there'
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand restore" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "capture" -d 'Capture frames into a pcapng file'

@@ -57,6 +57,7 @@ fn run(percent: u64) -> Point {
         file_bytes: 0,
         cached_bytes: None,
         busy: Vec::new(),
+        load: Vec::new(),
     }
 }
 

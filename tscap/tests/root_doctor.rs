@@ -19,7 +19,7 @@ use tscap_testkit::wait;
 const DESCRIPTORS: &str = "children of other tests keep its descriptors for a moment";
 
 /// Every check of the machine, in order.
-const MACHINE: [&str; 23] = [
+const MACHINE: [&str; 24] = [
     "kernel",
     "preemption",
     "privilege_capture",
@@ -41,11 +41,12 @@ const MACHINE: [&str; 23] = [
     "governor",
     "isolated_cpus",
     "irqbalance",
+    "kernel_buffers",
     "libpcap",
     "journals",
 ];
 /// Every check of an interface, in order.
-const INTERFACE: [&str; 11] = [
+const INTERFACE: [&str; 12] = [
     "link",
     "xdp_programs",
     "xdp_mode",
@@ -53,6 +54,7 @@ const INTERFACE: [&str; 11] = [
     "mtu",
     "offloads",
     "coalescing",
+    "rx_ring",
     "rx_queues",
     "rps",
     "threaded_napi",

@@ -10,6 +10,7 @@ mod cells;
 mod ground;
 mod ground_targets;
 mod page;
+mod precision;
 mod report;
 mod runs;
 mod sent;
@@ -65,6 +66,8 @@ enum Part {
     Long,
     /// Frames that are sent, by tscap and tcpdump
     Sent,
+    /// How precise the programs' stamps are
+    Precision,
     /// A port that only listens; measured only if it is named
     Tap,
     /// Files on a disk; measured only if it is named
@@ -102,6 +105,15 @@ fn measure(run: &mut Run<Own>) -> Result<()> {
         })?;
         run.report.set("sent", &sent)?;
         run.report.add(&sent);
+    }
+    if run.own.parts.want(Part::Precision) {
+        let rounds = run.options.rounds(3, 11);
+        let (programs, _) = programs();
+        let precision = on_cpu(run.cpu, || {
+            precision::measure(&programs, &capture_cpus, rounds, &stop)
+        })?;
+        run.report.set("precision", &precision)?;
+        run.report.add(&precision);
     }
     let amount = run.options.either(&amount::QUICK, &amount::FULL);
     let mut parts = Vec::new();

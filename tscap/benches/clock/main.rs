@@ -4,6 +4,8 @@
 //! Needs no privilege, and never touches the host's clock.
 
 mod host;
+mod pll;
+mod polling;
 mod script;
 mod servo;
 mod settling;
@@ -23,6 +25,8 @@ use common::run::{Bench, Parts, Run};
 enum Part {
     /// Scripted counters and servers
     Simulation,
+    /// The same over the polling period, beside ntpd's loop
+    Polling,
     /// This host's clocks: widths of brackets, costs
     Host,
 }
@@ -39,6 +43,9 @@ fn main() -> ExitCode {
         let cpu = run.cpu;
         run.part(Part::Simulation, |options| {
             simulation::measure(options.rounds(3, 10), options.either(3, 12))
+        })?;
+        run.part(Part::Polling, |options| {
+            polling::measure(options.rounds(2, 5), options.either(1, 7))
         })?;
         run.part(Part::Host, |options| {
             on_cpu(cpu, || host::measure(options.rounds(5, 10), options.quick))

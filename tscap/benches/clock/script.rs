@@ -28,6 +28,16 @@ pub const SLEW_S: u64 = 100;
 /// By as much as the kernel does for `adjtime`, ppm (`MAX_TICKADJ`, kernel/time/ntp.c).
 const SLEW_PPM: u64 = 500;
 
+/// A counter in a cooled machine room (figure 12), whose cooling comes on every 200 s; and
+/// a day.
+pub fn oscillator() -> Oscillator {
+    Oscillator {
+        hertz: 2_596_130_000,
+        skew_ppb: 23_000.0,
+        wander: vec![(80.0, 200.0), (30.0, 86_400.0)],
+    }
+}
+
 /// What happens.
 #[derive(Clone, Copy)]
 pub struct Script {
@@ -76,6 +86,9 @@ pub const SLEW: Script = Script {
     ..QUIET
 };
 
+/// The path becomes longer and shorter again, every hour.
+pub const LEVEL_SHIFTS: &str = "level shifts of 300 µs each way";
+
 /// What goes on for hours.
 pub const SCENARIOS: [(&str, Script); 4] = [
     ("quiet", QUIET),
@@ -97,7 +110,7 @@ pub const SCENARIOS: [(&str, Script); 4] = [
         }),
     ),
     (
-        "level shifts of 300 µs each way",
+        LEVEL_SHIFTS,
         Script::of(|second| Path {
             least_ns: [100_000 + 300_000 * (second / 3_600 % 2); 2],
             ..LAN

@@ -11,7 +11,10 @@ use tscap::measuring::statistics::{Spread, quantile};
 use crate::common::report::Section;
 use crate::common::table::{row, show};
 use crate::common::target::Target;
-use crate::script::{ALWAYS_CONGESTED, BEFORE_S, QUIET, S, SCENARIOS, SLEW, SLEW_S, STEP, Script};
+use crate::script::{
+    ALWAYS_CONGESTED, BEFORE_S, LEVEL_SHIFTS, QUIET, S, SCENARIOS, SLEW, SLEW_S, STEP, Script,
+    oscillator,
+};
 use crate::servo::Servo;
 use crate::settling::Settling;
 
@@ -97,12 +100,7 @@ struct Errors {
 
 impl Pair {
     fn new(seed: u64, script: Script) -> Result<Self> {
-        let counter = Oscillator {
-            hertz: 2_596_130_000,
-            skew_ppb: 23_000.0,
-            // A cooled machine room (figure 12), which comes on every 200 s, and a day.
-            wander: vec![(80.0, 200.0), (30.0, 86_400.0)],
-        };
+        let counter = oscillator();
         let mut random = Random(seed);
         let mut look = |second| script.bracket(second, &counter, &mut random);
         let (first, second) = (look(0), look(1));
@@ -298,6 +296,10 @@ impl Section for Simulation {
         let congested = congestion.map_or(0.0, |it| {
             it.feed_forward_iqr_us.with(&it.servo_iqr_us, ratio).min
         });
+        let shifts = self.scenarios.iter().find(|it| it.name == LEVEL_SHIFTS);
+        let shifted = shifts.map_or(0.0, |it| {
+            it.feed_forward_iqr_us.with(&it.servo_iqr_us, ratio).min
+        });
         let slewed = self.slewed.feed_forward.with(&self.slewed.servo, ratio);
         let settled = &self.settled_congested;
         vec![
@@ -306,6 +308,7 @@ impl Section for Simulation {
                 congested,
                 4.0,
             ),
+            Target::at_least("the same: level shifts, least", shifted, 1.0),
             Target::at_most(
                 "samples until settled, congestion",
                 settled.feed_forward.median,

@@ -11,6 +11,7 @@ pub mod programs;
 pub mod report;
 pub mod rounds;
 pub mod run;
+pub mod stamps;
 pub mod stop;
 pub mod table;
 pub mod target;

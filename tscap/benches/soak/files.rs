@@ -6,10 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use tscap_common::stream::STAMP_BITS;
 use tscap_testkit::capture::Capture;
 use tscap_testkit::flow::Flow;
 use tscap_testkit::packets;
+
+use crate::common::stamps::difference;
 
 /// Longest silence of a capture: it tells its progress each second.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -81,10 +82,4 @@ impl Read {
         self.bytes += fs::metadata(path)?.len();
         error.map_or(Ok(()), |error| Err(anyhow!(error)))
     }
-}
-
-/// `a - b`, of which only the low [`STAMP_BITS`] are known.
-fn difference(a: u64, b: u64) -> i64 {
-    let unknown = u64::BITS - STAMP_BITS;
-    (a.wrapping_sub(b) << unknown).cast_signed() >> unknown
 }

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::{Plan, units};
 use crate::measuring::compare::Amount;
+use crate::measuring::observer;
 
 /// Longest wait for live frames unless one is given.
 const TIMEOUT: &str = "10";
@@ -56,6 +57,12 @@ pub struct CompareArgs {
     #[arg(long)]
     irqs_off: bool,
 
+    /// Instead, measure what a capture does to traffic that passes: the round trip and the
+    /// throughput of two programs, and the CPU time of that, with no capture, tscap,
+    /// tcpdump, dumpcap and netsniff-ng in turns
+    #[arg(long, conflicts_with_all = ["interface", "paper", "irqs_off", "force"])]
+    observer: bool,
+
     /// Write everything as one JSON object to standard output
     #[arg(long)]
     json: bool,
@@ -84,8 +91,32 @@ pub struct ComparePlan {
     pub report: Option<PathBuf>,
 }
 
+/// What captures do to passing traffic, as asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObserverPlan {
+    /// How much to measure.
+    pub amount: observer::Amount,
+    /// CPU of the program that asks and sends.
+    pub cpu: Option<u32>,
+    /// Say it in JSON.
+    pub json: bool,
+    /// Page to write.
+    pub report: Option<PathBuf>,
+}
+
 impl CompareArgs {
     pub(super) fn into_plan(self) -> Plan {
+        if self.observer {
+            return Plan::Observer(ObserverPlan {
+                amount: match self.quick {
+                    true => observer::Amount::QUICK,
+                    false => observer::Amount::DEFAULT,
+                },
+                cpu: self.cpu,
+                json: self.json,
+                report: self.report,
+            });
+        }
         Plan::Compare(ComparePlan {
             interface: self.interface,
             amount: Amount {

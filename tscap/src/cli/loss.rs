@@ -42,8 +42,8 @@ pub struct LossArgs {
     quick: bool,
 
     /// Measure the paper's sweep: 72..1200/8 bytes at line rate, 5 s each, whole and
-    /// with three snaplens, buffers of 2 and 32 MB: takes hours (the estimate is
-    /// printed first)
+    /// with three snaplens, buffers of 2 and 32 MB, received on a CPU of its own, with
+    /// dumpcap beside: takes hours (the estimate is printed first)
     #[arg(long, conflicts_with = "plan")]
     paper: bool,
 
@@ -92,7 +92,8 @@ pub struct LossArgs {
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     duration: Option<Duration>,
 
-    /// Measure another program beside tscap
+    /// Measure other programs beside tscap [default: none; with --paper: dumpcap, if it is
+    /// installed]
     #[arg(
         long,
         value_enum,
@@ -103,7 +104,8 @@ pub struct LossArgs {
     peer: Vec<Peer>,
 
     /// Receive on this CPU rather than on the sender's, as with a network card: frames
-    /// that it cannot receive in time are lost before the program
+    /// that it cannot receive in time are lost before the program [default: the sender's;
+    /// with --paper: the last other one allowed]
     #[arg(long, value_name = "CPU", value_parser = units::cpu, conflicts_with = "plan")]
     receive_cpu: Option<u32>,
 
@@ -170,6 +172,19 @@ pub struct LossArgs {
 enum Peer {
     Tcpdump,
     Dumpcap,
+    NetsniffNg,
+    Xdpdump,
+}
+
+/// Where frames are received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveCpu {
+    /// On the sender's CPU.
+    Senders,
+    /// On any other.
+    Apart,
+    /// On this one, which is not the sender's.
+    Cpu(u32),
 }
 
 /// A sweep, as asked for.
@@ -179,8 +194,10 @@ pub struct LossPlan {
     pub grid: Grid,
     /// CPU to send from.
     pub cpu: Option<u32>,
-    /// CPU to receive on, if not the sender's.
-    pub receive_cpu: Option<u32>,
+    /// Where to receive.
+    pub receive_cpu: ReceiveCpu,
+    /// Peers that are left out where they are not installed: nobody named them.
+    pub optional_peers: bool,
     /// Where captures are written.
     pub folder: Option<PathBuf>,
     /// Most bytes a second that the files take.
@@ -217,7 +234,12 @@ impl LossArgs {
         Ok(Plan::Loss(Box::new(LossPlan {
             grid,
             cpu: self.cpu,
-            receive_cpu: self.receive_cpu,
+            receive_cpu: match self.receive_cpu {
+                Some(cpu) => ReceiveCpu::Cpu(cpu),
+                None if self.paper => ReceiveCpu::Apart,
+                None => ReceiveCpu::Senders,
+            },
+            optional_peers: self.paper && self.peer.is_empty(),
             folder: self.folder,
             file_rate: self.file_rate,
             json: self.json,
@@ -251,7 +273,10 @@ impl LossArgs {
             } else {
                 clocks
             },
-            peers: self.peer.iter().map(|peer| peer.tool()).collect(),
+            peers: match &self.peer[..] {
+                [] => usual.peers,
+                peers => peers.iter().map(|peer| peer.tool()).collect(),
+            },
             duration: self.duration.unwrap_or(usual.duration),
             rounds: usual.rounds,
         };
@@ -273,6 +298,8 @@ impl Peer {
         match self {
             Self::Tcpdump => Tool::Tcpdump,
             Self::Dumpcap => Tool::Dumpcap,
+            Self::NetsniffNg => Tool::NetsniffNg,
+            Self::Xdpdump => Tool::Xdpdump,
         }
     }
 }

@@ -24,14 +24,14 @@ use clap::{Parser, Subcommand};
 
 pub use capture::{CaptureArgs, CapturePlan, Verbosity, no_file};
 pub use clock::{ClockArgs, ClockPlan};
-pub use compare::{CompareArgs, ComparePlan};
+pub use compare::{CompareArgs, ComparePlan, ObserverPlan};
 pub use convert::{ConvertArgs, ConvertPlan};
 pub use delay::{DelayArgs, DelayPlan, LoadChoice, ParallelChoice};
 pub use doctor::{DoctorArgs, DoctorPlan, FixChoice};
 pub use extcap::{ExtcapPlan, config as extcap_config, value_of as extcap_value};
 pub use filter::{FilterForm, FilterSource};
 pub use generate::{EchoPlan, GenArgs, GenPlan, SenderChoice};
-pub use loss::{Asked, Load, LossArgs, LossPlan, PredictionPlan};
+pub use loss::{Asked, Load, LossArgs, LossPlan, PredictionPlan, ReceiveCpu};
 pub use merge::{MergeArgs, MergePlan};
 pub use report::{ReportArgs, ReportPlan};
 
@@ -59,6 +59,8 @@ pub enum Plan {
     Extcap(Box<ExtcapPlan>),
     /// Compare what stamps cost.
     Compare(ComparePlan),
+    /// Measure what captures do to traffic that passes.
+    Observer(ObserverPlan),
     /// Stamp a capture again.
     Convert(ConvertPlan),
     /// Measure delays between two interfaces.
@@ -166,7 +168,7 @@ impl Cli {
             Command::Gen(args) => args.into_plan(),
             Command::Loss(args) => args.into_plan(),
             Command::Merge(args) => args.into_plan(),
-            Command::Report(args) => Ok(args.into_plan()),
+            Command::Report(args) => args.into_plan(),
             Command::Restore => Ok(Plan::Restore),
         }
     }

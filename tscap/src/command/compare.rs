@@ -136,13 +136,11 @@ async fn rounds(
     console: &mut Console,
 ) -> Result<Option<Results>, Failure> {
     let amount = request.amount;
-    let of = amount.rounds;
+    let sends = matches!(frame_source, FrameSource::Own { .. });
+    let of = amount.steps(sends);
     let steps = measuring::Amount {
         of,
-        seconds: {
-            let sends = matches!(frame_source, FrameSource::Own { .. });
-            move |first_round| amount.seconds(sends, first_round)
-        },
+        seconds: move |first_round| amount.seconds(sends, first_round),
     };
     let measured = measuring::measure(
         "tscap-compare",

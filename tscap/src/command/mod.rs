@@ -19,6 +19,7 @@ mod lines;
 mod loss;
 mod measuring;
 mod merge;
+mod observer;
 mod print;
 mod report;
 mod restore;
@@ -47,6 +48,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::ShowFilter { filter, form } => filter::show(&filter, form),
         Plan::Clock(plan) => clock::run(&plan),
         Plan::Compare(plan) => compare::run(&plan),
+        Plan::Observer(plan) => observer::run(&plan),
         Plan::Convert(plan) => signals::whole_or_nothing(move || convert::run(&plan)),
         Plan::Delay(plan) => delay::run(&plan),
         Plan::Doctor(plan) => doctor::run(&plan),

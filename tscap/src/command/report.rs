@@ -12,23 +12,26 @@ use crate::capturing::clock::log::{Digest, Line, LogReader, is_header};
 use crate::cli::ReportPlan;
 use crate::measuring::delay::schema::Measurement;
 use crate::measuring::report::{
-    clock_page, clock_text, delay_page, delay_text, page, sweep_page, sweep_text, text,
+    Papers, clock_page, clock_text, delay_page, delay_text, observer_page, observer_text, page,
+    papers_page, papers_text, sweep_page, sweep_text, text,
 };
 use crate::measuring::saved::Saved;
 
 const SAVED: &str = "give a file that `tscap compare --json`, `tscap loss --json`, `tscap delay --json` or `tscap \
      clock --log` wrote";
+const OF_PAPERS: &str = "give --paper what `tscap compare --json` wrote, what `tscap loss --json` wrote, or one of each";
 
 /// Writes the page, then prints the tables.
 pub(super) fn run(plan: &ReportPlan) -> Result<Exit, Failure> {
-    for file in &plan.files {
-        if let Some(output) = &plan.output {
+    if let Some(output) = &plan.output {
+        for file in &plan.files {
             check_apart(file, output)?;
         }
     }
-    let (text, page) = match &plan.files[..] {
-        [file] => drawn(file)?,
-        files => beside(files)?,
+    let (text, page) = match (plan.paper, &plan.files[..]) {
+        (true, files) => papers(files)?,
+        (false, [file]) => drawn(file)?,
+        (false, files) => beside(files)?,
     };
     if let Some(path) = &plan.output {
         write_page(&page, path)?;
@@ -49,6 +52,7 @@ fn drawn(file: &Path) -> Result<(String, String), Failure> {
         Saved::Comparison(comparison) => (text(&comparison), page(&comparison)),
         Saved::Sweep(sweep) => (sweep_text(&sweep), sweep_page(&sweep)),
         Saved::Delay(measurement) => (delay_text(&[&measurement]), delay_page(&[&measurement])),
+        Saved::Observation(of) => (observer_text(&of), observer_page(&of)),
     })
 }
 
@@ -61,12 +65,43 @@ fn beside(files: &[PathBuf]) -> Result<(String, String), Failure> {
             file.display(),
             other.what()
         ))
-        .hint("give one file, or only such as `tscap delay --json` wrote")),
+        .hint("give one file, only such as `tscap delay --json` wrote, or --paper")),
     };
     let measurements = files.iter().map(measurement);
     let measurements = measurements.collect::<Result<Vec<Measurement>, Failure>>()?;
     let measurements: Vec<_> = measurements.iter().collect();
     Ok((delay_text(&measurements), delay_page(&measurements)))
+}
+
+/// A comparison, a sweep, or both in the order of the papers.
+fn papers(files: &[PathBuf]) -> Result<(String, String), Failure> {
+    let (mut comparison, mut sweep) = (None, None);
+    for file in files {
+        let twice = match read(file)? {
+            Saved::Comparison(read) => comparison.replace(read).is_some(),
+            Saved::Sweep(read) => sweep.replace(read).is_some(),
+            other => {
+                return Err(Failure::new(format!(
+                    "cannot tell {} in the order of the papers: it is a {}",
+                    file.display(),
+                    other.what()
+                ))
+                .hint(OF_PAPERS));
+            }
+        };
+        if twice {
+            return Err(Failure::new(format!(
+                "cannot tell {} beside the other file: both are of one kind",
+                file.display()
+            ))
+            .hint(OF_PAPERS));
+        }
+    }
+    let papers = Papers {
+        comparison: comparison.as_deref(),
+        sweep: sweep.as_deref(),
+    };
+    Ok((papers_text(&papers), papers_page(&papers)))
 }
 
 /// Writes a page, whole or not at all.

@@ -15,6 +15,8 @@ pub enum Kind {
     Loss,
     /// Delays between two places.
     Delay,
+    /// What captures do to traffic that passes.
+    Observer,
 }
 
 /// The first fields of a saved object: what it is, and how it came about.

@@ -11,6 +11,7 @@ pub mod load;
 pub mod loss;
 pub mod machine;
 pub mod measure;
+pub mod observer;
 pub mod report;
 pub mod saved;
 pub mod statistics;

@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::measuring::compare::schema::{self as comparison, Comparison};
 use crate::measuring::delay::schema::{self as delay, Measurement};
 use crate::measuring::loss::schema::{self as loss, Sweep};
+use crate::measuring::observer::schema::{self as observer, Observation};
 
 /// Why a text is nothing that this tscap can read.
 #[derive(Debug, Error)]
@@ -54,11 +55,14 @@ pub enum Saved {
     Sweep(Box<Sweep>),
     /// By `tscap delay --json`.
     Delay(Box<Measurement>),
+    /// By `tscap compare --observer --json`.
+    Observation(Box<Observation>),
 }
 
 const COMPARISON: &str = "comparison";
 const SWEEP: &str = "sweep of loss";
 const DELAY: &str = "measurement of delays";
+const OBSERVATION: &str = "observation of passing traffic";
 
 /// What they all have; a comparison of an earlier tscap says of no kind that it is.
 #[derive(Deserialize)]
@@ -93,6 +97,10 @@ impl Saved {
                 check(versioned.v, DELAY, delay::VERSION)?;
                 parse(text, DELAY).map(Self::Delay)
             }
+            Some("observer") => {
+                check(versioned.v, OBSERVATION, observer::VERSION)?;
+                parse(text, OBSERVATION).map(Self::Observation)
+            }
             Some(kind) => Err(FormatError::Kind { found: kind.into() }),
         }
     }
@@ -103,6 +111,7 @@ impl Saved {
             Self::Comparison(_) => COMPARISON,
             Self::Sweep(_) => SWEEP,
             Self::Delay(_) => DELAY,
+            Self::Observation(_) => OBSERVATION,
         }
     }
 
@@ -171,7 +180,7 @@ fn check(found: u64, what: &'static str, known: u32) -> Result<(), FormatError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measuring::{compare, delay, loss};
+    use crate::measuring::{compare, delay, loss, observer};
     use crate::text::causes::chain;
 
     fn refusal(text: &str) -> String {
@@ -198,6 +207,10 @@ mod tests {
         let other = Sweep::from_json(&json).unwrap_err();
         let other = other.to_string();
         assert_eq!(other, "not a sweep of loss, but a measurement of delays");
+        let observation = observer::fixtures::observation();
+        let json = serde_json::to_string_pretty(&observation).unwrap();
+        let read = Saved::from_json(&json).unwrap();
+        assert_eq!(read, Saved::Observation(Box::new(observation)));
     }
 
     #[test]

@@ -63,9 +63,13 @@ pub fn runner(line: &str) -> Option<Runner> {
         ["apt-get", "install", ..] => Runner::Nothing("installs headers of the running kernel"),
         ["make", "-C", "tscap-ebpf/kmod"] | ["insmod" | "modprobe", ..] => Runner::Nothing(MODULE),
         ["tscap", "report", "clock.log", ..] | ["tscap", "clock", ..] => Runner::Clock,
-        ["tscap", "report", "compare.json", ..] | ["tscap", "compare", ..] => Runner::Compare,
+        ["tscap", "report", "compare.json", ..]
+        | ["tscap", "report", "--paper", "compare.json", ..]
+        | ["tscap", "compare", ..] => Runner::Compare,
         ["tscap", "report", "router.json", ..] | ["tscap", "delay", ..] => Runner::Delay,
-        ["tscap", "report", "loss.json", ..] | ["tscap", "loss", ..] => Runner::Loss,
+        ["tscap", "report", "loss.json", ..]
+        | ["tscap", "report", "--paper", "loss.json", ..]
+        | ["tscap", "loss", ..] => Runner::Loss,
         ["tscap", "convert", _, "-w", _, word, ..] if !word.starts_with('-') => {
             Runner::ConvertFilter
         }

@@ -3,6 +3,7 @@
 mod documents;
 mod ends;
 mod interrupts;
+mod observer;
 mod refusals;
 #[path = "../documents/shown.rs"]
 mod shown;

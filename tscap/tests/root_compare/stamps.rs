@@ -8,7 +8,7 @@ use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::generate_on;
 use tscap_testkit::command::{finish, tscap_path};
 use tscap_testkit::old_kernel;
-use tscap_testkit::root::{alone, root};
+use tscap_testkit::root::{alone, root, two_cpus};
 use tscap_testkit::terminal::{ctrl_c, in_a_group, told};
 use tscap_testkit::wait;
 
@@ -20,7 +20,7 @@ fn every_stamp_takes_its_turns() {
     let (done, comparison) = whole();
     assert!(!comparison.about.partial);
     assert_eq!(comparison.method.rounds, 40);
-    done.estimated("1 of 40 done: about ", " left\n", comparison.about.seconds);
+    done.estimated("1 of 42 done: about ", " left\n", comparison.about.seconds);
     let names: Vec<_> = comparison.subjects.iter().map(|it| it.source).collect();
     let tsc = tscap::capturing::clock::StampSource::Tsc;
     assert!(names.len() >= 3 && names[0].is_none(), "{names:?}");
@@ -54,7 +54,12 @@ fn every_stamp_takes_its_turns() {
         let points = subject.loss_by_size.iter().chain(&subject.loss_by_gap);
         for point in points {
             assert_eq!(point.sent, point.received + point.lost, "{point:?}");
-            assert_eq!(point.sent, 60_000);
+            // The paper's 20,000 frames in each round.
+            assert_eq!((point.sent, point.rounds.len()), (2 * 20_000, 2));
+            assert!(point.before <= point.lost, "{point:?}");
+        }
+        for pattern in &subject.precision {
+            assert!(!pattern.cost_histogram.is_empty(), "{pattern:?}");
         }
         let none = format!("{}: no rate without loss", source.name());
         let is_told = comparison
@@ -67,6 +72,20 @@ fn every_stamp_takes_its_turns() {
             "{:?}",
             comparison.warnings
         );
+    }
+    let kernel = comparison
+        .kernel_stamp
+        .as_ref()
+        .expect("the kernel's stamp");
+    assert_eq!(kernel.precision.len(), 2);
+    for pattern in &kernel.precision {
+        assert_eq!(
+            (pattern.lost, pattern.sent),
+            (0, pattern.received),
+            "{pattern:?}"
+        );
+        let delay = pattern.delay_ns.as_ref().expect("a delay");
+        assert!(delay.min > 0 && delay.max < 1_000_000_000, "{delay:?}");
     }
     // No stamp at all is cheaper than any, whatever the machine.
     let floor = comparison
@@ -126,6 +145,28 @@ fn without_a_way_to_the_tsc_the_others_are_compared() {
         .iter()
         .any(|it| it.starts_with("no tsc-perf here: "));
     assert!(told, "{:?}", comparison.warnings);
+}
+
+/// A stamp that takes longer loses frames only where it does not slow the sender down.
+#[test]
+fn loss_is_measured_on_a_cpu_that_only_receives() {
+    let (Some(_lock), Some((first, second))) = (alone(MEASURES), two_cpus()) else {
+        return;
+    };
+    let (_, comparison) = whole();
+    let method = comparison.method.loss.as_ref().expect("loss was measured");
+    let cpus = [method.sender_cpu, method.receive_cpu].map(|cpu| cpu as usize);
+    assert_eq!(cpus[0], first);
+    assert_ne!(cpus[0], cpus[1], "{second}");
+    assert_eq!((method.frames, method.rounds), (20_000, 2));
+    // Flat out a sender of 64 bytes is faster than any receiver.
+    for subject in comparison.subjects.iter().filter(|it| it.source.is_some()) {
+        assert!(
+            subject.loss_by_size[0].before > 0,
+            "{:?}",
+            subject.loss_by_size
+        );
+    }
 }
 
 /// Where a program lies in memory must not pass for a difference between stamps.

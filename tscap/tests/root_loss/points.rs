@@ -1,9 +1,9 @@
 //! What is measured: every frame accounted for, at each point.
 
 use tscap::measuring::load::Tool;
-use tscap::measuring::loss::Sweep;
 use tscap::measuring::loss::model::Receiving;
 use tscap::measuring::loss::schema::Point;
+use tscap::measuring::loss::{Arrival, Sweep};
 use tscap_testkit::command::run;
 use tscap_testkit::root::{alone, alone_with, two_cpus};
 
@@ -186,9 +186,65 @@ fn every_stamp_and_pace_is_a_point() {
     assert_eq!((sweep.calibrations.len(), sweep.points.len()), (4, 6));
     let gap = &sweep.points[2];
     assert_eq!((gap.gap, gap.line), (Some(12), Some(1_000_000_000)));
-    // 140 byte times of 8 ns.
+    // 140 byte times of 8 ns: more than single frames can be.
     assert_eq!(gap.rate_asked.map(f64::round), Some(892_857.0));
+    assert_eq!(gap.arrival, Some(Arrival::InBursts));
     let slow = &sweep.points[4];
     assert_eq!(slow.rate_asked, Some(100_000.0));
     assert_eq!(slow.run.sent, 5_000);
+    assert_eq!(slow.arrival, Some(Arrival::Singly));
+}
+
+/// At line rate on 1 Gbit/s, as in the paper; or the point says that it is not.
+#[test]
+fn line_rate_is_reached_or_told() {
+    let Some(_lock) = alone(MEASURES) else { return };
+    let mut command = loss(&["--quick", "--json", "--size", "72,1000"]);
+    let done = run(command.args(["--gap", "12", "--duration", "0.2"]), LIMIT);
+    assert!(done.status.success(), "{}", done.stderr);
+    let sweep = sweep(&done);
+    adds_up(&sweep);
+    let unreached = sweep.points.iter().filter(|it| !it.is_reached()).count();
+    let told = sweep
+        .warnings
+        .iter()
+        .any(|it| it.contains("the sender did not reach 99 %"));
+    assert_eq!(told, unreached > 0, "{:?}", sweep.warnings);
+    // What no rate can be: more than one frame a nanosecond apart is refused, 20 ns are not.
+    let mut command = loss(&["--quick", "--json", "--size", "64"]);
+    let done = run(
+        command.args(["--rate", "50Mpps", "--duration", "0.05"]),
+        LIMIT,
+    );
+    assert!(done.status.success(), "{}", done.stderr);
+    let sweep = crate::sweep(&done);
+    assert!(!sweep.points[0].is_reached(), "{:?}", sweep.points);
+    assert!(
+        sweep.warnings.iter().any(|it| it.contains("at 64 B")),
+        "{:?}",
+        sweep.warnings
+    );
+}
+
+/// Every program that takes part is measured, and what the CPUs did is told.
+#[test]
+fn netsniff_ng_and_xdpdump_take_part() {
+    let programs = ["ip", "ethtool", "netsniff-ng", "xdpdump"];
+    let Some(_lock) = alone_with(MEASURES, &programs) else {
+        return;
+    };
+    let mut command = loss(&["--quick", "--json", "--size", "256"]);
+    let done = run(command.args(["--peer", "netsniff-ng,xdpdump"]), LIMIT);
+    assert!(done.status.success(), "{}", done.stderr);
+    let sweep = sweep(&done);
+    adds_up(&sweep);
+    let tools: Vec<_> = sweep.points.iter().map(|point| point.tool).collect();
+    let each = [Tool::Tscap, Tool::NetsniffNg, Tool::Xdpdump];
+    assert_eq!(tools, each, "{:?}", sweep.warnings);
+    for point in &sweep.points {
+        assert_eq!(point.run.load.len(), point.run.busy.len(), "{point:?}");
+        let kernel = 1.0 - point.run.kernel_loss();
+        let through = kernel * (1.0 - point.run.application_loss());
+        assert!((1.0 - through - point.run.loss()).abs() < 1e-9, "{point:?}");
+    }
 }

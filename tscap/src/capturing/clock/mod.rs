@@ -51,7 +51,7 @@ pub use live_bounds::LiveBounds;
 pub use model::{Counts, Estimate, FeedForward, Scale, Verdict};
 pub use ns_per_cycle::NsPerCycle;
 pub use path::{StampPath, TscPath};
-pub use phc::{PhcBase, PhcClock, PhcOutcome, PhcStatus};
+pub use phc::{PhcBase, PhcClock, PhcOutcome, PhcSighting, PhcStatus};
 pub use rate::measure_tsc_rate;
 pub use raw::{RawClock, RawRate, Slew};
 pub use reading::Bracket;

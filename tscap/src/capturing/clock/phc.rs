@@ -59,9 +59,23 @@ pub struct PhcClock {
     first: Option<Bracket>,
     model: Option<FeedForward>,
     latest: Option<PhcNs>,
+    /// The latest reading that was used.
+    used: Option<Bracket>,
     stood: u64,
     torn: u64,
     failed: u64,
+}
+
+/// The host's clock beside a device at one look, as it was read: nothing is smoothed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhcSighting {
+    /// The counter in the middle of the look.
+    pub at: TscCycles,
+    /// How far CLOCK_REALTIME was ahead of the device, ns: by whole seconds too, where that
+    /// counts another time.
+    pub ahead_ns: i64,
+    /// Greatest error of that, ns: half of the look, and that of the host's clock.
+    pub bound_ns: u64,
 }
 
 /// What is known of a device at a moment.
@@ -136,7 +150,10 @@ impl PhcClock {
             return self.begin(bracket, host_rate);
         };
         match model.observe(&bracket) {
-            Verdict::Used => PhcOutcome::Used,
+            Verdict::Used => {
+                self.used = Some(bracket);
+                PhcOutcome::Used
+            }
             Verdict::Torn | Verdict::Implausible => PhcOutcome::PassedOver,
             Verdict::Jumped { by_ns } => PhcOutcome::Jumped { by_ns },
         }
@@ -159,6 +176,21 @@ impl PhcClock {
             return PhcOutcome::PassedOver;
         }
         PhcOutcome::Used
+    }
+
+    /// The latest look that was used; `None` before there is one.
+    pub fn sighting(&self, host: &Tracker) -> Option<PhcSighting> {
+        let Bracket { tsc, real } = self.used?;
+        let counter = host.counter()?;
+        let cycles = tsc[1].0 - tsc[0].0;
+        let at = TscCycles(tsc[0].0 + cycles / 2);
+        let estimate = counter.model().estimate(at);
+        let half_ns = counter.rate().duration_ns(cycles).div_ceil(2);
+        Some(PhcSighting {
+            at,
+            ahead_ns: estimate.real.0.wrapping_sub(real[0].0).cast_signed(),
+            bound_ns: half_ns + estimate.bound_ns.max(counter.bound_ns()),
+        })
     }
 
     /// At a counter value; `None` before there are two readings far enough apart.

@@ -7,6 +7,7 @@
 //! from files or facts to a [`Check`], a line in [`machine`] or [`interface`], its
 //! tests for good and bad, and its id in `tests/root_doctor.rs`.
 
+mod buffers;
 mod check;
 mod clock;
 mod cpus;
@@ -35,7 +36,7 @@ pub use virtualisation::hypervisor;
 
 use crate::capturing::clock::{StampSource, TscPath};
 use crate::capturing::hook::{AttachPoint, AttachedProgram};
-use crate::capturing::host::ethtool::{Coalescing, Feature};
+use crate::capturing::host::ethtool::{Coalescing, Feature, ReceiveRing};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::timex::KernelClock;
@@ -72,6 +73,8 @@ pub struct Interface {
     pub features: BTreeMap<String, Feature>,
     /// Its interrupt moderation, if it has one; or why that is not known.
     pub coalescing: Result<Option<Coalescing>, String>,
+    /// Its receive ring, if the driver tells of one; or why that is not known.
+    pub ring: Result<Option<ReceiveRing>, String>,
     /// What its driver says of XDP.
     pub xdp_features: Option<XdpFeatures>,
     /// What is known of the XDP program attached.
@@ -129,6 +132,7 @@ pub fn machine(files: &KernelFiles, facts: &Machine) -> Vec<Check> {
         cpus::governor(files),
         cpus::isolated(files),
         cpus::irqbalance(files),
+        buffers::kernel(files),
         filters::libpcap(&facts.libpcap),
         journals::left_over(&facts.journals, &facts.again),
     ]);
@@ -145,6 +149,7 @@ pub fn interface(files: &KernelFiles, facts: &Interface) -> Vec<Check> {
         driver::mtu(facts),
         offloads::hiding(facts),
         offloads::coalescing(facts),
+        buffers::ring(facts),
     ];
     checks.extend(queues::all(files, facts));
     checks
@@ -159,6 +164,7 @@ impl Interface {
             driver: Some("veth".into()),
             features: BTreeMap::new(),
             coalescing: Ok(None),
+            ring: Ok(None),
             xdp_features: Some(XdpFeatures::native(true).telling_vlan_tags()),
             occupant: AttachedProgram::default(),
             napi_ids: None,

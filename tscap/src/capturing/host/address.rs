@@ -1,11 +1,14 @@
 //! The addresses of an interface, asked of the kernel over rtnetlink.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use netlink_packet_core::{DecodeError, NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NlasIterator};
-use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::address::{AddressHeader, AddressMessage};
+use netlink_packet_core::{
+    DecodeError, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage,
+    NlasIterator,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressHeader, AddressMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 
 use super::netlink;
@@ -25,6 +28,29 @@ pub fn of(index: u32) -> io::Result<Vec<IpAddr>> {
     addresses
         .collect::<Result<_, _>>()
         .map_err(io::Error::other)
+}
+
+/// Gives an address of so many leading bits of network to interface `index` of this thread's
+/// network namespace.
+///
+/// # Errors
+/// EPERM without CAP_NET_ADMIN; EEXIST if it has it.
+pub fn add(index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+    const SEQUENCE: u32 = 1;
+    let mut message = AddressMessage::default();
+    message.header.family = AddressFamily::Inet;
+    message.header.prefix_len = prefix;
+    message.header.index = index;
+    message.attributes = vec![
+        AddressAttribute::Local(address.into()),
+        AddressAttribute::Address(address.into()),
+    ];
+    let mut request = NetlinkMessage::from(RouteNetlinkMessage::NewAddress(message));
+    request.header.flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+    request.header.sequence_number = SEQUENCE;
+    let socket = Socket::new(NETLINK_ROUTE)?;
+    netlink::ask(&socket, &netlink::bytes(request), SEQUENCE)?;
+    Ok(())
 }
 
 fn request() -> Vec<u8> {
@@ -64,7 +90,6 @@ pub(super) fn ip(bytes: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use netlink_packet_core::Emitable as _;
-    use netlink_packet_route::address::AddressAttribute;
 
     use super::*;
 

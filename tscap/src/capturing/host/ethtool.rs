@@ -6,6 +6,7 @@
 mod coalescing;
 mod device;
 mod features;
+mod receive_ring;
 mod statistics;
 
 use std::io;
@@ -13,6 +14,7 @@ use std::io;
 pub use self::coalescing::{Coalescing, coalescing};
 use self::device::Device;
 pub use self::features::{Feature, features, set_features};
+pub use self::receive_ring::{ReceiveRing, receive_ring};
 pub use self::statistics::statistics;
 
 /// `ETHTOOL_GDRVINFO` (`linux/ethtool.h`).

@@ -22,11 +22,21 @@ pub(super) fn socket() -> io::Result<OwnedFd> {
 
 /// Sets an option of packet sockets, whose value is `T` (packet(7)).
 pub(super) fn set_option<T: Copy>(socket: &OwnedFd, option: c_int, value: T) -> io::Result<()> {
+    set_option_of(socket, libc::SOL_PACKET, option, value)
+}
+
+/// Sets an option of a level, whose value is `T` (socket(7)).
+pub(super) fn set_option_of<T: Copy>(
+    socket: &OwnedFd,
+    level: c_int,
+    option: c_int,
+    value: T,
+) -> io::Result<()> {
     // SAFETY: the kernel reads the value, of the length given.
     let set = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
-            libc::SOL_PACKET,
+            level,
             option,
             (&raw const value).cast(),
             size_of::<T>() as libc::socklen_t,
@@ -38,12 +48,13 @@ pub(super) fn set_option<T: Copy>(socket: &OwnedFd, option: c_int, value: T) -> 
     }
 }
 
-/// Binds a socket to an interface, for frames of `protocol`; 0 is none.
-fn bound(socket: OwnedFd, ifindex: u32, protocol: c_int) -> io::Result<OwnedFd> {
+/// Binds a packet socket to an interface, and to frames of a protocol (`linux/if_ether.h`): of
+/// none if it is 0.
+pub(super) fn bind(socket: &OwnedFd, ifindex: u32, protocol: u16) -> io::Result<()> {
     // SAFETY: all zero is a valid address; what matters is set below.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = (protocol as u16).to_be();
+    address.sll_protocol = protocol.to_be();
     address.sll_ifindex = ifindex.cast_signed();
     // SAFETY: the address is a whole `sockaddr_ll`.
     let bound = unsafe {
@@ -53,10 +64,10 @@ fn bound(socket: OwnedFd, ifindex: u32, protocol: c_int) -> io::Result<OwnedFd> 
             size_of::<libc::sockaddr_ll>() as libc::socklen_t,
         )
     };
-    if bound < 0 {
-        return Err(io::Error::last_os_error());
+    match bound {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
-    Ok(socket)
 }
 
 /// A program at the tap of an interface: it runs for each frame that a packet socket would get,
@@ -74,20 +85,8 @@ impl Tap {
         // It receives nothing before it is bound.
         let socket = socket()?;
         let program = program.as_raw_fd();
-        // SAFETY: the kernel reads the descriptor, of the length given.
-        let attached = unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_ATTACH_BPF,
-                (&raw const program).cast(),
-                size_of::<c_int>() as libc::socklen_t,
-            )
-        };
-        if attached < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let socket = bound(socket, ifindex, libc::ETH_P_ALL)?;
+        set_option_of(&socket, libc::SOL_SOCKET, libc::SO_ATTACH_BPF, program)?;
+        bind(&socket, ifindex, libc::ETH_P_ALL as u16)?;
         Ok(Self(Mutex::new(Some(socket))))
     }
 
@@ -112,7 +111,7 @@ impl PacketSocket {
         let socket = socket()?;
         let bypass: c_int = 1;
         set_option(&socket, libc::PACKET_QDISC_BYPASS, bypass)?;
-        Ok(Self(bound(socket, ifindex, 0)?))
+        Self::bound(socket, ifindex)
     }
 
     /// The same through the network stack, as programs send.
@@ -120,7 +119,12 @@ impl PacketSocket {
     /// # Errors
     /// As [`Self::open`].
     pub fn through_stack(ifindex: u32) -> io::Result<Self> {
-        Ok(Self(bound(socket()?, ifindex, 0)?))
+        Self::bound(socket()?, ifindex)
+    }
+
+    fn bound(socket: OwnedFd, ifindex: u32) -> io::Result<Self> {
+        bind(&socket, ifindex, 0)?;
+        Ok(Self(socket))
     }
 
     /// Sends one frame.

@@ -21,13 +21,24 @@ fn sweep(args: &str) -> LossPlan {
 fn without_options_there_is_a_short_sweep() {
     let plan = sweep("");
     assert_eq!(plan.grid, Grid::usual());
-    assert_eq!(
-        (plan.cpu, plan.receive_cpu, plan.folder),
-        (None, None, None)
-    );
+    assert_eq!((plan.cpu, plan.folder), (None, None));
+    assert_eq!(plan.receive_cpu, ReceiveCpu::Senders);
     assert!(!plan.json && plan.report.is_none() && plan.file_rate.is_none());
     assert_eq!(sweep("--quick").grid, Grid::quick());
     assert_eq!(sweep("--paper").grid, Grid::paper());
+}
+
+/// His sender was another machine, and his subject dumpcap.
+#[test]
+fn the_papers_sweep_receives_apart_with_dumpcap_beside() {
+    let plan = sweep("--paper");
+    assert_eq!(plan.receive_cpu, ReceiveCpu::Apart);
+    assert_eq!(plan.grid.peers, [Tool::Dumpcap]);
+    assert!(plan.optional_peers && !sweep("").optional_peers);
+    let plan = sweep("--paper --receive-cpu 1 --peer netsniff-ng,xdpdump");
+    assert_eq!(plan.receive_cpu, ReceiveCpu::Cpu(1));
+    assert_eq!(plan.grid.peers, [Tool::NetsniffNg, Tool::Xdpdump]);
+    assert!(!plan.optional_peers);
 }
 
 #[test]
@@ -49,7 +60,7 @@ fn every_list_reaches_the_grid() {
     assert_eq!(grid.clocks, [StampSource::Ktime, StampSource::Tai]);
     assert_eq!(grid.peers, [Tool::Tcpdump, Tool::Dumpcap]);
     assert_eq!(grid.duration, Duration::from_secs(2));
-    assert_eq!((plan.receive_cpu, plan.cpu), (Some(1), Some(0)));
+    assert_eq!((plan.receive_cpu, plan.cpu), (ReceiveCpu::Cpu(1), Some(0)));
     assert_eq!(plan.folder, Some("/tmp".into()));
     assert!(plan.json && plan.report == Some("a.html".into()));
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::references::Looked;
 use crate::capturing::clock::log::{Digest, Header, Line, LogWriter, Recorder, WriteLogError};
 use crate::capturing::clock::{CrossTimestamp, Observation, Tracker};
 use crate::capturing::host::kernel_files::KernelFiles;
@@ -82,6 +83,21 @@ impl<'a> Keeper<'a> {
         match Instant::now() >= self.next {
             true => self.enter(tracker),
             false => Ok(()),
+        }
+    }
+
+    /// Takes in what a look at another reference came to.
+    pub fn observe_reference(&mut self, looked: &Looked, device: &Path, tracker: &Tracker) {
+        if self.log.is_none() && self.digest.is_none() {
+            return;
+        }
+        match looked {
+            Looked::Seen(seen, status) => {
+                let device = device.to_string_lossy();
+                self.recorder
+                    .observe_reference(&device, *seen, status, tracker);
+            }
+            Looked::Jumped => self.recorder.restart_reference(),
         }
     }
 

@@ -95,7 +95,10 @@ async fn watch(
                     if let Observation::CounterJumped { .. } = seen {
                         references.begin_anew();
                     }
-                    references.read(tracker);
+                    let looked = references.read(tracker);
+                    if let Some((looked, device)) = looked.zip(references.device()) {
+                        keeper.observe_reference(&looked, device, tracker);
+                    }
                 }
                 () = signals.next() => return Ok(()),
             }

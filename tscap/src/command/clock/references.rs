@@ -10,7 +10,8 @@ use serde_json::json;
 
 use super::table::Column;
 use crate::capturing::clock::{
-    Bracket, PhcClock, PhcOutcome, PhcStatus, RawClock, Slew, Status, Tracker, TscCycles,
+    Bracket, PhcClock, PhcOutcome, PhcSighting, PhcStatus, RawClock, Slew, Status, Tracker,
+    TscCycles,
 };
 use crate::capturing::host::ptp::{Method, PtpDevice, PtpError};
 use crate::capturing::host::timex::KernelClock;
@@ -27,6 +28,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub(super) struct References {
     raw: RawClock,
     device: Option<Device>,
+}
+
+/// What a look at the device came to.
+#[derive(Debug)]
+pub(super) enum Looked {
+    /// The host's clock beside it.
+    Seen(PhcSighting, Box<PhcStatus>),
+    /// It was set.
+    Jumped,
 }
 
 #[derive(Debug)]
@@ -78,12 +88,16 @@ impl References {
         }
     }
 
-    /// Reads each that is due.
-    pub fn read(&mut self, tracker: &Tracker) {
+    /// Reads each that is due; says what became of a look at the device.
+    pub fn read(&mut self, tracker: &Tracker) -> Option<Looked> {
         self.raw.observe(&Bracket::of_raw());
-        if let Some(device) = &mut self.device {
-            device.look_if_due(tracker);
-        }
+        let device = self.device.as_mut()?;
+        device.look_if_due(tracker)
+    }
+
+    /// The device asked for.
+    pub fn device(&self) -> Option<&Path> {
+        self.device.as_ref().map(|device| device.path.as_path())
     }
 
     /// At a counter value, beside the host's clock.
@@ -144,10 +158,10 @@ impl Device {
         })
     }
 
-    fn look_if_due(&mut self, tracker: &Tracker) {
+    fn look_if_due(&mut self, tracker: &Tracker) -> Option<Looked> {
         let now = Instant::now();
         if now < self.next {
-            return;
+            return None;
         }
         self.next = now + LOOK_EVERY;
         let looked = self.clock.look(&mut self.ptp, tracker);
@@ -181,6 +195,15 @@ impl Device {
             }
             // Nobody may be there to read it.
             let _ = writeln!(std::io::stderr(), "warning: {warning}");
+        }
+        match looked {
+            PhcOutcome::Used => {
+                let seen = self.clock.sighting(tracker)?;
+                let status = self.clock.status(seen.at, tracker)?;
+                Some(Looked::Seen(seen, Box::new(status)))
+            }
+            PhcOutcome::Jumped { .. } => Some(Looked::Jumped),
+            _ => None,
         }
     }
 

@@ -137,6 +137,7 @@ fn interface(link: Link) -> Interface {
         driver: ethtool::driver(name).map(|driver| driver.name),
         features: offloads::read(name),
         coalescing: ethtool::coalescing(name).map_err(|error| chain(&error)),
+        ring: ethtool::receive_ring(name).map_err(|error| chain(&error)),
         // A kernel that refuses to tell is one that can't.
         xdp_features: xdp_features::of(link.index).unwrap_or(None),
         occupant: link

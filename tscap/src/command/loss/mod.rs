@@ -11,6 +11,8 @@ use serde::Serialize;
 use super::{Context, Failure, Hint as _};
 use crate::capturing::capture::check;
 use crate::capturing::host::{affinity, cpu_list};
+use crate::cli::ReceiveCpu;
+use crate::measuring::load::cpu_apart;
 use crate::measuring::loss::{LossError, Placement};
 
 pub(super) use plan::answer;
@@ -29,30 +31,21 @@ struct Progress {
 /// Where to measure, and with what; nothing is made yet.
 fn placement(
     cpu: Option<u32>,
-    receive_cpu: Option<u32>,
+    receive_cpu: ReceiveCpu,
     folder: Option<&Path>,
     file_bytes_per_s: Option<u64>,
 ) -> Result<Placement, Failure> {
     check::check_privileges_to_make_namespaces()?;
     check::check_kernel()?;
     let sender_cpu = super::choose_cpu(cpu, "send from")?;
-    if let Some(receiver) = receive_cpu {
-        let allowed =
-            affinity::allowed_cpus().context("cannot read this process's CPU affinity")?;
-        if receiver == sender_cpu {
-            return Err(Failure::new(format!(
-                "cannot receive on CPU {receiver} apart from the sender: it is the sender's"
-            ))
-            .hint("without --receive-cpu it is; to receive apart from it takes two CPUs"));
+    let receive_cpu = match receive_cpu {
+        ReceiveCpu::Senders => None,
+        asked => {
+            let allowed = affinity::allowed_cpus();
+            let allowed = allowed.context("cannot read this process's CPU affinity")?;
+            Some(receiver(asked, sender_cpu, &allowed)?)
         }
-        if !allowed.contains(&receiver) {
-            return Err(Failure::new(format!(
-                "cannot receive on CPU {receiver}: this process may run on {}",
-                cpu_list::list(&allowed)
-            ))
-            .hint("give --receive-cpu one of these"));
-        }
-    }
+    };
     let folder = folder.map_or_else(|| PathBuf::from(FOLDER), Path::to_owned);
     tempfile::tempfile_in(&folder)
         .context(format!("cannot write captures in {}", folder.display()))
@@ -64,6 +57,36 @@ fn placement(
         folder,
         file_bytes_per_s,
     })
+}
+
+/// The CPU to receive on apart from the sender's.
+fn receiver(asked: ReceiveCpu, sender: u32, allowed: &[u32]) -> Result<u32, Failure> {
+    let ReceiveCpu::Cpu(receiver) = asked else {
+        return cpu_apart(sender, allowed).ok_or_else(|| {
+            Failure::new(format!(
+                "cannot receive on a CPU of its own, as in the paper: this process may run on CPU \
+                 {sender} alone"
+            ))
+            .hint(
+                "allow it two CPUs; without --paper frames are received on the sender's: --size \
+                 72..1200/8 --gap 12 --snaplen whole,256,128,96 --ring-size 1M,16M --duration 5",
+            )
+        });
+    };
+    if receiver == sender {
+        return Err(Failure::new(format!(
+            "cannot receive on CPU {receiver} apart from the sender: it is the sender's"
+        ))
+        .hint("without --receive-cpu it is; to receive apart from it takes two CPUs"));
+    }
+    if !allowed.contains(&receiver) {
+        return Err(Failure::new(format!(
+            "cannot receive on CPU {receiver}: this process may run on {}",
+            cpu_list::list(allowed)
+        ))
+        .hint("give --receive-cpu one of these"));
+    }
+    Ok(receiver)
 }
 
 /// A sweep that gave nothing.
@@ -80,4 +103,24 @@ fn refusal(error: LossError) -> Failure {
         _ => "tscap doctor says what this machine lacks",
     };
     Failure::from_error(error, "cannot measure").hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn apart_is_the_last_cpu_that_does_not_send() {
+        let of = |asked, sender, allowed: &[u32]| receiver(asked, sender, allowed);
+        assert_eq!(of(ReceiveCpu::Apart, 0, &[0, 1, 3]).ok(), Some(3));
+        assert_eq!(of(ReceiveCpu::Apart, 3, &[0, 1, 3]).ok(), Some(1));
+        assert_eq!(of(ReceiveCpu::Cpu(1), 0, &[0, 1]).ok(), Some(1));
+        for (asked, allowed) in [
+            (ReceiveCpu::Apart, &[0][..]),
+            (ReceiveCpu::Cpu(0), &[0, 1]),
+            (ReceiveCpu::Cpu(2), &[0, 1]),
+        ] {
+            assert!(of(asked, 0, allowed).is_err(), "{asked:?}");
+        }
+    }
 }

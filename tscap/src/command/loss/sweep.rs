@@ -7,10 +7,8 @@ use crate::cli::LossPlan;
 use crate::command::measuring::{self, ResultOutput, Start};
 use crate::command::signals::Signals;
 use crate::command::{Context, Exit, Failure};
-use crate::measuring::load::Tool;
-use crate::measuring::loss::{
-    Grid, LossError, Placement, Results, Sweep, assemble, captures, run as measure,
-};
+use crate::measuring::load::{Absent, Tool};
+use crate::measuring::loss::{Grid, LossError, Results, Sweep, assemble, captures, run as measure};
 use crate::measuring::report::{sweep_page, sweep_text};
 use crate::text::numbers::{counted, ring as length};
 
@@ -29,21 +27,22 @@ pub(in crate::command) fn run(plan: &LossPlan) -> Result<Exit, Failure> {
 async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
     let mut signals = Signals::new()?;
     let mut console = measuring::console(plan.json)?;
-    let grid = &plan.grid;
     let placement = placement(
         plan.cpu,
         plan.receive_cpu,
         plan.folder.as_deref(),
         plan.file_rate,
     )?;
-    check_programs(&grid.peers, &placement)?;
+    let find = |tool: Tool| tool.find(&placement.executable).map(drop);
+    let (grid, mut known) = installed(plan, find)?;
+    let grid = &grid;
     let pair = measuring::pair("run as root")?;
     let interface = pair.rx.name.clone();
     let rings = system::online_cpus()
         .context("cannot tell the CPUs online")?
         .len();
-    let uneven = uneven_memory(grid, rings);
-    for text in &uneven {
+    known.extend(uneven_memory(grid, rings));
+    for text in &known {
         console.warning(text);
     }
     let files = KernelFiles::live();
@@ -76,27 +75,45 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
         return Ok(None);
     };
     let mut results = results.map_err(refusal)?;
-    results.warnings.extend(uneven);
+    results.warnings.extend(known);
     let exit = exit(&results);
     let about = start.circumstances(&files, placement.sender_cpu, &interface);
     Ok(Some((assemble(results, about, &placement, grid), exit)))
 }
 
-/// Misses a program before anything is measured.
-fn check_programs(peers: &[Tool], placement: &Placement) -> Result<(), Failure> {
-    for peer in peers {
-        if let Err(absent) = peer.find(&placement.executable) {
-            return Err(refusal(LossError::Absent(absent)));
+/// The grid with the programs that are installed, and a warning for each one left out.
+///
+/// # Errors
+/// If one is missing that was asked for by name: before anything is measured.
+fn installed(
+    plan: &LossPlan,
+    find: impl Fn(Tool) -> Result<(), Absent>,
+) -> Result<(Grid, Vec<String>), Failure> {
+    let (mut grid, mut left_out) = (plan.grid.clone(), Vec::new());
+    for peer in &plan.grid.peers {
+        match find(*peer) {
+            Ok(()) => {}
+            Err(absent) if plan.optional_peers => {
+                left_out.push(format!("{absent}: it is left out"));
+                grid.peers.retain(|kept| kept != peer);
+            }
+            Err(absent) => return Err(refusal(LossError::Absent(absent))),
         }
     }
-    Ok(())
+    Ok((grid, left_out))
 }
 
 /// What to know where a program can't have as much memory as tscap's `rings` together.
 fn uneven_memory(grid: &Grid, rings: usize) -> Vec<String> {
     const MIB: usize = 1 << 20;
+    let xdpdump = grid.peers.contains(&Tool::Xdpdump).then(|| {
+        "xdpdump's buffer cannot be set: it has 1 MiB a CPU, and tells of a frame lost there only \
+         with the next one that fits"
+            .to_owned()
+    });
+    let xdpdump = xdpdump.into_iter();
     if !grid.peers.contains(&Tool::Dumpcap) {
-        return Vec::new();
+        return xdpdump.collect();
     }
     let totals = grid.rings.iter().map(|ring| ring * rings);
     let uneven = totals.filter(|total| !total.is_multiple_of(MIB));
@@ -108,7 +125,7 @@ fn uneven_memory(grid: &Grid, rings: usize) -> Vec<String> {
             length(total as u64)
         )
     });
-    told.collect()
+    xdpdump.chain(told).collect()
 }
 
 fn exit(results: &Results) -> Exit {
@@ -121,6 +138,36 @@ fn exit(results: &Results) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The paper's subject may be missing; a program that was named may not.
+    #[test]
+    fn only_peers_that_nobody_named_may_be_missing() {
+        let peers = vec![Tool::Dumpcap, Tool::Tcpdump];
+        let plan = |optional_peers| LossPlan {
+            grid: Grid {
+                peers: peers.clone(),
+                ..Grid::quick()
+            },
+            cpu: None,
+            receive_cpu: crate::cli::ReceiveCpu::Senders,
+            optional_peers,
+            folder: None,
+            file_rate: None,
+            json: false,
+            report: None,
+        };
+        let has_tcpdump = |tool| match tool {
+            Tool::Tcpdump => Ok(()),
+            absent => Err(Absent(absent)),
+        };
+        let (grid, left_out) = installed(&plan(true), has_tcpdump).unwrap();
+        assert_eq!(grid.peers, [Tool::Tcpdump]);
+        assert!(
+            left_out[0].contains("dumpcap is not installed"),
+            "{left_out:?}"
+        );
+        assert!(installed(&plan(false), has_tcpdump).is_err());
+    }
 
     #[test]
     fn memory_that_dumpcap_cannot_have_is_told() {

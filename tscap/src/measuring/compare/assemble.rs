@@ -4,11 +4,14 @@ use super::Stamp;
 use super::experiment::{PATTERNS, Results};
 use super::interrupts;
 use super::schema::{
-    Checkpoint, Comparison, FrameCost, Method, Metric, Precision, Subject, VERSION, Verdict,
+    Checkpoint, Comparison, FrameCost, KernelStamp, Method, Metric, Precision, Subject, VERSION,
+    Verdict,
 };
 use super::stamp_samples::{PatternSamples, StampSamples};
-use super::statistics::{Allowance, Density, autocorrelation, correlation, verdict};
-use super::warnings::{disagreement, early_end, losses, noise};
+use super::statistics::{
+    Allowance, Density, autocorrelation, correlation, pooled_autocorrelation, verdict,
+};
+use super::warnings::{disagreement, early_end, losses, noise, one_cpu, unreached};
 use tscap_common::compare::UNROLLED;
 
 use crate::capturing::clock::{StampPath, StampSource};
@@ -63,6 +66,8 @@ pub fn assemble(
     warnings.extend(noise(&about.machine, conditions.cpus, &verdicts));
     warnings.extend(results.warnings);
     warnings.extend(taken.iter().chain(&off).flat_map(losses));
+    warnings.extend(taken.iter().flat_map(unreached));
+    warnings.extend(one_cpu(results.loss.as_ref()));
     warnings.extend(subjects.iter().filter_map(disagreement));
     subjects.iter_mut().for_each(|subject| {
         let has_precision = subject.source.is_some();
@@ -82,8 +87,12 @@ pub fn assemble(
                 own: own.clone(),
                 resolution_ns,
             },
+            loss: results.loss,
         },
         subjects,
+        kernel_stamp: results.kernel.map(|patterns| KernelStamp {
+            precision: kernel_precision(&patterns),
+        }),
         verdicts,
         interrupts_off: interrupts::beside(&taken, &off, &own, allowance),
         warnings,
@@ -114,6 +123,11 @@ fn resolution(costs: &[i64]) -> f64 {
 fn subject(taken: &StampSamples, own: &Summary, own_means: &[f64]) -> Subject {
     let stamp = taken.turn.stamp;
     let source = stamp.map(StampPath::source);
+    let loss = |is_wanted: fn(&Option<u64>) -> bool| {
+        let points = taken.loss.iter().filter(|point| is_wanted(&point.gap));
+        let measured = points.filter(|point| point.sent > 0);
+        measured.cloned().collect()
+    };
     Subject {
         source,
         path: stamp.map_or("", StampPath::function).into(),
@@ -127,8 +141,8 @@ fn subject(taken: &StampSamples, own: &Summary, own_means: &[f64]) -> Subject {
             .zip(&taken.patterns)
             .map(|((name, _), pattern)| precision(name, source, pattern, own))
             .collect(),
-        loss_by_size: taken.loss_by_size.clone(),
-        loss_by_gap: taken.loss_by_gap.clone(),
+        loss_by_size: loss(|gap| gap.is_none()),
+        loss_by_gap: loss(|gap| gap.is_some()),
     }
 }
 
@@ -181,13 +195,18 @@ fn precision(
     own: &Summary,
 ) -> Precision {
     let density = Density::of(&taken.inter_arrivals);
+    let costs = less(&taken.costs, own);
+    let cost_density = Density::of(&costs);
     let counts = taken.counts;
     Precision {
         pattern: name.into(),
         sent: counts.sent,
         received: counts.received,
         lost: counts.sent.saturating_sub(counts.received),
-        cost_ns: summary_less(&less(&taken.costs, own), own),
+        cost_ns: summary_less(&costs, own),
+        cost_histogram: cost_density.buckets,
+        cost_bucket_ns: cost_density.width,
+        cost_autocorrelation: pooled_autocorrelation(taken.rounds()),
         delay_ns: Summary::of(taken.delays.iter().copied()),
         interval_error_ns: Summary::of(taken.interval_errors.iter().copied()),
         intervals_from: match source {
@@ -199,6 +218,30 @@ fn precision(
         bucket_ns: density.width,
         correlation: correlation(&taken.interval_errors, &taken.error_costs),
     }
+}
+
+/// Of the kernel's own stamp: its cost is not known.
+fn kernel_precision(patterns: &[PatternSamples; 2]) -> Vec<Precision> {
+    let each = PATTERNS.iter().zip(patterns).map(|((name, _), taken)| {
+        let density = Density::of(&taken.inter_arrivals);
+        Precision {
+            pattern: (*name).into(),
+            sent: taken.counts.sent,
+            received: taken.counts.received,
+            lost: taken.counts.sent.saturating_sub(taken.counts.received),
+            cost_ns: None,
+            cost_histogram: Vec::new(),
+            cost_bucket_ns: 0.0,
+            cost_autocorrelation: Vec::new(),
+            delay_ns: Summary::of(taken.delays.iter().copied()),
+            interval_error_ns: Summary::of(taken.interval_errors.iter().copied()),
+            intervals_from: "stamps".into(),
+            inter_arrival: density.buckets,
+            bucket_ns: density.width,
+            correlation: None,
+        }
+    });
+    each.filter(|precision| precision.sent > 0).collect()
 }
 
 /// Costs that a verdict is on.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::Stamp;
 use super::clocks::Clocks;
 use super::experiment::{ExperimentError, FrameSource};
+use super::kernel_stamp::KernelStamps;
 use super::programs::{Measured, Programs};
 use super::stamp_samples::FrameCounts;
 use super::whole_program::WholeProgram;
@@ -15,13 +16,13 @@ use crate::capturing::clock::{NsPerCycle, StampPath, TscPath};
 use crate::capturing::hook::HookChoice;
 use crate::capturing::host::bpf::{InterfaceLink, LinkPoint};
 use crate::capturing::host::system;
-use crate::measuring::load::{Burst, Capture, Setup, Stop, Tool, Traffic};
+use crate::measuring::load::{Burst, Capture, Pair, Setup, Stop, Tool, Traffic};
 
 /// Captures have short rings, so that a burst is many of them: each holds 10,922
 /// blocks of frames of 64 bytes.
 const RING_BYTES: u64 = 1 << 20;
-/// A capture ends by itself after this, should we be killed.
-const LONGEST: Duration = Duration::from_secs(60);
+/// A capture ends by itself after this, should we be killed: no burst takes longer.
+const LONGEST: Duration = Duration::from_secs(120);
 /// How often it is looked whether enough live traffic has come.
 const LOOK_EACH: Duration = Duration::from_millis(5);
 
@@ -41,8 +42,12 @@ pub struct CompareBed {
     pub rate: Option<NsPerCycle>,
     /// The CPU that is measured.
     pub cpu: u32,
-    /// The CPUs for captures.
+    /// The CPUs that all of it may run on.
+    pub allowed: Vec<u32>,
+    /// Of these, the CPUs for captures.
     pub tool_cpus: Vec<u32>,
+    /// The kernel's own stamp, if we send.
+    pub kernel: Option<KernelStamps>,
     /// Tells to end.
     pub stop: Arc<Stop>,
 }
@@ -98,6 +103,20 @@ impl CompareBed {
         Ok(measured)
     }
 
+    /// Lets a burst up to the stack, whose stamps a packet socket is told; `None` on live
+    /// traffic.
+    pub fn measure_kernel(&mut self, burst: Burst) -> io::Result<Option<Measured>> {
+        let (Some(kernel), Some(traffic), FrameSource::Own { pair, .. }) =
+            (&mut self.kernel, &mut self.traffic, &self.frame_source)
+        else {
+            return Ok(None);
+        };
+        self.link.detach()?;
+        let measured = kernel.measure(traffic, burst);
+        self.link = attach(&self.programs, pair)?;
+        measured.map(Some)
+    }
+
     fn wait_for_traffic(&self, frames: u64) -> Result<(), ExperimentError> {
         let FrameSource::Live { timeout, link } = &self.frame_source else {
             return Ok(());
@@ -123,30 +142,9 @@ impl CompareBed {
         }
     }
 
-    /// Into nothing: what comes before the file is measured.
-    fn setup(&self, path: StampPath) -> io::Result<Setup> {
-        let rings = system::online_cpus().map_err(io::Error::other)?;
-        Ok(Setup {
-            snaplen: 96,
-            buffer_bytes: RING_BYTES * rings.len() as u64,
-            direction: Direction::In,
-            hook: HookChoice::Auto,
-            tap: false,
-            expression: None,
-            clock: path.source(),
-            tsc_path: match path {
-                StampPath::Tsc(path) => Some(path),
-                StampPath::Ktime | StampPath::Tai => None,
-            },
-            output: "/dev/null".into(),
-            cpus: self.tool_cpus.clone(),
-            longest: LONGEST,
-        })
-    }
-
     /// Captures a burst; returns frames sent and written, and the rate.
     pub fn capture(&mut self, path: StampPath, burst: Burst) -> io::Result<(u64, u64, f64)> {
-        let setup = self.setup(path)?;
+        let setup = setup(path, RING_BYTES, &self.tool_cpus)?;
         let (Some(traffic), FrameSource::Own { pair, executable }) =
             (&mut self.traffic, &self.frame_source)
         else {
@@ -158,13 +156,39 @@ impl CompareBed {
         let capture = Capture::start(&tscap, pair, &setup, &self.stop)?;
         let sent = traffic.send(burst);
         let written = capture.finish()?.said.written;
-        let program = self.programs.cost_program(None)?;
-        let rx = pair.rx.index;
-        self.link = pair
-            .rx_netns
-            .within(|| InterfaceLink::attach(program, rx, LinkPoint::NativeXdp))?;
+        self.link = attach(&self.programs, pair)?;
         let (_, sent) = sent?;
         let rate = sent.rate(burst.pacing).unwrap_or(0.0);
         Ok((sent.sent + sent.refused, written, rate))
     }
+}
+
+/// The floor's program, at the receiving end.
+fn attach(programs: &Programs, pair: &Pair) -> io::Result<InterfaceLink> {
+    let program = programs.cost_program(None)?;
+    let rx = pair.rx.index;
+    let attach = || InterfaceLink::attach(program, rx, LinkPoint::NativeXdp);
+    pair.rx_netns.within(attach)
+}
+
+/// A capture with a stamp and rings so long, into nothing: what comes before the file is
+/// measured.
+pub(super) fn setup(path: StampPath, ring_bytes: u64, cpus: &[u32]) -> io::Result<Setup> {
+    let rings = system::online_cpus().map_err(io::Error::other)?;
+    Ok(Setup {
+        snaplen: 96,
+        buffer_bytes: ring_bytes * rings.len() as u64,
+        direction: Direction::In,
+        hook: HookChoice::Auto,
+        tap: false,
+        expression: None,
+        clock: path.source(),
+        tsc_path: match path {
+            StampPath::Tsc(path) => Some(path),
+            StampPath::Ktime | StampPath::Tai => None,
+        },
+        output: "/dev/null".into(),
+        cpus: cpus.to_vec(),
+        longest: LONGEST,
+    })
 }

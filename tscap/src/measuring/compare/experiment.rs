@@ -2,18 +2,19 @@
 //! machine hits all of them.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tscap_common::compare::MOST_SAMPLES;
 
 use super::bed::CompareBed;
+use super::loss_bed::{self, LossBed};
 use super::plan::Amount;
 use super::prepare::prepare;
 use super::programs::ProgramsError;
-use super::schema;
-use super::stamp_samples::StampSamples;
+use super::schema::{LossMethod, LossPoint};
+use super::stamp_samples::{PatternSamples, StampSamples};
 use crate::capturing::clock::{StampPath, StampSource};
 use crate::capturing::hook::InterruptKfuncs;
 use crate::capturing::host::affinity;
@@ -26,8 +27,6 @@ pub const PATTERNS: [(&str, Pattern); 2] = [("voip", Pattern::Voip), ("hd", Patt
 /// Frames in the search for the highest rate: some tenths of a second, and 27 times
 /// what a ring of the captures holds.
 const RATE_FRAMES: u64 = 300_000;
-/// Frames at one point of a loss curve: 5 times what such a ring holds.
-pub(super) const LOSS_FRAMES: u64 = 60_000;
 /// Each step of the search for the highest rate goes down by this factor.
 const RATE_STEP: f64 = 0.85;
 /// Steps of that search.
@@ -106,6 +105,10 @@ pub struct Results {
     pub taken: Vec<StampSamples>,
     /// Rounds that were whole.
     pub rounds: u32,
+    /// How loss was measured, if a round of it was whole.
+    pub loss: Option<LossMethod>,
+    /// The kernel's own stamp by pattern, if we send.
+    pub kernel: Option<[PatternSamples; 2]>,
     /// Why it ended before all was measured.
     pub ended_by: Option<ExperimentError>,
     /// What a reader must know.
@@ -121,17 +124,22 @@ pub fn run(
     stop: Arc<Stop>,
     mut tell: impl FnMut(u32),
 ) -> Result<Results, ExperimentError> {
-    let tool_cpus = tool_cpus(request.cpu, &affinity::allowed_cpus()?);
+    let allowed = affinity::allowed_cpus()?;
+    let tool_cpus = tool_cpus(request.cpu, &allowed);
     affinity::pin_to(request.cpu)?;
     let mut warnings = Vec::new();
-    let (mut bench, turns) = prepare(frame_source, request, tool_cpus, stop, &mut warnings)?;
+    let cpus = (allowed, tool_cpus);
+    let (mut bench, turns) = prepare(frame_source, request, cpus, stop, &mut warnings)?;
     let mut results = Results {
         taken: turns.into_iter().map(StampSamples::new).collect(),
         rounds: 0,
+        loss: None,
+        kernel: None,
         ended_by: None,
         warnings,
     };
     let ended = bench.measure_all(&mut results, &request.amount, &mut tell);
+    results.kernel = bench.kernel.take().map(|kernel| kernel.patterns);
     match ended {
         Err(error) if results.rounds == 0 => return Err(error),
         ended => results.ended_by = ended.err(),
@@ -173,14 +181,52 @@ impl CompareBed {
             results.rounds = round;
             tell(round);
         }
-        let sizes = amount.sizes.iter().map(|size| (*size, None));
-        let gaps = amount.gaps.iter().map(|gap| (64, Some(*gap)));
-        for (size, gap) in sizes.chain(gaps) {
-            let mut taken = empty(&results.taken);
-            for taken in taken.iter_mut().filter(|it| !it.turn.interrupts_off) {
-                self.loss(taken, size, gap)?;
+        if let FrameSource::Own { executable, .. } = &self.frame_source {
+            let executable = executable.clone();
+            self.loss(&executable, results, amount, tell)?;
+        }
+        Ok(())
+    }
+
+    /// Loss at each size and gap, on a pair of its own: every stamp takes its turn at each
+    /// point in each round.
+    fn loss(
+        &mut self,
+        executable: &Path,
+        results: &mut Results,
+        amount: &Amount,
+        tell: &mut impl FnMut(u32),
+    ) -> Result<(), ExperimentError> {
+        let stop = Arc::clone(&self.stop);
+        let mut bed = LossBed::new(
+            executable,
+            self.cpu,
+            &self.allowed,
+            amount.loss_frames,
+            stop,
+        )?;
+        let is_measured = |taken: &StampSamples| !taken.turn.interrupts_off;
+        let cases = loss_bed::cases(amount);
+        for taken in results.taken.iter_mut().filter(|it| is_measured(it)) {
+            let points = cases.iter().map(|(size, gap)| LossPoint::new(*size, *gap));
+            taken.loss = points.filter(|_| taken.turn.stamp.is_some()).collect();
+        }
+        for round in 1..=amount.loss_rounds {
+            for (at, case) in cases.iter().enumerate() {
+                for index in order(results.taken.len(), round) {
+                    let taken = &mut results.taken[index];
+                    if let Some((path, point)) = taken.turn.stamp.zip(taken.loss.get_mut(at)) {
+                        self.go_on()?;
+                        let captured = bed.take(path, *case, point);
+                        // A capture that was killed because of that is no fault.
+                        self.go_on()?;
+                        captured?;
+                    }
+                }
             }
-            append(&mut results.taken, taken);
+            bed.method.rounds = round;
+            results.loss = Some(bed.method.clone());
+            tell(amount.rounds + round);
         }
         Ok(())
     }
@@ -196,18 +242,27 @@ impl CompareBed {
         let is_one_of =
             |some: u32| (round * some) / amount.rounds > ((round - 1) * some) / amount.rounds;
         let mut taken = empty(turns);
+        let sends_patterns = is_one_of(amount.pattern_rounds);
+        // First in every other round, as the stamps turn round.
+        let kernel_is_first = round.is_multiple_of(2);
+        if sends_patterns && kernel_is_first {
+            self.kernel_patterns(amount)?;
+        }
         for index in order(turns.len(), round) {
             let taken = &mut taken[index];
             self.turn(taken, index, amount)?;
             if taken.turn.interrupts_off {
                 continue;
             }
-            if is_one_of(amount.pattern_rounds) {
+            if sends_patterns {
                 self.patterns(taken, amount)?;
             }
             if is_one_of(amount.rate_rounds) {
                 self.find_rate(taken)?;
             }
+        }
+        if sends_patterns && !kernel_is_first {
+            self.kernel_patterns(amount)?;
         }
         Ok(taken)
     }
@@ -274,6 +329,31 @@ impl CompareBed {
                     clocks.as_ref(),
                 );
             }
+            taken.patterns[index].end_round();
+        }
+        Ok(())
+    }
+
+    /// The patterns as the kernel's own stack stamps them.
+    fn kernel_patterns(&mut self, amount: &Amount) -> Result<(), ExperimentError> {
+        for (index, (_, pattern)) in PATTERNS.into_iter().enumerate() {
+            let mut left = u64::from(amount.pattern_frames[index]);
+            let mut burst = Burst::of_pattern(pattern, left);
+            let most = burst.in_a_second().min(MOST_SAMPLES.into());
+            while left > 0 {
+                self.go_on()?;
+                burst.frames = left.min(most);
+                left -= burst.frames;
+                let measured = self.measure_kernel(burst)?;
+                // Frames were sent by CLOCK_TAI.
+                let (stamp, clocks) = (Some(StampPath::Tai), self.clocks(None)?);
+                if let (Some(kernel), Some(measured)) = (&mut self.kernel, measured) {
+                    let pattern = &mut kernel.patterns[index];
+                    pattern.counts.sent += measured.sent;
+                    pattern.counts.received += measured.samples.len() as u64;
+                    pattern.take(stamp, measured.run, &measured.samples, clocks.as_ref());
+                }
+            }
         }
         Ok(())
     }
@@ -302,37 +382,6 @@ impl CompareBed {
             burst = slower;
         }
         taken.rates_with_loss += 1;
-        Ok(())
-    }
-
-    /// One point: at a gap, or flat out.
-    fn loss(
-        &mut self,
-        taken: &mut StampSamples,
-        size: u32,
-        gap: Option<u64>,
-    ) -> Result<(), ExperimentError> {
-        let Some(path) = taken.turn.stamp.filter(|_| self.traffic.is_some()) else {
-            return Ok(());
-        };
-        self.go_on()?;
-        let (burst, points) = match gap {
-            None => (Burst::flat_out(size, LOSS_FRAMES), &mut taken.loss_by_size),
-            Some(gap) => (
-                Burst::with_gap(size, gap, LOSS_FRAMES),
-                &mut taken.loss_by_gap,
-            ),
-        };
-        let captured = self.capture(path, burst);
-        self.go_on()?;
-        let (sent, written, _) = captured?;
-        points.push(schema::LossPoint {
-            size,
-            gap,
-            sent,
-            received: written.min(sent),
-            lost: sent.saturating_sub(written),
-        });
         Ok(())
     }
 }

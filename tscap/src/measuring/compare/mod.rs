@@ -12,6 +12,8 @@ mod experiment;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod interrupts;
+mod kernel_stamp;
+mod loss_bed;
 mod plan;
 mod prepare;
 mod programs;

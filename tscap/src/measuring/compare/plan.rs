@@ -1,7 +1,5 @@
 //! How much is measured, and about how long it takes.
 
-use super::experiment::LOSS_FRAMES;
-
 /// How much of everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
@@ -15,6 +13,10 @@ pub struct Amount {
     pub pattern_frames: [u32; 2],
     /// Of the rounds, so many also look for the highest rate without loss.
     pub rate_rounds: u32,
+    /// Rounds in which loss is measured.
+    pub loss_rounds: u32,
+    /// Frames of each burst there.
+    pub loss_frames: u32,
     /// Frame sizes at which loss is measured, flat out, bytes.
     pub sizes: &'static [u32],
     /// Gaps at which loss is measured, byte times at 1 Gbit/s.
@@ -22,6 +24,9 @@ pub struct Amount {
     /// Whether two stamps take another turn in each round, with interrupts off.
     pub irqs_off: bool,
 }
+
+/// Frames of a burst of a loss curve: the paper's.
+const LOSS_FRAMES: u32 = 20_000;
 
 impl Amount {
     /// About 20 seconds. With fewer rounds the verdicts' intervals are twenty times as wide.
@@ -31,22 +36,27 @@ impl Amount {
         pattern_rounds: 2,
         pattern_frames: [12, 100],
         rate_rounds: 1,
+        loss_rounds: 2,
+        loss_frames: LOSS_FRAMES,
         sizes: &[64],
         gaps: &[1_000],
         irqs_off: false,
     };
-    /// Less than two minutes.
+    /// About five minutes.
     pub const DEFAULT: Self = Self {
         rounds: 60,
         frames: 2_000,
         pattern_rounds: 8,
         pattern_frames: [40, 400],
         rate_rounds: 5,
-        sizes: &[64, 128, 256, 512, 1024, 1500],
+        loss_rounds: 10,
+        loss_frames: LOSS_FRAMES,
+        // Among them those of both patterns.
+        sizes: &[64, 128, 140, 256, 512, 1024, 1368, 1500],
         gaps: &[12, 100, 1_000, 10_000],
         irqs_off: false,
     };
-    /// The paper's 20,000 frames a round.
+    /// The paper's 20,000 frames of each pattern a round.
     pub const PAPER: Self = Self {
         rounds: 60,
         frames: 20_000,
@@ -54,6 +64,11 @@ impl Amount {
         pattern_frames: [20_000, 20_000],
         ..Self::DEFAULT
     };
+
+    /// Rounds of both kinds: those of costs, and if it `sends` those of loss.
+    pub fn steps(&self, sends: bool) -> u32 {
+        self.rounds + if sends { self.loss_rounds } else { 0 }
+    }
 
     /// About how long it takes, s; on live traffic the frames decide, and this is
     /// the least until the `first_round` is over, which took so many seconds.
@@ -71,11 +86,13 @@ impl Amount {
             let [voip, hd] = self.pattern_frames.map(f64::from);
             let patterns = voip * 20e-3 + hd * 1.368e-3 + 2.0 * TURN;
             seconds += f64::from(self.pattern_rounds * STAMPS) * patterns;
-            let points = self.sizes.len() + self.gaps.len();
-            let captures = (f64::from(self.rate_rounds) + points as f64) * CAPTURE;
+            let points = (self.sizes.len() + self.gaps.len()) as f64;
+            let loss_rounds = f64::from(self.loss_rounds);
+            let captures = (f64::from(self.rate_rounds) + loss_rounds * points) * CAPTURE;
             // Byte times of a short frame and its gap are 8 ns each.
-            let bytes: u64 = self.gaps.iter().map(|gap| (64 + gap) * LOSS_FRAMES).sum();
-            seconds += f64::from(STAMPS - 1) * (captures + bytes as f64 * 8e-9);
+            let bytes: u64 = self.gaps.iter().map(|gap| 64 + gap).sum();
+            let frames = f64::from(self.loss_frames) * loss_rounds;
+            seconds += f64::from(STAMPS - 1) * (captures + bytes as f64 * frames * 8e-9);
         }
         seconds
     }
@@ -88,7 +105,7 @@ mod tests {
     #[test]
     fn each_is_over_in_its_time() {
         assert!(Amount::QUICK.seconds(true, None) <= 30.0);
-        assert!(Amount::DEFAULT.seconds(true, None) <= 120.0);
+        assert!(Amount::DEFAULT.seconds(true, None) <= 360.0);
         // 20,000 frames 20 ms apart, for each of four stamps, three times.
         assert!(Amount::PAPER.seconds(true, None) > 3.0 * 4.0 * 400.0);
         assert!(Amount::DEFAULT.seconds(false, None) < Amount::DEFAULT.seconds(true, None));
@@ -99,6 +116,17 @@ mod tests {
                 ..amount
             };
             assert!(more.contains(&(both_ways.seconds(true, None) - amount.seconds(true, None))));
+        }
+    }
+
+    /// The paper's Fig. 6: 20,000 frames a round.
+    #[test]
+    fn loss_is_measured_in_ten_rounds_of_the_papers_frames() {
+        for amount in [Amount::DEFAULT, Amount::PAPER] {
+            assert!(amount.loss_rounds >= 10 && amount.loss_frames == 20_000);
+            for size in [140, 1368] {
+                assert!(amount.sizes.contains(&size), "{size}");
+            }
         }
     }
 

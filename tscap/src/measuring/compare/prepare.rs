@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::bed::CompareBed;
 use super::experiment::{ExperimentError, FrameSource, Request};
+use super::kernel_stamp::KernelStamps;
 use super::programs::{Programs, ProgramsError, Settings};
 use super::whole_program::WholeProgram;
 use super::{Stamp, Turn};
@@ -25,7 +26,7 @@ const XDP_PASS: u32 = 2;
 pub(super) fn prepare(
     frame_source: FrameSource,
     request: &Request,
-    tool_cpus: Vec<u32>,
+    (allowed, tool_cpus): (Vec<u32>, Vec<u32>),
     stop: Arc<Stop>,
     warnings: &mut Vec<String>,
 ) -> Result<(CompareBed, Vec<Turn>), ExperimentError> {
@@ -77,8 +78,12 @@ pub(super) fn prepare(
     let attach = |ifindex| {
         InterfaceLink::attach(programs.cost_program(None)?, ifindex, LinkPoint::NativeXdp)
     };
+    let mut kernel = None;
     let (link, traffic) = match &frame_source {
         FrameSource::Own { pair, .. } => {
+            // Without a program too, redirected frames are to come up to the stack.
+            pair.take_redirected()?;
+            kernel = Some(KernelStamps::open(pair)?);
             let link = pair.rx_netns.within(|| attach(pair.rx.index))?;
             pair.tx_netns.enter()?;
             let traffic = Traffic::new(pair, cpu, rate)?;
@@ -105,7 +110,9 @@ pub(super) fn prepare(
         whole,
         rate,
         cpu,
+        allowed,
         tool_cpus,
+        kernel,
         stop,
     };
     Ok((bench, turns))

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::capturing::clock::StampSource;
 use crate::measuring::envelope::Envelope;
-use crate::measuring::statistics::Summary;
+use crate::measuring::generator::{LineRate, Period};
+use crate::measuring::load::Point as Run;
+use crate::measuring::statistics::{Summary, median};
 
 /// Version of the object.
 pub const VERSION: u32 = 1;
@@ -24,6 +26,10 @@ pub struct Comparison {
     pub method: Method,
     /// One for each stamp, the floor ("none") first, then `ktime`.
     pub subjects: Vec<Subject>,
+    /// The stamp that the kernel's own stack makes, on the same traffic: the paper's baseline.
+    /// Absent on live traffic, and from an earlier tscap.
+    #[serde(default)]
+    pub kernel_stamp: Option<KernelStamp>,
     /// Each stamp against `ktime`, by metric.
     pub verdicts: Vec<Verdict>,
     /// Stamps with interrupts off beside the same ones with interrupts on; empty unless
@@ -48,6 +54,10 @@ pub struct Method {
     pub cpu: u32,
     /// What the cost per frame was measured with.
     pub checkpoint: Checkpoint,
+    /// How loss was measured; absent where it was not. An earlier tscap sent one burst of
+    /// 60,000 frames a point, received on the sender's CPU, into rings of 1 MiB.
+    #[serde(default)]
+    pub loss: Option<LossMethod>,
 }
 
 /// The checkpoint: a clock read before and after the stamp.
@@ -91,6 +101,15 @@ pub struct Subject {
     pub loss_by_gap: Vec<LossPoint>,
 }
 
+/// What the kernel's stack stamps received frames with, as a packet socket is told it
+/// (`SO_TIMESTAMPNS`): CLOCK_REALTIME, when a frame comes to the stack (`net_timestamp_check`,
+/// net/core/dev.c). tcpdump and dumpcap have this stamp.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KernelStamp {
+    /// By traffic pattern. The cost is not known: nothing of ours is around it.
+    pub precision: Vec<Precision>,
+}
+
 /// Cost of a stamp on real frames.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FrameCost {
@@ -123,6 +142,17 @@ pub struct Precision {
     pub lost: u64,
     /// Cost of the stamp on these frames.
     pub cost_ns: Option<Summary>,
+    /// The same for a density plot, as in [`FrameCost::histogram`]; empty from an earlier
+    /// tscap.
+    #[serde(default)]
+    pub cost_histogram: Vec<(f64, f64)>,
+    /// Width of these buckets, ns.
+    #[serde(default)]
+    pub cost_bucket_ns: f64,
+    /// Autocorrelation of the costs at lags 1 to 20, of the rounds together, each about its
+    /// own mean; empty with fewer than 80 frames or when the cost never varies.
+    #[serde(default)]
+    pub cost_autocorrelation: Vec<f64>,
     /// Receive stamp less send stamp.
     pub delay_ns: Option<Summary>,
     /// |inter-arrival − inter-send|.
@@ -139,10 +169,25 @@ pub struct Precision {
     pub correlation: Option<f64>,
 }
 
-/// Loss at one point of a sweep: of a burst of 60,000 frames, into a capture with
-/// snaplen 96 and a ring of 1 MiB, which holds 10,922 frames of 64 bytes, 8,192
-/// longer ones.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// How loss was measured: by bursts into captures with snaplen 96.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LossMethod {
+    /// Frames of a burst.
+    pub frames: u32,
+    /// Rounds in which each stamp took its turn at each point.
+    pub rounds: u32,
+    /// CPU that sent.
+    pub sender_cpu: u32,
+    /// CPU that received; the sender's only where there is no other.
+    pub receive_cpu: u32,
+    /// CPUs that the captures could run on.
+    pub capture_cpus: Vec<u32>,
+    /// Ring of each CPU, bytes: it holds a whole burst.
+    pub ring_bytes: u64,
+}
+
+/// Loss at one point of a sweep, see [`Method::loss`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LossPoint {
     /// Frame length, bytes.
     pub size: u32,
@@ -155,6 +200,52 @@ pub struct LossPoint {
     pub received: u64,
     /// Frames lost; sent = received + lost.
     pub lost: u64,
+    /// Of these, frames lost before the capture saw them: the CPU did not keep up.
+    #[serde(default)]
+    pub before: u64,
+    /// Frames a second asked for; `None` flat out.
+    #[serde(default)]
+    pub rate_asked: Option<f64>,
+    /// Frames a second that were sent, by round.
+    #[serde(default)]
+    pub rates: Vec<f64>,
+    /// Share of the frames lost, 0 to 1, by round; empty from an earlier tscap.
+    #[serde(default)]
+    pub rounds: Vec<f64>,
+}
+
+/// Least share of the rate asked for that counts as reached.
+const REACHED: f64 = 0.99;
+
+impl LossPoint {
+    /// Of nothing yet, at a gap or flat out.
+    pub(super) fn new(size: u32, gap: Option<u64>) -> Self {
+        let period = gap.and_then(|gap| LineRate::GIGABIT.period(size, gap));
+        Self {
+            size,
+            gap,
+            rate_asked: period.map(Period::rate),
+            ..Self::default()
+        }
+    }
+
+    /// Takes in a burst.
+    pub(super) fn take(&mut self, run: &Run) {
+        self.sent += run.sent;
+        self.received += run.written;
+        self.lost += run.lost.total();
+        self.before += run.lost.before;
+        self.rounds.push(run.loss());
+        let rate = run.sent.saturating_sub(1) as f64 / run.seconds;
+        self.rates.push(if rate.is_finite() { rate } else { 0.0 });
+    }
+
+    /// Whether at least 99 % of the rate asked for was sent in most rounds: else the point
+    /// is about another rate. Always of an earlier tscap, which did not look.
+    pub fn is_reached(&self) -> bool {
+        let asked = self.rate_asked.zip(median(&self.rates));
+        asked.is_none_or(|(asked, sent)| sent >= REACHED * asked)
+    }
 }
 
 /// A stamp with the CPU's interrupts on and off around it, in turns of the same rounds.

@@ -52,10 +52,8 @@ pub struct StampSamples {
     pub lossless_rate: Vec<f64>,
     /// Rounds in which no such rate was found.
     pub rates_with_loss: u32,
-    /// Loss against size.
-    pub loss_by_size: Vec<LossPoint>,
-    /// Loss against the gap.
-    pub loss_by_gap: Vec<LossPoint>,
+    /// Loss, by size and by gap.
+    pub loss: Vec<LossPoint>,
 }
 
 impl StampSamples {
@@ -71,8 +69,7 @@ impl StampSamples {
             patterns: Default::default(),
             lossless_rate: Vec::new(),
             rates_with_loss: 0,
-            loss_by_size: Vec::new(),
-            loss_by_gap: Vec::new(),
+            loss: Vec::new(),
         }
     }
 
@@ -98,22 +95,24 @@ impl StampSamples {
         }
         self.lossless_rate.extend(later.lossless_rate);
         self.rates_with_loss += later.rates_with_loss;
-        self.loss_by_size.extend(later.loss_by_size);
-        self.loss_by_gap.extend(later.loss_by_gap);
+        self.loss.extend(later.loss);
     }
 
     /// The costs by round.
     pub fn rounds(&self) -> impl Iterator<Item = &[i64]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts
-            .zip(&self.ends)
-            .map(|(start, end)| &self.costs[start..*end])
+        rounds(&self.costs, &self.ends)
     }
 
     /// The trimmed mean of each round.
     pub fn means(&self) -> Vec<f64> {
         self.rounds().map(trimmed_mean).collect()
     }
+}
+
+/// The values of each round, given where each ends.
+fn rounds<'a>(values: &'a [i64], ends: &'a [usize]) -> impl Iterator<Item = &'a [i64]> + Clone {
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    starts.zip(ends).map(|(start, end)| &values[start..*end])
 }
 
 /// The frames of one pattern.
@@ -123,6 +122,8 @@ pub struct PatternSamples {
     pub counts: FrameCounts,
     /// Second checkpoint less first.
     pub costs: Vec<i64>,
+    /// Where each round ends in `costs`.
+    pub ends: Vec<usize>,
     /// Receive stamp less send stamp.
     pub delays: Vec<i64>,
     /// Inter-arrival times of frames sent one after the other.
@@ -138,12 +139,24 @@ pub struct PatternSamples {
 impl PatternSamples {
     fn append(&mut self, later: Self) {
         self.counts += later.counts;
+        let before = self.costs.len();
         self.costs.extend(later.costs);
+        self.ends.extend(later.ends.iter().map(|end| before + end));
         self.delays.extend(later.delays);
         self.inter_arrivals.extend(later.inter_arrivals);
         self.interval_errors.extend(later.interval_errors);
         self.error_costs.extend(later.error_costs);
         self.moved += later.moved;
+    }
+
+    /// Ends a round: what follows is of another one.
+    pub fn end_round(&mut self) {
+        self.ends.push(self.costs.len());
+    }
+
+    /// The costs by round.
+    pub fn rounds(&self) -> impl Iterator<Item = &[i64]> + Clone {
+        rounds(&self.costs, &self.ends)
     }
 
     /// Takes in a burst's samples, in the order of the frames; without clocks the
@@ -189,6 +202,8 @@ mod tests {
             taken.round(costs.iter().copied());
             taken.fast.sent = 5;
             taken.patterns[1].delays.push(7);
+            taken.patterns[1].costs.extend([costs[0] as i64, 9]);
+            taken.patterns[1].end_round();
             taken
         };
         let mut taken = of(&[1, 2]);
@@ -198,5 +213,7 @@ mod tests {
         assert_eq!(rounds, [&[1, 2][..], &[3], &[4, 5]]);
         assert_eq!((taken.fast.sent, taken.fast.received), (15, 0));
         assert_eq!(taken.patterns[1].delays, [7; 3]);
+        let rounds: Vec<_> = taken.patterns[1].rounds().collect();
+        assert_eq!(rounds, [[1, 9], [3, 9], [4, 9]]);
     }
 }

@@ -1,12 +1,12 @@
 //! What a reader must know before the figures of a comparison.
 
 use super::experiment::ExperimentError;
-use super::schema::{Outcome, Subject, Verdict};
+use super::schema::{LossMethod, Outcome, Subject, Verdict};
 use super::stamp_samples::StampSamples;
 use crate::capturing::clock::StampPath;
 use crate::measuring::machine::Machine;
 use crate::text::causes::chain;
-use crate::text::numbers::counted;
+use crate::text::numbers::{counted, grouped};
 
 /// The two costs of a read may differ by so much, a share of the unrolled one.
 const AGREEMENT: f64 = 0.25;
@@ -82,6 +82,33 @@ pub(super) fn losses(taken: &StampSamples) -> Vec<String> {
     all.map(|what| format!("{name}: {what}")).collect()
 }
 
+/// Points of a loss curve at which the sender was too slow.
+pub(super) fn unreached(taken: &StampSamples) -> Option<String> {
+    let unreached = taken.loss.iter().filter(|point| !point.is_reached());
+    let gaps: Vec<_> = unreached
+        .filter_map(|point| point.gap.map(grouped))
+        .collect();
+    (!gaps.is_empty()).then(|| {
+        format!(
+            "{}: loss at gap {}: the sender did not reach 99 % of the rate asked for, and the \
+             curve leaves it out",
+            taken.turn.name(),
+            gaps.join(", ")
+        )
+    })
+}
+
+/// Where loss was measured without a CPU that only receives.
+pub(super) fn one_cpu(loss: Option<&LossMethod>) -> Option<String> {
+    loss.filter(|it| it.receive_cpu == it.sender_cpu).map(|it| {
+        format!(
+            "loss: received on the sender's CPU {}, as there is no other: a stamp that takes \
+             longer slows the sender down there, and loses nothing",
+            it.sender_cpu
+        )
+    })
+}
+
 /// Both ways to measure a read should agree; `None` if they do.
 pub(super) fn disagreement(subject: &Subject) -> Option<String> {
     let unrolled = subject.read_ns.as_ref()?;
@@ -102,6 +129,7 @@ pub(super) fn disagreement(subject: &Subject) -> Option<String> {
 mod tests {
     use super::*;
     use crate::capturing::clock::TscPath;
+    use crate::measuring::compare::schema::LossPoint;
     use crate::measuring::compare::stamp_samples::FrameCounts;
 
     #[test]
@@ -126,6 +154,34 @@ mod tests {
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }
+    }
+
+    #[test]
+    fn a_gap_that_was_not_kept_is_said() {
+        let mut taken = StampSamples::new(Some(StampPath::Ktime));
+        taken.loss = vec![LossPoint::new(64, None), LossPoint::new(64, Some(12))];
+        taken.loss[0].rates = vec![1.0; 3];
+        let asked = taken.loss[1].rate_asked.unwrap();
+        taken.loss[1].rates = vec![asked, 0.995 * asked, 0.2 * asked];
+        assert_eq!(unreached(&taken), None);
+        taken.loss[1].rates = vec![asked, 0.98 * asked, 0.2 * asked];
+        let said = unreached(&taken).unwrap();
+        assert!(said.starts_with("ktime: loss at gap 12:"), "{said}");
+    }
+
+    /// With one CPU a dearer stamp loses nothing, and the curve is none.
+    #[test]
+    fn a_receiver_on_the_senders_cpu_is_said() {
+        let method = |receive_cpu| LossMethod {
+            frames: 20_000,
+            rounds: 10,
+            sender_cpu: 0,
+            receive_cpu,
+            capture_cpus: vec![0],
+            ring_bytes: 4 << 20,
+        };
+        assert_eq!(one_cpu(Some(&method(1))), None);
+        assert!(one_cpu(Some(&method(0))).unwrap().contains("CPU 0"));
     }
 
     #[test]

@@ -255,6 +255,11 @@ impl Capture {
         self.tool
     }
 
+    /// CPU time of all its threads so far, user and system.
+    pub fn cpu_time(&self) -> io::Result<Duration> {
+        cpu_time(self.pid())
+    }
+
     fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed())
     }

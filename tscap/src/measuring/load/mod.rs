@@ -20,12 +20,13 @@ mod tool_report;
 mod traffic;
 
 pub use arguments::Setup;
+pub use busy::CpuLoad;
 pub use capture::{Capture, LoadError, Outcome};
 pub use count::{CountError, frames};
 pub use pair::Pair;
 pub use point::{Lost, Point, Unaccounted};
 pub use stop::Stop;
-pub use test_bed::{TestBed, tool_cpus};
+pub use test_bed::{TestBed, cpu_apart, tool_cpus, tool_cpus_apart};
 pub use tool::{Absent, Program, Tool};
 pub use tool_report::{Loss, Stage, ToolReport};
-pub use traffic::{Burst, FAST_BYTES, IMIX, Sizes, Traffic};
+pub use traffic::{Burst, FAST_BYTES, IMIX, Sizes, Traffic, needs_bulks};

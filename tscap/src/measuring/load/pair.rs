@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::capturing::host::ethtool;
 use crate::capturing::host::netdev::{self, Link};
 use crate::capturing::host::own_netns::OwnNetns;
 use crate::capturing::host::veth;
@@ -23,6 +24,9 @@ pub struct Pair {
     /// The receiving end.
     pub rx: Link,
 }
+
+/// Without an XDP program, redirected frames are taken by a veth that has GRO.
+const GRO: &str = "rx-gro";
 
 impl Pair {
     /// Makes it.
@@ -46,5 +50,16 @@ impl Pair {
             tx_netns,
             rx_netns,
         })
+    }
+
+    /// Lets the receiving end take native frames from now on also while it has no XDP program.
+    ///
+    /// # Errors
+    /// If the kernel refuses to turn GRO on.
+    pub fn take_redirected(&self) -> io::Result<()> {
+        let with_gro = || ethtool::set_features(&self.rx.name, &[(GRO, true)]);
+        self.rx_netns
+            .within(|| with_gro().map_err(io::Error::other))?;
+        Ok(())
     }
 }

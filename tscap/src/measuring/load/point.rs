@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::busy::CpuLoad;
 use super::capture::Outcome;
 use super::tool::Tool;
 use super::tool_report::{Loss, Stage};
@@ -43,6 +44,9 @@ pub struct Point {
     /// Share of the time of sending that each CPU was busy, whatever with, 0 to 1, by
     /// its number (0 for one offline); a sender that waits for a frame to be due is.
     pub busy: Vec<f64>,
+    /// What each CPU did in that time, by its number; empty from an earlier tscap.
+    #[serde(default)]
+    pub load: Vec<CpuLoad>,
 }
 
 /// Frames lost.
@@ -139,20 +143,40 @@ impl Point {
             file_bytes: outcome.file_bytes,
             cached_bytes: outcome.cached_bytes,
             busy: Vec::new(),
+            load: Vec::new(),
         })
     }
 
     /// Part of the frames that were lost, 0 to 1; 0 of none.
     pub fn loss(&self) -> f64 {
-        match self.sent {
-            0 => 0.0,
-            sent => self.lost.total() as f64 / sent as f64,
-        }
+        share(self.lost.total(), self.sent)
+    }
+
+    /// Part of the frames sent that were lost before the program saw them, 0 to 1; 0 of
+    /// none. Skopkó's kernel loss: those that the kernel could not process in time,
+    /// against those generated.
+    pub fn kernel_loss(&self) -> f64 {
+        share(self.lost.before, self.sent)
+    }
+
+    /// Part of the frames that the kernel processed that were lost after that, in the
+    /// program's buffer or on the way to its file, 0 to 1; 0 of none. Skopkó's loss of the
+    /// application.
+    pub fn application_loss(&self) -> f64 {
+        let processed = self.sent - self.lost.before;
+        share(self.lost.ring + self.lost.writer, processed)
     }
 
     /// CPU time of the program for a million of the frames sent, s.
     pub fn cpu_s_per_million(&self) -> f64 {
         self.cpu_s * 1e6 / self.sent as f64
+    }
+}
+
+fn share(lost: u64, of: u64) -> f64 {
+    match of {
+        0 => 0.0,
+        of => lost as f64 / of as f64,
     }
 }
 
@@ -227,6 +251,11 @@ mod tests {
         assert_eq!((got.sent, got.written, got.lost), (17, 11, lost));
         assert_eq!(got.sent, got.written + got.lost.total());
         assert_eq!(got.loss(), 6.0 / 17.0);
+        // Of 17 generated 16 were processed, of which 11 are in the file.
+        assert_eq!(got.kernel_loss(), 1.0 / 17.0);
+        assert_eq!(got.application_loss(), 5.0 / 16.0);
+        let through = (1.0 - got.kernel_loss()) * (1.0 - got.application_loss());
+        assert!((1.0 - through - got.loss()).abs() < 1e-12);
         assert_eq!(got.cpu_s_per_million(), 2.0);
         // A bulk of 16 in 1.6 µs; what was refused is no rate.
         assert!((got.rate - 1e7 * 15.0 / 17.0).abs() < 1.0, "{}", got.rate);

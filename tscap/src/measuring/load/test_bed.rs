@@ -8,7 +8,7 @@ use nix::sched::sched_getcpu;
 use nix::unistd::Pid;
 
 use super::arguments::Setup;
-use super::busy::Ticks;
+use super::busy::{CpuLoad, Ticks};
 use super::capture::{Capture, LoadError};
 use super::pair::Pair;
 use super::point::Point;
@@ -19,11 +19,9 @@ use super::tool::Program;
 use super::traffic::{Burst, Traffic};
 use crate::capturing::host::clsact::Clsact;
 use crate::capturing::host::kernel_files::KernelFiles;
-use crate::capturing::host::{ethtool, process};
+use crate::capturing::host::process;
 use crate::measuring::generator::Sent;
 
-/// Without an XDP program, redirected frames are taken by a veth that has GRO.
-const GRO: &str = "rx-gro";
 /// Longest that a capture may go on working when all has been sent.
 const BACKLOG: Duration = Duration::from_secs(20);
 /// Between bursts of the same: a buffer of 64 MiB is written to memory in less.
@@ -47,9 +45,7 @@ impl TestBed {
     /// For this thread, which stays on the CPU that it is pinned to, and is moved
     /// into the sending end's namespace.
     pub fn new(pair: Pair, stop: Arc<Stop>) -> io::Result<Self> {
-        let with_gro = || ethtool::set_features(&pair.rx.name, &[(GRO, true)]);
-        pair.rx_netns
-            .within(|| with_gro().map_err(io::Error::other))?;
+        pair.take_redirected()?;
         pair.tx_netns.enter()?;
         // Without a rate of the TSC it does not matter on which CPU.
         let traffic = Traffic::new(&pair, 0, None)?;
@@ -213,14 +209,23 @@ impl TestBed {
         let files = KernelFiles::live();
         let before = Ticks::read(&files);
         let sent = self.send_repeatedly(burst, times)?;
-        let busy = Ticks::read(&files).busy_since(&before);
+        let load = Ticks::read(&files).load_since(&before);
         capture.go_on()?;
         capture.settle(BACKLOG)?;
         let tool = capture.tool();
         let outcome = capture.finish()?;
         let point = Point::new(tool, &sent, burst.pacing, &outcome).map_err(io::Error::other)?;
-        Ok(Point { busy, ..point })
+        Ok(Point {
+            busy: load.iter().map(CpuLoad::busy).collect(),
+            load,
+            ..point
+        })
     }
+}
+
+/// A CPU apart from the sender's: the last one allowed.
+pub fn cpu_apart(sender: u32, allowed: &[u32]) -> Option<u32> {
+    allowed.iter().copied().rfind(|cpu| *cpu != sender)
 }
 
 /// Of the CPUs allowed those on which captures are to run: not the sender's, unless
@@ -237,9 +242,25 @@ pub fn tool_cpus(sender: u32, allowed: &[u32]) -> Vec<u32> {
     }
 }
 
+/// The same where a CPU of its own receives: neither that one, nor the sender's unless there
+/// is no third.
+pub fn tool_cpus_apart(sender: u32, receiver: u32, allowed: &[u32]) -> Vec<u32> {
+    let not_receiving = allowed.iter().copied().filter(|cpu| *cpu != receiver);
+    tool_cpus(sender, &not_receiving.collect::<Vec<_>>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn captures_keep_away_from_a_cpu_that_only_receives() {
+        assert_eq!(cpu_apart(0, &[0, 1, 2]), Some(2));
+        assert_eq!(cpu_apart(2, &[0, 1, 2]), Some(1));
+        assert_eq!(cpu_apart(0, &[0]), None);
+        assert_eq!(tool_cpus_apart(0, 1, &[0, 1, 2]), [2]);
+        assert_eq!(tool_cpus_apart(0, 1, &[0, 1]), [0]);
+    }
 
     #[test]
     fn captures_keep_away_from_the_sender() {

@@ -11,7 +11,7 @@ use crate::measuring::envelope::{Circumstances, Kind};
 use crate::measuring::load::Tool;
 use crate::measuring::machine::Machine;
 use crate::text::causes::chain;
-use crate::text::numbers::counted;
+use crate::text::numbers::{counted, grouped};
 
 /// Puts it together.
 pub fn assemble(
@@ -25,6 +25,7 @@ pub fn assemble(
     warnings.extend(results.warnings);
     warnings.extend(one_cpu(placement, &results.setting.capture_cpus));
     warnings.extend(unfilled(&results.points));
+    warnings.extend(unreached(&results.points));
     Sweep {
         about: about.envelope(Kind::Loss, VERSION, results.ended_by.is_some()),
         method: Method {
@@ -74,6 +75,24 @@ fn one_cpu(placement: &Placement, capture_cpus: &[u32]) -> Option<String> {
     })
 }
 
+/// Where the sender was too slow: the point tells nothing of the rate asked for.
+fn unreached(points: &[Point]) -> Option<String> {
+    let unreached: Vec<_> = points.iter().filter(|it| !it.is_reached()).collect();
+    let share = |point: &&Point| point.rate_sent() / point.rate_asked.unwrap_or(f64::INFINITY);
+    let worst = unreached
+        .iter()
+        .min_by(|a, b| share(a).total_cmp(&share(b)))?;
+    let rate = |rate: f64| grouped(rate.round() as u64);
+    Some(format!(
+        "at {} the sender did not reach 99 % of the rate asked for (at {} B {} of {} frames/s): \
+         marked with *, and left out of the curves",
+        counted(unreached.len() as u64, "point"),
+        worst.size,
+        rate(worst.rate_sent()),
+        rate(worst.rate_asked.unwrap_or_default()),
+    ))
+}
+
 /// Where the ring holds all that was sent, nothing can be lost in it.
 fn unfilled(points: &[Point]) -> Option<String> {
     let ours = points.iter().filter(|point| point.tool == Tool::Tscap);
@@ -89,4 +108,28 @@ fn unfilled(points: &[Point]) -> Option<String> {
             counted(count as u64, "point")
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measuring::loss::fixtures::sweep;
+
+    #[test]
+    fn a_point_below_the_rate_asked_for_is_warned_of() {
+        let mut points = sweep().points;
+        assert_eq!(unreached(&points), None, "flat out no rate is asked for");
+        for point in &mut points {
+            point.rate_asked = Some(point.rate_sent() / 0.995);
+        }
+        assert_eq!(unreached(&points), None, "99.5 % is enough");
+        points[1].rate_asked = Some(4.0 * points[1].rate_sent());
+        points[2].rate_asked = Some(2.0 * points[2].rate_sent());
+        let warning = unreached(&points).unwrap();
+        assert!(warning.starts_with("at 2 points "), "{warning}");
+        assert!(
+            warning.contains(&format!("at {} B", points[1].size)),
+            "{warning}"
+        );
+    }
 }

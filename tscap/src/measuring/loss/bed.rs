@@ -16,7 +16,7 @@ use crate::capturing::accounting::Direction;
 use crate::capturing::hook::HookChoice;
 use crate::capturing::host::{affinity, system};
 use crate::measuring::load::{
-    Burst, LoadError, Pair, Point, Program, Setup, Stop, TestBed, Tool, tool_cpus,
+    Burst, LoadError, Pair, Point, Program, Setup, Stop, TestBed, Tool, tool_cpus, tool_cpus_apart,
 };
 
 /// A capture ends by itself after so long, should we be killed; no point lasts longer.
@@ -235,12 +235,10 @@ impl LossBed {
 
 /// Not the CPU that receives, and the sender's only if there is no other.
 fn capture_cpus(placement: &Placement, allowed: &[u32]) -> Vec<u32> {
-    let not_receiving: Vec<_> = allowed
-        .iter()
-        .copied()
-        .filter(|cpu| Some(*cpu) != placement.receive_cpu)
-        .collect();
-    tool_cpus(placement.sender_cpu, &not_receiving)
+    match placement.receive_cpu {
+        Some(receiver) => tool_cpus_apart(placement.sender_cpu, receiver, allowed),
+        None => tool_cpus(placement.sender_cpu, allowed),
+    }
 }
 
 fn room(folder: &Path) -> io::Result<u64> {

@@ -152,7 +152,7 @@ impl Experiment {
         self.bed.go_on()?;
         let program = self.programs.iter().find(|it| it.tool == grid_point.tool);
         let program = program.ok_or(Absent(grid_point.tool))?;
-        let arrival = grid_point.pace.arrival();
+        let arrival = grid_point.pace.arrival(grid_point.size);
         let mut calibrations = self.calibrations.iter();
         let calibration =
             calibrations.rfind(|it| (it.clock, it.arrival) == (grid_point.clock, arrival));
@@ -162,7 +162,7 @@ impl Experiment {
         let burst = Burst {
             sizes: Sizes::Same(grid_point.size),
             pacing: pacing.ok_or_else(|| io::Error::other("no such pace"))?,
-            in_bulks: false,
+            in_bulks: arrival == Arrival::InBursts,
             frames: frames(costs, grid_point, lasting).min(most),
         };
         let run = self.bed.capture_point(program, grid_point, burst);
@@ -239,6 +239,7 @@ impl Point {
             gap,
             line,
             rate_asked: rate.is_finite().then_some(rate),
+            arrival: Some(grid_point.pace.arrival(grid_point.size)),
             snaplen: grid_point.snaplen,
             ring_bytes: grid_point.ring as u64,
             run,

@@ -8,7 +8,7 @@ use super::schema::{Calibration, Method, Point, Sweep, VERSION};
 use crate::capturing::clock::StampSource;
 use crate::measuring::compare::fixtures::about;
 use crate::measuring::envelope::Kind;
-use crate::measuring::load::{Lost, Point as Run, Tool};
+use crate::measuring::load::{CpuLoad, Lost, Point as Run, Tool};
 
 /// What such a machine would do, to the frame.
 pub(crate) fn run(costs: &Costs, load: &Load) -> Run {
@@ -36,6 +36,13 @@ pub(crate) fn run(costs: &Costs, load: &Load) -> Run {
         file_bytes: 0,
         cached_bytes: None,
         busy: vec![1.0, 0.25],
+        load: [(0.1, 0.9), (0.05, 0.2)]
+            .map(|(user, softirq)| CpuLoad {
+                user,
+                softirq,
+                ..CpuLoad::default()
+            })
+            .to_vec(),
     }
 }
 

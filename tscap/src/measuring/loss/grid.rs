@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::schema::kept;
 use crate::capturing::clock::StampSource;
 use crate::measuring::generator::{LineRate, Pacing, Rate};
-use crate::measuring::load::Tool;
+use crate::measuring::load::{Tool, needs_bulks};
 
 /// Longest frame that a veth pair lets through: its MTU, 1500, and the header.
 pub const LONGEST_FRAME: u32 = 1514;
@@ -59,11 +59,12 @@ pub enum Arrival {
 }
 
 impl Pace {
-    /// How frames come that follow each other so.
-    pub fn arrival(self) -> Arrival {
-        match self {
-            Self::FlatOut => Arrival::InBursts,
-            Self::Gap { .. } | Self::Rate(_) => Arrival::Singly,
+    /// How frames of `size` bytes come that follow each other so: those that can't be sent
+    /// one by one come in bursts.
+    pub fn arrival(self, size: u32) -> Arrival {
+        match self.pacing(size) {
+            Some(pacing) if !needs_bulks(pacing) => Arrival::Singly,
+            _ => Arrival::InBursts,
         }
     }
 }
@@ -142,7 +143,8 @@ impl Grid {
     }
 
     /// Skopkó's: frames of 72 to 1200 bytes at line rate, at least 5 s each; whole
-    /// and with three snaplens; buffers of 2 and of 32 MB on two CPUs.
+    /// and with three snaplens; buffers of 2 and of 32 MB on two CPUs; dumpcap beside
+    /// tscap.
     pub fn paper() -> Self {
         Self {
             sizes: (72..=1200).step_by(8).collect(),
@@ -152,6 +154,7 @@ impl Grid {
             }],
             snaplens: vec![0, 256, 128, 96],
             rings: vec![1 << 20, 16 << 20],
+            peers: vec![Tool::Dumpcap],
             duration: Duration::from_secs(5),
             ..Self::usual()
         }
@@ -160,7 +163,11 @@ impl Grid {
     /// What costs have to be found out for: every stamp, with frames that come in
     /// every way that there is.
     pub fn costs(&self) -> Vec<(StampSource, Arrival)> {
-        let mut arrivals: Vec<_> = self.paces.iter().map(|pace| pace.arrival()).collect();
+        let of_pace = |pace: &Pace| match *pace {
+            Pace::FlatOut => vec![Arrival::InBursts],
+            pace => self.sizes.iter().map(|size| pace.arrival(*size)).collect(),
+        };
+        let mut arrivals: Vec<_> = self.paces.iter().flat_map(of_pace).collect();
         arrivals.sort_by_key(|arrival| *arrival as u8);
         arrivals.dedup();
         let each = self.clocks.iter().flat_map(|clock| {
@@ -234,7 +241,7 @@ mod tests {
         assert_eq!(Grid::quick().seconds().round(), 3.0);
         assert!(Grid::usual().seconds() < 100.0);
         let paper = Grid::paper();
-        assert_eq!((paper.len(), paper.sizes.len()), (142 * 8, 142));
+        assert_eq!((paper.len(), paper.sizes.len()), (142 * 8 * 2, 142));
         assert!(paper.seconds() > 5_000.0);
     }
 
@@ -283,6 +290,24 @@ mod tests {
             (tai, singly),
         ];
         assert_eq!(both.costs(), expected);
+    }
+
+    /// At line rate on 1 Gbit/s 488 bytes and a gap of 12 take 4 µs.
+    #[test]
+    fn what_cannot_be_sent_singly_is_sent_in_bulks() {
+        let gap = Grid::paper().paces[0];
+        for (size, arrival) in [
+            (72, Arrival::InBursts),
+            (487, Arrival::InBursts),
+            (488, Arrival::Singly),
+            (1200, Arrival::Singly),
+        ] {
+            assert_eq!(gap.arrival(size), arrival, "{size}");
+        }
+        assert_eq!(Pace::FlatOut.arrival(1500), Arrival::InBursts);
+        let ktime = StampSource::Ktime;
+        let both = [(ktime, Arrival::InBursts), (ktime, Arrival::Singly)];
+        assert_eq!(Grid::paper().costs(), both);
     }
 
     #[test]

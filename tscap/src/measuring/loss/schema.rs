@@ -87,6 +87,10 @@ pub struct Point {
     pub line: Option<u64>,
     /// Frames a second asked for; null flat out.
     pub rate_asked: Option<f64>,
+    /// How frames came; absent from an earlier tscap, which sent all that had a rate
+    /// singly.
+    #[serde(default)]
+    pub arrival: Option<Arrival>,
     /// Most bytes of a frame that were kept; 0 for all.
     pub snaplen: u32,
     /// Length of a ring, bytes.
@@ -100,7 +104,26 @@ pub struct Point {
     pub predicted: Option<PredictedLoss>,
 }
 
+/// Least share of the rate asked for that counts as reached.
+const REACHED: f64 = 0.99;
+
 impl Point {
+    /// Frames a second that were sent, also those that the other end refused; 0 of fewer
+    /// than two.
+    pub fn rate_sent(&self) -> f64 {
+        match self.run.seconds > 0.0 {
+            true => self.run.sent.saturating_sub(1) as f64 / self.run.seconds,
+            false => 0.0,
+        }
+    }
+
+    /// Whether at least 99 % of the rate asked for was sent: a point that was not reached
+    /// is about another rate, and no part of a curve. Flat out no rate is asked for.
+    pub fn is_reached(&self) -> bool {
+        self.rate_asked
+            .is_none_or(|asked| self.run.sent < 2 || self.rate_sent() >= REACHED * asked)
+    }
+
     /// Bytes of a frame that were kept.
     pub fn caplen(&self) -> u32 {
         kept(self.size, self.snaplen)

@@ -99,9 +99,14 @@ fn cost(comparison: &Comparison) -> Markup {
                 figures::costs(comparison),
                 figures::tail(comparison),
                 figures::interrupts_off(comparison),
-                figures::autocorrelation(comparison),
             ];
             @for figure in figures.iter().flatten() {
+                (figure.markup())
+            }
+            @for figure in figures::pattern_costs(comparison) {
+                (figure.markup())
+            }
+            @for figure in figures::autocorrelation(comparison) {
                 (figure.markup())
             }
         }

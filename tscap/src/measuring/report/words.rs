@@ -1,9 +1,9 @@
 //! Figures and names as people read them.
 
 use crate::capturing::clock::{StampPath, StampSource};
-use crate::measuring::compare::schema::{Comparison, Metric};
+use crate::measuring::compare::schema::{Comparison, LossPoint, Metric};
 use crate::measuring::compare::statistics::{
-    advice, family_sentence, interrupt_sentences, power_sentence,
+    advice, family_sentence, interrupt_sentences, mean_interval, power_sentence,
 };
 use crate::measuring::statistics::Spread;
 use crate::text::numbers::{counted, grouped};
@@ -79,6 +79,12 @@ pub(super) fn rounds(values: &[f64]) -> String {
 /// Share of frames lost, %.
 pub(super) fn loss_percent(lost: u64, sent: u64) -> Option<f64> {
     (sent > 0).then(|| 100.0 * lost as f64 / sent as f64)
+}
+
+/// The 95 % interval of the mean loss of the rounds, %; `None` of too few.
+pub(super) fn interval_percent(point: &LossPoint) -> Option<[f64; 2]> {
+    let ends = mean_interval(&point.rounds)?;
+    Some(ends.map(|end| 100.0 * end.clamp(0.0, 1.0)))
 }
 
 /// What the rounds say, and what to do about it.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Entry, Header, Line, Phases};
+use super::{Entry, Header, Line, Phases, ReferencePhases};
 use crate::capturing::clock::{Allan, RealNs, Segment, Status, TscCycles, allan};
 
 /// 7 days of entries, one in 10 s, and of phases, one in 100 ms: earlier ones are
@@ -56,6 +56,15 @@ pub struct Digest {
     pub changes: VecDeque<Segment>,
     /// Offset of TAI in the latest segment, s.
     pub tai_offset_s: i64,
+    /// The latest of another reference, without its phases.
+    pub reference: Option<ReferencePhases>,
+    against_counter: PhaseHistory,
+    against_reference: PhaseHistory,
+}
+
+/// Phases of one kind, the latest 7 days.
+#[derive(Clone, Debug, Default)]
+struct PhaseHistory {
     series: VecDeque<Series>,
     phases: usize,
 }
@@ -128,11 +137,48 @@ impl Digest {
             }
         }
         for phases in &entry.phases {
-            self.take_phases(phases);
+            self.against_counter.take(phases);
+        }
+        if let Some(reference) = &entry.reference {
+            for phases in &reference.phases {
+                self.against_reference.take(phases);
+            }
+            self.reference = Some(ReferencePhases {
+                phases: Vec::new(),
+                ..reference.clone()
+            });
         }
     }
 
-    fn take_phases(&mut self, phases: &Phases) {
+    /// The Allan deviation of CLOCK_REALTIME against the counter, on all scales that there
+    /// are enough phases for. Where nothing steers that clock this is one oscillator against
+    /// itself.
+    pub fn against_counter(&self) -> Vec<Allan> {
+        self.against_counter.allan()
+    }
+
+    /// The same against the other reference, which is another oscillator; nothing without
+    /// one.
+    pub fn against_reference(&self) -> Vec<Allan> {
+        self.against_reference.allan()
+    }
+
+    /// Readings and steps of all processes.
+    pub fn totals(&self) -> Totals {
+        let mut totals = self.before;
+        if let Some(status) = &self.latest {
+            totals.used += status.readings.used;
+            totals.wide += status.wide;
+            totals.torn += status.readings.torn;
+            totals.implausible += status.readings.implausible;
+            totals.steps += status.steps;
+        }
+        totals
+    }
+}
+
+impl PhaseHistory {
+    fn take(&mut self, phases: &Phases) {
         let ns = phases
             .ns
             .iter()
@@ -164,23 +210,8 @@ impl Digest {
         }
     }
 
-    /// How stable the clock is against the counter, on all scales that there are enough
-    /// phases for.
-    pub fn stability(&self) -> Vec<Allan> {
+    fn allan(&self) -> Vec<Allan> {
         allan(self.series.iter().map(|series| &series.ns[..]), EVERY_S)
-    }
-
-    /// Readings and steps of all processes.
-    pub fn totals(&self) -> Totals {
-        let mut totals = self.before;
-        if let Some(status) = &self.latest {
-            totals.used += status.readings.used;
-            totals.wide += status.wide;
-            totals.torn += status.readings.torn;
-            totals.implausible += status.readings.implausible;
-            totals.steps += status.steps;
-        }
-        totals
     }
 }
 

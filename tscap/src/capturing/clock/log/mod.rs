@@ -17,6 +17,7 @@
 //! | `segments_left_out` | how many more there were, if any |
 //! | `samples` | [`Sample`]s since the entry before, as in a capture's statistics: the narrowest of each second, and those on either side of a step, a jump or a change of the clock's rate |
 //! | `phases` | [`Phases`]: the clock against the counter, every 100 ms |
+//! | `reference` | [`ReferencePhases`]: the clock against a device that was asked for, every 100 ms; absent without one |
 //!
 //! Samples and segments mean what they do in a capture, so that a fit over a log is
 //! one over a capture's own history. Fields may be added; a change of their meaning
@@ -30,6 +31,7 @@ mod digest;
 mod phases;
 mod reader;
 mod recorder;
+mod reference;
 mod writer;
 
 use serde::{Deserialize, Serialize};
@@ -38,6 +40,7 @@ pub use digest::{Digest, Point, Totals};
 pub use phases::Phases;
 pub use reader::{LogReader, ReadLogError, is_header};
 pub use recorder::Recorder;
+pub use reference::ReferencePhases;
 pub use writer::{LogWriter, WriteLogError};
 
 use super::{Sample, Segment, Status};
@@ -86,6 +89,9 @@ pub struct Entry {
     pub samples: Vec<Sample>,
     /// The clock against the counter.
     pub phases: Vec<Phases>,
+    /// The clock against another reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferencePhases>,
 }
 
 /// A whole line of a log.

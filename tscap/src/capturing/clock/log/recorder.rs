@@ -2,7 +2,11 @@
 
 use super::Entry;
 use super::phases::PhaseBins;
-use crate::capturing::clock::{CrossTimestamp, Observation, Status, Tracker, TscCycles};
+use super::reference::ReferenceBins;
+use crate::capturing::clock::{
+    CrossTimestamp, Observation, PhcSighting, PhcStatus, Status, Tracker, TscCycles,
+};
+use crate::capturing::time::NS_PER_S;
 
 /// What became known since the entry before.
 #[derive(Clone, Debug, Default)]
@@ -10,6 +14,7 @@ pub struct Recorder {
     /// Segments that no entry can change any more.
     settled_segments: u64,
     bins: PhaseBins,
+    reference: Option<(String, ReferenceBins)>,
     /// Of the entry before.
     before: Option<Status>,
 }
@@ -18,6 +23,39 @@ impl Recorder {
     /// Takes in what the tracker made of a reading.
     pub fn observe(&mut self, cross: &CrossTimestamp, seen: Observation, tracker: &Tracker) {
         self.bins.observe(cross, seen, tracker);
+        if let Observation::Stepped { .. } | Observation::CounterJumped { .. } = seen {
+            self.restart_reference();
+        }
+    }
+
+    /// Takes in a look at another reference, by the name of its device.
+    pub fn observe_reference(
+        &mut self,
+        device: &str,
+        seen: PhcSighting,
+        status: &PhcStatus,
+        tracker: &Tracker,
+    ) {
+        let Some(counter) = tracker.counter() else {
+            return;
+        };
+        let (_, bins) = self
+            .reference
+            .get_or_insert_with(|| (device.to_owned(), ReferenceBins::default()));
+        // TAI, where the device counts that.
+        let seconds = (seen.ahead_ns - status.host_ahead_ns + NS_PER_S / 2).div_euclid(NS_PER_S);
+        let seen = PhcSighting {
+            ahead_ns: seen.ahead_ns - seconds * NS_PER_S,
+            ..seen
+        };
+        bins.take(seen, counter.rate(), status.host_rate_ppb);
+    }
+
+    /// Another reference, or the clock, was set, or the counter jumped.
+    pub fn restart_reference(&mut self) {
+        if let Some((_, bins)) = &mut self.reference {
+            bins.restart();
+        }
     }
 
     /// All that the tracker learned since the last time, at a counter value; `None`
@@ -42,6 +80,10 @@ impl Recorder {
             segments_left_out,
             samples,
             phases: self.bins.take_whole(),
+            reference: self
+                .reference
+                .as_mut()
+                .and_then(|(device, bins)| bins.take_whole(device)),
         })
     }
 }

@@ -46,11 +46,43 @@ pub(in crate::capturing::clock) enum Change {
     Rose,
 }
 
+/// Readings in a row by which a level shift of a network's path is told.
+const IN_A_ROW: usize = 32;
+
+/// The latest widths.
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    widths: [u64; IN_A_ROW],
+    taken: usize,
+}
+
+impl Latest {
+    fn take(&mut self, width: u64) {
+        self.widths[self.taken % IN_A_ROW] = width;
+        self.taken += 1;
+    }
+
+    /// The least of them, if all are wider than `old` by more than `shift`, and half of them
+    /// or more within `shift` of it, as around a floor.
+    ///
+    /// Congestion does not look so. It makes widths differ by much more than E; and where
+    /// some ways are free, as they are in every trace of the papers, one of 32 readings has
+    /// the old width.
+    fn new_floor(&self, old: u64, shift: u64) -> Option<u64> {
+        let least = *self.widths.iter().min()?;
+        let is_near = |width: &&u64| **width <= least + shift;
+        let near = self.widths.iter().filter(is_near).count();
+        (self.taken >= IN_A_ROW && least > old + shift && 2 * near >= IN_A_ROW).then_some(least)
+    }
+}
+
 /// The least width.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Floor {
     history: SlidingMinimum,
     recent: SlidingMinimum,
+    /// None where every reading is certain, whatever its width.
+    latest: Option<Latest>,
     shift_ns: u64,
 }
 
@@ -59,18 +91,34 @@ impl Floor {
         Self {
             history: SlidingMinimum::new(HISTORY_NS, at, width),
             recent: SlidingMinimum::new(scale.lifetime_ns(), at, width),
+            latest: (scale.slew_confirmations > 0).then_some(Latest {
+                widths: [width; IN_A_ROW],
+                taken: 0,
+            }),
             shift_ns: scale.quality_ns(),
         }
     }
 
-    /// Takes in the width of a reading, ns. It falls at once and rises only when
-    /// all readings of half a lifetime or more have been wider by E (RADclock's
-    /// upward level shift takes 4E over 2500 s).
+    /// Takes in the width of a reading, ns. It falls at once. It rises when all readings
+    /// of half a lifetime or more have been wider by E (RADclock's upward level shift takes
+    /// 4E over 2500 s); and over a network, where a lifetime is 50 minutes, as soon as 32
+    /// readings in a row are wider by E and lie around a new floor. Until then the new
+    /// readings have no weight, and the clock goes by its rate alone: in an hour at another
+    /// level the counter's own wander of some 10 ppb makes tens of µs of that.
     pub fn take(&mut self, at: TscCycles, width: u64, rate: NsPerCycle) -> Change {
         let before = self.history.least();
         self.history.take(at, width, rate);
         self.recent.take(at, width, rate);
         let now = self.history.least();
+        if let Some(latest) = &mut self.latest {
+            latest.take(width);
+            if let Some(floor) = latest.new_floor(now, self.shift_ns) {
+                latest.taken = 0;
+                self.history = SlidingMinimum::new(HISTORY_NS, at, floor);
+                self.recent = SlidingMinimum::new(self.recent.length_ns, at, floor);
+                return Change::Rose;
+            }
+        }
         if self.recent.least() > now + self.shift_ns {
             self.history = self.recent;
             self.history.length_ns = HISTORY_NS;
@@ -91,5 +139,65 @@ impl Floor {
     /// The least width, ns.
     pub fn least(&self) -> u64 {
         self.history.least()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capturing::clock::scripted::Random;
+
+    const RATE: NsPerCycle = NsPerCycle(1 << 58);
+    const S: u64 = 1_000_000_000;
+
+    /// Takes readings a second apart of these widths, and says at which the floor rose.
+    fn rises(scale: Scale, widths: impl IntoIterator<Item = u64>) -> Vec<usize> {
+        let mut floor = Floor::new(scale, TscCycles(0), 200_000);
+        let widths = widths.into_iter().enumerate();
+        let rose = widths.filter(|(index, width)| {
+            let at = TscCycles((*index as u64 + 1) * S);
+            floor.take(at, *width, RATE) == Change::Rose
+        });
+        rose.map(|(index, _)| index).collect()
+    }
+
+    fn around(floor: u64, random: &mut Random) -> u64 {
+        floor + random.exponential(15_000.0) as u64 + random.exponential(15_000.0) as u64
+    }
+
+    #[test]
+    fn a_new_floor_is_told_by_readings_in_a_row() {
+        let mut random = Random(1);
+        let widths: Vec<_> = (0..1_000)
+            .map(|index| around(if index < 100 { 200_000 } else { 800_000 }, &mut random))
+            .collect();
+        assert_eq!(
+            rises(Scale::NETWORK, widths.iter().copied()),
+            [100 + IN_A_ROW - 1]
+        );
+        // Of the host's own clocks each reading is certain: those of an interrupted spell
+        // are wide, and no new floor.
+        assert!(Floor::new(Scale::HOST, TscCycles(0), 50).latest.is_none());
+    }
+
+    /// Queues that are never empty: all are wider, but by as much as it comes.
+    #[test]
+    fn congestion_is_no_new_floor() {
+        for seed in 0..20 {
+            let mut random = Random(seed);
+            let mut jam = || 260_000 + random.exponential(500_000.0) as u64;
+            let widths: Vec<_> = (0..1_000).map(|_| jam() + jam() - 260_000).collect();
+            assert!(rises(Scale::NETWORK, widths).is_empty(), "{seed}");
+        }
+    }
+
+    /// One reading in fifty on the shortest way is enough to say that it is still there.
+    #[test]
+    fn a_floor_that_is_still_met_is_kept() {
+        let mut random = Random(3);
+        let widths: Vec<_> = (0..2_000)
+            .map(|index| around(if index % 30 == 0 { 200_000 } else { 800_000 }, &mut random))
+            .collect();
+        assert!(rises(Scale::NETWORK, widths).is_empty());
     }
 }

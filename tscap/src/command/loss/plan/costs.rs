@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::{Progress, placement, refusal};
 use super::Session;
 use crate::capturing::clock::StampSource;
-use crate::cli::PredictionPlan;
+use crate::cli::{PredictionPlan, ReceiveCpu};
 use crate::command::report::read;
 use crate::command::{Failure, measuring};
 use crate::measuring::loss::model::Costs;
@@ -44,7 +44,7 @@ pub(super) async fn measured(
     folder: Option<&Path>,
     session: &mut Session,
 ) -> Result<Option<Costs>, Failure> {
-    let placement = placement(plan.cpu, None, folder, None)?;
+    let placement = placement(plan.cpu, ReceiveCpu::Senders, folder, None)?;
     let pair = measuring::pair("run as root")?;
     let clock = plan.clock;
     let grid = Grid {

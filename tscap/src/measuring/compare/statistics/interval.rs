@@ -54,6 +54,12 @@ impl RoundsMean {
     }
 }
 
+/// The 95 % interval of the mean of rounds in the order of time, which may correlate; `None`
+/// of fewer than five, and where they correlate too much.
+pub fn mean_interval(rounds: &[f64]) -> Option<[f64; 2]> {
+    RoundsMean::of(rounds, 0.05, 0.0)?.interval
+}
+
 fn half_width([low, high]: [f64; 2]) -> f64 {
     (high - low) / 2.0
 }

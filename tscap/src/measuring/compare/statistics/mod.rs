@@ -14,7 +14,8 @@ mod verdict;
 
 pub use histogram::Density;
 pub use interrupts::interrupt_sentences;
+pub use interval::mean_interval;
 pub use power::{family_sentence, power_sentence};
-pub use sentences::advice;
-pub use series::{autocorrelation, correlation};
+pub use sentences::{advice, against};
+pub use series::{autocorrelation, correlation, pooled_autocorrelation};
 pub use verdict::{Allowance, ratio, verdict};

@@ -86,7 +86,7 @@ fn no_interval(ratio: Option<f64>, lag_1: Option<f64>) -> String {
 
 /// What a ratio says of one cost against another: words for less, for more, and for the
 /// other cost.
-pub(super) fn against(of: &Ratio, [less, more, other]: [&str; 3]) -> String {
+pub fn against(of: &Ratio, [less, more, other]: [&str; 3]) -> String {
     let (Some(ratio), Some([low, high])) = (of.ratio, of.interval) else {
         return no_interval(of.ratio, of.lag_1);
     };

@@ -24,6 +24,29 @@ pub fn autocorrelation(series: &[i64]) -> Vec<f64> {
         .collect()
 }
 
+/// The same of several series together, each about its own mean, so that what changes from
+/// one to the next is not in it; of short ones that pulls every lag down by about one over
+/// their length. Empty as above, by the number of all values.
+pub fn pooled_autocorrelation<'a>(series: impl Iterator<Item = &'a [i64]> + Clone) -> Vec<f64> {
+    let each: Vec<_> = series
+        .filter(|one| !one.is_empty())
+        .map(deviations)
+        .collect();
+    let values: usize = each.iter().map(Vec::len).sum();
+    let products = |lag: usize| {
+        let products = each.iter().map(|one| match one.get(lag..) {
+            Some(later) => product(one, later),
+            None => 0.0,
+        });
+        products.sum::<f64>()
+    };
+    let squares = products(0);
+    if values < FEWEST || squares <= 0.0 {
+        return Vec::new();
+    }
+    (1..=LAGS).map(|lag| products(lag) / squares).collect()
+}
+
 /// Correlation of two series of the same frames; `None` with fewer than 30 pairs
 /// or when one of both doesn't vary.
 ///
@@ -94,6 +117,30 @@ mod tests {
         let found = autocorrelation(&series);
         assert!((found[0] + 0.99).abs() < 1e-12);
         assert!((found[1] - 0.98).abs() < 1e-12);
+    }
+
+    /// Rounds of 40 frames, each at another level: the levels are no memory.
+    #[test]
+    fn pooled_rounds_have_the_memory_of_their_frames() {
+        let noise: Vec<f64> = Noise::new(5).autocorrelated(40_000, 0.6).collect();
+        let rounds: Vec<Vec<i64>> = noise
+            .chunks(40)
+            .enumerate()
+            .map(|(round, chunk)| {
+                let level = 1_000_000.0 * (round % 7) as f64;
+                chunk
+                    .iter()
+                    .map(|value| (1e3 * value + level) as i64)
+                    .collect()
+            })
+            .collect();
+        let found = pooled_autocorrelation(rounds.iter().map(|round| &round[..]));
+        assert_eq!(found.len(), 20);
+        // Each about its own mean of 40 correlated frames: lower by about a tenth.
+        assert!((found[0] - 0.53).abs() < 0.06, "{found:?}");
+        assert!(found[10].abs() < 0.15, "{found:?}");
+        let few = rounds[..1].iter().map(|round| &round[..]);
+        assert_eq!(pooled_autocorrelation(few), Vec::<f64>::new());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Curves of a clock.
 
-use crate::capturing::clock::Allan;
+use super::{Against, Reference};
 use crate::capturing::clock::log::{Digest, Point};
 use crate::measuring::report::chart::{Axis, Chart, Scale, Series, Shape};
 use crate::measuring::report::figures::Figure;
@@ -94,7 +94,8 @@ pub(super) fn difference(digest: &Digest) -> Option<Figure> {
 }
 
 /// The Allan deviation on each scale.
-pub(super) fn stability(scales: &[Allan]) -> Option<Figure> {
+pub(super) fn deviations(against: &Against) -> Option<Figure> {
+    let scales = &against.scales;
     let points: Vec<_> = scales
         .iter()
         .map(|scale| (scale.tau_s, scale.deviation))
@@ -121,20 +122,28 @@ pub(super) fn stability(scales: &[Allan]) -> Option<Figure> {
     let series = vec![curve, bars];
     let x = series[0].points.iter().map(|(x, _)| *x);
     let chart = Chart {
-        id: "allan".to_owned(),
-        title: "Stability".to_owned(),
-        description: "Allan deviation of the host's clock against the counter; the table below \
-                      has each scale."
-            .to_owned(),
+        id: match against.what {
+            Reference::Counter => "allan".to_owned(),
+            Reference::Device(_) => "allan-reference".to_owned(),
+        },
+        title: match &against.what {
+            Reference::Counter => "Allan deviation against the counter".to_owned(),
+            Reference::Device(device) => format!("Stability against {device}"),
+        },
+        description: format!(
+            "Allan deviation of the host's clock against {}; the table below has each scale.",
+            against.what.name()
+        ),
         x: Axis::over("τ, s", Scale::Log, x),
         y: Axis::over("Allan deviation", Scale::Log, ys(&series)),
         series,
         band: None,
     };
+    let meaning = against.what.meaning().to_owned();
     let note = "overlapping Allan deviation of readings every 100 ms: on short scales, where it falls \
                 as 1/τ, it is the noise of the readings rather than that of the clock; bars: 95 % by \
                 chi squared with the degrees of freedom of the table below";
-    Some(Figure::new(&chart, vec![note.to_owned()], None))
+    Some(Figure::new(&chart, vec![meaning, note.to_owned()], None))
 }
 
 /// What all curves over time have in common.

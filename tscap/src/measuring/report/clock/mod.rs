@@ -8,26 +8,58 @@ use maud::html;
 use super::glossary;
 use super::html::document;
 use super::text::tabular;
+use crate::capturing::clock::Allan;
 use crate::capturing::clock::log::Digest;
 
 /// What a log says of its clock.
 pub fn clock_text(digest: &Digest) -> String {
-    let stability = tables::stability(&digest.stability());
-    let shown = tables::changes(digest).into_iter().chain(stability);
+    let deviations = against(digest).map(|against| tables::deviations(&against));
+    let shown = tables::changes(digest);
+    let shown = shown.into_iter().chain(deviations.into_iter().flatten());
     tabular(&[], &tables::facts(digest), shown).join("\n") + "\n"
+}
+
+/// The clock against one other oscillator, or against itself.
+struct Against {
+    /// What it is held against.
+    what: Reference,
+    scales: Vec<Allan>,
+}
+
+/// What the clock is held against.
+enum Reference {
+    /// The counter that the kernel makes the clock of.
+    Counter,
+    /// A device with an oscillator of its own.
+    Device(String),
+}
+
+/// Against the counter, and against the device if there was one.
+fn against(digest: &Digest) -> [Against; 2] {
+    let device = digest.reference.as_ref();
+    let device = device.map_or_else(String::new, |reference| reference.device.clone());
+    [
+        Against {
+            what: Reference::Counter,
+            scales: digest.against_counter(),
+        },
+        Against {
+            what: Reference::Device(device),
+            scales: digest.against_reference(),
+        },
+    ]
 }
 
 /// The same with curves, as one HTML page that asks for nothing from elsewhere.
 pub fn clock_page(digest: &Digest) -> String {
-    let stability = digest.stability();
+    let against = against(digest);
     let over_time = [
         figures::offset(digest),
         figures::skew(digest),
         figures::difference(digest),
     ];
-    let figures = over_time
-        .into_iter()
-        .chain([figures::stability(&stability)]);
+    let deviations = against.iter().map(figures::deviations);
+    let figures = over_time.into_iter().chain(deviations);
     let body = html! {
         h1 { "The clock of a raw counter" }
         p { "The host's CLOCK_REALTIME against its time-stamp counter, by the feed-forward clock." }
@@ -41,7 +73,7 @@ pub fn clock_page(digest: &Digest) -> String {
                 (figure.markup())
             }
         }
-        @if let Some(scales) = tables::stability(&stability) {
+        @for scales in against.iter().filter_map(tables::deviations) {
             (scales.markup())
         }
         @if let Some(changes) = tables::changes(digest) {

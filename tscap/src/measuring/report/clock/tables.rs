@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::{Against, Reference};
 use crate::capturing::clock::log::Digest;
 use crate::capturing::clock::{Allan, RealNs, Segment};
 use crate::measuring::report::table::{Table, columns};
@@ -62,8 +63,50 @@ pub(super) fn facts(digest: &Digest) -> Table {
         ),
         ("clock set", counted(totals.steps, "time")),
     ]);
+    rows.push(("reference", reference(digest)));
     let row = |(name, fact): (&str, String)| vec![name.to_owned(), fact];
     Table::figures("", &[], rows.into_iter().map(row).collect()).words(&[0, 1])
+}
+
+/// The other reference, and how far the host's clock was ahead of it.
+fn reference(digest: &Digest) -> String {
+    digest.reference.as_ref().map_or_else(
+        || "none but the counter, of which the kernel makes the host's clock".into(),
+        |reference| {
+            format!(
+                "{}: the host's clock was {} ns ahead at last, ± {}",
+                reference.device,
+                whole(reference.ahead_ns),
+                span(reference.bound_ns)
+            )
+        },
+    )
+}
+
+impl Reference {
+    /// Its name in a title.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Counter => "the counter",
+            Self::Device(device) => device,
+        }
+    }
+
+    /// What follows from a deviation against it.
+    pub(super) fn meaning(&self) -> &'static str {
+        match self {
+            Self::Counter => {
+                "the kernel makes CLOCK_REALTIME of this very counter: where no daemon corrects it, \
+                 this is one oscillator against itself, and shows the noise of the readings and the \
+                 kernel's rounding; where one does, it shows the corrections. Neither says how \
+                 well the oscillator keeps its rate: that takes --reference"
+            }
+            Self::Device(_) => {
+                "another oscillator: this is the stability of both together, as long as no daemon \
+                 steers one of them by the other (phc2sys does)"
+            }
+        }
+    }
 }
 
 /// Where segments began; `None` if the first one lasted.
@@ -87,7 +130,7 @@ pub(super) fn changes(digest: &Digest) -> Option<Table> {
 }
 
 /// Each scale; `None` if there is none.
-pub(super) fn stability(scales: &[Allan]) -> Option<Table> {
+pub(super) fn deviations(against: &Against) -> Option<Table> {
     let row = |scale: &Allan| {
         vec![
             format!("{:.1}", scale.tau_s),
@@ -99,13 +142,17 @@ pub(super) fn stability(scales: &[Allan]) -> Option<Table> {
         ]
     };
     Table::figures(
-        "Allan deviation of the host's clock against the counter",
+        format!(
+            "Allan deviation of the host's clock against {}",
+            against.what.name()
+        ),
         &columns(
             "τ, s | averaging factor | terms | degrees of freedom | deviation | 95 % interval",
         ),
-        scales.iter().map(row).collect(),
+        against.scales.iter().map(row).collect(),
     )
     .words(&[])
+    .note(against.what.meaning())
     .note(
         "overlapping (IEEE Std 1139; NIST SP 1065, 5.2.4), of phases every 100 ms; terms overlap, \
          and a scale has five times as many as its averaging factor at least; degrees of freedom: \

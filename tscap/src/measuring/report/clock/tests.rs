@@ -1,22 +1,24 @@
 use super::{clock_page, clock_text};
-use crate::capturing::clock::log::{Digest, Header, Line, Recorder};
-use crate::capturing::clock::scripted::Host;
-use crate::capturing::clock::{StampSource, Tracker};
+use crate::capturing::clock::log::{
+    Digest, Entry, Header, Line, Phases, Recorder, ReferencePhases,
+};
+use crate::capturing::clock::scripted::{Host, Random};
+use crate::capturing::clock::{StampSource, Tracker, TscCycles};
 
 const MS: u64 = 1_000_000;
 
 /// Two processes of a minute each, an hour apart; in the second one the clock is set.
 fn digest() -> Digest {
-    digest_set(5_000)
+    digest_set(5_000).0
 }
 
-/// By so many ns.
-fn digest_set(step_ns: i64) -> Digest {
+/// By so many ns; with the last entry.
+fn digest_set(step_ns: i64) -> (Digest, Entry) {
     let host = Host {
         hertz: 2_596_130_000,
         slews: vec![(0, 0), (30_000 * MS, 20_000)],
     };
-    let mut digest = Digest::default();
+    let (mut digest, mut last) = (Digest::default(), None);
     for (process, start) in [0, 3_600_000 * MS].into_iter().enumerate() {
         digest.take(Line::Header(Header::new("boot-1")));
         let gaps = [15, 35, 15];
@@ -35,11 +37,12 @@ fn digest_set(step_ns: i64) -> Digest {
             recorder.observe(&cross, seen, &tracker);
             if turn % 1_000 == 0 {
                 let entry = recorder.entry(&mut tracker, host.cycles(t), None).unwrap();
+                last = Some(entry.clone());
                 digest.take(Line::Entry(Box::new(entry)));
             }
         }
     }
-    digest
+    (digest, last.unwrap())
 }
 
 #[test]
@@ -61,6 +64,49 @@ fn the_text_tells_all_that_happened() {
     // One minute without a step, and two halves: 12 s are less than a seventh of both together.
     let scales = text.lines().filter(|line| line.contains("e-"));
     assert_eq!(scales.count(), 7, "{text}");
+}
+
+/// Against itself an oscillator has no stability to show.
+#[test]
+fn without_another_reference_nothing_is_called_stable() {
+    let (mut digest, mut entry) = digest_set(5_000);
+    // Notes are folded on a terminal.
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = |digest: &Digest| (words(&clock_text(digest)), clock_page(digest));
+    let (text, page) = told(&digest);
+    for shown in [&text, &page] {
+        assert!(!shown.to_lowercase().contains("stability"), "{shown}");
+        assert!(shown.contains("one oscillator against itself"), "{shown}");
+        assert!(shown.contains("none but the counter"), "{shown}");
+    }
+    // A device that is off by a white noise of 100 ns.
+    let mut random = Random(7);
+    entry.reference = Some(ReferencePhases {
+        device: "/dev/ptp0".into(),
+        ahead_ns: -1_234,
+        bound_ns: 800,
+        phases: vec![Phases {
+            from: TscCycles(1),
+            every: 259_613_000,
+            ns: (0..600)
+                .map(|_| Some((200.0 * random.uniform()) as i64))
+                .collect(),
+        }],
+    });
+    digest.take(Line::Entry(Box::new(entry)));
+    let (text, page) = told(&digest);
+    assert!(page.contains("Stability against /dev/ptp0"), "{page}");
+    for shown in [text, page] {
+        assert!(shown.contains("/dev/ptp0: the host"), "{shown}");
+        assert!(
+            shown.contains("−1,234 ns ahead at last, ± 800 ns"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("the host's clock against /dev/ptp0"),
+            "{shown}"
+        );
+    }
 }
 
 #[test]
@@ -95,7 +141,7 @@ fn the_page_has_every_curve() {
 fn a_clock_set_by_a_day_squeezes_no_curve() {
     let day = 86_400_000_000_000;
     for step_ns in [day, -day] {
-        let digest = digest_set(step_ns);
+        let (digest, _) = digest_set(step_ns);
         let text = clock_text(&digest);
         assert!(text.contains("(3650.1 s; continued 1 time)"), "{text}");
         let page = clock_page(&digest);

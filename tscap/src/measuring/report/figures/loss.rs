@@ -5,7 +5,7 @@ use crate::measuring::compare::schema::{Comparison, LossPoint, Subject};
 use crate::measuring::report::chart::{Axis, Chart, Scale, Series, Shape};
 use crate::measuring::report::table::Table;
 use crate::measuring::report::tables;
-use crate::measuring::report::words::loss_percent;
+use crate::measuring::report::words::{interval_percent, loss_percent};
 
 /// Where frames sent with no gap at all stand, as a gap, byte times: beside the
 /// least gap of Ethernet, 12.
@@ -39,7 +39,9 @@ pub(in crate::measuring::report) fn losses(comparison: &Comparison) -> Vec<Figur
             band: None,
         };
         let has_curve = chart.has_curve();
-        has_curve.then(|| Figure::new(&chart, Vec::new(), Some(table)))
+        let has_bars = chart.series.iter().any(|series| series.name.is_empty());
+        let bars = has_bars.then(|| "bars: 95 % of the mean of the rounds".to_owned());
+        has_curve.then(|| Figure::new(&chart, bars.into_iter().collect(), Some(table)))
     };
     let size = (!by_size.is_empty()).then(|| {
         let x = Axis::over("frame size, B", Scale::Linear, xs(&by_size));
@@ -61,20 +63,39 @@ pub(in crate::measuring::report) fn losses(comparison: &Comparison) -> Vec<Figur
     size.into_iter().chain(gap).flatten().collect()
 }
 
-/// A series for each stamp that has points.
+/// A series for each stamp that has points, then a bar for each point with an interval. What
+/// was not sent at the rate asked for is in none.
 fn sweep(
     comparison: &Comparison,
     points: impl Fn(&Subject) -> &[LossPoint],
     x: impl Fn(&LossPoint) -> f64,
 ) -> Vec<Series> {
-    let all = comparison.subjects.iter().map(|subject| {
-        let points = points(subject).iter().filter_map(|point| {
+    let (mut curves, mut bars) = (Vec::new(), Vec::new());
+    for subject in &comparison.subjects {
+        let reached = points(subject).iter().filter(|point| point.is_reached());
+        let mut reached: Vec<_> = reached.collect();
+        reached.sort_by(|a, b| x(a).total_cmp(&x(b)));
+        let curve = reached.iter().filter_map(|point| {
             let loss = loss_percent(point.lost, point.sent)?;
             Some((x(point), loss))
         });
-        let mut points: Vec<_> = points.collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        series(comparison, subject, Shape::Marked, points)
-    });
-    all.filter(|series| !series.points.is_empty()).collect()
+        let curve = series(comparison, subject, Shape::Marked, curve.collect());
+        let ends = reached.iter().filter_map(|point| {
+            let [low, high] = interval_percent(point)?;
+            Some([(x(point), low), (x(point), high), (f64::NAN, f64::NAN)])
+        });
+        let ends: Vec<_> = ends.flatten().collect();
+        if !ends.is_empty() {
+            bars.push(Series {
+                name: String::new(),
+                shape: Shape::Line,
+                points: ends,
+                ..curve
+            });
+        }
+        if !curve.points.is_empty() {
+            curves.push(curve);
+        }
+    }
+    curves.into_iter().chain(bars).collect()
 }

@@ -13,10 +13,10 @@ use super::table::Table;
 use super::words::stamp;
 use crate::measuring::compare::schema::{Comparison, Subject};
 
-pub(super) use cost::{autocorrelation, interrupts_off, tail};
-pub(super) use density::{costs, inter_arrivals};
+pub(super) use cost::{autocorrelation, interrupts_off, tail, tails_of};
+pub(super) use density::{costs, inter_arrivals, pattern_costs};
 pub(super) use loss::losses;
-pub(super) use verdicts::verdicts;
+pub(super) use verdicts::{of_intervals, verdicts};
 
 /// A chart with what to know to read it, and its table.
 pub struct Figure {
@@ -57,6 +57,14 @@ impl Figure {
             notes,
             table: None,
         }
+    }
+
+    /// Whether this is its title, of this pattern.
+    pub(super) fn is_titled(&self, title: &str, pattern: &str) -> bool {
+        self.title
+            .strip_prefix(title)
+            .and_then(|rest| rest.strip_prefix(", "))
+            .is_some_and(|of| of == pattern)
     }
 
     /// As HTML.

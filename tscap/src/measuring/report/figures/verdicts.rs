@@ -27,8 +27,26 @@ pub(in crate::measuring::report) fn verdicts(comparison: &Comparison) -> Option<
             shaded: Some((1.0, verdict.over_ktime.margin)),
         })
     });
-    let rows: Vec<Interval> = rows.collect();
-    let title = "Cost over that of ktime".to_owned();
+    let figure = of_intervals(
+        "verdicts",
+        "Cost over that of ktime".to_owned(),
+        "For each stamp and cost the ratio to that of ktime with its 99 % interval; the table below \
+         has each.",
+        rows.collect(),
+    )?;
+    Some(Figure {
+        table: Some(tables::verdicts(comparison)),
+        ..figure
+    })
+}
+
+/// Intervals of ratios; `None` of none.
+pub(in crate::measuring::report) fn of_intervals(
+    id: &str,
+    title: String,
+    description: &str,
+    rows: Vec<Interval>,
+) -> Option<Figure> {
     let csv = rows.iter().map(|row| {
         let [low, high] = row.interval;
         let (_, margin) = row.shaded.unwrap_or_default();
@@ -46,18 +64,11 @@ pub(in crate::measuring::report) fn verdicts(comparison: &Comparison) -> Option<
     });
     let x = Axis::over("ratio", Scale::Linear, ends);
     (!rows.is_empty()).then(|| Figure {
-        id: "verdicts".to_owned(),
-        csv: format!("cost,ratio to ktime,low,high,margin\n{csv}"),
-        chart: intervals(
-            "verdicts",
-            &title,
-            "For each stamp and cost the ratio to that of ktime with its 99 % interval; the table \
-             below has each.",
-            &x,
-            &rows,
-        ),
+        id: id.to_owned(),
+        csv: format!("cost,ratio,low,high,margin\n{csv}"),
+        chart: intervals(id, &title, description, &x, &rows),
         title,
         notes: vec!["shaded: the margin, in which costs are equal for all purposes".to_owned()],
-        table: Some(tables::verdicts(comparison)),
+        table: None,
     })
 }

@@ -2,6 +2,7 @@
 //! browser.
 
 mod figures;
+mod sessions;
 mod tables;
 
 use maud::html;
@@ -14,10 +15,15 @@ use crate::measuring::loss::schema::Sweep;
 use crate::text::numbers::counted;
 use crate::text::table::indented;
 
+pub(super) use figures::{first_session, last_session, tuning_sessions};
+pub(super) use sessions::sessions;
+pub(super) use tables::environment;
+
 /// What a sweep found: warnings first, how good the model was last.
 pub fn sweep_text(sweep: &Sweep) -> String {
     let tables = [tables::costs(sweep), tables::points(sweep)];
-    let mut lines = tabular(&notices(sweep), &tables::environment(sweep), tables);
+    let tables = tables.into_iter().chain(sessions(sweep));
+    let mut lines = tabular(&notices(sweep), &environment(sweep), tables);
     if let Some(accuracy) = accuracy(sweep) {
         lines.extend([String::new(), "Prediction".to_owned()]);
         lines.extend(indented(&accuracy, "  "));
@@ -47,10 +53,13 @@ pub fn sweep_page(sweep: &Sweep) -> String {
                 (figure.markup())
             }
         }
+        @if let Some(sessions) = sessions(sweep) {
+            (sessions.markup())
+        }
         (tables::points(sweep).markup())
         h2 { "What the stages cost" }
         (tables::costs(sweep).markup())
-        (whereabouts(&tables::environment(sweep), machine))
+        (whereabouts(&environment(sweep), machine))
         (glossary::sweep())
     };
     document(

@@ -11,7 +11,7 @@ use crate::measuring::report::words::{NOTHING, loss_percent, maybe, number};
 use crate::text::numbers::{grouped, ring, size};
 
 /// Where and how it was measured.
-pub(super) fn environment(sweep: &Sweep) -> Table {
+pub(in crate::measuring::report) fn environment(sweep: &Sweep) -> Table {
     let method = &sweep.method;
     let slow = method
         .file_bytes_per_s
@@ -96,7 +96,7 @@ pub(super) fn points(sweep: &Sweep) -> Table {
         vec![
             name(point),
             grouped(point.size.into()),
-            pace(point),
+            pace(point) + if point.is_reached() { "" } else { "*" },
             snaplen(point.snaplen),
             match point.tool {
                 Tool::Tscap => ring(point.ring_bytes),
@@ -132,6 +132,10 @@ pub(super) fn points(sweep: &Sweep) -> Table {
         "ring: of each CPU, which only tscap has: tcpdump and dumpcap have a buffer as long as all \
          of tscap's rings together; before: before the program saw them; in ring: no room in the \
          ring or buffer; writer: on the way to the file",
+    )
+    .note(
+        "*: the sender did not reach 99 % of this rate (Mpps says what it sent): the point is in no \
+         curve",
     )
     .note(format!(
         "CPU a: CPU {}, which sends{also}; CPU b: {other}; % busy while sending, also when waiting \

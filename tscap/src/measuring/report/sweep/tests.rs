@@ -14,7 +14,10 @@ fn rate_sweep() -> Sweep {
 fn every_point_is_told_with_what_was_predicted() {
     let sweep = sweep();
     let text = sweep_text(&sweep);
-    let rows = text.lines().filter(|line| line.contains("flat out"));
+    let (points, sessions) = text.split_once("Smallest frame sizes").unwrap();
+    // Each program with each of both snaplens.
+    assert_eq!(sessions.matches("flat out").count(), 4);
+    let rows = points.lines().filter(|line| line.contains("flat out"));
     assert_eq!(rows.clone().count(), sweep.points.len());
     let ours = rows
         .clone()
@@ -55,8 +58,19 @@ fn what_must_be_known_comes_first() {
 #[test]
 fn there_is_a_chart_for_each_setting() {
     let page = sweep_page(&sweep());
-    assert_eq!(page.matches("<svg").count(), 2);
-    for name in ["tscap ktime", "ktime predicted", "tcpdump"] {
+    // For each of both snaplens loss, its places and the load; and both together.
+    assert_eq!(page.matches("<svg").count(), 2 * 3 + 1);
+    for name in [
+        "tscap ktime",
+        "ktime predicted",
+        "tcpdump",
+        "tcpdump kernel",
+        "tcpdump application",
+        "tscap ktime CPU 0 softirq",
+        "tscap ktime CPU 1 user",
+        "tcpdump, least tuned",
+        "tcpdump, most tuned",
+    ] {
         assert!(page.contains(name), "{name}");
     }
     assert!(page.contains("frame size, B"));
@@ -91,4 +105,24 @@ fn a_sweep_without_points_is_drawn() {
     (sweep.about.partial, sweep.accuracy) = (true, None);
     assert!(sweep_text(&sweep).contains("partial: ended early, after 0 points"));
     assert!(sweep_page(&sweep).contains("</html>"));
+}
+
+/// What was not sent at the rate asked for says nothing of that rate.
+#[test]
+fn a_point_below_its_rate_is_marked_and_in_no_curve() {
+    let mut sweep = rate_sweep();
+    let sizes = [64, 256, 1024];
+    for (index, point) in sweep.points.iter_mut().enumerate() {
+        point.size = sizes[index % 3];
+        point.gap = Some(12);
+        point.rate_asked = Some(point.rate_sent());
+    }
+    let drawn = |sweep: &Sweep| sweep_page(sweep).matches("<svg").count();
+    assert!(!sweep_text(&sweep).contains("gap 12*"));
+    assert!(drawn(&sweep) > 0);
+    for point in &mut sweep.points {
+        point.rate_asked = Some(point.rate_sent() / 0.98);
+    }
+    assert!(sweep_text(&sweep).contains("gap 12*"));
+    assert_eq!(drawn(&sweep), 0);
 }

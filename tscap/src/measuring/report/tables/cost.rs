@@ -125,18 +125,7 @@ pub(in crate::measuring::report) fn beside_paper(comparison: &Comparison) -> Tab
 }
 
 /// Autocorrelation of the cost, a row a lag.
-pub(in crate::measuring::report) fn autocorrelation(comparison: &Comparison) -> Table {
-    let series: Vec<(&'static str, &[f64])> = comparison
-        .subjects
-        .iter()
-        .filter_map(|subject| {
-            let frame = subject.frame.as_ref()?;
-            Some((
-                stamp(subject.source, &subject.path),
-                frame.autocorrelation.as_slice(),
-            ))
-        })
-        .collect();
+pub(in crate::measuring::report) fn autocorrelation(series: &[(&'static str, &[f64])]) -> Table {
     let lags = series.iter().map(|(_, values)| values.len()).max();
     let row = |lag: usize| {
         let values = series.iter().map(|(_, values)| values.get(lag - 1));

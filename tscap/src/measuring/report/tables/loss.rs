@@ -1,9 +1,11 @@
 //! What is lost.
 
 use super::{Table, columns};
+use crate::capturing::host::cpu_list;
 use crate::measuring::compare::schema::{Comparison, LossPoint, Subject};
-use crate::measuring::report::words::{loss_percent, maybe, number, stamp};
-use crate::text::numbers::grouped;
+use crate::measuring::report::words::{interval_percent, loss_percent, maybe, number, stamp};
+use crate::measuring::statistics::median;
+use crate::text::numbers::{counted, grouped, ring};
 
 /// Loss over each sweep.
 pub(in crate::measuring::report) fn losses(comparison: &Comparison) -> Option<Table> {
@@ -40,7 +42,7 @@ pub(in crate::measuring::report) fn losses(comparison: &Comparison) -> Option<Ta
     let head = ["stamp", "over", "steps", "sent", "lost", "most, %", "at"];
     Table::figures("Loss against frame size and gap", &head, rows.collect())
         .words(&[0, 1, 6])
-        .note(ring())
+        .note(bursts(comparison))
         .if_any()
 }
 
@@ -54,27 +56,46 @@ pub(in crate::measuring::report) fn loss_points(
             vec![
                 stamp(subject.source, &subject.path).to_owned(),
                 grouped(point.size.into()),
-                gap(point.gap),
+                gap(point.gap) + if point.is_reached() { "" } else { "*" },
                 grouped(point.sent),
                 grouped(point.received),
                 grouped(point.lost),
                 maybe(loss_percent(point.lost, point.sent), |loss| {
                     format!("{loss:.3}")
                 }),
+                maybe(interval_percent(point), |[low, high]| {
+                    format!("{low:.3}–{high:.3}")
+                }),
+                maybe(median(&point.rates), |rate| number(rate / 1e6)),
             ]
         })
     });
     Table::figures(
         "Each point",
-        &columns("stamp | size, B | gap, byte times | sent | received | lost | lost, %"),
+        &columns("stamp | size, B | gap, byte times | sent | received | lost | lost, % | interval | Mpps"),
         rows.collect(),
     )
-    .note(ring())
+    .note(bursts(comparison))
+    .note("interval: 95 % of the mean of the rounds; *: the sender did not reach 99 % of the rate of \
+           this gap, and the curve leaves the point out")
 }
 
-/// What the bursts are to be held against.
-fn ring() -> String {
-    "captured with a ring of 1 MiB: it holds 10,922 frames of 64 B, or 8,192 longer ones".to_owned()
+/// How loss was measured.
+fn bursts(comparison: &Comparison) -> String {
+    let Some(method) = &comparison.method.loss else {
+        return "captured with a ring of 1 MiB: it holds 10,922 frames of 64 B, or 8,192 longer ones"
+            .to_owned();
+    };
+    format!(
+        "bursts of {} frames in {}; sent from CPU {}, received on CPU {}, captured on CPU {} with a \
+         ring of {}, which holds them all",
+        grouped(method.frames.into()),
+        counted(method.rounds.into(), "round"),
+        method.sender_cpu,
+        method.receive_cpu,
+        cpu_list::list(&method.capture_cpus),
+        ring(method.ring_bytes),
+    )
 }
 
 fn at_gap(gap: Option<u64>) -> String {

@@ -16,13 +16,13 @@ pub(super) use cost::{autocorrelation, beside_paper, costs, frame_costs};
 pub(super) use environment::{environment, facts, mitigations};
 pub(super) use interrupts::interrupts_off;
 pub(super) use loss::{loss_points, losses};
-pub(super) use precision::{delays, interval_errors, patterns};
+pub(super) use precision::{delays, interval_errors, patterns, stamped};
 pub(super) use verdicts::verdicts;
 
 /// The columns of [`summary`].
 const SUMMARY: [&str; 8] = ["n", "mean", "sd", "min", "p50", "p99", "p99.9", "max"];
 
-fn head(first: &'static str, last: &'static str) -> Vec<&'static str> {
+pub(super) fn head(first: &'static str, last: &'static str) -> Vec<&'static str> {
     std::iter::once(first)
         .chain(SUMMARY)
         .chain([last])
@@ -30,7 +30,7 @@ fn head(first: &'static str, last: &'static str) -> Vec<&'static str> {
 }
 
 /// A distribution, between the name of the row and what else there is to say.
-fn row(name: String, summary: Option<&Summary>, last: String) -> Vec<String> {
+pub(super) fn row(name: String, summary: Option<&Summary>, last: String) -> Vec<String> {
     let cells = match summary {
         None => [const { NOTHING }; SUMMARY.len()].map(str::to_owned),
         Some(of) => [

@@ -14,7 +14,8 @@ pub(in crate::measuring::report) fn delays(comparison: &Comparison) -> Option<Ta
     Table::figures("Delay: receive stamp less send stamp, ns", &head, rows)
         .note(
             "from the sender's reading of the TSC for tsc, else from its reading of CLOCK_TAI, \
-             which comes some 30 to 50 ns later",
+             which comes some 30 to 50 ns later; kernel: the stamp of the kernel's own stack, as a \
+             packet socket is told it (SO_TIMESTAMPNS) and tcpdump has it",
         )
         .if_any()
 }
@@ -25,9 +26,8 @@ pub(in crate::measuring::report) fn interval_errors(comparison: &Comparison) -> 
         let correlation = maybe(precision.correlation, number);
         row(name, precision.interval_error_ns.as_ref(), correlation)
     });
-    let from = comparison.subjects.iter().flat_map(|subject| {
-        let stamp = stamp(subject.source, &subject.path);
-        let each = subject.precision.iter();
+    let from = stamped(comparison).into_iter().flat_map(|(stamp, each)| {
+        let each = each.iter();
         each.map(move |precision| format!("{stamp} {}", precision.intervals_from))
     });
     let mut from: Vec<String> = from.collect();
@@ -41,6 +41,23 @@ pub(in crate::measuring::report) fn interval_errors(comparison: &Comparison) -> 
         .if_any()
 }
 
+/// The kernel's own stamp, where stamps are named.
+pub(in crate::measuring::report) const KERNEL: &str = "kernel";
+
+/// Every stamp with its patterns, the kernel's own last.
+pub(in crate::measuring::report) fn stamped(
+    comparison: &Comparison,
+) -> Vec<(&'static str, &[Precision])> {
+    let subjects = comparison.subjects.iter();
+    let ours = subjects.map(|subject| {
+        let name = stamp(subject.source, &subject.path);
+        (name, &subject.precision[..])
+    });
+    let kernel = comparison.kernel_stamp.as_ref();
+    ours.chain(kernel.map(|kernel| (KERNEL, &kernel.precision[..])))
+        .collect()
+}
+
 /// A row for each stamp of each pattern, patterns together.
 fn precision(
     comparison: &Comparison,
@@ -48,9 +65,8 @@ fn precision(
 ) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for pattern in patterns(comparison) {
-        for subject in &comparison.subjects {
-            let stamp = stamp(subject.source, &subject.path);
-            let of = subject.precision.iter();
+        for (stamp, each) in stamped(comparison) {
+            let of = each.iter();
             let of = of.filter(|precision| precision.pattern == pattern);
             rows.extend(of.map(|it| row(format!("{pattern}, {stamp}"), it)));
         }

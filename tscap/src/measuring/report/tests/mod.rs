@@ -2,6 +2,7 @@
 
 pub(super) mod drawings;
 mod page;
+pub(super) mod papers;
 mod terminal;
 
 use crate::capturing::clock::StampSource;

@@ -54,21 +54,30 @@ fn thirty_days_take_the_memory_of_seven() {
         let since = last - digest.points[0].real.0;
         assert!(since < 7 * DAY, "{since}");
         assert!(since == 7 * DAY - EVERY || t < 7 * DAY, "{since}");
-        let phases = digest.series.iter().map(|series| series.ns.len());
-        assert_eq!(phases.clone().sum::<usize>(), digest.phases);
-        let days = digest.phases as f64 * EVERY_S / 86_400.0;
+        let phases = digest
+            .against_counter
+            .series
+            .iter()
+            .map(|series| series.ns.len());
+        assert_eq!(phases.clone().sum::<usize>(), digest.against_counter.phases);
+        let days = digest.against_counter.phases as f64 * EVERY_S / 86_400.0;
         assert!(days <= 7.875 && (days >= 7.0 || t < 7 * DAY), "{days}");
         assert!(phases.count() <= 9 && digest.changes.len() <= MOST_SEGMENTS);
     }
     // The elder are gone, and their memory.
     assert!(
         digest
+            .against_counter
             .series
             .iter()
             .flat_map(|series| &series.ns)
             .all(|day| *day >= 22.0)
     );
-    let room = digest.series.iter().map(|series| series.ns.capacity());
+    let room = digest
+        .against_counter
+        .series
+        .iter()
+        .map(|series| series.ns.capacity());
     assert!(room.sum::<usize>() <= 2 * (MOST_PHASES + MOST_PHASES / 8));
     assert!(digest.points.capacity() <= 2 * MOST_POINTS);
     assert_eq!(digest.changes.len(), MOST_SEGMENTS);
@@ -85,13 +94,22 @@ fn an_eighth_more_than_seven_days_of_phases_is_cut_to_seven() {
     };
     let full = MOST_PHASES + MOST_PHASES / 8;
     let mut digest = Digest::default();
-    digest.take_phases(&phases(0, full));
-    assert_eq!((digest.phases, digest.series.len()), (full, 1));
-    digest.take_phases(&phases(full, 1));
-    let [series] = digest.series.make_contiguous() else {
+    digest.against_counter.take(&phases(0, full));
+    assert_eq!(
+        (
+            digest.against_counter.phases,
+            digest.against_counter.series.len()
+        ),
+        (full, 1)
+    );
+    digest.against_counter.take(&phases(full, 1));
+    let [series] = digest.against_counter.series.make_contiguous() else {
         panic!("they follow on one another");
     };
-    assert_eq!((digest.phases, series.ns.len()), (MOST_PHASES, MOST_PHASES));
+    assert_eq!(
+        (digest.against_counter.phases, series.ns.len()),
+        (MOST_PHASES, MOST_PHASES)
+    );
     assert_eq!(series.ns.last(), Some(&(full as f64)));
     assert_eq!(series.ns[0], (full + 1 - MOST_PHASES) as f64);
 }

@@ -1,0 +1,103 @@
+//! `tscap compare --observer`.
+
+use std::env;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::measuring::{self, ResultOutput, Start};
+use super::signals::Signals;
+use super::{Context as _, Exit, Failure, Hint as _};
+use crate::capturing::capture::check;
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::cli::ObserverPlan;
+use crate::measuring::observer::{
+    Observation, ObserverError, Placement, Watcher, assemble, run as measure,
+};
+use crate::measuring::report::{observer_page, observer_text};
+use crate::text::numbers::counted;
+
+/// Where captures are written: memory.
+const FOLDER: &str = "/dev/shm";
+
+/// How far it is.
+#[derive(Serialize)]
+struct Progress {
+    rounds: u32,
+    of: u32,
+}
+
+/// Measures.
+pub(super) fn run(plan: &ObserverPlan) -> Result<Exit, Failure> {
+    let shown = ResultOutput {
+        json: plan.json,
+        report: plan.report.as_deref(),
+        text: observer_text,
+        page: observer_page,
+    };
+    measuring::run(&shown, session(plan))
+}
+
+/// `None` if a second signal ended it at once.
+async fn session(plan: &ObserverPlan) -> Result<Option<(Observation, Exit)>, Failure> {
+    let mut signals = Signals::new()?;
+    let mut console = measuring::console(plan.json)?;
+    check::check_privileges_to_make_namespaces()?;
+    check::check_kernel()?;
+    let files = KernelFiles::live();
+    let placement = Placement {
+        executable: env::current_exe().context("cannot find this program's own file")?,
+        sender_cpu: super::choose_cpu(plan.cpu, "send from")?,
+        folder: PathBuf::from(FOLDER),
+    };
+    tempfile::tempfile_in(&placement.folder)
+        .context(format!("cannot write captures in {FOLDER}"))
+        .hint("mount a tmpfs there that you may write to")?;
+    let pair = measuring::pair("run as root")?;
+    let interface = pair.rx.name.clone();
+    let amount = plan.amount;
+    let seconds = amount.seconds(Watcher::ALL.len());
+    console.say(&format!(
+        "ready: observing traffic on {interface}, {}, about {}",
+        counted(amount.rounds.into(), "round"),
+        measuring::about(seconds)
+    ));
+    let start = Start::now(&files);
+    let of = amount.rounds;
+    let steps = measuring::Amount {
+        of,
+        seconds: move |first: Option<f64>| {
+            first.map_or(seconds, |round| round * f64::from(amount.rounds))
+        },
+    };
+    let measured = measuring::measure(
+        "tscap-observer",
+        steps,
+        "the round under way",
+        &mut signals,
+        &mut console,
+        |rounds| Progress { rounds, of },
+        {
+            let placement = placement.clone();
+            move |stop, done| measure(pair, &placement, &amount, stop, done)
+        },
+    );
+    let Some(results) = measured.await? else {
+        console.error("aborted: nothing is reported");
+        return Ok(None);
+    };
+    let results = results.map_err(refusal)?;
+    let exit = match results.ended_by {
+        None | Some(ObserverError::Stopped) => Exit::Success,
+        Some(_) => Exit::Fault,
+    };
+    let about = start.circumstances(&files, placement.sender_cpu, &interface);
+    Ok(Some((assemble(results, about, &placement, &amount), exit)))
+}
+
+fn refusal(error: ObserverError) -> Failure {
+    if matches!(error, ObserverError::Stopped) {
+        return Failure::new("ended before the first round was over: nothing was measured");
+    }
+    Failure::from_error(error, "cannot measure").hint("tscap doctor says what this machine lacks")
+}
