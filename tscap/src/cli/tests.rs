@@ -216,3 +216,16 @@ fn the_command_line_is_consistent() {
     use clap::CommandFactory;
     Cli::command().debug_assert();
 }
+
+#[test]
+fn a_ring_is_a_power_of_two_within_limits() {
+    for (size, expected) in [
+        ("64K", None),
+        ("128K", Some(128 << 10)),
+        ("129K", None),
+        ("256M", Some(256 << 20)),
+        ("512M", None),
+    ] {
+        assert_eq!(super::capture::ring_bytes(size).ok(), expected, "{size}");
+    }
+}

@@ -218,6 +218,7 @@ impl Sample {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TaiNs;
     use super::*;
 
     #[test]
@@ -239,6 +240,97 @@ mod tests {
                 is_allowed,
                 "{low} {high}"
             );
+        }
+    }
+
+    #[test]
+    fn a_sample_has_both_readings_of_a_clock_only_where_they_differ() {
+        let cross = |last| CrossTimestamp {
+            mono: [MonoNs(100), MonoNs(140)],
+            tsc: None,
+            real: [RealNs(1_110), RealNs(last)],
+            tai: TaiNs(1_120),
+            boot: None,
+            offset: None,
+        };
+        let sample = Sample::new(&cross(1_110)).unwrap();
+        assert_eq!((sample.real, sample.real_after), (RealNs(1_110), None));
+        let sample = Sample::new(&cross(1_115)).unwrap();
+        assert_eq!(sample.real_after, Some(RealNs(1_115)));
+        assert_eq!(
+            Sample::new(&cross(5_000)),
+            None,
+            "the clock was set meanwhile"
+        );
+    }
+
+    fn segment() -> Segment {
+        Segment {
+            after: Some(MonoNs(90)),
+            from: MonoNs(100),
+            until: MonoNs(200),
+            mono_to_real: Bounds {
+                low: 1_000,
+                high: 1_030,
+            },
+            tai_offset_s: 37,
+            step_ns: 0,
+            cause: None,
+            counter_jump_ns: None,
+            samples: 1,
+        }
+    }
+
+    #[test]
+    fn a_segment_lasts_from_its_earliest_to_its_latest_time() {
+        assert_eq!(segment().real(), [RealNs(1_100), RealNs(1_230)]);
+    }
+
+    #[test]
+    fn a_kernel_knows_tai_from_its_first_offset_on() {
+        for (tai_offset_s, is_known) in [(0, false), (9, false), (10, true), (37, true)] {
+            let segment = Segment {
+                tai_offset_s,
+                ..segment()
+            };
+            assert_eq!(segment.has_tai_offset(), is_known, "{tai_offset_s}");
+        }
+    }
+
+    #[test]
+    fn only_what_no_clock_has_is_a_contradiction() {
+        let at = |after, from, until| Segment {
+            after: Some(MonoNs(after)),
+            from: MonoNs(from),
+            until: MonoNs(until),
+            ..segment()
+        };
+        let bounds = |low, high| Segment {
+            mono_to_real: Bounds { low, high },
+            ..segment()
+        };
+        let tai = |tai_offset_s| Segment {
+            tai_offset_s,
+            ..segment()
+        };
+        const LAST: u64 = i64::MAX.cast_unsigned();
+        for (segment, is_possible) in [
+            (segment(), true),
+            (at(100, 100, 100), true),
+            (at(101, 100, 100), false),
+            (at(90, 101, 100), false),
+            (at(90, 100, LAST), true),
+            (at(90, 100, LAST + 1), false),
+            (at(90, LAST + 1, LAST + 1), false),
+            (bounds(5, 5), true),
+            (bounds(6, 5), false),
+            (bounds(-100, 5), true),
+            (bounds(-101, 5), false),
+            (tai(i64::from(i32::MAX)), true),
+            (tai(i64::from(i32::MAX) + 1), false),
+        ] {
+            let is_none = segment.contradiction().is_none();
+            assert_eq!(is_none, is_possible, "{segment:?}");
         }
     }
 

@@ -179,3 +179,67 @@ impl Segments {
 fn steps(segments: &[Segment]) -> u64 {
     segments.iter().filter(|segment| segment.is_set()).count() as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MonoNs, RealNs, TaiNs};
+    use super::*;
+
+    fn cross(mono: u64) -> CrossTimestamp {
+        CrossTimestamp {
+            mono: [MonoNs(mono), MonoNs(mono + 40)],
+            tsc: None,
+            real: [RealNs(mono); 2],
+            tai: TaiNs(mono),
+            boot: None,
+            offset: None,
+        }
+    }
+
+    const WIDE: Bounds = Bounds { low: 0, high: 100 };
+    const NARROW: Bounds = Bounds { low: 45, high: 65 };
+
+    /// The middle is 55 at last: 10 ns from the ends of the narrow readings.
+    fn narrowed(is_used: bool) -> Segments {
+        let mut segments = Segments::new(&cross(100), &Sample::at(100, 100), WIDE);
+        assert_eq!(segments.bound_ns(), 50);
+        if is_used {
+            segments.convert();
+        }
+        for turn in 1..=3 {
+            segments.saw(NARROW);
+            segments.extend(&cross(100 + turn), Some(NARROW));
+        }
+        segments
+    }
+
+    #[test]
+    fn the_bound_is_that_of_the_stamps_that_were_converted() {
+        assert_eq!(narrowed(false).bound_ns(), 10);
+        let mut segments = narrowed(true);
+        assert_eq!(segments.bound_ns(), 50);
+        // Stamps that wait may still be converted by the reading two before.
+        let mut waiting = narrowed(false);
+        for (reading, expected) in [(WIDE, 55), (NARROW, 55), (NARROW, 55), (NARROW, 10)] {
+            waiting.saw(reading);
+            assert_eq!(waiting.bound_ns(), expected);
+        }
+        let step = Start {
+            step: Some((-7, StepCause::Set)),
+            ..Start::default()
+        };
+        segments.begin(&cross(200), &Sample::at(200, 193), NARROW, step);
+        assert_eq!(segments.bound_ns(), 50, "it holds for earlier stamps too");
+    }
+
+    #[test]
+    fn a_segment_counts_its_readings_and_lasts_until_the_latest_that_agrees() {
+        let mut segments = narrowed(false);
+        let last = *segments.current();
+        assert_eq!((last.samples, last.until), (4, MonoNs(103)));
+        assert_eq!(last.mono_to_real, NARROW);
+        segments.extend(&cross(110), None);
+        let expected = Segment { samples: 5, ..last };
+        assert_eq!(*segments.current(), expected);
+    }
+}

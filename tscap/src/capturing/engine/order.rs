@@ -74,6 +74,11 @@ mod tests {
                     prop_assert_eq!(youngest.elsewhere(ring), RawStamp(greatest));
                 }
             }
+            let before = [0, 1, 2, 3, 4].map(|ring| youngest.elsewhere(ring));
+            let now = RawStamp(50);
+            youngest.forget_after(now);
+            let after = [0, 1, 2, 3, 4].map(|ring| youngest.elsewhere(ring));
+            prop_assert_eq!(after, before.map(|stamp| stamp.min(now)));
         }
     }
 }

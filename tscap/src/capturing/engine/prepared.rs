@@ -130,6 +130,15 @@ mod tests {
         fs::write(&file, "older").unwrap();
         drop(PreparedFile::open(&link).unwrap());
         assert_eq!(fs::read(&file).unwrap(), b"older");
+        PreparedFile::open(&link).unwrap().start(Io::Auto).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"", "it begins empty");
+    }
+
+    /// A reader of a named pipe, who waits for no writer.
+    fn reader(pipe: &Path) -> File {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_NONBLOCK);
+        options.open(pipe).unwrap()
     }
 
     #[test]
@@ -144,12 +153,7 @@ mod tests {
         let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         assert_ne!(kind(&socket), io::ErrorKind::NotConnected);
         assert_eq!(kind(&missing), io::ErrorKind::NotFound);
-        let mut options = OpenOptions::new();
-        let reader = options
-            .read(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open(&pipe);
-        let _reader = reader.unwrap();
+        let _reader = reader(&pipe);
         let opened = PreparedFile::open(&pipe).unwrap();
         let flags = fcntl(opened.file.as_ref().unwrap(), FcntlArg::F_GETFL).unwrap();
         assert!(!OFlag::from_bits_retain(flags).contains(OFlag::O_NONBLOCK));
@@ -174,8 +178,11 @@ mod tests {
         assert!(path.exists(), "the first one's");
         output.close().unwrap();
         PreparedFile::open(&path).unwrap();
-        // Devices have any number.
-        let null = [(); 2].map(|()| PreparedFile::open(Path::new("/dev/null")));
-        assert!(null.iter().all(Result::is_ok));
+        // What is no file has any number: here a pipe, since a mistake could remove a device.
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let _reader = reader(&pipe);
+        let writers = [(); 2].map(|()| PreparedFile::open(&pipe));
+        assert!(writers.iter().all(Result::is_ok));
     }
 }

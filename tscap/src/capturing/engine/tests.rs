@@ -29,6 +29,7 @@ mod joining;
 mod last_statistics;
 mod merge;
 mod output_fails;
+mod published;
 mod rotation;
 mod stop;
 

@@ -118,7 +118,8 @@ fn headers_describe_machine_and_interface() {
             .any(|option| matches!(option, Idb::IfSpeed(_)))
     );
     // Nothing was forced, and nothing says so.
-    assert!(!String::from_utf8_lossy(&bytes).contains("forced"));
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(!text.contains("forced") && !text.contains("tap"));
     let Some(Idb::Common(custom)) = second.options.last() else {
         panic!("a custom option");
     };
@@ -135,6 +136,7 @@ fn statistics_hold_counts_times_and_clock() {
     let mut writer = writer(&[interface("eth0")]);
     let mut tracker = Tracker::new(StampSource::Ktime, &cross(1_000, EPOCH)).unwrap();
     tracker.observe(&cross(2_000, EPOCH + 1_000_000));
+    tracker.set_stamp_error_ns(7);
     let written = Written {
         written: 10,
         outcomes: [(Outcome::AfterStop, 2)].into(),
@@ -203,6 +205,7 @@ fn statistics_hold_counts_times_and_clock() {
     );
     assert_eq!(ours.off_cpu, Some(6));
     assert_eq!(ours.clock.host_bound_ns, 20);
+    assert_eq!(ours.clock.stamp_error_ns, 7);
     assert_eq!(ours.clock.utc_bound_ns, Some(500));
     assert_eq!(ours.clock.order, order);
     assert_eq!(ours.clock.segments, tracker.segments());
@@ -250,9 +253,26 @@ fn a_clock_set_all_the_time_still_fits_an_option() {
 }
 
 #[test]
-fn a_forced_tsc_is_marked_in_the_file() {
+fn a_speed_and_a_filter_are_named_where_there_are_any() {
+    let told = InterfaceInfo {
+        speed: Some(25_000_000_000),
+        filter: Some("udp".into()),
+        ..interface("eth0")
+    };
+    let bytes = writer(&[told]).take();
+    let Block::InterfaceDescription(description) = &blocks(&bytes)[0] else {
+        panic!("an interface description");
+    };
+    let has = |option: &Idb<'_>| description.options.contains(option);
+    assert!(has(&Idb::IfSpeed(25_000_000_000)));
+    assert!(has(&Idb::IfFilter(b"\0udp"[..].into())));
+}
+
+#[test]
+fn what_is_unusual_is_marked_in_the_file() {
     let mut forced = interface("eth0");
     forced.tscap.stamp.forced = Some("the TSC is not invariant".into());
+    forced.tscap.tap = true;
     let bytes = writer(&[forced.clone()]).take();
     assert_eq!(
         read(&bytes),

@@ -200,4 +200,33 @@ mod tests {
             .collect();
         assert!(rises(Scale::NETWORK, widths).is_empty());
     }
+
+    /// Readings of the host, one each tenth of a second: its widths are of one level within
+    /// 40 ns, over half of 2 s.
+    #[test]
+    fn it_falls_at_once_and_rises_when_all_of_a_while_are_wider() {
+        let rate = NsPerCycle::of(S, S).unwrap();
+        let mut floor = Floor::new(Scale::HOST, TscCycles(0), 50);
+        let mut turn = 0;
+        let mut take = |floor: &mut Floor, width| {
+            turn += 1;
+            floor.take(TscCycles(turn * S / 10), width, rate)
+        };
+        assert_eq!(take(&mut floor, 50), Change::None);
+        assert_eq!(take(&mut floor, 45), Change::Fell(5));
+        assert_eq!(
+            [60, 45, 40].map(|width| floor.point_error(width)),
+            [15, 0, 0]
+        );
+        // No more than the usual.
+        assert!((0..60).all(|_| take(&mut floor, 85) == Change::None));
+        assert_eq!(floor.least(), 45);
+        let rose = (0..60).filter(|_| take(&mut floor, 86) == Change::Rose);
+        assert_eq!(rose.count(), 1);
+        assert_eq!(floor.least(), 86);
+        // It stays where it is for a week, not for two seconds.
+        assert!((0..60).all(|_| take(&mut floor, 100) == Change::None));
+        assert_eq!(floor.least(), 86);
+        assert_eq!(take(&mut floor, 80), Change::Fell(6));
+    }
 }

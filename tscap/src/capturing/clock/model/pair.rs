@@ -150,3 +150,128 @@ fn ppb(error: u64, span: u64) -> u64 {
     );
     ppb.min(WORST_PPB)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capturing::clock::TscCycles;
+    use crate::capturing::clock::scripted::EPOCH;
+
+    const S: u64 = 1_000_000_000;
+
+    /// A nanosecond a cycle.
+    fn rate() -> NsPerCycle {
+        NsPerCycle::of(S, S).unwrap()
+    }
+
+    /// Of a true clock at `t` ns.
+    fn reading(t: u64) -> Reading {
+        Reading {
+            at: TscCycles(t),
+            low: EPOCH + t - 500,
+            high: EPOCH + t + 500,
+        }
+    }
+
+    /// Begun at the time 0; the noise of its readings is 15,000 ns.
+    fn pair() -> Pair {
+        Pair::new(reading(0), rate(), Scale::NETWORK)
+    }
+
+    fn ends(pair: &Pair) -> [u64; 2] {
+        [pair.far, pair.next].map(|end| end.reading.at.0)
+    }
+
+    #[test]
+    fn the_far_end_is_half_a_week_to_a_week_old() {
+        const HALF: u64 = HISTORY_NS / 2;
+        let mut pair = pair();
+        for (t, expected) in [
+            (HALF, [0, 0]),
+            (HALF + S, [0, HALF + S]),
+            (2 * HALF, [0, HALF + S]),
+            (2 * HALF + S, [HALF + S, HALF + S]),
+            (2 * HALF + 2 * S, [HALF + S, 2 * HALF + 2 * S]),
+        ] {
+            pair.take(reading(t), 50_000);
+            assert_eq!(ends(&pair), expected, "{t}");
+        }
+    }
+
+    #[test]
+    fn a_reading_better_by_more_than_the_noise_is_the_next_far_end() {
+        let mut pair = pair();
+        pair.worsen(100_000);
+        for (t, error_ns, next) in [
+            (S, 85_000, 0),
+            (2 * S, 84_999, 2 * S),
+            (3 * S, 84_999, 2 * S),
+        ] {
+            pair.take(reading(t), error_ns);
+            assert_eq!(ends(&pair), [0, next], "{error_ns}");
+        }
+        // It takes the place of the first once a pair with it is the better one.
+        assert!(pair.take(reading(1_000 * S), 0));
+        assert_eq!(ends(&pair)[0], 2 * S);
+        assert_eq!(pair.error_ppb, 101, "99,999 ns in 998 s");
+        assert_eq!(pair.bound_ppb, 2, "two halves of 1,000 ns in 998 s");
+        // Both are worse than they were taken for.
+        pair.worsen(7);
+        assert_eq!(pair.far.error_ns, 84_999 + 7);
+        assert_eq!(pair.next.error_ns, 7);
+    }
+
+    #[test]
+    fn the_rate_changes_for_a_pair_better_by_a_sixteenth() {
+        let mut pair = pair();
+        // 1,600 ppb with the noise of 15,000 ns.
+        assert!(pair.take(reading(100 * S), 145_000));
+        assert_eq!(pair.error_ppb, 1_600);
+        for (error_ns, is_taken) in [(135_100, false), (135_000, true), (135_000, false)] {
+            assert_eq!(
+                pair.take(reading(100 * S), error_ns),
+                is_taken,
+                "{error_ns}"
+            );
+        }
+        assert_eq!(pair.error_ppb, 1_500);
+    }
+
+    #[test]
+    fn a_restart_forgets_what_it_knew_of_the_rate() {
+        for (of_counter, ppb) in [
+            (true, UNKNOWN_PPB),
+            (false, Scale::NETWORK.wander_ppb(rate())),
+        ] {
+            let mut pair = pair();
+            assert!(pair.take(reading(1_000 * S), 0));
+            assert!(pair.bound_ppb < ppb && pair.error_ppb < ppb);
+            pair.restart(reading(2_000 * S), of_counter);
+            assert_eq!((pair.bound_ppb, pair.error_ppb), (ppb, ppb));
+            assert_eq!(ends(&pair), [2_000 * S; 2]);
+        }
+    }
+
+    #[test]
+    fn a_reference_that_stands_gives_no_rate() {
+        let mut pair = pair();
+        let at = TscCycles(S);
+        assert!(!pair.take(Reading { at, ..reading(0) }, 0));
+        assert_eq!(pair.rate, rate());
+    }
+
+    #[test]
+    fn parts_per_billion_are_rounded_up_and_limited() {
+        for (error, span, expected) in [
+            (0, 1, 0),
+            (1, S, 1),
+            (1, S + 1, 1),
+            (3, 2 * S, 2),
+            (20 * S, 1 << 62, 5),
+            (S, 1, WORST_PPB),
+            (u64::MAX, 1, WORST_PPB),
+        ] {
+            assert_eq!(ppb(error, span), expected, "{error} {span}");
+        }
+    }
+}

@@ -92,3 +92,84 @@ impl Stretch {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::scale::Scale;
+    use super::*;
+    use crate::capturing::clock::TscCycles;
+    use crate::capturing::clock::scripted::EPOCH;
+
+    const S: u64 = 1_000_000_000;
+
+    /// At `t` ns, within 10 ns of a clock that is `ahead` ns.
+    fn reading(t: u64, ahead: i64) -> Reading {
+        let time = (EPOCH + t).checked_add_signed(ahead).unwrap();
+        Reading {
+            at: TscCycles(t),
+            low: time - 10,
+            high: time + 10,
+        }
+    }
+
+    /// So many parts per billion from a nanosecond a cycle.
+    fn rate(ppb: i64) -> NsPerCycle {
+        let span = (1_000_000_000 * S).checked_add_signed(ppb * S.cast_signed());
+        NsPerCycle::of(span.unwrap(), 1_000_000_000 * S).unwrap()
+    }
+
+    /// Two readings a second apart, of which the second is `ahead`, allow rates from
+    /// `ahead` − 21 to `ahead` + 21 ppb.
+    #[test]
+    fn a_stretch_goes_by_the_average_if_that_is_possible_and_else_by_its_middle() {
+        let pair = Pair::new(reading(0, 0), rate(0), Scale::NETWORK);
+        let wander = pair.wander_ppb;
+        for sign in [1, -1] {
+            let take = |is_bent, of_average, drift_ppb| {
+                let average = LocalRate {
+                    rate: rate(sign * of_average),
+                    drift_ppb,
+                };
+                let mut stretch = Stretch::new(reading(0, 0), &pair, is_bent);
+                let local = stretch.take(&reading(S, sign * 100), average).unwrap();
+                let is_average = local.rate == average.rate;
+                let ppb = local.rate.ppb_from(rate(0)) * sign;
+                (is_average, ppb, local.drift_ppb)
+            };
+            let near = |told: (bool, i64, u64), expected: (bool, i64, u64)| {
+                let (is_average, ppb, drift) = told;
+                is_average == expected.0
+                    && (ppb - expected.1).abs() <= 1
+                    && drift.abs_diff(expected.2) <= 1
+            };
+            for (told, expected) in [
+                (take(false, 0, 70), (false, 100, 21 + wander)),
+                (take(false, 0, 90), (true, 0, 90)),
+                (take(false, 50, 20), (false, 100, 21 + wander)),
+                (take(false, 50, 40), (true, 50, 40)),
+                (take(false, 150, 20), (false, 100, 21 + wander)),
+                (take(false, 150, 40), (true, 150, 40)),
+                // No more is known of the average than what this stretch tells.
+                (take(true, 50, 40), (true, 50, 71 + wander)),
+                (take(true, 100, 40), (true, 100, 21 + wander)),
+                (take(true, 150, 40), (true, 150, 71 + wander)),
+                (take(true, 100, 400), (true, 100, 400)),
+            ] {
+                assert!(near(told, expected), "{told:?} {expected:?} {sign}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stretch_ends_where_no_line_goes_through_all() {
+        let pair = Pair::new(reading(0, 0), rate(0), Scale::NETWORK);
+        // Between 29 and 71 ppb after a second: from 58 to 142 ns in 2 s, give or take 21 ns.
+        for (ahead, is_straight) in [(36, false), (38, true), (162, true), (164, false)] {
+            let average = LocalRate::average(&pair);
+            let mut stretch = Stretch::new(reading(0, 0), &pair, false);
+            assert!(stretch.take(&reading(S, 50), average).is_some());
+            let local = stretch.take(&reading(2 * S, ahead), average);
+            assert_eq!(local.is_some(), is_straight, "{ahead}");
+        }
+    }
+}

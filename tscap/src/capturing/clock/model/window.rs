@@ -118,3 +118,108 @@ fn aged_ps(entry: &Entry, at: TscCycles, rate: NsPerCycle) -> u64 {
     let age = age_ns(entry, at, rate) / (1_000_000 / AGEING_PPB);
     entry.error_ns.saturating_mul(1000).saturating_add(age)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capturing::clock::scripted::EPOCH;
+
+    const S: u64 = 1_000_000_000;
+
+    /// A nanosecond a cycle.
+    fn rate() -> NsPerCycle {
+        NsPerCycle::of(S, S).unwrap()
+    }
+
+    /// At `t` ns, of a clock that is `ahead` ns.
+    fn reading(t: u64, ahead: u64) -> Reading {
+        Reading {
+            at: TscCycles(t),
+            low: EPOCH + t + ahead - 500,
+            high: EPOCH + t + ahead + 500,
+        }
+    }
+
+    /// Of a network: its noise is 15,000 ns, its readings live for 3,000 s.
+    fn window(readings: impl IntoIterator<Item = (Reading, u64)>) -> Window {
+        let mut window = Window::new(Scale::NETWORK);
+        for (reading, error_ns) in readings {
+            assert!(window.take(reading, error_ns, rate()));
+        }
+        window
+    }
+
+    fn errors(window: &Window) -> Vec<u64> {
+        window.entries.iter().map(|entry| entry.error_ns).collect()
+    }
+
+    #[test]
+    fn a_full_window_takes_what_is_better_than_its_worst_by_an_eighth_of_the_noise() {
+        let error = |index: usize| if index == 5 { 10_000 } else { 9_000 };
+        let full = || window((0..MOST).map(|index| (reading(S, 0), error(index))));
+        for (error_ns, is_taken) in [(8_125, false), (8_124, true)] {
+            let mut window = full();
+            assert_eq!(window.take(reading(S, 0), error_ns, rate()), is_taken);
+            assert_eq!(window.entries.len(), MOST);
+            assert_eq!(errors(&window)[5] == error_ns, is_taken, "{error_ns}");
+        }
+        // Age makes readings worse: by 20 ns in a second.
+        let mut window = full();
+        assert!(window.take(reading(2 * S, 0), 8_144, rate()));
+    }
+
+    #[test]
+    fn a_reading_lives_for_as_long_as_it_takes_to_lose_its_weight() {
+        const LIFETIME: u64 = 3_000 * S;
+        for (later, left) in [(LIFETIME, vec![1, 2]), (LIFETIME + 1, vec![2])] {
+            let window = window([(reading(S, 0), 1), (reading(S + later, 0), 2)]);
+            assert_eq!(errors(&window), left);
+        }
+    }
+
+    #[test]
+    fn what_is_worse_than_it_was_taken_for_stays_so() {
+        let mut window = window([(reading(S, 0), 1), (reading(2 * S, 0), 20)]);
+        window.worsen(300);
+        assert_eq!(errors(&window), [301, 320]);
+    }
+
+    #[test]
+    fn what_contradicts_a_reading_is_left_out() {
+        let mut window = window([
+            (reading(S, 0), 1),
+            (reading(S, 1_001), 2),
+            (reading(S, 900), 3),
+        ]);
+        let seen = reading(2 * S, 0).interval();
+        window.keep_what_meets(seen, TscCycles(2 * S), rate(), 0);
+        assert_eq!(errors(&window), [1, 3]);
+    }
+
+    /// A reading that is worse by E = 60,000 ns weighs 1/e of the best, one that is
+    /// worse by 2 E e^-4.
+    #[test]
+    fn readings_are_weighted_by_their_errors_and_carried() {
+        let e = std::f64::consts::E;
+        for (errors, weight) in [
+            ([0, 0], 1.0),
+            ([0, 60_000], e.powi(-1)),
+            ([0, 120_000], e.powi(-4)),
+            ([60_000, 120_000], e.powi(-3)),
+        ] {
+            let window = window([(reading(S, 0), errors[0]), (reading(S, 10_000), errors[1])]);
+            // At the same counter value they have not aged; a second later hardly.
+            for (t, tolerance) in [(S, 1), (2 * S, 10)] {
+                let mean = window.mean(TscCycles(t), rate()).unwrap().ns();
+                let ahead = mean - i128::from(EPOCH + t);
+                let expected = 10_000.0 * weight / (1.0 + weight);
+                let off = (ahead as f64 - expected).abs();
+                assert!(
+                    off <= f64::from(tolerance),
+                    "{errors:?}: {ahead} {expected}"
+                );
+            }
+        }
+        assert_eq!(Window::new(Scale::NETWORK).mean(TscCycles(S), rate()), None);
+    }
+}

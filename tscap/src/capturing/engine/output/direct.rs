@@ -260,3 +260,48 @@ fn put_at(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn direct() -> Direct {
+        Direct::new(Alignment { memory: 512 })
+    }
+
+    #[test]
+    fn padding_brings_frames_where_they_can_be_written_from() {
+        for (end, address, padding) in [
+            (1_000, 0x1_0000 + 1_000, 0),
+            (1_000, 0x1_0000 + 1_000 + 511, 511),
+            (1_000, 0x1_0000 + 1_000 + LEAST_PADDING, LEAST_PADDING),
+            // Too little for a block of padding: a step more.
+            (1_000, 0x1_0000 + 1_004, 4 + 512),
+            (1_004, 0x1_0000 + 1_000, 508),
+        ] {
+            assert_eq!(direct().padding(end, address), padding, "{end} {address}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_overdue_once_none_were_written_for_so_long() {
+        let mut direct = direct();
+        for (written, length, ms, is_overdue) in [
+            (500, 500, 1_000, false),
+            (500, 600, 1_099, false),
+            (500, 700, 1_100, true),
+            // Some were written since.
+            (600, 700, 1_101, false),
+            (600, 700, 1_200, false),
+            (600, 700, 1_201, true),
+            // Nothing waits.
+            (700, 700, 1_500, false),
+            (700, 701, 1_599, false),
+            (700, 701, 1_600, true),
+        ] {
+            let now = MonoNs(ms * 1_000_000);
+            let told = direct.is_overdue(written, length, now);
+            assert_eq!(told, is_overdue, "{written} of {length} at {ms} ms");
+        }
+    }
+}

@@ -77,6 +77,18 @@ mod tests {
     }
 
     #[test]
+    fn the_latest_write_counts_for_a_quarter() {
+        // (3 · 10 + 2) / 4 = 8
+        for (appended, way) in [(7, Way::Appended), (8, Way::Direct), (9, Way::Direct)] {
+            let mut pace = Pace::default();
+            pace.wrote(Way::Direct, MIB, took(10));
+            pace.wrote(Way::Direct, MIB, took(2));
+            pace.wrote(Way::Appended, MIB, took(appended));
+            assert_eq!(pace.way(true), way, "{appended}");
+        }
+    }
+
+    #[test]
     fn a_fast_disk_is_written_direct_also_when_frames_pile_up() {
         let mut pace = Pace::default();
         pace.wrote(Way::Direct, MIB, took(1));

@@ -86,7 +86,7 @@ mod tests {
     fn bytes_lie_aligned_however_many() {
         let mut waiting = Waiting::with_capacity(10);
         assert!(waiting.is_empty());
-        let mut expected = Vec::new();
+        let (mut expected, mut skipped) = (Vec::new(), 0);
         for round in 0..20u8 {
             let more = vec![round; 777 * usize::from(round)];
             waiting.extend(&more);
@@ -94,13 +94,16 @@ mod tests {
             assert!(waiting.as_ptr().addr().is_multiple_of(BLOCK));
             assert_eq!(*waiting, *expected);
             if round % 3 == 0 {
+                skipped += expected.len() / 2;
                 waiting.skip(expected.len() / 2);
                 expected.drain(..expected.len() / 2);
                 assert_eq!(*waiting, *expected);
             }
+            assert_eq!(waiting.at, skipped as u64);
         }
         waiting.restart(5);
         assert!(waiting.is_empty());
+        assert_eq!(waiting.at, 5);
     }
 
     #[test]

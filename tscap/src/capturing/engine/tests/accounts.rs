@@ -32,6 +32,27 @@ fn only_a_frame_older_than_one_written_is_late() {
 }
 
 #[test]
+fn stamps_out_of_order_are_counted_in_all_files_and_in_the_current_one() {
+    let mut bench = unlimited(1);
+    let limits = Limits {
+        bytes: None,
+        frames: None,
+        period: None,
+    };
+    for (mono, in_file) in [(900_000, 0), (899_950, 1), (900_000, 0), (899_990, 1)] {
+        if in_file == 0 {
+            bench.converter.writer.finisher.begin_file(limits);
+        }
+        bench.push(0, mono, 60);
+        bench.converter.drain();
+        let (finisher, tracker) = (&bench.converter.writer.finisher, &bench.converter.tracker);
+        assert_eq!(finisher.order_in_file(tracker).stamp_decreases, in_file);
+    }
+    let order = bench.finish().order();
+    assert_eq!((order.stamp_decreases, order.largest_decrease_ns), (2, 50));
+}
+
+#[test]
 fn stamps_go_by_the_offsets_found_last() {
     let mut bench = unlimited(2);
     *bench.shared.recalibrated.lock().unwrap() = Some(Recalibration {

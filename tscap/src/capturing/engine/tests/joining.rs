@@ -64,12 +64,19 @@ fn frames_wait_until_their_interface_is_described() {
 
 #[test]
 fn a_frame_of_an_interface_that_nobody_announced_is_a_fault() {
-    let mut bench = unlimited(1);
-    bench.push_of(JOINED, 0, 900_000);
-    bench.push(0, 900_010, 60);
-    bench.drain_at(2_000_000);
-    assert!(matches!(bench.events()[..], [Event::Corrupt(_)]));
-    assert_eq!(bench.order(), ["described"]);
+    let next = Slot::of(2, Direction::In);
+    for (announced, slot) in [(None, JOINED), (Some(1), next)] {
+        let mut bench = unlimited(1);
+        announced.map(|number| bench.shared.announce(number));
+        bench.push_of(slot, 0, 900_000);
+        bench.push(0, 900_010, 60);
+        bench.drain_at(2_000_000);
+        assert!(
+            matches!(bench.events()[..], [Event::Corrupt(_)]),
+            "{slot:?}"
+        );
+        assert_eq!(bench.order(), ["described"]);
+    }
 }
 
 /// At the end all are described; a frame of one that is not is waited for no more.

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use tscap_common::hook::Slot;
-use tscap_common::ring::MIN_RING_BYTES;
+use tscap_common::ring::{MIN_RING_BYTES, SLACK_BYTES};
 
 use crate::capturing::clock::{RawStamp, RealNs};
 use crate::capturing::ring::synthetic;
@@ -136,4 +136,26 @@ fn the_producer_gets_its_room_back_on_release_only() {
     assert!(!producers[0].push(Slot(1), RawStamp(2), &[0; 60]));
     consumer.release();
     assert!(producers[0].push(Slot(1), RawStamp(2), &[0; 60]));
+}
+
+/// A run may go on in the slack behind the ring, with one block at most, and no farther.
+#[test]
+fn a_run_ends_with_the_ring() {
+    let (mut producers, mut consumers) = synthetic::rings(1, MIN_RING_BYTES).unwrap();
+    let consumer = &mut consumers[0];
+    let mut pushed = 0;
+    while producers[0].push(Slot(1), RawStamp(1), &[0; 60]) {
+        pushed += 92;
+    }
+    consumer.take(pushed - 92);
+    consumer.release();
+    while producers[0].push(Slot(1), RawStamp(2), &[0; 60]) {}
+    let (head, begin) = (consumer.head(), consumer.next() as usize);
+    let mut run = consumer.run(head, ANY).unwrap();
+    assert!(run.bytes().len() <= MIN_RING_BYTES - begin + SLACK_BYTES);
+    while let Some(block) = run.next_block() {
+        assert!(!block.unwrap().is_empty());
+    }
+    let taken = run.taken();
+    assert!((MIN_RING_BYTES..MIN_RING_BYTES + 92).contains(&(begin + taken)));
 }

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use pcap_file::pcapng::PcapNgReader;
+use pcap_file::pcapng::blocks::Block as FileBlock;
+use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption as Isb;
 use tscap_common::block::{OPT_RAW, PEN};
 
 use super::*;
@@ -12,8 +15,8 @@ use crate::capturing::clock::scripted::Host;
 use crate::capturing::clock::{MonoNs, StampPath, StampSource, Tracker};
 use crate::capturing::filter::LinkType;
 use crate::capturing::pcapng::{
-    FileWriter, Gatherer, Hooks, InterfaceInfo, InterfaceOption, PartOption, SectionInfo,
-    StampOption, padded,
+    ClockOption, FileWriter, Gatherer, Hooks, InterfaceInfo, InterfaceOption, PartOption,
+    SectionInfo, StampOption, padded,
 };
 
 /// What a writer has: its number, of how many, and how many frames of each interface.
@@ -25,6 +28,19 @@ struct Script {
     frames: [u64; 2],
     lost: u64,
     has_raw: bool,
+    last: Last,
+}
+
+/// What its last statistics say beside the counts.
+#[derive(Clone, Copy)]
+struct Last {
+    start: u64,
+    end: u64,
+    width_ns: u64,
+    stamp_error_ns: u64,
+    utc_bound_ns: Option<u64>,
+    late: u64,
+    ifdrop: Option<u64>,
 }
 
 const SCRIPT: Script = Script {
@@ -35,6 +51,15 @@ const SCRIPT: Script = Script {
     frames: [3, 2],
     lost: 4,
     has_raw: false,
+    last: Last {
+        start: 0,
+        end: 20_000_000,
+        width_ns: 35,
+        stamp_error_ns: 0,
+        utc_bound_ns: None,
+        late: 0,
+        ifdrop: None,
+    },
 };
 
 /// Frames of writer n at times n, 10,000 + n, 20,000 + n, …
@@ -66,9 +91,14 @@ fn written(script: &Script, is_ended: bool) -> Vec<u8> {
         hertz: 1_000_000_000,
         slews: Vec::new(),
     };
-    let mut file = FileWriter::new(&section, &interfaces, RealNs(0)).unwrap();
-    let mut tracker = Tracker::new(StampSource::Ktime, &host.cross(0, [15, 35, 15])).unwrap();
-    tracker.observe(&host.cross(10_000_000, [15, 35, 15]));
+    let Last {
+        width_ns, start, ..
+    } = script.last;
+    let mut file = FileWriter::new(&section, &interfaces, RealNs(start)).unwrap();
+    let cross = |t| host.cross(t, [15, width_ns, 15]);
+    let mut tracker = Tracker::new(StampSource::Ktime, &cross(0)).unwrap();
+    tracker.observe(&cross(10_000_000));
+    tracker.set_stamp_error_ns(script.last.stamp_error_ns);
     let mut bytes = file.take();
     let mut time = u64::from(script.writer);
     for (interface, frames) in (0..).zip(script.frames) {
@@ -101,17 +131,22 @@ fn written(script: &Script, is_ended: bool) -> Vec<u8> {
             interfaces: vec![
                 InterfaceCounts {
                     losses: Directed::received([(Outcome::RingFull, script.lost)].into()),
+                    ifdrop: script.last.ifdrop,
                     ..InterfaceCounts::default()
                 },
                 InterfaceCounts::default(),
             ],
+            utc_bound_ns: script.last.utc_bound_ns,
             ..Observed::default()
         },
     };
     let seen = script.frames.iter().sum::<u64>() + script.lost;
     let totals = counts.totals(Directed::received(seen));
-    let at = MonoNs(20_000_000);
-    let order = StampOrder::default();
+    let at = MonoNs(script.last.end);
+    let order = StampOrder {
+        late: script.last.late,
+        ..StampOrder::default()
+    };
     let last = file.statistics(&mut tracker, at, &counts, order, Some(&totals));
     bytes.extend(last.unwrap());
     bytes
@@ -188,6 +223,80 @@ fn the_whole_is_the_sum_of_its_parts() {
     );
     let part = merged.inputs[0].part.clone().unwrap();
     assert_eq!(part.parts, BTreeSet::from([0, 1]));
+}
+
+/// The times and the drops that the first interface's last statistics state, and the clock.
+fn last_words(bytes: &[u8]) -> ([u64; 4], ClockOption) {
+    let statistics = PcapNgReader::new(bytes).unwrap().into_iter();
+    let first = statistics.filter_map(|it| match it.unwrap() {
+        FileBlock::InterfaceStatistics(it) if it.interface_id == 0 => Some(it),
+        _ => None,
+    });
+    let block = first.last().unwrap();
+    let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap();
+    let mut told = [ns(block.timestamp), 0, 0, 0];
+    for option in &block.options {
+        match option {
+            Isb::IsbStartTime(time) => told[1] = ns(*time),
+            Isb::IsbEndTime(time) => told[2] = ns(*time),
+            Isb::IsbIfDrop(count) => told[3] = *count,
+            _ => {}
+        }
+    }
+    let all = records(bytes).unwrap().map(Result::unwrap);
+    let clock = all.filter_map(|it| match it {
+        Record::Statistics(0, statistics) => Some(statistics.clock),
+        _ => None,
+    });
+    (told, clock.last().unwrap())
+}
+
+/// From the earliest start to the latest end, with the bounds of the worst. What the interface
+/// dropped each part has of all of it.
+#[test]
+fn the_last_statistics_hold_for_all_parts() {
+    let one = Last {
+        start: 3_000,
+        end: 20_000_000,
+        width_ns: 35,
+        stamp_error_ns: 9,
+        utc_bound_ns: Some(500),
+        late: 2,
+        ifdrop: Some(5),
+    };
+    let other = Last {
+        start: 1_000,
+        end: 30_000_000,
+        width_ns: 95,
+        stamp_error_ns: 4,
+        utc_bound_ns: Some(800),
+        late: 3,
+        ifdrop: Some(6),
+    };
+    let unknown = Last {
+        utc_bound_ns: None,
+        ..other
+    };
+    for (lasts, utc_bound_ns) in [
+        ([one, other], Some(800)),
+        ([other, one], Some(800)),
+        ([one, unknown], None),
+    ] {
+        let part = |writer, last| Script { last, ..of(writer) };
+        let files = [(0, lasts[0]), (1, lasts[1])];
+        let files = files.map(|(writer, last)| written(&part(writer, last), true));
+        let words = [last_words(&files[0]), last_words(&files[1])];
+        let greatest = |of: fn(&ClockOption) -> u64| of(&words[0].1).max(of(&words[1].1));
+        let (copy, _) = joined(&files).unwrap();
+        let (told, clock) = last_words(&copy);
+        let end = words[0].0[0].max(words[1].0[0]);
+        assert!(end > 1 << 32 && words[0].0[0] != words[1].0[0]);
+        assert_eq!(told, [end, 1_000, end, 6]);
+        assert_eq!(clock.host_bound_ns, greatest(|it| it.host_bound_ns));
+        assert_ne!(words[0].1.host_bound_ns, words[1].1.host_bound_ns);
+        assert_eq!((clock.stamp_error_ns, clock.order.late), (9, 5));
+        assert_eq!(clock.utc_bound_ns, utc_bound_ns);
+    }
 }
 
 /// Each file's headers and statistics are as long as its ring wants them to be.
