@@ -6,7 +6,10 @@ macro_rules! named {
     ($frame:ty, $clock:ty, $program:ident) => {
         const _: () = {
             let name = <$frame>::HOOK.program(<$clock>::DOMAIN);
-            assert!($crate::programs::is_same(name.as_bytes(), stringify!($program).as_bytes()));
+            assert!($crate::programs::is_same(
+                name.as_bytes(),
+                stringify!($program).as_bytes()
+            ));
         };
     };
 }

@@ -116,7 +116,7 @@ impl Place {
             ],
             // r3 = mark
             Kind::Tc => vec![it(0x61, 3, 1, 8, 0)],
-            Kind::Tracepoint { .. } | Kind::Entry => unreachable!("no place"),
+            Kind::Tracepoint { .. } | Kind::Entry | Kind::SocketFilter => unreachable!("no place"),
         }
     }
 }
@@ -129,7 +129,7 @@ impl InKernel {
         let context = match self.place.kind {
             Kind::Tc if !tc_takes(&bytes) => return None,
             Kind::Tc => TestContext::Tc { mark: tag },
-            Kind::Entry => unreachable!("it is none of the places"),
+            Kind::Entry | Kind::SocketFilter => unreachable!("it is none of the places"),
             Kind::Xdp { .. } => {
                 let mut linear = linear.min(bytes.len()) as u32;
                 let mut metadata = 0;

@@ -166,9 +166,9 @@ impl Drain {
         let cross = self.read_clock();
         let times = Times::of(&mut self.tracker);
         let mut peak = 0;
-        for ring in 0..self.consumers.len() {
-            peak = peak.max(heads[ring] - self.consumers[ring].next());
-            if let Err(corrupt) = self.drain_ring(ring, heads[ring], &times) {
+        for (ring, head) in heads.into_iter().enumerate() {
+            peak = peak.max(head - self.consumers[ring].next());
+            if let Err(corrupt) = self.drain_ring(ring, head, &times) {
                 self.give_up(&corrupt);
             }
         }

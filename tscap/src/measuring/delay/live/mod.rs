@@ -143,7 +143,7 @@ impl LivePlan {
                 kept_bytes: self.kept_bytes(),
                 start,
             });
-            memory_bytes += matcher.memory_bytes() as u64;
+            memory_bytes += matcher.memory_bytes();
             let worst = self.keeps_packets.then(Worst::default);
             WayState::new(matcher, exits, start, worst)
         });

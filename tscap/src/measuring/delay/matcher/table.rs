@@ -89,7 +89,7 @@ impl Table {
     }
 
     fn home(&self, hash: u64) -> usize {
-        ((hash >> 32) * self.buckets.len() as u64 >> 32) as usize
+        (((hash >> 32) * self.buckets.len() as u64) >> 32) as usize
     }
 
     /// Looks up a key. If it is absent it is entered with the next number if `may_enter`:
