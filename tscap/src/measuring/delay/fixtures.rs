@@ -217,8 +217,8 @@ fn slowest(values: &[i64]) -> Vec<Slow> {
     slow.map(|(value, number)| Slow {
         delay_ns: *value,
         entered_ns: about("").started_ns + number * APART_NS,
-        cpu_in: 0,
-        cpu_out: 1,
+        cpu_in: Some(0),
+        cpu_out: Some(1),
         length: 192,
         key: format!("{:016x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
     })
