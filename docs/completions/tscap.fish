@@ -31,10 +31,11 @@ complete -c tscap -n "__fish_tscap_needs_command" -f -a "clock" -d 'Watch the cl
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "convert" -d 'Stamp a capture again, or keep only the packets that match a filter'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "delay" -d 'Measure how long packets take from one interface to another'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "gen" -d 'Send test frames that carry their own send stamps'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "merge" -d 'Join captures by time into one pcapng'
-complete -c tscap -n "__fish_tscap_needs_command" -f -a "report" -d 'Print a saved comparison, sweep of loss or log of the clock'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "report" -d 'Print a saved comparison, sweep of loss, measurement of delays or log of the clock'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s i -l interface -d 'Interface to capture on: its name, its number in the list of -D, a pattern such as \'veth*\', or any for all; may be given several times' -r
@@ -129,6 +130,44 @@ complete -c tscap -n "__fish_tscap_using_subcommand convert" -s F -d 'Read the e
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -l filter-bytecode -d 'Take only the frames that match a compiled filter in this file, as tcpdump -ddd prints it: needs no libpcap here' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -l json -d 'Print the summary as one JSON object'
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -s h -l help -d 'Print help'
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l in -d 'Interface where packets enter' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l out -d 'Interface where they leave' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l reflect -d 'Interface where requests come in, and their replies go out' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l rtt -d 'Interface where requests go out, and their replies come in' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l mirror -d 'Mirror what --in receives and --out sends to interface TO by tc, and stamp the copies at FROM, the other end of its cable' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l file -d 'Read a capture in the place of interfaces that work now: one that has both' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l out-point -d 'Where packets are seen when they leave' -r -f -a "tap\t'Behind the queueing discipline, where tcpdump is, and before it: the difference is the queueing discipline\'s'
+egress\t'Before the queueing discipline only (tcx egress)'
+peer\t'At the other end of the veth pair, in XDP'"
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l match -d 'What makes two packets one' -r -f -a "auto\t'reply for --reflect and --rtt, bridge for ports of one bridge, else route'
+gen\t'Run, flow and sequence number of tscap gen'
+bridge\t'The whole frame'
+route\t'The packet without what a router changes: addresses of the link layer, TTL or hop limit, and checksums'
+nat\t'Protocol, IP id, length and payload: what neither a router nor NAT changes'
+reply\t'A request and the reply that echoes it'"
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l window -d 'Longest delay that is looked for: seconds, or with units (50ms). Packets are remembered for so long' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l max-packets -d 'Packets that are remembered at a time; more are counted as untracked' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l clock -d 'Clock of the stamps; times of CLOCK_TAI can be set, and are no delays' -r -f -a "auto\t'tsc by a kfunc, where there is one, else ktime'
+ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
+tsc\t'The CPU\'s time-stamp counter'"
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l ring-size -d 'Ring of each CPU (default: as for a capture)' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l netns -d 'The interfaces are in this network namespace: a name of ip netns, a path, or the number of a process' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l peer-netns -d 'With --out-point peer: the other end is in this network namespace' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -s c -l count -d 'Stop when so many packets are matched' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l load -d 'Meanwhile load these CPUs as the paper on single-hop delay did: paper, or paper:0-1 [default CPUs: all that tscap may use]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l parallel -d 'Meanwhile send frames of 192 bytes at this bit rate on another interface: 25Mbit:eth2' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l correction -d 'Also give the delays less the mean of this measurement, of a run without the device' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l label -d 'What this measurement is called beside others in tscap report' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l pcapng -d 'Write the slowest packets, as they entered and as they left, to a pcapng file' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l report -d 'At the end, write a page for a browser' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -s f -d 'The same, in one argument (dumpcap\'s option)' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -s F -d 'Read the expression from this file' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l filter-bytecode -d 'Take only the frames that match a compiled filter in this file, as tcpdump -ddd prints it: needs no libpcap here' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l both -d 'Also measure the other way'
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l json -d 'Print JSON objects, one a line: each second, and the result'
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -s q -l quiet -d 'No table while it runs'
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -s i -l interface -d 'Interface to send on' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l pattern -d 'Traffic of Orosz & Skopkó\'s paper' -r -f -a "voip\t'G.729 voice: 140 bytes every 20 ms'
 hd\t'HD video: 1368 bytes every 1.368 ms'"
@@ -150,10 +189,13 @@ native\t'Native XDP frames, made in the kernel: veth only, up to about 3.4 kB'
 packet\t'An AF_PACKET socket: any Ethernet interface'"
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l cpu -d 'CPU to send from [default: the first one allowed]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l read -d 'Read this capture and say what became of the frames: loss, duplication, reordering, path delay' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -l port -d 'UDP port that --echo answers on [default: 9, as of --dst-port]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -l address -d 'Address that --echo answers on [default: all]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l flat-out -d 'Send as fast as possible. 16 frames share a stamp, as the kernel passes them on'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l bulks -d 'At a rate or with gaps: pass native frames on in bulks, all that are due within 1 ms, 64 at most. The sender reaches higher rates then. Each frame is stamped when it is due, and waits for the last frame of its bulk'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l ipv6 -d 'IPv6 rather than IPv4'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l yes-send-here -d 'Send into an interface that is neither veth nor tap: frames reach a real network'
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -l echo -d 'Answer UDP packets rather than send: a program in user space that gives each back to its sender unchanged, on all addresses (--ipv6: those of IPv6)'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -s q -l quiet -d 'No live line, and one line for each step'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -s v -l verbose -d 'Also print how frames are sent'
 complete -c tscap -n "__fish_tscap_using_subcommand gen" -l json -d 'Write one JSON object a line to standard output: ready, progress every second, sent after each step, summary; with --read, the report'
@@ -194,14 +236,15 @@ complete -c tscap -n "__fish_tscap_using_subcommand merge" -s h -l help -d 'Prin
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s o -l output -d 'Write a page with tables and charts' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand restore" -s h -l help -d 'Print help'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "capture" -d 'Capture frames into a pcapng file'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "convert" -d 'Stamp a capture again, or keep only the packets that match a filter'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "gen" -d 'Send test frames that carry their own send stamps'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "merge" -d 'Join captures by time into one pcapng'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "report" -d 'Print a saved comparison, sweep of loss or log of the clock'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert gen loss merge report restore help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "capture" -d 'Capture frames into a pcapng file'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "convert" -d 'Stamp a capture again, or keep only the packets that match a filter'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "delay" -d 'Measure how long packets take from one interface to another'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "gen" -d 'Send test frames that carry their own send stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "merge" -d 'Join captures by time into one pcapng'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "report" -d 'Print a saved comparison, sweep of loss, measurement of delays or log of the clock'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

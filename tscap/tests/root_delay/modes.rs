@@ -1,9 +1,11 @@
 //! The other ways to measure: a server that answers, its client, mirrored ends, the far end of
 //! a veth pair, both ways, and a capture of both ends.
 
+use std::net::UdpSocket;
+
 use tscap::measuring::delay::schema::{How, Measurement};
 use tscap_testkit::between::Between;
-use tscap_testkit::capture::{Capture, LIMIT, capture, delay, echo, generate_on};
+use tscap_testkit::capture::{Capture, LIMIT, capture, delay, echo};
 use tscap_testkit::command::{SHORT, run, tscap_path};
 use tscap_testkit::files;
 use tscap_testkit::netns::Netns;
@@ -11,7 +13,7 @@ use tscap_testkit::port::Port;
 use tscap_testkit::root::alone_with;
 use tscap_testkit::wait;
 
-use super::{MEASURES, PROGRAMS, SIZE, WINDOW, adds_up, end, first, send};
+use super::{MEASURES, PROGRAMS, WINDOW, adds_up, end, first, send};
 
 const FRAMES: u64 = 1_000;
 const PACE: [&str; 2] = ["--rate", "2k"];
@@ -34,18 +36,20 @@ fn all_matched(measurement: &Measurement, how: How) {
     assert!(delays.summary.min > 0, "{delays:?}");
 }
 
-/// Sends requests through the device, and waits until the replies have come back.
+/// Sends requests through the device as programs do, which every hook sees, each when the reply
+/// to the one before has come.
 fn ask(between: &Between) {
-    let replies = between.bench.tx.received();
-    let sent = generate_on(&between.bench.tx)
-        .with(["--sender", "packet", "--size", &SIZE.to_string()])
-        .with(["-c", &FRAMES.to_string()])
-        .with(between.through())
-        .with(PACE)
-        .run();
-    assert_eq!(sent.code, Some(0), "{}", sent.stderr);
-    wait::until("all replies to arrive", LIMIT, || {
-        (between.bench.tx.received() >= replies + FRAMES).then_some(())
+    between.bench.tx.netns.enter(|| {
+        let socket = UdpSocket::bind("10.9.0.1:0").expect("a socket");
+        socket.connect("10.10.0.1:9").expect("an address");
+        socket.set_read_timeout(Some(LIMIT)).expect("a limit");
+        for number in 0..FRAMES {
+            let request = [number.to_be_bytes(); 18].concat();
+            let mut reply = [0; 256];
+            socket.send(&request).expect("send a request");
+            let length = socket.recv(&mut reply).expect("a reply");
+            assert_eq!(reply[..length], request);
+        }
     });
 }
 
