@@ -226,6 +226,6 @@ fn a_ring_is_a_power_of_two_within_limits() {
         ("256M", Some(256 << 20)),
         ("512M", None),
     ] {
-        assert_eq!(super::capture::ring_bytes(size).ok(), expected, "{size}");
+        assert_eq!(capture::ring_bytes(size).ok(), expected, "{size}");
     }
 }

@@ -214,6 +214,13 @@ mod tests {
     }
 
     #[test]
+    fn the_time_of_a_look_is_the_present() {
+        let before = MonoNs::now();
+        let read: MonoNs = HostClocks::new(StampSource::Ktime).read();
+        assert!((before..=MonoNs::now()).contains(&read));
+    }
+
+    #[test]
     fn a_set_clock_between_the_reads_is_noticed() {
         let cross = CrossTimestamp {
             mono: [MonoNs(100), MonoNs(140)],

@@ -116,5 +116,8 @@ mod tests {
         assert_eq!(StampPath::by_function(""), None);
         let unordered = StampPath::ALL.iter().filter(|it| !it.is_ordered());
         assert!(unordered.eq([&StampPath::Tsc(TscPath::Module)]));
+        let others = StampPath::ALL.iter().filter(|it| !it.is_by_kfunc());
+        let perf = StampPath::Tsc(TscPath::Perf);
+        assert!(others.eq([&StampPath::Ktime, &StampPath::Tai, &perf]));
     }
 }

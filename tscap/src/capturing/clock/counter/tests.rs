@@ -40,6 +40,32 @@ proptest! {
         }
     }
 
+    /// Where a line ends: the distance from it, and from where the next one begins, to the
+    /// farther end of the reading.
+    #[test]
+    fn the_bound_has_what_each_reading_shows(
+        slews in prop::collection::vec((1u64..50_000_000, -500i64..500), 1..4),
+        reads in prop::collection::vec((200_000u64..10_000_000, 10u64..70), 1..20),
+    ) {
+        let mut from = 100_000_000;
+        let slews = slews.into_iter().map(|(after, ppm)| { from += after; (from, 1000 * ppm) }).collect();
+        let host = Host { hertz: 2_596_130_000, slews };
+        let mut clock = clock_of(&host);
+        let mut t = 100_001_000;
+        for (gap, width) in reads {
+            t += gap;
+            let bracket = host.bracket(t, [20, width, 20]);
+            let reading = Reading::new(&bracket, clock.model.rate()).unwrap();
+            let line = clock.latest().real_at(reading.at).0;
+            if clock.observe(&bracket, false) == USED {
+                let value = clock.latest().real.0;
+                let shown = reading.farther_ns(line).max(reading.farther_ns(value));
+                prop_assert!(clock.bound_ns() >= shown, "{} < {shown}", clock.bound_ns());
+                prop_assert!(clock.bound_ns() >= line.abs_diff(value));
+            }
+        }
+    }
+
     /// The clock never runs backwards, also while the host's clock is slewed.
     #[test]
     fn it_never_runs_backwards(

@@ -214,6 +214,20 @@ fn a_lie_is_not_believed_and_a_step_is() {
     assert!(by_ns.abs_diff(-10 * 365 * 86_400 * S.cast_signed()) < 100_000);
     let (error, bound) = run.error(308 * S, years_ago);
     assert!(error.unsigned_abs() <= bound, "{error} {bound}");
+    let expected = Counts {
+        used: 302,
+        implausible: 6,
+        jumps: 1,
+        ..run.clock.counts()
+    };
+    assert_eq!(run.clock.counts(), expected);
+    // The way back is doubted as long.
+    for second in 308..311 {
+        let verdict = run.look(second * S, &LAN, truth);
+        assert_eq!(verdict, Verdict::Implausible);
+    }
+    let verdict = run.look(311 * S, &LAN, truth);
+    assert!(matches!(verdict, Verdict::Jumped { .. }), "{verdict:?}");
 }
 
 /// A longer way both ways: after a while its width is the usual one.
@@ -266,6 +280,8 @@ fn a_reading_of_no_use_is_counted_and_changes_nothing() {
     let mut torn = look(3 * S);
     torn.tsc.reverse();
     assert_eq!(run.clock.observe(&good), Verdict::Used);
+    assert!((good.tsc[0]..=good.tsc[1]).contains(&run.clock.latest()));
+    assert!(run.clock.rate_bound_ppb() > 1_000, "after two seconds");
     let (before, there) = (run.clock.counts(), good.tsc[1]);
     let estimate = run.clock.estimate(there);
     assert_eq!(run.clock.observe(&torn), Verdict::Torn);

@@ -56,6 +56,50 @@ fn an_inherited_file_keeps_what_was_there() {
     }
 }
 
+/// A file that can't be written: what waited is lost, and the error says so.
+#[test]
+fn an_error_of_bytes_that_waited_is_told() {
+    let file = || {
+        let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        File::open(&path).unwrap()
+    };
+    for output in [
+        Output::regular(file(), Io::Buffered).unwrap(),
+        Output::direct(file()),
+    ] {
+        let mut output = output;
+        let words = [6, 32, 0, 0, 0, 0, 0, 32u32].map(u32::to_ne_bytes);
+        output.copy(&words.concat());
+        let error = output.settle().unwrap_err();
+        assert_eq!(error.lost.len(), 1);
+        assert!(!error.is_aborted() && !error.is_reader_gone());
+        assert_eq!(output.length(), 0);
+    }
+}
+
+/// Bytes that go by way of the page cache in between are written again with their block of
+/// the disk, also where a few follow many that waited.
+#[test]
+fn every_byte_is_there_whichever_way_it_went() {
+    const MANY: usize = 300_001;
+    for few in [0, 92, 3_000, 5_000] {
+        let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        let file = OpenOptions::new().append(true).open(&path).unwrap();
+        let mut output = Output::direct(file);
+        let mut expected: Vec<u8> = Vec::new();
+        for (is_behind, length) in [(false, 0), (true, few), (true, few), (false, few)] {
+            output.set_behind(is_behind);
+            let begin = expected.len();
+            expected.extend((begin..begin + MANY + length).map(|at| (at % 251) as u8));
+            output.copy(&expected[begin..begin + MANY]);
+            output.write(&expected[begin + MANY..]).unwrap();
+        }
+        output.settle().unwrap();
+        assert_eq!(output.length(), expected.len() as u64);
+        assert!(std::fs::read(&path).unwrap() == expected, "{few}");
+    }
+}
+
 #[test]
 fn a_full_non_blocking_pipe_is_waited_for() {
     let (tell, told) = std::sync::mpsc::channel();

@@ -137,6 +137,39 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_another_capture_writes_keeps_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        fs::write(&path, b"theirs").unwrap();
+        let theirs = File::open(&path).unwrap();
+        lock(&theirs).unwrap();
+        let data = theirs.metadata().unwrap();
+        let (next, _) = create(&path, Owner::default()).unwrap();
+        let busy = io::ErrorKind::ResourceBusy;
+        assert_eq!(next.take_name(None).unwrap_err().kind(), busy);
+        assert_eq!(fs::read(&path).unwrap(), b"theirs");
+        // The file before this one is still being written by the same capture.
+        let (next, file) = create(&path, Owner::default()).unwrap();
+        assert!(next.take_name(Some((data.dev(), data.ino()))).is_ok());
+        let second = lock(&File::open(&path).unwrap());
+        assert_eq!(second.unwrap_err().kind(), busy);
+        drop(file);
+    }
+
+    #[test]
+    fn a_name_in_use_keeps_its_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mode = || fs::metadata(&path).unwrap().mode() & 0o777;
+        made(&path);
+        assert_eq!(mode(), 0o600);
+        let group = std::os::unix::fs::PermissionsExt::from_mode(0o640);
+        fs::set_permissions(&path, group).unwrap();
+        made(&path);
+        assert_eq!(mode(), 0o640);
+    }
+
+    #[test]
     fn what_is_no_file_keeps_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");

@@ -67,7 +67,9 @@ fn a_frame_of_an_interface_that_nobody_announced_is_a_fault() {
     let next = Slot::of(2, Direction::In);
     for (announced, slot) in [(None, JOINED), (Some(1), next)] {
         let mut bench = unlimited(1);
-        announced.map(|number| bench.shared.announce(number));
+        if let Some(number) = announced {
+            bench.shared.announce(number);
+        }
         bench.push_of(slot, 0, 900_000);
         bench.push(0, 900_010, 60);
         bench.drain_at(2_000_000);

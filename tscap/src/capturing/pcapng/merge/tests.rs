@@ -180,6 +180,31 @@ fn every_byte_but_the_interface_is_kept() {
     assert_eq!(copy[start.len()..], end);
 }
 
+/// In an obsolete Packet Block the interface is half a word; the other half counts drops.
+#[test]
+fn the_interface_is_changed_in_every_kind_of_block() {
+    for endianness in [BIG, LITTLE] {
+        let obsolete = |interface| {
+            let halves = [half(interface, endianness), half(0x0304, endianness)].concat();
+            let words = [0, 7, 8, 8].map(|number| word(number, endianness)).concat();
+            block(2, &[&halves[..], &words, &[9; 8]].concat(), endianness)
+        };
+        let statistics = |interface| {
+            let words = [interface, 0, 8].map(|number| word(number, endianness));
+            block(5, &words.concat(), endianness)
+        };
+        let files = [1, 2].map(|snaplen| {
+            let start = [head(endianness), interface(snaplen, endianness)].concat();
+            [start, obsolete(0), statistics(0)].concat()
+        });
+        let (copy, merged) = joined(&files).unwrap();
+        assert_eq!(merged.packets, 2);
+        let end = [obsolete(0), statistics(0), obsolete(1), statistics(1)];
+        let mut blocks = end.iter();
+        assert!(blocks.all(|block| copy.windows(block.len()).any(|it| it == block)));
+    }
+}
+
 #[test]
 fn times_that_go_back_are_counted() {
     let mut bytes = [head(LITTLE), interface(1, LITTLE)].concat();

@@ -103,3 +103,18 @@ fn no_stamp_is_never_whatever_stands_there() {
         assert!(stamp(&bytes, offset) < RawStamp::NEVER, "{offset}");
     }
 }
+
+/// 28 bytes before the frame and 4 behind it, which are those of the pcapng draft.
+#[test]
+fn a_block_has_room_for_its_frame_padding_and_options() {
+    for (caplen, options, length) in [
+        (0, 0, 32),
+        (1, 0, 36),
+        (4, 0, 36),
+        (60, 0, 92),
+        (61, 0, 96),
+        (60, 20, 112),
+    ] {
+        assert_eq!(block_len(caplen, options), length, "{caplen} {options}");
+    }
+}

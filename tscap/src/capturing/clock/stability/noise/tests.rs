@@ -46,6 +46,17 @@ fn each_noise_is_told_by_its_phases_whatever_their_skew() {
     }
 }
 
+/// 1, −1, −1, 1 has neither a mean nor a slope; its lag-1 autocorrelation is −1/4.
+#[test]
+fn the_autocorrelation_is_that_of_what_a_line_leaves() {
+    for (mean, slope) in [(0.0, 0.0), (5.0, 0.0), (0.0, 3.0), (-7.0, -2.0)] {
+        let rest = [1.0, -1.0, -1.0, 1.0].into_iter().zip(0..);
+        let x: Vec<f64> = rest.map(|(x, t)| x + mean + slope * f64::from(t)).collect();
+        let lag_1 = lag_1(&x).unwrap();
+        assert!((lag_1 + 0.25).abs() < 1e-12, "{mean} {slope}: {lag_1}");
+    }
+}
+
 #[test]
 fn thirty_phases_in_a_row_on_the_scale_are_needed() {
     let x = phases(PowerLaw::WhitePhase, 61, 5);

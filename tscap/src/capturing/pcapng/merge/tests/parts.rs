@@ -12,7 +12,7 @@ use crate::capturing::accounting::{
     Counts, Directed, Direction, InterfaceCounts, Observed, Outcome, StampOrder, Written,
 };
 use crate::capturing::clock::scripted::Host;
-use crate::capturing::clock::{MonoNs, StampPath, StampSource, Tracker};
+use crate::capturing::clock::{MonoNs, StampPath, StampSource, TimeBase, Tracker};
 use crate::capturing::filter::LinkType;
 use crate::capturing::pcapng::{
     ClockOption, FileWriter, Gatherer, Hooks, InterfaceInfo, InterfaceOption, PartOption,
@@ -28,6 +28,7 @@ struct Script {
     frames: [u64; 2],
     lost: u64,
     has_raw: bool,
+    time_base: TimeBase,
     last: Last,
 }
 
@@ -51,6 +52,7 @@ const SCRIPT: Script = Script {
     frames: [3, 2],
     lost: 4,
     has_raw: false,
+    time_base: TimeBase::Realtime,
     last: Last {
         start: 0,
         end: 20_000_000,
@@ -75,6 +77,7 @@ fn written(script: &Script, is_ended: bool) -> Vec<u8> {
         let stamp = StampOption::new(StampPath::Ktime);
         let mut tscap = InterfaceOption::new(Hooks::default(), stamp, Default::default());
         tscap.boot_id = Some(script.boot.into());
+        tscap.time_base = script.time_base;
         InterfaceInfo {
             name: name.into(),
             description: None,
@@ -297,6 +300,72 @@ fn the_last_statistics_hold_for_all_parts() {
         assert_eq!((clock.stamp_error_ns, clock.order.late), (9, 5));
         assert_eq!(clock.utc_bound_ns, utc_bound_ns);
     }
+}
+
+/// A file of one writer: what is before its packets, these, and the last statistics.
+fn alone() -> [Vec<u8>; 3] {
+    let script = Script {
+        writers: 1,
+        ..SCRIPT
+    };
+    let whole = written(&script, true);
+    let end = written(&script, false).len();
+    let none = Script {
+        frames: [0; 2],
+        ..script
+    };
+    let start = written(&none, false).len();
+    [&whole[..start], &whole[start..end], &whole[end..]].map(<[u8]>::to_vec)
+}
+
+#[test]
+fn statistics_stay_where_they_are_and_are_there_once() {
+    let [start, packets, statistics] = alone();
+    let (before, behind) = packets.split_at(packets.len() / 5);
+    let all = [
+        &statistics[..],
+        &statistics,
+        before,
+        &statistics,
+        behind,
+        &statistics,
+    ];
+    let (copy, _) = joined(&[[&start[..], &all.concat()].concat()]).unwrap();
+    assert!(copy.ends_with(&all.concat()));
+}
+
+#[test]
+fn statistics_that_say_something_else_than_the_packets_are_told() {
+    let [start, packets, statistics] = alone();
+    let (first, others) = packets.split_at(packets.len() / 5);
+    for (packets, behind, told) in [
+        (&packets[..], &[][..], None),
+        (others, &[][..], Some((7, 3, 4, 2))),
+        // As when the capture was killed: they say nothing of what follows.
+        (others, first, None),
+        (&packets[..], first, None),
+    ] {
+        let file = [&start[..], packets, &statistics, behind].concat();
+        let (_, merged) = joined(&[file]).unwrap();
+        let found = merged.inputs[0].contradictions.iter();
+        let found = found.map(|it| (it.seen, it.written, it.not_written, it.packets));
+        assert_eq!(found.collect::<Vec<_>>(), Vec::from_iter(told));
+    }
+}
+
+#[test]
+fn files_with_times_of_two_clocks_are_refused() {
+    let of_tai = Script {
+        time_base: TimeBase::Tai,
+        writers: 1,
+        ..SCRIPT
+    };
+    let files = [alone().concat(), written(&of_tai, true)];
+    let refused = joined(&files).unwrap_err();
+    let MergeError::Clocks { of, is, .. } = refused else {
+        panic!("{refused}");
+    };
+    assert_eq!((of, is), (TimeBase::Realtime, TimeBase::Tai));
 }
 
 /// Each file's headers and statistics are as long as its ring wants them to be.
