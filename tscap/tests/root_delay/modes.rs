@@ -89,7 +89,7 @@ fn the_far_end_of_the_pair_is_later_than_the_tap() {
     assert!(queueing.summary.min >= 0, "{queueing:?}");
 
     let elsewhere = delay(between.device())
-        .with(&ends)
+        .with(ends)
         .with(["--out-point", "peer"])
         .run();
     elsewhere.failure(1, &["cannot find the other end", "--peer-netns"]);

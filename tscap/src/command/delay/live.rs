@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{method, packets, table};
-use crate::capturing::capture::{Event, Severity};
+use crate::capturing::capture::{Event, Severity, interface};
 use crate::capturing::host::affinity;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::cli::{DelayPlan, LoadChoice, ParallelChoice};
@@ -42,7 +42,9 @@ pub(super) async fn session(
     let files = KernelFiles::live();
     let start = Start::now(&files);
     let load = plan.load.as_ref().map(begin_load).transpose()?;
-    let parallel = plan.parallel.as_ref().map(begin_parallel).transpose()?;
+    let parallel = plan.parallel.as_ref();
+    let parallel = parallel.map(|choice| begin_parallel(live, choice));
+    let parallel = parallel.transpose()?;
     let (running, over) = watch(plan, running, &mut signals, &mut console).await;
     let load = load.map(PaperLoad::end);
     let parallel = parallel.map(ParallelTraffic::end);
@@ -125,9 +127,21 @@ fn begin_load(choice: &LoadChoice) -> Result<PaperLoad, Failure> {
     PaperLoad::start(&cpus).context("cannot load the CPUs")
 }
 
-fn begin_parallel(choice: &ParallelChoice) -> Result<ParallelTraffic, Failure> {
-    let what = format!("cannot send on {}", choice.interface);
-    ParallelTraffic::start(choice.bits, &choice.interface).context(what)
+/// In the namespace of the measurement, and only where no real network is behind.
+fn begin_parallel(live: &LivePlan, choice: &ParallelChoice) -> Result<ParallelTraffic, Failure> {
+    live.visit(|| {
+        let name = &choice.interface;
+        let link = interface::find(name, "send on")?;
+        if !matches!(link.kind.as_deref(), Some("veth" | "tun")) {
+            return Err(Failure::new(format!(
+                "cannot send on {name}: it is neither a veth nor a tap interface, so that the \
+                 frames might reach a real network"
+            ))
+            .hint("tscap gen --yes-send-here sends there, beside the measurement"));
+        }
+        let what = format!("cannot send on {name}");
+        ParallelTraffic::start(choice.bits, name).context(what)
+    })?
 }
 
 /// Tells the figures of each second until there is a reason to end.

@@ -125,6 +125,16 @@ impl Interfaces {
     }
 }
 
+impl LivePlan {
+    /// Does something in the network namespace of the interfaces, in this thread.
+    ///
+    /// # Errors
+    /// If it is not to be found or entered.
+    pub fn visit<T>(&self, work: impl FnOnce() -> T) -> Result<T, Failure> {
+        visit(open(self.namespace.as_ref())?.as_ref(), work)
+    }
+}
+
 fn open(target: Option<&Target>) -> Result<Option<Namespace>, Failure> {
     let open = |target: &Target| {
         Namespace::open(target, &Places::live()).map_err(|error| {
