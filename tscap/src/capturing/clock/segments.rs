@@ -216,8 +216,7 @@ mod tests {
     #[test]
     fn the_bound_is_that_of_the_stamps_that_were_converted() {
         assert_eq!(narrowed(false).bound_ns(), 10);
-        let mut segments = narrowed(true);
-        assert_eq!(segments.bound_ns(), 50);
+        assert_eq!(narrowed(true).bound_ns(), 50);
         // Stamps that wait may still be converted by the reading two before.
         let mut waiting = narrowed(false);
         for (reading, expected) in [(WIDE, 55), (NARROW, 55), (NARROW, 55), (NARROW, 10)] {
@@ -228,8 +227,9 @@ mod tests {
             step: Some((-7, StepCause::Set)),
             ..Start::default()
         };
-        segments.begin(&cross(200), &Sample::at(200, 193), NARROW, step);
-        assert_eq!(segments.bound_ns(), 50, "it holds for earlier stamps too");
+        let mut stepped = Segments::new(&cross(100), &Sample::at(100, 100), WIDE);
+        stepped.begin(&cross(200), &Sample::at(200, 193), NARROW, step);
+        assert_eq!(stepped.bound_ns(), 50, "it holds for earlier stamps too");
     }
 
     #[test]

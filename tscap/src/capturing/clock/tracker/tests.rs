@@ -215,6 +215,17 @@ fn the_bound_holds_for_what_was_converted_before() {
 /// It would narrow the segment that begins by an offset that may be of before a small
 /// step.
 #[test]
+fn the_bound_of_a_counter_has_the_stamps_own_error_and_the_rounding() {
+    let cross = |at| Truth::START.cross_of(StampSource::Tsc, at, [20; 4]);
+    let mut tracker = followed(StampSource::Tsc, 1..200, cross);
+    let of_clock = tracker.counter().expect("settled").bound_ns();
+    for error in [0, 55] {
+        tracker.set_stamp_error_ns(error);
+        assert_eq!(tracker.host_bound_ns(), of_clock + error + 1);
+    }
+}
+
+#[test]
 fn a_wide_reading_begins_no_segment_for_another_tai() {
     let truth = Truth::START;
     let told = Truth {
