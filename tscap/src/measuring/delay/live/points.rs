@@ -244,19 +244,36 @@ fn peer_of(link: &Link, scope: Option<&Namespace>) -> Result<Link, Failure> {
         return Err(Failure::new(format!("{}: it is no veth", what()))
             .hint("--out-point tap sees what the driver gets"));
     }
-    // `veth_get_ethtool_stats` in drivers/net/veth.c.
-    let counters = ethtool::statistics(name).context(what())?;
+    let Some(index) = peer_index(name).context(what())? else {
+        return Err(Failure::new(format!(
+            "{}: its driver does not tell it",
+            what()
+        )));
+    };
+    // Numbers are unique in a namespace only: the other end knows this one's too.
+    let found = visit(scope, || {
+        let link = netdev::by_index(index).context(what())?;
+        let link = link.filter(|link| link.kind.as_deref() == Some("veth"));
+        let Some(peer) = link else { return Ok(None) };
+        let back = peer_index(&peer.name).context(what())?;
+        Ok::<_, Failure>(Some((peer, back)))
+    })??;
+    let is_here = || link.lower == Some(index);
+    let peer =
+        found.filter(|(_, back)| *back == Some(link.index) && (scope.is_some() || is_here()));
+    peer.map(|(peer, _)| peer).ok_or_else(|| {
+        Failure::new(format!("{}: it is not number {index} there", what()))
+            .hint("name the network namespace that it is in: --peer-netns NAME")
+    })
+}
+
+/// Number of the other end of a veth pair, in the namespace of that one
+/// (`veth_get_ethtool_stats` in drivers/net/veth.c).
+fn peer_index(name: &str) -> Result<Option<u32>, ethtool::EthtoolError> {
+    let counters = ethtool::statistics(name)?;
     let index = counters.iter().find(|(name, _)| name == "peer_ifindex");
     let index = index.and_then(|(_, index)| u32::try_from(*index).ok());
-    let index = index
-        .filter(|index| *index > 0)
-        .ok_or_else(|| Failure::new(format!("{}: its driver does not tell it", what())))?;
-    let peer = visit(scope, || netdev::by_index(index))?.context(what())?;
-    peer.filter(|peer| peer.kind.as_deref() == Some("veth"))
-        .ok_or_else(|| {
-            Failure::new(format!("{}: no veth has number {index} there", what()))
-                .hint("name the network namespace that it is in: --peer-netns NAME")
-        })
+    Ok(index.filter(|index| *index > 0))
 }
 
 impl Points {
