@@ -149,7 +149,7 @@ impl Stamps {
 fn counter(all: &[&Described]) -> Option<CounterReport> {
     let clocks = all.iter().filter_map(|it| it.statistics.as_ref());
     let of_tsc = clocks.filter(|it| it.clock.stamp.source == StampSource::Tsc);
-    of_tsc.filter_map(|it| it.clock.counter).last()
+    of_tsc.filter_map(|it| it.clock.counter).next_back()
 }
 
 /// Why raw stamps can't be used.
