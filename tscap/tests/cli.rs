@@ -115,7 +115,10 @@ fn what_is_missing_is_named() {
     refuses(&["record"], &["record"]);
     refuses(&["restore", "eth0"], &["eth0"]);
     refuses(&["report"], &["<FILE>"]);
-    refuses(&["report", "a.json", "b.json"], &["b.json"]);
+    refuses(
+        &["report", "--paper", "a.json", "b.json", "c.json"],
+        &["c.json"],
+    );
     refuses(&["compare", "--quick", "--paper"], &["--paper"]);
     refuses(&["compare", "--timeout", "0"], &["greater than 0"]);
     refuses(&["gen"], &["--interface"]);

@@ -7,8 +7,8 @@ use tscap_common::hook::Slot;
 
 use super::way::WayState;
 use crate::capturing::clock::{
-    Conversion, CrossTimestamp, HostClocks, MonoNs, NsPerCycle, Observation, RawStamp, Reference,
-    Tracker,
+    Conversion, CrossTimestamp, HostClocks, MonoNs, NsPerCycle, Observation, RawStamp, RealNs,
+    Reference, Tracker,
 };
 use crate::capturing::engine::{Idle, Recalibration};
 use crate::capturing::ring::{Consumer, CorruptBlock};
@@ -104,7 +104,7 @@ impl Times {
 
     /// The time of a stamp.
     #[inline]
-    pub fn real(&self, stamp: RawStamp) -> crate::capturing::clock::RealNs {
+    pub fn real(&self, stamp: RawStamp) -> RealNs {
         self.conversion.to_real(stamp)
     }
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tscap_common::key::KeyOf;
+use tscap_common::hook::ClockDomain;
 
 use self::drain::{Drain, Drained, Role, Shared};
 use self::points::{Interfaces, Points};
@@ -20,10 +20,8 @@ use self::way::WayState;
 use crate::capturing::capture::{
     ClockChoice, Counter, Event, Listener, Stamping, check, first_brackets, first_of, paths,
 };
-use crate::capturing::clock::Tracker;
-use crate::capturing::clock::{HostClocks, StampPath, StampSource, TscPath};
-use crate::capturing::hook::Presence;
-use crate::capturing::hook::{KEY_PROGRAMS, Keys, LoadOptions};
+use crate::capturing::clock::{HostClocks, StampPath, StampSource, Tracker, TscPath};
+use crate::capturing::hook::{KEY_PROGRAMS, Keys, LoadOptions, Loaded, Presence};
 use crate::capturing::host::bpf::wait_for_running_programs;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::perf::EventPriority;
@@ -47,7 +45,7 @@ pub struct Running {
     plan: LivePlan,
     matched_by: Match,
     path: StampPath,
-    loaded: crate::capturing::hook::Loaded,
+    loaded: Loaded,
     counter: Option<Counter>,
     points: Points,
     shared: Arc<Shared>,
@@ -91,7 +89,7 @@ impl LivePlan {
         let options = LoadOptions {
             object: KEY_PROGRAMS,
             program: "",
-            clock: tscap_common::hook::ClockDomain::Monotonic,
+            clock: ClockDomain::Monotonic,
             kfunc: None,
             transmit: None,
             filter: None,
@@ -104,7 +102,7 @@ impl LivePlan {
             packet_flags: false,
             packet_queue: false,
             keys: Some(Keys {
-                of: key_of(matched_by),
+                of: matched_by.key_of(),
                 kept: self.kept_bytes() as u32,
             }),
             ends_frames: false,
@@ -203,24 +201,13 @@ impl LivePlan {
 fn open_counter(
     path: StampPath,
     ring_cpus: &[u32],
-    loaded: &mut crate::capturing::hook::Loaded,
+    loaded: &mut Loaded,
     tracker: &mut Tracker,
 ) -> Result<Option<Counter>, Failure> {
     let is_perf = path == StampPath::Tsc(TscPath::Perf);
     is_perf
         .then(|| Counter::open(ring_cpus, EventPriority::Pinned, loaded, tracker))
         .transpose()
-}
-
-/// What the programs compute.
-pub(super) fn key_of(matched_by: Match) -> KeyOf {
-    match matched_by {
-        Match::Gen => KeyOf::Gen,
-        Match::Bridge => KeyOf::Bridge,
-        Match::Route => KeyOf::Route,
-        Match::Nat => KeyOf::Nat,
-        Match::Reply => KeyOf::Reply,
-    }
 }
 
 /// A window in the unit of the stamps.
