@@ -165,6 +165,7 @@ mod tests {
             names,
             [
                 "compare.bpf.o",
+                "delay.bpf.o",
                 "generator.bpf.o",
                 "probes.bpf.o",
                 "tscap.bpf.o"
