@@ -124,7 +124,7 @@ const LATE_READER: &str = r#"#!/bin/bash
 exec > >(while read -r line; do
     if [[ $line == *'"event":"ready"'* ]]; then
         kill -STOP $$
-        (while [[ -e /proc/$$ ]] && ! grep -q '^ShdPnd:.*[4-7c-f]...$' /proc/$$/status; do
+        (while [[ -e /proc/$$/exe ]] && ! grep -q '^ShdPnd:.*[4-7c-f]...$' /proc/$$/status; do
             sleep 0.01
         done
         kill -CONT $$) &
