@@ -148,9 +148,9 @@ nat\t'Protocol, IP id, length and payload: what neither a router nor NAT changes
 reply\t'A request and the reply that echoes it'"
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l window -d 'Longest delay that is looked for: seconds, or with units (50ms). Packets are remembered for so long' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l max-packets -d 'Packets that are remembered at a time; more are counted as untracked' -r
-complete -c tscap -n "__fish_tscap_using_subcommand delay" -l clock -d 'Clock of the stamps; times of CLOCK_TAI can be set, and are no delays' -r -f -a "auto\t'tsc by a kfunc, where there is one, else ktime'
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l clock -d 'Clock of the stamps; times of CLOCK_TAI can be set, and are no delays' -r -f -a "auto\t'tsc by a kfunc, where there is one and nothing is seen at the tap, else ktime'
 ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
-tsc\t'The CPU\'s time-stamp counter'"
+tsc\t'The CPU\'s time-stamp counter; at the tap by a perf event (kernel 6.16)'"
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l ring-size -d 'Ring of each CPU (default: as for a capture)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l netns -d 'The interfaces are in this network namespace: a name of ip netns, a path, or the number of a process' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l peer-netns -d 'With --out-point peer: the other end is in this network namespace' -r

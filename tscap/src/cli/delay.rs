@@ -163,12 +163,12 @@ enum MatchChoice {
 /// The clock of the stamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum DelayClock {
-    /// tsc by a kfunc, where there is one, else ktime
+    /// tsc by a kfunc, where there is one and nothing is seen at the tap, else ktime
     #[default]
     Auto,
     /// CLOCK_MONOTONIC, by bpf_ktime_get_ns
     Ktime,
-    /// The CPU's time-stamp counter
+    /// The CPU's time-stamp counter; at the tap by a perf event (kernel 6.16)
     Tsc,
 }
 

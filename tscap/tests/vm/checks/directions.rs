@@ -13,7 +13,7 @@ use crate::machine::{Processor, Rig};
 /// Echo requests, and so many answers.
 const ECHOES: u64 = 4;
 /// Makes `va` here and its other end in a namespace of its own, which answers echoes.
-const PAIR: &str = "unshare -n sleep 1000 >/dev/null 2>&1 & \
+pub const PAIR: &str = "unshare -n sleep 1000 >/dev/null 2>&1 & \
     ip link add va type veth && sleep 1 && ip link set veth0 netns $! && \
     nsenter -t $! -n sh -c 'ip addr add 10.9.0.2/24 dev veth0 && ip link set veth0 up' && \
     ip addr add 10.9.0.1/24 dev va && ip link set va up";
@@ -23,7 +23,8 @@ fn echo(guest: &Guest) {
     guest.must(&["ping", "-c", &ECHOES.to_string(), "10.9.0.2"]);
 }
 
-fn is_at_least(guest: &Guest, version: (u32, u32)) -> bool {
+/// Whether the kernel is of this version or later.
+pub fn is_at_least(guest: &Guest, version: (u32, u32)) -> bool {
     let release = guest.must(&["uname", "-r"]);
     let mut numbers = release.split('.').map(|part| part.parse().unwrap_or(0));
     let mut number = || numbers.next().unwrap_or(0);

@@ -5,6 +5,7 @@ mod beside;
 mod bonds;
 mod clock;
 mod cpus;
+mod delay;
 mod directions;
 mod doctor;
 pub mod filter;
@@ -53,6 +54,7 @@ checks![
     cpus::one_goes_and_comes_back,
     cpus::a_pinned_one_goes,
     cpus::one_comes,
+    delay::there_and_back,
     directions::both,
     directions::given_back,
     directions::before_the_driver,

@@ -38,6 +38,10 @@ pub use result::{Result as LiveResult, SlowPacket};
 const CHECK_EVERY: Duration = Duration::from_secs(10);
 /// So long packets that are inside at the end may take to leave, at most.
 const LONGEST_SETTLING: Duration = Duration::from_secs(2);
+/// What helps where the programs are refused.
+const TESTED_WITH: &str = "tscap delay is tested with Linux 6.18, and the verifier of 6.1 refuses \
+     its programs: capture both interfaces by tscap capture --keep-raw, and give the file to tscap \
+     delay --file";
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A measurement with its programs attached. When it is dropped, nothing stays attached.
@@ -185,8 +189,10 @@ impl LivePlan {
         mut takes_tsc: bool,
     ) -> Result<(Stamping, Tracker), Failure> {
         loop {
-            let paths = paths(self.clock, None, takes_tsc);
-            let stamping = first_of(&paths, options, &KernelFiles::live())?;
+            let (clock, tsc_path) = self.clock_at_its_points();
+            let paths = paths(clock, tsc_path, takes_tsc);
+            let stamping = first_of(&paths, options, &KernelFiles::live());
+            let stamping = stamping.map_err(refused)?;
             let source = stamping.path.source();
             match first_brackets(source, &mut HostClocks::new(source)).await {
                 Err(_) if self.clock == ClockChoice::Auto && source == StampSource::Tsc => {
@@ -194,6 +200,17 @@ impl LivePlan {
                 }
                 tracker => return Ok((stamping, tracker?)),
             }
+        }
+    }
+}
+
+/// Without the verifier's log, where it has refused the programs.
+fn refused(failure: Failure) -> Failure {
+    let why = failure.chain();
+    match why.split_once("Verifier output") {
+        None => failure,
+        Some((why, _)) => {
+            Failure::new(why.trim_end().trim_end_matches('.').to_owned()).hint(TESTED_WITH)
         }
     }
 }

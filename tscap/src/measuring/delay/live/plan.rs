@@ -5,6 +5,7 @@ use std::time::Duration;
 use tscap_common::sighting::MOST_KEPT;
 
 use crate::capturing::capture::ClockChoice;
+use crate::capturing::clock::TscPath;
 use crate::capturing::filter::Filter;
 use crate::capturing::host::namespaces::Target;
 use crate::measuring::delay::schema::{How, Match};
@@ -93,6 +94,21 @@ pub struct LivePlan {
 }
 
 impl LivePlan {
+    /// The clock that all points can read, and by which path: the module's function is not
+    /// there for the tap, whose programs are filters of sockets.
+    pub(super) fn clock_at_its_points(&self) -> (ClockChoice, Option<TscPath>) {
+        let is_tapped = match &self.course {
+            Course::Through { .. } | Course::Reflected(_) => self.out_point == OutPoint::Tap,
+            Course::RoundTrip(_) => true,
+            Course::Mirrored { .. } => false,
+        };
+        match self.clock {
+            ClockChoice::Auto if is_tapped => (ClockChoice::Ktime, None),
+            ClockChoice::Tsc if is_tapped => (ClockChoice::Tsc, Some(TscPath::Perf)),
+            clock => (clock, None),
+        }
+    }
+
     /// Bytes kept of each packet.
     pub(super) fn kept_bytes(&self) -> usize {
         match self.keeps_packets {
