@@ -63,8 +63,12 @@ pub(super) async fn session(
         warnings.push("the account of the programs does not add up: please report this".into());
         exit = Exit::DoesNotAddUp;
     }
-    if let Some(path) = &plan.pcapng {
-        packets::write(path, &found.slowest)?;
+    // What was measured is worth printing all the same.
+    if let Some(path) = &plan.pcapng
+        && let Err(failure) = packets::write(path, &found.slowest)
+    {
+        console.error(&failure.to_string());
+        exit = Exit::Fault;
     }
     let method = Method {
         load,
