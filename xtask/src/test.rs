@@ -106,21 +106,24 @@ fn here(args: &Args, tally: &mut Tally, leftovers: &Leftovers, no_skip: bool) ->
     if root_tests.is_empty() {
         bail!("there is no integration test whose name begins with {ROOT_PREFIX}");
     }
-    let mut run = |cargo_test: &mut Command| {
-        leftovers.mark(cargo_test);
+    let marked = |mut cargo_test: Command| {
+        leftovers.mark(&mut cargo_test);
         if no_skip {
             cargo_test.env("TSCAP_NO_SKIP", "1");
         }
-        tally.run(cargo_test)
+        cargo_test
     };
     if !args.root {
-        run(cargo_test()
-            .args(["--workspace", "--lib", "--bins"])
-            .args(select(&tests)))?;
-        run(cargo_test().args(["--workspace", "--doc"]))?;
+        let mut fast = cargo_test();
+        fast.args(["--workspace", "--lib", "--bins"]);
+        fast.args(select(&tests));
+        tally.run(&mut marked(fast))?;
+        let mut doc = cargo_test();
+        doc.args(["--workspace", "--doc"]);
+        tally.run(&mut marked(doc))?;
     }
     if !args.fast {
-        run(&mut root(&root_tests))?;
+        tally.run_twice(|again| marked(root(again.unwrap_or(&root_tests))))?;
     }
     Ok(())
 }
@@ -135,7 +138,9 @@ fn conclude(tally: Tally, left: &[String], no_skip: bool) -> Result<()> {
         failed,
         ignored,
         skipped,
+        flaky,
         failed_runs,
+        ..
     } = tally;
     let clean = if left.is_empty() {
         "nothing left behind"
@@ -143,7 +148,8 @@ fn conclude(tally: Tally, left: &[String], no_skip: bool) -> Result<()> {
         "things LEFT BEHIND"
     };
     println!(
-        "\nxtask test: {passed} passed, {failed} failed, {ignored} ignored, {skipped} skipped; {clean}"
+        "\nxtask test: {passed} passed, {failed} failed, {ignored} ignored, {skipped} skipped, \
+         {flaky} flaky; {clean}"
     );
     if failed > 0 || failed_runs > 0 {
         bail!("tests failed");

@@ -2,6 +2,9 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
 
 use nix::fcntl::{Flock, FlockArg};
 use nix::sched::{CloneFlags, unshare};
@@ -11,11 +14,16 @@ use crate::process;
 /// Programs that nearly every root test needs.
 const PROGRAMS: [&str; 2] = ["ip", "ethtool"];
 
+/// A root test that takes longer hangs: the slowest takes half a minute.
+const LONGEST: Duration = Duration::from_secs(300);
+
 /// Held by a root test while it runs: beside others, or alone. This holds across test
 /// binaries and checkouts.
 #[derive(Debug)]
 pub struct RootLock {
     _room: Flock<File>,
+    /// Gone with the lock, which tells the watchdog that the test has ended.
+    _watched: Option<Sender<()>>,
 }
 
 /// Waits until this root test may run beside others, or says on stderr why it is
@@ -53,9 +61,7 @@ pub fn two_cpus() -> Option<(usize, usize)> {
 
 /// Says that this test is skipped, and why.
 pub fn skip(reason: &str) {
-    let thread = std::thread::current();
-    // The harness names the thread after the test.
-    let name = thread.name().unwrap_or("a test");
+    let name = test_name().unwrap_or_else(|| "a test".into());
     assert!(
         std::env::var_os("TSCAP_NO_SKIP").is_none_or(|value| value != "1"),
         "{name} can't run here: {reason}"
@@ -74,7 +80,34 @@ fn lock(how: FlockArg, programs: &[&str]) -> Option<RootLock> {
     let _door = locked("door", FlockArg::LockExclusive);
     Some(RootLock {
         _room: locked("room", how),
+        // A bench takes its own time.
+        _watched: test_name().map(|name| watch(name, LONGEST, || std::process::abort())),
     })
+}
+
+/// The name of the test that this thread runs: the harness names its threads so.
+fn test_name() -> Option<String> {
+    let thread = thread::current();
+    let name = thread.name().filter(|name| *name != "main")?;
+    Some(name.to_owned())
+}
+
+/// Calls `end` unless what this gives is dropped within `limit`. A test that hangs then
+/// ends its binary, and the run goes on with the next one.
+fn watch(name: String, limit: Duration, end: impl FnOnce() + Send + 'static) -> Sender<()> {
+    let (watched, ended) = channel();
+    thread::spawn(move || {
+        if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+            // Past the test harness, which prints nothing of a test that has not ended.
+            let _ = writeln!(
+                std::io::stderr(),
+                "HANGS {name}: not ended after {} s",
+                limit.as_secs()
+            );
+            end();
+        }
+    });
+    watched
 }
 
 fn locked(name: &str, how: FlockArg) -> Flock<File> {
@@ -89,7 +122,7 @@ fn may_run(programs: &[&str]) -> Result<(), String> {
         return Err("needs root".into());
     }
     // In a thread of its own, which takes the namespace with it.
-    std::thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET))
+    thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET))
         .join()
         .map_err(|_| "the check for network namespaces panicked".to_owned())?
         .map_err(|error| format!("needs network namespaces: {error}"))?;
@@ -106,4 +139,30 @@ fn may_run(programs: &[&str]) -> Result<(), String> {
 fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(10);
+    const LATE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_test_that_hangs_is_ended() {
+        let (end, ended) = channel();
+        let _watched = watch("a test".into(), SOON, move || end.send(()).expect("waits"));
+        ended.recv_timeout(LATE).expect("it is ended");
+    }
+
+    #[test]
+    fn a_test_that_has_ended_is_left_alone() {
+        let (end, ended) = channel::<()>();
+        drop(watch("a test".into(), LATE, move || drop(end.send(()))));
+        // The watchdog has gone, and has not said anything.
+        assert_eq!(
+            ended.recv_timeout(LATE),
+            Err(RecvTimeoutError::Disconnected)
+        );
+    }
 }
