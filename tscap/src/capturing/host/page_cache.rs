@@ -1,16 +1,20 @@
-//! How much of a file the page cache holds.
+//! How much of a file the page cache holds, and writes that do not stay in it.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSlice, Write as _};
 use std::num::NonZeroUsize;
 use std::os::fd::AsRawFd as _;
 use std::ptr::NonNull;
 
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::unistd::{SysconfVar, sysconf};
+use rustix::io::{ReadWriteFlags, pwritev2};
 
 /// `__NR_cachestat` (include/uapi/asm-generic/unistd.h), the same on every architecture.
 const SYS_CACHESTAT: libc::c_long = 451;
+
+/// `RWF_DONTCACHE` (include/uapi/linux/fs.h, Linux 6.14), which rustix does not name.
+const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
 
 /// `struct cachestat_range` (include/uapi/linux/mman.h).
 #[repr(C)]
@@ -33,6 +37,31 @@ struct Statistics {
 
 const _: () = assert!(size_of::<Range>() == 16);
 const _: () = assert!(size_of::<Statistics>() == 40);
+
+/// Writes bytes to where the file is written next, by way of the page cache. The kernel begins
+/// to write them to the disk at once, and takes them out of the page cache when the disk has
+/// them, where it can (from Linux 6.14 on, by file system). Elsewhere it is an ordinary write.
+///
+/// # Errors
+/// Those of write(2).
+pub fn write_passing(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
+    match write_uncached(file, bytes) {
+        Err(error) if has_no_passing(&error) => file.write(bytes),
+        written => written,
+    }
+}
+
+fn write_uncached(file: &File, bytes: &[u8]) -> io::Result<usize> {
+    // At the file's own position (pwritev2(2)).
+    let position = u64::MAX;
+    let written = pwritev2(file, &[IoSlice::new(bytes)], position, DONTCACHE)?;
+    Ok(written)
+}
+
+/// EOPNOTSUPP of a kernel that does not know the flag, or of a file system that lacks it.
+fn has_no_passing(error: &io::Error) -> bool {
+    is_unknown(error) || error.raw_os_error() == Some(libc::EOPNOTSUPP)
+}
 
 /// Bytes of the pages that the page cache holds of a file: a multiple of the page size.
 ///
@@ -148,6 +177,34 @@ mod tests {
         file.write_all(&memory[begin..begin + 2 * BLOCK]).unwrap();
         assert_eq!(held_of(&file).unwrap(), 0);
         assert_eq!(looked_up(&file).unwrap(), 0);
+    }
+
+    #[test]
+    fn what_passes_is_not_held_once_the_disk_has_it() {
+        let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        file.write_all(b"before").unwrap();
+        let bytes = vec![7; 1 << 20];
+        assert_eq!(write_passing(&file, &bytes).unwrap(), bytes.len());
+        assert_eq!(file.metadata().unwrap().len(), 6 + (1 << 20));
+        file.sync_data().unwrap();
+        if write_uncached(&file, &[]).is_err() {
+            println!("no such writes here");
+            return;
+        }
+        // All but the page that is shared with what was before.
+        assert!(held_of(&file).unwrap() <= page_bytes().unwrap());
+    }
+
+    #[test]
+    fn what_is_in_memory_anyway_is_written_too() {
+        let Ok(mut file) = tempfile::tempfile_in("/dev/shm") else {
+            return;
+        };
+        assert_eq!(write_passing(&file, b"frames").unwrap(), 6);
+        let mut read = String::new();
+        io::Seek::rewind(&mut file).unwrap();
+        io::Read::read_to_string(&mut file, &mut read).unwrap();
+        assert_eq!(read, "frames");
     }
 
     #[test]

@@ -6,9 +6,10 @@ use seccompiler::{SeccompAction, SeccompFilter, TargetArch, apply_filter};
 
 /// What writing files takes, and reading clocks; and what the C library does by itself.
 #[rustfmt::skip]
-const FOR_WRITING: [i64; 67] = [
+const FOR_WRITING: [i64; 68] = [
     // Files.
-    libc::SYS_write, libc::SYS_writev, libc::SYS_pwrite64, libc::SYS_read, libc::SYS_pread64,
+    libc::SYS_write, libc::SYS_writev, libc::SYS_pwrite64, libc::SYS_pwritev2,
+    libc::SYS_read, libc::SYS_pread64,
     libc::SYS_openat, libc::SYS_open, libc::SYS_close, libc::SYS_dup, libc::SYS_fcntl,
     libc::SYS_lseek, libc::SYS_ftruncate, libc::SYS_fallocate, libc::SYS_fsync,
     libc::SYS_fdatasync, libc::SYS_sync_file_range, libc::SYS_flock, libc::SYS_fstat,

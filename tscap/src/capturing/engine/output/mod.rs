@@ -22,6 +22,7 @@ use self::waiting::Waiting;
 use super::WriteWatch;
 use crate::capturing::clock::MonoNs;
 use crate::capturing::host::direct_io::{self, Way};
+use crate::capturing::host::page_cache;
 use crate::capturing::pcapng;
 
 /// How long to leave a full non-blocking pipe to its reader.
@@ -396,7 +397,15 @@ impl Output {
         };
         let mut left = bytes;
         while !left.is_empty() {
-            match self.writer.write(&left[..left.len().min(most)]) {
+            let piece = &left[..left.len().min(most)];
+            let written = match (&self.regular, &self.direct) {
+                // A burst that the disk has not taken yet.
+                (Some(file), Some(_)) if piece.len() >= direct::WORTHWHILE => {
+                    page_cache::write_passing(file, piece)
+                }
+                _ => self.writer.write(piece),
+            };
+            match written {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => {
                     self.written += count as u64;
