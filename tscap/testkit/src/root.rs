@@ -17,6 +17,9 @@ const PROGRAMS: [&str; 2] = ["ip", "ethtool"];
 /// A root test that takes longer hangs: the slowest takes half a minute.
 const LONGEST: Duration = Duration::from_secs(300);
 
+/// Nobody keeps the others waiting for longer: who holds the lock then hangs, or was left.
+const LONGEST_WAIT: Duration = Duration::from_secs(1_200);
+
 /// Held by a root test while it runs: beside others, or alone. This holds across test
 /// binaries and checkouts.
 #[derive(Debug)]
@@ -77,9 +80,12 @@ fn lock(how: FlockArg, programs: &[&str]) -> Option<RootLock> {
         skip(&reason);
         return None;
     }
+    let waits = test_name().map(|name| watch(name, LONGEST_WAIT, || std::process::abort()));
     let _door = locked("door", FlockArg::LockExclusive);
+    let room = locked("room", how);
+    drop(waits);
     Some(RootLock {
-        _room: locked("room", how),
+        _room: room,
         // A bench takes its own time.
         _watched: test_name().map(|name| watch(name, LONGEST, || std::process::abort())),
     })
@@ -101,7 +107,7 @@ fn watch(name: String, limit: Duration, end: impl FnOnce() + Send + 'static) -> 
             // Past the test harness, which prints nothing of a test that has not ended.
             let _ = writeln!(
                 std::io::stderr(),
-                "HANGS {name}: not ended after {} s",
+                "HANGS {name}: not ended, or not begun, after {} s",
                 limit.as_secs()
             );
             end();
