@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::block::{Block, CorruptBlock, stamp};
 use super::key_record::KeyRecord;
-use super::memory::Memory;
+use super::memory::{Memory, prefetch};
 use crate::capturing::clock::RawStamp;
 
 /// Bytes that come into the cache together.
@@ -15,6 +15,10 @@ const CACHE_LINE: usize = 64;
 const WARM_LINES: usize = 8;
 /// More is read when less than this is left of it, bytes.
 const WARM_MARGIN: u64 = 512;
+
+/// Memory is asked for so many blocks of this one's length ahead: the processor foresees the
+/// next few lines only, and of a long block needs but the first.
+const BLOCKS_AHEAD: usize = 8;
 
 /// The one consumer of one ring.
 #[derive(Debug)]
@@ -188,9 +192,11 @@ impl Run<'_> {
         if stamp > self.until {
             return None;
         }
+        let here = bytes.as_ptr();
         let block = Block::at_start(bytes, position, stamp);
         if let Ok(block) = &block {
             self.taken += block.len();
+            prefetch(here.wrapping_add(BLOCKS_AHEAD * block.len()));
         }
         Some(block)
     }
