@@ -30,7 +30,7 @@ use tscap::measuring::load::{Program, Stop, Tool, tool_cpus};
 use tscap_testkit::command::tscap_path;
 use tscap_testkit::process::{cpus, on_cpu};
 
-use amount::{Amount, Kind, WHOLE};
+use amount::{Amount, BEGINNINGS, Kind, LONG, MIDDLING, SHORT, WHOLE};
 use common::run::{Bench, Parts, Run};
 use common::stop::stopped_by_signals;
 use ground::Ground;
@@ -68,14 +68,46 @@ enum Part {
     Sent,
     /// How precise the programs' stamps are
     Precision,
-    /// A port that only listens; measured only if it is named
+    /// A port that only listens; measured only if it is named, alone with the frames named
     Tap,
-    /// Files on a disk; measured only if it is named
+    /// Files on a disk; measured only if it is named, alone with the frames named
     Disk,
 }
 
-/// In the order of their kinds; the mix has none.
-const PARTS: [Part; 4] = [Part::Short, Part::Middling, Part::Beginnings, Part::Long];
+/// The kinds that have a part of their own; the mix has none.
+const PARTS: [(Part, Kind); 4] = [
+    (Part::Short, SHORT),
+    (Part::Middling, MIDDLING),
+    (Part::Beginnings, BEGINNINGS),
+    (Part::Long, LONG),
+];
+
+impl Own {
+    /// Those of `kinds` that are wanted up the stack: none where only another ground is.
+    fn of_stack(&self, kinds: &[(Kind, u64)]) -> Vec<(Kind, u64)> {
+        let elsewhere = self.parts.names(Part::Tap) || self.parts.names(Part::Disk);
+        let is_wanted = |kind| {
+            let mut parts = PARTS.iter();
+            parts.any(|(part, of)| *of == kind && self.parts.want(*part))
+        };
+        let kinds = kinds
+            .iter()
+            .filter(|(kind, _)| !elsewhere && is_wanted(*kind));
+        kinds.copied().collect()
+    }
+
+    /// Those of `kinds` that are wanted on another ground: the whole ones, or those that are
+    /// named beside it.
+    fn of_ground(&self, kinds: &[(Kind, u64)]) -> Vec<(Kind, u64)> {
+        let named = PARTS.iter().filter(|(part, _)| self.parts.names(*part));
+        let named: Vec<_> = named.map(|(_, kind)| *kind).collect();
+        let is_wanted = |kind| named.is_empty() || named.contains(kind);
+        let kinds = kinds
+            .iter()
+            .filter(|(kind, _)| WHOLE.contains(kind) && is_wanted(kind));
+        kinds.copied().collect()
+    }
+}
 
 fn main() -> ExitCode {
     let bench = Bench {
@@ -117,17 +149,14 @@ fn measure(run: &mut Run<Own>) -> Result<()> {
     }
     let amount = run.options.either(&amount::QUICK, &amount::FULL);
     let mut parts = Vec::new();
-    let kinds = amount.flat_out.iter().zip(PARTS);
-    let kinds = kinds.filter(|(_, part)| run.own.parts.want(*part));
-    let kinds: Vec<_> = kinds.map(|(kind, _)| *kind).collect();
+    let kinds = run.own.of_stack(amount.flat_out);
     if !kinds.is_empty() {
         let captures = captures(run, Ground::Stack, amount, kinds, &capture_cpus, &stop)?;
         run.report.add_whole(&captures)?;
         parts.push(captures);
     }
     if run.own.parts.names(Part::Tap) {
-        let kinds = amount.flat_out.iter().copied();
-        let kinds = kinds.filter(|(kind, _)| WHOLE.contains(kind)).collect();
+        let kinds = run.own.of_ground(amount.flat_out);
         let captures = captures(run, Ground::Tap, amount, kinds, &capture_cpus, &stop)?;
         run.report.set("tap", &captures)?;
         run.report.add(&captures);
@@ -135,7 +164,7 @@ fn measure(run: &mut Run<Own>) -> Result<()> {
     }
     if run.own.parts.names(Part::Disk) {
         let amount = run.options.either(&amount::DISK_QUICK, &amount::DISK_FULL);
-        let kinds = amount.flat_out.to_vec();
+        let kinds = run.own.of_ground(amount.flat_out);
         match ground::disk(run.own.disk.as_deref(), amount.largest_file(&kinds)) {
             Ok(folder) => {
                 let ground = Ground::Disk(folder);
