@@ -1,20 +1,24 @@
-//! How much of a file the page cache holds, and writes that do not stay in it.
+//! How much of a file the page cache holds, and giving it back.
 
 use std::fs::File;
-use std::io::{self, IoSlice, Write as _};
+use std::io;
 use std::num::NonZeroUsize;
+use std::ops;
 use std::os::fd::AsRawFd as _;
 use std::ptr::NonNull;
+use std::time::{Duration, Instant};
 
+use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::unistd::{SysconfVar, sysconf};
-use rustix::io::{ReadWriteFlags, pwritev2};
+
+/// Pages are given back so many bytes at a time: as long as a disk writes fast.
+const STEP: u64 = 8 << 20;
+/// The disk is waited for no longer than this, and for one more step.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// `__NR_cachestat` (include/uapi/asm-generic/unistd.h), the same on every architecture.
 const SYS_CACHESTAT: libc::c_long = 451;
-
-/// `RWF_DONTCACHE` (include/uapi/linux/fs.h, Linux 6.14), which rustix does not name.
-const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
 
 /// `struct cachestat_range` (include/uapi/linux/mman.h).
 #[repr(C)]
@@ -38,29 +42,35 @@ struct Statistics {
 const _: () = assert!(size_of::<Range>() == 16);
 const _: () = assert!(size_of::<Statistics>() == 40);
 
-/// Writes bytes to where the file is written next, by way of the page cache. The kernel begins
-/// to write them to the disk at once, and takes them out of the page cache when the disk has
-/// them, where it can (from Linux 6.14 on, by file system). Elsewhere it is an ordinary write.
+/// Has these bytes of a file, and some around them, written to the disk, and the page cache give
+/// up their pages. What a slow disk does not take within two seconds stays.
 ///
 /// # Errors
-/// Those of write(2).
-pub fn write_passing(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
-    match write_uncached(file, bytes) {
-        Err(error) if has_no_passing(&error) => file.write(bytes),
-        written => written,
+/// If the disk does not take them: what was written before may be lost.
+pub fn give_back(file: &File, bytes: ops::Range<u64>) -> io::Result<()> {
+    let begun = Instant::now();
+    // Whole steps: a large folio is given up as a whole or not at all.
+    let steps = bytes.start / STEP..bytes.end.div_ceil(STEP);
+    for step in steps.take_while(|_| begun.elapsed() < LONGEST_WAIT) {
+        let [from, count] =
+            [step * STEP, STEP].map(|it| i64::try_from(it).map_err(io::Error::other));
+        let (from, count) = (from?, count?);
+        write_out(file, from, count)?;
+        posix_fadvise(file, from, count, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?;
     }
+    Ok(())
 }
 
-fn write_uncached(file: &File, bytes: &[u8]) -> io::Result<usize> {
-    // At the file's own position (pwritev2(2)).
-    let position = u64::MAX;
-    let written = pwritev2(file, &[IoSlice::new(bytes)], position, DONTCACHE)?;
-    Ok(written)
-}
-
-/// EOPNOTSUPP of a kernel that does not know the flag, or of a file system that lacks it.
-fn has_no_passing(error: &io::Error) -> bool {
-    is_unknown(error) || error.raw_os_error() == Some(libc::EOPNOTSUPP)
+/// Waits until the disk has these bytes.
+fn write_out(file: &File, from: i64, count: i64) -> io::Result<()> {
+    let how = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // SAFETY: numbers and an open descriptor; no memory is given to the kernel.
+    match unsafe { libc::sync_file_range(file.as_raw_fd(), from, count, how) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Bytes of the pages that the page cache holds of a file: a multiple of the page size.
@@ -180,31 +190,18 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_not_held_once_the_disk_has_it() {
+    fn what_is_given_back_is_on_the_disk_and_not_held() {
         let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        file.write_all(b"before").unwrap();
-        let bytes = vec![7; 1 << 20];
-        assert_eq!(write_passing(&file, &bytes).unwrap(), bytes.len());
-        assert_eq!(file.metadata().unwrap().len(), 6 + (1 << 20));
-        file.sync_data().unwrap();
-        if write_uncached(&file, &[]).is_err() {
-            println!("no such writes here");
-            return;
+        file.write_all(&[7; BYTES]).unwrap();
+        give_back(&file, 1..2).unwrap();
+        if crate::capturing::host::direct_io::alignment(&file).is_some() {
+            // A disk: what is in memory anyway can't be given back.
+            assert_eq!(held_of(&file).unwrap(), 0);
         }
-        // All but the page that is shared with what was before.
-        assert!(held_of(&file).unwrap() <= page_bytes().unwrap());
-    }
-
-    #[test]
-    fn what_is_in_memory_anyway_is_written_too() {
-        let Ok(mut file) = tempfile::tempfile_in("/dev/shm") else {
-            return;
-        };
-        assert_eq!(write_passing(&file, b"frames").unwrap(), 6);
-        let mut read = String::new();
+        let mut read = Vec::new();
         io::Seek::rewind(&mut file).unwrap();
-        io::Read::read_to_string(&mut file, &mut read).unwrap();
-        assert_eq!(read, "frames");
+        io::Read::read_to_end(&mut file, &mut read).unwrap();
+        assert!(read == [7; BYTES]);
     }
 
     #[test]

@@ -8,11 +8,11 @@ use seccompiler::{SeccompAction, SeccompFilter, TargetArch, apply_filter};
 #[rustfmt::skip]
 const FOR_WRITING: [i64; 68] = [
     // Files.
-    libc::SYS_write, libc::SYS_writev, libc::SYS_pwrite64, libc::SYS_pwritev2,
-    libc::SYS_read, libc::SYS_pread64,
+    libc::SYS_write, libc::SYS_writev, libc::SYS_pwrite64, libc::SYS_read, libc::SYS_pread64,
     libc::SYS_openat, libc::SYS_open, libc::SYS_close, libc::SYS_dup, libc::SYS_fcntl,
     libc::SYS_lseek, libc::SYS_ftruncate, libc::SYS_fallocate, libc::SYS_fsync,
-    libc::SYS_fdatasync, libc::SYS_sync_file_range, libc::SYS_flock, libc::SYS_fstat,
+    libc::SYS_fdatasync, libc::SYS_sync_file_range, libc::SYS_fadvise64, libc::SYS_flock,
+    libc::SYS_fstat,
     libc::SYS_stat, libc::SYS_lstat, libc::SYS_newfstatat, libc::SYS_statx, libc::SYS_fstatfs,
     libc::SYS_access, libc::SYS_faccessat, libc::SYS_faccessat2, libc::SYS_readlink,
     libc::SYS_readlinkat, libc::SYS_getcwd, libc::SYS_rename, libc::SYS_renameat,

@@ -27,7 +27,7 @@ const LEAST_PIECE_BYTES: usize = 1 << 20;
 /// A piece is this part of a ring, which has no room for others while the piece is written.
 const PIECES_OF_RING: usize = 8;
 /// Less than this waits, bytes: a disk takes some thousand writes a second.
-pub(super) const WORTHWHILE: usize = 256 * 1024;
+const WORTHWHILE: usize = 256 * 1024;
 /// It waits no longer than this and goes by way of the page cache then, ns: 100 ms. Traffic of
 /// less than 2.6 MB/s is written so altogether.
 const LONGEST_WAIT_NS: u64 = 100_000_000;
@@ -199,6 +199,9 @@ impl Output {
             direct.torn = torn;
             if total >= WORTHWHILE {
                 direct.pace.wrote(Way::Appended, total, begun.elapsed());
+                let begin = self.base + self.written - total as u64;
+                let bursts = self.bursts.get_or_insert(begin..begin);
+                bursts.end = self.base + self.written;
             }
         }
         Ok(())

@@ -8,6 +8,7 @@ mod waiting;
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,6 +67,8 @@ pub struct Output {
     written: u64,
     /// Bytes written direct, in files before this one too.
     written_direct: u64,
+    /// Where bytes of bursts are that went by way of the page cache of a file written direct.
+    bursts: Option<Range<u64>>,
     /// Longest piece that is written direct, bytes.
     direct_piece: usize,
     /// Those that are not written, and before them, in a file that is written direct, the written
@@ -95,6 +98,7 @@ impl Output {
             length: 0,
             written: 0,
             written_direct: 0,
+            bursts: None,
             direct_piece: direct::PIECE_BYTES,
             waiting: Waiting::default(),
             next_address: 0,
@@ -397,15 +401,7 @@ impl Output {
         };
         let mut left = bytes;
         while !left.is_empty() {
-            let piece = &left[..left.len().min(most)];
-            let written = match (&self.regular, &self.direct) {
-                // A burst that the disk has not taken yet.
-                (Some(file), Some(_)) if piece.len() >= direct::WORTHWHILE => {
-                    page_cache::write_passing(file, piece)
-                }
-                _ => self.writer.write(piece),
-            };
-            match written {
+            match self.writer.write(&left[..left.len().min(most)]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => {
                     self.written += count as u64;
@@ -485,6 +481,9 @@ impl Output {
         {
             // What was kept for the end and not used.
             file.set_len(self.base + self.length)?;
+        }
+        if let (Some(file), Some(bursts)) = (&self.regular, self.bursts) {
+            page_cache::give_back(file, bursts)?;
         }
         // The first descriptor to close hears of an earlier write's error, and `writer`
         // is another one of the same file.
