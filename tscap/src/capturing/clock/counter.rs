@@ -21,9 +21,7 @@ pub struct CounterClock {
     pieces: VecDeque<ClockLine>,
     /// Until the counter comes near there again after it began anew.
     before: Option<BeforeJump>,
-    /// Distance of the clock from the farther bound at the latest piece, ns.
-    last_bound_ns: u64,
-    /// The greatest such distance.
+    /// The greatest distance of the clock from the farther bound of a reading, ns.
     bound_ns: u64,
     /// The greatest since it was asked for last.
     recent_bound_ns: u64,
@@ -97,7 +95,6 @@ impl CounterClock {
             }]),
             before: None,
             model,
-            last_bound_ns: bound_ns,
             bound_ns,
             recent_bound_ns: bound_ns,
             wide: 0,
@@ -240,7 +237,7 @@ impl CounterClock {
         });
         self.raise(line_bound_ns.saturating_add(bend));
         self.raise(farther_ns);
-        self.bounded(reading, value);
+        self.raise(reading.farther_ns(value));
     }
 
     /// A piece of its own from the first reading after a step or a jump on: stamps
@@ -266,7 +263,7 @@ impl CounterClock {
             real: piece.real_at(bracket.tsc[0]),
             ..piece
         });
-        self.bounded(reading, value);
+        self.raise(reading.farther_ns(value));
     }
 
     fn add(&mut self, piece: ClockLine) {
@@ -274,11 +271,6 @@ impl CounterClock {
             self.pieces.pop_front();
         }
         self.pieces.push_back(piece);
-    }
-
-    fn bounded(&mut self, reading: &Reading, value: u64) {
-        self.last_bound_ns = reading.farther_ns(value);
-        self.raise(self.last_bound_ns);
     }
 
     fn is_too_wide(&self, reading: &Reading) -> bool {

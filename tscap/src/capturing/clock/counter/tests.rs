@@ -3,6 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::capturing::clock::scripted::Host;
 
+mod few;
+
 const USED: CounterOutcome = CounterOutcome::Used { unknown: None };
 
 fn clock_of(host: &Host) -> CounterClock {
@@ -62,6 +64,25 @@ proptest! {
                 let shown = reading.farther_ns(line).max(reading.farther_ns(value));
                 prop_assert!(clock.bound_ns() >= shown, "{} < {shown}", clock.bound_ns());
                 prop_assert!(clock.bound_ns() >= line.abs_diff(value));
+            }
+        }
+    }
+
+    /// Wherever in a reading the clocks were read.
+    #[test]
+    fn the_bound_reaches_the_farther_end_of_each_reading(
+        reads in prop::collection::vec((0u64..40, 1u64..20, 0u64..40), 1..30),
+    ) {
+        let host = Host { hertz: 3_000_000_000, slews: vec![] };
+        let gaps = [10, 10, 10];
+        let first = [host.bracket(0, gaps), host.bracket(100_000_000, gaps)];
+        let mut clock = CounterClock::new(&first[0], &first[1]).unwrap();
+        for (turn, (before, width, after)) in (1..).zip(reads) {
+            let bracket = host.bracket(100_000_000 + turn * 1_000_000, [before, width, after]);
+            let reading = Reading::new(&bracket, clock.model.rate()).unwrap();
+            if clock.observe(&bracket, false) == USED {
+                let farther = reading.farther_ns(clock.latest().real.0);
+                prop_assert!(clock.bound_ns() >= farther, "{} < {farther}", clock.bound_ns());
             }
         }
     }
@@ -167,7 +188,8 @@ fn the_rate_becomes_exact_and_stays_so() {
         slews: vec![(0, 12_000)],
     };
     let mut clock = clock_of(&host);
-    assert!(clock.rate_bound_ppb() < 1_000);
+    // Readings as wide as 41 ns, 100 ms apart.
+    assert!((400..500).contains(&clock.rate_bound_ppb()));
     for second in 1..3_000u64 {
         let bracket = host.bracket(second * 1_000_000_000, [20, 40, 20]);
         clock.observe(&bracket, false);
@@ -188,7 +210,11 @@ fn wide_readings_are_passed_over() {
     let bound = clock.bound_ns();
     let bracket = host.bracket(110_000_000, [9_000, 40, 20]);
     assert_eq!(clock.observe(&bracket, false), CounterOutcome::PassedOver);
-    assert_eq!(clock.wide(), 1);
+    assert_eq!(clock.observe(&bracket, false), CounterOutcome::PassedOver);
+    assert_eq!(clock.wide(), 2);
+    // Twice as wide as the narrowest and 20 ns is not.
+    let of = |gaps| host.bracket(120_000_000, gaps);
+    assert!(clock.is_wide(&of([60, 40, 60])) && !clock.is_wide(&of([40; 3])));
     // 10 ms by p̂ alone.
     assert!(clock.bound_ns() <= bound + 10);
     // But not for ever. It was not followed for as long before: who knows how it went.
@@ -237,6 +263,9 @@ fn a_counter_that_jumps_is_noticed_and_followed() {
     };
     for jump in [5_000_000_000i64, -5_000_000_000] {
         let mut clock = clock_of(&host);
+        for t in (100_500_000..110_000_000).step_by(500_000) {
+            assert_eq!(clock.observe(&host.bracket(t, [20, 40, 20]), false), USED);
+        }
         let moved = |t: u64| {
             let mut bracket = host.bracket(t, [20, 40, 20]);
             for tsc in &mut bracket.tsc {
@@ -248,16 +277,30 @@ fn a_counter_that_jumps_is_noticed_and_followed() {
         let CounterOutcome::Jumped { by_ns } = seen else {
             panic!("{seen:?}");
         };
-        // What was stamped before it.
-        for t in [90_000_000, 99_000_000, 105_000_000] {
-            let at = clock.conversion().to_real(host.cycles(t));
-            let error = at.0.abs_diff(host.real(t));
-            assert!(error <= clock.bound_ns() + 10, "{error} at {t}, {jump}");
-        }
+        let error = |clock: &CounterClock, t: u64, jump: i64| {
+            let at = TscCycles(host.cycles(t).0.wrapping_add_signed(jump));
+            clock.conversion().to_real(at).0.abs_diff(host.real(t))
+        };
+        // What was stamped before it; and after it, where the counter went back.
+        let of_before = [90_000_000, 99_000_000, 105_000_000].map(|t| (t, 0));
+        let after = Some((109_900_000, jump)).filter(|_| jump < 0);
+        let stamps = of_before.into_iter().chain(after);
+        let check = |clock: &CounterClock| {
+            for (t, jump) in stamps.clone() {
+                let error = error(clock, t, jump);
+                assert!(error <= clock.bound_ns() + 10, "{error} at {t}, {jump}");
+            }
+        };
+        check(&clock);
         let expected = -jump * 1_000_000_000 / 2_596_130_000;
         assert!(by_ns.abs_diff(expected) < 2_000, "{by_ns} {expected}");
         for t in (111_000_000u64..2_000_000_000).step_by(1_000_000) {
             assert_eq!(clock.observe(&moved(t), false), USED);
+            if t < 120_000_000 {
+                check(&clock);
+            }
+            let error = error(&clock, t - 500_000, jump);
+            assert!(error <= clock.bound_ns(), "{error} at {t}, {jump}");
         }
         for t in (1_998_500_000u64..4_000_000_000).step_by(1_000_000) {
             let at = TscCycles(host.cycles(t).0.wrapping_add_signed(jump));
@@ -274,13 +317,18 @@ fn a_counter_that_stands_is_of_no_use() {
         hertz: 2_596_130_000,
         slews: vec![],
     };
-    let mut clock = clock_of(&host);
-    let stopped = host.cycles(110_000_000);
-    for t in 110..200u64 {
-        let mut bracket = host.bracket(t * 1_000_000, [20, 40, 20]);
-        bracket.tsc = [stopped; 2];
-        let seen = clock.observe(&bracket, false);
-        assert_ne!(seen, USED, "{t}");
+    // Also read so fast that the host's clock shows the same time twice.
+    for gaps in [[20, 40, 20], [0; 3]] {
+        let mut clock = clock_of(&host);
+        let stopped = host.cycles(110_000_000);
+        for ms in 0..90u64 {
+            let mut bracket = host.bracket((110 + ms) * 1_000_000, gaps);
+            bracket.tsc = [stopped; 2];
+            let seen = clock.observe(&bracket, false);
+            assert!(seen != USED || ms == 0, "{ms}");
+            // Each stamp is one of then.
+            assert!(clock.bound_ns() + 100 >= ms * 1_000_000, "{ms}");
+        }
     }
 }
 

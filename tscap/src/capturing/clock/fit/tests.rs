@@ -3,6 +3,7 @@ use crate::capturing::clock::scripted::{Host, Random};
 use crate::capturing::clock::{Observation, Tracker};
 use crate::measuring::statistics::Summary;
 
+mod lines;
 mod steps;
 
 const MS: u64 = 1_000_000;

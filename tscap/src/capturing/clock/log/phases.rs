@@ -82,11 +82,9 @@ impl PhaseBins {
         if !self.line.as_ref().is_some_and(is_within) {
             self.restart();
         }
-        let line = self.line.get_or_insert_with(|| {
-            let begun = Line::new(&reading, model.rate());
-            self.taken.push(Phases::empty(&begun));
-            begun
-        });
+        let line = self
+            .line
+            .get_or_insert_with(|| Line::new(&reading, model.rate()));
         let series = self.taken.last_mut();
         let series = match series.filter(|series| series.end() == line.bin) {
             Some(series) => series,
@@ -108,9 +106,7 @@ impl PhaseBins {
     /// The clock was set, or the counter jumped: the next reading begins a series.
     fn restart(&mut self) {
         let line = self.line.take();
-        if let Some((line, series)) = line.zip(self.taken.last_mut())
-            && series.end() == line.bin
-        {
+        if let Some((line, series)) = line.zip(self.taken.last_mut()) {
             series.ns.push(line.best.map(|(_, ns)| ns));
         }
     }
@@ -163,8 +159,55 @@ impl Phases {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capturing::clock::scripted::Host;
+    use crate::capturing::clock::{RealNs, Scale};
 
     const RATE: NsPerCycle = NsPerCycle(1 << 58);
+    const MS: u64 = 1_000_000;
+
+    /// Readings of a host whose cycles are ns, each at so many ms and as wide as that, of a
+    /// clock that is ahead by a third number.
+    fn taken(bins: &mut PhaseBins, readings: impl IntoIterator<Item = (u64, u64, u64)>) {
+        let host = Host {
+            hertz: 1_000_000_000,
+            slews: vec![],
+        };
+        let gaps = [20, 60, 20];
+        let [first, second] = [0, 100 * MS].map(|t| host.bracket(t, gaps));
+        let model = FeedForward::new(Scale::HOST, &first, &second).unwrap();
+        for (ms, width, ahead) in readings {
+            let half = width / 2;
+            let mut bracket = host.bracket(ms * MS - half, [half, 0, half]);
+            bracket.real = bracket.real.map(|real| RealNs(real.0 + ahead));
+            bins.take(&bracket, &model);
+        }
+    }
+
+    #[test]
+    fn a_bin_has_its_narrowest_reading_and_the_one_under_way_ends_with_a_step() {
+        let mut bins = PhaseBins::default();
+        taken(&mut bins, [(1_000, 40, 0), (1_030, 20, 7), (1_060, 60, 13)]);
+        assert_eq!(bins.take_whole(), []);
+        taken(&mut bins, [(1_110, 20, 9), (1_150, 20, 8), (1_320, 90, 5)]);
+        bins.restart();
+        let [series] = &bins.take_whole()[..] else {
+            panic!("they follow on one another");
+        };
+        assert_eq!(series.ns, [Some(7), Some(9), None, Some(5)]);
+        assert_eq!((series.from.0 - 1_000_000_000_000) / MS, 1_000);
+    }
+
+    /// After a minute without a reading.
+    #[test]
+    fn a_long_hole_ends_a_series() {
+        for (later, expected) in [(60_000, vec![601]), (60_200, vec![1, 1])] {
+            let mut bins = PhaseBins::default();
+            taken(&mut bins, [(1_010, 20, 0), (1_010 + later, 20, 0)]);
+            bins.restart();
+            let lengths = bins.take_whole().into_iter().map(|series| series.ns.len());
+            assert_eq!(lengths.collect::<Vec<_>>(), expected);
+        }
+    }
 
     fn reading(at: u64, real: u64, width: u64) -> Reading {
         Reading {

@@ -144,6 +144,20 @@ mod tests {
         assert_eq!(bins.take_whole("/dev/ptp0"), None);
     }
 
+    /// After a minute without a look.
+    #[test]
+    fn a_long_hole_ends_a_series() {
+        for (ms, expected) in [(60_000, vec![601]), (60_200, vec![1, 1])] {
+            let mut bins = ReferenceBins::default();
+            bins.take(look(0, 10, 50), RATE, 0);
+            bins.take(look(ms, 10, 50), RATE, 0);
+            bins.restart();
+            let got = bins.take_whole("/dev/ptp0").unwrap().phases;
+            let lengths = got.iter().map(|series| series.ns.len());
+            assert_eq!(lengths.collect::<Vec<_>>(), expected);
+        }
+    }
+
     #[test]
     fn the_narrowest_look_of_a_bin_counts_and_a_step_ends_the_series() {
         let mut bins = ReferenceBins::default();

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::capturing::clock::scripted::Host;
-use crate::capturing::clock::{StampSource, Tracker};
+use crate::capturing::clock::{
+    Counts, Observation, PhcBase, PhcSighting, PhcStatus, RealNs, StampSource, Tracker,
+};
+use crate::capturing::time::PhcNs;
 
 const MS: u64 = 1_000_000;
 const GAPS: [u64; 3] = [15, 35, 15];
@@ -84,6 +87,16 @@ fn what_was_written_is_read_back_and_goes_on() {
     let samples = entries.iter().map(|entry| entry.samples.len());
     assert!(samples.clone().all(|count| count >= 10), "{samples:?}");
     assert_eq!(entries[2].segments, [*tracker.current()]);
+    // A log has no stamps.
+    let samples = entries.iter().flat_map(|entry| &entry.samples);
+    let stated = samples.filter(|sample| sample.live_bound_ns.is_some());
+    assert_eq!(stated.count(), 0);
+    // By 20 ppm in 10 s, and then by 30 ppm less.
+    let gone = entries
+        .iter()
+        .map(|entry| entry.status.absolute_less_difference_ns);
+    let gone: Vec<_> = gone.collect();
+    assert!(gone[0] == 0 && gone[1] < -100_000, "{gone:?}");
 }
 
 /// A process killed within a line leaves what came before; the next one cuts it off.
@@ -105,6 +118,33 @@ fn a_torn_last_line_is_left_out() {
     assert_eq!(log.cut(), torn + header - length);
     drop(log);
     assert_eq!(read(&path).unwrap().0.len(), 3);
+}
+
+/// Longer than what is read at once.
+#[test]
+fn a_torn_line_of_any_length_is_cut_off() {
+    const LENGTH: usize = 200_000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = log(folder.path(), "boot-1", &[]);
+    let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(&[b'x'; LENGTH]).unwrap();
+    let log = LogWriter::open(&path, "boot-1").unwrap();
+    assert_eq!(log.cut(), LENGTH as u64);
+    drop(log);
+    let header = || Line::Header(Header::new("boot-1"));
+    assert_eq!(read(&path).unwrap(), (vec![header(), header()], false));
+}
+
+/// It would be read for ever.
+#[test]
+fn a_line_longer_than_any_is_damage() {
+    let header = serde_json::to_string(&Header::new("boot-1")).unwrap() + "\n";
+    for (length, is_torn) in [(16 << 20, true), ((16 << 20) + 1, false)] {
+        let bytes = [header.as_bytes(), &vec![b'x'; length]].concat();
+        let mut reader = LogReader::new(&bytes[..]).unwrap();
+        assert_eq!(reader.next_line().is_ok(), is_torn);
+        assert_eq!(reader.is_torn(), is_torn);
+    }
 }
 
 #[test]
@@ -228,6 +268,95 @@ fn phases_are_the_clock_against_the_counter() {
             assert!((seen - change).abs() <= 150, "{index}: {seen} {change}");
         }
     }
+}
+
+/// A device that counts TAI, 37 s ahead; the clock is set between its looks.
+#[test]
+fn another_reference_is_binned_without_whole_seconds_until_a_step() {
+    let host = Host {
+        hertz: 1_000_000_000,
+        slews: vec![],
+    };
+    let mut recorder = Recorder::default();
+    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(0, GAPS)).unwrap();
+    let status = PhcStatus {
+        phc: PhcNs(0),
+        base: PhcBase::Tai,
+        host_ahead_ns: 400,
+        bound_ns: 100,
+        host_rate_ppb: 0,
+        rate_bound_ppb: 0,
+        least_width_ns: 100,
+        age_ns: 0,
+        readings: Counts::default(),
+        stood: 0,
+        torn: 0,
+        failed: 0,
+    };
+    let look = |t: u64, ahead_ns: i64| PhcSighting {
+        at: host.cycles(t),
+        ahead_ns: ahead_ns - 37_000_000_000,
+        bound_ns: 60,
+    };
+    // Before the clock has settled it is of no use.
+    recorder.observe_reference("/dev/ptp0", look(0, 1), &status, &tracker);
+    let step_ns = 5_000_000_000;
+    for turn in 1..=60u64 {
+        let t = turn * 10 * MS;
+        let mut cross = host.cross(t, GAPS);
+        if turn > 35 {
+            cross.real = cross.real.map(|real| RealNs(real.0 + step_ns));
+            cross.tai.0 += step_ns;
+        }
+        let seen = tracker.observe(&cross);
+        recorder.observe(&cross, seen, &tracker);
+        let ahead_ns = match turn {
+            ..=35 => 390,
+            // Just more than half a second from what is known of the device.
+            _ => -499_999_601,
+        };
+        if turn > 10 {
+            recorder.observe_reference("/dev/ptp0", look(t, ahead_ns), &status, &tracker);
+        }
+    }
+    let tsc = host.cycles(600 * MS);
+    let entry = recorder.entry(&mut tracker, tsc, None).unwrap();
+    let reference = entry.reference.unwrap();
+    let series = reference.phases.iter().map(|series| &series.ns[..]);
+    let expected = [&[Some(390); 3][..], &[Some(500_000_399); 2]];
+    assert_eq!(series.collect::<Vec<_>>(), expected);
+    assert_eq!(
+        (reference.device.as_str(), reference.bound_ns),
+        ("/dev/ptp0", 60)
+    );
+}
+
+/// Of interrupted readings alone nothing is known.
+#[test]
+fn a_bin_of_wide_readings_is_empty() {
+    let host = Host {
+        hertz: 1_000_000_000,
+        slews: vec![],
+    };
+    let mut recorder = Recorder::default();
+    let mut tracker = Tracker::new(StampSource::Tsc, &host.cross(0, GAPS)).unwrap();
+    for turn in 1..=60u64 {
+        let gaps = match turn {
+            // Longer than a bin.
+            25..45 => [9_000, 35, 15],
+            _ => GAPS,
+        };
+        let cross = host.cross(turn * 10 * MS, gaps);
+        let seen = tracker.observe(&cross);
+        assert_eq!(seen, Observation::Agrees);
+        recorder.observe(&cross, seen, &tracker);
+    }
+    let entry = recorder
+        .entry(&mut tracker, host.cycles(600 * MS), None)
+        .unwrap();
+    let phases = entry.phases.iter().flat_map(|phases| &phases.ns);
+    let empty = phases.filter(|ns| ns.is_none()).count();
+    assert_eq!(empty, 1, "{:?}", entry.phases);
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl Latest {
         let least = *self.widths.iter().min()?;
         let is_near = |width: &&u64| **width <= least + shift;
         let near = self.widths.iter().filter(is_near).count();
-        (self.taken >= IN_A_ROW && least > old + shift && 2 * near >= IN_A_ROW).then_some(least)
+        (least > old + shift && 2 * near >= IN_A_ROW).then_some(least)
     }
 }
 
@@ -113,9 +113,7 @@ impl Floor {
         if let Some(latest) = &mut self.latest {
             latest.take(width);
             if let Some(floor) = latest.new_floor(now, self.shift_ns) {
-                latest.taken = 0;
                 self.history = SlidingMinimum::new(HISTORY_NS, at, floor);
-                self.recent = SlidingMinimum::new(self.recent.length_ns, at, floor);
                 return Change::Rose;
             }
         }
@@ -178,6 +176,37 @@ mod tests {
         // Of the host's own clocks each reading is certain: those of an interrupted spell
         // are wide, and no new floor.
         assert!(Floor::new(Scale::HOST, TscCycles(0), 50).latest.is_none());
+    }
+
+    /// E is 60,000 ns: all 32 are wider by more than that, and half of them within that of
+    /// the least.
+    #[test]
+    fn half_of_the_readings_lie_around_a_new_floor() {
+        for (widths, is_new) in [
+            ([(32, 260_000), (0, 0), (0, 0)], false),
+            ([(32, 260_001), (0, 0), (0, 0)], true),
+            ([(16, 400_000), (0, 0), (16, 500_000)], true),
+            ([(15, 400_000), (0, 0), (17, 500_000)], false),
+            ([(1, 400_000), (15, 460_000), (16, 500_000)], true),
+            ([(1, 400_000), (15, 460_001), (16, 500_000)], false),
+        ] {
+            let each = |(count, width)| std::iter::repeat_n(width, count);
+            let rose = rises(Scale::NETWORK, widths.into_iter().flat_map(each));
+            let expected: &[usize] = if is_new { &[IN_A_ROW - 1] } else { &[] };
+            assert_eq!(rose, expected, "{widths:?}");
+        }
+    }
+
+    /// Of the host's clocks a lifetime is 2 s.
+    #[test]
+    fn it_rises_however_far_apart_the_readings_are() {
+        for gap_ms in [70, 300, 700] {
+            let mut floor = Floor::new(Scale::HOST, TscCycles(0), 50);
+            let mut take = |ms| floor.take(TscCycles(ms * S / 1_000), 200, RATE);
+            let mut times = (1..100).map(|turn| turn * gap_ms);
+            let rose = times.find(|ms| take(*ms) == Change::Rose).unwrap();
+            assert!((2_000..=2_000 + 2 * gap_ms).contains(&rose), "{rose}");
+        }
     }
 
     /// Queues that are never empty: all are wider, but by as much as it comes.

@@ -113,8 +113,7 @@ impl Pair {
             self.far = self.next;
         }
         let is_better = near.error_ns + self.noise_ns < self.next.error_ns;
-        let is_due = age(&self.far) > HISTORY_NS / 2 && age(&self.next) > HISTORY_NS / 2;
-        if is_better || is_due {
+        if is_better || age(&self.next) > HISTORY_NS / 2 {
             self.next = near;
         }
     }

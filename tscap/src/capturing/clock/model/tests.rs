@@ -1,6 +1,8 @@
 use super::*;
 use crate::capturing::clock::scripted::{EPOCH, Oscillator, Path, Random};
 
+mod few;
+
 const S: u64 = 1_000_000_000;
 /// A server on the same network, as in figure 2 of the paper.
 const LAN: Path = Path {

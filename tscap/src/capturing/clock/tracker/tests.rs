@@ -206,14 +206,16 @@ fn the_bound_holds_for_what_was_converted_before() {
     assert!(tracker.host_bound_ns() >= off);
     // Of what converts nothing only the latest readings count.
     let mut idle = Tracker::new(source, &read(0, [400, 20, 20, 20])).unwrap();
+    let mut used = idle.clone();
+    used.convert();
     for ms in 1..5 {
-        idle.observe(&read(ms * MS, [20; 4]));
+        for tracker in [&mut idle, &mut used] {
+            tracker.observe(&read(ms * MS, [20; 4]));
+        }
     }
-    assert!(idle.host_bound_ns() <= 60);
+    assert!(idle.host_bound_ns() <= 60 && used.host_bound_ns() >= off);
 }
 
-/// It would narrow the segment that begins by an offset that may be of before a small
-/// step.
 #[test]
 fn the_bound_of_a_counter_has_the_stamps_own_error_and_the_rounding() {
     let cross = |at| Truth::START.cross_of(StampSource::Tsc, at, [20; 4]);
@@ -225,6 +227,8 @@ fn the_bound_of_a_counter_has_the_stamps_own_error_and_the_rounding() {
     }
 }
 
+/// It would narrow the segment that begins by an offset that may be of before a small
+/// step.
 #[test]
 fn a_wide_reading_begins_no_segment_for_another_tai() {
     let truth = Truth::START;

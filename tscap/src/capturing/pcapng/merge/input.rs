@@ -214,9 +214,8 @@ impl<R: Read + Seek> Input<R> {
 }
 
 /// By the magic of the section header.
-fn byte_order(from: &mut (impl Read + Seek)) -> std::io::Result<Endianness> {
+fn byte_order(from: &mut impl Read) -> std::io::Result<Endianness> {
     let mut start = Vec::new();
-    from.rewind()?;
     from.take(12).read_to_end(&mut start)?;
     Ok(match word(&start, 8, Endianness::Big) {
         Some(0x1a2b_3c4d) => Endianness::Big,

@@ -116,6 +116,7 @@ mod tests {
         let raw = of(&[
             [with_raw(50, one), with_raw(54, one)],
             [with_raw(50, one), with_raw(55, one)],
+            [with_raw(51, one), with_raw(56, one)],
             [with_raw(55, one), with_raw(50, one)],
         ]);
         assert_eq!((raw.undecided, raw.against_raw), (1, 1));

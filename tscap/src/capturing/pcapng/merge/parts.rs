@@ -8,7 +8,7 @@ use serde::Serialize;
 use tscap_common::block::PEN;
 
 use super::super::account::{FILTER_ACCEPT, IF_RECV, USER_DELIVERED};
-use super::super::block::{INTERFACE_STATISTICS, long, word as word_at};
+use super::super::block::{long, word as word_at};
 use super::super::custom::{ClockOption, PartOption, StatisticsOption};
 use super::super::describe::{END_TIME, START_TIME, STATISTICS_OPTIONS, STATISTICS_TIME, put_time};
 use super::super::options::{CUSTOM_TEXT, long_value, options_of, with_options, word};
@@ -147,11 +147,10 @@ pub(super) fn account<R: Read>(
     let is_right = whole.add_up() && whole.seen == seen && whole.written == packets;
     report.totals = Some(whole);
     report.adds_up = Some(is_right);
-    let interfaces = capture.interfaces.iter().enumerate();
-    let blocks = interfaces.filter_map(|(index, (number, _))| {
+    let blocks = (0..capture.interfaces.len()).filter_map(|index| {
         let of = inputs.iter().filter_map(|it| it.interfaces.get(index));
         let latest: Vec<_> = of.filter_map(|of| of.latest.as_ref()).collect();
-        statistics(*number, &latest, sum, endianness)
+        statistics(&latest, sum, endianness)
     });
     (report, blocks.collect())
 }
@@ -179,7 +178,6 @@ fn summed(one: Option<Totals>, other: Option<Totals>) -> Option<Totals> {
 /// A block whose counts are the sums of those of the files. What the interface counted itself
 /// each file has of the whole capture.
 fn statistics(
-    number: u32,
     latest: &[&Latest],
     [totals, totals_sent]: [Option<Totals>; 2],
     endianness: Endianness,
@@ -225,9 +223,8 @@ fn statistics(
     }
     let value = [&word(PEN, endianness)[..], &json].concat();
     options.push((CUSTOM_TEXT, value));
+    // Under the number in the copy, which is the same in all of them.
     let mut block = first.block[..STATISTICS_OPTIONS].to_vec();
-    block[..4].copy_from_slice(&word(INTERFACE_STATISTICS, endianness));
-    block[8..12].copy_from_slice(&word(number, endianness));
     if let Some(end) = end {
         put_time(&mut block[STATISTICS_TIME..], end, endianness);
     }

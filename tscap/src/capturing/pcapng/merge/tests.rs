@@ -5,7 +5,7 @@ use std::io::Cursor;
 use pcap_file::Endianness;
 use proptest::prelude::*;
 
-use super::super::reader::{Packet, Record, records};
+use super::super::reader::{MOST_INTERFACES, Packet, Record, records};
 use super::*;
 use crate::capturing::accounting::Totals;
 use crate::capturing::clock::{FileNs, RealNs};
@@ -254,6 +254,45 @@ fn a_file_that_was_cut_gives_what_is_whole() {
         (packets(&copy).len(), merged.inputs[0].is_whole),
         (2, false)
     );
+}
+
+#[test]
+fn a_copy_has_no_more_interfaces_than_a_file_can_have() {
+    let file = |count: usize| [head(LITTLE), interface(1, LITTLE).repeat(count)].concat();
+    let error = joined(&[file(MOST_INTERFACES), file(1)]).unwrap_err();
+    let MergeError::Interfaces(MOST_INTERFACES) = error else {
+        panic!("{error}");
+    };
+}
+
+/// As a disk that is full, of a file whose end is written when it is closed.
+#[test]
+fn a_copy_that_is_not_whole_is_an_error() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+    }
+    let source = Source {
+        name: "file".into(),
+        from: Cursor::new(head(LITTLE)),
+    };
+    let error = merge(vec![source], Full).unwrap_err();
+    assert!(matches!(error, MergeError::Copy(_)), "{error}");
+}
+
+/// The length that its section had is no longer the copy's.
+#[test]
+fn the_section_of_a_copy_has_no_length() {
+    let mut header = head(LITTLE);
+    header[16..24].fill(0);
+    header[16] = interface(1, LITTLE).len() as u8;
+    let (copy, _) = joined(&[[header, interface(1, LITTLE)].concat()]).unwrap();
+    assert_eq!(copy[16..24], [0xff; 8]);
 }
 
 /// Several writers of one capture, as [`super::super::file`] writes them.

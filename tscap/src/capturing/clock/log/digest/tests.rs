@@ -128,15 +128,11 @@ fn a_second_process_adds_to_the_first_and_has_its_own_difference_clock() {
     let header = || Line::Header(Header::new("boot-1"));
     let mut digest = Digest::default();
     // The counts are those of a process so far.
-    for line in [
-        header(),
-        entry(1, 0),
-        entry(10, EVERY),
-        header(),
-        entry(100, 2 * EVERY),
-    ] {
+    for line in [header(), entry(1, 0), entry(10, EVERY), header()] {
         digest.take(line);
     }
+    assert_eq!((digest.totals().used, digest.totals().steps), (10, 30));
+    digest.take(entry(100, 2 * EVERY));
     let expected = Totals {
         used: 110,
         wide: 220,
@@ -153,4 +149,61 @@ fn a_second_process_adds_to_the_first_and_has_its_own_difference_clock() {
     );
     let elapsed: Vec<u64> = points.map(|point| point.elapsed_ns).collect();
     assert_eq!(elapsed, [0, EVERY, 2 * EVERY]);
+}
+
+#[test]
+fn the_beginnings_of_segments_are_kept_once() {
+    let mut digest = Digest::default();
+    let mut entry = first();
+    // The first segment of a process began because of nothing.
+    let [begun] = entry.segments[..] else {
+        panic!("one segment: {:?}", entry.segments);
+    };
+    let after = |ns| Segment {
+        after: Some(MonoNs(ns)),
+        from: MonoNs(ns + 1),
+        tai_offset_s: 38,
+        ..begun
+    };
+    for segments in [vec![begun], vec![begun, after(1)], vec![after(1), after(2)]] {
+        entry.segments = segments;
+        digest.take(Line::Entry(Box::new(entry.clone())));
+    }
+    assert_eq!(digest.changes, [after(1), after(2)]);
+    assert_eq!(digest.tai_offset_s, 38);
+}
+
+/// A series goes on where the one before it ends, with bins of the same length.
+#[test]
+fn phases_of_both_kinds_are_put_together() {
+    let mut entry = first();
+    let phases = |from, every| Phases {
+        from: TscCycles(from),
+        every,
+        ns: (0..60).map(|ns| Some(ns % 7)).collect(),
+    };
+    let all = [(0, 3), (180, 3), (360, 4), (600, 4), (900, 4)];
+    entry.phases = all.map(|(from, every)| phases(from, every)).to_vec();
+    let reference = ReferencePhases {
+        device: "/dev/ptp0".into(),
+        ahead_ns: 7,
+        bound_ns: 50,
+        phases: Vec::new(),
+    };
+    entry.reference = Some(ReferencePhases {
+        phases: vec![phases(0, 3)],
+        ..reference.clone()
+    });
+    let mut digest = Digest::default();
+    assert_eq!(digest.against_counter(), digest.against_reference());
+    digest.take(Line::Entry(Box::new(entry)));
+    let series = digest.against_counter.series.iter();
+    let lengths: Vec<_> = series.map(|series| series.ns.len()).collect();
+    assert_eq!(lengths, [120, 120, 60]);
+    assert_eq!(digest.reference, Some(reference));
+    let series = digest.against_reference.series.iter();
+    assert_eq!(series.map(|series| series.ns.len()).sum::<usize>(), 60);
+    for allan in [digest.against_counter(), digest.against_reference()] {
+        assert!(!allan.is_empty());
+    }
 }

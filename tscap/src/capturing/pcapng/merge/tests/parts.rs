@@ -19,6 +19,8 @@ use crate::capturing::pcapng::{
     SectionInfo, StampOption, padded,
 };
 
+mod files;
+
 /// What a writer has: its number, of how many, and how many frames of each interface.
 struct Script {
     capture: &'static str,
