@@ -46,6 +46,9 @@ _tscap() {
             tscap,merge)
                 cmd="tscap__subcmd__merge"
                 ;;
+            tscap,qos)
+                cmd="tscap__subcmd__qos"
+                ;;
             tscap,report)
                 cmd="tscap__subcmd__report"
                 ;;
@@ -82,6 +85,9 @@ _tscap() {
             tscap__subcmd__help,merge)
                 cmd="tscap__subcmd__help__subcmd__merge"
                 ;;
+            tscap__subcmd__help,qos)
+                cmd="tscap__subcmd__help__subcmd__qos"
+                ;;
             tscap__subcmd__help,report)
                 cmd="tscap__subcmd__help__subcmd__report"
                 ;;
@@ -95,7 +101,7 @@ _tscap() {
 
     case "${cmd}" in
         tscap)
-            opts="-h -V --help --version capture clock doctor compare convert delay gen loss merge report restore help"
+            opts="-h -V --help --version capture clock doctor compare convert delay gen loss merge qos report restore help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -659,7 +665,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__help)
-            opts="capture clock doctor compare convert delay gen loss merge report restore help"
+            opts="capture clock doctor compare convert delay gen loss merge qos report restore help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -812,6 +818,20 @@ _tscap() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        tscap__subcmd__help__subcmd__qos)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         tscap__subcmd__help__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -942,6 +962,92 @@ _tscap() {
                     return 0
                     ;;
                 -w)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tscap__subcmd__qos)
+            opts="-i -r -Q -c -q -h --interface --read --flow --inner --max-flows --rtp-clock --sort --top --direction --clock --netns --ring-size --duration --count --quiet --json --report --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --read)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -r)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --flow)
+                    COMPREPLY=($(compgen -W "5tuple rtp dscp gen" -- "${cur}"))
+                    return 0
+                    ;;
+                --max-flows)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rtp-clock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -W "packets jitter loss" -- "${cur}"))
+                    return 0
+                    ;;
+                --top)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --direction)
+                    COMPREPLY=($(compgen -W "in out inout" -- "${cur}"))
+                    return 0
+                    ;;
+                -Q)
+                    COMPREPLY=($(compgen -W "in out inout" -- "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -W "auto ktime tsc" -- "${cur}"))
+                    return 0
+                    ;;
+                --netns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ring-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -c)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

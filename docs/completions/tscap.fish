@@ -35,7 +35,8 @@ complete -c tscap -n "__fish_tscap_needs_command" -f -a "delay" -d 'Measure how 
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "gen" -d 'Send test frames that carry their own send stamps'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "merge" -d 'Join captures by time into one pcapng'
-complete -c tscap -n "__fish_tscap_needs_command" -f -a "report" -d 'Print a saved comparison, sweep of loss, measurement of delays or log of the clock'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "qos" -d 'Tell rate, delay, jitter, loss and order of each flow'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "report" -d 'Print a saved comparison, sweep of loss, measurement of delays or of flows, or log of the clock'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s i -l interface -d 'Interface to capture on: its name, its number in the list of -D, a pattern such as \'veth*\', or any for all; may be given several times' -r
@@ -236,19 +237,47 @@ complete -c tscap -n "__fish_tscap_using_subcommand loss" -s h -l help -d 'Print
 complete -c tscap -n "__fish_tscap_using_subcommand merge" -s w -l write -d 'File to write, or - for standard output; the summary then goes to standard error' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand merge" -l json -d 'Print the summary as one JSON object'
 complete -c tscap -n "__fish_tscap_using_subcommand merge" -s h -l help -d 'Print help'
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -s i -l interface -d 'Interface where packets are stamped now; may be given several times' -r
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -s r -l read -d 'The capture' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l flow -d 'What a flow is' -r -f -a "5tuple\t'Protocol, addresses and ports'
+rtp\t'Addresses, ports and synchronisation source of RTP over UDP'
+dscp\t'The DSCP of the IP header'
+gen\t'Run and flow of tscap gen'"
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l max-flows -d 'Flows at a time; to make room for more, the longest idle one is ended. The default of 16,384 takes up to 50 MiB, with --flow rtp 67 MiB, with --flow gen 205 MiB' -r
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l rtp-clock -d 'Clock rate of RTP\'s payload types that have no fixed one, Hz; of one type: 96:48000' -r
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l sort -d 'What comes first' -r -f -a "packets\t'The flow of the most packets'
+jitter\t'That of the greatest jitter; of flows without send times, of the greatest standard deviation of inter-arrival times'
+loss\t'That of the most lost packets; of TCP, of the most retransmitted bytes'"
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l top -d 'Show so many flows' -r
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -s Q -l direction -d 'Which packets of an interface: those that it receives (in), sends (out), or both' -r -f -a "in\t'Received ones'
+out\t'Sent ones'
+inout\t'Both'"
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l clock -d 'Clock of the stamps' -r -f -a "auto\t'tsc by a kfunc, where there is one, else ktime'
+ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
+tsc\t'The CPU\'s time-stamp counter'"
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l netns -d 'The interfaces are in this network namespace: a name of ip netns, a path, or the number of a process' -r
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l ring-size -d 'Ring of each CPU (default: as for a capture)' -r
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -s c -l count -d 'Stop when so many packets were seen' -r
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l report -d 'At the end, write a page for a browser' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l inner -d 'Look inside VXLAN and GRE: the inner packet is the one that counts'
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -s q -l quiet -d 'No table while it runs'
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l json -d 'Print JSON objects, one a line: with -i each second, and the result'
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s o -l output -d 'Write a page with tables and charts' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand report" -l paper -d 'In the order of the papers: Tables I and II and Figs. 2 to 6 of Orosz and Skopkó (2013), then the four sessions of Skopkó\'s loss analysis, with the conditions here and there'
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand restore" -s h -l help -d 'Print help'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "capture" -d 'Capture frames into a pcapng file'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "convert" -d 'Stamp a capture again, or keep only the packets that match a filter'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "delay" -d 'Measure how long packets take from one interface to another'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "gen" -d 'Send test frames that carry their own send stamps'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "merge" -d 'Join captures by time into one pcapng'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "report" -d 'Print a saved comparison, sweep of loss, measurement of delays or log of the clock'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report restore help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "capture" -d 'Capture frames into a pcapng file'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "convert" -d 'Stamp a capture again, or keep only the packets that match a filter'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "delay" -d 'Measure how long packets take from one interface to another'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "gen" -d 'Send test frames that carry their own send stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "merge" -d 'Join captures by time into one pcapng'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "qos" -d 'Tell rate, delay, jitter, loss and order of each flow'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "report" -d 'Print a saved comparison, sweep of loss, measurement of delays or of flows, or log of the clock'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

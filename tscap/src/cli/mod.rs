@@ -13,6 +13,7 @@ mod foreign;
 mod generate;
 mod loss;
 mod merge;
+mod qos;
 mod report;
 mod rotation;
 mod units;
@@ -33,6 +34,7 @@ pub use filter::{FilterForm, FilterSource};
 pub use generate::{EchoPlan, GenArgs, GenPlan, SenderChoice};
 pub use loss::{Asked, Load, LossArgs, LossPlan, PredictionPlan, ReceiveCpu};
 pub use merge::{MergeArgs, MergePlan};
+pub use qos::{AskedInterfaces, QosArgs, QosPlan, QosSource};
 pub use report::{ReportArgs, ReportPlan};
 
 use crate::capturing::settings::keeper;
@@ -82,6 +84,8 @@ pub enum Plan {
     Prediction(Box<PredictionPlan>),
     /// Join captures by time.
     Merge(MergePlan),
+    /// Tell the quality of flows.
+    Qos(Box<QosPlan>),
     /// Draw a comparison or a sweep again.
     Report(ReportPlan),
     /// Give back what killed captures left changed.
@@ -117,6 +121,7 @@ enum Command {
     Gen(Box<GenArgs>),
     Loss(Box<LossArgs>),
     Merge(MergeArgs),
+    Qos(Box<QosArgs>),
     Report(ReportArgs),
     /// Restore the settings that a killed capture or doctor --fix had changed
     ///
@@ -168,6 +173,7 @@ impl Cli {
             Command::Gen(args) => args.into_plan(),
             Command::Loss(args) => args.into_plan(),
             Command::Merge(args) => args.into_plan(),
+            Command::Qos(args) => args.into_plan(),
             Command::Report(args) => args.into_plan(),
             Command::Restore => Ok(Plan::Restore),
         }

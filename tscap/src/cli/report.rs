@@ -7,17 +7,17 @@ use clap::{Args, CommandFactory as _};
 
 use super::{Cli, Plan};
 
-/// Print a saved comparison, sweep of loss, measurement of delays or log of the clock
+/// Print a saved comparison, sweep of loss, measurement of delays or of flows, or log of the clock
 ///
 /// Reads what `tscap compare --json`, `tscap compare --observer --json`, `tscap loss --json`,
-/// `tscap delay --json` or `tscap clock --log` wrote and prints its tables. Several measurements
+/// `tscap delay --json`, `tscap qos --json` or `tscap clock --log` wrote and prints its tables. Several measurements
 /// of delays are shown beside each other. With -o it also writes a page for a browser: one file
 /// that loads nothing. With --paper it tells a comparison and a sweep in the order of the
 /// papers, beside their figures.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// What `tscap compare --json`, `tscap loss --json`, `tscap delay --json` or `tscap clock
-    /// --log` wrote; several only of `tscap delay`, or with --paper a comparison and a sweep
+    /// What `tscap compare --json`, `tscap loss --json`, `tscap delay --json`, `tscap qos
+    /// --json` or `tscap clock --log` wrote; several only of `tscap delay`, or with --paper a comparison and a sweep
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 

@@ -21,6 +21,7 @@ mod measuring;
 mod merge;
 mod observer;
 mod print;
+mod qos;
 mod report;
 mod restore;
 mod service;
@@ -59,6 +60,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Loss(plan) => loss::run(&plan),
         Plan::Merge(plan) => signals::whole_or_nothing(move || merge::run(&plan)),
         Plan::Prediction(plan) => loss::answer(&plan),
+        Plan::Qos(plan) => qos::run(&plan),
         Plan::Report(plan) => signals::whole_or_nothing(move || report::run(&plan)),
         Plan::Restore => restore::run(),
         Plan::KeepSettings => keep_settings(),

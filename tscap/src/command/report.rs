@@ -13,12 +13,12 @@ use crate::cli::ReportPlan;
 use crate::measuring::delay::schema::Measurement;
 use crate::measuring::report::{
     Papers, clock_page, clock_text, delay_page, delay_text, observer_page, observer_text, page,
-    papers_page, papers_text, sweep_page, sweep_text, text,
+    papers_page, papers_text, qos_page, qos_text, sweep_page, sweep_text, text,
 };
 use crate::measuring::saved::Saved;
 
-const SAVED: &str = "give a file that `tscap compare --json`, `tscap loss --json`, `tscap delay --json` or `tscap \
-     clock --log` wrote";
+const SAVED: &str = "give a file that `tscap compare --json`, `tscap loss --json`, `tscap delay --json`, `tscap \
+     qos --json` or `tscap clock --log` wrote";
 const OF_PAPERS: &str = "give --paper what `tscap compare --json` wrote, what `tscap loss --json` wrote, or one of each";
 
 /// Writes the page, then prints the tables.
@@ -53,6 +53,7 @@ fn drawn(file: &Path) -> Result<(String, String), Failure> {
         Saved::Sweep(sweep) => (sweep_text(&sweep), sweep_page(&sweep)),
         Saved::Delay(measurement) => (delay_text(&[&measurement]), delay_page(&[&measurement])),
         Saved::Observation(of) => (observer_text(&of), observer_page(&of)),
+        Saved::Quality(of) => (qos_text(&of), qos_page(&of)),
     })
 }
 

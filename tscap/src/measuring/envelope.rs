@@ -17,6 +17,8 @@ pub enum Kind {
     Delay,
     /// What captures do to traffic that passes.
     Observer,
+    /// The quality of flows.
+    Qos,
 }
 
 /// The first fields of a saved object: what it is, and how it came about.

@@ -8,6 +8,7 @@ use crate::measuring::compare::schema::{self as comparison, Comparison};
 use crate::measuring::delay::schema::{self as delay, Measurement};
 use crate::measuring::loss::schema::{self as loss, Sweep};
 use crate::measuring::observer::schema::{self as observer, Observation};
+use crate::measuring::qos::schema::{self as qos, Quality};
 
 /// Why a text is nothing that this tscap can read.
 #[derive(Debug, Error)]
@@ -21,7 +22,10 @@ pub enum FormatError {
         source: serde_json::Error,
     },
     /// Of no kind that can be drawn.
-    #[error("a {found}; this tscap reads comparisons, sweeps of loss and measurements of delays")]
+    #[error(
+        "a {found}; this tscap reads comparisons, sweeps of loss, measurements of delays and \
+         qualities of flows"
+    )]
     Kind {
         /// What it says it is.
         found: String,
@@ -57,12 +61,15 @@ pub enum Saved {
     Delay(Box<Measurement>),
     /// By `tscap compare --observer --json`.
     Observation(Box<Observation>),
+    /// By `tscap qos --json`.
+    Quality(Box<Quality>),
 }
 
 const COMPARISON: &str = "comparison";
 const SWEEP: &str = "sweep of loss";
 const DELAY: &str = "measurement of delays";
 const OBSERVATION: &str = "observation of passing traffic";
+const QUALITY: &str = "quality of flows";
 
 /// What they all have; a comparison of an earlier tscap says of no kind that it is.
 #[derive(Deserialize)]
@@ -101,6 +108,10 @@ impl Saved {
                 check(versioned.v, OBSERVATION, observer::VERSION)?;
                 parse(text, OBSERVATION).map(Self::Observation)
             }
+            Some("qos") => {
+                check(versioned.v, QUALITY, qos::VERSION)?;
+                parse(text, QUALITY).map(Self::Quality)
+            }
             Some(kind) => Err(FormatError::Kind { found: kind.into() }),
         }
     }
@@ -112,6 +123,7 @@ impl Saved {
             Self::Sweep(_) => SWEEP,
             Self::Delay(_) => DELAY,
             Self::Observation(_) => OBSERVATION,
+            Self::Quality(_) => QUALITY,
         }
     }
 
@@ -264,7 +276,8 @@ mod tests {
         );
         assert_eq!(
             refusal(r#"{"kind": "tide table", "v": 1}"#),
-            "a tide table; this tscap reads comparisons, sweeps of loss and measurements of delays"
+            "a tide table; this tscap reads comparisons, sweeps of loss, measurements of delays and \
+             qualities of flows"
         );
     }
 

@@ -63,7 +63,7 @@ impl DirectionChoice {
     }
 
     /// What is taken of an interface. The loopback receives what it sends: once is enough.
-    pub(super) fn of(self, link: &Link) -> &'static [Direction] {
+    pub(crate) fn of(self, link: &Link) -> &'static [Direction] {
         match self {
             Self::Inout if link.is_loopback() => &[Direction::In],
             Self::In => &[Direction::In],

@@ -25,6 +25,11 @@ impl CounterReport {
         self.raw
             .map_or(self.ns_per_cycle_2_58, |raw| raw.ns_per_cycle_2_58)
     }
+
+    /// Greatest relative error of [`Self::interval_rate`], parts per billion.
+    pub fn interval_bound_ppb(&self) -> u64 {
+        self.raw.map_or(self.rate_bound_ppb, |raw| raw.bound_ppb)
+    }
 }
 
 /// How closely the offset between a CPU's own counter (its perf event) and the

@@ -79,6 +79,11 @@ impl KernelClock {
         Ok(Self::from_timex(state, &timex))
     }
 
+    /// Greatest error against UTC, ns; `None` while nothing bounds it.
+    pub fn utc_bound_ns(&self) -> Option<u64> {
+        self.synchronised.then_some(self.max_error_ns)
+    }
+
     fn from_timex(state: i32, timex: &libc::timex) -> Self {
         let micros = |value: i64| u64::try_from(value).unwrap_or(0) * 1000;
         Self {

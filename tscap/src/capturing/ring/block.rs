@@ -3,7 +3,7 @@
 
 use tscap_common::block::{
     CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, FLAGS_OUTBOUND, INTERFACE_OFFSET, LENGTH_OFFSET,
-    MAX_RECORD, OPT_FLAGS, OPT_RAW, RAW_BYTES, RAW_STAMP_OFFSET, STAMP_HIGH_OFFSET,
+    MAX_RECORD, OPT_FLAGS, OPT_RAW, ORIGLEN_OFFSET, RAW_BYTES, RAW_STAMP_OFFSET, STAMP_HIGH_OFFSET,
     STAMP_LOW_OFFSET, TYPE_OFFSET, block_len, padded,
 };
 
@@ -89,6 +89,12 @@ impl<'a> Block<'a> {
     #[inline]
     pub fn raw_stamp(&self) -> RawStamp {
         self.stamp
+    }
+
+    /// Length of the frame on the wire, bytes.
+    #[inline]
+    pub fn origlen(&self) -> u32 {
+        word(self.bytes, ORIGLEN_OFFSET)
     }
 
     /// The captured bytes of the frame.

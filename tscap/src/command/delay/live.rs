@@ -113,7 +113,8 @@ fn advice(measurement: &Measurement) -> Option<String> {
     (is_seen && !is_matched).then_some(says)
 }
 
-fn hear(console: &mut Console, event: Event) {
+/// Tells what a user should know.
+pub(in crate::command) fn hear(console: &mut Console, event: Event) {
     match event {
         Event::Notice(Severity::Detail, text) => console.detail(&text),
         Event::Notice(Severity::Note, text) => console.note(&text),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tscap_common::stream::{STAMP_BITS, StreamHeader};
 
 use super::receive_clock::ReceiveClock;
-use crate::capturing::clock::{FileNs, RawStamp, TaiNs};
+use crate::capturing::clock::{CounterReport, FileNs, RawStamp, TaiNs};
 use crate::capturing::pcapng::interval_ns;
 use crate::measuring::statistics::{Distribution, Summary};
 
@@ -94,7 +94,7 @@ impl Delays {
         }
         self.intervals.stamp_pairs += 1;
         let arrival = to.received.0.wrapping_sub(from.received.0).cast_signed();
-        arrival.saturating_sub(signed(to.sent.tai.wrapping_sub(from.sent.tai)))
+        arrival.saturating_sub(signed_difference(to.sent.tai.wrapping_sub(from.sent.tai)))
     }
 
     pub(super) fn report(self) -> DelayReport {
@@ -115,25 +115,33 @@ struct Counts {
 
 /// `None` unless both ends read one counter.
 fn counts(frame: &Passage, clock: &ReceiveClock) -> Option<Counts> {
-    let counter = clock.counter.as_ref()?;
-    let received = frame.raw.filter(|_| frame.sent.tsc != 0)?;
-    let cycles = signed(received.0.wrapping_sub(frame.sent.tsc));
+    let received = frame.raw?;
+    let sent = unwrapped_counter(frame.sent.tsc, received, clock.counter.as_ref()?)?;
+    Some(Counts { sent, received })
+}
+
+/// A sender's reading of the counter that stamped its frame's arrival; `None` if it has read
+/// none, or another one.
+pub(in crate::measuring) fn unwrapped_counter(
+    sent: u64,
+    received: RawStamp,
+    counter: &CounterReport,
+) -> Option<RawStamp> {
+    let cycles = signed_difference(received.0.wrapping_sub(sent));
     let apart_ns = counter.ns_per_cycle_2_58.duration_ns(cycles.unsigned_abs());
-    (apart_ns < SAME_COUNTER_NS).then(|| Counts {
-        sent: RawStamp(received.0.wrapping_add_signed(-cycles)),
-        received,
-    })
+    let is_same = sent != 0 && apart_ns < SAME_COUNTER_NS;
+    is_same.then(|| RawStamp(received.0.wrapping_add_signed(-cycles)))
 }
 
 /// The receive time less the send stamp, whose 48 bits are those of the nearest
 /// instant: right for delays within ±39 hours.
-fn path_delay_ns(sent: u64, received: TaiNs) -> i64 {
-    signed(received.0.wrapping_sub(sent))
+pub(in crate::measuring) fn path_delay_ns(sent: u64, received: TaiNs) -> i64 {
+    signed_difference(received.0.wrapping_sub(sent))
 }
 
 /// The difference of two stamps of which 48 bits are known, as the one nearest
 /// to 0.
-fn signed(difference: u64) -> i64 {
+pub(in crate::measuring) fn signed_difference(difference: u64) -> i64 {
     let unknown = u64::BITS - STAMP_BITS;
     (difference << unknown).cast_signed() >> unknown
 }
@@ -144,7 +152,7 @@ mod tests {
     use tscap_common::stream::STAMP_MASK;
 
     use super::*;
-    use crate::capturing::clock::{CounterReport, NsPerCycle};
+    use crate::capturing::clock::NsPerCycle;
 
     const NOW: u64 = 1_800_000_000_000_000_000;
 

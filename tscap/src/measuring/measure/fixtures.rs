@@ -8,7 +8,7 @@ use tscap_common::stream::{FIRST_PORT, LENGTH, StreamHeader};
 
 /// Which headers a frame has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Headers {
+pub(in crate::measuring) enum Headers {
     V4,
     V4Options,
     V6,
@@ -19,12 +19,12 @@ pub(super) enum Headers {
 const PADDING: usize = 40;
 
 impl Headers {
-    pub(super) fn each_kind() -> Vec<Self> {
+    pub(in crate::measuring) fn each_kind() -> Vec<Self> {
         vec![Self::V4, Self::V4Options, Self::V6, Self::TaggedV6]
     }
 
     /// Where the payload begins.
-    pub(super) fn payload_at(self) -> usize {
+    pub(in crate::measuring) fn payload_at(self) -> usize {
         match self {
             Self::V4 => 42,
             Self::V4Options => 50,
@@ -34,7 +34,7 @@ impl Headers {
     }
 
     /// A frame of 40 bytes more than its headers.
-    pub(super) fn frame(self, header: &StreamHeader) -> Vec<u8> {
+    pub(in crate::measuring) fn frame(self, header: &StreamHeader) -> Vec<u8> {
         let words = header.words().into_iter();
         let mut payload: Vec<u8> = words.flat_map(u16::to_be_bytes).collect();
         payload.resize(LENGTH + PADDING, 0);
@@ -93,7 +93,7 @@ impl Headers {
 }
 
 /// A header with recognisable stamps.
-pub(super) fn header(flow: u16, seq: u32) -> StreamHeader {
+pub(in crate::measuring) fn header(flow: u16, seq: u32) -> StreamHeader {
     StreamHeader {
         run: 0x1234,
         flow,

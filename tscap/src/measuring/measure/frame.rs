@@ -49,8 +49,13 @@ pub fn content(captured: &[u8], origlen: u32) -> Content {
     let Ok(sliced) = LaxSlicedPacket::from_ethernet(captured) else {
         return cut_or_other(is_cut);
     };
+    content_of(&sliced, is_cut)
+}
+
+/// The same of a packet that is taken apart already; `is_cut` if not all of it was captured.
+pub(in crate::measuring) fn content_of(sliced: &LaxSlicedPacket<'_>, is_cut: bool) -> Content {
     let (Some(net), Some(TransportSlice::Udp(udp))) = (&sliced.net, &sliced.transport) else {
-        let is_in_the_way = sliced.stop_err.is_some_and(|(_, layer)| {
+        let is_in_the_way = sliced.stop_err.as_ref().is_some_and(|(_, layer)| {
             !matches!(
                 layer,
                 Layer::TcpHeader | Layer::Icmpv4 | Layer::Icmpv6 | Layer::Igmp | Layer::Arp

@@ -7,7 +7,7 @@
 mod capture;
 mod delay;
 #[cfg(test)]
-mod fixtures;
+pub(super) mod fixtures;
 mod frame;
 mod receive_clock;
 mod report;
@@ -18,6 +18,8 @@ mod text;
 pub use capture::{CaptureError, read};
 pub(super) use capture::{broken_end, each_record};
 pub use delay::{DelayReport, IntervalSources};
+pub(super) use delay::{path_delay_ns, signed_difference, unwrapped_counter};
+pub(super) use frame::content_of;
 pub use frame::{Checksum, Content, Malformed, content};
 pub use receive_clock::{DelayBasis, ReceiveClock};
 pub use report::{Counts, InterfaceReport, StreamId, StreamReport, StreamSummary};

@@ -48,7 +48,7 @@ pub enum DelayBasis {
 
 impl ReceiveClock {
     /// With times of this clock.
-    pub(super) fn of(time_base: TimeBase) -> Self {
+    pub(in crate::measuring) fn of(time_base: TimeBase) -> Self {
         Self {
             time_base,
             ..Self::default()
@@ -56,7 +56,7 @@ impl ReceiveClock {
     }
 
     /// Takes in a statistics block; they must come in the file's order.
-    pub(super) fn take(&mut self, statistics: &StatisticsOption) {
+    pub(in crate::measuring) fn take(&mut self, statistics: &StatisticsOption) {
         let clock: &ClockOption = &statistics.clock;
         for Segment {
             from,
@@ -81,7 +81,7 @@ impl ReceiveClock {
 
     /// CLOCK_TAI at a time of the file, if that is of CLOCK_REALTIME: exact but within a
     /// second of a change of the offset; `None` if the file doesn't say it.
-    pub(super) fn to_tai(&self, time: FileNs) -> Option<TaiNs> {
+    pub(in crate::measuring) fn to_tai(&self, time: FileNs) -> Option<TaiNs> {
         let real = self.time_base.real(time)?;
         let mut latest_first = self.tai_offsets.iter().rev();
         let in_force = latest_first.find(|(from, _)| *from <= real);
@@ -91,7 +91,7 @@ impl ReceiveClock {
     }
 
     /// How far path delays can be trusted; `is_ours` if tscap wrote the file.
-    pub(super) fn delay_basis(&self, is_ours: bool) -> DelayBasis {
+    pub(in crate::measuring) fn delay_basis(&self, is_ours: bool) -> DelayBasis {
         if !self.time_base.is_realtime() {
             let why = format!(
                 "its times are of the clock {}: `tscap convert --time-base realtime` makes a copy \

@@ -3,7 +3,7 @@
 //!
 //! `tables` and `figures` choose what is shown, `table` and `chart` draw it; these,
 //! and [`document`], draw other reports too: `sweep` those of loss, `delay` those of
-//! delays, `clock` those of a clock's log.
+//! delays, `qos` those of flows, `clock` those of a clock's log.
 
 mod chart;
 mod clock;
@@ -15,6 +15,7 @@ mod html;
 mod observer;
 mod paper;
 mod papers;
+mod qos;
 mod sweep;
 mod table;
 mod tables;
@@ -28,6 +29,7 @@ pub use figures::Figure;
 pub use html::{document, page};
 pub use observer::{observer_page, observer_text};
 pub use papers::{Papers, papers_page, papers_text};
+pub use qos::{qos_lines, qos_page, qos_text};
 pub use sweep::{sweep_page, sweep_text};
 pub use table::Table;
 pub use text::text;

@@ -136,9 +136,7 @@ impl Stamps {
 
     /// Greatest error of a delay up to `longest_ns`.
     pub fn bound_ns(&self, longest_ns: i64) -> u64 {
-        let rate_ppb = self.counter.map_or(0, |it| {
-            it.raw.map_or(it.rate_bound_ppb, |raw| raw.bound_ppb)
-        });
+        let rate_ppb = self.counter.map_or(0, |it| it.interval_bound_ppb());
         let by_rate = u128::from(longest_ns.unsigned_abs()) * u128::from(rate_ppb);
         let by_rate = u64::try_from(by_rate.div_ceil(1_000_000_000)).unwrap_or(u64::MAX);
         self.error_ns.saturating_add(by_rate)

@@ -5,6 +5,7 @@ mod drain;
 mod plan;
 mod points;
 mod result;
+mod scope;
 mod way;
 
 use std::sync::Arc;
@@ -32,7 +33,9 @@ use crate::measuring::delay::schema::Match;
 use crate::measuring::delay::{Latest, Matcher, MatcherOptions, Worst};
 
 pub use plan::{Course, LivePlan, OutPoint};
+pub(in crate::measuring) use points::not_attached;
 pub use result::{Result as LiveResult, SlowPacket};
+pub(in crate::measuring) use scope::{open_namespace, visit};
 
 /// The offset of each CPU's counter is checked this often.
 const CHECK_EVERY: Duration = Duration::from_secs(10);
@@ -111,7 +114,9 @@ impl LivePlan {
             }),
             ends_frames: false,
         };
-        let (stamping, mut tracker) = self.clock_of(&options, takes_tsc).await?;
+        let (clock, tsc_path) = self.clock_at_its_points();
+        let loaded = load_and_read(clock, tsc_path, &options, takes_tsc).await;
+        let (stamping, mut tracker) = loaded.map_err(refused)?;
         let Stamping {
             mut loaded, path, ..
         } = stamping;
@@ -180,26 +185,28 @@ impl LivePlan {
             started: Instant::now(),
         })
     }
+}
 
-    /// Loads the programs by the best path to the clock; by another clock where the TSC can't
-    /// be read and nobody has asked for it.
-    async fn clock_of(
-        &self,
-        options: &LoadOptions<'_>,
-        mut takes_tsc: bool,
-    ) -> Result<(Stamping, Tracker), Failure> {
-        loop {
-            let (clock, tsc_path) = self.clock_at_its_points();
-            let paths = paths(clock, tsc_path, takes_tsc);
-            let stamping = first_of(&paths, options, &KernelFiles::live());
-            let stamping = stamping.map_err(refused)?;
-            let source = stamping.path.source();
-            match first_brackets(source, &mut HostClocks::new(source)).await {
-                Err(_) if self.clock == ClockChoice::Auto && source == StampSource::Tsc => {
-                    takes_tsc = false;
-                }
-                tracker => return Ok((stamping, tracker?)),
+/// Loads programs by the best path to the clock; by another clock where the TSC can't be read
+/// and nobody has asked for it.
+///
+/// # Errors
+/// If they can't be loaded, or the clock can't be read.
+pub(in crate::measuring) async fn load_and_read(
+    clock: ClockChoice,
+    tsc_path: Option<TscPath>,
+    options: &LoadOptions<'_>,
+    mut takes_tsc: bool,
+) -> Result<(Stamping, Tracker), Failure> {
+    loop {
+        let paths = paths(clock, tsc_path, takes_tsc);
+        let stamping = first_of(&paths, options, &KernelFiles::live())?;
+        let source = stamping.path.source();
+        match first_brackets(source, &mut HostClocks::new(source)).await {
+            Err(_) if clock == ClockChoice::Auto && source == StampSource::Tsc => {
+                takes_tsc = false;
             }
+            tracker => return Ok((stamping, tracker?)),
         }
     }
 }
@@ -215,7 +222,8 @@ fn refused(failure: Failure) -> Failure {
     }
 }
 
-fn open_counter(
+/// Opens the counter of each CPU, where stamps are of one.
+pub(in crate::measuring) fn open_counter(
     path: StampPath,
     ring_cpus: &[u32],
     loaded: &mut Loaded,

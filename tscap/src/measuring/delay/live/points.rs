@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use tscap_common::hook::Slot;
 
 use super::plan::{Course, LivePlan, OutPoint};
+use super::scope::{open_namespace, visit};
 use crate::capturing::capture::interface::{find, find_usable};
 use crate::capturing::filter::LinkType;
 use crate::capturing::hook::{
@@ -14,7 +15,7 @@ use crate::capturing::host::bpf::{InterfaceLink, LinkPoint};
 use crate::capturing::host::clsact::{Clsact, Side};
 use crate::capturing::host::ethtool;
 use crate::capturing::host::kernel_files::KernelFiles;
-use crate::capturing::host::namespaces::{Namespace, Places, Target};
+use crate::capturing::host::namespaces::Namespace;
 use crate::capturing::host::netdev::{self, Link};
 use crate::capturing::settings::{JournalFolder, SettingsGuard};
 use crate::failure::{Context as _, Failure, Hint as _};
@@ -97,8 +98,8 @@ impl Interfaces {
     /// # Errors
     /// If one is not there, is down or is no Ethernet interface.
     pub fn find(plan: &LivePlan) -> Result<Self, Failure> {
-        let scope = open(plan.namespace.as_ref())?;
-        let peer_scope = open(plan.peer_namespace.as_ref())?;
+        let scope = open_namespace(plan.namespace.as_ref())?;
+        let peer_scope = open_namespace(plan.peer_namespace.as_ref())?;
         let (ways, mirrored, suits) = visit(scope.as_ref(), || ways(plan, peer_scope.as_ref()))??;
         Ok(Self {
             ways,
@@ -131,29 +132,7 @@ impl LivePlan {
     /// # Errors
     /// If it is not to be found or entered.
     pub fn visit<T>(&self, work: impl FnOnce() -> T) -> Result<T, Failure> {
-        visit(open(self.namespace.as_ref())?.as_ref(), work)
-    }
-}
-
-fn open(target: Option<&Target>) -> Result<Option<Namespace>, Failure> {
-    let open = |target: &Target| {
-        Namespace::open(target, &Places::live()).map_err(|error| {
-            let remedy = error.remedy();
-            Failure::from_error(error, format!("cannot measure in {target}")).hint(remedy)
-        })
-    };
-    target.map(open).transpose()
-}
-
-fn visit<T>(scope: Option<&Namespace>, work: impl FnOnce() -> T) -> Result<T, Failure> {
-    match scope {
-        None => Ok(work()),
-        Some(namespace) => {
-            let label = namespace.label();
-            namespace
-                .visit(work)
-                .context(format!("cannot enter {label}"))
-        }
+        visit(open_namespace(self.namespace.as_ref())?.as_ref(), work)
     }
 }
 
@@ -356,7 +335,7 @@ impl Points {
                 Seen::BehindQueueing => attacher.tapped(&port),
             }
         })?;
-        let attachment = attachment.map_err(refused)?;
+        let attachment = attachment.map_err(not_attached)?;
         let label = scope
             .map(|it| format!(" in {}", it.label()))
             .unwrap_or_default();
@@ -439,7 +418,8 @@ impl Points {
     }
 }
 
-fn refused(error: AttachError) -> Failure {
+/// What helps where a program can't be attached.
+pub(in crate::measuring) fn not_attached(error: AttachError) -> Failure {
     let hint = match &error {
         AttachError::Busy { .. } => "tscap doctor -i names what is there",
         AttachError::Refused {

@@ -1,0 +1,143 @@
+//! A measurement that works now.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::method;
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::cli::QosPlan;
+use crate::command::console::Console;
+use crate::command::delay::hear;
+use crate::command::measuring::Start;
+use crate::command::signals::Signals;
+use crate::command::{Context as _, Exit, Failure, terminal};
+use crate::measuring::envelope::Kind;
+use crate::measuring::qos::live::{Latest, LivePlan, Over, Running};
+use crate::measuring::qos::schema::{Account, FlowReport, Quality, VERSION};
+use crate::measuring::report::qos_lines;
+use crate::text::numbers::counted;
+
+/// Interfaces and programs are looked after so often.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Version of the JSON objects of each second.
+const SECOND_VERSION: u32 = 1;
+
+/// One second.
+#[derive(Debug, Serialize)]
+struct Second<'a> {
+    /// Since the start, s.
+    seconds: f64,
+    /// Flows in the table.
+    flows: u64,
+    /// Without what the programs did not record, which is known at the end.
+    account: &'a Account,
+    /// Those that come first, since the start.
+    top: &'a [FlowReport],
+}
+
+/// `None` if a signal ended it before anything was measured.
+pub(super) async fn session(
+    plan: &QosPlan,
+    live: &LivePlan,
+    duration: Option<Duration>,
+) -> Result<Option<(Quality, Exit)>, Failure> {
+    let mut signals = Signals::new()?;
+    let console = Console::new(plan.json, true, plan.verbosity);
+    let mut console = console.context("cannot start a thread")?;
+    let running = {
+        let mut hear = |event| hear(&mut console, event);
+        tokio::select! {
+            running = live.start(&mut hear) => running?,
+            () = signals.next() => return Ok(None),
+        }
+    };
+    for warning in running.warnings() {
+        console.warning(&warning);
+    }
+    console.say(&format!("ready: {}", running.ready()));
+    let files = KernelFiles::live();
+    let start = Start::now(&files);
+    let (running, over) = watch(duration, running, &mut signals, &mut console).await;
+    let found = running.finish()?;
+    let mut warnings = found.warnings;
+    let mut exit = match over {
+        Some(Over::InterfaceGone) => {
+            warnings.push("an interface is gone, or a program from it".into());
+            Exit::Fault
+        }
+        Some(Over::Corrupt) => Exit::Fault,
+        Some(Over::Count) | None => Exit::Success,
+    };
+    if !found.adds_up {
+        warnings.push("the account of the programs does not add up: please report this".into());
+        exit = Exit::DoesNotAddUp;
+    }
+    let interface = live.interfaces.first().map_or("-", String::as_str);
+    let mut about = start.circumstances(&files, 0, interface);
+    about.seconds = found.seconds;
+    let quality = Quality {
+        about: about.envelope(Kind::Qos, VERSION, over == Some(Over::InterfaceGone)),
+        method: method(plan, None),
+        account: found.account,
+        places: found.places,
+        flows: found.flows,
+        warnings,
+    };
+    Ok(Some((quality, exit)))
+}
+
+/// Tells the flows of each second until there is a reason to end.
+async fn watch(
+    duration: Option<Duration>,
+    mut running: Running,
+    signals: &mut Signals,
+    console: &mut Console,
+) -> (Running, Option<Over>) {
+    let started = Instant::now();
+    loop {
+        let left = duration.map(|most| most.saturating_sub(started.elapsed()));
+        let pause = left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY));
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = signals.next() => return (running, None),
+        }
+        let over = running.look_after(&mut |event| hear(console, event));
+        if over.is_some() || left.is_some_and(|left| left <= pause) {
+            return (running, over);
+        }
+        if let Some(latest) = running.take_latest() {
+            tell(console, &latest, started.elapsed());
+        }
+    }
+}
+
+/// Tells a second: a JSON object, or a table that takes the place of the one before, or a
+/// line where nobody is at a terminal.
+fn tell(console: &mut Console, latest: &Latest, since: Duration) {
+    let seconds = since.as_secs_f64();
+    if console.is_json() {
+        let second = Second {
+            seconds,
+            flows: latest.flows,
+            account: &latest.account,
+            top: &latest.top,
+        };
+        console.event("qos", SECOND_VERSION, &second);
+        return;
+    }
+    if console.is_quiet() {
+        return;
+    }
+    let packets = counted(latest.account.seen, "packet");
+    let flows = counted(latest.flows, "flow");
+    let summary = format!("{seconds:.0} s: {packets}, {flows}");
+    match terminal::width(std::io::stderr()) {
+        None => console.say(&summary),
+        Some(width) => {
+            let lines = std::iter::once(summary).chain(qos_lines(&latest.top));
+            let lines: Vec<_> = lines.map(|line| terminal::cut(&line, width)).collect();
+            console.show(&lines);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `tscap qos`.
+
+mod live;
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use super::measuring::{self, ResultOutput, Start};
+use super::signals::Signals;
+use super::{Context as _, Exit, Failure, Hint as _, filter};
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::cli::{QosPlan, QosSource};
+use crate::measuring::envelope::Kind;
+use crate::measuring::measure::CaptureError;
+use crate::measuring::qos::file::{FilePlan, FileResult, measure_file};
+use crate::measuring::qos::live::LivePlan;
+use crate::measuring::qos::schema::{Method, Quality, VERSION};
+use crate::measuring::report::{qos_page, qos_text};
+
+/// Tells the quality of flows.
+pub(super) fn run(plan: &QosPlan) -> Result<Exit, Failure> {
+    let shown = ResultOutput {
+        json: plan.json,
+        report: plan.report.as_deref(),
+        text: qos_text,
+        page: qos_page,
+    };
+    match &plan.source {
+        QosSource::File(path) => measuring::run(&shown, of_file(plan, path)),
+        QosSource::Interfaces(asked) => {
+            // libpcap may take seconds, and wait for names: before signals are asked for.
+            let filter = plan.filter.as_ref().map(filter::compile).transpose()?;
+            let live = LivePlan {
+                interfaces: asked.interfaces.clone(),
+                namespace: asked.namespace.clone(),
+                direction: asked.direction,
+                clock: asked.clock,
+                filter,
+                ring_bytes: asked.ring_bytes,
+                options: plan.options.clone(),
+                sort: plan.sort,
+                top: plan.top,
+                count: asked.count,
+            };
+            measuring::run(&shown, live::session(plan, &live, asked.duration))
+        }
+    }
+}
+
+/// Reads a capture.
+async fn of_file(plan: &QosPlan, path: &Path) -> Result<Option<(Quality, Exit)>, Failure> {
+    let start = Start::now(&KernelFiles::live());
+    let filter = plan.filter.as_ref().map(filter::compile_for_file);
+    let mut signals = Signals::new()?;
+    let what = || format!("cannot read {}", path.display());
+    let file = File::open(path).context(what());
+    let file = file.hint("give a pcapng file, or the interfaces by -i")?;
+    let file_plan = FilePlan {
+        options: plan.options.clone(),
+        sort: plan.sort,
+        top: plan.top,
+        filter: filter.transpose()?.map(|filter| filter.program),
+    };
+    let read =
+        tokio::task::spawn_blocking(move || measure_file(&mut BufReader::new(file), &file_plan));
+    let found = tokio::select! {
+        found = read => found.context("the reader panicked: please report this")?,
+        () = signals.next() => return Ok(None),
+    };
+    let found = found.map_err(|error| {
+        let hint = match error {
+            CaptureError::NotPcapng(_) => {
+                "tscap reads pcapng: `editcap -F pcapng IN OUT` makes it of other formats"
+            }
+            CaptureError::Seek(_) => "give a regular file, not a pipe: it is read twice",
+        };
+        Failure::from_error(error, what()).hint(hint)
+    })?;
+    Ok(Some(of_found(plan, path, start, found)))
+}
+
+fn of_found(plan: &QosPlan, path: &Path, start: Start, found: FileResult) -> (Quality, Exit) {
+    let interface = found.places.first().and_then(|it| it.interface.as_deref());
+    let mut about = start.circumstances(&KernelFiles::live(), 0, interface.unwrap_or("-"));
+    about.seconds = found.seconds;
+    about.started_ns = found.started.map_or(about.started_ns, |started| started.0);
+    let exit = match (found.account.adds_up(), found.is_whole) {
+        (false, _) => Exit::DoesNotAddUp,
+        (true, false) => Exit::Fault,
+        (true, true) => Exit::Success,
+    };
+    let quality = Quality {
+        about: about.envelope(Kind::Qos, VERSION, !found.is_whole),
+        method: method(plan, Some(path.display().to_string())),
+        account: found.account,
+        places: found.places,
+        flows: found.flows,
+        warnings: found.warnings,
+    };
+    (quality, exit)
+}
+
+fn method(plan: &QosPlan, file: Option<String>) -> Method {
+    Method {
+        flow: plan.options.by,
+        inner: plan.options.looks_inside,
+        sort: plan.sort,
+        top: plan.top as u64,
+        max_flows: plan.options.max_flows as u64,
+        memory_bytes: plan.options.memory_bytes() as u64,
+        file,
+    }
+}
