@@ -60,6 +60,11 @@ pub fn delay(netns: &Netns) -> Plan<'_> {
     plan("delay", netns)
 }
 
+/// `tscap qos --json -i <port>`.
+pub fn qos_on(port: &Port) -> Plan<'_> {
+    plan("qos", &port.netns).on(port)
+}
+
 fn plan<'a>(command: &'static str, netns: &'a Netns) -> Plan<'a> {
     Plan {
         netns,

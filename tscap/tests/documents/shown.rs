@@ -26,6 +26,8 @@ pub enum Runner {
     Loss,
     /// `tests/merge.rs`
     Merge,
+    /// `tests/root_qos/documents.rs`
+    Qos,
     /// `tests/root_service/unit.rs`
     Service,
     /// `tests/root_wireshark/documents.rs`
@@ -67,6 +69,7 @@ pub fn runner(line: &str) -> Option<Runner> {
         | ["tscap", "report", "--paper", "compare.json", ..]
         | ["tscap", "compare", ..] => Runner::Compare,
         ["tscap", "report", "router.json", ..] | ["tscap", "delay", ..] => Runner::Delay,
+        ["tscap", "report", "voip.json", ..] | ["tscap", "qos", ..] => Runner::Qos,
         ["tscap", "report", "loss.json", ..]
         | ["tscap", "report", "--paper", "loss.json", ..]
         | ["tscap", "loss", ..] => Runner::Loss,
