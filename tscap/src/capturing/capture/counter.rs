@@ -1,10 +1,11 @@
 //! TSC stamps: the perf event of each CPU and its offset to the TSC.
 
-use super::event::Listener;
+use aya::Ebpf;
 
+use super::event::Listener;
 use crate::capturing::clock::{Bounds, NsPerCycle, OffsetBracket, Tracker};
 use crate::capturing::engine::Recalibration;
-use crate::capturing::hook::{Loaded, TscError, TscEvents, TscOffset};
+use crate::capturing::hook::{TscError, TscEvents, TscOffset, calibrate};
 use crate::capturing::host::perf::{EventPriority, PerfError};
 use crate::failure::Failure;
 use crate::text::causes::chain;
@@ -30,20 +31,18 @@ struct Cpu {
 }
 
 impl Counter {
-    /// Opens the events and finds their offsets.
+    /// Opens the events for the programs of `object` and finds their offsets.
     pub fn open(
         ring_cpus: &[u32],
         priority: EventPriority,
-        loaded: &mut Loaded,
+        object: &mut Ebpf,
         tracker: &mut Tracker,
     ) -> Result<Self, Failure> {
         let rate = tracker.counter().expect("settled").rate();
-        let events = loaded
-            .open_tsc_events(ring_cpus, priority)
-            .map_err(refusal)?;
+        let events = TscEvents::open(object, ring_cpus, priority).map_err(refusal)?;
         let mut cpus = Vec::new();
         for number in ring_cpus.iter().copied() {
-            let offset = loaded.tsc_offset(number, rate).map_err(refusal)?;
+            let offset = calibrate(object, number, rate).map_err(refusal)?;
             cpus.push(Cpu {
                 number,
                 offset,
@@ -103,14 +102,10 @@ impl Counter {
     /// events there, and with it its offset moves: the new one is given to the
     /// converter, and the bound grows by as much. A CPU that is offline now is
     /// passed over: it takes in no frames, and is looked at again when it is back.
-    pub fn recheck(
-        &mut self,
-        loaded: &mut Loaded,
-        told: &mut Listener<'_>,
-    ) -> Option<Recalibration> {
+    pub fn recheck(&mut self, object: &mut Ebpf, told: &mut Listener<'_>) -> Option<Recalibration> {
         let mut has_moved = false;
         for cpu in &mut self.cpus {
-            let found = loaded.tsc_offset(cpu.number, self.rate);
+            let found = calibrate(object, cpu.number, self.rate);
             let PhcOutcome { moved_ns, warning } = cpu.take(found, self.rate);
             has_moved |= moved_ns > 0;
             self.moved_ns = self.moved_ns.max(moved_ns);

@@ -8,9 +8,7 @@ use super::event::Listener;
 use super::plan::{Capture, ClockChoice};
 use crate::capturing::clock::{StampPath, TscPath};
 use crate::capturing::filter::Filter;
-use crate::capturing::hook::{
-    EgressPoint, Kfunc, LoadError, LoadOptions, Loaded, NoKfunc, TransmitKernel,
-};
+use crate::capturing::hook::{EgressPoint, Kfunc, LoadError, LoadOptions, Loaded, TransmitKernel};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::failure::Failure;
 use crate::text::causes::chain;
@@ -113,29 +111,48 @@ pub(crate) fn first_of(
     options: &LoadOptions<'_>,
     files: &KernelFiles,
 ) -> Result<Stamping, Failure> {
+    let (loaded, path, refused) = first_by(paths, |path| load_by(path, options, files))?;
+    Ok(Stamping {
+        loaded,
+        path,
+        refused,
+    })
+}
+
+/// What the first path that works gives, and the better ones that do not.
+pub(crate) fn first_by<T>(
+    paths: &[StampPath],
+    mut load: impl FnMut(StampPath) -> Result<T, Failure>,
+) -> Result<(T, StampPath, Refused), Failure> {
     let mut refused = Refused(Vec::new());
     let (last, others) = paths.split_last().expect("there is always one");
     for path in others {
-        match load_by(*path, options, files) {
-            Ok(loaded) => {
-                let path = *path;
-                return Ok(Stamping {
-                    loaded,
-                    path,
-                    refused,
-                });
-            }
+        match load(*path) {
+            Ok(loaded) => return Ok((loaded, *path, refused)),
             Err(failure) => refused.0.push((*path, failure)),
         }
     }
-    match load_by(*last, options, files) {
-        Ok(loaded) => Ok(Stamping {
-            loaded,
-            path: *last,
-            refused,
-        }),
+    match load(*last) {
+        Ok(loaded) => Ok((loaded, *last, refused)),
         Err(failure) => Err(refused.and(*last, failure)),
     }
+}
+
+/// The kfunc that programs which stamp by `path` call.
+pub(crate) fn kfunc_of(path: StampPath, files: &KernelFiles) -> Result<Option<Kfunc>, Failure> {
+    match path {
+        StampPath::Ktime | StampPath::Tai | StampPath::Tsc(TscPath::Perf) => Ok(None),
+        StampPath::Tsc(kfunc) => match Kfunc::find(kfunc, files) {
+            Ok(kfunc) => Ok(Some(kfunc)),
+            Err(no) => Err(Failure::new(chain(&no)).hint(no.advice())),
+        },
+    }
+}
+
+/// Says `what` could not be loaded, and what would help.
+pub(crate) fn load_failure(path: StampPath, error: LoadError, what: impl Into<String>) -> Failure {
+    let hint = load_hint(path, &error);
+    Failure::from_error(error, what).hint(hint)
 }
 
 fn load_by(
@@ -143,10 +160,7 @@ fn load_by(
     options: &LoadOptions<'_>,
     files: &KernelFiles,
 ) -> Result<Loaded, Failure> {
-    let kfunc = match path {
-        StampPath::Ktime | StampPath::Tai | StampPath::Tsc(TscPath::Perf) => None,
-        StampPath::Tsc(kfunc) => Some(Kfunc::find(kfunc, files).map_err(|no| no_kfunc(&no))?),
-    };
+    let kfunc = kfunc_of(path, files)?;
     let program = match options.program {
         "" => Hook::Xdp.program(path.domain()),
         test => test,
@@ -158,16 +172,7 @@ fn load_by(
         kfunc,
         ..options.clone()
     });
-    loaded.map_err(|error| {
-        let hint = load_hint(path, &error);
-        let what = format!("cannot load the program {program}");
-        let failure = Failure::from_error(error, what);
-        failure.hint(hint)
-    })
-}
-
-fn no_kfunc(no: &NoKfunc) -> Failure {
-    Failure::new(chain(no)).hint(no.advice())
+    loaded.map_err(|error| load_failure(path, error, format!("cannot load the program {program}")))
 }
 
 /// Paths that were tried, and why they don't work.

@@ -56,7 +56,7 @@ pub async fn probe(
         let opened = Counter::open(
             &ring_cpus,
             EventPriority::Flexible,
-            &mut loaded,
+            loaded.object(),
             &mut tracker,
         );
         opened.map_err(|failure| stamping.refused.and(path, failure))?;

@@ -268,7 +268,7 @@ impl Parts {
     /// Has the converter go on by the offsets of the CPUs' counters as they are now.
     pub fn recheck_counter(&mut self, told: &mut Listener<'_>) {
         if let Some(counter) = &mut self.counter
-            && let Some(found) = counter.recheck(&mut self.loaded, told)
+            && let Some(found) = counter.recheck(self.loaded.object(), told)
         {
             self.writers.recalibrate(&found);
         }

@@ -178,7 +178,8 @@ impl Clock {
             return Ok(());
         }
         let (cpus, priority) = (&machine.ring_cpus, EventPriority::Pinned);
-        let counter = Counter::open(cpus, priority, &mut self.stamping.loaded, &mut self.tracker);
+        let object = self.stamping.loaded.object();
+        let counter = Counter::open(cpus, priority, object, &mut self.tracker);
         let refused = std::mem::take(&mut self.stamping.refused);
         let counter = counter.map_err(|failure| refused.and(path, failure))?;
         counter.say(told);

@@ -112,6 +112,9 @@ pub enum LoadError {
     /// No descriptor was left for it.
     #[error("cannot hold the program")]
     Descriptor(#[source] io::Error),
+    /// A map could not be shared with the programs.
+    #[error("cannot map an eBPF map into memory")]
+    Memory(#[source] io::Error),
     /// The rings could not be mapped.
     #[error(transparent)]
     Rings(#[from] RingMapError),
@@ -230,6 +233,11 @@ impl Loaded {
     /// Whether frames at XDP end in the programs.
     pub fn ends_frames(&self) -> bool {
         self.ends_frames
+    }
+
+    /// The object, with the perf event array that the programs read the TSC by.
+    pub(crate) fn object(&mut self) -> &mut Ebpf {
+        &mut self.ebpf
     }
 
     /// Opens the TSC's events on `cpus` for the program.

@@ -231,7 +231,7 @@ pub(in crate::measuring) fn open_counter(
 ) -> Result<Option<Counter>, Failure> {
     let is_perf = path == StampPath::Tsc(TscPath::Perf);
     is_perf
-        .then(|| Counter::open(ring_cpus, EventPriority::Pinned, loaded, tracker))
+        .then(|| Counter::open(ring_cpus, EventPriority::Pinned, loaded.object(), tracker))
         .transpose()
 }
 
@@ -295,7 +295,7 @@ impl Running {
         if self.checked.elapsed() >= CHECK_EVERY {
             self.checked = Instant::now();
             if let Some(counter) = &mut self.counter
-                && let Some(found) = counter.recheck(&mut self.loaded, &mut Listener::new(hear))
+                && let Some(found) = counter.recheck(self.loaded.object(), &mut Listener::new(hear))
                 && let Ok(mut place) = self.shared.recalibrated.lock()
             {
                 *place = Some(found);
