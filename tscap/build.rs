@@ -24,6 +24,12 @@ fn main() {
         "ebpf/delay.bpf.o",
         "TSCAP_DELAY_OBJECT_PATH",
     );
+    // Stamps for other programs: `tscap stamp`.
+    embed(
+        "TSCAP_STAMP_OBJECT",
+        "ebpf/stamp.bpf.o",
+        "TSCAP_STAMP_OBJECT_PATH",
+    );
     // What a stamp costs: `tscap compare`.
     embed(
         "TSCAP_COMPARE_OBJECT",

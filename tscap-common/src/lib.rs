@@ -15,5 +15,6 @@ pub mod key;
 pub mod outcome;
 pub mod ring;
 pub mod sighting;
+pub mod stamping;
 pub mod state;
 pub mod stream;

@@ -18,14 +18,15 @@ mod tsc;
 mod vlan;
 
 use aya_ebpf::EbpfContext as _;
-use aya_ebpf::bindings::{BPF_F_CURRENT_CPU, xdp_action};
+use aya_ebpf::Global;
+use aya_ebpf::bindings::{BPF_F_CURRENT_CPU, TC_ACT_UNSPEC, xdp_action};
 use aya_ebpf::helpers::generated::{
     bpf_ktime_get_ns, bpf_ktime_get_tai_ns, bpf_perf_event_output, bpf_redirect,
     bpf_xdp_get_buff_len,
 };
-use aya_ebpf::macros::{map, xdp};
-use aya_ebpf::maps::PerfEventArray;
-use aya_ebpf::{Global, programs::XdpContext};
+use aya_ebpf::macros::{classifier, map, xdp};
+use aya_ebpf::maps::{PerCpuArray, PerfEventArray};
+use aya_ebpf::programs::{TcContext, XdpContext};
 
 use crate::received::Received;
 use crate::record::{Fault, record};
@@ -36,6 +37,10 @@ static REDIRECT_TO: Global<u32> = Global::new(0);
 
 #[map]
 static EVENTS: PerfEventArray<[u64; 2]> = PerfEventArray::new(0);
+
+/// Packets without and with a time to be sent at.
+#[map]
+static SEND_TIMES: PerCpuArray<[u64; 2]> = PerCpuArray::with_max_entries(1, 0);
 
 /// The floor: the whole body with a constant in place of the stamp.
 #[xdp(frags)]
@@ -188,4 +193,15 @@ pub fn probe_stamp(_ctx: XdpContext) -> u32 {
 #[xdp(frags)]
 pub fn probe_drop(_ctx: XdpContext) -> u32 {
     xdp_action::XDP_DROP
+}
+
+/// At tcx egress: counts packets by whether a queueing discipline finds a time in them, which
+/// `fq` takes for the time to be sent at.
+#[classifier]
+pub fn probe_send_time(ctx: TcContext) -> i32 {
+    let has_time = unsafe { (*ctx.skb.skb).tstamp != 0 };
+    if let Some(counts) = SEND_TIMES.get_ptr_mut(0) {
+        unsafe { (*counts)[has_time as usize] += 1 };
+    }
+    TC_ACT_UNSPEC
 }

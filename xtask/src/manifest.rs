@@ -168,6 +168,7 @@ mod tests {
                 "delay.bpf.o",
                 "generator.bpf.o",
                 "probes.bpf.o",
+                "stamp.bpf.o",
                 "tscap.bpf.o"
             ]
         );

@@ -5,7 +5,8 @@
 //! (which frames are asked for), `clock` (raw stamps to wall clock), `pcapng` (the file),
 //! `ring` (shared memory), `hook` (load and attach the programs, read their counters),
 //! `settings` (what must be given back, and its journal), `doctor` (checks of the
-//! machine), `engine` (the converter thread), `capture` (all of it as an object).
+//! machine), `engine` (the converter thread), `capture` (all of it as an object), `stamping`
+//! (receive times for programs that know nothing of tscap).
 
 pub mod accounting;
 pub mod capture;
@@ -23,4 +24,5 @@ pub mod pcapng;
 )]
 pub mod ring;
 pub mod settings;
+pub mod stamping;
 pub mod time;

@@ -16,6 +16,7 @@ mod merge;
 mod qos;
 mod report;
 mod rotation;
+mod stamp;
 mod units;
 
 use std::ffi::OsString;
@@ -36,6 +37,7 @@ pub use loss::{Asked, Load, LossArgs, LossPlan, PredictionPlan, ReceiveCpu};
 pub use merge::{MergeArgs, MergePlan};
 pub use qos::{AskedInterfaces, QosArgs, QosPlan, QosSource};
 pub use report::{ReportArgs, ReportPlan};
+pub use stamp::{StampArgs, StampPlan};
 
 use crate::capturing::settings::keeper;
 
@@ -88,6 +90,8 @@ pub enum Plan {
     Qos(Box<QosPlan>),
     /// Draw a comparison or a sweep again.
     Report(ReportPlan),
+    /// Give other programs receive times.
+    Stamp(StampPlan),
     /// Give back what killed captures left changed.
     Restore,
     /// Keep the journal of a capture that has given up its privileges.
@@ -123,6 +127,7 @@ enum Command {
     Merge(MergeArgs),
     Qos(Box<QosArgs>),
     Report(ReportArgs),
+    Stamp(StampArgs),
     /// Restore the settings that a killed capture or doctor --fix had changed
     ///
     /// A capture with --rx-cpu or --offloads off changes interrupt affinities,
@@ -175,6 +180,7 @@ impl Cli {
             Command::Merge(args) => args.into_plan(),
             Command::Qos(args) => args.into_plan(),
             Command::Report(args) => args.into_plan(),
+            Command::Stamp(args) => args.into_plan(),
             Command::Restore => Ok(Plan::Restore),
         }
     }

@@ -26,6 +26,7 @@ mod report;
 mod restore;
 mod service;
 mod signals;
+mod stamp;
 mod streams;
 mod terminal;
 mod whole_file;
@@ -62,6 +63,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Prediction(plan) => loss::answer(&plan),
         Plan::Qos(plan) => qos::run(&plan),
         Plan::Report(plan) => signals::whole_or_nothing(move || report::run(&plan)),
+        Plan::Stamp(plan) => stamp::run(&plan),
         Plan::Restore => restore::run(),
         Plan::KeepSettings => keep_settings(),
     }

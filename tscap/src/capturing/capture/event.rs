@@ -117,7 +117,7 @@ impl<'a> Listener<'a> {
         Self(hear)
     }
 
-    pub(super) fn tell(&mut self, event: Event) {
+    pub(crate) fn tell(&mut self, event: Event) {
         (self.0)(event);
     }
 
@@ -133,7 +133,7 @@ impl<'a> Listener<'a> {
         self.say(Severity::Note, text);
     }
 
-    pub(super) fn warning(&mut self, text: &str) {
+    pub(crate) fn warning(&mut self, text: &str) {
         self.say(Severity::Warning, text);
     }
 

@@ -48,7 +48,7 @@ pub(crate) use event::Listener;
 pub use event::{Event, Severity};
 pub use finish::Ended;
 pub use first_brackets::first_brackets;
-pub(crate) use load::{Stamping, first_of, paths};
+pub(crate) use load::{Stamping, first_by, first_of, kfunc_of, load_failure, paths};
 pub use plan::{
     Capture, ClockChoice, DirectionChoice, MAX_WRITERS, Offloads, Privileges, Programs, Tap, Target,
 };

@@ -1,8 +1,11 @@
 //! From stamps to wall-clock time, on both sides of the latest step.
 
+use tscap_common::stamping::Line;
+
 use super::segments::Segments;
 use super::{
-    CounterConversion, MonoNs, OffsetNs, RawStamp, RealNs, Segment, StampSource, TscCycles,
+    CounterConversion, MonoNs, NsPerCycle, OffsetNs, RawStamp, RealNs, Segment, StampSource,
+    TscCycles,
 };
 use crate::capturing::time::NS_PER_S;
 
@@ -82,6 +85,23 @@ impl Conversion {
         }
     }
 
+    /// The line of the stamps from now on, for a program: through `now` for a clock that the
+    /// kernel keeps, from the latest reading on for a raw counter. It is within 1 ns of
+    /// [`Self::to_real`] until the next reading.
+    pub fn line(&self, now: RawStamp) -> Line {
+        let (from, real, rate) = match self {
+            Self::Offset(offset) => (now, now.to_real(offset.current), NsPerCycle::ONE),
+            Self::Counter { clock, .. } => clock.latest(),
+        };
+        let longest = rate.cycles_in(Line::LONGEST_NS.cast_signed());
+        Line {
+            from: from.0,
+            real: real.0,
+            rate: rate.0,
+            span: longest.unsigned_abs(),
+        }
+    }
+
     /// Whether the stamp was taken after the last cross-timestamp before a step began and
     /// before the first one after it ended, so that either side may be its own.
     #[inline]
@@ -109,5 +129,74 @@ fn offset(source: StampSource, segment: &Segment) -> OffsetNs {
     match source {
         StampSource::Ktime | StampSource::Tsc => segment.mono_to_real.middle(),
         StampSource::Tai => OffsetNs(-segment.tai_offset_s * NS_PER_S),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capturing::clock::Tracker;
+    use crate::capturing::clock::scripted::{Host, Random};
+
+    const MS: u64 = 1_000_000;
+
+    /// A clock of `source` that has run for a second, and its latest reading.
+    fn clock(source: StampSource, hertz: u64) -> (Conversion, RawStamp) {
+        let host = Host {
+            hertz,
+            slews: vec![(0, 31_000)],
+        };
+        let cross = |t| host.cross(t * MS, [20, 40, 20]);
+        let mut tracker = Tracker::new(source, &cross(0)).unwrap();
+        for t in (10..=1_000).step_by(10) {
+            tracker.observe(&cross(t));
+        }
+        let now = tracker.stamp_at(&cross(1_000), cross(1_000).mono[1]);
+        (tracker.convert(), now)
+    }
+
+    #[test]
+    fn a_program_converts_as_user_space_does() {
+        let mut random = Random(1);
+        let counters = [63_500_000, 999_999_999, 2_596_130_000, 5_700_000_000];
+        let counters = counters.map(|hertz| (StampSource::Tsc, hertz));
+        let others = [StampSource::Ktime, StampSource::Tai].map(|source| (source, 1_000_000_000));
+        for (source, hertz) in counters.into_iter().chain(others) {
+            let (conversion, now) = clock(source, hertz);
+            let line = conversion.line(now);
+            assert!(line.span.abs_diff(hertz) < hertz / 1_000, "{line:?}");
+            for _ in 0..10_000 {
+                let ahead = (random.uniform() * line.span as f64) as u64;
+                let stamp = line.from + ahead;
+                let ours = conversion.to_real(RawStamp(stamp)).0;
+                let theirs = line.real_at(stamp).expect("fresh");
+                assert!(ours.abs_diff(theirs) <= 1, "{source:?} {hertz} {ahead}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_ends_on_both_sides() {
+        for (source, hertz) in [
+            (StampSource::Tsc, 2_596_130_000),
+            (StampSource::Ktime, 1_000_000_000),
+        ] {
+            let (conversion, now) = clock(source, hertz);
+            let line = conversion.line(now);
+            for edge in [line.from - line.span, line.from + line.span] {
+                assert!(line.real_at(edge).is_some(), "{source:?}");
+            }
+            for beyond in [line.from - line.span - 1, line.from + line.span + 1, 0] {
+                assert_eq!(line.real_at(beyond), None, "{source:?}");
+            }
+            let before = line.real_at(line.from - line.span).expect("the edge");
+            let off = (line.real - before).abs_diff(Line::LONGEST_NS);
+            assert!(off <= 1, "{source:?}: {off}");
+        }
+    }
+
+    #[test]
+    fn without_a_line_nothing_is_fresh() {
+        assert_eq!(Line::default().real_at(1), None);
     }
 }

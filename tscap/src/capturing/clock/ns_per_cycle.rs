@@ -56,6 +56,9 @@ impl FixedPointNs {
 }
 
 impl NsPerCycle {
+    /// A nanosecond: a clock's that counts them.
+    pub(super) const ONE: Self = Self(1 << FRACTION);
+
     /// `ns` in `cycles`; `None` if that is no rate that a counter can have.
     pub(crate) fn of(ns: u64, cycles: u64) -> Option<Self> {
         let rate = (u128::from(ns) << FRACTION).checked_div(u128::from(cycles))?;

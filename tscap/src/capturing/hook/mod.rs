@@ -18,6 +18,7 @@ mod program;
 mod retry;
 mod shares;
 mod splice;
+mod stamper;
 mod tsc;
 
 pub use attach::{AttachError, AttachPoint, Attacher, Attachment, EgressPoint, HookChoice, Port};
@@ -39,4 +40,5 @@ pub use object::{KEY_PROGRAMS, PROGRAMS};
 pub use program::Program;
 pub(crate) use retry::retry_interrupted;
 pub use shares::Shares;
+pub use stamper::{Stamper, StamperLinks};
 pub use tsc::{TscError, TscEvents};

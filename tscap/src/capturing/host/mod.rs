@@ -38,6 +38,7 @@ pub mod route;
 pub mod rps;
 pub mod scheduling;
 pub mod seccomp;
+pub mod shared_words;
 pub mod stamped_receiver;
 pub mod system;
 pub mod timex;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::capturing::clock::{NsPerCycle, RealNs, TscCycles};
+use crate::capturing::clock::{NsPerCycle, RawStamp, RealNs, TscCycles};
 
 /// A straight piece of the clock, from a cross-timestamp on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,12 @@ impl CounterConversion {
             *copy = *piece;
         }
         Self { pieces, before }
+    }
+
+    /// Where the latest piece begins, and its rate.
+    pub(in crate::capturing::clock) fn latest(&self) -> (RawStamp, RealNs, NsPerCycle) {
+        let ClockLine { from, real, rate } = self.pieces[0];
+        (RawStamp(from.0), real, rate)
     }
 
     /// The wall-clock time at a counter value. Older than the oldest piece it is

@@ -1,0 +1,278 @@
+//! `tscap stamp`.
+
+use std::time::Instant;
+
+use serde::Serialize;
+use tokio::time::sleep;
+use tscap_common::stamping::Count;
+
+use super::console::{Console, read_order};
+use super::signals::Signals;
+use super::{Context as _, Exit, Failure};
+use crate::capturing::capture::{Event, Severity, Stop};
+use crate::capturing::stamping::{Account, Running, Summary};
+use crate::cli::{StampPlan, Verbosity};
+use crate::text::numbers::{counted, grouped};
+
+/// Version of the JSON objects.
+const VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct Ready<'a> {
+    interface: &'a str,
+    clock: &'static str,
+    function: &'static str,
+    is_ordered: bool,
+    host_bound_ns: u64,
+}
+
+#[derive(Serialize)]
+struct Progress {
+    #[serde(flatten)]
+    account: Account,
+    host_bound_ns: u64,
+}
+
+#[derive(Serialize)]
+struct End<'a> {
+    interface: &'a str,
+    stop: Stop,
+    seconds: f64,
+    #[serde(flatten)]
+    summary: Summary,
+}
+
+/// Stamps until it is told to stop, the time is over, or the programs are gone.
+pub(super) fn run(plan: &StampPlan) -> Result<Exit, Failure> {
+    super::runtime()?.block_on(session(plan))
+}
+
+async fn session(plan: &StampPlan) -> Result<Exit, Failure> {
+    let mut signals = Signals::new()?;
+    let console = Console::new(plan.json, true, Verbosity::Normal);
+    let console = &mut console.context("cannot start a thread")?;
+    let mut told = |event| hear(console, event);
+    let mut running = tokio::select! {
+        running = plan.stamping.start(&mut told) => running?,
+        () = signals.next() => return Ok(Exit::Success),
+    };
+    signals.give_up_capabilities();
+    console.give_up_capabilities();
+    running.give_up_capabilities()?;
+    say_ready(plan, &running, console);
+    let begun = Instant::now();
+    let stop = watch(plan, begun, &mut running, &mut signals, console).await;
+    let summary = running.finish()?;
+    let stop = stop?;
+    say_end(plan, stop, begun, &summary, console);
+    if !summary.adds_up {
+        console.error("the counters of the programs do not add up: please report this");
+        return Ok(Exit::DoesNotAddUp);
+    }
+    Ok(match stop.is_wanted() {
+        true => Exit::Success,
+        false => Exit::Fault,
+    })
+}
+
+/// Keeps the clock in step, and tells the counters each second, until there is a reason to end.
+async fn watch(
+    plan: &StampPlan,
+    begun: Instant,
+    running: &mut Running,
+    signals: &mut Signals,
+    console: &mut Console,
+) -> Result<Stop, Failure> {
+    let end = plan.duration.map(|time| begun + time);
+    let (mut looked_after, mut rechecked) = (begun, begun);
+    loop {
+        tokio::select! {
+            () = sleep(Running::LOOK_EVERY) => {}
+            () = signals.next() => return Ok(Stop::Signal),
+        }
+        let now = Instant::now();
+        running.look_at_clocks(&mut |event| hear(console, event));
+        if now - rechecked >= Running::RECHECK_EVERY {
+            rechecked = now;
+            running.recheck_counter(&mut |event| hear(console, event));
+        }
+        if now - looked_after >= Running::LOOK_AFTER_EVERY {
+            looked_after = now;
+            let (account, are_there) = running.look_after(&mut |event| hear(console, event))?;
+            let bound = running.host_bound_ns();
+            let progress = Progress {
+                account,
+                host_bound_ns: bound,
+            };
+            console.progress(VERSION, progress, || parts(&account, bound));
+            if !are_there {
+                return Ok(Stop::InterfaceGone);
+            }
+        }
+        if end.is_some_and(|end| now >= end) {
+            return Ok(Stop::Duration);
+        }
+    }
+}
+
+fn hear(console: &mut Console, event: Event) {
+    match event {
+        Event::Notice(Severity::Detail, text) => console.detail(&text),
+        Event::Notice(Severity::Note, text) => console.note(&text),
+        Event::Notice(Severity::Warning, text) => console.warning(&text),
+        Event::Notice(Severity::Error, text) => console.error(&text),
+        other => console.warning(&other.to_string()),
+    }
+}
+
+fn say_ready(plan: &StampPlan, running: &Running, console: &mut Console) {
+    let (interface, path) = (plan.stamping.interface.as_str(), running.path());
+    let (clock, function) = (path.source().name(), path.function());
+    let (is_ordered, bound) = (path.is_ordered(), running.host_bound_ns());
+    console.event(
+        "ready",
+        VERSION,
+        Ready {
+            interface,
+            clock,
+            function,
+            is_ordered,
+            host_bound_ns: bound,
+        },
+    );
+    console.say(&format!(
+        "ready: receive times on {interface} are tscap's (native XDP, tcx ingress), clock {clock} \
+         by {function} ({}), within {bound} ns of the host's clock",
+        read_order(is_ordered)
+    ));
+}
+
+/// The live line, the first parts the most important.
+fn parts(account: &Account, bound: u64) -> Vec<String> {
+    let stamped = grouped(account.get(Count::Stamped));
+    let mut parts = vec![format!("{} stamped", stamped)];
+    parts.extend(
+        account
+            .mean_earlier_ns()
+            .map(|ns| format!("{} ns earlier", grouped(ns))),
+    );
+    parts.extend(left_alone(account));
+    parts.push(format!("bound {} ns", grouped(bound)));
+    parts
+}
+
+/// Why packets keep the kernel's stamp, those reasons that there were.
+fn left_alone(account: &Account) -> impl Iterator<Item = String> {
+    let reasons = Count::AT_TCX.into_iter().filter(|it| *it != Count::Stamped);
+    let counted = reasons.map(|reason| (account.get(reason), reason));
+    let there = counted.filter(|(number, _)| *number > 0);
+    there.map(|(number, reason)| format!("{} {}", grouped(number), reason.name()))
+}
+
+fn say_end(plan: &StampPlan, stop: Stop, begun: Instant, summary: &Summary, console: &mut Console) {
+    let end = End {
+        interface: &plan.stamping.interface,
+        stop,
+        seconds: begun.elapsed().as_secs_f64(),
+        summary: *summary,
+    };
+    console.event("summary", VERSION, end);
+    if !console.is_json() {
+        console.say(&text(stop, summary));
+    }
+}
+
+fn text(stop: Stop, summary: &Summary) -> String {
+    let account = &summary.account;
+    let mut lines = vec![
+        stop.reason().to_owned(),
+        format!(
+            "{} reached tcx, {} got tscap's receive time",
+            counted(account.get(Count::Seen), "packet"),
+            grouped(account.get(Count::Stamped))
+        ),
+    ];
+    if let Some(mean) = account.mean_earlier_ns() {
+        lines.push(format!(
+            "earlier than the kernel's own by {} ns on average, {} ns at most",
+            grouped(mean),
+            grouped(account.get(Count::MostEarlierNs))
+        ));
+    }
+    let mut reasons = |title: String, of: &[Count]| {
+        let there = of.iter().filter(|it| account.get(**it) > 0);
+        let there = there.map(|it| {
+            let number = grouped(account.get(*it));
+            let meaning = it.meaning().trim_end_matches('.');
+            format!("  {number} {}: {meaning}", it.name())
+        });
+        let there: Vec<_> = there.collect();
+        if !there.is_empty() {
+            lines.push(title);
+            lines.extend(there);
+        }
+    };
+    reasons("with the kernel's own:".into(), &Count::AT_TCX[1..]);
+    let received = counted(account.get(Count::Received), "frame");
+    reasons(format!("{received} at XDP:"), &Count::AT_XDP);
+    lines.push(format!(
+        "bound of the stamps to the host's clock: {} ns",
+        grouped(summary.host_bound_ns)
+    ));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use tscap_common::stamping::Counts;
+
+    use super::*;
+
+    fn account() -> Account {
+        let mut counts = Counts::default();
+        for (count, number) in [
+            (Count::Received, 12_004),
+            (Count::Marked, 12_000),
+            (Count::Tcp, 4),
+            (Count::Seen, 12_004),
+            (Count::Stamped, 11_990),
+            (Count::Stale, 10),
+            (Count::Unmarked, 4),
+            (Count::EarlierNs, 11_990 * 1_500),
+            (Count::MostEarlierNs, 90_000),
+        ] {
+            counts[count as usize] = number;
+        }
+        Account::of(&[counts])
+    }
+
+    #[test]
+    fn the_summary_names_each_reason_that_there_was() {
+        let account = account();
+        let summary = Summary {
+            account,
+            adds_up: account.adds_up(),
+            host_bound_ns: 71,
+            steps: 0,
+        };
+        assert!(summary.adds_up);
+        let text = text(Stop::Signal, &summary);
+        for part in [
+            "10 stale: ",
+            "4 unmarked: ",
+            "4 tcp: ",
+            "by 1,500 ns",
+            "71 ns",
+        ] {
+            assert!(text.contains(part), "{part:?} in:\n{text}");
+        }
+        assert!(!text.contains("paced"), "{text}");
+    }
+
+    #[test]
+    fn the_live_line_begins_with_what_was_stamped() {
+        let parts = parts(&account(), 71);
+        assert!(parts[0].ends_with("stamped"), "{parts:?}");
+        assert_eq!(parts.len(), 5, "{parts:?}");
+    }
+}
