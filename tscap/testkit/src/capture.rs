@@ -65,6 +65,11 @@ pub fn qos_on(port: &Port) -> Plan<'_> {
     plan("qos", &port.netns).on(port)
 }
 
+/// `tscap stamp --json` in `netns`.
+pub fn stamp(netns: &Netns) -> Plan<'_> {
+    plan("stamp", netns)
+}
+
 fn plan<'a>(command: &'static str, netns: &'a Netns) -> Plan<'a> {
     Plan {
         netns,

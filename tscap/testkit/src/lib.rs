@@ -31,6 +31,8 @@ pub mod probes;
 pub mod process;
 pub mod recording;
 pub mod root;
+pub mod send_times;
+pub mod stamped_udp;
 pub mod tcpdump;
 pub mod terminal;
 pub mod tun;

@@ -30,6 +30,8 @@ pub enum Runner {
     Qos,
     /// `tests/root_service/unit.rs`
     Service,
+    /// `tests/root_stamp/documents.rs`
+    Stamp,
     /// `tests/root_wireshark/documents.rs`
     Wireshark,
     /// Nothing, for this reason.
@@ -78,6 +80,7 @@ pub fn runner(line: &str) -> Option<Runner> {
         }
         ["tscap", "convert", ..] => Runner::Convert,
         ["tscap", "merge", ..] => Runner::Merge,
+        ["tscap", "stamp", ..] => Runner::Stamp,
         ["tscap", "gen", ..] => Runner::Generator,
         ["tscap", "capture", "-i", _] => {
             Runner::Nothing("tests/root_capture/output.rs runs it on a terminal")

@@ -37,6 +37,8 @@ pub const MODULE_OF_OTHERS: &str = "/of-others/tscap.ko";
 pub const SETPRIV: &str = "/setpriv";
 /// The loader of libxdp, whose dispatcher runs several XDP programs on an interface.
 pub const XDP_LOADER: &str = "/xdp-loader";
+/// iproute2's; busybox's knows few queueing disciplines.
+pub const TC: &str = "/tc";
 /// Where libxdp has its dispatcher, and xdp-filter its programs.
 pub const XDP_OBJECTS: &str = "/usr/lib/x86_64-linux-gnu/bpf";
 /// The first argument of this program as a capture with a test-only XDP program.
@@ -47,6 +49,8 @@ pub const TRAFFIC: &str = "traffic";
 pub const OTHERS: &str = "others";
 /// The first argument of this program as a sender of frames out of an interface.
 pub const SEND: &str = "send";
+/// The first argument of this program as a socket that is given receive times.
+pub const STAMPED: &str = "stamped";
 /// The first argument of this program as a runner of filters.
 pub const FILTERS: &str = "filters";
 
@@ -58,7 +62,7 @@ mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
 mount -t tmpfs run /run
-modprobe -a virtio_pci virtio_console virtio_net vmxnet3 veth sch_ingress cls_bpf
+modprobe -a virtio_pci virtio_console virtio_net vmxnet3 veth sch_ingress cls_bpf sch_fq
 ip link set lo up
 exec /agent
 ";

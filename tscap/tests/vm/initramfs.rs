@@ -16,8 +16,8 @@ use crate::kernel::Kernel;
 const BUSYBOX: &str = "TSCAP_VM_BUSYBOX";
 /// Names our kernel module, built for the kernel.
 const MODULE: &str = "TSCAP_VM_MODULE";
-/// The drivers, and what clsact takes, that [`agent::INIT`] loads.
-const DRIVERS: [&str; 8] = [
+/// The drivers, and what clsact and a qdisc take, that [`agent::INIT`] loads.
+const DRIVERS: [&str; 9] = [
     "virtio_pci",
     "virtio_console",
     "virtio_net",
@@ -26,6 +26,7 @@ const DRIVERS: [&str; 8] = [
     "bonding",
     "sch_ingress",
     "cls_bpf",
+    "sch_fq",
 ];
 
 /// The image, and what goes into it, until it is dropped.
@@ -54,6 +55,7 @@ impl Initramfs {
             ),
             (found("setpriv"), agent::SETPRIV),
             (found("xdp-loader"), agent::XDP_LOADER),
+            (found("tc"), agent::TC),
         ] {
             // Their debugging information is most of them.
             let stripped = this.place(to);

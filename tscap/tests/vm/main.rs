@@ -45,6 +45,7 @@ fn main() -> ExitCode {
             Some(agent::TRAFFIC) => traffic::send(),
             Some(agent::SEND) => others::send(arguments),
             Some(agent::OTHERS) => others::hold(arguments),
+            Some(agent::STAMPED) => checks::stamp::exchange(arguments),
             Some(agent::FILTERS) => checks::filter::run(arguments),
             _ => agent::serve(),
         }

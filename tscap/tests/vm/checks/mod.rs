@@ -16,6 +16,7 @@ mod merge;
 mod modes;
 mod offloads;
 mod pinning;
+pub mod stamp;
 mod stamps;
 mod unplugged;
 mod vlan;
@@ -83,6 +84,8 @@ checks![
     pinning::two_interrupts_on_two_cpus,
     pinning::one_interrupt_to_either_cpu,
     pinning::killed_and_restored,
+    stamp::of_a_socket,
+    stamp::forwarded_by_fq,
     stamps::by_default,
     stamps::of_any_snaplen,
     stamps::ktime,
