@@ -55,6 +55,9 @@ _tscap() {
             tscap,restore)
                 cmd="tscap__subcmd__restore"
                 ;;
+            tscap,stamp)
+                cmd="tscap__subcmd__stamp"
+                ;;
             tscap__subcmd__help,capture)
                 cmd="tscap__subcmd__help__subcmd__capture"
                 ;;
@@ -94,6 +97,9 @@ _tscap() {
             tscap__subcmd__help,restore)
                 cmd="tscap__subcmd__help__subcmd__restore"
                 ;;
+            tscap__subcmd__help,stamp)
+                cmd="tscap__subcmd__help__subcmd__stamp"
+                ;;
             *)
                 ;;
         esac
@@ -102,6 +108,7 @@ _tscap() {
     case "${cmd}" in
         tscap)
             opts="-h -V --help --version capture clock doctor compare convert delay gen loss merge qos report restore help"
+            opts="-h -V --help --version capture clock doctor compare convert delay gen loss merge report stamp restore help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -666,6 +673,7 @@ _tscap() {
             ;;
         tscap__subcmd__help)
             opts="capture clock doctor compare convert delay gen loss merge qos report restore help"
+            opts="capture clock doctor compare convert delay gen loss merge report stamp restore help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -847,6 +855,20 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__help__subcmd__restore)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tscap__subcmd__help__subcmd__stamp)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1087,6 +1109,40 @@ _tscap() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tscap__subcmd__stamp)
+            opts="-i -h --interface --clock --tsc-path --duration --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --clock)
+                    COMPREPLY=($(compgen -W "auto ktime tai tsc" -- "${cur}"))
+                    return 0
+                    ;;
+                --tsc-path)
+                    COMPREPLY=($(compgen -W "kernel module module-ordered perf" -- "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -37,6 +37,8 @@ complete -c tscap -n "__fish_tscap_needs_command" -f -a "loss" -d 'Measure where
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "merge" -d 'Join captures by time into one pcapng'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "qos" -d 'Tell rate, delay, jitter, loss and order of each flow'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "report" -d 'Print a saved comparison, sweep of loss, measurement of delays or of flows, or log of the clock'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "report" -d 'Print a saved comparison, sweep of loss, measurement of delays or log of the clock'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "stamp" -d 'Give other programs tscap\'s receive times'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s i -l interface -d 'Interface to capture on: its name, its number in the list of -D, a pattern such as \'veth*\', or any for all; may be given several times' -r
@@ -267,6 +269,18 @@ complete -c tscap -n "__fish_tscap_using_subcommand qos" -s h -l help -d 'Print 
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s o -l output -d 'Write a page with tables and charts' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand report" -l paper -d 'In the order of the papers: Tables I and II and Figs. 2 to 6 of Orosz and Skopkó (2013), then the four sessions of Skopkó\'s loss analysis, with the conditions here and there'
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s h -l help -d 'Print help'
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -s i -l interface -d 'Interface by name, or by its number in tscap -D' -r
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l clock -d 'Clock to stamp frames with' -r -f -a "auto\t'The cheapest that works here: tsc by a kfunc, where the TSC is invariant, else ktime'
+ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
+tai\t'CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)'
+tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of tscap\'s module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive than ktime'"
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l tsc-path -d 'With --clock tsc: use this path only [default: the first of these that works]' -r -f -a "kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released kernel known'
+module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
+module-ordered\t'The same module\'s ordered read'
+perf\t'A perf event (kernel 6.16)'"
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l json -d 'Write one JSON object a line to standard output: ready, progress every second, steps of the clock, summary'
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand restore" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "capture" -d 'Capture frames into a pcapng file'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
@@ -281,3 +295,16 @@ complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_su
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "report" -d 'Print a saved comparison, sweep of loss, measurement of delays or of flows, or log of the clock'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report restore help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report stamp restore help" -f -a "capture" -d 'Capture frames into a pcapng file'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report stamp restore help" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report stamp restore help" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report stamp restore help" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report stamp restore help" -f -a "convert" -d 'Stamp a capture again, or keep only the packets that match a filter'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report stamp restore help" -f -a "delay" -d 'Measure how long packets take from one interface to another'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report stamp restore help" -f -a "gen" -d 'Send test frames that carry their own send stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report stamp restore help" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report stamp restore help" -f -a "merge" -d 'Join captures by time into one pcapng'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report stamp restore help" -f -a "report" -d 'Print a saved comparison, sweep of loss, measurement of delays or log of the clock'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report stamp restore help" -f -a "stamp" -d 'Give other programs tscap\'s receive times'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report stamp restore help" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge report stamp restore help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
