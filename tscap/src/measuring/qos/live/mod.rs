@@ -254,7 +254,7 @@ impl Running {
         if self.checked.elapsed() >= CHECK_EVERY {
             self.checked = Instant::now();
             if let Some(counter) = &mut self.counter
-                && let Some(found) = counter.recheck(&mut self.loaded, &mut Listener::new(hear))
+                && let Some(found) = counter.recheck(self.loaded.object(), &mut Listener::new(hear))
                 && let Ok(mut place) = self.shared.recalibrated.lock()
             {
                 *place = Some(found);
