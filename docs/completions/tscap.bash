@@ -107,8 +107,7 @@ _tscap() {
 
     case "${cmd}" in
         tscap)
-            opts="-h -V --help --version capture clock doctor compare convert delay gen loss merge qos report restore help"
-            opts="-h -V --help --version capture clock doctor compare convert delay gen loss merge report stamp restore help"
+            opts="-h -V --help --version capture clock doctor compare convert delay gen loss merge qos report stamp restore help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -672,8 +671,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__help)
-            opts="capture clock doctor compare convert delay gen loss merge qos report restore help"
-            opts="capture clock doctor compare convert delay gen loss merge report stamp restore help"
+            opts="capture clock doctor compare convert delay gen loss merge qos report stamp restore help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
