@@ -15,4 +15,5 @@ pub mod stamps;
 pub mod stop;
 pub mod table;
 pub mod target;
+pub mod thread;
 pub mod tmpfs;
