@@ -9,6 +9,10 @@ pub(crate) const NS_PER_S: i64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MonoNs(pub u64);
 
+/// CLOCK_MONOTONIC_RAW, nanoseconds since boot, which nobody slews.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MonoRawNs(pub u64);
+
 /// CLOCK_BOOTTIME, nanoseconds since boot, those of suspend too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct BootNs(pub u64);

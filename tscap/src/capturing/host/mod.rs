@@ -3,6 +3,7 @@
 //! one kernel interface; none of them knows the rest of tscap.
 
 pub mod access;
+pub mod acpi_timer;
 pub mod address;
 pub mod affinity;
 pub mod bpf;
@@ -13,6 +14,7 @@ pub mod cpu_list;
 pub mod cpuinfo;
 pub mod direct_io;
 pub mod ethtool;
+pub mod hpet;
 pub mod huge_pages;
 pub mod irq;
 pub mod kernel_files;
@@ -32,6 +34,7 @@ pub mod perf;
 pub mod process;
 pub mod promisc;
 pub mod ptp;
+pub mod raw_clock;
 #[cfg(test)]
 pub(crate) mod recorded;
 pub mod route;

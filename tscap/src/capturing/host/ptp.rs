@@ -92,6 +92,14 @@ pub enum PtpError {
         /// Why.
         source: io::Error,
     },
+    /// The same of `clock_gettime`.
+    #[error("cannot read {} (clock_gettime)", path.display())]
+    Now {
+        /// The device.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// Its answer is no time between 1970 and 2554.
     #[error("{} answers {sec} s and {nsec} ns, which is no time", path.display())]
     Nonsense {
@@ -108,7 +116,8 @@ impl PtpError {
     /// Whether the device has gone away for good (`posix_clock_ioctl`,
     /// kernel/time/posix-clock.c).
     pub fn is_gone(&self) -> bool {
-        matches!(self, Self::Read { source, .. } if source.raw_os_error() == Some(libc::ENODEV))
+        matches!(self, Self::Read { source, .. } | Self::Now { source, .. }
+            if source.raw_os_error() == Some(libc::ENODEV))
     }
 }
 
@@ -242,6 +251,35 @@ impl PtpDevice {
     }
 }
 
+impl PtpDevice {
+    /// Reads the device once, by one system call (`posix_clock_gettime`,
+    /// kernel/time/posix-clock.c).
+    ///
+    /// # Errors
+    /// If the driver refuses.
+    pub fn now(&self) -> Result<PhcNs, PtpError> {
+        // `fd_to_clockid` (include/linux/posix-timers.h).
+        let clock = !self.file.as_raw_fd() << 3 | 3;
+        let mut time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: the kernel writes this one structure; the descriptor is open.
+        if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+            let source = io::Error::last_os_error();
+            let path = self.path.clone();
+            return Err(PtpError::Now { path, source });
+        }
+        let nsec = u32::try_from(time.tv_nsec).unwrap_or(u32::MAX);
+        self.time(libc::ptp_clock_time {
+            sec: time.tv_sec,
+            nsec,
+            reserved: 0,
+        })
+        .map(PhcNs)
+    }
+}
+
 /// # Safety
 /// `data` must be what `number` takes.
 unsafe fn request<T>(file: &File, number: libc::Ioctl, data: &mut T) -> io::Result<()> {
@@ -274,91 +312,4 @@ fn nanoseconds(sec: i64, nsec: u32) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_names_the_call() {
-        let error = PtpError::Read {
-            path: "/dev/ptp0".into(),
-            method: Method::Extended,
-            source: io::ErrorKind::Unsupported.into(),
-        };
-        assert_eq!(
-            error.to_string(),
-            "cannot read /dev/ptp0 (PTP_SYS_OFFSET_EXTENDED)"
-        );
-    }
-
-    #[test]
-    fn what_is_no_time_is_refused() {
-        assert_eq!(nanoseconds(3, 7), Some(3_000_000_007));
-        for (sec, nsec) in [(-1, 0), (i64::MAX, 0), (0, 1_000_000_000), (0, u32::MAX)] {
-            assert_eq!(nanoseconds(sec, nsec), None, "{sec} {nsec}");
-        }
-    }
-
-    #[test]
-    fn a_way_that_fails_once_is_left_once() {
-        let error = |method| PtpError::Read {
-            path: "/dev/ptp0".into(),
-            method,
-            source: io::ErrorKind::TimedOut.into(),
-        };
-        let works_from = |first: Method| {
-            move |method: Method| match (method as u8) < first as u8 {
-                true => Err(error(method)),
-                false => Ok(method),
-            }
-        };
-        let [best, better, plain] = [Method::Precise, Method::Extended, Method::Plain];
-        for works in [best, better, plain] {
-            let (found, read) = best.or_worse(works_from(works)).unwrap();
-            assert_eq!((found, read), (works, works));
-        }
-        let (found, _) = better.or_worse(works_from(best)).unwrap();
-        assert_eq!(found, better);
-        for from in [best, better, plain] {
-            let mut tried = 0;
-            let failed = from.or_worse(|method| -> Result<(), _> {
-                tried += 1;
-                Err(error(method))
-            });
-            let last = matches!(failed, Err(PtpError::Read { method, .. }) if method == plain);
-            assert!(last && tried == 3 - from as u8, "{from:?}");
-        }
-    }
-
-    #[test]
-    fn the_narrowest_reading_is_taken_and_none_across_a_step() {
-        let time = |ns: i64| libc::ptp_clock_time {
-            sec: ns.div_euclid(1_000_000_000),
-            nsec: ns.rem_euclid(1_000_000_000) as u32,
-            reserved: 0,
-        };
-        let triples = [[900, 7, 2_100], [2_000_000_000, 8, 3], [5_000, 9, 5_800]];
-        let found = narrowest(triples.into_iter().map(|triple| triple.map(time)));
-        assert_eq!((found[0].nsec, found[1].nsec), (5_000, 9));
-    }
-
-    /// The structures are libc's; their sizes stand in the requests' numbers.
-    #[test]
-    fn the_structures_are_the_kernels() {
-        assert_eq!(size_of::<libc::ptp_clock_caps>(), 80);
-        assert_eq!(size_of::<libc::ptp_sys_offset>(), 16 + 51 * 16);
-        assert_eq!(size_of::<libc::ptp_sys_offset_extended>(), 16 + 75 * 16);
-        assert_eq!(size_of::<libc::ptp_sys_offset_precise>(), 64);
-    }
-
-    #[test]
-    fn other_files_are_refused() {
-        let path = Path::new("/nonexistent/ptp0");
-        let error = PtpDevice::open(path).unwrap_err();
-        assert!(matches!(error, PtpError::Open { .. }), "{error}");
-        for path in ["/dev/null", "/proc/self/status", "/"] {
-            let error = PtpDevice::open(Path::new(path)).unwrap_err();
-            assert!(matches!(error, PtpError::NotAClock { .. }), "{error}");
-            assert!(!error.is_gone());
-        }
-    }
-}
+mod tests;
