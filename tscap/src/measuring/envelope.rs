@@ -19,6 +19,8 @@ pub enum Kind {
     Observer,
     /// The quality of flows.
     Qos,
+    /// What counters are like.
+    Counters,
 }
 
 /// The first fields of a saved object: what it is, and how it came about.

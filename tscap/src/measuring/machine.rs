@@ -33,7 +33,7 @@ pub struct Machine {
     pub load: [f64; 3],
     /// Share of time that a hypervisor took from all CPUs while measuring, %.
     pub steal_percent: f64,
-    /// Interface and driver.
+    /// Interface; empty if none was needed.
     pub interface: String,
     /// Driver of it.
     pub driver: String,
@@ -91,7 +91,10 @@ pub fn describe(files: &KernelFiles, cpu: u32, interface: &str, steal_percent: f
         load: [(); 3].map(|()| load.next().unwrap_or(0.0)),
         steal_percent,
         interface: interface.into(),
-        driver: ethtool::driver(interface).map_or("veth".into(), |driver| driver.name),
+        driver: match interface {
+            "" => String::new(),
+            _ => ethtool::driver(interface).map_or("veth".into(), |driver| driver.name),
+        },
     }
 }
 

@@ -189,6 +189,20 @@ impl Programs {
         })?))
     }
 
+    /// So many readings of a turn's clock in a row, at most [`MOST_SAMPLES`], each between two
+    /// checkpoints as on a frame, but on frames of nobody. Those of a run that a signal
+    /// interrupted are there too. To be called on the CPU that is measured.
+    pub fn costs(
+        &mut self,
+        turn: impl Into<Turn>,
+        readings: u32,
+    ) -> Result<Vec<Sample>, ProgramsError> {
+        self.reset()?;
+        let program = self.program(Kind::Cost, turn.into())?;
+        retry_interrupted(|| program.run(&FRAME, readings))?;
+        self.samples()
+    }
+
     /// Lets the attached one see a burst, and takes what it left of these frames.
     pub fn measure(&mut self, traffic: &mut Traffic, burst: Burst) -> io::Result<Measured> {
         self.reset()?;

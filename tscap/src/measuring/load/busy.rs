@@ -36,7 +36,7 @@ impl CpuLoad {
 
 /// Ticks of each CPU so far, by its number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ticks(BTreeMap<usize, [u64; KINDS]>);
+pub struct Ticks(BTreeMap<usize, [u64; KINDS]>);
 
 impl Ticks {
     /// Now; of no CPU if they can't be read.

@@ -20,7 +20,7 @@ mod tool_report;
 mod traffic;
 
 pub use arguments::Setup;
-pub use busy::CpuLoad;
+pub use busy::{CpuLoad, Ticks};
 pub use capture::{Capture, LoadError, Outcome};
 pub use count::{CountError, frames};
 pub use pair::Pair;

@@ -107,14 +107,29 @@ impl Distribution {
         }
     }
 
+    /// Number of values, the least and the greatest; `None` if there is none.
+    pub(crate) fn range(&self) -> Option<(u64, i64, i64)> {
+        (self.n > 0).then_some((self.n, self.min, self.max))
+    }
+
+    /// The values that so many per mille of all are no greater than; absent as in [`Summary`].
+    pub(crate) fn quantiles<const N: usize>(mut self, per_mille: [u64; N]) -> [Option<i64>; N] {
+        self.sort();
+        per_mille.map(|share| self.quantile(share))
+    }
+
+    fn sort(&mut self) {
+        if let Values::Few(values) = &mut self.values {
+            values.sort_unstable();
+        }
+    }
+
     /// `None` if there is no value.
     pub(crate) fn summary(mut self) -> Option<Summary> {
         if self.n == 0 {
             return None;
         }
-        if let Values::Few(values) = &mut self.values {
-            values.sort_unstable();
-        }
+        self.sort();
         Some(Summary {
             n: self.n,
             negative: self.negative,

@@ -4,5 +4,5 @@
 mod paper;
 mod parallel;
 
-pub use paper::{CpuUse, PROFILE, PaperLoad, Phase};
+pub use paper::{BUSY, CpuUse, PROFILE, PaperLoad, Phase};
 pub use parallel::{BYTES, ParallelError, ParallelReport, ParallelTraffic};

@@ -41,6 +41,9 @@ pub const PROFILE: [Phase; 12] = [
     phase(17_000, 4_000, false),
 ];
 
+/// Busy all the time.
+pub const BUSY: [Phase; 1] = [phase(0, 10_000, false)];
+
 const fn phase(idle_us: u64, duty_us: u64, is_busy: bool) -> Phase {
     Phase {
         idle: Duration::from_micros(idle_us),
@@ -83,11 +86,19 @@ struct Progress {
 }
 
 impl PaperLoad {
-    /// Starts a thread on each of `cpus`.
+    /// Starts a thread on each of `cpus` that repeats [`PROFILE`].
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub fn start(cpus: &[u32]) -> io::Result<Self> {
+        Self::of(&PROFILE, cpus)
+    }
+
+    /// Starts a thread on each of `cpus` that repeats a profile.
     ///
     /// # Errors
     /// A thread can't be started, or not be pinned to its CPU; no thread is left then.
-    pub fn start(cpus: &[u32]) -> io::Result<Self> {
+    pub fn of(profile: &'static [Phase], cpus: &[u32]) -> io::Result<Self> {
         let mut load = Self {
             shared: Arc::default(),
             threads: Vec::new(),
@@ -103,7 +114,7 @@ impl PaperLoad {
                 // The starter waits for it.
                 let _ = pinned.send(result);
                 if is_good {
-                    repeat(&shared.stop, &theirs);
+                    repeat(profile, &shared.stop, &theirs);
                 }
             })?;
             load.threads.push((cpu, progress, thread));
@@ -159,12 +170,12 @@ impl Drop for PaperLoad {
     }
 }
 
-/// Repeats the profile until it is to stop.
-fn repeat(stop: &AtomicBool, progress: &Progress) {
+/// Repeats a profile until it is to stop.
+fn repeat(profile: &[Phase], stop: &AtomicBool, progress: &Progress) {
     let start = Instant::now();
     let used_before = cpu_time_ns();
     'turns: loop {
-        for phase in PROFILE {
+        for phase in profile {
             wait(phase.idle, phase.is_busy, stop);
             wait(phase.duty, true, stop);
             let used = cpu_time_ns().saturating_sub(used_before);
