@@ -5,6 +5,7 @@ mod capture;
 mod clock;
 mod compare;
 mod convert;
+mod counters;
 mod delay;
 mod doctor;
 mod extcap;
@@ -28,6 +29,7 @@ pub use capture::{CaptureArgs, CapturePlan, Verbosity, no_file};
 pub use clock::{ClockArgs, ClockPlan};
 pub use compare::{CompareArgs, ComparePlan, ObserverPlan};
 pub use convert::{ConvertArgs, ConvertPlan};
+pub use counters::{CountersArgs, CountersPlan};
 pub use delay::{DelayArgs, DelayPlan, LoadChoice, ParallelChoice};
 pub use doctor::{DoctorArgs, DoctorPlan, FixChoice};
 pub use extcap::{ExtcapPlan, config as extcap_config, value_of as extcap_value};
@@ -67,6 +69,8 @@ pub enum Plan {
     Observer(ObserverPlan),
     /// Stamp a capture again.
     Convert(ConvertPlan),
+    /// Measure what counters are like.
+    Counters(CountersPlan),
     /// Measure delays between two interfaces.
     Delay(Box<DelayPlan>),
     /// Send test frames.
@@ -121,6 +125,7 @@ enum Command {
     Doctor(DoctorArgs),
     Compare(CompareArgs),
     Convert(ConvertArgs),
+    Counters(CountersArgs),
     Delay(Box<DelayArgs>),
     Gen(Box<GenArgs>),
     Loss(Box<LossArgs>),
@@ -174,6 +179,7 @@ impl Cli {
             Command::Doctor(args) => Ok(args.into_plan()),
             Command::Compare(args) => Ok(args.into_plan()),
             Command::Convert(args) => Ok(args.into_plan()),
+            Command::Counters(args) => args.into_plan(),
             Command::Delay(args) => args.into_plan(),
             Command::Gen(args) => args.into_plan(),
             Command::Loss(args) => args.into_plan(),

@@ -10,7 +10,8 @@ use super::{Cli, Plan};
 /// Print a saved comparison, sweep of loss, measurement of delays or of flows, or log of the clock
 ///
 /// Reads what `tscap compare --json`, `tscap compare --observer --json`, `tscap loss --json`,
-/// `tscap delay --json`, `tscap qos --json` or `tscap clock --log` wrote and prints its tables. Several measurements
+/// `tscap delay --json`, `tscap qos --json`, `tscap counters --json` or `tscap clock --log` wrote
+/// and prints its tables. Several measurements
 /// of delays are shown beside each other. With -o it also writes a page for a browser: one file
 /// that loads nothing. With --paper it tells a comparison and a sweep in the order of the
 /// papers, beside their figures.

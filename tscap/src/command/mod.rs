@@ -6,6 +6,7 @@ mod compare;
 mod console;
 mod convert;
 mod copy_target;
+mod counters;
 mod delay;
 mod doctor;
 mod exit;
@@ -52,6 +53,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Compare(plan) => compare::run(&plan),
         Plan::Observer(plan) => observer::run(&plan),
         Plan::Convert(plan) => signals::whole_or_nothing(move || convert::run(&plan)),
+        Plan::Counters(plan) => counters::run(&plan),
         Plan::Delay(plan) => delay::run(&plan),
         Plan::Doctor(plan) => doctor::run(&plan),
         Plan::Echo(plan) => generate::echo(&plan),

@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::measuring::compare::schema::{self as comparison, Comparison};
+use crate::measuring::counters::schema::{self as counters, Characteristics};
 use crate::measuring::delay::schema::{self as delay, Measurement};
 use crate::measuring::loss::schema::{self as loss, Sweep};
 use crate::measuring::observer::schema::{self as observer, Observation};
@@ -63,6 +64,8 @@ pub enum Saved {
     Observation(Box<Observation>),
     /// By `tscap qos --json`.
     Quality(Box<Quality>),
+    /// By `tscap counters --json`.
+    Counters(Box<Characteristics>),
 }
 
 const COMPARISON: &str = "comparison";
@@ -70,6 +73,7 @@ const SWEEP: &str = "sweep of loss";
 const DELAY: &str = "measurement of delays";
 const OBSERVATION: &str = "observation of passing traffic";
 const QUALITY: &str = "quality of flows";
+const COUNTERS: &str = "description of counters";
 
 /// What they all have; a comparison of an earlier tscap says of no kind that it is.
 #[derive(Deserialize)]
@@ -112,6 +116,10 @@ impl Saved {
                 check(versioned.v, QUALITY, qos::VERSION)?;
                 parse(text, QUALITY).map(Self::Quality)
             }
+            Some("counters") => {
+                check(versioned.v, COUNTERS, counters::VERSION)?;
+                parse(text, COUNTERS).map(Self::Counters)
+            }
             Some(kind) => Err(FormatError::Kind { found: kind.into() }),
         }
     }
@@ -124,6 +132,7 @@ impl Saved {
             Self::Delay(_) => DELAY,
             Self::Observation(_) => OBSERVATION,
             Self::Quality(_) => QUALITY,
+            Self::Counters(_) => COUNTERS,
         }
     }
 
@@ -192,7 +201,7 @@ fn check(found: u64, what: &'static str, known: u32) -> Result<(), FormatError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measuring::{compare, delay, loss, observer};
+    use crate::measuring::{compare, counters, delay, loss, observer};
     use crate::text::causes::chain;
 
     fn refusal(text: &str) -> String {
@@ -223,6 +232,10 @@ mod tests {
         let json = serde_json::to_string_pretty(&observation).unwrap();
         let read = Saved::from_json(&json).unwrap();
         assert_eq!(read, Saved::Observation(Box::new(observation)));
+        let characteristics = counters::fixtures::characteristics();
+        let json = serde_json::to_string_pretty(&characteristics).unwrap();
+        let read = Saved::from_json(&json).unwrap();
+        assert_eq!(read, Saved::Counters(Box::new(characteristics)));
     }
 
     #[test]

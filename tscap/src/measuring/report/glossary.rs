@@ -173,6 +173,35 @@ const DELAY: [Word; 11] = [
     ),
 ];
 
+const COUNTERS: [Word; 6] = [
+    (
+        "p25, p50, p75, p95, p99.9",
+        "Quantiles: 25, 50, 75, 95, 99.9 % of the readings took no longer. One with fewer than ten \
+         readings beyond it is not told.",
+    ),
+    (
+        "raw",
+        "CLOCK_MONOTONIC_RAW: the kernel's clock as its counter alone drives it.",
+    ),
+    (
+        "vDSO",
+        "The kernel's code in each program, by which it reads clocks without a system call.",
+    ),
+    (
+        "HPET, ACPI PM",
+        "Timers of the chipset: the High Precision Event Timer, in memory, and the power-management \
+         timer, at a port.",
+    ),
+    (
+        "PTP",
+        "A clock of a network card, with an oscillator of its own as a rule.",
+    ),
+    (
+        "interface",
+        "What the kernel does besides reading the counter: it finds the clock's base, multiplies and adds.",
+    ),
+];
+
 /// Those of a comparison.
 pub(super) fn comparison() -> Markup {
     words(&[&STAMPS, &COMPARISON, &DISTRIBUTION, &TRAFFIC])
@@ -186,6 +215,11 @@ pub(super) fn sweep() -> Markup {
 /// Those of a measurement of delays.
 pub(super) fn delay() -> Markup {
     words(&[&DELAY, &DISTRIBUTION, &STAMPS])
+}
+
+/// Those of counters.
+pub(super) fn counters() -> Markup {
+    words(&[&COUNTERS, &STAMPS])
 }
 
 /// Those of a clock's log.

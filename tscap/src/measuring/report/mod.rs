@@ -3,10 +3,12 @@
 //!
 //! `tables` and `figures` choose what is shown, `table` and `chart` draw it; these,
 //! and [`document`], draw other reports too: `sweep` those of loss, `delay` those of
-//! delays, `qos` those of flows, `clock` those of a clock's log.
+//! delays, `qos` those of flows, `clock` those of a clock's log, `counters` those of
+//! counters.
 
 mod chart;
 mod clock;
+mod counters;
 mod delay;
 mod density;
 mod figures;
@@ -24,6 +26,7 @@ mod words;
 
 pub use chart::{Axis, Chart, Scale, Series, Shape};
 pub use clock::{clock_page, clock_text};
+pub use counters::{counters_page, counters_text};
 pub use delay::{delay_page, delay_text};
 pub use figures::Figure;
 pub use html::{document, page};

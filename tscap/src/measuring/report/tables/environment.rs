@@ -61,12 +61,11 @@ pub(in crate::measuring::report) fn facts(about: &Envelope, method: String) -> T
         ("tscap", about.tscap.clone()),
         ("command", command(&about.command)),
     ];
-    Table::figures(
-        "",
-        &[],
-        facts.map(|(name, fact)| vec![name.to_owned(), fact]).into(),
-    )
-    .words(&[0, 1])
+    // Counters are of no interface.
+    let is_of_it = |name: &str| name != "interface" || !machine.interface.is_empty();
+    let facts = facts.into_iter().filter(|(name, _)| is_of_it(name));
+    let rows = facts.map(|(name, fact)| vec![name.to_owned(), fact]);
+    Table::figures("", &[], rows.collect()).words(&[0, 1])
 }
 
 /// A time in ns since the epoch.

@@ -1,0 +1,105 @@
+//! `tscap counters`.
+
+use std::env;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::measuring::{self, ResultOutput, Start};
+use super::signals::Signals;
+use super::{Context as _, Exit, Failure};
+use crate::capturing::capture::check;
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::cli::CountersPlan;
+use crate::measuring::counters::{
+    Characteristics, CountersError, Request, Stress, assemble, run as measure,
+};
+use crate::measuring::report::{counters_page, counters_text};
+use crate::text::numbers::counted;
+
+/// How far it is.
+#[derive(Serialize)]
+struct Progress {
+    seconds: u32,
+    of: u32,
+}
+
+/// Measures.
+pub(super) fn run(plan: &CountersPlan) -> Result<Exit, Failure> {
+    let shown = ResultOutput {
+        json: plan.json,
+        report: plan.report.as_deref(),
+        text: counters_text,
+        page: counters_page,
+    };
+    measuring::run(&shown, session(plan))
+}
+
+/// `None` if a second signal ended it at once.
+async fn session(plan: &CountersPlan) -> Result<Option<(Characteristics, Exit)>, Failure> {
+    let mut signals = Signals::new()?;
+    let mut console = measuring::console(plan.json)?;
+    if plan.phases.contains(&Stress::Net) {
+        check::check_privileges_to_make_namespaces()?;
+        check::check_kernel()?;
+    }
+    let files = KernelFiles::live();
+    let request = Request {
+        cpu: super::choose_cpu(plan.cpu, "read counters on")?,
+        phases: plan.phases.clone(),
+        phase: plan.phase,
+        reference: plan.reference.clone(),
+        executable: env::current_exe().context("cannot find this program's own file")?,
+    };
+    let all: Duration = plan.phase * plan.phases.len() as u32;
+    let seconds = all.as_secs_f64();
+    console.say(&format!(
+        "ready: reading counters on CPU {}, {}, about {}",
+        request.cpu,
+        counted(plan.phases.len() as u64, "phase"),
+        measuring::about(seconds)
+    ));
+    let start = Start::now(&files);
+    let of = seconds.ceil() as u32;
+    let steps = measuring::Amount {
+        of,
+        seconds: move |_: Option<f64>| seconds,
+    };
+    let measured = measuring::measure(
+        "tscap-counters",
+        steps,
+        "what is left of the phases",
+        &mut signals,
+        &mut console,
+        |seconds| Progress { seconds, of },
+        {
+            let request = request.clone();
+            move |stop, done| measure(&request, &stop, done)
+        },
+    );
+    let Some(results) = measured.await? else {
+        console.error("aborted: nothing is reported");
+        return Ok(None);
+    };
+    let results = results.map_err(refusal)?;
+    let exit = match results.ended_by {
+        None | Some(CountersError::Stopped) => Exit::Success,
+        Some(_) => Exit::Fault,
+    };
+    let about = start.circumstances(&files, request.cpu, "");
+    Ok(Some((assemble(results, &request, about, &files), exit)))
+}
+
+fn refusal(error: CountersError) -> Failure {
+    let hint = match error {
+        CountersError::Stopped => {
+            return Failure::new("ended before the counters were read: nothing was measured");
+        }
+        CountersError::Reference(_) => {
+            "give --reference a PTP hardware clock that you may read, such as /dev/ptp0, or leave \
+             it out"
+        }
+        _ => "tscap doctor says what this machine lacks",
+    };
+    Failure::from_error(error, "cannot measure").hint(hint)
+}

@@ -1,0 +1,102 @@
+//! What counters are like, for people: [`counters_text`] for a terminal, [`counters_page`] for a
+//! browser.
+
+mod figures;
+mod paper;
+mod tables;
+
+use maud::html;
+
+use super::glossary;
+use super::html::{document, notice_list, whereabouts};
+use super::text::facts;
+use super::words::command;
+use crate::measuring::counters::Characteristics;
+use crate::measuring::counters::schema::Reference;
+use crate::text::table::{Table, indented_within};
+
+/// Columns of the text: those of a terminal of the usual size.
+const WIDTH: usize = 80;
+
+/// What was found: warnings first.
+pub fn counters_text(of: &Characteristics) -> String {
+    let notices = notices(of);
+    let notices = notices.iter();
+    let mut lines: Vec<_> = notices
+        .flat_map(|it| indented_within(it, "", WIDTH))
+        .collect();
+    lines.push(String::new());
+    lines.extend(facts(&tables::environment(of), WIDTH));
+    for table in shown(of) {
+        lines.push(String::new());
+        lines.extend(table.lines_within(WIDTH));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// The same with figures, as one HTML page that asks for nothing from elsewhere.
+pub fn counters_page(of: &Characteristics) -> String {
+    let machine = &of.about.machine;
+    let body = html! {
+        h1 { "The counters of this machine" }
+        p {
+            (machine.cpu) ", " (machine.kernel) "; " code { (command(&of.about.command)) }
+        }
+        (notice_list(&notices(of)))
+        div.figures {
+            @for figure in figures::all(of) {
+                (figure.markup())
+            }
+        }
+        h2 { "Figures" }
+        (tables::ways(of).markup())
+        @for table in shown(of) {
+            (table.markup())
+        }
+        (whereabouts(&tables::environment(of), machine))
+        (glossary::counters())
+    };
+    document(&format!("Counters: {}", machine.cpu), &body)
+}
+
+/// Tables of both, in the order of the paper.
+fn shown(of: &Characteristics) -> Vec<Table> {
+    let mut tables = vec![tables::counters(of), tables::phases(of)];
+    tables.extend(tables::access(of));
+    let others = [tables::interface(of), tables::rates(of), tables::scales(of)];
+    tables.extend(others.into_iter().flatten());
+    tables.push(paper::beside(of));
+    tables
+}
+
+/// What must be known before any figure.
+fn notices(of: &Characteristics) -> Vec<String> {
+    let mut notices = of.warnings.clone();
+    notices.extend(no_oscillator(&of.reference));
+    notices.extend(tables::absent(of));
+    notices
+}
+
+/// Why nothing is said of how well a counter keeps its rate.
+fn no_oscillator(reference: &Reference) -> Option<String> {
+    let why = match reference {
+        Reference::Ptp {
+            dependent: None, ..
+        } => return None,
+        Reference::Tsc => {
+            "no reference was given (--reference /dev/ptp0), so rates are beside the TSC".to_owned()
+        }
+        Reference::Ptp {
+            device,
+            name,
+            dependent: Some(what),
+        } => format!("{device} ({name}) is {what}"),
+    };
+    Some(format!(
+        "nothing here says how well a counter keeps its rate, which takes a reference with an \
+         oscillator of its own: {why}"
+    ))
+}
+
+#[cfg(test)]
+mod tests;
