@@ -18,6 +18,8 @@ pub enum Runner {
     Convert,
     /// `tests/convert/filter.rs`
     ConvertFilter,
+    /// `tests/counters.rs`; those with frames `tests/root_counters.rs`
+    Counters,
     /// `tests/root_delay/documents.rs`
     Delay,
     /// `tests/root_gen/documents.rs`
@@ -70,6 +72,7 @@ pub fn runner(line: &str) -> Option<Runner> {
         ["tscap", "report", "compare.json", ..]
         | ["tscap", "report", "--paper", "compare.json", ..]
         | ["tscap", "compare", ..] => Runner::Compare,
+        ["tscap", "report", "counters.json", ..] | ["tscap", "counters", ..] => Runner::Counters,
         ["tscap", "report", "router.json", ..] | ["tscap", "delay", ..] => Runner::Delay,
         ["tscap", "report", "voip.json", ..] | ["tscap", "qos", ..] => Runner::Qos,
         ["tscap", "report", "loss.json", ..]

@@ -4,6 +4,7 @@ mod attaching;
 mod beside;
 mod bonds;
 mod clock;
+mod counters;
 mod cpus;
 mod delay;
 mod directions;
@@ -52,6 +53,7 @@ checks![
     clock::set_forward,
     clock::set_back,
     clock::slewed,
+    counters::of_the_chipset,
     cpus::one_goes_and_comes_back,
     cpus::a_pinned_one_goes,
     cpus::one_comes,
