@@ -13,7 +13,7 @@ use crate::stream::MAGIC;
 pub enum KeyOf {
     /// Run, flow and sequence number of `tscap gen` ([`crate::stream`]).
     Gen = 0,
-    /// The frame, up to [`MOST_BYTES`], and its length.
+    /// The frame, up to [`MOST_BYTES`], and its whole length.
     Bridge = 1,
     /// The IP packet without TTL or hop limit, the bits for ECN, and the checksums of IP, TCP
     /// and UDP; without what pads its frame.
@@ -69,16 +69,16 @@ const ICMPV6: u64 = 58;
 /// Odd, with bits all over: 2^64 divided by the golden ratio.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The key of the Ethernet frame of `len` bytes, all of which can be read; `None` if it has
-/// nothing that the key is of.
+/// The key of the Ethernet frame of `len` bytes, of which the first `there` can be read; `None`
+/// if it has nothing that the key is of.
 #[inline(always)]
-pub fn key(of: KeyOf, frame: impl Octets, len: u32) -> Option<u64> {
+pub fn key(of: KeyOf, frame: impl Octets, there: u32, len: u32) -> Option<u64> {
     if of as u32 == KeyOf::Bridge as u32 {
         let mut digest = Digest::new(of, u64::from(len));
-        digest.range(frame, 0, len.min(MOST_BYTES));
+        digest.range(frame, 0, there.min(MOST_BYTES));
         return Some(digest.key());
     }
-    let packet = Packet::of(frame, len)?;
+    let packet = Packet::of(frame, there.min(MOST_BYTES), len)?;
     if of as u32 == KeyOf::Gen as u32 {
         return stream_key(frame, &packet);
     }
@@ -101,8 +101,10 @@ struct Packet {
     is_v6: bool,
     /// What comes behind the IP header.
     body: u32,
-    /// Where the packet ends.
+    /// Where the packet ends, or what can be read of it.
     end: u32,
+    /// Bytes of the whole packet behind the IP header.
+    behind: u32,
     /// What is behind the IP header: in a fragment that is not the first one, its middle.
     protocol: u64,
     /// Of a fragment its place and whether more follow; 0 of a whole packet.
@@ -112,7 +114,7 @@ struct Packet {
 
 impl Packet {
     #[inline(always)]
-    fn of(frame: impl Octets, len: u32) -> Option<Self> {
+    fn of(frame: impl Octets, there: u32, len: u32) -> Option<Self> {
         let mut ip = ETHERTYPE + 2;
         let mut ethertype = half(frame, ETHERTYPE);
         let mut tags = 0;
@@ -121,24 +123,25 @@ impl Packet {
             ip += 4;
             tags += 1;
         }
-        let (ip, len) = (frame.opaque(ip), len.min(MOST_BYTES));
+        let ip = frame.opaque(ip);
         let packet = match ethertype {
-            IPV4 => Self::v4(frame, ip, len),
-            IPV6 => Self::v6(frame, ip, len),
+            IPV4 => Self::v4(frame, ip, there, len),
+            IPV6 => Self::v6(frame, ip, there, len),
             _ => None,
         }?;
         Some(Self {
             body: frame.opaque(packet.body),
-            end: frame.opaque(packet.end),
+            end: frame.opaque(packet.end.min(there)),
+            behind: packet.end - packet.body,
             ..packet
         })
     }
 
     #[inline(always)]
-    fn v4(frame: impl Octets, ip: u32, len: u32) -> Option<Self> {
+    fn v4(frame: impl Octets, ip: u32, there: u32, len: u32) -> Option<Self> {
         let header = (frame.byte(ip) as u32 & 0xf) * 4;
         let body = ip + header;
-        if header < 20 || body > len {
+        if header < 20 || body > there {
             return None;
         }
         // 0 of an aggregate that is longer than the field can say.
@@ -154,6 +157,7 @@ impl Packet {
             is_v6: false,
             body,
             end,
+            behind: 0,
             protocol: frame.byte(ip + 9),
             // Without the bit that forbids fragments.
             fragment: half(frame, ip + 6) & 0x3fff,
@@ -162,9 +166,9 @@ impl Packet {
     }
 
     #[inline(always)]
-    fn v6(frame: impl Octets, ip: u32, len: u32) -> Option<Self> {
+    fn v6(frame: impl Octets, ip: u32, there: u32, len: u32) -> Option<Self> {
         let body = ip + 40;
-        if body > len {
+        if body > there {
             return None;
         }
         let end = match half(frame, ip + 4) as u32 {
@@ -176,6 +180,7 @@ impl Packet {
             is_v6: true,
             body,
             end,
+            behind: 0,
             protocol: frame.byte(ip + 6),
             fragment: 0,
             id: 0,
@@ -184,7 +189,7 @@ impl Packet {
             return Some(whole);
         }
         let behind = body + 8;
-        (behind <= end).then(|| Self {
+        (behind <= end.min(there)).then(|| Self {
             body: behind,
             protocol: frame.byte(body),
             fragment: half(frame, body + 2),
@@ -263,7 +268,7 @@ fn routed(digest: &mut Digest, frame: impl Octets, packet: &Packet) {
 fn translated(digest: &mut Digest, frame: impl Octets, packet: &Packet) {
     let Packet { body, end, .. } = *packet;
     digest.mix(packet.id | packet.fragment << 32);
-    digest.mix(u64::from(end - body));
+    digest.mix(u64::from(packet.behind));
     let payload = if packet.is(UDP, 8) {
         body + 8
     } else if packet.is(TCP, 20) {
@@ -305,7 +310,7 @@ fn echoed(digest: &mut Digest, frame: impl Octets, packet: &Packet) -> Option<()
     } else {
         return None;
     }
-    digest.mix(u64::from(end - body));
+    digest.mix(u64::from(packet.behind));
     digest.range(frame, body + 8, end);
     Some(())
 }

@@ -63,7 +63,8 @@ impl Made {
     }
 
     fn key(&self, of: KeyOf) -> Option<u64> {
-        key(of, &self.0[..], self.0.len() as u32)
+        let length = self.0.len() as u32;
+        key(of, &self.0[..], length, length)
     }
 }
 
@@ -302,7 +303,10 @@ fn a_stream_is_told_by_run_flow_and_number() {
 #[test]
 fn headers_that_are_cut_or_wrong_have_no_key() {
     let whole = Made::v4(17, &udp(1, 2, &payload()));
-    let cut = |made: &Made, len: usize| key(KeyOf::Route, &made.0[..len], len as u32);
+    let cut = |made: &Made, len: usize| {
+        let whole = made.0.len() as u32;
+        key(KeyOf::Route, &made.0[..len], len as u32, whole)
+    };
     assert_eq!(cut(&whole, BODY4 - 1), None);
     assert!(cut(&whole, BODY4).is_some());
     // A header of 16 bytes, and a packet that ends in its header.
@@ -337,4 +341,30 @@ fn each_bit_of_a_long_frame_changes_about_half_of_its_key() {
     assert_eq!(longest.key(KeyOf::Bridge), key);
     longest.0.push(1);
     assert_ne!(longest.key(KeyOf::Bridge), key);
+}
+
+/// A live frame is read up to there only, one in a file to its end.
+#[test]
+fn what_is_behind_the_longest_that_is_read_counts_by_the_whole_length() {
+    let long = |more: usize| {
+        let mut bytes = std::vec![0x5a; MOST_BYTES as usize + more];
+        bytes[..4].fill(1);
+        Made::v4(17, &udp(1, 2, &bytes))
+    };
+    for of in [KeyOf::Bridge, KeyOf::Route, KeyOf::Nat, KeyOf::Reply] {
+        let (frame, longer) = (long(0), long(1));
+        let live = |frame: &Made| {
+            let there = &frame.0[..MOST_BYTES as usize];
+            key(of, there, MOST_BYTES, frame.0.len() as u32)
+        };
+        assert_eq!(live(&frame), frame.key(of), "{of:?}");
+        assert_eq!(live(&longer), longer.key(of), "{of:?}");
+        // Of the UDP header the length alone differs, which no router changes.
+        assert_ne!(live(&frame), live(&longer), "{of:?}");
+    }
+    let nine = Made::v4(1, &[8; MOST_BYTES as usize]);
+    let ten = Made::v4(1, &[8; MOST_BYTES as usize + 1]);
+    for of in [KeyOf::Nat, KeyOf::Reply] {
+        assert_ne!(nine.key(of), ten.key(of), "{of:?}");
+    }
 }

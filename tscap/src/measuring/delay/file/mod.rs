@@ -187,8 +187,9 @@ impl<'a> Measured<'a> {
 
     fn take(&mut self, packet: &Packet) {
         for at in self.places.of(packet) {
-            let length = packet.data.len() as u32;
-            let key = key(self.plan.matched_by.key_of(), &packet.data[..], length);
+            let of = self.plan.matched_by.key_of();
+            let there = packet.data.len() as u32;
+            let key = key(of, &packet.data[..], there, packet.origlen);
             let seen = match at {
                 At::Entry => &mut self.entry,
                 At::Exit(_) => &mut self.exit,
