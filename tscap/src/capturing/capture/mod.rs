@@ -28,7 +28,7 @@ mod opened;
 mod own_counts;
 mod pinning;
 mod plan;
-mod privileges;
+pub(crate) mod privileges;
 mod probe;
 mod pulse;
 mod receiving;

@@ -41,11 +41,7 @@ impl Identity {
             Privileges::GiveUp {
                 user: Some(name), ..
             } => Some(find_user(name)?),
-            Privileges::GiveUp { user: None, .. } if geteuid().is_root() => {
-                Account::find(DEFAULT_USER)
-                    .context(format!("cannot look up the user {DEFAULT_USER}"))?
-            }
-            Privileges::GiveUp { .. } => None,
+            Privileges::GiveUp { user: None, .. } => default_account()?,
         };
         let mut account = account.filter(|account| account.uid != geteuid());
         if let (Some(account), Some(group)) = (&mut account, group) {
@@ -106,20 +102,32 @@ impl Identity {
         let for_writers = plan.priority.map(|_| Capability::SysNice);
         let now: Vec<_> = kept.iter().copied().chain(for_writers).collect();
         caps::keep_only(&now).context(what)?;
-        told.detail(&self.say(&kept));
+        told.detail(&says(self.account.as_ref(), &kept));
         Ok(Some(kept))
     }
+}
 
-    fn say(&self, kept: &[Capability]) -> String {
-        let names: Vec<_> = kept.iter().map(Capability::to_string).collect();
-        let kept = match names.as_slice() {
-            [] => "without capabilities".into(),
-            names => format!("with {}", names.join(", ")),
-        };
-        match &self.account {
-            Some(account) => format!("goes on as user {} {kept}", account.name),
-            None => format!("goes on {kept}"),
-        }
+/// The user that this process becomes if nobody says which: none but for root.
+///
+/// # Errors
+/// If users can't be looked up.
+pub(crate) fn default_account() -> Result<Option<Account>, Failure> {
+    if !geteuid().is_root() {
+        return Ok(None);
+    }
+    Account::find(DEFAULT_USER).context(format!("cannot look up the user {DEFAULT_USER}"))
+}
+
+/// As whom this process goes on, and with which capabilities.
+pub(crate) fn says(account: Option<&Account>, kept: &[Capability]) -> String {
+    let names: Vec<_> = kept.iter().map(Capability::to_string).collect();
+    let kept = match names.as_slice() {
+        [] => "without capabilities".into(),
+        names => format!("with {}", names.join(", ")),
+    };
+    match account {
+        Some(account) => format!("goes on as user {} {kept}", account.name),
+        None => format!("goes on {kept}"),
     }
 }
 

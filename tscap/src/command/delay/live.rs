@@ -30,9 +30,9 @@ pub(super) async fn session(
     let mut signals = Signals::new()?;
     let console = Console::new(plan.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
-    let mut hear = |event| hear(&mut console, event);
-    let running = tokio::select! {
-        running = live.start(&mut hear) => running?,
+    let mut heard = |event| hear(&mut console, event);
+    let mut running = tokio::select! {
+        running = live.start(&mut heard) => running?,
         () = signals.next() => return Ok(None),
     };
     for warning in running.warnings() {
@@ -45,6 +45,10 @@ pub(super) async fn session(
     let parallel = plan.parallel.as_ref();
     let parallel = parallel.map(|choice| begin_parallel(live, choice));
     let parallel = parallel.transpose()?;
+    console.give_up_capabilities();
+    signals.give_up_capabilities();
+    let makes_files = plan.pcapng.is_some() || plan.report.is_some();
+    running.give_up_privileges(makes_files, &mut |event| hear(&mut console, event))?;
     let (running, over) = watch(plan, running, &mut signals, &mut console).await;
     let load = load.map(PaperLoad::end);
     let parallel = parallel.map(ParallelTraffic::end);

@@ -4,6 +4,7 @@
 mod drain;
 mod plan;
 mod points;
+mod privileges;
 mod result;
 mod scope;
 mod way;
@@ -26,7 +27,7 @@ use crate::capturing::hook::{KEY_PROGRAMS, Keys, LoadOptions, Loaded, Presence};
 use crate::capturing::host::bpf::wait_for_running_programs;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::perf::EventPriority;
-use crate::capturing::host::{affinity, system, tsc};
+use crate::capturing::host::{affinity, caps, system, tsc};
 use crate::capturing::ring::Consumer;
 use crate::failure::{Context as _, Failure};
 use crate::measuring::delay::schema::Match;
@@ -42,9 +43,9 @@ const CHECK_EVERY: Duration = Duration::from_secs(10);
 /// So long packets that are inside at the end may take to leave, at most.
 const LONGEST_SETTLING: Duration = Duration::from_secs(2);
 /// What helps where the programs are refused.
-const TESTED_WITH: &str = "tscap delay is tested with Linux 6.18, and the verifier of 6.1 refuses \
-     its programs: capture both interfaces by tscap capture --keep-raw, and give the file to tscap \
-     delay --file";
+const TESTED_WITH: &str = "tscap delay is tested with Linux 6.1, 6.12 and 6.18. If this kernel \
+     refuses its programs, capture both interfaces by tscap capture --keep-raw, and give the file to \
+     tscap delay --file";
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A measurement with its programs attached. When it is dropped, nothing stays attached.
@@ -252,6 +253,8 @@ fn spawn(drain: Drain) -> Result<JoinHandle<Drained>, Failure> {
     let thread = thread.spawn(move || {
         // Best effort: it matches wherever it runs.
         let _ = affinity::pin_to(cpu);
+        // Best effort too: it reads clocks and its own memory.
+        let _ = caps::keep_only(&[]);
         drain.run()
     });
     thread.context("cannot start a thread")

@@ -80,6 +80,8 @@ pub(super) struct Points {
     pub ways: Vec<String>,
     mirrors: Vec<InterfaceLink>,
     changes: SettingsGuard,
+    /// Some are in other network namespaces.
+    is_elsewhere: bool,
 }
 
 /// The interfaces of a measurement, looked up.
@@ -281,6 +283,7 @@ impl Points {
             ways: interfaces.ways.iter().map(|way| way.name.clone()).collect(),
             mirrors: Vec::new(),
             changes: SettingsGuard::new(JournalFolder::live(), KernelFiles::live()),
+            is_elsewhere: interfaces.scope.is_some() || interfaces.peer_scope.is_some(),
         };
         let ways = || interfaces.ways.iter().enumerate();
         for (way, it) in ways() {
@@ -386,6 +389,19 @@ impl Points {
         if let Some(entry) = self.mirrors.last() {
             let _ = entry.detach();
         }
+    }
+
+    /// Leaves what was changed to a process that keeps its privileges and gives it back.
+    ///
+    /// # Errors
+    /// If that can't be started.
+    pub fn leave_changes(&mut self) -> Result<(), Failure> {
+        if self.changes.is_empty() {
+            return Ok(());
+        }
+        let left = self.changes.leave_to_keeper(self.is_elsewhere);
+        left.context("cannot start the process that gives settings back")
+            .hint("mount procfs at /proc: tscap starts itself by /proc/self/exe")
     }
 
     /// Detaches all programs.

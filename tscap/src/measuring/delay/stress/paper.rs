@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
 
-use crate::capturing::host::affinity;
+use crate::capturing::host::{affinity, caps};
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +109,8 @@ impl PaperLoad {
             let (pinned, is_pinned) = std::sync::mpsc::channel();
             let thread = thread::Builder::new().name("tscap-load".into());
             let thread = thread.spawn(move || {
+                // Best effort: it only computes and sleeps.
+                let _ = caps::keep_only(&[]);
                 let result = affinity::pin_to(cpu);
                 let is_good = result.is_ok();
                 // The starter waits for it.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::capturing::clock::measure_tsc_rate;
 use crate::capturing::host::netdev::{self, NetdevError};
-use crate::capturing::host::wake;
+use crate::capturing::host::{caps, wake};
 use crate::measuring::generator::{
     Addresses, Control, DISCARD, FrameError, Layout, Network, Orders, Pacing, PacketError,
     PacketSender, Rate, SendError, Sender, Sent, Template,
@@ -111,6 +111,8 @@ impl ParallelTraffic {
         wake::prepare().map_err(ParallelError::Thread)?;
         let thread = thread::Builder::new().name("tscap-parallel".into());
         let thread = thread.spawn(move || {
+            // Best effort: its socket is open.
+            let _ = caps::keep_only(&[]);
             sender.send(&Orders {
                 template: &template,
                 pacing,
