@@ -7,6 +7,8 @@ pub const RINGS: &str = "RINGS";
 pub const CPUS: &str = "CPUS";
 /// Per-CPU array of [`crate::state::Losses`], indexed by [`crate::hook::Slot`].
 pub const LOSSES: &str = "LOSSES";
+/// Per-CPU array of one u64: copies for a mirrored port that were not sent.
+pub const MIRROR_LOSSES: &str = "MIRROR_LOSSES";
 /// Perf event array of the TSC events, indexed by CPU number.
 pub const TSC_EVENTS: &str = "TSC_EVENTS";
 /// Array map of one array of [`crate::state::TscBracket`].

@@ -24,7 +24,8 @@ mod vlan;
 
 use aya_ebpf::bindings::TC_ACT_UNSPEC;
 use aya_ebpf::helpers::generated::bpf_clone_redirect;
-use aya_ebpf::macros::{classifier, socket_filter, xdp};
+use aya_ebpf::macros::{classifier, map, socket_filter, xdp};
+use aya_ebpf::maps::PerCpuArray;
 use aya_ebpf::programs::{SkBuffContext, TcContext, XdpContext};
 
 use crate::buffer::Buffer;
@@ -86,10 +87,19 @@ at_tap! {
     tscap_tap_kfunc: TscKfunc;
 }
 
+/// Copies that could not be made, or that their interface did not take.
+#[map]
+static MIRROR_LOSSES: PerCpuArray<u64> = PerCpuArray::with_max_entries(1, 0);
+
 /// Sends a copy of each frame to the interface with the number that user space puts in the
 /// place of the program's slot: a mirrored port.
 #[classifier]
 pub fn tscap_mirror(ctx: TcContext) -> i32 {
-    unsafe { bpf_clone_redirect(ctx.skb.skb, own_slot(), 0) };
+    let sent = unsafe { bpf_clone_redirect(ctx.skb.skb, own_slot(), 0) };
+    if sent != 0
+        && let Some(losses) = MIRROR_LOSSES.get_ptr_mut(0)
+    {
+        unsafe { *losses += 1 };
+    }
     TC_ACT_UNSPEC
 }

@@ -31,7 +31,7 @@ use aya_ebpf::programs::{TcContext, XdpContext};
 use crate::received::Received;
 use crate::record::{Fault, record};
 
-/// Interface that `probe_redirect` sends to.
+/// Interface that `probe_redirect` and `probe_forward` send to.
 #[unsafe(no_mangle)]
 static REDIRECT_TO: Global<u32> = Global::new(0);
 
@@ -170,6 +170,12 @@ pub fn probe_perf_output(ctx: XdpContext) -> u32 {
 #[xdp]
 pub fn probe_redirect(_ctx: XdpContext) -> u32 {
     unsafe { bpf_redirect(REDIRECT_TO.load(), 0) as u32 }
+}
+
+/// Sends the frame out of `REDIRECT_TO`, behind programs at XDP: a device that costs little.
+#[classifier]
+pub fn probe_forward(_ctx: TcContext) -> i32 {
+    unsafe { bpf_redirect(REDIRECT_TO.load(), 0) as i32 }
 }
 
 /// Lets every frame pass: a veth peer must have a program to take redirects.

@@ -1,6 +1,7 @@
 //! The test-only XDP programs, loaded.
 
-use aya::programs::{Xdp, XdpMode};
+use aya::programs::tc::{TcAttachOptions, TcAttachType};
+use aya::programs::{LinkOrder, SchedClassifier, Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader};
 use tscap::capturing::capture::Programs;
 
@@ -21,14 +22,18 @@ pub fn programs(name: &str, ring_cpus: Option<Vec<u32>>) -> Programs {
 
 /// Loads the program `name`, which redirects to `redirect_to` if it redirects.
 pub fn load(name: &str, redirect_to: u32) -> Ebpf {
-    let mut ebpf = EbpfLoader::new()
-        .override_global("REDIRECT_TO", &redirect_to, true)
-        .load(OBJECT)
-        .unwrap_or_else(|error| panic!("load the test programs: {error:?}"));
+    let mut ebpf = object(redirect_to);
     program(&mut ebpf, name)
         .load()
         .unwrap_or_else(|error| panic!("load program {name}: {error:?}"));
     ebpf
+}
+
+fn object(redirect_to: u32) -> Ebpf {
+    EbpfLoader::new()
+        .override_global("REDIRECT_TO", &redirect_to, true)
+        .load(OBJECT)
+        .unwrap_or_else(|error| panic!("load the test programs: {error:?}"))
 }
 
 /// The XDP program `name` of an object.
@@ -66,5 +71,27 @@ impl Attached {
             .unwrap_or_else(|error| panic!("attach to {}: {error:?}", port.name));
         let id = xdp.info().expect("program info").id();
         Self { id, _ebpf: ebpf }
+    }
+}
+
+/// Sends what one interface receives out of another one of its namespace, by tcx, until it is
+/// dropped: behind XDP, and without the network stack.
+#[derive(Debug)]
+pub struct Forwarding {
+    _ebpf: Ebpf,
+}
+
+impl Forwarding {
+    /// Attaches it.
+    pub fn between(from: &Port, to: &Port) -> Self {
+        let mut ebpf = object(to.index);
+        let forward = ebpf.program_mut("probe_forward").expect("it is there");
+        let forward: &mut SchedClassifier = forward.try_into().expect("a program of tc");
+        forward.load().expect("load probe_forward");
+        let options = TcAttachOptions::TcxOrder(LinkOrder::default());
+        from.netns
+            .enter(|| forward.attach_with_options(&from.name, TcAttachType::Ingress, options))
+            .unwrap_or_else(|error| panic!("attach to {}: {error:?}", from.name));
+        Self { _ebpf: ebpf }
     }
 }

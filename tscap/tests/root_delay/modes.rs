@@ -142,6 +142,28 @@ fn mirrored_ends_are_told_apart_by_their_order() {
     assert_eq!(shown, "");
 }
 
+/// Two copies of each packet, none of which can be sent.
+#[test]
+fn copies_that_are_not_sent_are_counted() {
+    let Some(_lock) = alone_with(MEASURES, &PROGRAMS) else {
+        return;
+    };
+    let between = Between::router("delay-uncopied");
+    let device = between.device();
+    device.ip(&["link", "add", "m0", "type", "veth", "peer", "name", "m1"]);
+    device.ip(&["link", "set", "m1", "up"]);
+    let ends = ["--in", &between.bench.rx.name, "--out", &between.out.name];
+    let running = start(device, &[&ends[..], &["--mirror", "m0:m1"]].concat());
+    send(&between, &PACE, 10);
+    let measurement = end(running);
+    let of = measurement.passages[0].exits[0].account;
+    assert_eq!((of.entered, of.left), (0, 0), "{of:?}");
+    let [.., warning] = &measurement.warnings[..] else {
+        panic!("{measurement:?}");
+    };
+    assert!(warning.starts_with("20 copies not made"), "{warning}");
+}
+
 #[test]
 fn both_ways_have_an_account_of_their_own() {
     let Some(_lock) = alone_with(MEASURES, &PROGRAMS) else {

@@ -3,11 +3,11 @@
 use std::io;
 use std::os::fd::AsFd as _;
 
-use aya::maps::{Array, Map, MapData, MapError};
+use aya::maps::{Array, Map, MapData, MapError, PerCpuArray};
 use aya::programs::{ProgramError, Xdp};
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use tscap_common::config::{
-    CPUS, KEEP_RAW, LOSSES, PACKET_FLAGS, PACKET_QUEUE, RING_MASK, RINGS, SNAPLEN,
+    CPUS, KEEP_RAW, LOSSES, MIRROR_LOSSES, PACKET_FLAGS, PACKET_QUEUE, RING_MASK, RINGS, SNAPLEN,
 };
 use tscap_common::hook::{ClockDomain, Direction, Hook, Slot};
 use tscap_common::key::KeyOf;
@@ -271,6 +271,22 @@ impl Loaded {
             ..Place::FIRST
         };
         self.code.load(MIRROR_PROGRAM, &place)
+    }
+
+    /// Copies for a mirrored port that could not be made, or that its interface did not take.
+    ///
+    /// # Errors
+    /// If the object has no such program, or the kernel does not tell.
+    pub(crate) fn mirror_losses(&self) -> Result<u64, LoadError> {
+        let map = self.ebpf.map(MIRROR_LOSSES);
+        let map = map.ok_or(LoadError::Missing(MIRROR_LOSSES))?;
+        let losses = PerCpuArray::<_, u64>::try_from(map);
+        let losses = losses.and_then(|losses| losses.get(&0, 0));
+        let losses = losses.map_err(|source| LoadError::Map {
+            map: MIRROR_LOSSES,
+            source,
+        })?;
+        Ok(losses.iter().sum())
     }
 
     /// Loads a program for a place in the capture: at XDP the one that was asked for, else

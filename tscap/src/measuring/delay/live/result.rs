@@ -12,6 +12,7 @@ use crate::capturing::hook::Shares;
 use crate::failure::{Context as _, Failure};
 use crate::measuring::delay::schema::{Exit, How, Match, Passage, Spot};
 use crate::measuring::delay::{At, Packet};
+use crate::text::numbers::counted;
 
 /// A slow packet, and between which interfaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +80,11 @@ pub(super) fn of(
     if let Ok(mut trouble) = running.shared.trouble.lock() {
         warnings.append(&mut trouble);
     }
+    let is_mirrored = matches!(running.plan.course, Course::Mirrored { .. });
+    if is_mirrored {
+        let lost = running.loaded.mirror_losses().context(what)?;
+        warnings.extend(without_copy(lost));
+    }
     let mut passages = Vec::new();
     let mut slowest = Vec::new();
     for (way, ended) in ends.into_iter().enumerate() {
@@ -87,7 +93,6 @@ pub(super) fn of(
         let spots: Vec<_> = spots
             .map(|(point, lost)| (point, spot(point, lost, &ended)))
             .collect();
-        let is_mirrored = matches!(running.plan.course, Course::Mirrored { .. });
         let (passage, kept) = passage(&points.ways[way], spots, ended, is_mirrored);
         slowest.extend(kept);
         passages.push(passage);
@@ -103,6 +108,15 @@ pub(super) fn of(
         adds_up: seen == accounted,
         warnings,
     })
+}
+
+fn without_copy(lost: u64) -> Option<String> {
+    let says = format!(
+        "{} not made, or not taken by the mirrored port: packets with one copy are lost inside or \
+         originated, and those with none are in no account",
+        counted(lost, "copy")
+    );
+    (lost > 0).then_some(says)
 }
 
 /// Greatest error of a delay up to `longest_ns`: that of both stamps, each with its rounding,
