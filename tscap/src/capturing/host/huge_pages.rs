@@ -8,16 +8,17 @@ pub const BYTES: usize = 2 << 20;
 /// Has the kernel take huge pages for those parts of `memory` that are as long and begin at a
 /// multiple of that, where it has such pages for whoever asks (`madvise` or `always` in
 /// /sys/kernel/mm/transparent_hugepage/enabled). Elsewhere nothing happens.
-pub fn prefer(memory: &mut [MaybeUninit<u8>]) {
-    let begin = memory.as_ptr().align_offset(BYTES);
-    let whole = memory.get_mut(begin..).unwrap_or_default();
-    let length = whole.len() / BYTES * BYTES;
+pub fn prefer<T>(memory: &mut [MaybeUninit<T>]) {
+    let bytes = size_of_val(memory);
+    let start = memory.as_mut_ptr().cast::<u8>();
+    let begin = start.align_offset(BYTES).min(bytes);
+    let length = (bytes - begin) / BYTES * BYTES;
     if length == 0 {
         return;
     }
     // SAFETY: the range is part of `memory`, which is borrowed as a whole; the advice changes
     // which pages hold it, not what they hold. A kernel without huge pages refuses it.
-    unsafe { libc::madvise(whole.as_mut_ptr().cast(), length, libc::MADV_HUGEPAGE) };
+    unsafe { libc::madvise(start.add(begin).cast(), length, libc::MADV_HUGEPAGE) };
 }
 
 #[cfg(test)]
@@ -59,6 +60,6 @@ mod tests {
         // None fits.
         let mut small = Vec::<u8>::with_capacity(BYTES / 2);
         prefer(small.spare_capacity_mut());
-        prefer(&mut []);
+        prefer::<u8>(&mut []);
     }
 }

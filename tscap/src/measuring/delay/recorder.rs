@@ -58,8 +58,9 @@ pub struct Latest {
 /// distributions may take, 0.8 MB each at most.
 #[derive(Debug)]
 pub struct DelayRecorder {
-    all: Distribution,
-    /// Since the last look.
+    /// Up to the last look.
+    earlier: Distribution,
+    /// Since then.
     latest: Distribution,
     certificate: Certificate,
     bins: Bins,
@@ -79,7 +80,7 @@ impl DelayRecorder {
     /// Of no packets yet.
     pub fn new() -> Self {
         Self {
-            all: Distribution::new(),
+            earlier: Distribution::new(),
             latest: Distribution::new(),
             certificate: Certificate::new(),
             bins: Bins::new(),
@@ -92,7 +93,6 @@ impl DelayRecorder {
     /// Takes in a packet; they come in order of their entries.
     pub fn add(&mut self, packet: &Matched) {
         let delay_ns = packet.delay_ns;
-        self.all.add(delay_ns);
         self.latest.add(delay_ns);
         self.certificate.add(delay_ns);
         self.bins.add(delay_ns);
@@ -119,6 +119,7 @@ impl DelayRecorder {
     /// Those since the last call; `None` if there are none.
     pub fn take_latest(&mut self) -> Option<Latest> {
         let latest = std::mem::replace(&mut self.latest, Distribution::new());
+        self.earlier.merge(&latest);
         latest.summary().map(|summary| Latest {
             n: summary.n,
             min_ns: summary.min,
@@ -136,7 +137,9 @@ impl DelayRecorder {
 
     /// All of them, each of which may be off by `bound_ns`; `None` if there are none.
     pub fn finish(self, bound_ns: u64) -> Option<Delays> {
-        let summary = self.all.summary()?;
+        let mut all = self.earlier;
+        all.merge(&self.latest);
+        let summary = all.summary()?;
         Some(Delays {
             rfc8219: rfc8219(&summary),
             bound_ns,

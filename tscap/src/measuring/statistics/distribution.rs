@@ -32,6 +32,27 @@ enum Values {
     Many(Box<Histograms>),
 }
 
+impl Values {
+    fn add(&mut self, value: i64) {
+        match self {
+            Self::Few(values) if values.len() < FEW => values.push(value),
+            _ => self.to_many().add(value),
+        }
+    }
+
+    fn to_many(&mut self) -> &mut Histograms {
+        if let Self::Few(values) = self {
+            let mut histograms = Box::new(Histograms::new());
+            values.iter().for_each(|value| histograms.add(*value));
+            *self = Self::Many(histograms);
+        }
+        match self {
+            Self::Many(histograms) => histograms,
+            Self::Few(_) => unreachable!("they were put into histograms"),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Histograms {
     /// Of the negative values' magnitudes.
@@ -95,15 +116,26 @@ impl Distribution {
         let deviation = value as f64 - self.mean;
         self.mean += deviation / self.n as f64;
         self.squares += deviation * (value as f64 - self.mean);
-        match &mut self.values {
-            Values::Few(values) if values.len() < FEW => values.push(value),
-            Values::Few(values) => {
-                let mut histograms = Histograms::new();
-                values.iter().for_each(|value| histograms.add(*value));
-                histograms.add(value);
-                self.values = Values::Many(Box::new(histograms));
-            }
-            Values::Many(histograms) => histograms.add(value),
+        self.values.add(value);
+    }
+
+    /// Takes in the values of another one (Chan, Golub and LeVeque 1979, eq. 2.1).
+    pub(crate) fn merge(&mut self, other: &Self) {
+        if other.n == 0 {
+            return;
+        }
+        let (own, others) = (self.n as f64, other.n as f64);
+        let apart = other.mean - self.mean;
+        self.n += other.n;
+        self.negative += other.negative;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        let share = others / self.n as f64;
+        self.mean += apart * share;
+        self.squares += other.squares + apart * apart * own * share;
+        match &other.values {
+            Values::Few(values) => values.iter().for_each(|value| self.values.add(*value)),
+            Values::Many(histograms) => self.values.to_many().merge(histograms),
         }
     }
 
@@ -181,6 +213,16 @@ impl Histograms {
         recorded.expect("the histogram grows with its values");
     }
 
+    fn merge(&mut self, other: &Self) {
+        for (own, others) in [
+            (&mut self.negative, &other.negative),
+            (&mut self.rest, &other.rest),
+        ] {
+            let added = own.add(others);
+            added.expect("the histogram grows with its values");
+        }
+    }
+
     /// The value of a rank, from 1 for the least on.
     fn at_rank(&self, rank: u64, negative: u64) -> i64 {
         if rank > negative {
@@ -251,6 +293,27 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// However they were split: quantiles to the bit, mean and deviation but for rounding.
+        #[test]
+        fn merged_parts_are_the_whole(
+            values in prop::collection::vec(-5_000i64..1 << 40, 1..2 * FEW + 500),
+            parts in 1usize..5
+        ) {
+            let whole = Summary::of(values.iter().copied()).unwrap();
+            let mut merged = Distribution::new();
+            for part in values.chunks(values.len().div_ceil(parts)) {
+                let mut distribution = Distribution::new();
+                part.iter().for_each(|value| distribution.add(*value));
+                merged.merge(&distribution);
+            }
+            merged.merge(&Distribution::new());
+            let merged = merged.summary().unwrap();
+            let scale = whole.sd + whole.mean.abs() + 1.0;
+            prop_assert!((merged.mean - whole.mean).abs() <= 1e-9 * scale);
+            prop_assert!((merged.sd - whole.sd).abs() <= 1e-9 * scale);
+            prop_assert_eq!(Summary { mean: whole.mean, sd: whole.sd, ..merged }, whole);
+        }
 
         /// Few values or many, negative or not: as sorting all of them says.
         #[test]

@@ -2,6 +2,7 @@
 
 use super::kept::KeptId;
 use crate::capturing::clock::RawStamp;
+use crate::capturing::host::huge_pages;
 use crate::measuring::delay::sighting::{At, Sighting};
 
 /// Sightings in order one behind the other, of which so many are merged. Where there are more
@@ -49,15 +50,29 @@ impl Arrival {
     }
 }
 
+/// Sightings that wait, one behind the other in order of time.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// The first of them.
+    head: usize,
+    /// Behind the last one.
+    end: usize,
+}
+
+impl Run {
+    fn len(self) -> usize {
+        self.end - self.head
+    }
+}
+
 /// Sightings in runs, each of which is in order.
 #[derive(Debug)]
 pub(super) struct Arrivals {
+    /// Those that wait, and between the runs some that were handed over.
     all: Vec<Arrival>,
     most: usize,
-    /// Where each run begins.
-    runs: Vec<usize>,
-    /// How far each was merged.
-    heads: Vec<usize>,
+    /// In the order in which they lie in `all`; none is empty.
+    runs: Vec<Run>,
     batch: Vec<Arrival>,
     /// There were too many runs: from the last one on nothing is in order.
     is_shuffled: bool,
@@ -66,11 +81,12 @@ pub(super) struct Arrivals {
 impl Arrivals {
     pub fn new(capacity: usize) -> Self {
         let most = capacity.max(LEAST);
+        let mut all = Vec::with_capacity(most);
+        huge_pages::prefer(all.spare_capacity_mut());
         Self {
-            all: Vec::with_capacity(most),
+            all,
             most,
             runs: Vec::with_capacity(MOST_RUNS),
-            heads: Vec::with_capacity(MOST_RUNS),
             batch: Vec::with_capacity(BATCH),
             is_shuffled: false,
         }
@@ -80,18 +96,34 @@ impl Arrivals {
         (self.most * size_of::<Arrival>()) as u64
     }
 
-    pub fn are_full(&self) -> bool {
+    /// Whether there is no room for one more.
+    pub fn are_full(&mut self) -> bool {
+        if self.all.len() == self.most {
+            self.close_ranks();
+        }
         self.all.len() == self.most
     }
 
     /// There must be room.
+    #[inline]
     pub fn push(&mut self, arrival: Arrival) {
-        let is_in_order = self.all.last().is_some_and(|it| it.stamp <= arrival.stamp);
-        if !is_in_order {
-            match self.runs.len() < MOST_RUNS {
-                true => self.runs.push(self.all.len()),
-                false => self.is_shuffled = true,
+        let at = self.all.len();
+        let are_many = self.runs.len() == MOST_RUNS;
+        match self.runs.last_mut() {
+            Some(run)
+                if run.end == at
+                    && (self.is_shuffled || self.all[at - 1].stamp <= arrival.stamp) =>
+            {
+                run.end += 1;
             }
+            Some(run) if are_many && run.end == at => {
+                run.end += 1;
+                self.is_shuffled = true;
+            }
+            _ => self.runs.push(Run {
+                head: at,
+                end: at + 1,
+            }),
         }
         self.all.push(arrival);
     }
@@ -99,9 +131,8 @@ impl Arrivals {
     /// In the middle between the first stamp and the last one.
     pub fn middle(&mut self) -> RawStamp {
         self.sort();
-        let first = self.runs.iter().map(|start| self.all[*start].stamp.0);
-        let ends = (0..self.runs.len()).map(|run| self.end(run));
-        let last = ends.map(|end| self.all[end - 1].stamp.0);
+        let first = self.runs.iter().map(|run| self.all[run.head].stamp.0);
+        let last = self.runs.iter().map(|run| self.all[run.end - 1].stamp.0);
         let (first, last) = (first.min().unwrap_or(0), last.max().unwrap_or(0));
         RawStamp(first + (last - first) / 2)
     }
@@ -109,15 +140,14 @@ impl Arrivals {
     /// Hands over those up to `through`, in order, some at a time.
     pub fn take_through(&mut self, through: RawStamp, mut take: impl FnMut(&[Arrival])) {
         self.sort();
-        self.heads.clone_from(&self.runs);
         while let Some((run, limit)) = self.next(through) {
-            let (head, end) = (self.heads[run], self.end(run));
+            let Run { head, end } = self.runs[run];
             let most = end.min(head + BATCH - self.batch.len());
             let before = self.batch.len();
             let taken = self.all[head..most].iter();
             let taken = taken.take_while(|arrival| arrival.stamp <= limit);
             self.batch.extend(taken);
-            self.heads[run] += self.batch.len() - before;
+            self.runs[run].head += self.batch.len() - before;
             if self.batch.len() == BATCH {
                 take(&self.batch);
                 self.batch.clear();
@@ -125,58 +155,60 @@ impl Arrivals {
         }
         take(&self.batch);
         self.batch.clear();
-        self.close_ranks();
+        self.runs.retain(|run| run.len() > 0);
+        // Where more wait than were handed over, to move them each time would cost more than
+        // all the rest.
+        let waiting: usize = self.runs.iter().map(|run| run.len()).sum();
+        if waiting <= self.all.len() / 2 || self.all.len() == self.most {
+            self.close_ranks();
+        }
     }
 
     /// The run that comes next, and up to which stamp; `None` if none has any up to `through`.
     fn next(&self, through: RawStamp) -> Option<(usize, RawStamp)> {
         let (mut first, mut others) = (None, through);
-        for (run, head) in self.heads.iter().enumerate() {
-            if *head == self.end(run) {
+        for (index, run) in self.runs.iter().enumerate() {
+            if run.len() == 0 {
                 continue;
             }
-            let stamp = self.all[*head].stamp;
+            let stamp = self.all[run.head].stamp;
             if stamp > through {
                 continue;
             }
             match first {
                 Some((_, least)) if least <= stamp => others = others.min(stamp),
-                Some((_, later)) => (first, others) = (Some((run, stamp)), later),
-                None => first = Some((run, stamp)),
+                Some((_, later)) => (first, others) = (Some((index, stamp)), later),
+                None => first = Some((index, stamp)),
             }
         }
         first.map(|(run, _)| (run, others))
     }
 
-    fn end(&self, run: usize) -> usize {
-        self.runs.get(run + 1).copied().unwrap_or(self.all.len())
-    }
-
     /// Makes one run of too many.
     fn sort(&mut self) {
         if self.is_shuffled {
+            self.close_ranks();
             self.all.sort_unstable_by_key(|arrival| arrival.stamp);
-            self.runs.truncate(1);
+            self.runs.clear();
+            self.runs.push(Run {
+                head: 0,
+                end: self.all.len(),
+            });
             self.is_shuffled = false;
         }
     }
 
     /// What was handed over makes room.
     fn close_ranks(&mut self) {
-        let (mut runs, mut length) = (0, 0);
-        for run in 0..self.runs.len() {
-            let rest = self.heads[run]..self.end(run);
-            if rest.is_empty() {
-                continue;
-            }
-            let count = rest.len();
-            self.all.copy_within(rest, length);
-            // Runs before this one were as many at least.
-            self.runs[runs] = length;
-            runs += 1;
-            length += count;
+        let mut length = 0;
+        for run in &mut self.runs {
+            self.all.copy_within(run.head..run.end, length);
+            *run = Run {
+                head: length,
+                end: length + run.len(),
+            };
+            length = run.end;
         }
         self.all.truncate(length);
-        self.runs.truncate(runs);
     }
 }

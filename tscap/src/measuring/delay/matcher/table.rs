@@ -5,6 +5,8 @@
 //! a slot whose group has closed is free. That saves half of the cache misses of a map from
 //! which each key is removed, and there is never a table to be built again.
 
+use crate::capturing::host::huge_pages;
+
 /// Slots of a bucket. With its last word a bucket is a cache line.
 const SLOTS: usize = 7;
 /// Slots for each group that may be open.
@@ -81,9 +83,12 @@ impl Table {
             slots: [0; SLOTS],
             spilled: None,
         };
-        Self {
-            buckets: vec![empty; (groups * SLOTS_A_GROUP).div_ceil(SLOTS) + 1],
-        }
+        let count = (groups * SLOTS_A_GROUP).div_ceil(SLOTS) + 1;
+        let mut buckets = Vec::with_capacity(count);
+        // A key may be anywhere in it: of small pages each look-up would miss the TLB too.
+        huge_pages::prefer(buckets.spare_capacity_mut());
+        buckets.resize(count, empty);
+        Self { buckets }
     }
 
     pub fn memory_bytes(&self) -> u64 {

@@ -8,6 +8,7 @@ use super::kept::{Kept, KeptId};
 use super::table::{Lookup, OpenNumbers, Table};
 use super::{MatcherOptions, Passed};
 use crate::capturing::clock::RawStamp;
+use crate::capturing::host::huge_pages;
 use crate::measuring::delay::schema::Account;
 use crate::measuring::delay::sighting::{At, MOST_EXITS};
 
@@ -114,11 +115,13 @@ enum Doubt {
 impl Window {
     pub fn new(options: &MatcherOptions) -> Self {
         let capacity = options.capacity.min(1 << 31);
+        let mut groups = Vec::with_capacity(capacity);
+        huge_pages::prefer(groups.spare_capacity_mut());
         Self {
             length: options.window,
             capacity,
             is_mirrored: options.is_mirrored,
-            groups: VecDeque::with_capacity(capacity),
+            groups: groups.into(),
             number: FIRST_NUMBER,
             table: Table::new(capacity),
             kept: Kept::new(options.kept_bytes, capacity * (1 + options.exits)),

@@ -12,6 +12,9 @@ const SHORTEST_NS: u64 = 1_000_000;
 pub(super) struct Intervals {
     length_ns: u64,
     all: Vec<Of>,
+    /// The interval of the latest packet, and when it begins: the next one is mostly in it too.
+    latest: usize,
+    begins_ns: u64,
 }
 
 /// What one has.
@@ -46,21 +49,32 @@ impl Intervals {
         Self {
             length_ns: SHORTEST_NS,
             all: vec![Of::NOTHING; MOST],
+            latest: 0,
+            begins_ns: 0,
         }
     }
 
     #[inline]
     pub fn add(&mut self, at_ns: u64, delay_ns: i64) {
-        while at_ns / self.length_ns >= MOST as u64 {
-            self.double();
+        if at_ns.wrapping_sub(self.begins_ns) >= self.length_ns {
+            self.find(at_ns);
         }
-        let interval = &mut self.all[(at_ns / self.length_ns) as usize];
+        let interval = &mut self.all[self.latest];
         *interval = interval.with(Of {
             n: 1,
             sum: delay_ns.into(),
             min: delay_ns,
             max: delay_ns,
         });
+    }
+
+    #[cold]
+    fn find(&mut self, at_ns: u64) {
+        while at_ns / self.length_ns >= MOST as u64 {
+            self.double();
+        }
+        let latest = at_ns / self.length_ns;
+        (self.latest, self.begins_ns) = (latest as usize, latest * self.length_ns);
     }
 
     #[cold]
