@@ -1,8 +1,10 @@
 //! `cargo xtask bench delay`: what one packet costs `tscap delay`.
 //!
 //! The matcher in memory: a million packets a second in and out, each of which is remembered
-//! for a second, so that a million are. CPU time of the thread.
+//! for a second, so that a million are. CPU time of the thread. And the whole, live: how many
+//! packets a second it takes in and out on two CPUs, and what the matcher's thread takes then.
 
+mod live;
 mod map;
 mod matcher;
 
@@ -11,8 +13,9 @@ mod common;
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::ValueEnum;
-use tscap_testkit::process::on_cpu;
+use tscap_testkit::process::{cpus, on_cpu};
 
 use common::run::{Bench, Parts, Run};
 
@@ -20,6 +23,8 @@ use common::run::{Bench, Parts, Run};
 enum Part {
     /// The matcher, from memory to memory
     Matcher,
+    /// All of it, between network namespaces
+    Live,
 }
 
 fn main() -> ExitCode {
@@ -34,6 +39,12 @@ fn main() -> ExitCode {
         let cpu = run.cpu;
         run.part(Part::Matcher, |options| {
             on_cpu(cpu, || matcher::all(options.rounds(2, 10)))
+        })?;
+        let _alone = run.own.want(Part::Live).then(|| run.alone()).transpose()?;
+        let sender = *cpus().first().context("no CPU to send on")?;
+        run.part(Part::Live, |options| {
+            let packets = options.either(2_000_000, 5_000_000);
+            live::all(options.rounds(2, 5), packets, sender)
         })?;
         Ok(())
     })
