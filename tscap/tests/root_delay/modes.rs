@@ -161,7 +161,10 @@ fn copies_that_are_not_sent_are_counted() {
     let [.., warning] = &measurement.warnings[..] else {
         panic!("{measurement:?}");
     };
-    assert!(warning.starts_with("20 copies not made"), "{warning}");
+    assert!(
+        warning.starts_with("20 mirrored frames not sent"),
+        "{warning}"
+    );
 }
 
 #[test]

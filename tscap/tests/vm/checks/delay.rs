@@ -21,9 +21,9 @@ const ROUTER: &str = "end() { \
 /// Measures with these options while `ping` asks.
 fn measure(guest: &Guest, options: &str, ping: &str) -> Measurement {
     let script = format!(
-        "{TSCAP} delay {options} --window 100ms --json \
+        "rm -f /tmp/said; {TSCAP} delay {options} --window 100ms --json \
          > /tmp/delay 2> /tmp/said & \
-         for turn in $(seq 100); do grep -q ready /tmp/said && break; sleep 0.2; done; \
+         for turn in $(seq 100); do grep -qs ready /tmp/said && break; sleep 0.2; done; \
          {ping} > /dev/null; wait $!; tail -n 1 /tmp/delay"
     );
     let json = guest.must(&["sh", "-c", &script]);

@@ -112,9 +112,9 @@ pub(super) fn of(
 
 fn without_copy(lost: u64) -> Option<String> {
     let says = format!(
-        "{} not made, or not taken by the mirrored port: packets with one copy are lost inside or \
-         originated, and those with none are in no account",
-        counted(lost, "copy")
+        "{} not sent to the mirrored port: a packet with one copy is lost inside or originated, one \
+         with none is in no account",
+        counted(lost, "mirrored frame")
     );
     (lost > 0).then_some(says)
 }
