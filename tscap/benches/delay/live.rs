@@ -6,6 +6,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use anyhow::{Context, Result, ensure};
+use aya::programs::XdpMode;
 use serde::Serialize;
 use serde_json::Value;
 use tscap::measuring::delay::schema::{Measurement, Spot};
@@ -13,7 +14,7 @@ use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
 use tscap_testkit::between::Between;
 use tscap_testkit::capture::{delay, generate_on};
-use tscap_testkit::probes::Forwarding;
+use tscap_testkit::probes::{Attached, Forwarding};
 
 use crate::common::report::Section;
 use crate::common::rounds::{Subject, run};
@@ -169,8 +170,10 @@ struct Path<'a> {
 }
 
 impl Path<'_> {
-    /// Sends, and nobody measures.
+    /// Sends, and nobody measures: programs at the same places let every frame pass.
     fn alone(&self) -> Result<Round> {
+        let ends = [&self.between.bench.rx, &self.between.far];
+        let _passing = ends.map(|port| Attached::pass(port, XdpMode::Driver));
         Ok(Round {
             rate: self.send()?,
             ..Round::default()
