@@ -13,8 +13,9 @@ use tscap::measuring::delay::schema::{Measurement, Spot};
 use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
 use tscap_testkit::between::Between;
-use tscap_testkit::capture::{delay, generate_on};
+use tscap_testkit::capture::{LIMIT, delay, generate_on};
 use tscap_testkit::probes::{Attached, Forwarding};
+use tscap_testkit::wait;
 
 use crate::common::report::Section;
 use crate::common::rounds::{Subject, run};
@@ -242,15 +243,18 @@ impl Path<'_> {
     }
 }
 
-/// CPU time of the matcher's thread, ns (Documentation/scheduler/sched-stats.rst).
+/// CPU time of the matcher's thread, ns (Documentation/scheduler/sched-stats.rst). It names
+/// itself when it has begun.
 fn matcher_ns(pid: u32) -> Result<u64> {
-    for task in fs::read_dir(format!("/proc/{pid}/task")).context("list threads")? {
-        let task = task?.path();
-        if fs::read_to_string(task.join("comm"))?.trim() == "tscap-matcher" {
-            let text = fs::read_to_string(task.join("schedstat"))?;
-            let ns = text.split_whitespace().next().context("no CPU time")?;
-            return Ok(ns.parse()?);
-        }
-    }
-    anyhow::bail!("tscap delay has no matcher")
+    let task = wait::until("the matcher's thread", LIMIT, || {
+        let mut tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+        tasks.find_map(|task| {
+            let task = task.ok()?.path();
+            let name = fs::read_to_string(task.join("comm")).ok()?;
+            (name.trim() == "tscap-matcher").then_some(task)
+        })
+    });
+    let text = fs::read_to_string(task.join("schedstat"))?;
+    let ns = text.split_whitespace().next().context("no CPU time")?;
+    Ok(ns.parse()?)
 }
