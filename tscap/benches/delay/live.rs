@@ -2,8 +2,8 @@
 //! program that hands frames from one interface to the other. Programs at XDP of the entry and at
 //! the far end of the exit's pair run on the sender's CPU, the matcher on another one.
 
+use std::thread;
 use std::time::Duration;
-use std::{fs, thread};
 
 use anyhow::{Context, Result, ensure};
 use aya::programs::XdpMode;
@@ -13,17 +13,21 @@ use tscap::measuring::delay::schema::{Measurement, Spot};
 use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
 use tscap_testkit::between::Between;
-use tscap_testkit::capture::{LIMIT, delay, generate_on};
+use tscap_testkit::capture::{delay, generate_on};
 use tscap_testkit::probes::{Attached, Forwarding};
-use tscap_testkit::wait;
 
 use crate::common::report::Section;
 use crate::common::rounds::{Subject, run};
 use crate::common::table::{row, show};
 use crate::common::target::Target;
+use crate::common::thread::cpu_ns;
 
+/// What the matcher's thread calls itself.
+const MATCHER: &str = "tscap-matcher";
 /// Packets that are remembered: more than come in a window.
 const MOST_PACKETS: &str = "4194304";
+/// Frames to it end right behind the far end's program, as those to others do.
+const NOBODY: &str = "02:00:00:00:00:63";
 /// Longer than packets are remembered (`--window`).
 const WINDOW_OVER: Duration = Duration::from_millis(1_300);
 /// Packets a second, in and out, on two CPUs (issue 21).
@@ -188,7 +192,7 @@ impl Path<'_> {
             .with(["--sender", "native", "--flat-out", "--size", "64"])
             .with(["--cpu", &self.sender.to_string()])
             .with(["-c", &self.packets.to_string()])
-            .with(self.between.through())
+            .with(["--dst-mac", NOBODY])
             .run();
         ensure!(sent.code == Some(0), "tscap gen: {}", sent.stderr);
         let steps = sent.stdout.lines().filter_map(|line| {
@@ -213,11 +217,11 @@ impl Path<'_> {
             .with(["--peer-netns", self.between.far.netns.name()])
             .with(["--match", matched_by, "--max-packets", MOST_PACKETS])
             .ready();
-        let before = matcher_ns(running.pid())?;
+        let before = cpu_ns(running.pid(), MATCHER)?;
         let rate = self.send()?;
         // Until each packet was judged.
         thread::sleep(WINDOW_OVER);
-        let taken = matcher_ns(running.pid())? - before;
+        let taken = cpu_ns(running.pid(), MATCHER)? - before;
         let finished = running.stop();
         ensure!(finished.code == Some(0), "tscap delay: {}", finished.stderr);
         let end = finished.stdout.lines().last().unwrap_or_default();
@@ -241,20 +245,4 @@ impl Path<'_> {
             unrecorded: unrecorded(&passage.entry) + unrecorded(&exit.spot),
         })
     }
-}
-
-/// CPU time of the matcher's thread, ns (Documentation/scheduler/sched-stats.rst). It names
-/// itself when it has begun.
-fn matcher_ns(pid: u32) -> Result<u64> {
-    let task = wait::until("the matcher's thread", LIMIT, || {
-        let mut tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-        tasks.find_map(|task| {
-            let task = task.ok()?.path();
-            let name = fs::read_to_string(task.join("comm")).ok()?;
-            (name.trim() == "tscap-matcher").then_some(task)
-        })
-    });
-    let text = fs::read_to_string(task.join("schedstat"))?;
-    let ns = text.split_whitespace().next().context("no CPU time")?;
-    Ok(ns.parse()?)
 }

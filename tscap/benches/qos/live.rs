@@ -21,6 +21,8 @@ use crate::common::table::{row, show};
 use crate::common::target::Target;
 use crate::common::thread::cpu_ns;
 
+/// What the thread of the flows calls itself.
+const FLOWS_THREAD: &str = "tscap-flows";
 /// Flows that take turns (issue 24).
 const FLOWS: u64 = 10_000;
 /// Packets a second on two CPUs (issue 24).
@@ -208,13 +210,13 @@ impl Path<'_> {
             .with(["--flow", by, "-Q", "in"])
             .ready();
         let pid = running.pid();
-        let before = (cpu_ns(pid, "tscap-flows")?, anonymous_bytes(pid)?);
+        let before = (cpu_ns(pid, FLOWS_THREAD)?, anonymous_bytes(pid)?);
         let rate = self.send()?;
         running.wait_event_with("qos", |event| {
             let account = &event["account"];
             account["seen"].as_u64().unwrap_or(0) >= self.packets
         });
-        let taken = cpu_ns(pid, "tscap-flows")? - before.0;
+        let taken = cpu_ns(pid, FLOWS_THREAD)? - before.0;
         let memory = anonymous_bytes(pid)?.saturating_sub(before.1);
         let finished = running.stop();
         ensure!(finished.code == Some(0), "tscap qos: {}", finished.stderr);
