@@ -28,6 +28,9 @@ _tscap() {
             tscap,convert)
                 cmd="tscap__subcmd__convert"
                 ;;
+            tscap,counters)
+                cmd="tscap__subcmd__counters"
+                ;;
             tscap,delay)
                 cmd="tscap__subcmd__delay"
                 ;;
@@ -70,6 +73,9 @@ _tscap() {
             tscap__subcmd__help,convert)
                 cmd="tscap__subcmd__help__subcmd__convert"
                 ;;
+            tscap__subcmd__help,counters)
+                cmd="tscap__subcmd__help__subcmd__counters"
+                ;;
             tscap__subcmd__help,delay)
                 cmd="tscap__subcmd__help__subcmd__delay"
                 ;;
@@ -107,7 +113,7 @@ _tscap() {
 
     case "${cmd}" in
         tscap)
-            opts="-h -V --help --version capture clock doctor compare convert delay gen loss merge qos report stamp restore help"
+            opts="-h -V --help --version capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -428,6 +434,44 @@ _tscap() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        tscap__subcmd__counters)
+            opts="-h --stress --cycle --duration --reference --cpu --json --report --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --stress)
+                    COMPREPLY=($(compgen -W "cpu net" -- "${cur}"))
+                    return 0
+                    ;;
+                --cycle)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reference)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         tscap__subcmd__delay)
             opts="-c -q -f -F -h --in --out --both --reflect --rtt --mirror --file --out-point --match --window --max-packets --clock --ring-size --netns --peer-netns --duration --count --load --parallel --correction --label --pcapng --json --report --quiet --filter-bytecode --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -671,7 +715,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__help)
-            opts="capture clock doctor compare convert delay gen loss merge qos report stamp restore help"
+            opts="capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -727,6 +771,20 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__help__subcmd__convert)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tscap__subcmd__help__subcmd__counters)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

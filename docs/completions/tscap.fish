@@ -31,6 +31,7 @@ complete -c tscap -n "__fish_tscap_needs_command" -f -a "clock" -d 'Watch the cl
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "convert" -d 'Stamp a capture again, or keep only the packets that match a filter'
+complete -c tscap -n "__fish_tscap_needs_command" -f -a "counters" -d 'Measure what the counters of this machine are like: the TSC, HPET, ACPI, the kernel\'s clocks'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "delay" -d 'Measure how long packets take from one interface to another'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "gen" -d 'Send test frames that carry their own send stamps'
 complete -c tscap -n "__fish_tscap_needs_command" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
@@ -133,6 +134,15 @@ complete -c tscap -n "__fish_tscap_using_subcommand convert" -s F -d 'Read the e
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -l filter-bytecode -d 'Take only the frames that match a compiled filter in this file, as tcpdump -ddd prints it: needs no libpcap here' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -l json -d 'Print the summary as one JSON object'
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -s h -l help -d 'Print help'
+complete -c tscap -n "__fish_tscap_using_subcommand counters" -l stress -d 'Also measure under these loads, between idle phases: cpu, a loop on every CPU, twice; net, a capture at full rate on a veth pair in namespaces of its own' -r -f -a "cpu\t'A loop on every CPU'
+net\t'A capture at full rate on a veth pair in namespaces of its own'"
+complete -c tscap -n "__fish_tscap_using_subcommand counters" -l cycle -d 'Time of each phase: seconds, or with units; the paper\'s is 90m' -r
+complete -c tscap -n "__fish_tscap_using_subcommand counters" -l duration -d 'Time of all phases together, instead of --cycle' -r
+complete -c tscap -n "__fish_tscap_using_subcommand counters" -l reference -d 'PTP hardware clock that rates are measured by, such as /dev/ptp0' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand counters" -l cpu -d 'CPU to read on [default: the first one allowed]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand counters" -l report -d 'Write a page with plots' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand counters" -l json -d 'Write everything as one JSON object to standard output'
+complete -c tscap -n "__fish_tscap_using_subcommand counters" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l in -d 'Interface where packets enter' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l out -d 'Interface where they leave' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l reflect -d 'Interface where requests come in, and their replies go out' -r
@@ -281,17 +291,18 @@ complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l duration -d 'Stop 
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l json -d 'Write one JSON object a line to standard output: ready, progress every second, steps of the clock, summary'
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand restore" -s h -l help -d 'Print help'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report stamp restore help" -f -a "capture" -d 'Capture frames into a pcapng file'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report stamp restore help" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report stamp restore help" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report stamp restore help" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report stamp restore help" -f -a "convert" -d 'Stamp a capture again, or keep only the packets that match a filter'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report stamp restore help" -f -a "delay" -d 'Measure how long packets take from one interface to another'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report stamp restore help" -f -a "gen" -d 'Send test frames that carry their own send stamps'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report stamp restore help" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report stamp restore help" -f -a "merge" -d 'Join captures by time into one pcapng'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report stamp restore help" -f -a "qos" -d 'Tell rate, delay, jitter, loss and order of each flow'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report stamp restore help" -f -a "report" -d 'Print a saved comparison, sweep of loss, measurement of delays or of flows, or log of the clock'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report stamp restore help" -f -a "stamp" -d 'Give other programs tscap\'s receive times'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report stamp restore help" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
-complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert delay gen loss merge qos report stamp restore help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "capture" -d 'Capture frames into a pcapng file'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "clock" -d 'Watch the clock that converts TSC stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "doctor" -d 'Examine whether this machine is fit for precise stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "compare" -d 'Compare what a stamp costs on this machine: ktime, TAI, TSC'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "convert" -d 'Stamp a capture again, or keep only the packets that match a filter'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "counters" -d 'Measure what the counters of this machine are like: the TSC, HPET, ACPI, the kernel\'s clocks'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "delay" -d 'Measure how long packets take from one interface to another'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "gen" -d 'Send test frames that carry their own send stamps'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "loss" -d 'Measure where a capture loses frames, and predict it'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "merge" -d 'Join captures by time into one pcapng'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "qos" -d 'Tell rate, delay, jitter, loss and order of each flow'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "report" -d 'Print a saved comparison, sweep of loss, measurement of delays or of flows, or log of the clock'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "stamp" -d 'Give other programs tscap\'s receive times'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
+complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
