@@ -36,11 +36,11 @@ impl Values {
     fn add(&mut self, value: i64) {
         match self {
             Self::Few(values) if values.len() < FEW => values.push(value),
-            _ => self.to_many().add(value),
+            _ => self.become_many().add(value),
         }
     }
 
-    fn to_many(&mut self) -> &mut Histograms {
+    fn become_many(&mut self) -> &mut Histograms {
         if let Self::Few(values) = self {
             let mut histograms = Box::new(Histograms::new());
             values.iter().for_each(|value| histograms.add(*value));
@@ -135,7 +135,7 @@ impl Distribution {
         self.squares += other.squares + apart * apart * own * share;
         match &other.values {
             Values::Few(values) => values.iter().for_each(|value| self.values.add(*value)),
-            Values::Many(histograms) => self.values.to_many().merge(histograms),
+            Values::Many(histograms) => self.values.become_many().merge(histograms),
         }
     }
 
