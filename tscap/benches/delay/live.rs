@@ -195,11 +195,12 @@ impl Path<'_> {
             .with(["--dst-mac", NOBODY])
             .run();
         ensure!(sent.code == Some(0), "tscap gen: {}", sent.stderr);
-        let steps = sent.stdout.lines().filter_map(|line| {
+        let mut lines = sent.stdout.lines().rev();
+        let rate = lines.find_map(|line| {
             let line: Value = serde_json::from_str(line).ok()?;
             line.get("rate_asked").and(line["rate"].as_f64())
         });
-        let rate = steps.last().context("tscap gen tells no rate")?;
+        let rate = rate.context("tscap gen tells no rate")?;
         // Frames that the interface refused were sent again: what came is what counts.
         let came = self.between.far.received() - before;
         ensure!(
