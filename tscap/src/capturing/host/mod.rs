@@ -34,6 +34,7 @@ pub mod perf;
 pub mod process;
 pub mod promisc;
 pub mod ptp;
+pub mod random;
 pub mod raw_clock;
 #[cfg(test)]
 pub(crate) mod recorded;

@@ -7,7 +7,9 @@ use std::net::IpAddr;
 use netlink_packet_core::{
     DecodeError, NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NlasIterator, parse_u32,
 };
-use netlink_packet_route::route::{RouteHeader, RouteMessage, RouteType};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteType,
+};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 
@@ -71,6 +73,62 @@ pub fn through(index: u32) -> io::Result<Option<String>> {
     Ok(through
         .find(|it| !it.is_automatic())
         .map(Route::destination))
+}
+
+/// How this thread's network namespace sends to an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WayTo {
+    /// Number of the interface.
+    pub interface: u32,
+    /// Whether the address is of this namespace itself.
+    pub is_local: bool,
+    /// Whether a router is on the way.
+    pub has_gateway: bool,
+}
+
+/// The way to `address`, as a packet without marks takes it.
+///
+/// # Errors
+/// If there is none (ENETUNREACH), or the kernel can't be asked.
+pub fn way_to(address: IpAddr) -> io::Result<WayTo> {
+    let (family, to, prefix) = match address {
+        IpAddr::V4(to) => (AddressFamily::Inet, RouteAddress::Inet(to), 32),
+        IpAddr::V6(to) => (AddressFamily::Inet6, RouteAddress::Inet6(to), 128),
+    };
+    let mut message = RouteMessage::default();
+    message.header.address_family = family;
+    message.header.destination_prefix_length = prefix;
+    message.attributes = vec![RouteAttribute::Destination(to)];
+    let mut request = NetlinkMessage::from(RouteNetlinkMessage::GetRoute(message));
+    request.header.flags = NLM_F_REQUEST;
+    request.header.sequence_number = 1;
+    let socket = Socket::new(NETLINK_ROUTE)?;
+    let answer = netlink::ask(&socket, &netlink::bytes(request), 1)?;
+    let route = answer.messages.first();
+    let way = route.map(|route| WayTo::parse(route)).transpose();
+    let way = way.map_err(io::Error::other)?.flatten();
+    way.ok_or_else(|| io::Error::from_raw_os_error(libc::ENETUNREACH))
+}
+
+impl WayTo {
+    /// `None` without an interface, as of a route that refuses.
+    fn parse(payload: &[u8]) -> Result<Option<Self>, DecodeError> {
+        let header = RouteHeader::parse(payload)?;
+        let (mut interface, mut has_gateway) = (None, false);
+        for attribute in NlasIterator::new(payload.get(HEADER_LEN..).unwrap_or_default()) {
+            let attribute = attribute?;
+            match attribute.kind() {
+                libc::RTA_OIF => interface = Some(parse_u32(attribute.value())?),
+                libc::RTA_GATEWAY | libc::RTA_VIA => has_gateway = true,
+                _ => {}
+            }
+        }
+        Ok(interface.map(|interface| Self {
+            interface,
+            is_local: header.kind == RouteType::Local,
+            has_gateway,
+        }))
+    }
 }
 
 fn default_interfaces() -> io::Result<BTreeSet<u32>> {
@@ -178,7 +236,7 @@ fn next_hops(mut rest: &[u8]) -> Result<Vec<u32>, DecodeError> {
 #[cfg(test)]
 mod tests {
     use netlink_packet_core::Emitable as _;
-    use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteNextHop};
+    use netlink_packet_route::route::RouteNextHop;
 
     use super::*;
     use crate::capturing::host::recorded;
@@ -200,6 +258,29 @@ mod tests {
         let found = Route::parse(route, AddressFamily::Inet).unwrap();
         let found = found.filter(Route::is_default_of_main);
         assert_eq!(found.map_or_else(Vec::new, |it| it.interfaces), interfaces);
+    }
+
+    #[test]
+    fn a_way_tells_its_interface_and_whether_it_leaves_the_network() {
+        let near = WayTo {
+            interface: 7,
+            is_local: false,
+            has_gateway: false,
+        };
+        let parse = |route: &[u8]| WayTo::parse(route).unwrap();
+        assert_eq!(parse(&route(|_| {})), Some(near));
+        let gateway = RouteAttribute::Gateway(RouteAddress::Inet([10, 0, 0, 1].into()));
+        let far = parse(&route(|it| it.attributes.push(gateway)));
+        assert!(far.unwrap().has_gateway);
+        let local = parse(&route(|it| it.header.kind = RouteType::Local));
+        assert!(local.unwrap().is_local);
+        assert_eq!(parse(&route(|it| it.attributes.clear())), None);
+    }
+
+    #[test]
+    fn the_way_to_this_host_is_local() {
+        let way = way_to([127, 0, 0, 1].into()).unwrap();
+        assert!(way.is_local && !way.has_gateway, "{way:?}");
     }
 
     #[test]
