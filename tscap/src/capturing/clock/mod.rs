@@ -20,6 +20,7 @@ mod live_bounds;
 pub mod log;
 mod model;
 mod ns_per_cycle;
+pub mod ntp;
 mod path;
 mod phc;
 mod rate;
