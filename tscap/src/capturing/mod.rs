@@ -6,7 +6,8 @@
 //! `ring` (shared memory), `hook` (load and attach the programs, read their counters),
 //! `settings` (what must be given back, and its journal), `doctor` (checks of the
 //! machine), `engine` (the converter thread), `capture` (all of it as an object), `stamping`
-//! (receive times for programs that know nothing of tscap).
+//! (receive times for programs that know nothing of tscap), `ntp` (exchanges with NTP
+//! servers, stamped by the programs).
 
 pub mod accounting;
 pub mod capture;
@@ -17,6 +18,7 @@ pub mod filter;
 pub mod hook;
 #[allow(unsafe_code, reason = "system calls without a safe wrapper")]
 pub mod host;
+pub mod ntp;
 pub mod pcapng;
 #[allow(
     unsafe_code,

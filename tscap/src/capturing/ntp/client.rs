@@ -1,0 +1,200 @@
+//! A client that asks one server: name, socket, and how often it may.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::capturing::clock::ntp::{self, NtpTime, Poller, request};
+use crate::capturing::host::netdev::{self, Link};
+use crate::capturing::host::random::Random;
+use crate::capturing::host::route::{self, WayTo};
+use crate::failure::{Context as _, Failure, Hint as _};
+
+/// A server that is not on this machine is asked no more often.
+pub const SHORTEST_FOREIGN_POLL: Duration = Duration::from_secs(8);
+/// Longest that a name is looked up.
+const LOOK_UP: Duration = Duration::from_secs(10);
+
+/// A server as somebody names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerName {
+    /// A name of the DNS, or an address.
+    pub host: String,
+    /// Its UDP port.
+    pub port: u16,
+}
+
+impl ServerName {
+    /// The first address that it has.
+    fn resolve(&self) -> Result<SocketAddr, Failure> {
+        let (done, found) = mpsc::sync_channel(1);
+        let target = (self.host.clone(), self.port);
+        // The resolver has no deadline; a thread that it holds up ends with the process.
+        let thread = std::thread::Builder::new().name("tscap-resolver".into());
+        let thread = thread.spawn(move || {
+            let found = target.to_socket_addrs().map(|mut all| all.next());
+            let _ = done.send(found);
+        });
+        thread.context("cannot start a thread")?;
+        let what = format!("cannot look up NTP server {}", self.host);
+        let hint = "give its address, or see whether the system's resolver works";
+        match found.recv_timeout(LOOK_UP) {
+            Ok(found) => {
+                let found = found.context(what.clone()).hint(hint)?;
+                found.ok_or_else(|| Failure::new(format!("{what}: it has no address")))
+            }
+            Err(_) => {
+                let seconds = LOOK_UP.as_secs();
+                Err(Failure::new(format!("{what}: no answer in {seconds} s")).hint(hint))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for ServerName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.port {
+            ntp::PORT => f.write_str(&self.host),
+            port if self.host.contains(':') => write!(f, "[{}]:{port}", self.host),
+            port => write!(f, "{}:{port}", self.host),
+        }
+    }
+}
+
+/// What came of a look at the socket.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// Nothing was due.
+    Nothing,
+    /// A request left.
+    Sent,
+    /// It could not.
+    Failed(io::Error),
+}
+
+/// The client.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub server: SocketAddr,
+    pub poller: Poller,
+    /// The interface towards the server.
+    pub interface: String,
+    socket: UdpSocket,
+    random: Random,
+}
+
+impl Client {
+    /// Looks the server up and opens a socket. Sends nothing yet.
+    ///
+    /// # Errors
+    /// If the server is not to be found, or may not be asked so often.
+    pub fn open(name: &ServerName, poll: Duration) -> Result<Self, Failure> {
+        let server = name.resolve()?;
+        let what = format!("cannot ask NTP server {name}");
+        let way = route::way_to(server.ip())
+            .context(format!("{what}: no way to {}", server.ip()))
+            .hint("`ip route get` tells the way; it is taken once, at the start")?;
+        let link = netdev::by_index(way.interface).context(what.clone())?;
+        let link = link.ok_or_else(|| Failure::new(format!("{what}: its interface is gone")))?;
+        if poll < SHORTEST_FOREIGN_POLL && !is_ours(&link, way, server.ip()) {
+            let least = SHORTEST_FOREIGN_POLL.as_secs();
+            return Err(Failure::new(format!(
+                "{what} so often: a server that is not on this machine gets a request every \
+                 {least} s at most"
+            ))
+            .hint(format!(
+                "--poll {least}, or more: the clock does not need it more often"
+            )));
+        }
+        let any: IpAddr = match server {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        // The kernel takes a random port, which nobody else can know (RFC 9109).
+        let socket = UdpSocket::bind((any, 0)).context(what.clone())?;
+        socket.connect(server).context(what.clone())?;
+        socket.set_nonblocking(true).context(what)?;
+        Ok(Self {
+            server,
+            poller: Poller::new(poll),
+            interface: link.name,
+            socket,
+            random: Random::open().context("cannot get random numbers")?,
+        })
+    }
+
+    /// Sends a request if one is due.
+    pub fn ask(&mut self, now: Instant) -> Asked {
+        if !self.poller.is_due(now) {
+            return Asked::Nothing;
+        }
+        // Also if it fails: the next one is not earlier.
+        self.poller.sent(now);
+        let cookie = self.random.number();
+        let sent = cookie.and_then(|cookie| {
+            // 0 says that there is no time.
+            let request = request(NtpTime(cookie.max(1)));
+            self.socket.send(&request)
+        });
+        match sent {
+            Ok(_) => Asked::Sent,
+            Err(error) => Asked::Failed(error),
+        }
+    }
+
+    /// Empties the socket, so that the kernel has room: replies are read where they are
+    /// stamped. Gives the error of a request that could not be delivered.
+    pub fn empty(&mut self) -> Option<io::Error> {
+        let mut bytes = [0; 128];
+        // More can't be outstanding; what floods is left to the socket's bounds.
+        for _ in 0..64 {
+            match self.socket.recv(&mut bytes) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+                Err(error) => return Some(error),
+            }
+        }
+        None
+    }
+}
+
+/// Whether a server is on this machine, so that it may be asked more often: its address is of
+/// this namespace, or a private one right behind a veth.
+fn is_ours(link: &Link, way: WayTo, server: IpAddr) -> bool {
+    let is_private = match server {
+        IpAddr::V4(it) => it.is_private() || it.is_link_local(),
+        IpAddr::V6(it) => it.is_unique_local() || it.is_unicast_link_local(),
+    };
+    let is_beside = link.kind.as_deref() == Some("veth") && !way.has_gateway && is_private;
+    way.is_local || link.is_loopback() || is_beside
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shown_as_they_are_given() {
+        for (host, port, shown) in [
+            ("ntp.example", 123, "ntp.example"),
+            ("10.0.0.1", 1_123, "10.0.0.1:1123"),
+            ("2001:db8::1", 1_123, "[2001:db8::1]:1123"),
+        ] {
+            let host = host.to_owned();
+            assert_eq!(ServerName { host, port }.to_string(), shown);
+        }
+    }
+
+    /// An address of a name is taken, and the server here may be asked often.
+    #[test]
+    fn a_server_here_may_be_asked_often() {
+        let name = ServerName {
+            host: "localhost".into(),
+            port: 1,
+        };
+        let client = Client::open(&name, Duration::from_millis(100)).unwrap();
+        assert!(client.server.ip().is_loopback());
+        assert_eq!(client.interface, "lo");
+    }
+}

@@ -1,0 +1,320 @@
+//! Programs at an interface that stamp NTP packets: received ones in XDP, sent ones behind the
+//! queueing discipline.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use tscap_common::hook::{ClockDomain, Direction, Slot};
+use tscap_common::key::KeyOf;
+
+use crate::capturing::capture::interface::find_usable;
+use crate::capturing::capture::{Counter, Event, Listener, Stamping, check, first_of};
+use crate::capturing::clock::ntp::Datagram;
+use crate::capturing::clock::{RawStamp, StampPath, Tracker, TscCycles, TscPath};
+use crate::capturing::filter::{Filter, LinkType};
+use crate::capturing::hook::{
+    AttachError, Attacher, Attachment, HookChoice, KEY_PROGRAMS, Keys, LoadOptions, Loaded, Port,
+    Presence, Refusal, Shares,
+};
+use crate::capturing::host::clsact::{Clsact, Side};
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::netdev::Link;
+use crate::capturing::host::perf::EventPriority;
+use crate::capturing::host::{system, tsc};
+use crate::capturing::ring::{Consumer, CorruptBlock};
+use crate::capturing::settings::{JournalFolder, SettingsGuard};
+use crate::failure::{Context as _, Failure};
+
+/// What is to be done with the interface, in errors.
+const TASK: &str = "stamp NTP packets at";
+/// Ring of each CPU, bytes: a thousand packets.
+const RING_BYTES: usize = 1 << 18;
+/// Kept of a frame: the headers of two VLAN tags, IPv6 and UDP, and what of the payload is
+/// looked at.
+const KEPT: u32 = 22 + 40 + 8 + PAYLOAD as u32 + 2;
+/// Bytes of a payload that are looked at: more than a header of NTP, so that a length that is
+/// none shows.
+const PAYLOAD: usize = 72;
+/// Where the counter can be read, best first: the perf event behind the queueing discipline
+/// too, a kfunc before it.
+const PATHS: [StampPath; 3] = [
+    StampPath::Tsc(TscPath::Perf),
+    StampPath::Tsc(TscPath::Kernel),
+    StampPath::Tsc(TscPath::Module),
+];
+/// The offset of each CPU's counter is checked this often.
+const CHECK_EVERY: Duration = Duration::from_secs(10);
+/// The interface is looked at this often.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// A frame that passed, with the counter at that moment.
+#[derive(Debug)]
+struct Sighting {
+    at: TscCycles,
+    direction: Direction,
+    frame: Vec<u8>,
+}
+
+/// The programs, attached. When this is dropped, nothing stays.
+pub(super) struct Hooks {
+    interface: String,
+    path: StampPath,
+    loaded: Loaded,
+    counter: Option<Counter>,
+    consumers: Vec<Consumer>,
+    received: Attachment,
+    sent: Attachment,
+    _changes: SettingsGuard,
+    /// Taken out, and not yet given: what came before some of it may be in a ring still.
+    waiting: Vec<Sighting>,
+    stamp_error_ns: u64,
+    checked: Instant,
+    looked: Instant,
+}
+
+/// Why no more packets will be seen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Lost {
+    /// The interface is gone, or a program from it.
+    #[error("the interface is gone, or a program from it")]
+    Interface,
+    /// A ring held something that is no record.
+    #[error("{0}: please report this")]
+    Corrupt(CorruptBlock),
+}
+
+impl Hooks {
+    /// Loads the programs for the packets that `expression` matches, and attaches them. `host`
+    /// has the counter's rate.
+    ///
+    /// # Errors
+    /// What was tried, why it failed and what to do next. Nothing stays attached.
+    pub fn attach(
+        interface: &str,
+        expression: &str,
+        host: &Tracker,
+        hear: &mut dyn FnMut(Event),
+    ) -> Result<Self, Failure> {
+        check::check_privileges()?;
+        check::check_kernel()?;
+        let link = find_usable(interface, TASK, &[LinkType::Ethernet])?;
+        let filter = Filter::from_expression(expression)?;
+        let ring_cpus = system::online_cpus().context("cannot list the online CPUs")?;
+        let possible_cpus = system::possible_cpus().context("cannot count the possible CPUs")?;
+        let options = LoadOptions {
+            object: KEY_PROGRAMS,
+            program: "",
+            clock: ClockDomain::Monotonic,
+            kfunc: None,
+            transmit: None,
+            filter: None,
+            interfaces: 1,
+            ring_bytes: RING_BYTES,
+            ring_cpus: &ring_cpus,
+            possible_cpus,
+            snaplen: 0,
+            keep_raw: false,
+            packet_flags: false,
+            packet_queue: false,
+            keys: Some(Keys {
+                of: KeyOf::Bridge,
+                kept: KEPT.next_multiple_of(4),
+            }),
+            ends_frames: false,
+        };
+        let Stamping {
+            mut loaded, path, ..
+        } = first_of(&PATHS, &options, &KernelFiles::live()).map_err(no_counter)?;
+        // The errors of these stamps are none of the host's clock.
+        let mut tracker = host.clone();
+        let is_perf = path.domain() == ClockDomain::CpuTsc;
+        let counter = is_perf.then(|| {
+            Counter::open(
+                &ring_cpus,
+                EventPriority::Pinned,
+                loaded.object(),
+                &mut tracker,
+            )
+        });
+        let counter = counter.transpose().map_err(no_counter)?;
+        let rings = loaded.rings.take().expect("taken here only");
+        let mut changes = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
+        let [received, sent] = attach(&loaded, &link, &filter, path, &mut changes)?;
+        let mut hooks = Self {
+            interface: link.name,
+            path,
+            loaded,
+            consumers: Consumer::all(rings),
+            received,
+            sent,
+            _changes: changes,
+            waiting: Vec::new(),
+            stamp_error_ns: if is_perf { tracker.stamp_error_ns() } else { 0 },
+            counter,
+            checked: Instant::now(),
+            looked: Instant::now(),
+        };
+        if let Some(counter) = &hooks.counter {
+            counter.say(&mut Listener::new(hear));
+            let offsets = counter.offsets();
+            hooks.set_offsets(&offsets);
+        }
+        Ok(hooks)
+    }
+
+    /// Where packets are stamped, for people.
+    pub fn ready(&self) -> String {
+        format!(
+            "{} (received at {}, sent at {}), clock tsc by {}",
+            self.interface,
+            self.received.hook(),
+            self.sent.hook(),
+            self.path.function()
+        )
+    }
+
+    /// Greatest error of a stamp against the counter of all CPUs, ns.
+    pub fn stamp_error_ns(&self) -> u64 {
+        self.stamp_error_ns
+    }
+
+    /// Packets that the programs saw and could not record.
+    ///
+    /// # Errors
+    /// If the counters can't be read.
+    pub fn lost(&self) -> Result<u64, Failure> {
+        let slots = [Direction::In, Direction::Out].map(|direction| Slot::of(0, direction));
+        let losses = self.loaded.counters.losses(&slots, &Shares::all());
+        let losses = losses.context("cannot read the counters of the programs")?;
+        Ok(losses.iter().flatten().map(|it| it.lost()).sum())
+    }
+
+    /// Gives each packet that has passed, in the order of time, and looks after the programs.
+    /// A reply is never given before its request.
+    ///
+    /// # Errors
+    /// If no more will come.
+    pub fn turn(
+        &mut self,
+        hear: &mut dyn FnMut(Event),
+        see: &mut dyn FnMut(Direction, &Datagram<'_>, TscCycles),
+    ) -> Result<(), Lost> {
+        self.look_after(hear)?;
+        // A packet that was stamped before this has recorded all that led to it before this:
+        // its request is in the rings, if any is.
+        let settled = tsc::read();
+        let heads: Vec<u64> = self.consumers.iter().map(Consumer::head).collect();
+        for (consumer, head) in self.consumers.iter_mut().zip(heads) {
+            drain(consumer, head, &mut self.waiting).map_err(Lost::Corrupt)?;
+        }
+        self.waiting.sort_by_key(|sighting| sighting.at);
+        let until = self.waiting.partition_point(|it| it.at < settled);
+        for sighting in self.waiting.drain(..until) {
+            if let Some(datagram) = Datagram::of(&sighting.frame, PAYLOAD) {
+                see(sighting.direction, &datagram, sighting.at);
+            }
+        }
+        Ok(())
+    }
+
+    fn look_after(&mut self, hear: &mut dyn FnMut(Event)) -> Result<(), Lost> {
+        if self.looked.elapsed() >= LOOK_EVERY {
+            self.looked = Instant::now();
+            let mut programs = [&self.received, &self.sent].into_iter();
+            if programs.any(|it| it.held.look() == Presence::Gone) {
+                return Err(Lost::Interface);
+            }
+        }
+        if self.checked.elapsed() >= CHECK_EVERY {
+            self.checked = Instant::now();
+            let told = &mut Listener::new(hear);
+            let counter = self.counter.as_mut();
+            let found = counter.and_then(|counter| counter.recheck(self.loaded.object(), told));
+            if let Some(found) = found {
+                self.stamp_error_ns = found.stamp_error_ns;
+                self.set_offsets(&found.offsets);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_offsets(&mut self, offsets: &[i64]) {
+        for (consumer, offset) in self.consumers.iter_mut().zip(offsets) {
+            consumer.set_stamp_offset(*offset);
+        }
+    }
+}
+
+impl std::fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Hooks").field(&self.interface).finish()
+    }
+}
+
+fn drain(
+    consumer: &mut Consumer,
+    head: u64,
+    waiting: &mut Vec<Sighting>,
+) -> Result<(), CorruptBlock> {
+    while let Some(mut run) = consumer.run(head, RawStamp::NEVER) {
+        while let Some(record) = run.next_key() {
+            let record = record?;
+            waiting.push(Sighting {
+                at: TscCycles(record.stamp.0),
+                direction: match record.slot == Slot::of(0, Direction::In) {
+                    true => Direction::In,
+                    false => Direction::Out,
+                },
+                frame: record.kept.to_vec(),
+            });
+        }
+        let length = run.taken();
+        consumer.take(length);
+    }
+    consumer.release();
+    Ok(())
+}
+
+/// The program of sent packets first: a reply that is seen had a request that was.
+fn attach(
+    loaded: &Loaded,
+    link: &Link,
+    filter: &Filter,
+    path: StampPath,
+    changes: &mut SettingsGuard,
+) -> Result<[Attachment; 2], Failure> {
+    let port = Port {
+        link,
+        number: 0,
+        filter: Some(filter.program_for(LinkType::Ethernet)?),
+    };
+    let by_filter = &mut |program: BorrowedFd<'_>, link: &Link, side: Side| {
+        let attached: Result<Clsact, Refusal> =
+            Ok(changes.attach_filter(program, link, side, "tscap")?);
+        attached
+    };
+    let mut attacher = Attacher { loaded, by_filter };
+    let sent = match path {
+        StampPath::Tsc(TscPath::Perf) => attacher.tapped(&port),
+        _ => attacher.sent(&port, Default::default()),
+    };
+    let sent = sent.map_err(refused)?;
+    let received = attacher.received(&port, HookChoice::Auto);
+    Ok([received.map_err(refused)?, sent])
+}
+
+/// No program can read the raw counter. The verifier's log is left out.
+fn no_counter(failure: Failure) -> Failure {
+    let why = failure.chain();
+    let why = why.split_once("Verifier output").map_or(&*why, |it| it.0);
+    let why = why.trim_end().trim_end_matches('.');
+    Failure::new(format!("cannot stamp NTP packets: {why}")).hint(
+        "their stamps are of the raw counter: programs can read it with Linux 6.16 or later, or \
+         by tscap's kernel module",
+    )
+}
+
+fn refused(error: AttachError) -> Failure {
+    Failure::from_error(error, "cannot attach the program that stamps NTP packets")
+        .hint("it needs CAP_NET_RAW and what a capture needs: run as root; dmesg may say more")
+}
