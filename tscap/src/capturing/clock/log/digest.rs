@@ -1,9 +1,11 @@
 //! What a report needs of a log, in bounded memory.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
-use super::{Entry, Header, Line, Phases, ReferencePhases};
-use crate::capturing::clock::{Allan, RealNs, Segment, Status, TscCycles, allan};
+use super::{Entry, Header, Line, NtpPoints, Phases, ReferencePhases};
+use crate::capturing::clock::ntp::NtpPoint;
+use crate::capturing::clock::{Allan, NsPerCycle, RealNs, Segment, Status, TscCycles, allan};
 
 /// 7 days of entries, one in 10 s, and of phases, one in 100 ms: earlier ones are
 /// forgotten.
@@ -11,6 +13,8 @@ const MOST_POINTS: usize = 7 * 8_640;
 const MOST_PHASES: usize = 7 * 864_000;
 /// The latest beginnings of segments.
 const MOST_SEGMENTS: usize = 1_000;
+/// NTP servers; a process follows no more at a time.
+const MOST_SERVERS: usize = 16;
 /// Between two phases, s.
 const EVERY_S: f64 = 0.1;
 
@@ -58,8 +62,20 @@ pub struct Digest {
     pub tai_offset_s: i64,
     /// The latest of another reference, without its phases.
     pub reference: Option<ReferencePhases>,
+    /// Exchanges with NTP servers.
+    pub ntp: Vec<NtpHistory>,
     against_counter: PhaseHistory,
     against_reference: PhaseHistory,
+}
+
+/// Exchanges with a server.
+#[derive(Clone, Debug)]
+pub struct NtpHistory {
+    /// The server.
+    pub server: SocketAddr,
+    /// When, as in [`Point::elapsed_ns`], and what it came to; the latest of 7 days at one in
+    /// 10 s.
+    pub points: VecDeque<(u64, NtpPoint)>,
 }
 
 /// Phases of one kind, the latest 7 days.
@@ -139,6 +155,9 @@ impl Digest {
         for phases in &entry.phases {
             self.against_counter.take(phases);
         }
+        for exchanges in &entry.ntp {
+            self.take_ntp(exchanges, &point);
+        }
         if let Some(reference) = &entry.reference {
             for phases in &reference.phases {
                 self.against_reference.take(phases);
@@ -147,6 +166,27 @@ impl Digest {
                 phases: Vec::new(),
                 ..reference.clone()
             });
+        }
+    }
+
+    /// Exchanges that an entry has, which itself is at `until`.
+    fn take_ntp(&mut self, exchanges: &NtpPoints, until: &Point) {
+        let rate = NsPerCycle(until.ns_per_cycle_2_58);
+        let known = self.ntp.iter().position(|it| it.server == exchanges.server);
+        if known.is_none() && self.ntp.len() == MOST_SERVERS {
+            return;
+        }
+        let place = known.unwrap_or_else(|| {
+            self.ntp.push(NtpHistory {
+                server: exchanges.server,
+                points: VecDeque::new(),
+            });
+            self.ntp.len() - 1
+        });
+        for point in &exchanges.points {
+            let before = rate.duration_ns(until.tsc.0.saturating_sub(point.at.0));
+            let at_ns = until.elapsed_ns.saturating_sub(before);
+            push(&mut self.ntp[place].points, (at_ns, *point), MOST_POINTS);
         }
     }
 

@@ -18,6 +18,7 @@
 //! | `samples` | [`Sample`]s since the entry before, as in a capture's statistics: the narrowest of each second, and those on either side of a step, a jump or a change of the clock's rate |
 //! | `phases` | [`Phases`]: the clock against the counter, every 100 ms |
 //! | `reference` | [`ReferencePhases`]: the clock against a device that was asked for, every 100 ms; absent without one |
+//! | `ntp` | [`NtpPoints`]: exchanges with NTP servers, and the clock against theirs; absent without any |
 //!
 //! Samples and segments mean what they do in a capture, so that a fit over a log is
 //! one over a capture's own history. Fields may be added; a change of their meaning
@@ -25,9 +26,10 @@
 //!
 //! About 1.2 MB an hour, 200 MB in 7 days; where the clock's rate changes 8 times a
 //! second or more often, 13 MB an hour at most, and 600 bytes each time that the clock is
-//! set or the counter jumps.
+//! set or the counter jumps. An exchange with an NTP server takes 300 bytes.
 
 mod digest;
+mod ntp;
 mod phases;
 mod reader;
 mod recorder;
@@ -36,7 +38,8 @@ mod writer;
 
 use serde::{Deserialize, Serialize};
 
-pub use digest::{Digest, Point, Totals};
+pub use digest::{Digest, NtpHistory, Point, Totals};
+pub use ntp::NtpPoints;
 pub use phases::Phases;
 pub use reader::{LogReader, ReadLogError, is_header};
 pub use recorder::Recorder;
@@ -92,6 +95,9 @@ pub struct Entry {
     /// The clock against another reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<ReferencePhases>,
+    /// Exchanges with NTP servers since the entry before, by server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ntp: Vec<NtpPoints>,
 }
 
 /// A whole line of a log.

@@ -1,8 +1,12 @@
 //! Makes entries of what a tracker learns.
 
+use std::net::SocketAddr;
+
 use super::Entry;
+use super::ntp::NtpRecorder;
 use super::phases::PhaseBins;
 use super::reference::ReferenceBins;
+use crate::capturing::clock::ntp::NtpPoint;
 use crate::capturing::clock::{
     CrossTimestamp, Observation, PhcSighting, PhcStatus, Status, Tracker, TscCycles,
 };
@@ -15,6 +19,7 @@ pub struct Recorder {
     settled_segments: u64,
     bins: PhaseBins,
     reference: Option<(String, ReferenceBins)>,
+    ntp: NtpRecorder,
     /// Of the entry before.
     before: Option<Status>,
 }
@@ -51,6 +56,11 @@ impl Recorder {
         bins.take(seen, counter.rate(), status.host_rate_ppb);
     }
 
+    /// Takes in an exchange with an NTP server.
+    pub fn observe_ntp(&mut self, server: SocketAddr, point: NtpPoint) {
+        self.ntp.take(server, point);
+    }
+
     /// Another reference, or the clock, was set, or the counter jumped.
     pub fn restart_reference(&mut self) {
         if let Some((_, bins)) = &mut self.reference {
@@ -84,6 +94,7 @@ impl Recorder {
                 .reference
                 .as_mut()
                 .and_then(|(device, bins)| bins.take_whole(device)),
+            ntp: self.ntp.take_all(),
         })
     }
 }

@@ -232,7 +232,7 @@ fn shaded(around: Vec<(f64, f64)>) -> Series {
 }
 
 /// In which unit such times are told, and what it is.
-fn unit(ns: impl Iterator<Item = f64>) -> (f64, &'static str) {
+pub(super) fn unit(ns: impl Iterator<Item = f64>) -> (f64, &'static str) {
     let most = ns.map(f64::abs).fold(0.0, f64::max);
     match most {
         0.0..5e3 => (1.0, "ns"),

@@ -1,6 +1,7 @@
 //! A clock's log for people: [`clock_text`] for a terminal, [`clock_page`] for a browser.
 
 mod figures;
+mod ntp;
 mod tables;
 
 use maud::html;
@@ -15,7 +16,8 @@ use crate::capturing::clock::log::Digest;
 pub fn clock_text(digest: &Digest) -> String {
     let deviations = against(digest).map(|against| tables::deviations(&against));
     let shown = tables::changes(digest);
-    let shown = shown.into_iter().chain(deviations.into_iter().flatten());
+    let shown = shown.into_iter().chain(ntp::percentiles(digest));
+    let shown = shown.chain(deviations.into_iter().flatten());
     tabular(&[], &tables::facts(digest), shown).join("\n") + "\n"
 }
 
@@ -60,6 +62,7 @@ pub fn clock_page(digest: &Digest) -> String {
     ];
     let deviations = against.iter().map(figures::deviations);
     let figures = over_time.into_iter().chain(deviations);
+    let figures = figures.flatten().chain(ntp::figures(digest));
     let body = html! {
         h1 { "The clock of a raw counter" }
         p { "The host's CLOCK_REALTIME against its time-stamp counter, by the feed-forward clock." }
@@ -69,12 +72,15 @@ pub fn clock_page(digest: &Digest) -> String {
             p { "The log is too short for curves." }
         }
         div.figures {
-            @for figure in figures.flatten() {
+            @for figure in figures {
                 (figure.markup())
             }
         }
         @for scales in against.iter().filter_map(tables::deviations) {
             (scales.markup())
+        }
+        @if let Some(percentiles) = ntp::percentiles(digest) {
+            (percentiles.markup())
         }
         @if let Some(changes) = tables::changes(digest) {
             h2 { "Steps and jumps" }

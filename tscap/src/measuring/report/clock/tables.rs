@@ -68,19 +68,24 @@ pub(super) fn facts(digest: &Digest) -> Table {
     Table::figures("", &[], rows.into_iter().map(row).collect()).words(&[0, 1])
 }
 
-/// The other reference, and how far the host's clock was ahead of it.
+/// The other references, and how far the host's clock was ahead of each.
 fn reference(digest: &Digest) -> String {
-    digest.reference.as_ref().map_or_else(
-        || "none but the counter, of which the kernel makes the host's clock".into(),
-        |reference| {
-            format!(
-                "{}: the host's clock was {} ns ahead at last, ± {}",
-                reference.device,
-                whole(reference.ahead_ns),
-                span(reference.bound_ns)
-            )
-        },
-    )
+    let told = |name: String, ahead_ns: i64, bound_ns: u64| {
+        let (ahead, bound) = (whole(ahead_ns), span(bound_ns));
+        format!("{name}: the host's clock was {ahead} ns ahead at last, ± {bound}")
+    };
+    let device = digest.reference.iter();
+    let device = device.map(|it| told(it.device.clone(), it.ahead_ns, it.bound_ns));
+    let servers = digest.ntp.iter().filter_map(|history| {
+        let (_, last) = history.points.back()?;
+        let name = format!("NTP server {}", history.server.ip());
+        Some(told(name, last.ahead_ns, last.bound_ns))
+    });
+    let all: Vec<String> = device.chain(servers).collect();
+    match all.is_empty() {
+        true => "none but the counter, of which the kernel makes the host's clock".into(),
+        false => all.join("; "),
+    }
 }
 
 impl Reference {

@@ -1,7 +1,8 @@
 use super::{clock_page, clock_text};
 use crate::capturing::clock::log::{
-    Digest, Entry, Header, Line, Phases, Recorder, ReferencePhases,
+    Digest, Entry, Header, Line, NtpPoints, Phases, Recorder, ReferencePhases,
 };
+use crate::capturing::clock::ntp::{NtpPoint, NtpVerdict};
 use crate::capturing::clock::scripted::{Host, Random};
 use crate::capturing::clock::{StampSource, Tracker, TscCycles};
 
@@ -107,6 +108,49 @@ fn without_another_reference_nothing_is_called_stable() {
             "{shown}"
         );
     }
+}
+
+/// Exchanges of a minute, each with a longer way than the one before.
+#[test]
+fn exchanges_with_a_server_are_drawn_and_counted() {
+    let (mut digest, mut entry) = digest_set(0);
+    let point = |number: u64| NtpPoint {
+        at: TscCycles(entry.status.tsc.0 - (60 - number) * 2_596_000_000),
+        alone_ns: 2_000 + 500 * number.cast_signed(),
+        ntp: entry.status.real,
+        ntp_bound_ns: 50_000,
+        root_distance_ns: 22_889,
+        ahead_ns: 2_000,
+        bound_ns: 51_000,
+        rtt_ns: 100_000 + 1_000 * number,
+        point_error_ns: 1_000 * number,
+        off_ns: (number > 1).then_some(5),
+        verdict: NtpVerdict::Used,
+    };
+    entry.ntp = vec![NtpPoints {
+        server: "10.9.0.2:123".parse().unwrap(),
+        points: (0..60).map(point).collect(),
+    }];
+    digest.take(Line::Entry(Box::new(entry)));
+    let (text, page) = (clock_text(&digest), clock_page(&digest));
+    // Without the first two, which had no clock beside them.
+    for part in [
+        "10.9.0.2  exchange off         58",
+        "+2,000",
+        "+159,000",
+        "±",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for part in [
+        "ahead of 10.9.0.2",
+        "Round trips to",
+        "off the clock",
+        "single exchange",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert_eq!(page.matches("<svg").count(), 7);
 }
 
 #[test]
