@@ -3,15 +3,19 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _};
 
-use super::{Plan, units};
+use super::{Cli, Plan, units};
+use crate::capturing::clock::ntp::{self, LONGEST_POLL};
+use crate::capturing::ntp::{NtpPlan, ServerName};
 
 /// Watch the clock that converts TSC stamps
 ///
 /// Reads this host's clocks and its TSC a hundred times a second, as a capture does,
 /// and shows the feed-forward clock that follows from them. Changes nothing and needs
-/// no privilege. A terminal that is too narrow gets fewer columns; --json has all.
+/// no privilege, but for NTP packets, which programs at the interface stamp. A terminal
+/// that is too narrow gets fewer columns; --json has all.
 #[derive(Debug, Args)]
 pub struct ClockArgs {
     /// Time between two lines: seconds, or with units (500ms); at least 100ms
@@ -22,9 +26,25 @@ pub struct ClockArgs {
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     duration: Option<Duration>,
 
-    /// Also compare the clock with this PTP hardware clock, such as /dev/ptp0
-    #[arg(long, value_name = "DEVICE")]
-    reference: Option<PathBuf>,
+    /// Also compare the clock with a PTP hardware clock, such as /dev/ptp0; with an NTP
+    /// server, which is asked (ntp:HOST or ntp:HOST:PORT); or with those that this host's
+    /// own daemon asks through -i (ntp:passive), where nothing is sent
+    #[arg(long, value_name = "DEVICE|ntp:HOST|ntp:passive", value_parser = reference)]
+    reference: Option<ReferenceChoice>,
+
+    /// With ntp:HOST: time between two requests; a server that is not on this machine gets
+    /// one every 8 s at most [default: 16]
+    #[arg(long, value_name = "TIME", requires = "reference", value_parser = poll)]
+    poll: Option<Duration>,
+
+    /// The interface at which NTP packets pass [default of ntp:HOST: that of the route]
+    #[arg(short, long, value_name = "IF")]
+    interface: Option<String>,
+
+    /// Compare the stamps of an NTP server on this host with those of its packets at -i:
+    /// what the host adds before the server's stamps and behind them
+    #[arg(long, requires = "interface", conflicts_with_all = ["reference", "log", "report"])]
+    audit_server: bool,
 
     /// Print JSON objects, one a line, instead of the table
     #[arg(long)]
@@ -40,6 +60,54 @@ pub struct ClockArgs {
     /// 0.1 s on; with --log, of the whole log
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
+}
+
+/// What the clock is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ReferenceChoice {
+    Device(PathBuf),
+    Server(ServerName),
+    Passive,
+}
+
+/// A device, `ntp:HOST`, `ntp:HOST:PORT` or `ntp:passive`.
+fn reference(text: &str) -> Result<ReferenceChoice, String> {
+    let Some(server) = text.strip_prefix("ntp:") else {
+        return Ok(ReferenceChoice::Device(text.into()));
+    };
+    if server == "passive" {
+        return Ok(ReferenceChoice::Passive);
+    }
+    let (host, port) = match server.strip_prefix('[').and_then(|it| it.split_once(']')) {
+        Some((host, "")) => (host, None),
+        Some((host, port)) => (host, Some(port.strip_prefix(':').unwrap_or_default())),
+        // An address of IPv6 has colons of its own.
+        None => match server.split_once(':') {
+            Some((host, port)) if !port.contains(':') => (host, Some(port)),
+            _ => (server, None),
+        },
+    };
+    let port = port.map_or(Ok(ntp::PORT), |port| match port.parse() {
+        Ok(port @ 1..) => Ok(port),
+        _ => Err("a port is a number from 1 to 65535"),
+    })?;
+    if host.is_empty() {
+        return Err("name the server: ntp:HOST, ntp:HOST:PORT or ntp:[ADDRESS]:PORT".into());
+    }
+    let host = host.to_owned();
+    Ok(ReferenceChoice::Server(ServerName { host, port }))
+}
+
+/// Between two requests, by default.
+const POLL: Duration = Duration::from_secs(16);
+
+fn poll(text: &str) -> Result<Duration, String> {
+    let poll = units::duration(text)?;
+    match poll {
+        _ if poll < SHORTEST => Err("the shortest is 100ms".into()),
+        _ if poll > LONGEST_POLL => Err(format!("the longest is {} s", LONGEST_POLL.as_secs())),
+        _ => Ok(poll),
+    }
 }
 
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -59,8 +127,10 @@ pub struct ClockPlan {
     pub interval: Duration,
     /// Longest time to watch.
     pub duration: Option<Duration>,
-    /// Device of another reference.
-    pub reference: Option<PathBuf>,
+    /// What it is compared with.
+    pub reference: Option<ReferencePlan>,
+    /// The interface of a server whose stamps are looked at, in the place of the clock.
+    pub audited: Option<String>,
     /// Whether to say it in JSON.
     pub json: bool,
     /// Where the history is kept.
@@ -69,15 +139,136 @@ pub struct ClockPlan {
     pub report: Option<PathBuf>,
 }
 
+/// Another reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReferencePlan {
+    /// A PTP hardware clock.
+    Device(PathBuf),
+    /// NTP servers.
+    Ntp(NtpPlan),
+}
+
 impl ClockArgs {
-    pub(super) fn into_plan(self) -> Plan {
-        Plan::Clock(ClockPlan {
+    pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
+        let is_asked = matches!(self.reference, Some(ReferenceChoice::Server(_)));
+        if self.poll.is_some() && !is_asked {
+            return Err(unfit(
+                "--poll goes with --reference ntp:HOST: nothing else is asked",
+            ));
+        }
+        let sees_packets = is_asked
+            || self.audit_server
+            || matches!(self.reference, Some(ReferenceChoice::Passive));
+        if self.interface.is_some() && !sees_packets {
+            return Err(unfit(
+                "-i goes with --reference ntp:HOST, --reference ntp:passive or --audit-server",
+            ));
+        }
+        let reference = match (self.reference, &self.interface) {
+            (None, _) => None,
+            (Some(ReferenceChoice::Device(device)), _) => Some(ReferencePlan::Device(device)),
+            (Some(ReferenceChoice::Server(server)), interface) => {
+                Some(ReferencePlan::Ntp(NtpPlan::Ask {
+                    server,
+                    poll: self.poll.unwrap_or(POLL),
+                    interface: interface.clone(),
+                }))
+            }
+            (Some(ReferenceChoice::Passive), Some(interface)) => {
+                let interface = interface.clone();
+                Some(ReferencePlan::Ntp(NtpPlan::Passive { interface }))
+            }
+            (Some(ReferenceChoice::Passive), None) => {
+                return Err(unfit(
+                    "--reference ntp:passive needs -i: the interface through which the host's \
+                     daemon asks its servers",
+                ));
+            }
+        };
+        Ok(Plan::Clock(ClockPlan {
             interval: self.interval,
             duration: self.duration,
-            reference: self.reference,
+            reference,
+            audited: self.interface.filter(|_| self.audit_server),
             json: self.json,
             log: self.log,
             report: self.report,
-        })
+        }))
+    }
+}
+
+fn unfit(what: &str) -> clap::Error {
+    Cli::command().error(ErrorKind::ArgumentConflict, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_as_people_write_them() {
+        let server = |host: &str, port| {
+            let host = host.to_owned();
+            Ok(ReferenceChoice::Server(ServerName { host, port }))
+        };
+        for (text, host, port) in [
+            ("ntp:ntp.example", "ntp.example", 123),
+            ("ntp:10.9.0.2:1123", "10.9.0.2", 1_123),
+            ("ntp:2001:db8::1", "2001:db8::1", 123),
+            ("ntp:[2001:db8::1]", "2001:db8::1", 123),
+            ("ntp:[2001:db8::1]:1123", "2001:db8::1", 1_123),
+        ] {
+            assert_eq!(reference(text), server(host, port), "{text}");
+        }
+        assert_eq!(reference("ntp:passive"), Ok(ReferenceChoice::Passive));
+        let device = ReferenceChoice::Device("/dev/ptp0".into());
+        assert_eq!(reference("/dev/ptp0"), Ok(device));
+        for bad in [
+            "ntp:",
+            "ntp::123",
+            "ntp:host:0",
+            "ntp:host:x",
+            "ntp:[]:1",
+            "ntp:[::1]x",
+        ] {
+            assert!(reference(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let told = |words: &str| {
+            let words = words.split(' ').map(Into::into);
+            Cli::plan(words)
+                .map(drop)
+                .map_err(|error| error.to_string())
+        };
+        for (words, why) in [
+            ("tscap clock --reference ntp:passive", "needs -i"),
+            (
+                "tscap clock --reference /dev/ptp0 --poll 16",
+                "goes with --reference ntp:HOST",
+            ),
+            ("tscap clock -i eth0", "-i goes with"),
+            (
+                "tscap clock --reference ntp:a --poll 1025",
+                "the longest is 1024 s",
+            ),
+            ("tscap clock --audit-server", "--interface"),
+            (
+                "tscap clock --audit-server -i a --reference ntp:b",
+                "cannot be used with",
+            ),
+        ] {
+            let error = told(words).unwrap_err();
+            assert!(error.contains(why), "{words}: {error}");
+        }
+        for words in [
+            "tscap clock --reference ntp:passive -i eth0",
+            "tscap clock --reference ntp:a:1 --poll 8 -i eth0",
+            "tscap clock --audit-server -i eth0",
+        ] {
+            assert_eq!(told(words), Ok(()), "{words}");
+        }
     }
 }

@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub use capture::{CaptureArgs, CapturePlan, Verbosity, no_file};
-pub use clock::{ClockArgs, ClockPlan};
+pub use clock::{ClockArgs, ClockPlan, ReferencePlan};
 pub use compare::{CompareArgs, ComparePlan, ObserverPlan};
 pub use convert::{ConvertArgs, ConvertPlan};
 pub use counters::{CountersArgs, CountersPlan};
@@ -175,7 +175,7 @@ impl Cli {
     pub fn into_plan(self) -> Result<Plan, clap::Error> {
         match self.command {
             Command::Capture(args) => args.into_plan(),
-            Command::Clock(args) => Ok(args.into_plan()),
+            Command::Clock(args) => args.into_plan(),
             Command::Doctor(args) => Ok(args.into_plan()),
             Command::Compare(args) => Ok(args.into_plan()),
             Command::Convert(args) => Ok(args.into_plan()),

@@ -87,17 +87,18 @@ impl<'a> Keeper<'a> {
     }
 
     /// Takes in what a look at another reference came to.
-    pub fn observe_reference(&mut self, looked: &Looked, device: &Path, tracker: &Tracker) {
+    pub fn observe_reference(&mut self, looked: &Looked, tracker: &Tracker) {
         if self.log.is_none() && self.digest.is_none() {
             return;
         }
         match looked {
-            Looked::Seen(seen, status) => {
+            Looked::Seen(device, seen, status) => {
                 let device = device.to_string_lossy();
                 self.recorder
                     .observe_reference(&device, *seen, status, tracker);
             }
             Looked::Jumped => self.recorder.restart_reference(),
+            Looked::Exchange(server, point) => self.recorder.observe_ntp(*server, *point),
         }
     }
 

@@ -1,6 +1,8 @@
 //! `tscap clock`: the feed-forward clock, live.
 
+mod audit;
 mod keep;
+mod ntp;
 mod references;
 mod table;
 
@@ -42,11 +44,15 @@ pub(super) fn run(plan: &ClockPlan) -> Result<Exit, Failure> {
     tsc::check()
         .context("there is no clock to watch")
         .hint("`tscap doctor` says more; ktime stamps need no TSC")?;
-    super::runtime()?.block_on(session(plan))
+    super::runtime()?.block_on(async {
+        match &plan.audited {
+            Some(interface) => audit::session(plan, interface).await,
+            None => session(plan).await,
+        }
+    })
 }
 
 async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
-    let mut references = References::open(plan.reference.as_deref(), plan.json)?;
     let mut signals = Signals::new()?;
     let mut keeper = Keeper::new(plan)?;
     let mut clocks = HostClocks::new(StampSource::Tsc);
@@ -54,6 +60,7 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
         tracker = first_brackets(StampSource::Tsc, &mut clocks) => tracker?,
         () = signals.next() => return Ok(Exit::Success),
     };
+    let mut references = References::open(plan, &tracker)?;
     let watched = watch(
         plan,
         Instant::now(),
@@ -95,9 +102,8 @@ async fn watch(
                     if let Observation::CounterJumped { .. } = seen {
                         references.begin_anew();
                     }
-                    let looked = references.read(tracker);
-                    if let Some((looked, device)) = looked.zip(references.device()) {
-                        keeper.observe_reference(&looked, device, tracker);
+                    for looked in references.read(tracker) {
+                        keeper.observe_reference(&looked, tracker);
                     }
                 }
                 () = signals.next() => return Ok(()),

@@ -1,22 +1,25 @@
 //! What the clock is held against besides CLOCK_REALTIME: CLOCK_MONOTONIC_RAW, and a
-//! PTP hardware clock if one is asked for.
+//! PTP hardware clock or NTP servers if they are asked for.
 
-use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::json;
 
+use super::ntp::{self, Ntp, NtpSaid};
 use super::table::Column;
+use crate::capturing::clock::ntp::NtpPoint;
 use crate::capturing::clock::{
     Bracket, PhcClock, PhcOutcome, PhcSighting, PhcStatus, RawClock, Slew, Status, Tracker,
     TscCycles,
 };
 use crate::capturing::host::ptp::{Method, PtpDevice, PtpError};
 use crate::capturing::host::timex::KernelClock;
+use crate::cli::{ClockPlan, ReferencePlan};
 use crate::command::Failure;
-use crate::command::print::print_if_read;
+use crate::command::print::{print_if_read, say};
 use crate::text::causes::chain;
 use crate::text::numbers::{minus, signed, span};
 
@@ -27,15 +30,23 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(super) struct References {
     raw: RawClock,
-    device: Option<Device>,
+    other: Option<Other>,
 }
 
-/// What a look at the device came to.
+#[derive(Debug)]
+enum Other {
+    Device(Box<Device>),
+    Ntp(Box<Ntp>),
+}
+
+/// What a look at another reference came to.
 #[derive(Debug)]
 pub(super) enum Looked {
-    /// The host's clock beside it.
-    Seen(PhcSighting, Box<PhcStatus>),
-    /// It was set.
+    /// An exchange with a server.
+    Exchange(SocketAddr, NtpPoint),
+    /// The host's clock beside a device.
+    Seen(PathBuf, PhcSighting, Box<PhcStatus>),
+    /// The device was set.
     Jumped,
 }
 
@@ -56,11 +67,25 @@ struct Device {
 pub(super) struct ReferenceStatus {
     /// How the host's clock is slewed.
     slew: Option<Slew>,
+    /// What there are columns for.
     #[serde(skip)]
-    has_device: bool,
-    /// The device, once it is known.
+    other: Option<Kind>,
+    /// It, once it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reference: Option<DeviceStatus>,
+    reference: Option<Said>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Device,
+    Ntp,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Said {
+    Device(Box<DeviceStatus>),
+    Ntp(Box<NtpSaid>),
 }
 
 #[derive(Debug, Serialize)]
@@ -72,45 +97,64 @@ struct DeviceStatus {
 }
 
 impl References {
-    /// Opens the device asked for.
-    pub fn open(device: Option<&Path>, json: bool) -> Result<Self, Failure> {
-        let open = |path| Device::open(path, json);
+    /// Opens what was asked for. The host's clock must have settled.
+    pub fn open(plan: &ClockPlan, tracker: &Tracker) -> Result<Self, Failure> {
+        let other = match &plan.reference {
+            None => None,
+            Some(ReferencePlan::Device(path)) => {
+                Some(Other::Device(Box::new(Device::open(path, plan.json)?)))
+            }
+            Some(ReferencePlan::Ntp(ntp)) => {
+                Some(Other::Ntp(Box::new(Ntp::start(ntp, plan.json, tracker)?)))
+            }
+        };
         Ok(Self {
             raw: RawClock::default(),
-            device: device.map(open).transpose()?,
+            other,
         })
     }
 
     /// After a jump of the counter nothing of before holds.
     pub fn begin_anew(&mut self) {
-        if let Some(device) = &mut self.device {
-            device.clock = PhcClock::default();
+        match &mut self.other {
+            Some(Other::Device(device)) => device.clock = PhcClock::default(),
+            Some(Other::Ntp(ntp)) => ntp.begin_anew(),
+            None => {}
         }
     }
 
-    /// Reads each that is due; says what became of a look at the device.
-    pub fn read(&mut self, tracker: &Tracker) -> Option<Looked> {
+    /// Reads each that is due; says what became of looks at the one that was asked for.
+    pub fn read(&mut self, tracker: &Tracker) -> Vec<Looked> {
         self.raw.observe(&Bracket::of_raw());
-        let device = self.device.as_mut()?;
-        device.look_if_due(tracker)
-    }
-
-    /// The device asked for.
-    pub fn device(&self) -> Option<&Path> {
-        self.device.as_ref().map(|device| device.path.as_path())
+        match &mut self.other {
+            Some(Other::Device(device)) => device.look_if_due(tracker).into_iter().collect(),
+            Some(Other::Ntp(ntp)) => ntp.turn(tracker),
+            None => Vec::new(),
+        }
     }
 
     /// At a counter value, beside the host's clock.
-    pub fn say(&self, status: &Status, tracker: &Tracker) -> ReferenceStatus {
+    pub fn say(&mut self, status: &Status, tracker: &Tracker) -> ReferenceStatus {
         let kernel = KernelClock::read().ok();
         let kernel_ppb = kernel.map(|kernel| kernel.frequency_ppb + kernel.tick_ppb);
+        let (other, reference) = match &mut self.other {
+            Some(Other::Device(device)) => {
+                let said = device.status(status.tsc, tracker);
+                (
+                    Some(Kind::Device),
+                    said.map(|it| Said::Device(Box::new(it))),
+                )
+            }
+            Some(Other::Ntp(ntp)) => {
+                let said = Said::Ntp(Box::new(ntp.say(status, tracker)));
+                (Some(Kind::Ntp), Some(said))
+            }
+            None => (None, None),
+        };
         ReferenceStatus {
             slew: self.raw.slew(&status.counter, kernel_ppb),
-            has_device: self.device.is_some(),
-            reference: self
-                .device
-                .as_ref()
-                .and_then(|device| device.status(status.tsc, tracker)),
+            other,
+            reference,
         }
     }
 }
@@ -132,8 +176,19 @@ impl ReferenceStatus {
             Column::new(7, "slew, ppm", 15, slew.map_or_else(unknown, bounded)),
             Column::new(7, "kernel", 8, kernel),
         ];
-        if self.has_device {
-            let status = self.reference.as_ref().map(|device| &device.status);
+        let said = self.reference.as_ref();
+        if let Some(Kind::Ntp) = self.other {
+            let said = said.and_then(|it| match it {
+                Said::Ntp(said) => Some(said),
+                Said::Device(_) => None,
+            });
+            columns.extend(ntp::columns(said.and_then(|it| it.status.as_ref())));
+        }
+        if let Some(Kind::Device) = self.other {
+            let status = said.and_then(|it| match it {
+                Said::Device(said) => Some(&said.status),
+                Said::Ntp(_) => None,
+            });
             let of = |cell: fn(&PhcStatus) -> String| status.map_or_else(unknown, cell);
             columns.extend([
                 Column::new(2, "ahead of PHC", 14, of(|it| signed(it.host_ahead_ns))),
@@ -189,18 +244,13 @@ impl Device {
         };
         self.is_away = matches!(looked, PhcOutcome::Failed(_) | PhcOutcome::Stands);
         if let Some(warning) = warning {
-            if self.json {
-                let event = json!({ "event": "warning", "v": 1, "text": warning });
-                let _ = print_if_read(&format!("{event}\n"));
-            }
-            // Nobody may be there to read it.
-            let _ = writeln!(std::io::stderr(), "warning: {warning}");
+            warn(self.json, &warning);
         }
         match looked {
             PhcOutcome::Used => {
                 let seen = self.clock.sighting(tracker)?;
                 let status = self.clock.status(seen.at, tracker)?;
-                Some(Looked::Seen(seen, Box::new(status)))
+                Some(Looked::Seen(self.path.clone(), seen, Box::new(status)))
             }
             PhcOutcome::Jumped { .. } => Some(Looked::Jumped),
             _ => None,
@@ -214,6 +264,16 @@ impl Device {
             status: self.clock.status(at, tracker)?,
         })
     }
+}
+
+/// Warns of a reference, in JSON too if that is wanted.
+pub(super) fn warn(json: bool, warning: &str) {
+    if json {
+        let event = json!({ "event": "warning", "v": 1, "text": warning });
+        let _ = print_if_read(&format!("{event}\n"));
+    }
+    // Nobody may be there to read it.
+    say(&format!("warning: {warning}"));
 }
 
 fn refusal(error: PtpError) -> Failure {
