@@ -70,6 +70,11 @@ pub fn stamp(netns: &Netns) -> Plan<'_> {
     plan("stamp", netns)
 }
 
+/// `tscap clock --json` in `netns`.
+pub fn clock(netns: &Netns) -> Plan<'_> {
+    plan("clock", netns)
+}
+
 fn plan<'a>(command: &'static str, netns: &'a Netns) -> Plan<'a> {
     Plan {
         netns,

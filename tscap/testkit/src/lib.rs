@@ -22,6 +22,7 @@ pub mod lines;
 pub mod live;
 pub mod made;
 pub mod netns;
+pub mod ntp;
 pub mod old_kernel;
 pub mod packet_socket;
 pub mod packets;

@@ -28,6 +28,8 @@ pub enum Runner {
     Loss,
     /// `tests/merge.rs`
     Merge,
+    /// `tests/root_ntp.rs`
+    Ntp,
     /// `tests/root_qos/documents.rs`
     Qos,
     /// `tests/root_service/unit.rs`
@@ -68,6 +70,10 @@ pub fn runner(line: &str) -> Option<Runner> {
         }
         ["apt-get", "install", ..] => Runner::Nothing("installs headers of the running kernel"),
         ["make", "-C", "tscap-ebpf/kmod"] | ["insmod" | "modprobe", ..] => Runner::Nothing(MODULE),
+        ["tscap", "clock", "--audit-server", ..] => Runner::Ntp,
+        ["tscap", "clock", "--reference", reference, ..] if reference.starts_with("ntp:") => {
+            Runner::Ntp
+        }
         ["tscap", "report", "clock.log", ..] | ["tscap", "clock", ..] => Runner::Clock,
         ["tscap", "report", "compare.json", ..]
         | ["tscap", "report", "--paper", "compare.json", ..]
