@@ -321,7 +321,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__clock)
-            opts="-h --interval --duration --reference --json --log --report --help"
+            opts="-i -h --interval --duration --reference --poll --interface --audit-server --json --log --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -336,6 +336,18 @@ _tscap() {
                     return 0
                     ;;
                 --reference)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --poll)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -103,9 +103,12 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -l dump-ebpf -d 'Pr
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l interval -d 'Time between two lines: seconds, or with units (500ms); at least 100ms' -r
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l duration -d 'Stop after this time' -r
-complete -c tscap -n "__fish_tscap_using_subcommand clock" -l reference -d 'Also compare the clock with this PTP hardware clock, such as /dev/ptp0' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand clock" -l reference -d 'Also compare the clock with a PTP hardware clock, such as /dev/ptp0; with an NTP server, which is asked (ntp:HOST or ntp:HOST:PORT); or with those that this host\'s own daemon asks through -i (ntp:passive), where nothing is sent' -r
+complete -c tscap -n "__fish_tscap_using_subcommand clock" -l poll -d 'With ntp:HOST: time between two requests; a server that is not on this machine gets one every 8 s at most [default: 16]' -r
+complete -c tscap -n "__fish_tscap_using_subcommand clock" -s i -l interface -d 'The interface at which NTP packets pass [default of ntp:HOST: that of the route]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l log -d 'Write the clock\'s history to this file, about 1.2 MB an hour: `tscap convert --clock-log` stamps captures of this boot again by it. A log of the same boot is continued' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l report -d 'At the end, write a page for a browser: offset, skew and Allan deviation from 0.1 s on; with --log, of the whole log' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand clock" -l audit-server -d 'Compare the stamps of an NTP server on this host with those of its packets at -i: what the host adds before the server\'s stamps and behind them'
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -l json -d 'Print JSON objects, one a line, instead of the table'
 complete -c tscap -n "__fish_tscap_using_subcommand clock" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand doctor" -s i -l interface -d 'Interface to examine as well' -r
