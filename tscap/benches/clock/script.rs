@@ -8,6 +8,7 @@ pub const S: u64 = 1_000_000_000;
 /// A server on the same network with little traffic, as in section II-C of the paper.
 const LAN: Path = Path {
     least_ns: [100_000, 100_000],
+    served_ns: 0,
     jitter_ns: 15_000.0,
     congested: 0.0,
     congestion_ns: 0.0,

@@ -61,6 +61,8 @@ pub struct Path {
     /// Least delay there and back, ns: their difference is the asymmetry, of which
     /// nobody can know.
     pub least_ns: [u64; 2],
+    /// How long the reference takes from its first reading to its last, ns.
+    pub served_ns: u64,
     /// Mean of the exponential delay on top, each way, ns.
     pub jitter_ns: f64,
     /// Share of the ways that are congested...
@@ -88,11 +90,11 @@ impl Path {
         random: &mut Random,
     ) -> Bracket {
         let there = t + self.delay(0, random);
-        let back = there + self.delay(1, random);
-        let reading = RealNs(reference(there));
+        let answered = there + self.served_ns;
+        let back = answered + self.delay(1, random);
         Bracket {
-            tsc: [counter.counter(t), counter.counter(back)],
-            real: [reading; 2],
+            tsc: [t, back].map(|t| counter.counter(t)),
+            real: [there, answered].map(|t| RealNs(reference(t))),
         }
     }
 }

@@ -82,6 +82,9 @@ pub struct FeedForward {
     stretch: Stretch,
     /// The rate since the reference last changed its own.
     local: LocalRate,
+    /// The rate by which the absolute clock goes on: over a network that of late, else the
+    /// local rate.
+    carrying: NsPerCycle,
     /// The reading at which it was seen last that the reference had changed its rate, or
     /// the first one.
     bent_at: TscCycles,
@@ -119,6 +122,7 @@ impl FeedForward {
             window: Window::new(scale),
             stretch: Stretch::new(far, &pair, false),
             local: LocalRate::average(&pair),
+            carrying: rate,
             bent_at: far.at,
             at: far.at,
             absolute: start,
@@ -193,14 +197,31 @@ impl FeedForward {
             self.retune(before, reading.at);
         }
         let local = self.local.rate;
-        let mean = if self.window.take(reading, error_ns, local) {
-            self.window.mean(reading.at, local)
+        let fitted = if self.window.take(reading, error_ns, local) {
+            self.window.fit(reading.at, local)
         } else {
             None
         };
-        let carried = self.absolute.plus(local.span(cycles));
-        self.absolute = self.allowed.nearest(mean.unwrap_or(carried));
+        let time = match fitted {
+            Some(fitted) => {
+                self.carrying = fitted.rate;
+                fitted.time
+            }
+            None => {
+                self.carrying = self.rate_of_late();
+                self.absolute.plus(self.carrying.span(cycles))
+            }
+        };
+        self.absolute = self.allowed.nearest(time);
         self.at = reading.at;
+    }
+
+    /// The rate of late as before, as far as the local rate allows.
+    fn rate_of_late(&self) -> NsPerCycle {
+        let local = self.local.rate.0;
+        let wander_ppb = self.scale.usual_wander_ppb().map_or(0, |usual| 2 * usual);
+        let most = local / 1_000_000_000 * wander_ppb;
+        NsPerCycle(self.carrying.0.clamp(local - most, local + most))
     }
 
     /// A new stretch. How far the kernel's clock bends shows at the next reading, and a
@@ -257,6 +278,7 @@ impl FeedForward {
         self.window.take(reading, error_ns, self.pair.rate);
         self.stretch = self.stretch_from(reading);
         self.local = LocalRate::average(&self.pair);
+        self.carrying = self.local.rate;
         // What its rate did meanwhile is not known.
         self.bent_at = reading.at;
         self.allowed = reading.interval();
@@ -270,7 +292,7 @@ impl FeedForward {
         let (time, interval) = if at >= self.at {
             let cycles = at.0 - self.at.0;
             let interval = self.allowed.carried(cycles, rate, drift_ppb);
-            (self.absolute.plus(rate.span(cycles)), interval)
+            (self.absolute.plus(self.carrying.span(cycles)), interval)
         } else {
             let span = rate.span(self.at.0 - at.0);
             let slack = span.ppb(drift_ppb);
@@ -278,7 +300,10 @@ impl FeedForward {
                 low: self.allowed.low.minus(span).minus(slack),
                 high: self.allowed.high.minus(span).plus(slack),
             };
-            (self.absolute.minus(span), interval)
+            (
+                self.absolute.minus(self.carrying.span(self.at.0 - at.0)),
+                interval,
+            )
         };
         Estimate {
             real: real(time),
@@ -319,7 +344,7 @@ impl FeedForward {
     }
 
     /// Greatest relative error of p̂ as an average over its baseline, parts per
-    /// billion.
+    /// billion; over a network, as one over some baseline.
     pub fn rate_bound_ppb(&self) -> u64 {
         self.pair.bound_ppb
     }

@@ -18,6 +18,29 @@ struct End {
     error_ns: u64,
 }
 
+/// The average rate over some baseline.
+#[derive(Clone, Copy, Debug)]
+struct Average {
+    rate: NsPerCycle,
+    /// Its greatest relative error, parts per billion: both brackets' halves over the
+    /// baseline.
+    ppb: u64,
+}
+
+impl Average {
+    /// Greatest relative error of another rate as an average over the same baseline, parts
+    /// per billion.
+    fn bound_of(&self, rate: NsPerCycle) -> u64 {
+        if rate == self.rate {
+            return self.ppb;
+        }
+        // This one may be off by a part of itself rather than of the other.
+        let off = self.rate.ppb_from(rate).unsigned_abs() + 1;
+        let more = self.ppb.saturating_mul(off).div_ceil(1_000_000_000);
+        self.ppb.saturating_add(off).saturating_add(more)
+    }
+}
+
 /// The far end, the one that will take its place, and what has come of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
@@ -25,14 +48,19 @@ pub(super) struct Pair {
     next: End,
     /// p̂.
     pub rate: NsPerCycle,
-    /// Greatest relative error of p̂ as an average over its baseline, parts per
-    /// billion: both brackets' halves over the baseline.
+    /// Greatest relative error of p̂ as an average over its baseline, parts per billion; or
+    /// over that of `surest`.
     pub bound_ppb: u64,
+    /// The average with the least bound, which is seldom that of the least noise.
+    surest: Average,
     /// The pair error, by which p̂ is judged, parts per billion.
     error_ppb: u64,
     noise_ns: u64,
     /// See [`Scale::wander_ppb`].
     pub wander_ppb: u64,
+    /// Whether the rate wanders around one average: over a network, where the server keeps
+    /// its rate. A daemon changes that of the other references at any time.
+    pub wanders: bool,
 }
 
 impl Pair {
@@ -47,9 +75,14 @@ impl Pair {
             next: far,
             rate,
             bound_ppb: WORST_PPB,
+            surest: Average {
+                rate,
+                ppb: WORST_PPB,
+            },
             error_ppb: WORST_PPB,
             noise_ns: scale.noise_ns,
             wander_ppb: scale.wander_ppb(rate),
+            wanders: scale.usual_wander_ppb().is_some(),
         }
     }
 
@@ -68,6 +101,10 @@ impl Pair {
         self.next = self.far;
         self.error_ppb = self.error_ppb.max(kept);
         self.bound_ppb = self.bound_ppb.max(kept);
+        self.surest = Average {
+            rate: self.rate,
+            ppb: self.bound_ppb,
+        };
     }
 
     /// All readings before were this much worse than they were taken for, ns.
@@ -83,6 +120,7 @@ impl Pair {
             reading: near,
             error_ns,
         };
+        self.narrow(&near);
         let mut error_ppb = self.error_ppb(&self.far, &near);
         let next = self.error_ppb(&self.next, &near);
         if next.is_some_and(|next| error_ppb.is_none_or(|best| next < best)) {
@@ -94,13 +132,31 @@ impl Pair {
         let best = error_ppb.filter(is_better);
         let best = best.zip(average(&self.far, &near));
         self.move_on(near);
-        let Some((error_ppb, (rate, bound_ppb))) = best else {
+        let Some((error_ppb, Average { rate, ppb })) = best else {
             return false;
         };
         self.rate = rate;
-        self.bound_ppb = bound_ppb;
+        self.bound_ppb = match self.wanders {
+            true => ppb.min(self.surest.bound_of(rate)),
+            false => ppb,
+        };
         self.error_ppb = error_ppb;
         true
+    }
+
+    /// A reading with too much noise for p̂, long after the far end, may still say more
+    /// surely than a short pair how far off p̂ is: while the reference's rate stays within
+    /// [`Scale::wander_ppb`] of its averages, one baseline is as good as another for that.
+    fn narrow(&mut self, near: &End) {
+        if !self.wanders {
+            return;
+        }
+        let average = average(&self.far, near);
+        let surer = average.filter(|average| average.ppb < self.surest.ppb);
+        if let Some(surest) = surer {
+            self.surest = surest;
+            self.bound_ppb = self.bound_ppb.min(surest.bound_of(self.rate));
+        }
     }
 
     /// A better far end is kept in reserve, and one half a history later at last.
@@ -131,11 +187,14 @@ fn span(far: &End, near: &End) -> Option<u64> {
 }
 
 /// p̂ by a far and a near reading, and its greatest error.
-fn average(far: &End, near: &End) -> Option<(NsPerCycle, u64)> {
+fn average(far: &End, near: &End) -> Option<Average> {
     let span = span(far, near)?;
     let cycles = near.reading.at.0.checked_sub(far.reading.at.0)?;
     let widths = far.reading.width() + near.reading.width();
-    Some((NsPerCycle::of(span, cycles)?, ppb(widths.div_ceil(2), span)))
+    Some(Average {
+        rate: NsPerCycle::of(span, cycles)?,
+        ppb: ppb(widths.div_ceil(2), span),
+    })
 }
 
 /// So many ns in a span of ns, parts per billion.
@@ -213,7 +272,7 @@ mod tests {
         assert!(pair.take(reading(1_000 * S), 0));
         assert_eq!(ends(&pair)[0], 2 * S);
         assert_eq!(pair.error_ppb, 101, "99,999 ns in 998 s");
-        assert_eq!(pair.bound_ppb, 2, "two halves of 1,000 ns in 998 s");
+        assert_eq!(pair.bound_ppb, 1, "two halves of 1,000 ns in 1,000 s");
         // Both are worse than they were taken for.
         pair.worsen(7);
         assert_eq!(pair.far.error_ns, 84_999 + 7);
@@ -234,6 +293,65 @@ mod tests {
             );
         }
         assert_eq!(pair.error_ppb, 1_500);
+    }
+
+    /// A server 10 ms away, of which two good readings are followed by hours of noise.
+    #[test]
+    fn noise_that_is_no_better_for_the_rate_still_bounds_it() {
+        const AWAY: u64 = 10_000_000;
+        let far = |t: u64, noise: u64| Reading {
+            at: TscCycles(t),
+            low: EPOCH + t - AWAY,
+            high: EPOCH + t + AWAY + noise,
+        };
+        let mut pair = Pair::new(far(0, 0), rate(), Scale::NETWORK);
+        assert!(pair.take(far(100 * S, 0), 0));
+        assert_eq!(pair.bound_ppb, 200_000);
+        let noise = 4_000_000;
+        for (t, expected) in [(105, 200_000), (200, 120_000), (10_000, 2_400)] {
+            assert!(!pair.take(far(t * S, noise), noise), "p̂ is kept");
+            // All of the width and the noise over the span, and a little for rounding.
+            assert!((expected..=expected + 4).contains(&pair.bound_ppb), "{t}");
+        }
+        // A pair of less noise over a short span gives p̂, and does not undo that.
+        pair.worsen(1_000_000);
+        pair.next = End {
+            reading: far(10_100 * S, 0),
+            error_ns: 0,
+        };
+        assert!(pair.take(far(10_300 * S, 0), 0));
+        assert_eq!(ends(&pair)[0], 10_100 * S);
+        assert_eq!(pair.bound_ppb, 1_942, "20 ms in 10,300 s");
+        pair.restart(far(10_400 * S, 0), true);
+        assert!(pair.take(far(10_500 * S, 0), 0));
+        assert_eq!(pair.bound_ppb, UNKNOWN_PPB, "100 s allow 200,000 ppb");
+    }
+
+    /// Its averages differ by how it was slewed: one says nothing of another.
+    #[test]
+    fn a_clock_that_a_daemon_sets_is_bounded_by_its_own_pair() {
+        for scale in [Scale::HOST, Scale::PHC] {
+            let mut pair = Pair::new(reading(0), rate(), scale);
+            assert!(pair.take(reading(S), 0));
+            assert!(!pair.take(reading(100 * S), 10_000));
+            assert_eq!(pair.bound_ppb, 1_000);
+        }
+    }
+
+    #[test]
+    fn an_average_bounds_other_rates_by_their_distance() {
+        let average = Average {
+            rate: rate(),
+            ppb: 500,
+        };
+        assert_eq!(average.bound_of(rate()), 500);
+        for sign in [1, -1] {
+            let span = 1_000_000 * S;
+            let off = span.checked_add_signed(sign * 1_000_000).unwrap();
+            let other = NsPerCycle::of(off, span).unwrap();
+            // 1 ppb, up to 1 for rounding, and 502 ppb of 500 ppb.
+            assert!((502..=503).contains(&average.bound_of(other)), "{sign}");
+        }
     }
 
     #[test]

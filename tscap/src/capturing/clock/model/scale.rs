@@ -85,8 +85,15 @@ impl Scale {
         if self.is_kernels {
             multiplier_step_ppb(rate)
         } else {
-            100
+            NETWORK_WANDER_PPB
         }
+    }
+
+    /// How far the rate usually is from its average over a lifetime of readings, parts per
+    /// billion, half of [`Self::wander_ppb`]; `None` where a daemon changes the reference's
+    /// rate at any time, and a lifetime is of seconds, in which nothing of that is seen.
+    pub(super) fn usual_wander_ppb(self) -> Option<u64> {
+        (self.slew_confirmations > 0).then_some(NETWORK_WANDER_PPB / 2)
     }
 
     /// RADclock's E = 4δ: the point error at which a reading has lost most of its
@@ -102,6 +109,8 @@ impl Scale {
     }
 }
 
+/// RADclock's bound on how far a counter's rate wanders: 0.1 ppm.
+const NETWORK_WANDER_PPB: u64 = 100;
 /// RADclock's ε: point errors grow by 0.02 ppm of a reading's age.
 pub(super) const AGEING_PPB: u64 = 20;
 /// RADclock's top-level window, in ns: 7 days.

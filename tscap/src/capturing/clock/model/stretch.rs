@@ -29,6 +29,9 @@ impl LocalRate {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     wander_ppb: u64,
+    /// By how much the averages between the first reading and two others may differ while
+    /// the reference keeps its rate, as a part: over a network the counter's wanders.
+    slack: f64,
     /// Whether p̂ is an average over several rates, so that nobody knows how far off it is
     /// but by this stretch.
     is_bent: bool,
@@ -43,6 +46,10 @@ impl Stretch {
     pub fn new(first: Reading, pair: &Pair, is_bent: bool) -> Self {
         Self {
             wander_ppb: pair.wander_ppb,
+            slack: match pair.wanders {
+                true => pair.wander_ppb as f64 / 1e9,
+                false => 0.0,
+            },
             is_bent,
             first,
             base: pair.rate,
@@ -51,8 +58,8 @@ impl Stretch {
         }
     }
 
-    /// Takes in a later reading; `None` if no straight line goes through all: the
-    /// reference has changed its rate.
+    /// Takes in a later reading; `None` if no line goes through all that is as straight as
+    /// the rate's wander allows: the reference has changed its rate.
     pub fn take(&mut self, reading: &Reading, average: LocalRate) -> Option<LocalRate> {
         let span = self.base.duration_ns(reading.at.0 - self.first.at.0);
         let per_ns = 1.0 / span.max(1) as f64;
@@ -66,7 +73,7 @@ impl Stretch {
         self.fastest = self
             .fastest
             .min(from_base(reading.high.saturating_add(1), self.first.low));
-        if self.slowest > self.fastest {
+        if self.slowest > self.fastest + self.slack {
             return None;
         }
         let of_average = average.rate.0 as f64 / self.base.0 as f64 - 1.0;
@@ -85,10 +92,12 @@ impl Stretch {
             });
         }
         let middle = (self.slowest + self.fastest) / 2.0;
-        let half_ppb = ((self.fastest - self.slowest) / 2.0 * 1e9).ceil() as u64;
+        // Less than nothing while the averages differ as the rate wanders, by its wander at
+        // most: it is within that of the slowest and of the fastest of them.
+        let half_ppb = ((self.fastest - self.slowest) / 2.0 * 1e9).ceil() as i64;
         Some(LocalRate {
             rate: NsPerCycle((self.base.0 as f64 * (1.0 + middle)) as u64),
-            drift_ppb: half_ppb.saturating_add(self.wander_ppb),
+            drift_ppb: self.wander_ppb.saturating_add_signed(half_ppb),
         })
     }
 }
@@ -162,14 +171,39 @@ mod tests {
 
     #[test]
     fn a_stretch_ends_where_no_line_goes_through_all() {
-        let pair = Pair::new(reading(0, 0), rate(0), Scale::NETWORK);
-        // Between 29 and 71 ppb after a second: from 58 to 142 ns in 2 s, give or take 21 ns.
-        for (ahead, is_straight) in [(36, false), (38, true), (162, true), (164, false)] {
-            let average = LocalRate::average(&pair);
-            let mut stretch = Stretch::new(reading(0, 0), &pair, false);
-            assert!(stretch.take(&reading(S, 50), average).is_some());
-            let local = stretch.take(&reading(2 * S, ahead), average);
-            assert_eq!(local.is_some(), is_straight, "{ahead}");
+        // Between 29 and 71 ppb after a second: from 58 to 142 ns in 2 s, give or take 21 ns;
+        // and the average may wander by 100 ppb from one to the other over a network.
+        let aheads = [36, 38, 162, 164, -164, -162, 362, 364];
+        for (scale, straight) in [
+            (Scale::HOST, &[38, 162][..]),
+            (Scale::PHC, &[38, 162]),
+            (Scale::NETWORK, &[36, 38, 162, 164, -162, 362]),
+        ] {
+            let pair = Pair::new(reading(0, 0), rate(0), scale);
+            for ahead in aheads {
+                let average = LocalRate::average(&pair);
+                let mut stretch = Stretch::new(reading(0, 0), &pair, false);
+                assert!(stretch.take(&reading(S, 50), average).is_some());
+                let local = stretch.take(&reading(2 * S, ahead), average);
+                assert_eq!(local.is_some(), straight.contains(&ahead), "{ahead}");
+            }
         }
+    }
+
+    /// After a second at 29 to 71 ppb on average, and another one at −101 to −59: it is
+    /// within 100 ppb of both averages, of the first 29 and of both −15 at most.
+    #[test]
+    fn a_rate_that_wanders_is_within_that_of_each_average() {
+        let average = LocalRate {
+            rate: rate(500),
+            drift_ppb: 10,
+        };
+        let pair = Pair::new(reading(0, 0), rate(0), Scale::NETWORK);
+        let mut stretch = Stretch::new(reading(0, 0), &pair, false);
+        stretch.take(&reading(S, 50), average).unwrap();
+        let local = stretch.take(&reading(2 * S, -50), average).unwrap();
+        // From 29 − 100 to −14.5 + 100 ppb.
+        assert!((local.rate.ppb_from(rate(0)) - 7).abs() <= 1, "{local:?}");
+        assert!(local.drift_ppb.abs_diff(78) <= 1, "{local:?}");
     }
 }

@@ -2,11 +2,13 @@ use super::*;
 use crate::capturing::clock::scripted::{EPOCH, Oscillator, Path, Random};
 
 mod few;
+mod wander;
 
 const S: u64 = 1_000_000_000;
 /// A server on the same network, as in figure 2 of the paper.
 const LAN: Path = Path {
     least_ns: [100_000, 100_000],
+    served_ns: 0,
     jitter_ns: 15_000.0,
     congested: 0.0,
     congestion_ns: 0.0,
@@ -22,6 +24,7 @@ fn oscillator() -> Oscillator {
 }
 
 /// A clock and what it follows.
+#[derive(Clone)]
 struct Run {
     clock: FeedForward,
     counter: Oscillator,
@@ -81,6 +84,58 @@ fn every_estimate_lies_within_its_bound() {
     }
     let counts = run.clock.counts();
     assert_eq!((counts.jumps, counts.torn), (0, 0));
+}
+
+/// Round trips of 0.1 to 40 ms, of which any part is the way there, polled every 1 to 256 s;
+/// congestion, a way that becomes longer, no answers for hours; a counter whose rate is never
+/// farther than 0.1 ppm from its average.
+#[test]
+fn the_bound_holds_on_paths_at_random() {
+    for seed in 0..40 {
+        let mut random = Random(seed);
+        let mut between = |low: f64, high: f64| low * (high / low).powf(random.uniform());
+        let (round_trip, share) = (between(1e5, 4e7), between(1.0, 2.0) - 1.0);
+        let usual = Path {
+            least_ns: [share, 1.0 - share].map(|share| (round_trip * share) as u64),
+            served_ns: between(1e3, 1e6) as u64,
+            jitter_ns: between(1e3, 1e6),
+            ..LAN
+        };
+        let congestion_ns = between(1e4, 1e7);
+        let longer = [usual.least_ns[0] + congestion_ns as u64, usual.least_ns[1]];
+        let counter = Oscillator {
+            wander: vec![(50.0, between(100.0, 20_000.0))],
+            ..oscillator()
+        };
+        let period = [1, 16, 64, 256][seed as usize % 4] * S;
+        let path = |turn| match turn / 30 {
+            1 => Path {
+                congested: 0.7,
+                congestion_ns,
+                ..usual
+            },
+            3.. => Path {
+                least_ns: longer,
+                ..usual
+            },
+            _ => usual,
+        };
+        let mut look = |turn| path(turn).bracket(turn * period, &counter, truth, &mut random);
+        let mut clock = FeedForward::new(Scale::NETWORK, &look(0), &look(1)).unwrap();
+        for turn in 2..180 {
+            if turn / 30 != 4 {
+                clock.observe(&look(turn));
+            }
+            for t in [turn * period + period / 2, (turn + 1) * period - 1] {
+                let estimate = clock.estimate(counter.counter(t));
+                let error = estimate.real.0.abs_diff(truth(t));
+                assert!(
+                    error <= estimate.bound_ns,
+                    "{estimate:?} {error} {seed} {turn}"
+                );
+            }
+        }
+    }
 }
 
 /// Half of the asymmetry is in each estimate, and nobody can know: the bound has it.
@@ -213,6 +268,7 @@ fn a_lie_is_not_believed_and_a_step_is() {
     let Verdict::Jumped { by_ns } = verdict else {
         panic!("{verdict:?}");
     };
+    assert_eq!(run.clock.carrying, run.clock.local.rate);
     assert!(by_ns.abs_diff(-10 * 365 * 86_400 * S.cast_signed()) < 100_000);
     let (error, bound) = run.error(308 * S, years_ago);
     assert!(error.unsigned_abs() <= bound, "{error} {bound}");

@@ -79,10 +79,14 @@ impl Window {
         }
     }
 
-    /// The reference at `at`: each reading carried there by p̂, weighted by
+    /// The reference at `at`: each reading carried there by `rate`, weighted by
     /// exp(−(E/quality)²) of its point error aged (RADclock's weight), here
     /// relative to the best so that a time of bad readings goes by its best ones.
-    pub fn mean(&self, at: TscCycles, rate: NsPerCycle) -> Option<FixedPointNs> {
+    ///
+    /// Over a network readings are so far apart that the counter has wandered since: how the
+    /// rate was off meanwhile is fitted to them too (RADclock's local rate, which it takes
+    /// from two of them).
+    pub fn fit(&self, at: TscCycles, rate: NsPerCycle) -> Option<Fitted> {
         let base = self.entries.last()?;
         let carry = |entry: &Entry| {
             let reading = &entry.reading;
@@ -97,15 +101,70 @@ impl Window {
             (aged / self.scale.quality_ns() as f64).powi(2)
         };
         let best = self.entries.iter().map(error).fold(f64::INFINITY, f64::min);
-        let (mut sum, mut weights) = (0.0, 0.0);
+        let mut sums = Sums::default();
         for entry in &self.entries {
-            let weight = (best - error(entry)).exp();
-            sum += weight * carry(entry).minus(origin).as_f64();
-            weights += weight;
+            let age = age_ns(entry, at, rate) as f64;
+            let ahead = carry(entry).minus(origin).as_f64();
+            sums.take((best - error(entry)).exp(), age, ahead);
         }
+        let slope = self.scale.usual_wander_ppb().map_or(0.0, |usual_ppb| {
+            let usual = usual_ppb as f64 / 1e9;
+            // A reading carried by too slow a rate is the later the older it is.
+            let slope = -sums.slope(self.scale.noise_ns as f64 / usual);
+            slope.clamp(-2.0 * usual, 2.0 * usual)
+        });
         // A span of nanoseconds to milliseconds: a float has digits to spare.
-        let milli = (sum / weights * 1024.0).round() as i128;
-        Some(origin.plus(FixedPointNs(FixedPointNs::from_ns(milli).0 >> 10)))
+        let milli = ((sums.mean_ahead() + slope * sums.mean_age()) * 1024.0).round() as i128;
+        Some(Fitted {
+            time: origin.plus(FixedPointNs(FixedPointNs::from_ns(milli).0 >> 10)),
+            rate: NsPerCycle(rate.0.saturating_add_signed((rate.0 as f64 * slope) as i64)),
+        })
+    }
+}
+
+/// What the readings say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fitted {
+    /// The reference.
+    pub time: FixedPointNs,
+    /// Its rate of late.
+    pub rate: NsPerCycle,
+}
+
+/// Weighted sums over readings: their ages, and how far ahead they are, ns.
+#[derive(Default)]
+struct Sums {
+    weights: f64,
+    age: f64,
+    ahead: f64,
+    age_age: f64,
+    age_ahead: f64,
+}
+
+impl Sums {
+    fn take(&mut self, weight: f64, age: f64, ahead: f64) {
+        self.weights += weight;
+        self.age += weight * age;
+        self.ahead += weight * ahead;
+        self.age_age += weight * age * age;
+        self.age_ahead += weight * age * ahead;
+    }
+
+    fn mean_age(&self) -> f64 {
+        self.age / self.weights
+    }
+
+    fn mean_ahead(&self) -> f64 {
+        self.ahead / self.weights
+    }
+
+    /// By how much they are the more ahead the older they are: least squares, drawn towards
+    /// 0 as by one more reading of the usual noise that is off by the usual slope, that many
+    /// ns of age away (ridge regression: Hoerl and Kennard, Technometrics 12, 1970).
+    fn slope(&self, away_ns: f64) -> f64 {
+        let age_age = self.age_age - self.age * self.mean_age();
+        let age_ahead = self.age_ahead - self.age * self.mean_ahead();
+        age_ahead / (age_age + away_ns * away_ns)
     }
 }
 
@@ -210,7 +269,7 @@ mod tests {
             let window = window([(reading(S, 0), errors[0]), (reading(S, 10_000), errors[1])]);
             // At the same counter value they have not aged; a second later hardly.
             for (t, tolerance) in [(S, 1), (2 * S, 10)] {
-                let mean = window.mean(TscCycles(t), rate()).unwrap().ns();
+                let mean = window.fit(TscCycles(t), rate()).unwrap().time.ns();
                 let ahead = mean - i128::from(EPOCH + t);
                 let expected = 10_000.0 * weight / (1.0 + weight);
                 let off = (ahead as f64 - expected).abs();
@@ -220,6 +279,31 @@ mod tests {
                 );
             }
         }
-        assert_eq!(Window::new(Scale::NETWORK).mean(TscCycles(S), rate()), None);
+        assert_eq!(Window::new(Scale::NETWORK).fit(TscCycles(S), rate()), None);
+    }
+
+    /// Readings of 2,000 s, each 100 s, of a counter that has run so much slower than `rate`
+    /// says: one more that is 300 s away says that it has not.
+    #[test]
+    fn the_rate_of_late_is_fitted_over_a_network() {
+        for (ppb, expected) in [(40, 39), (-40, -39), (400, 99), (-400, -99)] {
+            let ahead = |t: u64| (5_000_000 + t.cast_signed() / 1_000_000_000 * ppb) as u64;
+            let times = || (1..=20).map(|turn| turn * 100 * S);
+            let network = window(times().map(|t| (reading(t, ahead(t)), 0)));
+            let fitted = network.fit(TscCycles(2_000 * S), rate()).unwrap();
+            let found = fitted.rate.ppb_from(rate());
+            assert!((found - expected).abs() <= 1, "{found} {expected}");
+            if ppb.abs() < 100 {
+                let off = fitted.time.ns() - i128::from(EPOCH + 2_000 * S + ahead(2_000 * S));
+                assert!(off.abs() < 1_000, "{off}");
+            }
+            // Of a host 20 readings are of a moment.
+            let mut host = Window::new(Scale::HOST);
+            for t in times() {
+                host.take(reading(t, ahead(t)), 0, rate());
+            }
+            let fitted = host.fit(TscCycles(2_000 * S), rate()).unwrap();
+            assert_eq!(fitted.rate, rate());
+        }
     }
 }
