@@ -24,14 +24,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use tscap::measuring::load::{Program, Stop, Tool, tool_cpus};
 use tscap_testkit::command::tscap_path;
 use tscap_testkit::process::{cpus, on_cpu};
 
 use amount::{Amount, BEGINNINGS, Kind, LONG, MIDDLING, SHORT, WHOLE};
-use common::run::{Bench, Parts, Run};
+use common::run::{Bench, Parts, Run, write};
 use common::stop::stopped_by_signals;
 use ground::Ground;
 use report::{Captures, DiskAlone, ToolVersion};
@@ -237,9 +237,4 @@ fn programs() -> (Vec<Program>, Vec<String>) {
     let absent = found.iter().filter_map(|found| found.as_ref().err());
     let absent = absent.map(ToString::to_string).collect();
     (found.into_iter().flatten().collect(), absent)
-}
-
-fn write(path: Option<&Path>, text: impl FnOnce() -> Result<String>) -> Result<()> {
-    let Some(path) = path else { return Ok(()) };
-    std::fs::write(path, text()?).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 
 use tscap::capturing::clock::{Bracket, NsPerCycle, RealNs, TscCycles};
 
-const KP: f64 = 0.1;
-const KI: f64 = 0.001;
-/// `FREQ_EST_MARGIN` of pi.c, and the shortest estimate of the frequency: 0.016 / ki.
-const FIRST_SPAN_NS: f64 = 16e9 * 0.999;
+/// The shortest estimate of the frequency is 0.016 / ki, with `FREQ_EST_MARGIN` of pi.c, and
+/// 1000 s at most.
+const FIRST_SPAN: f64 = 0.016e9 * 0.999;
+const MOST_FIRST_SPAN_NS: f64 = 1e12 * 0.999;
 const FIRST_STEP_NS: f64 = 20_000.0;
 /// What the kernel takes: `MAXFREQ`, include/linux/timex.h.
 const MAX_PPB: f64 = 500_000.0;
@@ -23,6 +23,8 @@ const DELAYS: usize = 10;
 /// The clock that the servo disciplines.
 pub struct Servo {
     nominal: NsPerCycle,
+    kp: f64,
+    ki: f64,
     at: TscCycles,
     time: u64,
     ppb: f64,
@@ -38,11 +40,15 @@ enum State {
 }
 
 impl Servo {
-    /// Its time is as wrong as can be: that of the first reply.
-    pub fn new(hertz: u64, first: &Bracket) -> Self {
+    /// Its time is as wrong as can be: that of the first reply. An exchange comes every
+    /// `period_s` seconds.
+    pub fn new(hertz: u64, period_s: u64, first: &Bracket) -> Self {
         let nominal = (1_000_000_000u128 << 58) / u128::from(hertz);
+        let period = period_s as f64;
         Self {
             nominal: NsPerCycle(u64::try_from(nominal).expect("a counter's rate")),
+            kp: (0.1 * period.powf(-0.3)).min(0.7 / period),
+            ki: (0.001 * period.powf(0.4)).min(0.3 / period),
             at: first.tsc[0],
             time: first.real[0].0,
             ppb: 0.0,
@@ -65,11 +71,14 @@ impl Servo {
         if self.delays.len() == DELAYS {
             self.delays.pop_front();
         }
-        self.delays.push_back((received - sent) / 2);
+        let [first, last] = exchange.real.map(|real| real.0);
+        // Its clock may run faster than the server's: then the way takes nothing.
+        let way = (received - sent).saturating_sub(last - first) / 2;
+        self.delays.push_back(way);
         let mut sorted: Vec<_> = self.delays.iter().copied().collect();
         sorted.sort_unstable();
         let delay = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2;
-        let ahead = received.wrapping_sub(exchange.real[1].0 + delay);
+        let ahead = received.wrapping_sub(last + delay);
         let offset = ahead.cast_signed() as f64;
         (self.time, self.at) = (received, exchange.tsc[1]);
         match self.state {
@@ -84,7 +93,7 @@ impl Servo {
                 local,
             } => {
                 let span = (received - local) as f64;
-                if span < FIRST_SPAN_NS {
+                if span < (FIRST_SPAN / self.ki).min(MOST_FIRST_SPAN_NS) {
                     return;
                 }
                 self.drift += (1e9 - self.drift) * (offset - first) / span;
@@ -96,8 +105,8 @@ impl Servo {
                 self.state = State::Locked;
             }
             State::Locked => {
-                let integral = KI * offset;
-                let ppb = KP * offset + self.drift + integral;
+                let integral = self.ki * offset;
+                let ppb = self.kp * offset + self.drift + integral;
                 if ppb.abs() <= MAX_PPB {
                     self.drift += integral;
                 }

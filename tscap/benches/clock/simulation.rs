@@ -3,8 +3,6 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use tscap::capturing::clock::scripted::{Oscillator, Random};
-use tscap::capturing::clock::{FeedForward, Scale};
 use tscap::measuring::report::Table;
 use tscap::measuring::statistics::{Spread, quantile};
 
@@ -12,11 +10,11 @@ use crate::common::report::Section;
 use crate::common::table::{row, show};
 use crate::common::target::Target;
 use crate::script::{
-    ALWAYS_CONGESTED, BEFORE_S, LEVEL_SHIFTS, QUIET, S, SCENARIOS, SLEW, SLEW_S, STEP, Script,
-    oscillator,
+    BEFORE_S, CONGESTION, LEVEL_SHIFTS, S, SLEW_S, Script, always_congested, oscillator, quiet,
+    scenarios, slew, step,
 };
-use crate::servo::Servo;
 use crate::settling::Settling;
+use crate::subjects::{Errors, Subjects};
 
 /// How long the reference is away (figure 7), s.
 const AWAY_S: u64 = 7_200;
@@ -81,73 +79,15 @@ impl Both {
     }
 }
 
-/// Both clocks, fed alike.
-struct Pair {
-    script: Script,
-    counter: Oscillator,
-    random: Random,
-    clock: FeedForward,
-    servo: Servo,
-}
-
-/// Errors, ns.
-#[derive(Clone, Copy)]
-struct Errors {
-    feed_forward: f64,
-    bound: f64,
-    servo: f64,
-}
-
-impl Pair {
-    fn new(seed: u64, script: Script) -> Result<Self> {
-        let counter = oscillator();
-        let mut random = Random(seed);
-        let mut look = |second| script.bracket(second, &counter, &mut random);
-        let (first, second) = (look(0), look(1));
-        let clock = FeedForward::new(Scale::NETWORK, &first, &second);
-        let mut servo = Servo::new(counter.hertz, &first);
-        servo.observe(&first);
-        servo.observe(&second);
-        Ok(Self {
-            clock: clock.context("two readings must be enough")?,
-            servo,
-            script,
-            counter,
-            random,
-        })
-    }
-
-    /// Takes the exchange of a second.
-    fn exchange(&mut self, second: u64) {
-        let bracket = self.script.bracket(second, &self.counter, &mut self.random);
-        self.clock.observe(&bracket);
-        self.servo.observe(&bracket);
-    }
-
-    /// Errors half a second after it.
-    fn errors(&self, second: u64) -> Errors {
-        let t = second * S + S / 2;
-        let at = self.counter.counter(t);
-        let reference = (self.script.reference)(t);
-        let off = |time: u64| time.wrapping_sub(reference).cast_signed() as f64;
-        let estimate = self.clock.estimate(at);
-        Errors {
-            feed_forward: off(estimate.real.0),
-            bound: estimate.bound_ns as f64,
-            servo: off(self.servo.read(at).0),
-        }
-    }
-}
-
 /// Runs everything: `rounds` random series of `hours` each.
 pub fn measure(rounds: u32, hours: u64) -> Result<Simulation> {
     let seeds = || (0..u64::from(rounds)).map(|round| 1_000 + round);
-    let mut scenarios = Vec::new();
-    for (name, script) in SCENARIOS {
+    let mut found = Vec::new();
+    for (name, script) in scenarios() {
         eprintln!("{name}");
-        let results = each(seeds(), |seed| series(seed, script, hours))?;
+        let results = each(seeds(), |seed| series(seed, &script, hours))?;
         let figure = |of: fn(&[f64; 4]) -> f64| Spread::of(results.iter().map(of).collect());
-        scenarios.push(Scenario {
+        found.push(Scenario {
             name,
             feed_forward_iqr_us: figure(|it| it[0]),
             servo_iqr_us: figure(|it| it[1]),
@@ -156,15 +96,16 @@ pub fn measure(rounds: u32, hours: u64) -> Result<Simulation> {
         });
     }
     eprintln!("start, a step, a slew, and two hours without the reference");
-    let starts = |script| each(seeds(), |seed| start(seed, script));
-    let steps = each(seeds(), |seed| change(seed, STEP, 0))?;
-    let slews = each(seeds(), |seed| change(seed, SLEW, SLEW_S))?;
+    let starts = |script: Script| each(seeds(), |seed| start(seed, &script));
+    let (step, slew) = (step(BEFORE_S), slew());
+    let steps = each(seeds(), |seed| change(seed, &step, 0))?;
+    let slews = each(seeds(), |seed| change(seed, &slew, SLEW_S))?;
     let aways = each(seeds(), holdover)?;
     Ok(Simulation {
         rounds,
-        scenarios,
-        settled: Both::of(starts(QUIET)?.into_iter()),
-        settled_congested: Both::of(starts(ALWAYS_CONGESTED)?.into_iter()),
+        scenarios: found,
+        settled: Both::of(starts(quiet())?.into_iter()),
+        settled_congested: Both::of(starts(always_congested())?.into_iter()),
         stepped: Both::of(steps.iter().map(|it| it.back)),
         slewed: Both::of(slews.iter().map(|it| it.back)),
         slewed_off_us: Both::of(slews.iter().map(|it| it.off_us)),
@@ -178,16 +119,25 @@ fn each<T>(seeds: impl Iterator<Item = u64>, run: impl Fn(u64) -> Result<T>) -> 
     seeds.map(run).collect()
 }
 
+fn subjects(seed: u64, script: &Script) -> Result<Subjects<'_>> {
+    Subjects::new(seed, script, oscillator(), 1)
+}
+
+/// Errors half a second after the exchange of a second.
+fn half_a_second_after(subjects: &Subjects, second: u64) -> Errors {
+    subjects.errors(second * S + S / 2)
+}
+
 /// Interquartile ranges and medians of both, µs, once both are settled.
-fn series(seed: u64, script: Script, hours: u64) -> Result<[f64; 4]> {
-    let mut pair = Pair::new(seed, script)?;
+fn series(seed: u64, script: &Script, hours: u64) -> Result<[f64; 4]> {
+    let mut both = subjects(seed, script)?;
     let (mut ours, mut servos) = (Vec::new(), Vec::new());
     for second in 2..(hours + 1) * 3_600 {
-        pair.exchange(second);
+        both.exchange(second);
         if second >= 3_600 {
-            let errors = pair.errors(second);
-            ours.push(errors.feed_forward);
-            servos.push(errors.servo);
+            let errors = half_a_second_after(&both, second);
+            ours.push(errors.of_each[0]);
+            servos.push(errors.of_each[1]);
         }
     }
     let (ours, servos) = (quartiles(ours)?, quartiles(servos)?);
@@ -204,28 +154,32 @@ fn quartiles(mut errors: Vec<f64>) -> Result<[f64; 3]> {
 }
 
 /// Samples until each clock stays within 50 µs for a minute, of an hour.
-fn start(seed: u64, script: Script) -> Result<[f64; 2]> {
-    let mut pair = Pair::new(seed, script)?;
+fn start(seed: u64, script: &Script) -> Result<[f64; 2]> {
+    let mut both = subjects(seed, script)?;
     let mut settling = [Settling::default(); 2];
     for second in 1..3_600 {
-        let errors = pair.errors(second);
+        let errors = half_a_second_after(&both, second);
         take(&mut settling, second + 1, errors);
-        pair.exchange(second + 1);
+        both.exchange(second + 1);
     }
     Ok(settling.map(Settling::samples))
 }
 
 fn take([ours, servos]: &mut [Settling; 2], sample: u64, errors: Errors) {
-    ours.take(sample, errors.feed_forward);
-    servos.take(sample, errors.servo);
+    ours.take(sample, errors.of_each[0]);
+    servos.take(sample, errors.of_each[1]);
 }
 
 /// Samples until each is back after second `from`, of an hour.
-fn back(pair: &mut Pair, from: u64) -> [f64; 2] {
+fn back(both: &mut Subjects, from: u64) -> [f64; 2] {
     let mut settling = [Settling::default(); 2];
     for sample in 1..=3_600 {
-        pair.exchange(from + sample);
-        take(&mut settling, sample, pair.errors(from + sample));
+        both.exchange(from + sample);
+        take(
+            &mut settling,
+            sample,
+            half_a_second_after(both, from + sample),
+        );
     }
     settling.map(Settling::samples)
 }
@@ -240,23 +194,23 @@ struct Changed {
 
 /// An hour of exchanges before the reference is changed, which takes `seconds`, and one
 /// then.
-fn change(seed: u64, script: Script, seconds: u64) -> Result<Changed> {
-    let mut pair = Pair::new(seed, script)?;
+fn change(seed: u64, script: &Script, seconds: u64) -> Result<Changed> {
+    let mut both = subjects(seed, script)?;
     for second in 2..BEFORE_S {
-        pair.exchange(second);
+        both.exchange(second);
     }
     let until = BEFORE_S + seconds;
     let (mut ours, mut servos) = (vec![0.0], vec![0.0]);
     for second in BEFORE_S..until {
-        pair.exchange(second);
-        let errors = pair.errors(second);
-        ours.push(errors.feed_forward.abs());
-        servos.push(errors.servo.abs());
+        both.exchange(second);
+        let errors = half_a_second_after(&both, second);
+        ours.push(errors.of_each[0].abs());
+        servos.push(errors.of_each[1].abs());
     }
     Ok(Changed {
         off_us: [quartiles(ours)?[1] / 1e3, quartiles(servos)?[1] / 1e3],
         // The first exchange after it is the first sample.
-        back: back(&mut pair, until - 1),
+        back: back(&mut both, until - 1),
     })
 }
 
@@ -272,26 +226,27 @@ struct Holdover {
 
 /// An hour of exchanges, two hours without any, and an hour again.
 fn holdover(seed: u64) -> Result<Holdover> {
-    let mut pair = Pair::new(seed, QUIET)?;
+    let script = quiet();
+    let mut both = subjects(seed, &script)?;
     for second in 2..BEFORE_S {
-        pair.exchange(second);
+        both.exchange(second);
     }
     let (mut of_bound, mut bound) = (0.0, 0.0);
     for second in BEFORE_S..BEFORE_S + AWAY_S {
-        let errors = pair.errors(second);
-        of_bound = f64::max(of_bound, errors.feed_forward.abs() / errors.bound);
+        let errors = half_a_second_after(&both, second);
+        of_bound = f64::max(of_bound, errors.of_each[0].abs() / errors.bound);
         bound = errors.bound;
     }
     Ok(Holdover {
         of_bound,
         bound_us: bound / 1e3,
-        back: back(&mut pair, BEFORE_S + AWAY_S),
+        back: back(&mut both, BEFORE_S + AWAY_S),
     })
 }
 
 impl Section for Simulation {
     fn targets(&self) -> Vec<Target> {
-        let congestion = self.scenarios.iter().find(|it| it.name == "congestion");
+        let congestion = self.scenarios.iter().find(|it| it.name == CONGESTION);
         let ratio = |ours: f64, servos: f64| servos / ours;
         let congested = congestion.map_or(0.0, |it| {
             it.feed_forward_iqr_us.with(&it.servo_iqr_us, ratio).min

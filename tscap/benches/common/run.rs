@@ -1,6 +1,7 @@
 //! The runner of every bench: its command line, the parts that are wanted, its report,
 //! and its end by the targets.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -42,6 +43,12 @@ pub struct Options {
     /// Given by `cargo bench`
     #[arg(long, hide = true)]
     bench: bool,
+}
+
+/// Writes a file that was asked for.
+pub fn write(path: Option<&Path>, text: impl FnOnce() -> Result<String>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    std::fs::write(path, text()?).with_context(|| format!("cannot write {}", path.display()))
 }
 
 impl Options {
@@ -149,16 +156,26 @@ impl<A> Run<A> {
     }
 }
 
-impl<P: ValueEnum + PartialEq + Send + Sync> Run<Parts<P>> {
+impl<P: ValueEnum + Send + Sync + 'static> AsRef<Self> for Parts<P> {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl<A> Run<A> {
     /// Measures a part, if it is wanted, and reports it under its name.
-    pub fn part<S: Section + Serialize>(
+    pub fn part<P, S: Section + Serialize>(
         &mut self,
         part: P,
         measure: impl FnOnce(&Options) -> Result<S>,
-    ) -> Result<Option<S>> {
+    ) -> Result<Option<S>>
+    where
+        P: ValueEnum + PartialEq + Send + Sync + 'static,
+        A: AsRef<Parts<P>>,
+    {
         let name = part.to_possible_value().context("a hidden part")?;
         let name = name.get_name().replace('-', "_");
-        let wanted = self.own.want(part);
+        let wanted = self.own.as_ref().want(part);
         let section = wanted.then(|| measure(&self.options)).transpose()?;
         self.report.set(&name, &section)?;
         if let Some(section) = &section {
