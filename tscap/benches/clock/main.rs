@@ -1,8 +1,9 @@
 //! `cargo xtask bench clock`: the feed-forward clock, simulated beside a feedback
 //! clock, and on this host.
 //!
-//! Needs no privilege, and never touches the host's clock.
+//! Needs no privilege but for the part `chrony`, and never touches the host's clock.
 
+mod chrony;
 mod host;
 mod ntp;
 mod pll;
@@ -18,6 +19,7 @@ mod common;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use tscap_testkit::process::on_cpu;
 
@@ -31,6 +33,9 @@ struct Own {
     /// Write a page with the curves of the part `ntp`
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Where Debian's package chrony is unpacked, for the part `chrony` [default: /]
+    #[arg(long, value_name = "FOLDER")]
+    chrony: Option<PathBuf>,
 }
 
 impl AsRef<Parts<Part>> for Own {
@@ -45,6 +50,9 @@ enum Part {
     Simulation,
     /// A scripted NTP server, polled every 16 to 1024 s, beside ntpd's loops too
     Ntp,
+    /// chronyd and tscap's own client, which follow a real server in another namespace, for
+    /// half an hour; measured only if it is named (root)
+    Chrony,
     /// This host's clocks: widths of brackets, costs
     Host,
 }
@@ -66,9 +74,28 @@ fn main() -> ExitCode {
         run.part(Part::Host, |options| {
             on_cpu(cpu, || host::measure(options.rounds(5, 10), options.quick))
         })?;
+        if run.own.parts.names(Part::Chrony) {
+            beside_chrony(run)?;
+        }
         let Some(ntp) = ntp else { return Ok(()) };
         write(run.own.report.as_deref(), || {
             Ok(ntp::page::render(&run.report, &ntp))
         })
     })
+}
+
+/// Measures the part `chrony`, or says why not.
+fn beside_chrony(run: &mut Run<Own>) -> Result<()> {
+    match chrony::Programs::find(run.own.chrony.as_deref()) {
+        Ok(programs) => {
+            let _lock = run.alone()?;
+            run.part(Part::Chrony, |options| chrony::measure(&programs, options))?;
+        }
+        Err(why) => {
+            let skipped = format!("chrony: skipped: {why:#}");
+            run.report.set("chrony_skipped", &skipped)?;
+            run.report.conditions.push(skipped);
+        }
+    }
+    Ok(())
 }
