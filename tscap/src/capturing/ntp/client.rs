@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSo
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use nix::sys::socket::{setsockopt, sockopt};
+
 use crate::capturing::clock::ntp::{self, NtpTime, Poller, request};
 use crate::capturing::host::netdev::{self, Link};
 use crate::capturing::host::random::Random;
@@ -113,6 +115,9 @@ impl Client {
         };
         // The kernel takes a random port, which nobody else can know (RFC 9109).
         let socket = UdpSocket::bind((any, 0)).context(what.clone())?;
+        if poll < SHORTEST_FOREIGN_POLL {
+            pass_no_router(&socket, server).context(what.clone())?;
+        }
         socket.connect(server).context(what.clone())?;
         socket.set_nonblocking(true).context(what)?;
         Ok(Self {
@@ -159,8 +164,17 @@ impl Client {
     }
 }
 
+/// What is asked often must not reach another server when routes change.
+fn pass_no_router(socket: &UdpSocket, server: SocketAddr) -> io::Result<()> {
+    match server {
+        SocketAddr::V4(_) => socket.set_ttl(1),
+        SocketAddr::V6(_) => Ok(setsockopt(socket, sockopt::Ipv6Ttl, &1)?),
+    }
+}
+
 /// Whether a server is on this machine, so that it may be asked more often: its address is of
-/// this namespace, or a private one right behind a veth.
+/// this namespace, or a private one right behind a veth. Whether the other end of that is bridged
+/// to a wire can't be seen from here: then it is in this segment, and nobody's but its owner's.
 fn is_ours(link: &Link, way: WayTo, server: IpAddr) -> bool {
     let is_private = match server {
         IpAddr::V4(it) => it.is_private() || it.is_link_local(),
@@ -172,6 +186,8 @@ fn is_ours(link: &Link, way: WayTo, server: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use nix::sys::socket::getsockopt;
+
     use super::*;
 
     #[test]
@@ -186,15 +202,30 @@ mod tests {
         }
     }
 
+    fn open(host: &str, poll: Duration) -> Client {
+        let host = host.to_owned();
+        Client::open(&ServerName { host, port: 1 }, poll).unwrap()
+    }
+
     /// An address of a name is taken, and the server here may be asked often.
     #[test]
     fn a_server_here_may_be_asked_often() {
-        let name = ServerName {
-            host: "localhost".into(),
-            port: 1,
-        };
-        let client = Client::open(&name, Duration::from_millis(100)).unwrap();
+        let client = open("localhost", Duration::from_millis(100));
         assert!(client.server.ip().is_loopback());
         assert_eq!(client.interface, "lo");
+    }
+
+    #[test]
+    fn what_is_asked_often_passes_no_router() {
+        let often = SHORTEST_FOREIGN_POLL - Duration::from_nanos(1);
+        let hops = |poll| open("127.0.0.1", poll).socket.ttl().unwrap();
+        assert_eq!(hops(often), 1);
+        assert!(hops(SHORTEST_FOREIGN_POLL) > 1);
+        // There are machines without IPv6.
+        if UdpSocket::bind("[::1]:0").is_ok() {
+            let hops = |poll| getsockopt(&open("::1", poll).socket, sockopt::Ipv6Ttl).unwrap();
+            assert_eq!(hops(often), 1);
+            assert!(hops(SHORTEST_FOREIGN_POLL) > 1);
+        }
     }
 }

@@ -273,7 +273,8 @@ impl Teller {
         let Some(host_utc_ns) = host_utc_ns else {
             return;
         };
-        let allowed = found.bound_ns + found.root_distance_ns + host_utc_ns;
+        let allowed = found.bound_ns.saturating_add(found.root_distance_ns);
+        let allowed = allowed.saturating_add(host_utc_ns);
         let contradicts = found.host_ahead_ns.unsigned_abs() > allowed;
         if contradicts && !self.contradicts {
             let name = self.name(server);

@@ -81,7 +81,7 @@ impl Scale {
     /// feel that; its rate alternates between two neighbouring multipliers, or stays
     /// with one: on the machine above, whose clock nobody corrects, CLOCK_REALTIME less
     /// CLOCK_MONOTONIC_RAW was the same to the nanosecond for 13 s.
-    pub(super) fn wander_ppb(self, rate: NsPerCycle) -> u64 {
+    pub(in crate::capturing::clock) fn wander_ppb(self, rate: NsPerCycle) -> u64 {
         if self.is_kernels {
             multiplier_step_ppb(rate)
         } else {

@@ -131,16 +131,10 @@ impl NtpClock {
     ) -> Option<NtpPoint> {
         let counter = host.counter()?;
         let rate = counter.rate();
-        let error_ns = i64::try_from(stamp_error_ns).unwrap_or(i64::MAX);
-        let error = match error_ns {
-            0 => 0,
-            // Rounded up.
-            ns => rate.cycles_in(ns).unsigned_abs() + 1,
-        };
-        let bracket = exchange.bracket(error);
         let [sent, received] = exchange.tsc;
         let [arrived, left] = exchange.real;
         let away = received.0.saturating_sub(sent.0);
+        let bracket = exchange.bracket(self.error_cycles(away, stamp_error_ns, rate));
         let at = TscCycles(sent.0 + away / 2);
         let rtt_ns = rate
             .duration_ns(away)
@@ -158,11 +152,11 @@ impl NtpClock {
         }
         let here = counter.model().estimate(at);
         let host_bound_ns = here.bound_ns.max(counter.bound_ns());
-        // Before there is a clock, the exchange alone, at a rate that is good to 0.1 %.
+        // Before there is a clock, the exchange alone, with the host's rate for the server's.
         let alone = Estimate {
             real: middle,
             bound_ns: rtt_ns.div_ceil(2)
-                + rtt_ns / 1_000
+                + share_up(rate.duration_ns(away), FARTHEST_RATE_PPB)
                 + stamp_error_ns
                 + 1
                 + exchange.packet.precision_ns,
@@ -183,6 +177,23 @@ impl NtpClock {
             off_ns: expected.map(|expected| ahead(middle, expected)),
             verdict,
         })
+    }
+
+    /// By how much both ends of an exchange of `away` cycles are moved apart: the error of a
+    /// stamp, and that of the rate by which the time is taken that it was away, which counts
+    /// where the server held it for long.
+    fn error_cycles(&self, away: u64, stamp_error_ns: u64, host_rate: NsPerCycle) -> u64 {
+        let rate_ppb = match &self.model {
+            Some(model) => model.rate_bound_ppb() + Scale::NETWORK.wander_ppb(model.rate()),
+            None => FARTHEST_RATE_PPB,
+        };
+        let stamp_ns = i64::try_from(stamp_error_ns).unwrap_or(i64::MAX);
+        // Rounded up.
+        let stamp = match stamp_ns {
+            0 => 0,
+            ns => host_rate.cycles_in(ns).unsigned_abs() + 1,
+        };
+        stamp + share_up(away, rate_ppb)
     }
 
     fn observe(&mut self, bracket: &Bracket, host_rate: NsPerCycle) -> NtpVerdict {
@@ -234,11 +245,9 @@ impl NtpClock {
         let host_bound_ns = here.bound_ns.max(counter.bound_ns());
         let since = |tsc: TscCycles| model.rate().duration_ns(at.0.saturating_sub(tsc.0));
         let age_ns = since(latest.at);
-        let grown_ns = u64::try_from(u128::from(age_ns) * u128::from(PHI_PPB) / 1_000_000_000);
         let root_distance_ns = latest
             .root_distance_ns
-            .saturating_add(grown_ns.unwrap_or(u64::MAX))
-            .saturating_add(1);
+            .saturating_add(share_up(age_ns, PHI_PPB));
         Some(NtpStatus {
             ntp: there.real,
             host_ahead_ns: ahead(here.real, there.real),
@@ -254,6 +263,12 @@ impl NtpClock {
             readings: model.counts(),
         })
     }
+}
+
+/// So many parts per billion of something, rounded up.
+fn share_up(of: u64, ppb: u64) -> u64 {
+    let share = (u128::from(of) * u128::from(ppb)).div_ceil(1_000_000_000);
+    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 /// How far a time is ahead of another, ns.

@@ -100,7 +100,7 @@ fn round_trips(index: usize, history: &NtpHistory) -> Option<Figure> {
             "least so far",
             2,
             Shape::Line,
-            line(|it| it.rtt_ns - it.point_error_ns),
+            line(|it| it.rtt_ns.saturating_sub(it.point_error_ns)),
         ),
     ];
     let chart = Chart {
