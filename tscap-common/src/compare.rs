@@ -36,6 +36,21 @@ pub struct Sample {
     pub sent_tai: u64,
     /// TSC at the sending, low 48 bits.
     pub sent_tsc: u64,
+    /// [`KernelCounter::Stolen`] before the first checkpoint. This and what follows is 0 where
+    /// programs can't read the kernel's counters.
+    ///
+    /// [`KernelCounter::Stolen`]: crate::kernel_counter::KernelCounter::Stolen
+    pub stolen_ns: u64,
+    /// [`KernelCounter::Accounted`] then.
+    ///
+    /// [`KernelCounter::Accounted`]: crate::kernel_counter::KernelCounter::Accounted
+    pub accounted_ns: u64,
+    /// [`KernelCounter::OtherSoftirqs`] then, low 32 bits.
+    ///
+    /// [`KernelCounter::OtherSoftirqs`]: crate::kernel_counter::KernelCounter::OtherSoftirqs
+    pub other_softirqs: u32,
+    /// Interrupts from before the first checkpoint until after the second one.
+    pub interrupts: u32,
 }
 
 /// How many there were.
@@ -52,5 +67,5 @@ pub struct Counts {
     pub sink: u64,
 }
 
-const _: () = assert!(size_of::<Sample>() == 40);
+const _: () = assert!(size_of::<Sample>() == 64);
 const _: () = assert!(size_of::<Counts>() == 32);

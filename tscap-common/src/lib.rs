@@ -10,6 +10,7 @@ pub mod entry;
 pub mod gaps;
 pub mod generator;
 pub mod hook;
+pub mod kernel_counter;
 pub mod kernel_field;
 pub mod key;
 pub mod outcome;

@@ -5,6 +5,7 @@
 
 mod account;
 mod copy;
+mod counters;
 mod filter;
 mod frame;
 mod interrupts;
@@ -107,19 +108,38 @@ fn between(read: impl Fn() -> u64) -> Between {
 /// Measures `read` on a frame.
 #[inline(always)]
 fn cost(ctx: &XdpContext, read: impl Fn() -> u64) -> u32 {
-    keep(ctx, &between(read))
+    cost_by(ctx, || between(read))
 }
 
 /// The same with interrupts off from before the first checkpoint until after the
 /// second one: what turns them off and on is not in the cost.
 #[inline(always)]
 fn cost_off(ctx: &XdpContext, read: impl Fn() -> u64) -> u32 {
-    keep(ctx, &interrupts::off(|| between(read)))
+    cost_by(ctx, || interrupts::off(|| between(read)))
 }
 
-/// Keeps what was measured on a frame.
+/// Looks at the kernel's counters before the first checkpoint and after the second one, so
+/// that it is in no cost: a checkpoint reads the TSC behind a fence
+/// (`rdtsc_ordered`, arch/x86/include/asm/tsc.h), which no load before it passes.
 #[inline(always)]
-fn keep(ctx: &XdpContext, measured: &Between) -> u32 {
+fn cost_by(ctx: &XdpContext, measure: impl FnOnce() -> Between) -> u32 {
+    let before = counters::Before::now();
+    let interrupts = counters::interrupts();
+    let measured = measure();
+    let interrupts = counters::interrupts().wrapping_sub(interrupts);
+    let happened = Sample {
+        stolen_ns: before.stolen_ns,
+        accounted_ns: before.accounted_ns,
+        other_softirqs: before.other_softirqs,
+        interrupts,
+        ..Sample::default()
+    };
+    keep(ctx, &measured, happened)
+}
+
+/// Keeps what was measured on a frame, beside what `happened`.
+#[inline(always)]
+fn keep(ctx: &XdpContext, measured: &Between, happened: Sample) -> u32 {
     let action = ACTION.load();
     let Some(counts) = COUNTS.get_ptr_mut(0) else {
         return action;
@@ -139,7 +159,7 @@ fn keep(ctx: &XdpContext, measured: &Between) -> u32 {
         let mut taken = Sample {
             stamp: measured.stamp,
             cost_ns: measured.after.wrapping_sub(measured.before),
-            ..Sample::default()
+            ..happened
         };
         look_at_frame(ctx, &mut taken);
         unsafe { *sample = taken };

@@ -28,7 +28,7 @@ map_values! {
     CpuState: 2 * 4 + 15 * 8,
     Losses: (Outcome::IN_KERNEL + 1) * 8,
     Orders: HEADERS + 2 * 4 + 8 + 4 + 2 * 2 + 8,
-    Sample: 5 * 8,
+    Sample: 7 * 8 + 2 * 4,
     Sending: 4 * 8 + 4 * 4 + 4 * 8,
     TscBracket: 3 * 8,
 }
