@@ -18,7 +18,7 @@ use tscap_common::config::{
 use tscap_common::hook::Slot;
 
 use super::entry::Entry;
-use super::kfunc::{ChecksumKfunc, TransmitKernel};
+use super::kfunc::{ChecksumKfunc, KernelCounters, TransmitKernel, counter_of};
 use super::load::LoadError;
 use super::program::Program;
 use super::retry::retry_interrupted;
@@ -62,6 +62,8 @@ pub(crate) struct Place<'a> {
     pub transmit: Option<&'a TransmitKernel>,
     /// The XDP program at whose entry it runs.
     pub entry: Option<&'a Entry>,
+    /// Where the kernel has what it counts; without it each counter is 0.
+    pub counters: Option<&'a KernelCounters>,
     /// Of a program at a tracepoint or an entry: the one device whose frames it takes.
     pub device: Device,
     /// Of a program at XDP: whether frames end in it.
@@ -86,6 +88,7 @@ impl Place<'_> {
         checksum: None,
         transmit: None,
         entry: None,
+        counters: None,
         device: Device { index: 0, netns: 0 },
         ends_frames: false,
     };
@@ -241,6 +244,13 @@ fn fragment(
         },
         OWN_INDEX_CALL => set_r0(place.device.index.cast_signed()),
         OWN_NETNS_CALL => set_r0(place.device.netns.cast_signed()),
+        marker if counter_of(marker).is_some() => {
+            match (place.counters, scratch_offset(code, at)) {
+                (Some(counters), Some(scratch)) => return counters.code(marker, scratch).map(Ok),
+                (Some(_), None) => return Some(Err(FilterError::NoScratch)),
+                (None, _) => set_r0(0),
+            }
+        }
         marker => place.transmit?.code(marker)?,
     };
     Some(Ok(vec![fragment]))
@@ -264,7 +274,7 @@ pub enum FilterError {
     #[error(transparent)]
     TooLong(#[from] TooLong),
     /// The object is not what this build expects.
-    #[error("the eBPF object has no memory for a filter")]
+    #[error("the eBPF object has no memory for the code in the place of a call")]
     NoScratch,
 }
 
@@ -349,6 +359,7 @@ fn descriptor(map: &Map) -> Option<BorrowedFd<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use aya_obj::generated::bpf_func_id;
     use tscap_common::config::{IRQ_RESTORE_CALL, IRQ_SAVE_CALL, STAMP_CALL};
     use tscap_common::hook::Hook;
 
@@ -516,6 +527,55 @@ mod tests {
                 let name = hook.program(path.domain());
                 let code = code_of(PROGRAMS, name);
                 assert!(!code.iter().any(|it| is_marked(it, VERDICT_CALL)), "{name}");
+            }
+        }
+    }
+
+    /// The kernel's counters are looked at outside of both checkpoints, in every program that
+    /// measures on frames, and are 0 where there are none.
+    #[test]
+    fn counters_are_outside_of_what_is_measured() {
+        const CHECKPOINT: u32 = bpf_func_id::BPF_FUNC_ktime_get_ns as u32;
+        for clock in [
+            "none",
+            "ktime",
+            "tai",
+            "tsc",
+            "kfunc",
+            "ktime_off",
+            "tsc_off",
+            "kfunc_off",
+        ] {
+            let code = code_of(COMPARE, &format!("cost_{clock}"));
+            let places = |is_one: fn(u32) -> bool| {
+                let marked = code
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(at, it)| Some((at, marker(it)?)));
+                let places = marked
+                    .filter(move |(_, marker)| is_one(*marker))
+                    .map(|(at, _)| at);
+                places.collect::<Vec<_>>()
+            };
+            let checkpoints = places(|marker| marker == CHECKPOINT);
+            let counters = places(|marker| counter_of(marker).is_some());
+            let (first, last) = (checkpoints[0], checkpoints[checkpoints.len() - 1]);
+            assert_eq!(
+                counters.iter().filter(|at| **at < first).count(),
+                5,
+                "{clock}"
+            );
+            assert_eq!(
+                counters.iter().filter(|at| **at > last).count(),
+                2,
+                "{clock}"
+            );
+            assert_eq!(counters.len(), 7, "{clock}");
+            for at in counters {
+                assert!(scratch_offset(&code, at).is_some(), "{clock}");
+                let none = fragment(&code, at, &FrameAccess::XDP, &Place::FIRST);
+                let none = none.expect("a marked call").expect("no filter");
+                assert_eq!((none.len(), none[0].code, none[0].imm), (1, MOVE, 0));
             }
         }
     }

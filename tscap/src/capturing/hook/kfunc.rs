@@ -5,6 +5,7 @@ mod absent;
 mod btf;
 mod checksum;
 mod entered_frame;
+mod kernel_counters;
 mod transmit;
 
 use std::sync::Arc;
@@ -16,6 +17,8 @@ pub use absent::NoKfunc;
 pub use btf::BtfError;
 pub(super) use checksum::ChecksumKfunc;
 pub(super) use entered_frame::EnteredFrameLoads;
+pub(super) use kernel_counters::counter_of;
+pub use kernel_counters::{KernelCounters, NoCounters};
 pub use transmit::TransmitKernel;
 
 use self::btf::Btf;

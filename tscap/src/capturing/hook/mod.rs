@@ -26,16 +26,19 @@ pub use attached_program::AttachedProgram;
 pub use calibration::TscOffset;
 pub(crate) use calibration::calibrate;
 pub use code::FilterError;
-pub(crate) use code::{Call, Code};
+pub(crate) use code::{Call, Code, Place};
 pub use counters::{CounterError, Counters};
 pub use disturbance::{Disturbance, words as disturbance_in_words};
 pub use entry::NoEntry;
 pub use expected::{Expected, expected};
 pub use generator::{Generator, GeneratorProgram, GeneratorState, generates_by_perf};
 pub use held::{Held, Presence, Refusal};
-pub use kfunc::{BtfError, InterruptKfuncs, Kfunc, NoKfunc, TransmitKernel, VlanTagKfunc, has_tcx};
+pub use kfunc::{
+    BtfError, InterruptKfuncs, KernelCounters, Kfunc, NoCounters, NoKfunc, TransmitKernel,
+    VlanTagKfunc, has_tcx,
+};
+pub(crate) use load::take;
 pub use load::{Keys, LoadError, LoadOptions, Loaded, MIRROR_PROGRAM};
-pub(crate) use load::{load_by, take};
 pub use object::{KEY_PROGRAMS, PROGRAMS};
 pub use program::Program;
 pub(crate) use retry::retry_interrupted;
