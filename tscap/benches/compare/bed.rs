@@ -95,7 +95,7 @@ fn load(cpu: u32, between: Between, rate: Option<NsPerCycle>) -> Result<Programs
         more_reads: between.more_reads,
         more_work: between.more_work,
     };
-    let mut programs = Programs::load(settings, &[], None)?;
+    let mut programs = Programs::load(settings, &[], None, None)?;
     match between.stamp {
         Some(StampPath::Tai) => programs.load_tai()?,
         Some(StampPath::Tsc(TscPath::Perf)) => {

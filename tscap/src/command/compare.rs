@@ -10,7 +10,7 @@ use super::signals::Signals;
 use super::{Context as _, Exit, Failure, Hint as _};
 use crate::capturing::capture::{check, interface};
 use crate::capturing::filter::LinkType;
-use crate::capturing::hook::{AttachedProgram, InterruptKfuncs};
+use crate::capturing::hook::{AttachedProgram, InterruptKfuncs, KernelCounters};
 use crate::capturing::host::affinity;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::cli::ComparePlan;
@@ -20,6 +20,7 @@ use crate::measuring::compare::{
 };
 use crate::measuring::load::FAST_BYTES;
 use crate::measuring::report::{page, text};
+use crate::text::causes::chain;
 use crate::text::numbers::counted;
 
 /// How far it is.
@@ -50,6 +51,10 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
     }
     check::check_kernel()?;
     let files = KernelFiles::live();
+    let (counters, causes_unknown) = match KernelCounters::find(&files) {
+        Ok(counters) => (Some(counters), None),
+        Err(error) => (None, Some(chain(&error))),
+    };
     let cpu = super::choose_cpu(plan.cpu, "measure on")?;
     let request = Request {
         amount: plan.amount,
@@ -60,6 +65,7 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
             .irqs_off
             .then(|| interrupts(&files))
             .transpose()?,
+        counters,
     };
     let frame_source = frame_source(plan)?;
     let (interface, frame_bytes) = match &frame_source {
@@ -89,6 +95,7 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
         frame_bytes,
         cpu,
         cpus: cpus.len(),
+        causes_unknown,
     };
     let about = start.circumstances(&files, cpu, &interface);
     let comparison = assemble(results, about, conditions);

@@ -158,6 +158,7 @@ fn a_reader_that_is_late_does_not_show_in_the_loss() {
             cpu: cpu as u32,
             force: false,
             interrupts: None,
+            counters: None,
         };
         let pair = Box::new(Pair::new().expect("a pair"));
         let frame_source = FrameSource::Own { pair, executable };

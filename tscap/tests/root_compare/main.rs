@@ -4,6 +4,7 @@ mod documents;
 mod ends;
 mod interrupts;
 mod observer;
+mod outliers;
 mod refusals;
 #[path = "../documents/shown.rs"]
 mod shown;

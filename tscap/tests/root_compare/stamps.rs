@@ -179,7 +179,7 @@ fn a_turn_has_its_program_to_itself() {
         more_reads: 0,
         more_work: 0,
     };
-    let mut programs = Programs::load(settings, &[], None).unwrap();
+    let mut programs = Programs::load(settings, &[], None, None).unwrap();
     let id = |programs: &Programs| {
         let fd = programs.cost_program(None).unwrap().as_raw_fd();
         let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap();

@@ -53,6 +53,8 @@ pub const SEND: &str = "send";
 pub const STAMPED: &str = "stamped";
 /// The first argument of this program as a runner of filters.
 pub const FILTERS: &str = "filters";
+/// The first argument of this program as a measurement that timers interrupt.
+pub const INTERRUPTED: &str = "interrupted";
 
 /// Process 1, until it becomes the agent.
 pub const INIT: &str = "#!/bin/busybox sh

@@ -47,6 +47,7 @@ fn main() -> ExitCode {
             Some(agent::OTHERS) => others::hold(arguments),
             Some(agent::STAMPED) => checks::stamp::exchange(arguments),
             Some(agent::FILTERS) => checks::filter::run(arguments),
+            Some(agent::INTERRUPTED) => checks::causes::interrupted(),
             _ => agent::serve(),
         }
         return ExitCode::SUCCESS;

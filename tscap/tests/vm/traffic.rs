@@ -23,7 +23,7 @@ pub fn send() {
     affinity::pin_to(settings.cpu).expect("go to the CPU");
     let rate = measure_tsc_rate().expect("the TSC's rate");
     let pair = Pair::new().expect("a pair");
-    let mut programs = Programs::load(settings, &[], None).expect("measuring programs");
+    let mut programs = Programs::load(settings, &[], None, None).expect("measuring programs");
     let attach = || {
         let program = programs.cost_program(None)?;
         InterfaceLink::attach(program, pair.rx.index, LinkPoint::NativeXdp)

@@ -1,8 +1,6 @@
 //! From what was measured to what is said.
 
-use super::Stamp;
 use super::experiment::{PATTERNS, Results};
-use super::interrupts;
 use super::schema::{
     Checkpoint, Comparison, FrameCost, KernelStamp, Method, Metric, Precision, Subject, VERSION,
     Verdict,
@@ -12,6 +10,7 @@ use super::statistics::{
     Allowance, Density, autocorrelation, correlation, pooled_autocorrelation, verdict,
 };
 use super::warnings::{disagreement, early_end, losses, noise, one_cpu, unreached};
+use super::{Stamp, causes, interrupts};
 use tscap_common::compare::UNROLLED;
 
 use crate::capturing::clock::{StampPath, StampSource};
@@ -27,7 +26,7 @@ const PROGRAM_QUANTUM_NS: f64 = 1.0;
 pub(super) const READ_QUANTUM_NS: f64 = 2.0 / UNROLLED as f64;
 
 /// Under which conditions frames were measured.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Conditions {
     /// Frames of each stamp in each round.
     pub frames: u32,
@@ -37,6 +36,8 @@ pub struct Conditions {
     pub cpu: u32,
     /// CPUs that all of it may run on.
     pub cpus: usize,
+    /// Why programs can't look at the kernel's counters, if they can't.
+    pub causes_unknown: Option<String>,
 }
 
 /// Puts it together.
@@ -87,6 +88,7 @@ pub fn assemble(
                 own: own.clone(),
                 resolution_ns,
             },
+            causes_unknown: conditions.causes_unknown,
             loss: results.loss,
         },
         subjects,
@@ -151,6 +153,7 @@ fn frame_cost(taken: &StampSamples, own: &Summary, own_means: &[f64]) -> Option<
     let density = Density::of(&costs);
     let rounds = taken.means().into_iter().zip(own_means);
     Some(FrameCost {
+        outliers: causes::outliers(&taken.costs, own, &taken.traces),
         all: summary_less(&costs, own)?,
         rounds: rounds.map(|(cost, own)| cost - own).collect(),
         histogram: density.buckets,

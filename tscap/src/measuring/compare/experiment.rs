@@ -9,6 +9,7 @@ use std::time::Duration;
 use tscap_common::compare::MOST_SAMPLES;
 
 use super::bed::CompareBed;
+use super::causes::Trace;
 use super::loss_bed::{self, LossBed};
 use super::plan::Amount;
 use super::prepare::prepare;
@@ -16,7 +17,7 @@ use super::programs::ProgramsError;
 use super::schema::{LossMethod, LossPoint};
 use super::stamp_samples::{PatternSamples, StampSamples};
 use crate::capturing::clock::{StampPath, StampSource};
-use crate::capturing::hook::InterruptKfuncs;
+use crate::capturing::hook::{InterruptKfuncs, KernelCounters};
 use crate::capturing::host::affinity;
 use crate::capturing::host::netdev::Link;
 use crate::measuring::generator::Pattern;
@@ -62,6 +63,8 @@ pub struct Request {
     pub force: bool,
     /// Measure with interrupts off too, by these.
     pub interrupts: Option<InterruptKfuncs>,
+    /// Tell causes of outliers by these.
+    pub counters: Option<KernelCounters>,
 }
 
 /// Why there are no results.
@@ -290,6 +293,9 @@ impl CompareBed {
             return Err(ExperimentError::AllLost);
         }
         taken.round(measured.samples.iter().map(|sample| sample.cost_ns));
+        if self.programs.has_counters() {
+            taken.traces.extend(Trace::of(&measured.samples));
+        }
         Ok(())
     }
 

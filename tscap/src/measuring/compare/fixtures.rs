@@ -2,8 +2,8 @@
 
 use super::Stamp;
 use super::schema::{
-    Checkpoint, Comparison, FrameCost, InterruptMode, InterruptsOff, Method, Metric, Subject,
-    VERSION,
+    Cause, CauseCount, Checkpoint, Comparison, FrameCost, InterruptMode, InterruptsOff, Method,
+    Metric, Outliers, Subject, VERSION,
 };
 use super::statistics::{Allowance, Density, autocorrelation, ratio, verdict};
 use crate::capturing::clock::{StampPath, TscPath};
@@ -40,6 +40,7 @@ pub(crate) fn comparison() -> Comparison {
                 own: Summary::of(costs(32)).expect("there are values"),
                 resolution_ns: 1.0,
             },
+            causes_unknown: None,
             loss: None,
         },
         kernel_stamp: None,
@@ -95,11 +96,29 @@ fn frame_cost() -> FrameCost {
     let costs: Vec<i64> = costs(40).collect();
     let density = Density::of(&costs);
     FrameCost {
+        outliers: Some(outliers()),
         all: Summary::of(costs.iter().copied()).expect("there are values"),
         rounds: vec![41.0; ROUNDS as usize],
         histogram: density.buckets,
         bucket_ns: density.width,
         autocorrelation: autocorrelation(&costs),
+    }
+}
+
+fn outliers() -> Outliers {
+    let counts = [(1, 0), (36, 12), (2, 300), (1, 5_648)];
+    let causes = Cause::ALL.into_iter().zip(counts);
+    let causes = causes.map(|(cause, (outliers, others))| CauseCount {
+        cause,
+        outliers,
+        share: Some(outliers as f64 / 40.0),
+        others,
+    });
+    Outliers {
+        over_ns: 410,
+        frames: 40,
+        of: 6_000,
+        causes: causes.collect(),
     }
 }
 

@@ -102,10 +102,10 @@ fn sample(header: &StreamHeader, real: RealNs, tai_offset_s: i32) -> Option<Samp
     let offset_ns = i64::from(tai_offset_s) * 1_000_000_000;
     Some(Sample {
         stamp: real.0.checked_add_signed(offset_ns)?,
-        cost_ns: 0,
         frame: u64::from(run) << 48 | u64::from(flow) << 32 | u64::from(seq),
         sent_tai: tai,
         sent_tsc: tsc,
+        ..Sample::default()
     })
 }
 

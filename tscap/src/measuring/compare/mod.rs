@@ -7,6 +7,7 @@
 
 mod assemble;
 mod bed;
+mod causes;
 mod clocks;
 mod experiment;
 #[cfg(test)]

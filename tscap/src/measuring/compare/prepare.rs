@@ -42,7 +42,7 @@ pub(super) fn prepare(
     };
     let kfuncs = kfuncs(warnings);
     let interrupts = request.interrupts.as_ref();
-    let mut programs = Programs::load(settings, &kfuncs, interrupts)?;
+    let mut programs = Programs::load(settings, &kfuncs, interrupts, request.counters.clone())?;
     let mut stamps = vec![None, Some(StampPath::Ktime)];
     match programs.load_tai() {
         Ok(()) => stamps.push(Some(StampPath::Tai)),

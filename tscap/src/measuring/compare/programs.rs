@@ -14,8 +14,8 @@ use tscap_common::compare::{
 use super::{Stamp, Turn};
 use crate::capturing::clock::{Bounds, NsPerCycle, StampPath, TscPath};
 use crate::capturing::hook::{
-    Call, Code, InterruptKfuncs, Kfunc, LoadError, Program, TscError, TscEvents, calibrate,
-    load_by, retry_interrupted, take,
+    Call, Code, InterruptKfuncs, KernelCounters, Kfunc, LoadError, Place, Program, TscError,
+    TscEvents, calibrate, retry_interrupted, take,
 };
 use crate::capturing::host::map_value::MapValue;
 use crate::capturing::host::perf::EventPriority;
@@ -89,8 +89,12 @@ pub struct Programs {
     ebpf: Ebpf,
     /// Those that are loaded.
     loaded: HashMap<(Kind, String), Program>,
-    /// The code for each turn that needs kfuncs.
+    /// The code of all that needs no kfuncs, …
+    plain: Code,
+    /// … and for each turn that does.
     calling: HashMap<String, Code>,
+    /// Where the kernel has what it counts, if programs can read it.
+    counters: Option<KernelCounters>,
     samples: Array<MapData, MapValue<Sample>>,
     counts: Array<MapData, MapValue<Counts>>,
     /// Held open as long as they run.
@@ -100,11 +104,13 @@ pub struct Programs {
 
 impl Programs {
     /// Loads what every kernel has: the floor and `ktime`. Of the kfuncs only those of
-    /// `kfuncs` can be loaded later, and turns with interrupts off only by `interrupts`.
+    /// `kfuncs` can be loaded later, and turns with interrupts off only by `interrupts`. The
+    /// programs on frames look at `counters`, if there are any.
     pub fn load(
         settings: Settings,
         kfuncs: &[Kfunc],
         interrupts: Option<&InterruptKfuncs>,
+        counters: Option<KernelCounters>,
     ) -> Result<Self, ProgramsError> {
         let mut ebpf = EbpfLoader::new()
             .override_global(ON_CPU, &settings.cpu, true)
@@ -114,7 +120,9 @@ impl Programs {
             .load(OBJECT)
             .map_err(LoadError::from)?;
         let mut programs = Self {
+            plain: Code::of(OBJECT, &ebpf, &[])?,
             calling: calling(kfuncs, interrupts, &ebpf)?,
+            counters,
             loaded: HashMap::new(),
             samples: take(&mut ebpf, SAMPLES)?,
             counts: take(&mut ebpf, COUNTS)?,
@@ -156,8 +164,12 @@ impl Programs {
     pub fn load_anew(&mut self, turn: impl Into<Turn>) -> Result<(), ProgramsError> {
         let turn = turn.into();
         for kind in [Kind::Cost, Kind::Read] {
-            let calling = self.calling.get(&turn.name());
-            let program = load_by(&mut self.ebpf, &name(kind, turn), calling)?;
+            let code = self.calling.get(&turn.name()).unwrap_or(&self.plain);
+            let place = Place {
+                counters: self.counters.as_ref(),
+                ..Place::FIRST
+            };
+            let program = code.load(&name(kind, turn), &place)?;
             self.loaded.insert((kind, turn.name()), program);
         }
         Ok(())
@@ -220,6 +232,11 @@ impl Programs {
     /// Forgets what was measured.
     pub fn reset(&mut self) -> Result<(), ProgramsError> {
         Ok(self.counts.set(0, MapValue::default(), 0)?)
+    }
+
+    /// Whether samples tell what the kernel counted.
+    pub fn has_counters(&self) -> bool {
+        self.counters.is_some()
     }
 
     /// How much has been measured.

@@ -54,6 +54,10 @@ pub struct Method {
     pub cpu: u32,
     /// What the cost per frame was measured with.
     pub checkpoint: Checkpoint,
+    /// Why nobody knows what the outliers' causes are ([`Outliers::causes`]); absent where it
+    /// is known, and from an earlier tscap.
+    #[serde(default)]
+    pub causes_unknown: Option<String>,
     /// How loss was measured; absent where it was not. An earlier tscap sent one burst of
     /// 60,000 frames a point, received on the sender's CPU, into rings of 1 MiB.
     #[serde(default)]
@@ -127,6 +131,60 @@ pub struct FrameCost {
     /// Autocorrelation of the series at lags 1 to 20; empty with fewer than 80
     /// frames or when the cost never varies.
     pub autocorrelation: Vec<f64>,
+    /// Frames that cost far more than others; absent where the median is less than 1 ns, and
+    /// from an earlier tscap.
+    #[serde(default)]
+    pub outliers: Option<Outliers>,
+}
+
+/// Frames whose stamp cost more than ten times the median, and why, as far as the kernel's
+/// counters of that CPU tell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outliers {
+    /// Those that cost more than this, ns: ten times the median, less the median of the
+    /// checkpoint alone.
+    pub over_ns: i64,
+    /// How many there were.
+    pub frames: u64,
+    /// Frames of the stamp, these among them.
+    pub of: u64,
+    /// Each of [`Cause::ALL`] once, in the order of precedence: each frame is in the first one
+    /// that there is evidence of, so that they add up. Empty where programs can't read the
+    /// counters: see [`Method::causes_unknown`].
+    pub causes: Vec<CauseCount>,
+}
+
+/// Frames with a cause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CauseCount {
+    /// The cause.
+    pub cause: Cause,
+    /// Outliers with it.
+    pub outliers: u64,
+    /// Their share of all outliers, 0 to 1; absent where there are none.
+    pub share: Option<f64>,
+    /// Frames that were no outliers, with the same evidence: how often it is there by chance.
+    pub others: u64,
+}
+
+/// What a CPU did while, or before, a frame was stamped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The host of a virtual machine took time, half to twice as much as the stamp took more
+    /// than the median, between the ticks around it.
+    Steal,
+    /// An interrupt came between.
+    Interrupt,
+    /// Softirqs of other kinds ran since the frame before.
+    Softirq,
+    /// The counters tell of nothing.
+    None,
+}
+
+impl Cause {
+    /// All of them, in the order of precedence.
+    pub const ALL: [Self; 4] = [Self::Steal, Self::Interrupt, Self::Softirq, Self::None];
 }
 
 /// Precision on one traffic pattern.

@@ -4,6 +4,7 @@ use std::ops::AddAssign;
 
 use tscap_common::compare::Sample;
 
+use super::causes::Trace;
 use super::clocks::Clocks;
 use super::schema::LossPoint;
 use super::{Stamp, Turn};
@@ -42,6 +43,8 @@ pub struct StampSamples {
     pub program_ns: Vec<f64>,
     /// Second checkpoint less first, of every frame.
     pub costs: Vec<i64>,
+    /// What happened during each of these frames; empty if nobody knows.
+    pub traces: Vec<Trace>,
     /// Where each round ends in `costs`.
     pub ends: Vec<usize>,
     /// Frames of the fast traffic.
@@ -64,6 +67,7 @@ impl StampSamples {
             read_ns: Vec::new(),
             program_ns: Vec::new(),
             costs: Vec::new(),
+            traces: Vec::new(),
             ends: Vec::new(),
             fast: FrameCounts::default(),
             patterns: Default::default(),
@@ -88,6 +92,7 @@ impl StampSamples {
         self.read_ns.extend(later.read_ns);
         self.program_ns.extend(later.program_ns);
         self.costs.extend(later.costs);
+        self.traces.extend(later.traces);
         self.ends.extend(later.ends.iter().map(|end| before + end));
         self.fast += later.fast;
         for (pattern, later) in self.patterns.iter_mut().zip(later.patterns) {

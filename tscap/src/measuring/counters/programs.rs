@@ -32,7 +32,7 @@ impl Probes {
             more_reads: 0,
             more_work: 0,
         };
-        let programs = match Programs::load(settings, &kfuncs, None) {
+        let programs = match Programs::load(settings, &kfuncs, None, None) {
             Ok(programs) => programs,
             Err(error) => {
                 let of_all = Counter::ALL.into_iter().filter(|it| path(*it).is_some());

@@ -59,7 +59,7 @@ const TRAFFIC: [Word; 6] = [
     ),
 ];
 
-const COMPARISON: [Word; 5] = [
+const COMPARISON: [Word; 6] = [
     ("read", "One reading of the clock."),
     (
         "program",
@@ -68,6 +68,10 @@ const COMPARISON: [Word; 5] = [
     (
         "checkpoint",
         "A clock read before and after the stamp of a frame, to measure the stamp.",
+    ),
+    (
+        "tick",
+        "The timer's interrupt, by which the kernel keeps account of a CPU's time.",
     ),
     (
         "verdict, margin",

@@ -92,6 +92,7 @@ fn cost(comparison: &Comparison) -> Markup {
         h2 { "Cost" }
         (tables::costs(comparison).markup())
         (tables::frame_costs(comparison).markup())
+        (optional(tables::outliers(comparison)))
         (optional(tables::interrupts_off(comparison)))
         (tables::beside_paper(comparison).markup())
         div.figures {

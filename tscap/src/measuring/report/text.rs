@@ -14,6 +14,7 @@ pub fn text(comparison: &Comparison) -> String {
     let tables = [
         Some(tables::costs(comparison)),
         Some(tables::frame_costs(comparison)),
+        tables::outliers(comparison),
         tables::interrupts_off(comparison),
         Some(tables::beside_paper(comparison)),
         tables::delays(comparison),

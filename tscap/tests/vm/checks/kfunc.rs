@@ -1,6 +1,5 @@
 //! Stamps by the kfuncs of our kernel module, and each way to have none.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use crate::machine::{Machine, Processor, Rig};
 use crate::nic::{Kind, Nic};
 
 use super::stamps::within_brackets;
-use super::{doctor, merge, pinning};
+use super::{comparison, doctor, merge, pinning};
 
 /// Frames of a capture, of each interface.
 const FRAMES: u64 = 300;
@@ -219,56 +218,11 @@ pub fn names_what_is_missing(rig: &Rig) {
     assert_eq!(capture.wait().success().clock.source, "ktime");
 }
 
-/// Says that something is over, also when a panic ends it.
-struct Ends<'a>(&'a AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// `compare` measures each kfunc as a stamp of its own; how long anything takes here
 /// means nothing. On frames that come in: sending them all is too slow here.
 pub fn compared(rig: &Rig) {
     let machine = with_module(rig, 1);
-    let (guest, nic) = (&machine.guest, &machine.nics[0]);
-    let to_cpu_0 = "for irq in /proc/irq/*/smp_affinity; do echo 1 > $irq; done 2> /dev/null; :";
-    guest.must(&["sh", "-c", to_cpu_0]);
-    // Ended after its first round: 40 take many minutes here.
-    let until_a_round_is_over = "\
-        \"$@\" 2> /tmp/compare.err & \
-        until grep -q ' of 40 done' /tmp/compare.err || ! kill -0 $!; do sleep 1; done; \
-        kill -TERM $!; wait $!; code=$?; cat /tmp/compare.err >&2; exit $code";
-    let line = [
-        "timeout",
-        "300",
-        "sh",
-        "-c",
-        until_a_round_is_over,
-        "sh",
-        TSCAP,
-        "compare",
-        "--quick",
-        "--force",
-        "--json",
-        "--cpu",
-        "0",
-        "-i",
-        &nic.name,
-    ];
-    let is_over = AtomicBool::new(false);
-    let done = thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                nic.send_paced(&nic.frame(64), 0..64, Duration::from_micros(50));
-            }
-        });
-        let _ends = Ends(&is_over);
-        guest.run(&line)
-    });
-    assert_eq!(done.status.code(), Some(0), "{}", done.stderr);
-    let comparison: Value = serde_json::from_str(&done.stdout).expect("JSON");
+    let comparison = comparison::of_one_round(&machine.guest, &machine.nics[0], &["--force"]);
     let of = |list: &str| comparison[list].as_array().expect("a list").clone();
     for (path, ordered) in [(PLAIN, false), (ORDERED, true)] {
         let by_path = |it: &&Value| it["path"] == path;

@@ -3,7 +3,9 @@
 mod attaching;
 mod beside;
 mod bonds;
+pub mod causes;
 mod clock;
+mod comparison;
 mod counters;
 mod cpus;
 mod delay;
@@ -50,6 +52,8 @@ checks![
     beside::a_dispatcher,
     bonds::of_the_bond,
     bonds::of_the_bond_and_its_port,
+    causes::counters_are_the_kernels,
+    causes::each_outlier_has_one,
     clock::set_forward,
     clock::set_back,
     clock::slewed,

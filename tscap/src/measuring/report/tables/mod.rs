@@ -4,6 +4,7 @@ mod cost;
 mod environment;
 mod interrupts;
 mod loss;
+mod outliers;
 mod precision;
 mod verdicts;
 
@@ -16,6 +17,7 @@ pub(super) use cost::{autocorrelation, beside_paper, costs, frame_costs};
 pub(super) use environment::{environment, facts, mitigations};
 pub(super) use interrupts::interrupts_off;
 pub(super) use loss::{loss_points, losses};
+pub(super) use outliers::outliers;
 pub(super) use precision::{delays, interval_errors, patterns, stamped};
 pub(super) use verdicts::verdicts;
 

@@ -1,5 +1,7 @@
 use super::{both_ways, empty, live, odd, recorded, without_tsc};
-use crate::measuring::report::text;
+use crate::measuring::compare::fixtures;
+use crate::measuring::compare::schema::Comparison;
+use crate::measuring::report::{page, text};
 
 #[test]
 fn the_table_fits_a_terminal() {
@@ -85,4 +87,34 @@ fn interrupts_on_and_off_stand_side_by_side() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("ktime is more expensive than with them on by 1.25×"));
     assert!(words.contains("that of ktime is within 3 % of that with them on"));
+}
+
+/// What an earlier tscap recorded has none of it.
+#[test]
+fn outliers_are_told_with_their_causes() {
+    let mut comparison = fixtures::comparison();
+    let shown = |comparison: &Comparison| {
+        let text = text(comparison);
+        let start = text.find("Frames whose stamp cost").expect("a table");
+        text[start..].to_owned()
+    };
+    assert!(!text(&recorded()).contains("Frames whose stamp cost"));
+    let told = shown(&comparison);
+    assert_eq!(
+        line(&told, "ktime"),
+        [
+            "ktime", "410", "40", "2.50", "(0.00)", "90.0", "(0.20)", "5.00", "(5.03)", "2.50",
+            "(94.8)"
+        ]
+    );
+    assert!(page(&comparison).contains("interrupt, %"));
+    let why = "this kernel does not export kstat to programs";
+    comparison.method.causes_unknown = Some(why.into());
+    let told = shown(&comparison);
+    assert_eq!(line(&told, "ktime"), ["ktime", "410", "40"]);
+    assert!(
+        told.contains(&format!("causes are unknown: {why}")),
+        "{told}"
+    );
+    assert!(page(&comparison).contains(why));
 }
