@@ -117,7 +117,10 @@ fn a_reply_that_is_held_is_bounded_alone() {
     let true_ns = at * 1_000_000_000 / 2_596_130_000;
     let error = point.ntp.0.abs_diff(EPOCH + true_ns as u64);
     assert!((40 * US..60 * US).contains(&error), "{error}");
-    assert!(error <= point.ntp_bound_ns && point.ntp_bound_ns < 2 * MS, "{point:?}");
+    assert!(
+        error <= point.ntp_bound_ns && point.ntp_bound_ns < 2 * MS,
+        "{point:?}"
+    );
 }
 
 /// Half of the asymmetry is the error, and half of the round trip covers it.
