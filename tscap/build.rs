@@ -24,6 +24,12 @@ fn main() {
         "ebpf/delay.bpf.o",
         "TSCAP_DELAY_OBJECT_PATH",
     );
+    // Keys of packets at each layer: `tscap qos --layers`.
+    embed(
+        "TSCAP_LAYERS_OBJECT",
+        "ebpf/layers.bpf.o",
+        "TSCAP_LAYERS_OBJECT_PATH",
+    );
     // Stamps for other programs: `tscap stamp`.
     embed(
         "TSCAP_STAMP_OBJECT",

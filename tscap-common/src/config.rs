@@ -61,9 +61,12 @@ pub const ENTERED_FRAME_CALL: u32 = 0x7473_637c;
 pub const BUFFER_CHECKSUM_CALL: u32 = 0x7473_637b;
 /// The same for what a program at XDP answers, a constant: `XDP_PASS` or `XDP_DROP`.
 pub const VERDICT_CALL: u32 = 0x7473_637d;
+/// The same for the kfunc that gives the kernel's own structure of a context; where there is
+/// none, user space puts "none" in its place.
+pub const KERNEL_CONTEXT_CALL: u32 = 0x7473_637e;
 /// The same for the code that gives the first [`crate::kernel_counter::KernelCounter`]; each
 /// has a number of its own. The code gets [`COUNTER_SCRATCH_BYTES`] of memory in r2.
-pub const COUNTER_CALL: u32 = 0x7473_6390;
+pub const COUNTER_CALL: u32 = 0x7473_63a0;
 /// The same for the first [`crate::kernel_field::KernelField`]; each has a number of its own.
 pub const FIELD_CALL: u32 = 0x7473_6380;
 

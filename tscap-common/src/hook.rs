@@ -23,6 +23,13 @@ pub enum Hook {
     /// The tap of a packet socket: socket buffers that its interface sends, behind the queueing
     /// discipline. Only `tscap delay` has programs there.
     Tap,
+    /// A hook of netfilter: IP packets that are received. The layers of `tscap qos` alone have
+    /// programs there and at the next two, by ktime.
+    Netfilter,
+    /// A control group: IP packets that one of its sockets is to get.
+    Cgroup,
+    /// Where the receive call of an application takes a UDP packet from its socket.
+    Application,
 }
 
 /// Which way a frame goes at its interface.
@@ -88,7 +95,12 @@ impl Hook {
     /// Which way its frames go.
     pub const fn direction(self) -> Direction {
         match self {
-            Self::Xdp | Self::XdpEntry | Self::TcIngress => Direction::In,
+            Self::Xdp
+            | Self::XdpEntry
+            | Self::TcIngress
+            | Self::Netfilter
+            | Self::Cgroup
+            | Self::Application => Direction::In,
             Self::TcEgress | Self::Transmit | Self::Tap => Direction::Out,
         }
     }
@@ -120,6 +132,9 @@ impl Hook {
             (Self::Tap, ClockDomain::Tai) => "tscap_tap_tai",
             (Self::Tap, ClockDomain::Tsc) => "tscap_tap_kfunc",
             (Self::Tap, ClockDomain::CpuTsc) => "tscap_tap_perf",
+            (Self::Netfilter, _) => "tscap_netfilter",
+            (Self::Cgroup, _) => "tscap_cgroup",
+            (Self::Application, _) => "tscap_taken",
         }
     }
 }

@@ -8,11 +8,19 @@ use crate::block::{INTERFACE_OFFSET, LENGTH_OFFSET, STAMP_LOW_OFFSET, TYPE_OFFSE
 pub const KEY_OF: &str = "KEY_OF";
 /// u32: most bytes of a frame that its record keeps, at most [`MOST_KEPT`].
 pub const KEPT: &str = "KEPT";
+/// u32: number of possible CPUs. Where an application takes packets, a program may be
+/// interrupted by the others: its producer on a CPU has the number of the CPU plus this.
+pub const PROCESS_PRODUCERS: &str = "PROCESS_PRODUCERS";
 
 /// Stands for the block type of a packet with a key.
 pub const KEYED: u32 = 0x7473_0001;
 /// Stands for the block type of a frame without what it could be told by.
 pub const UNKEYED: u32 = 0x7473_0002;
+/// Stands for the block type of an aggregate of several packets with a key of its own: the
+/// upper half of the slot's word is their number.
+pub const AGGREGATE: u32 = 0x7473_0003;
+/// Most packets that an aggregate is told to have.
+pub const MOST_SEGMENTS: u32 = 0xffff;
 
 /// Byte offset of the key's low word (u32).
 pub const KEY_LOW_OFFSET: usize = 20;

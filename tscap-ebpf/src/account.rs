@@ -1,7 +1,6 @@
 //! The account of a program: each frame is counted as seen, and is recorded or counted under
 //! the reason why it was not.
 
-use aya_ebpf::helpers::generated::bpf_get_smp_processor_id;
 use tscap_common::outcome::Outcome;
 use tscap_common::state::{CpuState, Losses, NO_RING};
 
@@ -39,7 +38,7 @@ pub trait Recorder: Copy {
 /// is `None` where the clock could not be read: the frame is counted.
 #[inline(always)]
 pub fn account<F: Frame>(frame: F, stamp: Option<u64>, fault: Fault, recorder: impl Recorder) {
-    let Some(cpu) = CPUS.get_ptr_mut(unsafe { bpf_get_smp_processor_id() }) else {
+    let Some(cpu) = CPUS.get_ptr_mut(frame.producer()) else {
         return;
     };
     unsafe { (*cpu).seen[F::HOOK.direction() as usize] += 1 };

@@ -82,6 +82,11 @@ impl<const SENT: bool> Frame for Buffer<SENT> {
     }
 
     #[inline(always)]
+    fn segments(self) -> u32 {
+        unsafe { (*self.0).gso_segs }
+    }
+
+    #[inline(always)]
     fn flags(self) -> u32 {
         let is_partial: unsafe extern "C" fn(*mut __sk_buff) -> u64 =
             unsafe { transmute(CHECKSUM_PARTIAL_CALL as usize) };

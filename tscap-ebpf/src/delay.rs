@@ -38,7 +38,7 @@ use crate::verdict::verdict;
 
 #[inline(always)]
 fn take<F: Frame>(frame: F, stamp: Option<u64>) {
-    sight(frame, stamp);
+    sight::<false, _>(frame, stamp);
 }
 
 /// Every frame is refused: the socket gets none.

@@ -2,6 +2,7 @@
 
 use core::mem::transmute;
 
+use aya_ebpf::helpers::generated::bpf_get_smp_processor_id;
 use tscap_common::config::SLOT_CALL;
 use tscap_common::hook::Hook;
 
@@ -18,6 +19,11 @@ pub trait Frame: Copy {
     /// it can run.
     const MOST_BY_WORDS: u64;
 
+    /// Index of the producer that records it: a number of its own for each CPU.
+    #[inline(always)]
+    fn producer(self) -> u32 {
+        unsafe { bpf_get_smp_processor_id() as u32 }
+    }
     /// Its place in the capture.
     fn slot(self) -> u32;
     /// Number of the queue that it came by, if it came by one.
@@ -41,6 +47,12 @@ pub trait Frame: Copy {
     fn tag(self) -> Option<Tag>;
     /// Whether the capture's filter wants it, with that tag in its place.
     fn is_wanted(self, tag: Option<Tag>) -> bool;
+    /// Packets that it was made of.
+    #[inline(always)]
+    #[allow(dead_code, reason = "programs of layers ask for them")]
+    fn segments(self) -> u32 {
+        1
+    }
     /// What `epb_flags` says of it.
     #[allow(dead_code, reason = "no key is of them")]
     fn flags(self) -> u32;

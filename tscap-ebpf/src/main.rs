@@ -10,6 +10,7 @@ mod copy;
 mod entered;
 mod filter;
 mod frame;
+mod kernel;
 mod kfunc;
 mod maps;
 mod object;

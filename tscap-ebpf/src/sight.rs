@@ -9,7 +9,8 @@ use tscap_common::key::{KeyOf, MOST_BYTES, Octets, READ_AHEAD, digest, key};
 use tscap_common::outcome::Outcome;
 use tscap_common::ring;
 use tscap_common::sighting::{
-    BYTES, KEY_HIGH_OFFSET, KEY_LOW_OFFSET, KEYED, MOST_KEPT, ORIGLEN_OFFSET, UNKEYED,
+    AGGREGATE, BYTES, KEY_HIGH_OFFSET, KEY_LOW_OFFSET, KEYED, MOST_KEPT, MOST_SEGMENTS,
+    ORIGLEN_OFFSET, UNKEYED,
 };
 use tscap_common::state::CpuState;
 
@@ -92,17 +93,18 @@ extern "C" fn digest_in_ring(bytes: *const u8, seed: u64, from: u32, to: u32) ->
     digest(InRing::of(bytes), seed, from, to)
 }
 
-/// Records that the frame was seen, stamped with `stamp`.
+/// Records that the frame was seen, stamped with `stamp`; with `AGGREGATES`, of how many packets
+/// it was made.
 #[inline(always)]
-pub fn sight<F: Frame>(frame: F, stamp: Option<u64>) {
-    account(frame, stamp, Fault::None, Keys);
+pub fn sight<const AGGREGATES: bool, F: Frame>(frame: F, stamp: Option<u64>) {
+    account(frame, stamp, Fault::None, Keys::<AGGREGATES>);
 }
 
 /// Of a frame its key.
 #[derive(Clone, Copy)]
-struct Keys;
+struct Keys<const AGGREGATES: bool>;
 
-impl Recorder for Keys {
+impl<const AGGREGATES: bool> Recorder for Keys<AGGREGATES> {
     #[inline(always)]
     fn append<F: Frame>(
         self,
@@ -112,12 +114,12 @@ impl Recorder for Keys {
         slot: u32,
         tag: Option<Tag>,
     ) -> Result<(), Outcome> {
-        append(frame, stamp, cpu, slot, tag)
+        append::<AGGREGATES, F>(frame, stamp, cpu, slot, tag)
     }
 }
 
 #[inline(always)]
-fn append<F: Frame>(
+fn append<const AGGREGATES: bool, F: Frame>(
     frame: F,
     stamp: u64,
     cpu: *mut CpuState,
@@ -141,6 +143,7 @@ fn append<F: Frame>(
     if !check_bounds_signed(length as i64, 1, i64::from(MOST_BYTES)) {
         return Err(Outcome::TooLong);
     }
+    let segments = if AGGREGATES { frame.segments() } else { 1 };
     let mask = RING_MASK.load();
     // The frame lies there while its key is computed.
     let room = BYTES as u64 + padded(length as usize) as u64 + vlan::LEAST;
@@ -167,11 +170,17 @@ fn append<F: Frame>(
         let key = key_of(frame, length, origlen as u32);
         let kept = length.min(KEPT.load().min(MOST_KEPT as u32));
         let total = BYTES as u64 + padded(kept as usize) as u64;
-        let kind = if key.is_some() { KEYED } else { UNKEYED };
+        let (kind, place) = match key {
+            None => (UNKEYED, slot),
+            Some(_) if AGGREGATES && segments > 1 => {
+                (AGGREGATE, slot | segments.min(MOST_SEGMENTS) << 16)
+            }
+            Some(_) => (KEYED, slot),
+        };
         let key = key.unwrap_or(0);
         put(record, TYPE_OFFSET, kind);
         put(record, LENGTH_OFFSET, total as u32);
-        put(record, INTERFACE_OFFSET, slot);
+        put(record, INTERFACE_OFFSET, place);
         put(record, STAMP_HIGH_OFFSET, (stamp >> 32) as u32);
         put(record, STAMP_LOW_OFFSET, stamp as u32);
         put(record, KEY_LOW_OFFSET, key as u32);

@@ -8,12 +8,13 @@ use core::mem::{MaybeUninit, offset_of, transmute};
 use aya_ebpf::helpers::generated::{bpf_dynptr_read, bpf_probe_read_kernel};
 use aya_ebpf::programs::BtfTracePointContext;
 use tscap_common::block::{FLAGS_CHECKSUM_NOT_READY, FLAGS_SEGMENTED_LATER};
-use tscap_common::config::{BUFFER_CHECKSUM_CALL, DYNPTR_CALL, OWN_INDEX_CALL, OWN_NETNS_CALL};
+use tscap_common::config::{BUFFER_CHECKSUM_CALL, DYNPTR_CALL};
 use tscap_common::hook::Hook;
 use tscap_common::kernel_field::KernelField;
 
 use crate::filter;
 use crate::frame::{Frame, own_slot};
+use crate::kernel::{constant, is_own_index, is_own_namespace, read};
 use crate::vlan::Tag;
 
 /// What a filter gets as its context: `FrameAccess::TRANSMITTED` of user space knows it.
@@ -40,11 +41,8 @@ pub struct Transmitted {
 pub fn with_own(ctx: &BtfTracePointContext, work: impl FnOnce(Transmitted)) {
     let (buffer, device): (*const c_void, *const c_void) = (ctx.arg(0), ctx.arg(1));
     let interface = read(KernelField::Index, device) as u32;
-    if interface != constant(OWN_INDEX_CALL) {
-        return;
-    }
     let namespace = read(KernelField::Namespace, device) as *const c_void;
-    if read(KernelField::Inode, namespace) as u32 != constant(OWN_NETNS_CALL) {
+    if !is_own_index(interface) || !is_own_namespace(namespace) {
         return;
     }
     let mut view = View {
@@ -60,20 +58,6 @@ pub fn with_own(ctx: &BtfTracePointContext, work: impl FnOnce(Transmitted)) {
         buffer,
         view: &mut view,
     });
-}
-
-/// A member of a structure of the kernel's.
-#[inline(always)]
-fn read(field: KernelField, of: *const c_void) -> u64 {
-    let load: unsafe extern "C" fn(*const c_void) -> u64 =
-        unsafe { transmute(field.call() as usize) };
-    unsafe { load(of) }
-}
-
-#[inline(always)]
-fn constant(call: u32) -> u32 {
-    let constant: unsafe extern "C" fn() -> u64 = unsafe { transmute(call as usize) };
-    unsafe { constant() as u32 }
 }
 
 impl Frame for Transmitted {

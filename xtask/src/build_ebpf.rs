@@ -14,7 +14,15 @@ use crate::toolchain::{CARGO, LLVM_NM, LLVM_OBJCOPY, RUSTC, TARGET, Toolchain};
 use crate::{paths, sh};
 
 /// The binaries of `tscap-ebpf`.
-const BINS: [&str; 6] = ["tscap", "generator", "compare", "delay", "stamp", "probes"];
+const BINS: [&str; 7] = [
+    "tscap",
+    "generator",
+    "compare",
+    "delay",
+    "layers",
+    "stamp",
+    "probes",
+];
 /// What rustup and an outer cargo leave in the environment, and what a user may
 /// have set for ordinary builds.
 const FOREIGN_ENV: [&str; 8] = [

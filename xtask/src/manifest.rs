@@ -167,6 +167,7 @@ mod tests {
                 "compare.bpf.o",
                 "delay.bpf.o",
                 "generator.bpf.o",
+                "layers.bpf.o",
                 "probes.bpf.o",
                 "stamp.bpf.o",
                 "tscap.bpf.o"

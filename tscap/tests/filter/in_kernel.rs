@@ -116,7 +116,7 @@ impl Place {
             ],
             // r3 = mark
             Kind::Tc => vec![it(0x61, 3, 1, 8, 0)],
-            Kind::Tracepoint { .. } | Kind::Entry | Kind::SocketFilter => unreachable!("no place"),
+            _ => unreachable!("no place"),
         }
     }
 }
@@ -129,7 +129,6 @@ impl InKernel {
         let context = match self.place.kind {
             Kind::Tc if !tc_takes(&bytes) => return None,
             Kind::Tc => TestContext::Tc { mark: tag },
-            Kind::Entry | Kind::SocketFilter => unreachable!("it is none of the places"),
             Kind::Xdp { .. } => {
                 let mut linear = linear.min(bytes.len()) as u32;
                 let mut metadata = 0;
@@ -139,7 +138,7 @@ impl InKernel {
                 }
                 TestContext::Xdp { metadata, linear }
             }
-            Kind::Tracepoint { .. } => unreachable!("no place"),
+            _ => unreachable!("it is none of the places"),
         };
         Some(returned(self.program.as_fd(), &bytes, context))
     }

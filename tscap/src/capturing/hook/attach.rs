@@ -213,6 +213,8 @@ pub struct Attachment {
     pub held: Held,
     /// Where it is attached.
     pub at: AttachPoint,
+    /// The program.
+    pub program: Program,
     /// Whether VLAN tags that are beside the frames are put back.
     pub reads_vlan_tags: bool,
     /// Why it is not at native XDP although that would have been taken.
@@ -453,6 +455,7 @@ impl Attacher<'_, '_> {
         Ok(Attachment {
             held,
             at,
+            program,
             // A socket buffer has its tag beside it.
             reads_vlan_tags: matches!(at.hook(), Hook::TcIngress | Hook::TcEgress | Hook::Tap),
             fallback: None,

@@ -18,7 +18,7 @@ use tscap_common::config::{
 use tscap_common::hook::Slot;
 
 use super::entry::Entry;
-use super::kfunc::{ChecksumKfunc, KernelCounters, TransmitKernel, counter_of};
+use super::kfunc::{ChecksumKfunc, KernelCounters, LayerKernel, TransmitKernel, counter_of};
 use super::load::LoadError;
 use super::program::Program;
 use super::retry::retry_interrupted;
@@ -60,6 +60,8 @@ pub(crate) struct Place<'a> {
     pub checksum: Option<&'a ChecksumKfunc>,
     /// Of a program at a tracepoint: where the kernel has what it reads.
     pub transmit: Option<&'a TransmitKernel>,
+    /// Of a program at a layer behind the interface: the same.
+    pub layer: Option<&'a LayerKernel>,
     /// The XDP program at whose entry it runs.
     pub entry: Option<&'a Entry>,
     /// Where the kernel has what it counts; without it each counter is 0.
@@ -87,6 +89,7 @@ impl Place<'_> {
         bound: None,
         checksum: None,
         transmit: None,
+        layer: None,
         entry: None,
         counters: None,
         device: Device { index: 0, netns: 0 },
@@ -171,6 +174,12 @@ impl Code {
                 },
                 ProgramSection::FEntry { .. } => Kind::Entry,
                 ProgramSection::SocketFilter => Kind::SocketFilter,
+                ProgramSection::CgroupSkb { .. } => Kind::Cgroup,
+                // Of netfilter: aya knows no section for it.
+                ProgramSection::RawTracePoint => Kind::Netfilter,
+                ProgramSection::FExit { .. } => Kind::Exit {
+                    btf_id: place.layer.ok_or(LoadError::Missing("layer"))?.function,
+                },
                 _ => Kind::Xdp {
                     frags: matches!(section, ProgramSection::Xdp { frags: true, .. }),
                     bound_to: place.bound.map(|bound| bound.ifindex),
@@ -251,7 +260,10 @@ fn fragment(
                 (None, _) => set_r0(0),
             }
         }
-        marker => place.transmit?.code(marker)?,
+        marker => {
+            let before_driver = place.transmit.and_then(|kernel| kernel.code(marker));
+            before_driver.or_else(|| place.layer?.code(marker))?
+        }
     };
     Some(Ok(vec![fragment]))
 }

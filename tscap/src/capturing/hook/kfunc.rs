@@ -5,7 +5,9 @@ mod absent;
 mod btf;
 mod checksum;
 mod entered_frame;
+mod fields;
 mod kernel_counters;
+mod layers;
 mod transmit;
 
 use std::sync::Arc;
@@ -19,6 +21,7 @@ pub(super) use checksum::ChecksumKfunc;
 pub(super) use entered_frame::EnteredFrameLoads;
 pub(super) use kernel_counters::counter_of;
 pub use kernel_counters::{KernelCounters, NoCounters};
+pub use layers::LayerKernel;
 pub use transmit::TransmitKernel;
 
 use self::btf::Btf;

@@ -12,7 +12,7 @@ use tscap_common::config::{
 use tscap_common::hook::{ClockDomain, Direction, Hook, Slot};
 use tscap_common::key::KeyOf;
 use tscap_common::ring::value_size;
-use tscap_common::sighting::{KEPT, KEY_OF};
+use tscap_common::sighting::{KEPT, KEY_OF, PROCESS_PRODUCERS};
 use tscap_common::state::CpuState;
 
 use super::calibration::{self, TscOffset};
@@ -41,6 +41,8 @@ pub struct Keys {
     /// Most bytes of its frame that are kept beside, at most
     /// [`MOST_KEPT`](tscap_common::sighting::MOST_KEPT).
     pub kept: u32,
+    /// Number of the first producer of programs that run for processes; `None` where none do.
+    pub process_producers: Option<u32>,
 }
 
 /// What to load, and how.
@@ -171,9 +173,12 @@ impl Loaded {
         let keys = options.keys.unwrap_or(Keys {
             of: KeyOf::Bridge,
             kept: 0,
+            process_producers: None,
         });
         let (has_keys, has_frames) = (options.keys.is_some(), options.keys.is_none());
         let key_of = keys.of as u32;
+        let process_producers = keys.process_producers.unwrap_or(0);
+        let has_layers = keys.process_producers.is_some();
         let mut ebpf = EbpfLoader::new()
             .override_global(RING_MASK, &mask, true)
             .override_global(SNAPLEN, &options.snaplen, has_frames)
@@ -182,6 +187,7 @@ impl Loaded {
             .override_global(PACKET_QUEUE, &packet_queue, has_frames)
             .override_global(KEY_OF, &key_of, has_keys)
             .override_global(KEPT, &keys.kept, has_keys)
+            .override_global(PROCESS_PRODUCERS, &process_producers, has_layers)
             .map_max_entries(RINGS, ring_count)
             .map_max_entries(CPUS, options.possible_cpus)
             .map_max_entries(LOSSES, Slot::of(options.interfaces, Direction::In).0)

@@ -11,6 +11,7 @@ mod expected;
 mod generator;
 mod held;
 mod kfunc;
+mod layer;
 mod load;
 mod object;
 pub mod offloads;
@@ -37,9 +38,10 @@ pub use kfunc::{
     BtfError, InterruptKfuncs, KernelCounters, Kfunc, NoCounters, NoKfunc, TransmitKernel,
     VlanTagKfunc, has_tcx,
 };
+pub use layer::{Layer, LayerAttacher, LayerError, LayerPoint};
 pub(crate) use load::take;
 pub use load::{Keys, LoadError, LoadOptions, Loaded, MIRROR_PROGRAM};
-pub use object::{KEY_PROGRAMS, PROGRAMS};
+pub use object::{KEY_PROGRAMS, LAYER_PROGRAMS, PROGRAMS};
 pub use program::Program;
 pub(crate) use retry::retry_interrupted;
 pub use shares::Shares;

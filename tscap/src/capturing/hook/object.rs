@@ -10,6 +10,10 @@ pub static PROGRAMS: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_EBPF_OBJECT
 /// (`TSCAP_DELAY_OBJECT`).
 pub static KEY_PROGRAMS: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_DELAY_OBJECT_PATH"));
 
+/// The same for the one whose programs record keys at each layer of the network stack
+/// (`TSCAP_LAYERS_OBJECT`).
+pub static LAYER_PROGRAMS: &[u8] = aya::include_bytes_aligned!(env!("TSCAP_LAYERS_OBJECT_PATH"));
+
 /// Offset of `value_size` in a legacy map definition (`struct bpf_map_def`:
 /// type, key size, value size, …).
 const VALUE_SIZE_OFFSET: u64 = 8;
@@ -71,6 +75,16 @@ mod tests {
             }
         }
         assert!(object.programs.contains_key(super::super::MIRROR_PROGRAM));
+    }
+
+    #[test]
+    fn each_layer_has_a_program_by_ktime() {
+        let object = Object::parse(LAYER_PROGRAMS).unwrap();
+        let behind = [Hook::Netfilter, Hook::Cgroup, Hook::Application];
+        for hook in [Hook::Xdp, Hook::TcIngress].into_iter().chain(behind) {
+            let program = hook.program(ClockDomain::Monotonic);
+            assert!(object.programs.contains_key(program), "{program}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 pub mod btf;
 pub mod program;
+pub mod stack;
 pub mod target;
 
 use std::ffi::{c_int, c_long};
@@ -20,6 +21,7 @@ const BPF_LINK_DETACH: c_int = 34;
 /// `enum bpf_attach_type`.
 const BPF_TRACE_RAW_TP: u32 = 23;
 const BPF_TRACE_FENTRY: u32 = 24;
+const BPF_TRACE_FEXIT: u32 = 25;
 const BPF_XDP: u32 = 37;
 const BPF_TCX_INGRESS: u32 = 46;
 const BPF_TCX_EGRESS: u32 = 47;
@@ -189,6 +191,8 @@ pub enum TracingPoint {
     Tracepoint,
     /// The entry of another program.
     Entry,
+    /// The end of a function of the kernel.
+    Exit,
 }
 
 /// A program attached to what it was loaded for. The kernel detaches it as it does one on an
@@ -205,6 +209,7 @@ impl TracingLink {
             attach_type: match at {
                 TracingPoint::Tracepoint => BPF_TRACE_RAW_TP,
                 TracingPoint::Entry => BPF_TRACE_FENTRY,
+                TracingPoint::Exit => BPF_TRACE_FEXIT,
             },
             flags: 0,
             rest: [0; 4],

@@ -8,6 +8,7 @@ pub mod address;
 pub mod affinity;
 pub mod bpf;
 pub mod caps;
+pub mod cgroup;
 pub mod class_net;
 pub mod clsact;
 pub mod cpu_list;

@@ -119,6 +119,7 @@ impl Hooks {
             keys: Some(Keys {
                 of: KeyOf::Bridge,
                 kept: KEPT.next_multiple_of(4),
+                process_producers: None,
             }),
             ends_frames: false,
         };

@@ -4,7 +4,7 @@ use tscap_common::block::LENGTH_OFFSET;
 use tscap_common::block::{INTERFACE_OFFSET, TYPE_OFFSET, padded};
 use tscap_common::hook::Slot;
 use tscap_common::sighting::{
-    BYTES, KEY_HIGH_OFFSET, KEY_LOW_OFFSET, KEYED, MOST_KEPT, ORIGLEN_OFFSET, UNKEYED,
+    AGGREGATE, BYTES, KEY_HIGH_OFFSET, KEY_LOW_OFFSET, KEYED, MOST_KEPT, ORIGLEN_OFFSET, UNKEYED,
 };
 
 use super::block::{CorruptBlock, corrupt, word};
@@ -19,6 +19,8 @@ pub struct KeyRecord<'a> {
     pub stamp: RawStamp,
     /// What tells the packet from others; `None` of a frame without it.
     pub key: Option<u64>,
+    /// Packets that it is an aggregate of; 1 where programs don't tell.
+    pub segments: u32,
     /// Length of the frame, bytes.
     pub origlen: u32,
     /// The bytes of the frame that were kept.
@@ -34,7 +36,8 @@ impl<'a> KeyRecord<'a> {
         stamp: RawStamp,
     ) -> Result<(Self, usize), CorruptBlock> {
         let length = word(bytes, LENGTH_OFFSET) as usize;
-        let is_record = matches!(word(bytes, TYPE_OFFSET), KEYED | UNKEYED)
+        let kind = word(bytes, TYPE_OFFSET);
+        let is_record = matches!(kind, KEYED | UNKEYED | AGGREGATE)
             && length.is_multiple_of(4)
             && (BYTES..=BYTES + MOST_KEPT).contains(&length)
             && length <= bytes.len();
@@ -45,10 +48,16 @@ impl<'a> KeyRecord<'a> {
         let kept = &bytes[BYTES..length];
         let key =
             u64::from(word(bytes, KEY_HIGH_OFFSET)) << 32 | u64::from(word(bytes, KEY_LOW_OFFSET));
+        let place = word(bytes, INTERFACE_OFFSET);
+        let (slot, segments) = match kind {
+            AGGREGATE => (place & 0xffff, place >> 16),
+            _ => (place, 1),
+        };
         let record = Self {
-            slot: Slot(word(bytes, INTERFACE_OFFSET)),
+            slot: Slot(slot),
             stamp,
-            key: (word(bytes, TYPE_OFFSET) == KEYED).then_some(key),
+            key: (kind != UNKEYED).then_some(key),
+            segments,
             origlen,
             // What pads a frame that is shorter than what is kept is none of it.
             kept: match kept.len() == padded(origlen as usize) {
@@ -83,10 +92,16 @@ mod tests {
             slot: Slot(5),
             stamp: RawStamp(9),
             key: Some(0x0123_4567_89ab_cdef),
+            segments: 1,
             origlen: 1500,
             kept: &[0, 1, 2, 3, 4, 5, 6, 7],
         };
         assert_eq!((read_record, length), (wanted, 40));
+        let mut bytes = record(AGGREGATE, 32, 4500, 0);
+        bytes[INTERFACE_OFFSET..][..4].copy_from_slice(&(3_u32 << 16 | 5).to_ne_bytes());
+        let (aggregate, _) = read(&bytes).unwrap();
+        assert_eq!((aggregate.slot, aggregate.segments), (Slot(5), 3));
+        assert_eq!(aggregate.key, wanted.key);
         // Of a short frame without its pad bytes.
         let bytes = record(UNKEYED, 36, 3, 4);
         let (short, _) = read(&bytes).unwrap();

@@ -1,13 +1,14 @@
 //! What programs at the tracepoint `net_dev_start_xmit` need of the kernel: the tracepoint,
 //! the members of its structures, and a kfunc for the bytes of a frame.
 
-use aya_obj::generated::{BPF_B, BPF_DW, BPF_H, BPF_LDX, BPF_MEM, BPF_W, bpf_insn};
+use aya_obj::generated::bpf_insn;
 use tscap_common::config::DYNPTR_CALL;
-use tscap_common::kernel_field::{KernelField, Want};
+use tscap_common::kernel_field::KernelField;
 
-use super::btf::{Btf, BtfError};
+use super::btf::Btf;
+use super::fields::Fields;
 use super::{KERNEL_TYPES, NoKfunc, call_in, types, unreadable};
-use crate::capturing::hook::code::{Call, call_of, set_r0};
+use crate::capturing::hook::code::{Call, call_of};
 use crate::capturing::host::kernel_files::KernelFiles;
 
 /// The tracepoint.
@@ -21,8 +22,8 @@ pub struct TransmitKernel {
     /// Makes a dynptr of a socket buffer: since Linux 6.4, and for programs at tracepoints
     /// since 6.12.
     dynptr: Call,
-    /// Where each of [`KernelField::ALL`] is, bytes.
-    offsets: Offsets,
+    /// The members that it reads.
+    fields: Fields,
 }
 
 impl TransmitKernel {
@@ -35,38 +36,19 @@ impl TransmitKernel {
         let types = Btf::parse(&bytes).map_err(unreadable(KERNEL_TYPES))?;
         let tracepoint = types.tracepoint(TRACEPOINT);
         let tracepoint = tracepoint.map_err(unreadable(KERNEL_TYPES))?;
-        let offsets = offsets(&types).map_err(unreadable(KERNEL_TYPES))?;
         Ok(Self {
             tracepoint: tracepoint.ok_or(NoKfunc::NoTracepoint { name: TRACEPOINT })?,
             dynptr: call_in(&types, "bpf_dynptr_from_skb", DYNPTR_CALL)?,
-            offsets: offsets
-                .map_err(|(structure, member)| NoKfunc::NoMember { structure, member })?,
+            fields: Fields::find(&types, KernelField::BEFORE_DRIVER)?,
         })
     }
 
     /// What stands in the place of a call with this marker, if it is one of these.
     pub(crate) fn code(&self, marker: u32) -> Option<bpf_insn> {
-        if marker == DYNPTR_CALL {
-            return Some(call_of(&self.dynptr));
+        match marker {
+            DYNPTR_CALL => Some(call_of(&self.dynptr)),
+            marker => self.fields.code(marker),
         }
-        let field = KernelField::ALL
-            .into_iter()
-            .find(|it| it.call() == marker)?;
-        let offset = self.offsets[field as usize];
-        let Want::Bytes(bytes) = field.want() else {
-            return Some(set_r0(offset.into()));
-        };
-        let width = match bytes {
-            8 => BPF_DW,
-            4 => BPF_W,
-            2 => BPF_H,
-            _ => BPF_B,
-        };
-        let mut load = set_r0(0);
-        load.code = (BPF_LDX | BPF_MEM | width) as u8;
-        load.set_src_reg(1);
-        load.off = offset;
-        Some(load)
     }
 }
 
@@ -81,31 +63,9 @@ impl TransmitKernel {
                 btf_id: 2,
                 module: None,
             },
-            offsets: Offsets::default(),
+            fields: Fields::anywhere(KernelField::BEFORE_DRIVER),
         }
     }
-}
-
-type Offsets = [i16; KernelField::ALL.len()];
-
-/// Where each member is; or the first one that the kernel does not have, or not in bytes.
-fn offsets(types: &Btf<'_>) -> Result<Result<Offsets, (&'static str, &'static str)>, BtfError> {
-    let steps: Vec<_> = KernelField::ALL
-        .into_iter()
-        .flat_map(|field| field.path().iter().map(move |step| (field, *step)))
-        .collect();
-    let names: Vec<_> = steps.iter().map(|(_, step)| *step).collect();
-    let mut offsets = Offsets::default();
-    for ((field, step), member) in steps.into_iter().zip(types.members(&names)?) {
-        let of_bytes = member.filter(|it| it.bits == 0 && it.bit.is_multiple_of(8));
-        let offset = of_bytes.and_then(|it| i16::try_from(it.bit / 8).ok());
-        let before = &mut offsets[field as usize];
-        match offset.and_then(|it| before.checked_add(it)) {
-            Some(offset) => *before = offset,
-            None => return Ok(Err(step)),
-        }
-    }
-    Ok(Ok(offsets))
 }
 
 #[cfg(test)]
@@ -118,7 +78,7 @@ mod tests {
     /// `lacks` says.
     fn kernel(lacks: impl Fn(&str) -> bool) -> Vec<u8> {
         let mut all = vec![("net", vec![("ns", 24)]), ("ns_common", vec![("inum", 8)])];
-        for (number, field) in (0..).zip(KernelField::ALL) {
+        for (number, field) in (0..).zip(KernelField::BEFORE_DRIVER) {
             let &[(structure, member)] = field.path() else {
                 continue;
             };

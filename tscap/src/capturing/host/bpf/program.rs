@@ -7,7 +7,8 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 
 use aya_obj::generated::{bpf_func_info, bpf_insn};
 
-use super::{BPF_TRACE_FENTRY, BPF_TRACE_RAW_TP, BPF_XDP, bpf, owned};
+use super::stack::BPF_NETFILTER;
+use super::{BPF_TRACE_FENTRY, BPF_TRACE_FEXIT, BPF_TRACE_RAW_TP, BPF_XDP, bpf, owned};
 
 /// `enum bpf_cmd` in include/uapi/linux/bpf.h.
 const BPF_PROG_LOAD: c_int = 5;
@@ -16,7 +17,9 @@ const BPF_PROG_TEST_RUN: c_int = 10;
 const BPF_PROG_TYPE_SOCKET_FILTER: u32 = 1;
 const BPF_PROG_TYPE_SCHED_CLS: u32 = 3;
 const BPF_PROG_TYPE_XDP: u32 = 6;
+const BPF_PROG_TYPE_CGROUP_SKB: u32 = 8;
 const BPF_PROG_TYPE_TRACING: u32 = 26;
+const BPF_PROG_TYPE_NETFILTER: u32 = 32;
 /// The program takes frames in several fragments.
 const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 /// The program runs on one device only, whose metadata of frames it may read.
@@ -133,8 +136,17 @@ pub enum Kind {
     },
     /// The entry of another program.
     Entry,
+    /// The end of a function of the kernel.
+    Exit {
+        /// Its id in the BTF of the kernel.
+        btf_id: u32,
+    },
     /// What a socket receives.
     SocketFilter,
+    /// What the sockets of a control group receive.
+    Cgroup,
+    /// A hook of netfilter.
+    Netfilter,
 }
 
 impl Kind {
@@ -149,23 +161,28 @@ impl Kind {
             Self::Xdp { .. } => BPF_PROG_TYPE_XDP,
             Self::Tc => BPF_PROG_TYPE_SCHED_CLS,
             Self::SocketFilter => BPF_PROG_TYPE_SOCKET_FILTER,
-            Self::Tracepoint { .. } | Self::Entry => BPF_PROG_TYPE_TRACING,
+            Self::Cgroup => BPF_PROG_TYPE_CGROUP_SKB,
+            Self::Netfilter => BPF_PROG_TYPE_NETFILTER,
+            Self::Tracepoint { .. } | Self::Entry | Self::Exit { .. } => BPF_PROG_TYPE_TRACING,
         }
     }
 
-    /// Of a tc program any: its link decides. A socket's has none.
+    /// Of a tc program any: its link decides. A socket's has none, and what a cgroup's sockets
+    /// receive is number 0.
     fn attach_type(self) -> u32 {
         match self {
             Self::Xdp { .. } => BPF_XDP,
-            Self::Tc | Self::SocketFilter => 0,
+            Self::Tc | Self::SocketFilter | Self::Cgroup => 0,
+            Self::Netfilter => BPF_NETFILTER,
             Self::Tracepoint { .. } => BPF_TRACE_RAW_TP,
             Self::Entry => BPF_TRACE_FENTRY,
+            Self::Exit { .. } => BPF_TRACE_FEXIT,
         }
     }
 
     fn attach_btf_id(self) -> u32 {
         match self {
-            Self::Tracepoint { btf_id } => btf_id,
+            Self::Tracepoint { btf_id } | Self::Exit { btf_id } => btf_id,
             _ => 0,
         }
     }
@@ -173,7 +190,7 @@ impl Kind {
     fn bound_to(self) -> Option<u32> {
         match self {
             Self::Xdp { bound_to, .. } => bound_to,
-            Self::Tc | Self::Tracepoint { .. } | Self::Entry | Self::SocketFilter => None,
+            _ => None,
         }
     }
 

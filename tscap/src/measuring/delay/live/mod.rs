@@ -112,6 +112,7 @@ impl LivePlan {
             keys: Some(Keys {
                 of: matched_by.key_of(),
                 kept: self.kept_bytes() as u32,
+                process_producers: None,
             }),
             ends_frames: false,
         };
