@@ -37,7 +37,7 @@ pub use filter::{FilterForm, FilterSource};
 pub use generate::{EchoPlan, GenArgs, GenPlan, SenderChoice};
 pub use loss::{Asked, Load, LossArgs, LossPlan, PredictionPlan, ReceiveCpu};
 pub use merge::{MergeArgs, MergePlan};
-pub use qos::{AskedInterfaces, QosArgs, QosPlan, QosSource};
+pub use qos::{AskedInterfaces, LayersPlan, QosArgs, QosPlan, QosSource};
 pub use report::{ReportArgs, ReportPlan};
 pub use stamp::{StampArgs, StampPlan};
 
@@ -92,6 +92,8 @@ pub enum Plan {
     Merge(MergePlan),
     /// Tell the quality of flows.
     Qos(Box<QosPlan>),
+    /// Tell how long packets are between layers.
+    Layers(Box<LayersPlan>),
     /// Draw a comparison or a sweep again.
     Report(ReportPlan),
     /// Give other programs receive times.

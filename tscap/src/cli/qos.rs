@@ -1,5 +1,7 @@
 //! `tscap qos`.
 
+mod layers;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,9 +10,12 @@ use clap::{Args, CommandFactory as _, ValueEnum};
 
 use super::{Cli, FilterSource, Plan, Verbosity, units};
 use crate::capturing::capture::{ClockChoice, DirectionChoice};
+use crate::capturing::hook::Layer;
 use crate::capturing::host::namespaces::Target;
 use crate::measuring::qos::schema::{FlowBy, Sort};
 use crate::measuring::qos::{ClockRates, FlowOptions};
+
+pub use layers::LayersPlan;
 
 /// Flows at a time, by default.
 const MAX_FLOWS: usize = 16_384;
@@ -28,6 +33,11 @@ const MAX_FLOWS: usize = 16_384;
 /// --duration; each second the flows that come first are told. FILE is a pcapng file of any
 /// program: what it can't give is named. Raw stamps are used where it has them (tscap capture
 /// --keep-raw).
+///
+/// With --layers, each received packet is stamped at each of these layers of the network stack,
+/// and found again by its content: how long it was between them is told by flow, and where
+/// packets ended, beside what each layer's own program costs. A layer that this kernel does not
+/// have is left out and named.
 #[derive(Debug, Args)]
 pub struct QosArgs {
     /// The capture, unless -i or -r is given; then a filter of pcap-filter(7), such as
@@ -91,6 +101,23 @@ pub struct QosArgs {
     )]
     clock: QosClock,
 
+    /// Tell how long received packets are between these layers of the network stack instead,
+    /// such as xdp,tcx,pre,local-in,cgroup,app
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LAYERS",
+        value_delimiter = ',',
+        requires = "interface",
+        conflicts_with_all = ["direction", "clock", "count", "rtp_clock", "sort"]
+    )]
+    layers: Vec<Layer>,
+
+    /// With --layers: the control group whose sockets count, a folder of a hierarchy of version
+    /// 2 (default: its root)
+    #[arg(long, value_name = "PATH", requires = "layers")]
+    cgroup: Option<PathBuf>,
+
     /// The interfaces are in this network namespace: a name of ip netns, a path, or the
     /// number of a process
     #[arg(long, value_name = "NAME|PATH|PID", requires = "interface")]
@@ -123,8 +150,10 @@ pub struct QosArgs {
 }
 
 /// What is asked of interfaces only.
-const LIVE: [&str; 7] = [
+const LIVE: [&str; 9] = [
     "interface",
+    "layers",
+    "cgroup",
     "direction",
     "clock",
     "netns",
@@ -202,7 +231,18 @@ pub struct AskedInterfaces {
 }
 
 impl QosArgs {
+    fn verbosity(&self) -> Verbosity {
+        match self.quiet {
+            true => Verbosity::Quiet,
+            false => Verbosity::Normal,
+        }
+    }
+
     pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
+        if !self.layers.is_empty() {
+            return self.into_layers();
+        }
+        let verbosity = self.verbosity();
         let mut words = self.words.into_iter();
         let source = match self.read {
             Some(file) => QosSource::File(file),
@@ -245,10 +285,7 @@ impl QosArgs {
             filter: (!words.is_empty()).then(|| FilterSource::Expression(words.join(" "))),
             json: self.json,
             report: self.report,
-            verbosity: match self.quiet {
-                true => Verbosity::Quiet,
-                false => Verbosity::Normal,
-            },
+            verbosity,
         })))
     }
 }

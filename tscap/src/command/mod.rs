@@ -64,6 +64,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         Plan::Merge(plan) => signals::whole_or_nothing(move || merge::run(&plan)),
         Plan::Prediction(plan) => loss::answer(&plan),
         Plan::Qos(plan) => qos::run(&plan),
+        Plan::Layers(plan) => qos::layers::run(&plan),
         Plan::Report(plan) => signals::whole_or_nothing(move || report::run(&plan)),
         Plan::Stamp(plan) => stamp::run(&plan),
         Plan::Restore => restore::run(),

@@ -13,8 +13,8 @@ use crate::cli::ReportPlan;
 use crate::measuring::delay::schema::Measurement;
 use crate::measuring::report::{
     Papers, clock_page, clock_text, counters_page, counters_text, delay_page, delay_text,
-    observer_page, observer_text, page, papers_page, papers_text, qos_page, qos_text, sweep_page,
-    sweep_text, text,
+    layers_page, layers_text, observer_page, observer_text, page, papers_page, papers_text,
+    qos_page, qos_text, sweep_page, sweep_text, text,
 };
 use crate::measuring::saved::Saved;
 
@@ -55,6 +55,7 @@ fn drawn(file: &Path) -> Result<(String, String), Failure> {
         Saved::Delay(measurement) => (delay_text(&[&measurement]), delay_page(&[&measurement])),
         Saved::Observation(of) => (observer_text(&of), observer_page(&of)),
         Saved::Quality(of) => (qos_text(&of), qos_page(&of)),
+        Saved::Residences(of) => (layers_text(&of), layers_page(&of)),
         Saved::Counters(of) => (counters_text(&of), counters_page(&of)),
     })
 }

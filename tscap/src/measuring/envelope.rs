@@ -19,6 +19,8 @@ pub enum Kind {
     Observer,
     /// The quality of flows.
     Qos,
+    /// How long packets are between the layers of the network stack.
+    Layers,
     /// What counters are like.
     Counters,
 }

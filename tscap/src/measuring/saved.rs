@@ -9,6 +9,7 @@ use crate::measuring::counters::schema::{self as counters, Characteristics};
 use crate::measuring::delay::schema::{self as delay, Measurement};
 use crate::measuring::loss::schema::{self as loss, Sweep};
 use crate::measuring::observer::schema::{self as observer, Observation};
+use crate::measuring::qos::layers::schema::{self as layers, Residences};
 use crate::measuring::qos::schema::{self as qos, Quality};
 
 /// Why a text is nothing that this tscap can read.
@@ -64,6 +65,8 @@ pub enum Saved {
     Observation(Box<Observation>),
     /// By `tscap qos --json`.
     Quality(Box<Quality>),
+    /// By `tscap qos --layers --json`.
+    Residences(Box<Residences>),
     /// By `tscap counters --json`.
     Counters(Box<Characteristics>),
 }
@@ -73,6 +76,7 @@ const SWEEP: &str = "sweep of loss";
 const DELAY: &str = "measurement of delays";
 const OBSERVATION: &str = "observation of passing traffic";
 const QUALITY: &str = "quality of flows";
+const RESIDENCES: &str = "measurement of residences between layers";
 const COUNTERS: &str = "description of counters";
 
 /// What they all have; a comparison of an earlier tscap says of no kind that it is.
@@ -116,6 +120,10 @@ impl Saved {
                 check(versioned.v, QUALITY, qos::VERSION)?;
                 parse(text, QUALITY).map(Self::Quality)
             }
+            Some("layers") => {
+                check(versioned.v, RESIDENCES, layers::VERSION)?;
+                parse(text, RESIDENCES).map(Self::Residences)
+            }
             Some("counters") => {
                 check(versioned.v, COUNTERS, counters::VERSION)?;
                 parse(text, COUNTERS).map(Self::Counters)
@@ -132,6 +140,7 @@ impl Saved {
             Self::Delay(_) => DELAY,
             Self::Observation(_) => OBSERVATION,
             Self::Quality(_) => QUALITY,
+            Self::Residences(_) => RESIDENCES,
             Self::Counters(_) => COUNTERS,
         }
     }

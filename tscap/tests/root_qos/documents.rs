@@ -73,11 +73,11 @@ fn every_command_works() {
         load.into_iter().flatten().for_each(end);
         assert!(done.status.success(), "{line}: {}", done.stderr);
         if !line.contains("--json") {
-            assert!(
-                done.stdout.contains(" packets = "),
-                "{line}: {}",
-                done.stdout
-            );
+            let said = match line.contains("--layers") {
+                true => "cost ns",
+                false => " packets = ",
+            };
+            assert!(done.stdout.contains(said), "{line}: {}", done.stdout);
         }
     }
     for line in &reports {

@@ -1,6 +1,7 @@
 //! `tscap qos` between namespaces: what was sent is known, packet by packet. Needs root.
 
 mod documents;
+mod layers;
 #[path = "../documents/shown.rs"]
 mod shown;
 

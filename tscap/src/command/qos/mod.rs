@@ -1,5 +1,6 @@
 //! `tscap qos`.
 
+pub(super) mod layers;
 mod live;
 
 use std::fs::File;

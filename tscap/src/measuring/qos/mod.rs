@@ -12,6 +12,7 @@ mod flow;
 mod flows;
 mod gen_stream;
 mod key;
+pub mod layers;
 pub mod live;
 mod look;
 mod rtp;

@@ -3,7 +3,7 @@
 //!
 //! `tables` and `figures` choose what is shown, `table` and `chart` draw it; these,
 //! and [`document`], draw other reports too: `sweep` those of loss, `delay` those of
-//! delays, `qos` those of flows, `clock` those of a clock's log, `counters` those of
+//! delays, `qos` those of flows, `layers` those of layers, `clock` those of a clock's log, `counters` those of
 //! counters.
 
 mod chart;
@@ -14,6 +14,7 @@ mod density;
 mod figures;
 mod glossary;
 mod html;
+mod layers;
 mod observer;
 mod paper;
 mod papers;
@@ -30,6 +31,7 @@ pub use counters::{counters_page, counters_text};
 pub use delay::{delay_page, delay_text};
 pub use figures::Figure;
 pub use html::{document, page};
+pub use layers::{layers_lines, layers_page, layers_text};
 pub use observer::{observer_page, observer_text};
 pub use papers::{Papers, papers_page, papers_text};
 pub use qos::{qos_lines, qos_page, qos_text};

@@ -19,6 +19,7 @@ mod merge;
 mod modes;
 mod offloads;
 mod pinning;
+mod qos;
 pub mod stamp;
 mod stamps;
 mod unplugged;
@@ -90,6 +91,7 @@ checks![
     pinning::two_interrupts_on_two_cpus,
     pinning::one_interrupt_to_either_cpu,
     pinning::killed_and_restored,
+    qos::by_layers,
     stamp::of_a_socket,
     stamp::forwarded_by_fq,
     stamps::by_default,

@@ -15,7 +15,7 @@ use crate::machine::{Processor, Rig};
 use super::directions::{PAIR, is_at_least};
 
 /// Datagrams that a socket is sent.
-const MANY: usize = 200;
+pub const MANY: usize = 200;
 /// More than any bound in a machine that is emulated.
 const BOUND_NS: u64 = 1_000_000;
 /// fq would hold back, or drop, what has a receive time: that is some decades later than the

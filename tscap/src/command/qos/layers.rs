@@ -1,0 +1,157 @@
+//! `tscap qos --layers`.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::capturing::hook::Layer;
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::cli::LayersPlan;
+use crate::command::console::Console;
+use crate::command::measuring::{self, ResultOutput, Start};
+use crate::command::signals::Signals;
+use crate::command::{Context as _, Exit, Failure, terminal};
+use crate::measuring::envelope::Kind;
+use crate::measuring::qos::layers::live::{Latest, Over, Running};
+use crate::measuring::qos::layers::schema::{FlowResidences, LayerAccount, Residences, VERSION};
+use crate::measuring::report::{layers_lines, layers_page, layers_text};
+use crate::text::numbers::counted;
+
+/// The programs are looked after so often.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Version of the JSON objects of each second.
+const SECOND_VERSION: u32 = 1;
+
+/// One second.
+#[derive(Debug, Serialize)]
+struct Second<'a> {
+    /// Since the start, s.
+    seconds: f64,
+    /// Flows in the table.
+    flows: u64,
+    /// The account of each layer, without what the programs did not record, which is known at
+    /// the end.
+    layers: Vec<AtLayer<'a>>,
+    /// All packets together, since the start: those whose window is over.
+    all: &'a FlowResidences,
+}
+
+#[derive(Debug, Serialize)]
+struct AtLayer<'a> {
+    layer: Layer,
+    #[serde(flatten)]
+    account: &'a LayerAccount,
+}
+
+/// Tells how long packets are between layers.
+pub(in crate::command) fn run(plan: &LayersPlan) -> Result<Exit, Failure> {
+    let shown = ResultOutput {
+        json: plan.json,
+        report: plan.report.as_deref(),
+        text: layers_text,
+        page: layers_page,
+    };
+    measuring::run(&shown, session(plan))
+}
+
+async fn session(plan: &LayersPlan) -> Result<Option<(Residences, Exit)>, Failure> {
+    let mut signals = Signals::new()?;
+    let console = Console::new(plan.json, true, plan.verbosity);
+    let mut console = console.context("cannot start a thread")?;
+    let running = plan.live.start()?;
+    for warning in running.warnings() {
+        console.warning(&warning);
+    }
+    console.say(&format!("ready: {}", running.ready()));
+    let files = KernelFiles::live();
+    let start = Start::now(&files);
+    let (running, over) = watch(plan.duration, running, &mut signals, &mut console).await;
+    let found = running.finish()?;
+    let mut warnings = found.warnings;
+    let mut exit = match over {
+        Some(Over::InterfaceGone) => {
+            warnings.push("the interface is gone, or a program from it".into());
+            Exit::Fault
+        }
+        Some(Over::Corrupt) => Exit::Fault,
+        None => Exit::Success,
+    };
+    if !found.adds_up {
+        warnings.push("the account of the programs does not add up: please report this".into());
+        exit = Exit::DoesNotAddUp;
+    }
+    let mut about = start.circumstances(&files, 0, &plan.live.interface);
+    about.seconds = found.seconds;
+    let residences = Residences {
+        about: about.envelope(Kind::Layers, VERSION, over == Some(Over::InterfaceGone)),
+        method: found.method,
+        layers: found.layers,
+        absent: found.absent,
+        all: found.all,
+        flows: found.flows,
+        others: found.others,
+        warnings,
+    };
+    Ok(Some((residences, exit)))
+}
+
+/// Tells of each second until there is a reason to end.
+async fn watch(
+    duration: Option<Duration>,
+    mut running: Running,
+    signals: &mut Signals,
+    console: &mut Console,
+) -> (Running, Option<Over>) {
+    let started = Instant::now();
+    loop {
+        let left = duration.map(|most| most.saturating_sub(started.elapsed()));
+        let pause = left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY));
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = signals.next() => return (running, None),
+        }
+        let over = running.look_after();
+        if over.is_some() || left.is_some_and(|left| left <= pause) {
+            return (running, over);
+        }
+        if let Some(latest) = running.take_latest() {
+            tell(console, &running.layers(), &latest, started.elapsed());
+        }
+    }
+}
+
+/// Tells a second: a JSON object, or a table that takes the place of the one before, or a
+/// line where nobody is at a terminal.
+fn tell(console: &mut Console, layers: &[Layer], latest: &Latest, since: Duration) {
+    let seconds = since.as_secs_f64();
+    if console.is_json() {
+        let accounts = layers.iter().zip(&latest.accounts);
+        let second = Second {
+            seconds,
+            flows: latest.flows,
+            layers: accounts
+                .map(|(layer, account)| AtLayer {
+                    layer: *layer,
+                    account,
+                })
+                .collect(),
+            all: &latest.all,
+        };
+        console.event("layers", SECOND_VERSION, &second);
+        return;
+    }
+    if console.is_quiet() {
+        return;
+    }
+    let packets = counted(latest.all.packets, "packet");
+    let flows = counted(latest.flows, "flow");
+    let summary = format!("{seconds:.0} s: {packets}, {flows}");
+    match terminal::width(std::io::stderr()) {
+        None => console.say(&summary),
+        Some(width) => {
+            let lines = std::iter::once(summary).chain(layers_lines(&latest.all));
+            let lines: Vec<_> = lines.map(|line| terminal::cut(&line, width)).collect();
+            console.show(&lines);
+        }
+    }
+}

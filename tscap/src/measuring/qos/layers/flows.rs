@@ -1,0 +1,236 @@
+//! Residences of packets, by flow.
+
+use std::collections::HashMap;
+
+use super::passages::{MOST_LAYERS, Passage};
+use super::schema::{FlowResidences, Residence};
+use crate::capturing::hook::Layer;
+use crate::measuring::qos::key::FlowId;
+use crate::measuring::qos::look::{Look, look};
+use crate::measuring::qos::schema::FlowBy;
+use crate::measuring::qos::values::Values;
+
+/// Number of the flow that takes what is of no other.
+const OTHERS: u32 = 0;
+/// Both stamps have a resolution of 1 ns (CLOCK_MONOTONIC).
+const BOUND_NS: u64 = 2;
+
+/// The flows so far.
+#[derive(Debug)]
+pub struct FlowTable {
+    layers: Vec<Layer>,
+    by: FlowBy,
+    looks_inside: bool,
+    max_flows: usize,
+    index: HashMap<(FlowId, bool), u32>,
+    flows: Vec<Flow>,
+    all: Flow,
+}
+
+#[derive(Debug)]
+struct Flow {
+    name: String,
+    packets: u64,
+    in_cost_turns: u64,
+    /// Between each layer and the next one, then between the first and the last.
+    times: Vec<Times>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Times {
+    /// None yet of a flow whose packets don't get there.
+    values: Option<Values>,
+    went_back: u64,
+}
+
+impl FlowTable {
+    /// Of packets at these layers, two at least. No more than `max_flows` are told apart.
+    pub fn new(layers: Vec<Layer>, by: FlowBy, looks_inside: bool, max_flows: usize) -> Self {
+        let spans = layers.len();
+        let flow = |name: &str| Flow::new(name.to_owned(), spans);
+        Self {
+            flows: vec![flow("all others")],
+            all: flow("all packets"),
+            index: HashMap::new(),
+            layers,
+            by,
+            looks_inside,
+            max_flows,
+        }
+    }
+
+    /// Memory that `max_flows` take at most, bytes.
+    pub fn most_bytes(max_flows: usize) -> usize {
+        let times = MOST_LAYERS * (size_of::<Times>() + Values::heap_bytes(false));
+        // Of a name of two IPv6 addresses; the index as it grows.
+        max_flows * (size_of::<Flow>() + times + 128 + 2 * size_of::<(FlowId, u64)>())
+    }
+
+    /// Number of the flow of a packet with these first bytes.
+    pub fn number(&mut self, kept: &[u8], origlen: u32) -> u32 {
+        let Look::Flow(found) = look(kept, origlen, self.by, self.looks_inside) else {
+            return OTHERS;
+        };
+        let key = (found.id, found.is_inner);
+        if let Some(number) = self.index.get(&key) {
+            return *number;
+        }
+        if self.index.len() == self.max_flows {
+            return OTHERS;
+        }
+        let number = self.flows.len() as u32;
+        let inner = if found.is_inner { " (inner)" } else { "" };
+        let name = format!("{}{inner}", found.id);
+        self.flows.push(Flow::new(name, self.layers.len()));
+        self.index.insert(key, number);
+        number
+    }
+
+    /// Takes in a packet, with its times unless it is one of a turn in which costs were
+    /// measured.
+    pub fn take(&mut self, passage: &Passage, is_timed: bool) {
+        let layers = self.layers.len();
+        for flow in [&mut self.all, &mut self.flows[passage.flow as usize]] {
+            flow.take(passage, layers, is_timed);
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.index.len() as u64
+    }
+
+    /// All packets together, as of now.
+    pub fn all(&self) -> FlowResidences {
+        self.all.report(&self.layers, false)
+    }
+
+    /// All packets together, the flows, that of the most packets first, and what is of none.
+    pub fn reports(self) -> (FlowResidences, Vec<FlowResidences>, FlowResidences) {
+        let layers = &self.layers;
+        let mut flows = self.flows.iter().map(|flow| flow.report(layers, false));
+        let others = flows.next().expect("the first one is always there");
+        // All packets of one can be like others.
+        let mut flows: Vec<_> = flows.filter(|flow| flow.packets > 0).collect();
+        flows.sort_by_key(|flow| std::cmp::Reverse(flow.packets));
+        (self.all.report(layers, true), flows, others)
+    }
+}
+
+impl Flow {
+    fn new(name: String, spans: usize) -> Self {
+        Self {
+            name,
+            packets: 0,
+            in_cost_turns: 0,
+            times: vec![Times::default(); spans],
+        }
+    }
+
+    fn take(&mut self, passage: &Passage, layers: usize, is_timed: bool) {
+        self.packets += 1;
+        if !is_timed {
+            self.in_cost_turns += 1;
+            return;
+        }
+        for ((from, to), times) in spans(layers).zip(&mut self.times) {
+            if let (Some(from), Some(to)) = (passage.at(from), passage.at(to)) {
+                times.add(to.0.wrapping_sub(from.0).cast_signed());
+            }
+        }
+    }
+
+    fn report(&self, layers: &[Layer], has_histogram: bool) -> FlowResidences {
+        let residences = spans(layers.len()).zip(&self.times);
+        let residences = residences.map(|((from, to), times)| {
+            let values = times.values.as_ref();
+            let histogram = values.filter(|_| has_histogram).map(Values::bins);
+            Residence {
+                from: layers[from],
+                to: layers[to],
+                figures: values.and_then(|it| it.figures(0, |_| Some(BOUND_NS))),
+                went_back: times.went_back,
+                histogram: histogram.unwrap_or_default(),
+            }
+        });
+        FlowResidences {
+            name: self.name.clone(),
+            packets: self.packets,
+            in_cost_turns: self.in_cost_turns,
+            residences: residences.collect(),
+        }
+    }
+}
+
+impl Times {
+    fn add(&mut self, ns: i64) {
+        match ns {
+            ..0 => self.went_back += 1,
+            _ => self.values.get_or_insert_with(Values::unsigned).add(ns),
+        }
+    }
+}
+
+/// Which layers residences are between: each and the next one; if there are more than two, the
+/// first and the last.
+fn spans(layers: usize) -> impl Iterator<Item = (usize, usize)> {
+    let next = (1..layers).map(|to| (to - 1, to));
+    next.chain((layers > 2).then_some((0, layers - 1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capturing::clock::MonoNs;
+    use crate::measuring::qos::fixtures::udp;
+
+    const LAYERS: [Layer; 3] = [Layer::Xdp, Layer::Tcx, Layer::App];
+
+    fn passage(flow: u32, stamps: [Option<u64>; 3]) -> Passage {
+        let mut passage = Passage::of(flow);
+        for (layer, stamp) in stamps.into_iter().enumerate() {
+            if let Some(stamp) = stamp {
+                passage.see(layer, MonoNs(stamp));
+            }
+        }
+        passage
+    }
+
+    #[test]
+    fn each_flow_has_its_times_and_all_have_theirs() {
+        let mut table = FlowTable::new(LAYERS.to_vec(), FlowBy::FiveTuple, false, 1);
+        let frame = udp(5_004, &[1; 20]);
+        let one = table.number(&frame, frame.len() as u32);
+        assert_eq!(one, table.number(&frame, frame.len() as u32));
+        // No room for another one, and no flow.
+        let other = udp(5_005, &[1; 20]);
+        assert_eq!(table.number(&other, other.len() as u32), OTHERS);
+        assert_eq!(table.number(&[0; 14], 14), OTHERS);
+        table.take(&passage(one, [Some(10), Some(40), Some(100)]), true);
+        table.take(&passage(one, [Some(10), Some(60), None]), true);
+        table.take(&passage(OTHERS, [Some(20), None, Some(10)]), true);
+        table.take(&passage(OTHERS, [Some(20), Some(30), None]), false);
+        let (all, flows, others) = table.reports();
+        let [flow] = &flows[..] else {
+            panic!("{flows:?}")
+        };
+        let n = |of: &FlowResidences| -> Vec<_> {
+            let figures = of.residences.iter().map(|it| it.figures);
+            figures.map(|it| it.map_or(0, |it| it.n)).collect()
+        };
+        assert_eq!(
+            (n(&all), n(flow), n(&others)),
+            (vec![2, 1, 1], vec![2, 1, 1], vec![0; 3])
+        );
+        let first = flow.residences[0].figures.expect("two");
+        assert_eq!(
+            (first.min_ns, first.max_ns, first.bound_ns),
+            (30, 50, Some(2))
+        );
+        let whole = &flow.residences[2];
+        assert_eq!((whole.from, whole.to), (Layer::Xdp, Layer::App));
+        assert_eq!(whole.figures.expect("one").max_ns, 90);
+        assert_eq!((others.packets, others.in_cost_turns), (2, 1));
+        assert_eq!((others.residences[2].went_back, all.packets), (1, 4));
+    }
+}

@@ -1,0 +1,163 @@
+//! The programs of a measurement at their layers.
+
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+
+use tscap_common::hook::{Direction, Slot};
+
+use super::LivePlan;
+use crate::capturing::capture::interface::find_usable;
+use crate::capturing::filter::LinkType;
+use crate::capturing::hook::{Attacher, Layer, LayerAttacher, LayerPoint, Loaded, Port, Refusal};
+use crate::capturing::host::cgroup;
+use crate::capturing::host::clsact::{Clsact, Side};
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::namespaces::Namespace;
+use crate::capturing::host::netdev::Link;
+use crate::capturing::settings::{JournalFolder, SettingsGuard};
+use crate::failure::Failure;
+use crate::measuring::delay::live::{open_namespace, visit};
+use crate::measuring::qos::layers::schema::Absent;
+
+/// The task, in errors.
+const TASK: &str = "measure at";
+const KINDS: [LinkType; 1] = [LinkType::Ethernet];
+
+/// The interface of a measurement, looked up.
+pub(super) struct Interface {
+    link: Link,
+    scope: Option<Namespace>,
+    cgroup: Option<PathBuf>,
+}
+
+impl Interface {
+    /// Looks it up.
+    ///
+    /// # Errors
+    /// If it is not there, is down or is no Ethernet interface.
+    pub fn find(plan: &LivePlan) -> Result<Self, Failure> {
+        let scope = open_namespace(plan.namespace.as_ref())?;
+        let link = visit(scope.as_ref(), || {
+            find_usable(&plan.interface, TASK, &KINDS)
+        })??;
+        let cgroup = plan.cgroup.clone();
+        Ok(Self {
+            link,
+            scope,
+            cgroup: cgroup.or_else(|| cgroup::root(&KernelFiles::live())),
+        })
+    }
+
+    /// What it is called, with its namespace.
+    pub fn label(&self) -> String {
+        let scope = self.scope.as_ref();
+        let label = scope.map(|it| format!(" in {}", it.label()));
+        format!("{}{}", self.link.name, label.unwrap_or_default())
+    }
+}
+
+/// All programs of a measurement, in the order of their layers; they are detached on drop.
+pub(super) struct Points {
+    pub all: Vec<LayerPoint>,
+    pub absent: Vec<Absent>,
+    /// Index in `all` of each layer that was asked for.
+    pub layers: Vec<Option<usize>>,
+    /// Filters are removed by it.
+    _changes: SettingsGuard,
+}
+
+impl Points {
+    /// Attaches the programs of `loaded`, the last layer first: a packet that is seen at one
+    /// meets the programs of those behind it.
+    ///
+    /// # Errors
+    /// If fewer than two layers can be had. Nothing stays attached then.
+    pub fn attach(
+        plan: &LivePlan,
+        interface: &Interface,
+        loaded: &Loaded,
+    ) -> Result<Self, Failure> {
+        let mut changes = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
+        let (mut all, mut absent) = (Vec::new(), Vec::new());
+        let mut found = vec![false; plan.layers.len()];
+        for (number, layer) in plan.layers.iter().copied().enumerate().rev() {
+            let port = Port {
+                link: &interface.link,
+                number: number as u32,
+                filter: None,
+            };
+            let attached = visit(interface.scope.as_ref(), || {
+                let by_filter = &mut |program: BorrowedFd<'_>, link: &Link, side: Side| {
+                    let attached: Result<Clsact, Refusal> =
+                        Ok(changes.attach_filter(program, link, side, "tscap")?);
+                    attached
+                };
+                let mut attacher = LayerAttacher {
+                    attacher: Attacher { loaded, by_filter },
+                    cgroup: interface.cgroup.as_deref(),
+                };
+                attacher.attach(layer, &port)
+            })?;
+            match attached {
+                Ok(point) => {
+                    found[number] = true;
+                    all.push(point);
+                }
+                Err(error) => absent.push(Absent {
+                    layer,
+                    why: error.says(),
+                }),
+            }
+        }
+        all.reverse();
+        absent.reverse();
+        if all.len() < 2 {
+            return Err(too_few(&all, &absent));
+        }
+        let mut next = 0..;
+        let layers = found.into_iter().map(|is_found| match is_found {
+            true => next.next(),
+            false => None,
+        });
+        Ok(Self {
+            all,
+            absent,
+            layers: layers.collect(),
+            _changes: changes,
+        })
+    }
+
+    /// The layers that are measured.
+    pub fn measured(&self) -> Vec<Layer> {
+        self.all.iter().map(|point| point.layer).collect()
+    }
+
+    /// Of those that are measured, in their order.
+    pub fn slots(&self) -> Vec<Slot> {
+        let numbers = (0..).zip(&self.layers);
+        let measured = numbers.filter(|(_, layer)| layer.is_some());
+        measured
+            .map(|(number, _)| Slot::of(number, Direction::In))
+            .collect()
+    }
+
+    /// Detaches all programs, the first layer first.
+    pub fn close(&self) {
+        for point in &self.all {
+            // An interface that is gone has no program.
+            let _ = point.detach();
+        }
+    }
+}
+
+fn too_few(all: &[LayerPoint], absent: &[Absent]) -> Failure {
+    let why: Vec<_> = absent
+        .iter()
+        .map(|it| format!("{}: {}", it.layer, it.why))
+        .collect();
+    let what = match all {
+        [] => "cannot measure: no layer can be had".to_owned(),
+        [one, ..] => format!("cannot measure: only the layer {} can be had", one.layer),
+    };
+    Failure::new(format!("{what} ({})", why.join("; "))).hint("--layers needs two at least")
+}
