@@ -1063,7 +1063,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__qos)
-            opts="-i -r -Q -c -q -h --interface --read --flow --inner --max-flows --rtp-clock --sort --top --direction --clock --netns --ring-size --duration --count --quiet --json --report --help"
+            opts="-i -r -Q -c -q -h --interface --read --flow --inner --max-flows --rtp-clock --sort --top --direction --clock --layers --cgroup --netns --ring-size --duration --count --quiet --json --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1115,6 +1115,14 @@ _tscap() {
                     ;;
                 --clock)
                     COMPREPLY=($(compgen -W "auto ktime tsc" -- "${cur}"))
+                    return 0
+                    ;;
+                --layers)
+                    COMPREPLY=($(compgen -W "xdp tcx pre local-in cgroup app" -- "${cur}"))
+                    return 0
+                    ;;
+                --cgroup)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --netns)

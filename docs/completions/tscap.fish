@@ -269,6 +269,13 @@ inout\t'Both'"
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l clock -d 'Clock of the stamps' -r -f -a "auto\t'tsc by a kfunc, where there is one, else ktime'
 ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tsc\t'The CPU\'s time-stamp counter'"
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l layers -d 'Tell how long received packets are between these layers of the network stack instead, such as xdp,tcx,pre,local-in,cgroup,app' -r -f -a "xdp\t'XDP: in the driver, or in the network stack where the driver has none'
+tcx\t'tcx ingress: a socket buffer, before the protocols; clsact before Linux 6.6'
+pre\t'netfilter PRE_ROUTING, before all rules (Linux 6.4)'
+local-in\t'netfilter LOCAL_IN: packets for this host, before all rules (Linux 6.4)'
+cgroup\t'The control group of the socket: packets that it is to get'
+app\t'The receive call of an application takes a UDP packet from its socket'"
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l cgroup -d 'With --layers: the control group whose sockets count, a folder of a hierarchy of version 2 (default: its root)' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l netns -d 'The interfaces are in this network namespace: a name of ip netns, a path, or the number of a process' -r
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l ring-size -d 'Ring of each CPU (default: as for a capture)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
