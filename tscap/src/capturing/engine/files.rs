@@ -203,7 +203,7 @@ impl Open<'_> {
         let writer = &mut *self.writer;
         let (start, frames) = (next.start(), writer.finisher.written());
         let headers = next.take();
-        match rotation.open_next(start, begins_period, frames, headers, &writer.output) {
+        match rotation.open_next(start, begins_period, frames, headers, &mut writer.output) {
             Ok(opened) => {
                 rotation.switch(&mut writer.output, opened);
                 writer.path = Some(rotation.current_path().into());

@@ -37,6 +37,9 @@ const FAR: i64 = 1 << 40;
 /// cache when they are copied.
 pub const PIECE_BYTES: usize = 512 * 1024;
 
+/// What may wait besides a piece, bytes: the block of a frame that begins in it, statistics.
+const BESIDE_PIECE_BYTES: usize = 512 * 1024;
+
 /// How a file is to be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Io {
@@ -168,10 +171,11 @@ impl Output {
         self
     }
 
-    /// Fits the pieces to rings of so many bytes.
+    /// Fits the pieces to rings of so many bytes, and takes the memory for one.
     #[must_use]
     pub(super) fn out_of_rings(mut self, ring_bytes: usize) -> Self {
         self.direct_piece = direct::piece_of(ring_bytes);
+        self.waiting.reserve(self.piece() + BESIDE_PIECE_BYTES);
         self
     }
 
@@ -180,13 +184,17 @@ impl Output {
         &self.watch
     }
 
-    /// The file that follows this one, as it is to be written: `file` is new and empty.
-    pub(super) fn successor(&self, file: File) -> io::Result<Self> {
+    /// The file that follows this one, which is [settled](Self::settle), as it is to be written:
+    /// `file` is new and empty.
+    pub(super) fn successor(&mut self, file: File) -> io::Result<Self> {
         let mut next = Self::regular(file, self.io)?.watched(Arc::clone(&self.watch));
         next.next_address = self.next_address;
         next.written_direct = self.written_direct;
         next.direct_piece = self.direct_piece;
         next.reserve(self.reserve)?;
+        next.waiting = std::mem::take(&mut self.waiting);
+        next.waiting.restart(0);
+        self.waiting.restart(self.length);
         Ok(next)
     }
 

@@ -338,7 +338,7 @@ fn pieces_are_a_part_of_a_ring() {
     };
     const MIB: usize = 1 << 20;
     for (ring, piece) in [(128 << 10, MIB), (32 * MIB, 4 * MIB), (256 * MIB, 8 * MIB)] {
-        let output = Output::direct(file(format!("direct{ring}"))).out_of_rings(ring);
+        let mut output = Output::direct(file(format!("direct{ring}"))).out_of_rings(ring);
         assert_eq!(output.piece(), piece);
         let next = file(format!("next{ring}"));
         let is_direct = direct_io::alignment(&next).is_some();
@@ -347,5 +347,35 @@ fn pieces_are_a_part_of_a_ring() {
         assert_eq!(output.successor(next).unwrap().piece(), expected);
         let buffered = Output::regular(file(format!("buffered{ring}")), Io::Buffered);
         assert_eq!(buffered.unwrap().out_of_rings(ring).piece(), PIECE_BYTES);
+    }
+}
+
+/// The memory of a process is that of its start, however late the disk and whatever the number
+/// of files.
+#[test]
+fn what_waits_is_in_the_same_memory_from_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |number: u32| {
+        let mut options = OpenOptions::new();
+        options.create_new(true).append(true).read(true);
+        options
+            .open(folder.path().join(number.to_string()))
+            .unwrap()
+    };
+    let headers = || [6, 32, 0, 0, 0, 0, 0, 32u32].map(u32::to_ne_bytes).concat();
+    let mut output = Output::direct(file(0)).out_of_rings(8 << 20);
+    output.write_headers(headers()).unwrap();
+    let memory = output.waiting.as_ptr();
+    for number in 1..3 {
+        output.copy(&vec![2; output.piece()]);
+        output.copy(&vec![3; BESIDE_PIECE_BYTES / 2]);
+        assert_eq!(output.waiting.as_ptr(), memory);
+        output.settle().unwrap();
+        output.write_final(&[4; 28]).unwrap();
+        let next = output.successor(file(number)).unwrap();
+        std::mem::replace(&mut output, next).close().unwrap();
+        assert_eq!((output.length(), output.waiting()), (0, 0));
+        output.write_headers(headers()).unwrap();
+        assert_eq!(output.waiting.as_ptr(), memory);
     }
 }

@@ -34,16 +34,29 @@ impl Waiting {
         }
     }
 
+    /// Takes the memory for so many now: it is touched, so that none is taken later.
+    pub fn reserve(&mut self, bytes: usize) {
+        if self.start + bytes > self.bytes.capacity() {
+            self.move_to(Self::with_capacity(bytes));
+        }
+        let length = self.bytes.len();
+        self.bytes.resize(length.max(self.start + bytes), 0);
+        self.bytes.truncate(length);
+    }
+
     pub fn extend(&mut self, more: &[u8]) {
         let needed = self.len() + more.len();
         if self.start + needed > self.bytes.capacity() {
-            // To grow in place would lose the alignment.
-            let mut larger = Self::with_capacity(needed.next_power_of_two());
-            larger.at = self.at;
-            larger.bytes.extend_from_slice(self);
-            *self = larger;
+            self.move_to(Self::with_capacity(needed.next_power_of_two()));
         }
         self.bytes.extend_from_slice(more);
+    }
+
+    /// To grow in place would lose the alignment.
+    fn move_to(&mut self, mut larger: Self) {
+        larger.at = self.at;
+        larger.bytes.extend_from_slice(self);
+        *self = larger;
     }
 
     pub fn truncate(&mut self, length: usize) {
@@ -104,6 +117,20 @@ mod tests {
         waiting.restart(5);
         assert!(waiting.is_empty());
         assert_eq!(waiting.at, 5);
+    }
+
+    #[test]
+    fn memory_that_was_reserved_is_enough() {
+        let mut waiting = Waiting::with_capacity(10);
+        waiting.extend(b"before");
+        waiting.at = 7;
+        waiting.reserve(huge_pages::BYTES);
+        assert_eq!((&*waiting, waiting.at), (&b"before"[..], 7));
+        let memory = waiting.as_ptr();
+        waiting.extend(&vec![1; huge_pages::BYTES - 6]);
+        waiting.reserve(10);
+        assert_eq!(waiting.as_ptr(), memory);
+        assert_eq!(waiting.len(), huge_pages::BYTES);
     }
 
     #[test]

@@ -167,7 +167,7 @@ impl Rotation {
         begins_period: bool,
         frames_before: u64,
         headers: Vec<u8>,
-        before: &Output,
+        before: &mut Output,
     ) -> Result<Opened, (PathBuf, io::Error)> {
         let path = self
             .names
@@ -268,7 +268,7 @@ impl Rotation {
 fn begin_file(
     path: &Path,
     headers: Vec<u8>,
-    before: &Output,
+    before: &mut Output,
     owner: Owner,
 ) -> io::Result<(Output, Option<std::fs::File>)> {
     let (next, file) = next_file::create(path, owner)?;

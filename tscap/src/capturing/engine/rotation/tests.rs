@@ -48,7 +48,7 @@ impl Files {
             true,
             frames_before,
             b"headers".to_vec(),
-            &self.output,
+            &mut self.output,
         );
         self.rotation.switch(&mut self.output, next.unwrap());
     }
