@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _};
 
-use super::Plan;
 use super::filter::{FilterArgs, FilterSource};
+use super::{Cli, Plan};
 use crate::capturing::clock::TimeBase;
 
 /// Stamp a capture again, or keep only the packets that match a filter
@@ -47,8 +48,12 @@ pub struct ConvertArgs {
     /// tai shows some 37 s ahead, monotonic just after 1970. Needs no raw stamps if the
     /// clock was not set during the capture. Unless --clock-log is given too, nothing
     /// is stamped again, and converting back gives the same file
+    ///
+    /// ntp is UTC by the NTP server of which --clock-log has exchanges (`tscap clock
+    /// --reference ntp:HOST --log`), whatever the host's clock showed; ntp:ADDRESS names the
+    /// server where the log has several. For captures made with --clock tsc --keep-raw.
     #[arg(long, value_name = "CLOCK", value_parser = time_base)]
-    time_base: Option<TimeBase>,
+    time_base: Option<BaseChoice>,
 
     /// Table of leap seconds for --time-base tai, used where no time daemon gave the
     /// kernel its TAI offset; the copy says so [default: that of tzdata,
@@ -60,10 +65,27 @@ pub struct ConvertArgs {
     filter: FilterArgs,
 }
 
-fn time_base(text: &str) -> Result<TimeBase, String> {
-    let all = [TimeBase::Realtime, TimeBase::Tai, TimeBase::Monotonic];
-    let found = all.into_iter().find(|base| base.name() == text);
-    found.ok_or_else(|| "give realtime, tai or monotonic".into())
+/// A clock of the times, and of several servers the one that it is.
+#[derive(Clone, Debug)]
+struct BaseChoice {
+    base: TimeBase,
+    server: Option<String>,
+}
+
+fn time_base(text: &str) -> Result<BaseChoice, String> {
+    let (name, server) = match text.split_once(':') {
+        Some(("ntp", server)) if !server.is_empty() => ("ntp", Some(server.to_owned())),
+        _ => (text, None),
+    };
+    let all = [
+        TimeBase::Realtime,
+        TimeBase::Tai,
+        TimeBase::Monotonic,
+        TimeBase::Ntp,
+    ];
+    let found = all.into_iter().find(|base| base.name() == name);
+    let base = found.ok_or("give realtime, tai, monotonic, ntp or ntp:ADDRESS")?;
+    Ok(BaseChoice { base, server })
 }
 
 /// What to convert, as asked for.
@@ -79,6 +101,8 @@ pub struct ConvertPlan {
     pub clock_log: Option<PathBuf>,
     /// Which clock the copy's times are to be of, if not that of the capture's.
     pub time_base: Option<TimeBase>,
+    /// For an NTP server's: its address, where the log has several.
+    pub server: Option<String>,
     /// The table of leap seconds, if not tzdata's.
     pub leap_seconds: Option<PathBuf>,
     /// Which packets the copy is to have, if not all.
@@ -86,15 +110,26 @@ pub struct ConvertPlan {
 }
 
 impl ConvertArgs {
-    pub(super) fn into_plan(self) -> Plan {
-        Plan::Convert(ConvertPlan {
+    pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
+        let (base, server) = match self.time_base {
+            Some(BaseChoice { base, server }) => (Some(base), server),
+            None => (None, None),
+        };
+        if base == Some(TimeBase::Ntp) && self.clock_log.is_none() {
+            return Err(Cli::command().error(
+                ErrorKind::MissingRequiredArgument,
+                "--time-base ntp needs --clock-log: a log of `tscap clock --reference ntp:HOST`",
+            ));
+        }
+        Ok(Plan::Convert(ConvertPlan {
             input: self.input,
             output: self.write,
             json: self.json,
             clock_log: self.clock_log,
-            time_base: self.time_base,
+            time_base: base,
+            server,
             leap_seconds: self.leap_seconds,
             filter: self.filter.into_source(),
-        })
+        }))
     }
 }

@@ -180,7 +180,7 @@ impl Cli {
             Command::Clock(args) => args.into_plan(),
             Command::Doctor(args) => Ok(args.into_plan()),
             Command::Compare(args) => Ok(args.into_plan()),
-            Command::Convert(args) => Ok(args.into_plan()),
+            Command::Convert(args) => args.into_plan(),
             Command::Counters(args) => args.into_plan(),
             Command::Delay(args) => args.into_plan(),
             Command::Gen(args) => args.into_plan(),

@@ -198,7 +198,10 @@ fn what_nobody_can_tell_is_refused() {
     let output = convert(Path::new("in"), Path::new("out"), &["--time-base", "moon"]);
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("give realtime, tai or monotonic"), "{text}");
+    assert!(
+        text.contains("give realtime, tai, monotonic, ntp or ntp:ADDRESS"),
+        "{text}"
+    );
 }
 
 #[test]

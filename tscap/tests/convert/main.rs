@@ -7,6 +7,7 @@ mod foreign;
 #[path = "../filter/corpus/frames.rs"]
 mod frames;
 mod log;
+mod ntp;
 mod own;
 mod refused;
 mod script;

@@ -166,7 +166,7 @@ pub fn capture_by(
 }
 
 /// A reading of a clock that was set so far ahead, ns, with this offset of TAI, s.
-fn cross_of(
+pub fn cross_of(
     host: &Host,
     t: u64,
     gaps: [u64; 3],

@@ -18,6 +18,8 @@ pub enum Runner {
     Convert,
     /// `tests/convert/filter.rs`
     ConvertFilter,
+    /// `tests/convert/ntp.rs`
+    ConvertNtp,
     /// `tests/counters.rs`; those with frames `tests/root_counters.rs`
     Counters,
     /// `tests/root_delay/documents.rs`
@@ -87,6 +89,7 @@ pub fn runner(line: &str) -> Option<Runner> {
         ["tscap", "convert", _, "-w", _, word, ..] if !word.starts_with('-') => {
             Runner::ConvertFilter
         }
+        ["tscap", "convert", ..] if line.contains("--time-base ntp") => Runner::ConvertNtp,
         ["tscap", "convert", ..] => Runner::Convert,
         ["tscap", "merge", ..] => Runner::Merge,
         ["tscap", "stamp", ..] => Runner::Stamp,

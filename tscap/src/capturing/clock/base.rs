@@ -1,5 +1,7 @@
 //! Other clocks than CLOCK_REALTIME that the times of a file may be of.
 
+use std::net::SocketAddr;
+
 use serde::{Deserialize, Serialize};
 
 use super::history::samples_of;
@@ -18,6 +20,8 @@ pub enum TimeBase {
     Tai,
     /// CLOCK_MONOTONIC, since boot (suspend not counted).
     Monotonic,
+    /// UTC by an NTP server, since 1970, see [`NtpBase`].
+    Ntp,
 }
 
 /// Which clock the times of a file are of, and how it is told.
@@ -27,6 +31,19 @@ pub struct FileClock {
     pub base: TimeBase,
     /// For CLOCK_TAI: its offset where the kernel had not been given one.
     pub table: Option<TableOffset>,
+    /// For an NTP server: which one.
+    pub ntp: Option<NtpBase>,
+}
+
+/// The server whose clock the times of a file are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NtpBase {
+    /// The server.
+    pub server: SocketAddr,
+    /// Greatest error of the times against its clock, ns.
+    pub bound_ns: u64,
+    /// Greatest error of its clock against UTC meanwhile, by its own account, ns.
+    pub root_distance_ns: u64,
 }
 
 /// A time as it stands in a file, ns of the clock that its [`TimeBase`] names.
@@ -40,6 +57,7 @@ impl TimeBase {
             Self::Realtime => "realtime",
             Self::Tai => "tai",
             Self::Monotonic => "monotonic",
+            Self::Ntp => "ntp",
         }
     }
 
@@ -85,6 +103,9 @@ pub enum TimeBaseError {
     /// The stamp at which a segment begins is not known.
     #[error("the clock was set meanwhile, and the history does not tell at which stamp")]
     NoStart,
+    /// They are of another machine's clock.
+    #[error("they are of an NTP server's clock, of which the history tells nothing")]
+    OtherMachine,
     /// Segments are missing.
     #[error("the clock was set so often that {0} of its segments were left out")]
     LeftOut(u64),
@@ -102,6 +123,9 @@ impl BaseClock {
         all_have_stamps: bool,
     ) -> Result<Self, TimeBaseError> {
         let base = clock.base;
+        if base == TimeBase::Ntp {
+            return Err(TimeBaseError::OtherMachine);
+        }
         if history.left_out > 0 && base != TimeBase::Realtime {
             return Err(TimeBaseError::LeftOut(history.left_out));
         }
@@ -180,7 +204,7 @@ impl BaseClock {
 
 fn ahead_ns(segment: &Segment, clock: FileClock) -> i64 {
     match (clock.base, clock.table) {
-        (TimeBase::Realtime, _) => 0,
+        (TimeBase::Realtime | TimeBase::Ntp, _) => 0,
         (TimeBase::Tai, Some(table)) if !segment.has_tai_offset() => table.tai_offset_s * NS_PER_S,
         (TimeBase::Tai, _) => segment.tai_offset_s * NS_PER_S,
         (TimeBase::Monotonic, _) => -segment.mono_to_real.middle().0,
@@ -214,7 +238,10 @@ mod tests {
     use crate::capturing::clock::{Bounds, Sample};
 
     fn of(base: TimeBase) -> FileClock {
-        FileClock { base, table: None }
+        FileClock {
+            base,
+            ..FileClock::default()
+        }
     }
 
     fn segment(from: u64, offset: i64, tai_offset_s: i64) -> Segment {
@@ -282,7 +309,10 @@ mod tests {
             expires: RealNs(1),
         });
         let base = TimeBase::Tai;
-        let tai = |table| BaseClock::new(&known, FileClock { base, table }, true).unwrap();
+        let tai = |table| {
+            let clock = FileClock { table, ..of(base) };
+            BaseClock::new(&known, clock, true).unwrap()
+        };
         let ahead_s = |clock: &BaseClock| {
             let stamps = [150, 250, 350].map(|stamp| clock.ahead_ns(Some(RawStamp(stamp))));
             stamps.map(|ahead_ns| ahead_ns / NS_PER_S)

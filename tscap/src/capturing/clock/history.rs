@@ -211,7 +211,7 @@ mod tests {
         let history = history.checked().unwrap();
         let clock = FileClock {
             base: TimeBase::Tai,
-            table: None,
+            ..FileClock::default()
         };
         BaseClock::new(&history, clock, true).unwrap();
         let fit = Fit::new(&history);

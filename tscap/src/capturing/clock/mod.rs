@@ -39,7 +39,7 @@ pub(crate) use crate::capturing::time::NS_PER_S;
 pub use crate::capturing::time::{
     BootNs, MonoNs, OffsetNs, PhcNs, PhcReading, RawStamp, RealNs, StampSource, TaiNs, TscCycles,
 };
-pub use base::{BaseClock, FileClock, FileNs, TimeBase, TimeBaseError};
+pub use base::{BaseClock, FileClock, FileNs, NtpBase, TimeBase, TimeBaseError};
 pub use conversion::{Conversion, OffsetConversion};
 pub use counter::{ClockLine, CounterClock, CounterConversion};
 pub use counter_report::{CounterReport, OffsetBracket};

@@ -12,8 +12,8 @@ pub use tscap_common::block::PEN;
 
 use crate::capturing::accounting::{InterfaceFrames, Outcomes, StampOrder, Totals};
 use crate::capturing::clock::{
-    CounterReport, FileClock, OffsetBracket, Sample, Segment, StampPath, StampSource, TableOffset,
-    TimeBase,
+    CounterReport, FileClock, NtpBase, OffsetBracket, Sample, Segment, StampPath, StampSource,
+    TableOffset, TimeBase,
 };
 
 /// Version of the options' schema.
@@ -164,6 +164,9 @@ pub struct InterfaceOption {
     /// had not been given its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leap_table: Option<TableOffset>,
+    /// The NTP server whose clock `tscap convert` took the times from, with their bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ntp: Option<NtpBase>,
 }
 
 impl InterfaceOption {
@@ -181,6 +184,7 @@ impl InterfaceOption {
             filter_compiler: None,
             time_base: TimeBase::Realtime,
             leap_table: None,
+            ntp: None,
         }
     }
 
@@ -189,6 +193,7 @@ impl InterfaceOption {
         FileClock {
             base: self.time_base,
             table: self.leap_table,
+            ntp: self.ntp,
         }
     }
 }

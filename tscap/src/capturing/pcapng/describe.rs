@@ -6,7 +6,7 @@ use pcap_file::Endianness;
 use super::block::{options, word as word_at};
 use super::file::{FILTER_TEXT, text_filter};
 use super::options::{COMMENT, json_of_ours, options_of, with_json, with_options, word};
-use crate::capturing::clock::{FileClock, TimeBase};
+use crate::capturing::clock::{FileClock, NtpBase, TimeBase};
 
 /// Where an interface description's options begin, bytes.
 pub(super) const DESCRIPTION_OPTIONS: usize = 16;
@@ -22,6 +22,17 @@ pub(super) const END_TIME: u16 = 3;
 fn comment(clock: FileClock) -> Option<String> {
     match (clock.base, clock.table) {
         (TimeBase::Realtime, _) => None,
+        (TimeBase::Ntp, _) => Some(match clock.ntp {
+            None => "times are of an NTP server's clock".into(),
+            Some(NtpBase {
+                server,
+                bound_ns,
+                root_distance_ns,
+            }) => format!(
+                "times are UTC by the clock of NTP server {server}: off that by {bound_ns} ns at \
+                 most, and that off UTC by {root_distance_ns} ns at most, as it says"
+            ),
+        }),
         (TimeBase::Tai, None) => {
             Some("times are of CLOCK_TAI, ahead of UTC by leap seconds".into())
         }
@@ -41,6 +52,10 @@ fn fields(clock: FileClock) -> String {
     if let Some(table) = &clock.table {
         let table = serde_json::to_string(table).expect("plain structs always serialise");
         fields = format!("{fields},\"leap_table\":{table}");
+    }
+    if let Some(ntp) = &clock.ntp {
+        let ntp = serde_json::to_string(ntp).expect("plain structs always serialise");
+        fields = format!("{fields},\"ntp\":{ntp}");
     }
     fields
 }
@@ -136,7 +151,10 @@ mod tests {
     use tscap_common::block::PEN;
 
     fn of(base: TimeBase) -> FileClock {
-        FileClock { base, table: None }
+        FileClock {
+            base,
+            ..FileClock::default()
+        }
     }
 
     fn description(endianness: Endianness) -> Vec<u8> {
@@ -186,7 +204,7 @@ mod tests {
                 expires: RealNs(1_782_604_800_000_000_000),
             });
             let base = TimeBase::Tai;
-            let by_table = FileClock { base, table };
+            let by_table = FileClock { table, ..of(base) };
             let to_tai = describe(&real, of(TimeBase::Realtime), by_table, endianness).unwrap();
             let text = String::from_utf8_lossy(&to_tai);
             assert!(text.contains("times are of TAI: UTC + 37 s by the leap-second table"));
@@ -194,7 +212,21 @@ mod tests {
                 r#""time_base":"tai","leap_table":{"tai_offset_s":37,"expires":1782604800000000000}}"#
             ));
             let back = describe(&to_tai, by_table, of(TimeBase::Realtime), endianness);
-            assert_eq!(back, Some(real));
+            assert_eq!(back.as_ref(), Some(&real));
+            let by_server = FileClock {
+                ntp: Some(NtpBase {
+                    server: "10.9.0.1:123".parse().unwrap(),
+                    bound_ns: 7,
+                    root_distance_ns: 9,
+                }),
+                ..of(TimeBase::Ntp)
+            };
+            let to_ntp = describe(&real, of(TimeBase::Realtime), by_server, endianness).unwrap();
+            let text = String::from_utf8_lossy(&to_ntp);
+            assert!(text.contains("by the clock of NTP server 10.9.0.1:123: off that by 7 ns"));
+            assert!(text.contains(
+                r#""time_base":"ntp","ntp":{"server":"10.9.0.1:123","bound_ns":7,"root_distance_ns":9}}"#
+            ));
         }
     }
 

@@ -38,6 +38,7 @@ impl Bases {
             Some(base) if base != from.base => FileClock {
                 base,
                 table: table(history, base, plan)?,
+                ntp: None,
             },
             _ => from,
         };

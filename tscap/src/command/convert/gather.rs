@@ -30,6 +30,21 @@ pub(super) struct Gathered {
     pub live_bound_ns: Option<u64>,
 }
 
+impl Gathered {
+    /// Fails where its times are of an NTP server's clock.
+    pub fn is_of_this_machine(&self, path: &Path) -> Result<(), Failure> {
+        match self.clock.ntp {
+            None => Ok(()),
+            Some(of) => Err(Failure::new(format!(
+                "cannot convert {}: its times are of NTP server {} already",
+                path.display(),
+                of.server
+            ))
+            .hint("convert the capture that it was made of")),
+        }
+    }
+}
+
 /// Looks at everything.
 pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
     let input = path.display();

@@ -41,11 +41,39 @@ enum LogError {
 /// # Errors
 /// If it is no log, of another boot, or does not tell of the capture's time.
 pub(super) fn history(path: &Path, capture: &Gathered, input: &Path) -> Result<Logged, Failure> {
+    let mut reader = open(path, capture, input)?;
+    let (name, input) = (path.display(), input.display());
+    let logged = gather(&mut reader, capture).context(format!("cannot read {name}"));
+    let logged = logged.hint("convert without --clock-log, or by a log that is whole")?;
+    let told = match (capture.source, capture.stamps) {
+        // Off CLOCK_REALTIME by whole seconds: nothing is to be told.
+        (StampSource::Tai, _) | (_, None) => 1.0,
+        (_, Some([from, until])) => Fit::new(&logged.history).coverage(from, until),
+    };
+    if told < LEAST_COVERAGE {
+        return Err(Failure::new(format!(
+            "cannot convert {input} by {name}: the log tells of {:.0} % of the capture's time",
+            100.0 * told
+        ))
+        .hint("give a log that was kept while the capture ran, or convert without --clock-log"));
+    }
+    Ok(logged)
+}
+
+/// Opens a log of the boot of a capture.
+///
+/// # Errors
+/// If it is no log, or of another boot.
+pub(super) fn open(
+    path: &Path,
+    capture: &Gathered,
+    input: &Path,
+) -> Result<LogReader<BufReader<File>>, Failure> {
     let (name, input) = (path.display(), input.display());
     let what = || format!("cannot convert {input} by {name}");
     let file = File::open(path).context(format!("cannot open {name}"))?;
     let reader = LogReader::new(BufReader::new(file)).context(format!("cannot read {name}"));
-    let mut reader = reader.hint("give what `tscap clock --log` wrote")?;
+    let reader = reader.hint("give what `tscap clock --log` wrote")?;
     let Some(boot_id) = &capture.boot_id else {
         return Err(Failure::new(format!(
             "{}: the capture does not say of which boot of the machine it is",
@@ -61,22 +89,7 @@ pub(super) fn history(path: &Path, capture: &Gathered, input: &Path) -> Result<L
         ))
         .hint("give a log that was kept while the capture ran"));
     }
-    let logged = gather(&mut reader, capture).context(format!("cannot read {name}"));
-    let logged = logged.hint("convert without --clock-log, or by a log that is whole")?;
-    let told = match (capture.source, capture.stamps) {
-        // Off CLOCK_REALTIME by whole seconds: nothing is to be told.
-        (StampSource::Tai, _) | (_, None) => 1.0,
-        (_, Some([from, until])) => Fit::new(&logged.history).coverage(from, until),
-    };
-    if told < LEAST_COVERAGE {
-        return Err(Failure::new(format!(
-            "{}: the log tells of {:.0} % of the capture's time",
-            what(),
-            100.0 * told
-        ))
-        .hint("give a log that was kept while the capture ran, or convert without --clock-log"));
-    }
-    Ok(logged)
+    Ok(reader)
 }
 
 fn gather(reader: &mut LogReader<BufReader<File>>, capture: &Gathered) -> Result<Logged, LogError> {

@@ -3,6 +3,7 @@
 mod base;
 mod gather;
 mod log;
+mod ntp;
 mod stamp;
 mod summary;
 mod unconverted;
@@ -15,6 +16,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use ntp::{ByServer, ServerStamping};
 use stamp::{StampError, Stamped, Stamping};
 
 use super::copy_target::CopyTarget;
@@ -22,6 +24,7 @@ use super::print::{json_line, say};
 use super::whole_file::is_one;
 use super::{Context, Exit, Failure, filter};
 use crate::capturing::capture::FilterSummary;
+use crate::capturing::clock::TimeBase;
 use crate::capturing::filter::Filter;
 use crate::capturing::pcapng::{AccountError, Changes, ReadError, RewriteError, Times, rewrite};
 use crate::cli::{ConvertPlan, FilterSource};
@@ -42,6 +45,9 @@ struct Converted {
     /// What came of the times, if they were to change.
     #[serde(flatten)]
     stamped: Option<Stamped>,
+    /// The same where they are of an NTP server's clock.
+    #[serde(flatten)]
+    by_server: Option<ByServer>,
     /// Whether the capture was read to its end.
     is_whole: bool,
 }
@@ -72,9 +78,10 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         keeps_its_inputs(target, &about, plan)?;
     }
     let is_filtered_only = filter.is_some() && plan.clock_log.is_none() && plan.time_base.is_none();
-    let stamping = match is_filtered_only {
-        true => None,
-        false => Some(Stamping::prepare(&file, plan)?),
+    let stamping = match plan.time_base {
+        _ if is_filtered_only => By::Nothing,
+        Some(TimeBase::Ntp) => By::Server(ServerStamping::prepare(&file, plan)?),
+        _ => By::Host(Stamping::prepare(&file, plan)?),
     };
     // One more look at this very file, whatever its path leads to by now.
     let again = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).context(trying())?;
@@ -101,6 +108,16 @@ pub(super) fn run(plan: &ConvertPlan) -> Result<Exit, Failure> {
         true => Exit::Success,
         false => Exit::Fault,
     })
+}
+
+/// What the times go by.
+enum By {
+    /// They stay.
+    Nothing,
+    /// The host's clock.
+    Host(Stamping),
+    /// An NTP server's.
+    Server(ServerStamping),
 }
 
 /// Fails if the copy would be written over what it is made of.
@@ -214,17 +231,21 @@ impl CopyError {
 
 fn copy(
     from: File,
-    stamping: Option<Stamping>,
+    stamping: By,
     filter: Option<&Filter>,
     to: &mut File,
 ) -> Result<Converted, CopyError> {
     let mut to = BufWriter::new(to);
     let rewrite = |times: Option<Times<'_>>| rewrite(from, &mut to, Changes { times, filter });
-    let (copied, stamped) = match stamping {
-        None => (rewrite(None)?, None),
-        Some(stamping) => {
+    let (copied, stamped, by_server) = match stamping {
+        By::Nothing => (rewrite(None)?, None, None),
+        By::Host(stamping) => {
             let (copied, stamped) = stamping.stamp(|times| rewrite(Some(times)))?;
-            (copied, Some(stamped))
+            (copied, Some(stamped), None)
+        }
+        By::Server(stamping) => {
+            let (copied, by_server) = stamping.stamp(|times| rewrite(Some(times)))?;
+            (copied, None, Some(by_server))
         }
     };
     to.flush()?;
@@ -237,6 +258,7 @@ fn copy(
             filtered: copied.filtered,
         }),
         stamped,
+        by_server,
         is_whole: copied.is_whole,
     })
 }

@@ -97,6 +97,7 @@ impl Stamping {
     /// If what is known of the clock does not suffice for what is asked for.
     pub fn prepare(file: &File, plan: &ConvertPlan) -> Result<Self, Failure> {
         let capture = gather(file, &plan.input)?;
+        capture.is_of_this_machine(&plan.input)?;
         let is_rebased = plan
             .time_base
             .is_some_and(|base| base != capture.clock.base);

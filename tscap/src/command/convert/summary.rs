@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 
+use super::ntp::ByServer;
 use super::stamp::Stamped;
 use super::unconverted::Span;
 use super::{Converted, Filtered};
 use crate::capturing::clock::RealNs;
 use crate::cli::ConvertPlan;
-use crate::text::numbers::{counted, grouped, span};
+use crate::text::numbers::{counted, grouped, signed, span};
 
 /// Spans that are told.
 const SPANS: usize = 8;
@@ -30,11 +31,61 @@ pub(super) fn text(converted: &Converted, plan: &ConvertPlan) -> String {
     if let Some(stamped) = &converted.stamped {
         tell_times(stamped, plan, &mut text);
     }
+    if let Some(by_server) = &converted.by_server {
+        tell_server(by_server, plan, &mut text);
+    }
     if !converted.is_whole {
         text += "  the capture ends within a block: what comes before it was converted\n";
     }
     text
 }
+
+fn tell_server(by: &ByServer, plan: &ConvertPlan, text: &mut String) {
+    let _ = writeln!(
+        text,
+        "{}: {} by the clock of NTP server {}, of {}",
+        plan.output.display(),
+        counted(by.timed, "packet"),
+        by.server,
+        counted(by.exchanges as u64, "exchange")
+    );
+    let quantile = |value: Option<i64>| value.map_or("–".into(), |ns| format!("{ns} ns"));
+    if let Some(moved) = &by.moved_ns {
+        let [least, most] = [moved.min, moved.max].map(signed);
+        let _ = writeln!(text, "  moved by {least} to {most} ns");
+    }
+    let bounds = [
+        ("the server's clock", &by.bound_ns),
+        (
+            "UTC, as far as the server is right about itself",
+            &by.utc_bound_ns,
+        ),
+    ];
+    for (clock, bound) in bounds {
+        if let Some(bound) = bound {
+            let _ = writeln!(
+                text,
+                "  off {clock}, by at most {} (p50), {} (p99), {} (all)",
+                quantile(bound.p50),
+                quantile(bound.p99),
+                span(bound.max.unsigned_abs())
+            );
+        }
+    }
+    if by.ambiguous > 0 {
+        let _ = writeln!(
+            text,
+            "  {} may be off by more: the server's clock was set between two exchanges",
+            counted(by.ambiguous, "packet")
+        );
+    }
+    if by.is_log_torn {
+        *text += TORN;
+    }
+}
+
+/// Of a log.
+const TORN: &str = "  the last line of the log is torn: what comes before it was used\n";
 
 fn tell_times(stamped: &Stamped, plan: &ConvertPlan, text: &mut String) {
     let _ = writeln!(
@@ -109,7 +160,7 @@ fn tell_times(stamped: &Stamped, plan: &ConvertPlan, text: &mut String) {
         }
     }
     if stamped.is_log_torn {
-        *text += "  the last line of the log is torn: what comes before it was used\n";
+        *text += TORN;
     }
 }
 

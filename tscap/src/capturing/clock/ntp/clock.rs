@@ -18,10 +18,10 @@ use crate::capturing::clock::{
 const SHORTEST_BASELINE_NS: u64 = 100_000_000;
 /// Farther from the host's p̂ than this, and than the first two exchanges can be off, one of
 /// them is wrong: 0.1 %, more than any oscillator is off.
-const FARTHEST_RATE_PPB: u64 = 1_000_000;
+pub(super) const FARTHEST_RATE_PPB: u64 = 1_000_000;
 /// PHI (RFC 5905, section 7.2): a server's error grows by so much of the time since it has
 /// told it, parts per billion.
-const PHI_PPB: u64 = 15_000;
+pub(super) const PHI_PPB: u64 = 15_000;
 
 /// What became of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -266,7 +266,7 @@ impl NtpClock {
 }
 
 /// So many parts per billion of something, rounded up.
-fn share_up(of: u64, ppb: u64) -> u64 {
+pub(super) fn share_up(of: u64, ppb: u64) -> u64 {
     let share = (u128::from(of) * u128::from(ppb)).div_ceil(1_000_000_000);
     u64::try_from(share).unwrap_or(u64::MAX)
 }

@@ -6,11 +6,13 @@
 //! - `exchange`: requests and their replies, each matched or with a named [`Reject`];
 //! - `poller`: when a client may send;
 //! - `clock`: the feed-forward clock of the exchanges (Ridoux, Veitch, Broomhead);
+//! - `lines`: the server's time by the exchanges of a log, from both sides;
 //! - `served`: the same packets from the server's side.
 
 mod clock;
 mod datagram;
 mod exchange;
+mod lines;
 mod packet;
 mod poller;
 mod served;
@@ -19,6 +21,7 @@ mod time;
 pub use clock::{NtpClock, NtpPoint, NtpStatus, NtpVerdict};
 pub use datagram::Datagram;
 pub use exchange::{Exchange, Exchanges, Received, Reject, Rejects};
+pub use lines::{NoLines, NtpLines, ServerTime};
 pub use packet::{KissCode, Leap, Packet, PacketError, request};
 pub use poller::{Expired, Kissed, LONGEST_POLL, Poller};
 pub use served::{MOST_OPEN, Served, Service};

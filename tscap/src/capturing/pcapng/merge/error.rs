@@ -47,6 +47,9 @@ pub enum MergeError {
         /// Its clock.
         is: TimeBase,
     },
+    /// Times that no bound of the file's statistics is of.
+    #[error("cannot merge {0}: its times are of an NTP server's clock")]
+    OfServer(String),
     /// Two files of the same writer.
     #[error("cannot merge {other} with {first}: both are of writer {writer} of one capture")]
     SameWriter {

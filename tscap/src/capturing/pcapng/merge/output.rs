@@ -15,7 +15,7 @@ use super::neighbours::{Bounds, Neighbours};
 use super::parts::{Capture, account, captures};
 use super::section::header;
 use super::{MergeError, Merged};
-use crate::capturing::clock::{FileClock, FileNs, StampSource};
+use crate::capturing::clock::{FileClock, FileNs, StampSource, TimeBase};
 
 /// A custom block that is not to be copied (draft-ietf-opsawg-pcapng, section 4.8).
 const CUSTOM_NOT_TO_COPY: u32 = 0x4000_0bad;
@@ -171,6 +171,9 @@ impl<W: Write> Output<W> {
         described: Option<&InterfaceOption>,
     ) -> Result<(), MergeError> {
         let clock = described.map_or_else(FileClock::default, InterfaceOption::clock);
+        if clock.base == TimeBase::Ntp {
+            return Err(MergeError::OfServer(file.to_owned()));
+        }
         let (of, first) = self.clock.get_or_insert_with(|| (clock, file.to_owned()));
         match *of == clock {
             true => Ok(()),

@@ -370,6 +370,19 @@ fn files_with_times_of_two_clocks_are_refused() {
     assert_eq!((of, is), (TimeBase::Realtime, TimeBase::Tai));
 }
 
+/// No statistics have a bound for these.
+#[test]
+fn a_file_with_times_of_a_server_is_refused() {
+    let of_server = Script {
+        time_base: TimeBase::Ntp,
+        writers: 1,
+        ..SCRIPT
+    };
+    let files = [written(&of_server, true), written(&of_server, true)];
+    let refused = joined(&files).unwrap_err();
+    assert!(matches!(refused, MergeError::OfServer(_)), "{refused}");
+}
+
 /// Each file's headers and statistics are as long as its ring wants them to be.
 #[test]
 fn padding_is_not_copied() {
