@@ -55,6 +55,8 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -l clock -d 'Clock 
 ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tai\t'CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)'
 tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of tscap\'s module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive than ktime'"
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l reference -d 'Take the times of the file from an NTP server (ntp:HOST or ntp:HOST:PORT), from those that this host\'s own daemon asks through -i (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not from the host\'s clock' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l poll -d 'With --reference ntp:HOST: time between two requests; a server that is not on this machine gets one every 8 s at most [default: 16]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l tsc-path -d 'With --clock tsc: use this path only [default: the first of these that works]' -r -f -a "kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released kernel known'
 module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
 module-ordered\t'The same module\'s ordered read'
@@ -136,7 +138,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand convert" -s f -d 'The same, 
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -s F -d 'Read the expression from this file' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -l filter-bytecode -d 'Take only the frames that match a compiled filter in this file, as tcpdump -ddd prints it: needs no libpcap here' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -l json -d 'Print the summary as one JSON object'
-complete -c tscap -n "__fish_tscap_using_subcommand convert" -s h -l help -d 'Print help'
+complete -c tscap -n "__fish_tscap_using_subcommand convert" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand counters" -l stress -d 'Also measure under these loads, between idle phases: cpu, a loop on every CPU, twice; net, a capture at full rate on a veth pair in namespaces of its own' -r -f -a "cpu\t'A loop on every CPU'
 net\t'A capture at full rate on a veth pair in namespaces of its own'"
 complete -c tscap -n "__fish_tscap_using_subcommand counters" -l cycle -d 'Time of each phase: seconds, or with units; the paper\'s is 90m' -r

@@ -7,7 +7,8 @@
 //! `settings` (what must be given back, and its journal), `doctor` (checks of the
 //! machine), `engine` (the converter thread), `capture` (all of it as an object), `stamping`
 //! (receive times for programs that know nothing of tscap), `ntp` (exchanges with NTP
-//! servers, stamped by the programs).
+//! servers, stamped by the programs), `reference` (a server or a PTP device whose time takes
+//! the place of the host's).
 
 pub mod accounting;
 pub mod capture;
@@ -20,6 +21,7 @@ pub mod hook;
 pub mod host;
 pub mod ntp;
 pub mod pcapng;
+pub mod reference;
 #[allow(
     unsafe_code,
     reason = "maps memory that the kernel writes; the invariants are in its files"

@@ -11,10 +11,11 @@ use tscap_common::ring::{MAX_RING_BYTES, MIN_RING_BYTES, is_valid_ring_bytes};
 
 use super::filter::{FilterArgs, FilterSource, ShowFilterArgs};
 use super::foreign::{ANSWERED, ForeignArgs, OfCapture};
+use super::reference::{POLL_ALONE, ReferenceChoice, Unfit, plan_of, poll, reference};
 use super::rotation::RotationArgs;
 use super::{Cli, Plan, units};
 use crate::capturing::capture::{
-    Capture, ClockChoice, DirectionChoice, MAX_WRITERS, Offloads, Privileges, Tap, Target,
+    BY_TSC, Capture, ClockChoice, DirectionChoice, MAX_WRITERS, Offloads, Privileges, Tap, Target,
 };
 use crate::capturing::clock::TscPath;
 use crate::capturing::engine::Io;
@@ -22,6 +23,7 @@ use crate::capturing::hook::{EgressPoint, HookChoice};
 use crate::capturing::host::access::folder_of;
 use crate::capturing::host::namespaces;
 use crate::capturing::host::scheduling::PRIORITIES;
+use crate::capturing::reference::ReferencePlan;
 use crate::text::numbers::ring;
 
 /// tcpdump's and Wireshark's default and maximum snaplen, bytes: taken, but no frame is
@@ -137,6 +139,21 @@ pub struct CaptureArgs {
     /// Clock to stamp frames with
     #[arg(long, value_enum, default_value_t, value_name = "CLOCK")]
     clock: ClockChoice,
+
+    /// Take the times of the file from an NTP server (ntp:HOST or ntp:HOST:PORT), from those
+    /// that this host's own daemon asks through -i (ntp:passive), or from a PTP hardware clock
+    /// (/dev/ptp0), and not from the host's clock
+    ///
+    /// The host's clock is neither used nor changed, and whoever sets it does not move the
+    /// times. Frames are stamped with the TSC. The capture begins once the reference has told its
+    /// time; a reference that falls silent is carried on with a growing bound.
+    #[arg(long, value_name = "ntp:HOST|ntp:passive|DEVICE", value_parser = reference)]
+    reference: Option<ReferenceChoice>,
+
+    /// With --reference ntp:HOST: time between two requests; a server that is not on this
+    /// machine gets one every 8 s at most [default: 16]
+    #[arg(long, value_name = "TIME", requires = "reference", value_parser = poll)]
+    poll: Option<Duration>,
 
     /// With --clock tsc: use this path only [default: the first of these that works]
     ///
@@ -339,6 +356,8 @@ pub struct CapturePlan {
     pub verbosity: Verbosity,
     /// Say it in JSON.
     pub json: bool,
+    /// Whose time the times are, if not the host's.
+    pub reference: Option<ReferencePlan>,
     /// Where its counters go, for Prometheus.
     pub metrics_file: Option<PathBuf>,
 }
@@ -388,7 +407,29 @@ impl CaptureArgs {
                 return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
             }
         }
-        if self.tsc_path.is_some() && self.clock != ClockChoice::Tsc {
+        let clock = match (&self.reference, self.clock) {
+            (Some(_), ClockChoice::Auto) => ClockChoice::Tsc,
+            (_, clock) => clock,
+        };
+        if self.reference.is_some() && clock != ClockChoice::Tsc {
+            return Err(Cli::command().error(ErrorKind::ArgumentConflict, BY_TSC));
+        }
+        let is_passive = matches!(self.reference, Some(ReferenceChoice::Passive));
+        let only = match &interfaces[..] {
+            [only] if is_passive && namespaces.is_empty() && is_name(only) => Some(&**only),
+            _ => None,
+        };
+        let reference = plan_of(self.reference, self.poll, only).map_err(|why| {
+            let why = match why {
+                Unfit::Poll => POLL_ALONE,
+                Unfit::Interface => {
+                    "--reference ntp:passive takes one -i, by name and in tscap's own network \
+                     namespace: the interface through which the host's daemon asks its servers"
+                }
+            };
+            Cli::command().error(ErrorKind::ArgumentConflict, why)
+        })?;
+        if self.tsc_path.is_some() && clock != ClockChoice::Tsc {
             let message = "--tsc-path is for --clock tsc";
             return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
         }
@@ -427,7 +468,7 @@ impl CaptureArgs {
             count,
             duration,
             promiscuous: !self.no_promiscuous_mode,
-            clock: self.clock,
+            clock,
             tsc_path: self.tsc_path,
             direction: self.direction,
             hook: self.hook,
@@ -465,6 +506,7 @@ impl CaptureArgs {
             is_view,
             verbosity: Verbosity::of(self.quiet, self.verbose > 0),
             json: self.json,
+            reference,
             metrics_file: self.metrics_file,
         })))
     }
@@ -493,6 +535,11 @@ pub(super) fn ring_bytes(text: &str) -> Result<usize, String> {
             ring(MAX_RING_BYTES as u64)
         ))
     }
+}
+
+/// Whether it is the name of one interface.
+fn is_name(interface: &str) -> bool {
+    interface != "any" && !interface.contains(['*', '?', '['])
 }
 
 fn autostop(text: &str) -> Result<Autostop, String> {

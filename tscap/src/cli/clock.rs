@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _};
 
+use super::reference::{POLL_ALONE, ReferenceChoice, Unfit, plan_of, poll, reference};
 use super::{Cli, Plan, units};
-use crate::capturing::clock::ntp::{self, LONGEST_POLL};
-use crate::capturing::ntp::{NtpPlan, ServerName};
+use crate::capturing::reference::ReferencePlan;
 
 /// Watch the clock that converts TSC stamps
 ///
@@ -62,54 +62,6 @@ pub struct ClockArgs {
     report: Option<PathBuf>,
 }
 
-/// What the clock is compared with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum ReferenceChoice {
-    Device(PathBuf),
-    Server(ServerName),
-    Passive,
-}
-
-/// A device, `ntp:HOST`, `ntp:HOST:PORT` or `ntp:passive`.
-fn reference(text: &str) -> Result<ReferenceChoice, String> {
-    let Some(server) = text.strip_prefix("ntp:") else {
-        return Ok(ReferenceChoice::Device(text.into()));
-    };
-    if server == "passive" {
-        return Ok(ReferenceChoice::Passive);
-    }
-    let (host, port) = match server.strip_prefix('[').and_then(|it| it.split_once(']')) {
-        Some((host, "")) => (host, None),
-        Some((host, port)) => (host, Some(port.strip_prefix(':').unwrap_or_default())),
-        // An address of IPv6 has colons of its own.
-        None => match server.split_once(':') {
-            Some((host, port)) if !port.contains(':') => (host, Some(port)),
-            _ => (server, None),
-        },
-    };
-    let port = port.map_or(Ok(ntp::PORT), |port| match port.parse() {
-        Ok(port @ 1..) => Ok(port),
-        _ => Err("a port is a number from 1 to 65535"),
-    })?;
-    if host.is_empty() {
-        return Err("name the server: ntp:HOST, ntp:HOST:PORT or ntp:[ADDRESS]:PORT".into());
-    }
-    let host = host.to_owned();
-    Ok(ReferenceChoice::Server(ServerName { host, port }))
-}
-
-/// Between two requests, by default.
-const POLL: Duration = Duration::from_secs(16);
-
-fn poll(text: &str) -> Result<Duration, String> {
-    let poll = units::duration(text)?;
-    match poll {
-        _ if poll < SHORTEST => Err("the shortest is 100ms".into()),
-        _ if poll > LONGEST_POLL => Err(format!("the longest is {} s", LONGEST_POLL.as_secs())),
-        _ => Ok(poll),
-    }
-}
-
 const SHORTEST: Duration = Duration::from_millis(100);
 
 fn interval(text: &str) -> Result<Duration, String> {
@@ -139,52 +91,28 @@ pub struct ClockPlan {
     pub report: Option<PathBuf>,
 }
 
-/// Another reference.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReferencePlan {
-    /// A PTP hardware clock.
-    Device(PathBuf),
-    /// NTP servers.
-    Ntp(NtpPlan),
-}
-
 impl ClockArgs {
     pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
-        let is_asked = matches!(self.reference, Some(ReferenceChoice::Server(_)));
-        if self.poll.is_some() && !is_asked {
-            return Err(unfit(
-                "--poll goes with --reference ntp:HOST: nothing else is asked",
-            ));
-        }
-        let sees_packets = is_asked
-            || self.audit_server
-            || matches!(self.reference, Some(ReferenceChoice::Passive));
+        let sees_packets = self.audit_server
+            || matches!(
+                self.reference,
+                Some(ReferenceChoice::Server(_) | ReferenceChoice::Passive)
+            );
         if self.interface.is_some() && !sees_packets {
             return Err(unfit(
                 "-i goes with --reference ntp:HOST, --reference ntp:passive or --audit-server",
             ));
         }
-        let reference = match (self.reference, &self.interface) {
-            (None, _) => None,
-            (Some(ReferenceChoice::Device(device)), _) => Some(ReferencePlan::Device(device)),
-            (Some(ReferenceChoice::Server(server)), interface) => {
-                Some(ReferencePlan::Ntp(NtpPlan::Ask {
-                    server,
-                    poll: self.poll.unwrap_or(POLL),
-                    interface: interface.clone(),
-                }))
-            }
-            (Some(ReferenceChoice::Passive), Some(interface)) => {
-                let interface = interface.clone();
-                Some(ReferencePlan::Ntp(NtpPlan::Passive { interface }))
-            }
-            (Some(ReferenceChoice::Passive), None) => {
-                return Err(unfit(
+        let reference = plan_of(self.reference, self.poll, self.interface.as_deref());
+        let reference = reference.map_err(|why| {
+            unfit(match why {
+                Unfit::Poll => POLL_ALONE,
+                Unfit::Interface => {
                     "--reference ntp:passive needs -i: the interface through which the host's \
-                     daemon asks its servers",
-                ));
-            }
-        };
+                     daemon asks its servers"
+                }
+            })
+        })?;
         Ok(Plan::Clock(ClockPlan {
             interval: self.interval,
             duration: self.duration,
@@ -204,36 +132,6 @@ fn unfit(what: &str) -> clap::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn servers_as_people_write_them() {
-        let server = |host: &str, port| {
-            let host = host.to_owned();
-            Ok(ReferenceChoice::Server(ServerName { host, port }))
-        };
-        for (text, host, port) in [
-            ("ntp:ntp.example", "ntp.example", 123),
-            ("ntp:10.9.0.2:1123", "10.9.0.2", 1_123),
-            ("ntp:2001:db8::1", "2001:db8::1", 123),
-            ("ntp:[2001:db8::1]", "2001:db8::1", 123),
-            ("ntp:[2001:db8::1]:1123", "2001:db8::1", 1_123),
-        ] {
-            assert_eq!(reference(text), server(host, port), "{text}");
-        }
-        assert_eq!(reference("ntp:passive"), Ok(ReferenceChoice::Passive));
-        let device = ReferenceChoice::Device("/dev/ptp0".into());
-        assert_eq!(reference("/dev/ptp0"), Ok(device));
-        for bad in [
-            "ntp:",
-            "ntp::123",
-            "ntp:host:0",
-            "ntp:host:x",
-            "ntp:[]:1",
-            "ntp:[::1]x",
-        ] {
-            assert!(reference(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn what_does_not_fit_is_told() {

@@ -15,6 +15,7 @@ mod generate;
 mod loss;
 mod merge;
 mod qos;
+mod reference;
 mod report;
 mod rotation;
 mod stamp;
@@ -26,7 +27,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub use capture::{CaptureArgs, CapturePlan, Verbosity, no_file};
-pub use clock::{ClockArgs, ClockPlan, ReferencePlan};
+pub use clock::{ClockArgs, ClockPlan};
 pub use compare::{CompareArgs, ComparePlan, ObserverPlan};
 pub use convert::{ConvertArgs, ConvertPlan};
 pub use counters::{CountersArgs, CountersPlan};

@@ -34,6 +34,8 @@ pub enum Runner {
     Ntp,
     /// `tests/root_qos/documents.rs`
     Qos,
+    /// `tests/root_reference.rs`
+    Reference,
     /// `tests/root_service/unit.rs`
     Service,
     /// `tests/root_stamp/documents.rs`
@@ -94,6 +96,7 @@ pub fn runner(line: &str) -> Option<Runner> {
         ["tscap", "merge", ..] => Runner::Merge,
         ["tscap", "stamp", ..] => Runner::Stamp,
         ["tscap", "gen", ..] => Runner::Generator,
+        ["tscap", "capture", "-i", _, "--reference", ..] => Runner::Reference,
         ["tscap", "capture", "-i", _] => {
             Runner::Nothing("tests/root_capture/output.rs runs it on a terminal")
         }

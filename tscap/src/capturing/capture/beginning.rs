@@ -7,12 +7,13 @@ use std::thread::JoinHandle;
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::clocks::Clocks;
 use super::event::Listener;
 use super::header;
 use super::opened::Opened;
 use super::plan::{Capture, Target};
 use super::writers::{Writer, Writers};
-use crate::capturing::clock::{HostClocks, RealNs, StampPath, Tracker};
+use crate::capturing::clock::{RealNs, Tracker};
 use crate::capturing::engine::{
     self, Converter, Finished, Frames, Guard, Rotation, Shared, Source,
 };
@@ -26,10 +27,10 @@ use crate::failure::{Context as _, Failure};
 /// What all writers of a capture begin with.
 pub(super) struct Beginning<'a> {
     pub plan: &'a Capture,
-    /// What stamps.
-    pub path: StampPath,
     /// When the files begin.
     pub start: RealNs,
+    /// What stamps are held against.
+    pub clocks: Clocks,
     /// What is known of the clocks.
     pub tracker: Tracker,
     /// The interfaces so far.
@@ -87,7 +88,7 @@ impl Beginning<'_> {
         (target, opened, mut file): (&Target, Opened, FileWriter),
         consumers: Vec<Consumer>,
         shared: &Arc<Shared>,
-    ) -> Result<(Converter<HostClocks>, &'static str), Failure> {
+    ) -> Result<(Converter<Clocks>, &'static str), Failure> {
         let plan = self.plan;
         let to = (target, plan.io);
         let (output, first) = header::write_headers(to, opened, &mut file, &self.tell)?;
@@ -104,7 +105,7 @@ impl Beginning<'_> {
         });
         let source = Source {
             consumers,
-            clocks: HostClocks::new(self.path.source()),
+            clocks: self.clocks.clone(),
             tracker: self.tracker.clone(),
             frames: Frames {
                 count: plan.count,
@@ -131,7 +132,7 @@ fn path_of(target: &Target) -> PathBuf {
 
 /// Its thread ends when the writer is dropped.
 fn spawn(
-    mut converter: Converter<HostClocks>,
+    mut converter: Converter<Clocks>,
     cpu: u32,
     plan: &Capture,
     told: &mut Listener<'_>,
@@ -169,7 +170,7 @@ enum Unprepared {
 
 /// Makes this thread the converter's. Says whether seccomp is refused.
 fn prepare(
-    converter: &mut Converter<HostClocks>,
+    converter: &mut Converter<Clocks>,
     cpu: u32,
     priority: Option<u32>,
     begins_files: bool,

@@ -93,6 +93,9 @@ impl fmt::Display for Event {
                         "the machine was suspended: the system clock went on {by} ns without \
                          CLOCK_MONOTONIC"
                     ),
+                    StepCause::Reference => {
+                        format!("the reference was set: the times go on by {by} ns more")
+                    }
                     StepCause::Tai => "the kernel was told another offset to TAI".into(),
                 };
                 write!(f, "{what}: a new clock segment begins")

@@ -13,13 +13,13 @@ use super::own_counts;
 use super::plan::Target;
 use super::running::{Parts, Running};
 use super::summary::{
-    ClockSummary, DirectionSummary, FilesSummary, FilterSummary, PrioritySummary, Stop, Summary,
-    WriterSummary,
+    ClockSummary, DirectionSummary, FilesSummary, FilterSummary, PrioritySummary, ReferenceSummary,
+    Stop, Summary, WriterSummary,
 };
 use super::writers::{self, Writers};
 use super::writing::{joined, on_thread, until_finished};
 use crate::capturing::accounting::{Directed, Direction, Observed, StampOrder, Totals};
-use crate::capturing::clock::{MonoNs, Tracker};
+use crate::capturing::clock::{MonoNs, ReferenceBounds, Tracker};
 use crate::capturing::engine::{Finished, Output, Rotation};
 use crate::capturing::host::bpf::wait_for_running_programs;
 use crate::failure::{Context as _, Failure};
@@ -397,14 +397,25 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         for finished in finished {
             order.add(finished.order());
         }
+        let followed = self.parts.plan.reference.as_ref();
+        let bounds = trackers().filter_map(Tracker::reference);
+        let bounds = bounds.reduce(ReferenceBounds::or_greater);
+        let host_bound_ns = trackers().map(Tracker::host_bound_ns).max().unwrap_or(0);
+        let reference = followed.zip(bounds);
+        let reference =
+            reference.map(|(of, bounds)| ReferenceSummary::of(of, bounds, host_bound_ns));
         ClockSummary {
             source: path.source().name().into(),
             path: path.function().into(),
             ordered: path.is_ordered(),
             counter: first.counter_report(),
-            host_bound_ns: trackers().map(Tracker::host_bound_ns).max().unwrap_or(0),
+            host_bound_ns,
             synchronised: utc_bound_ns.is_some(),
-            utc_bound_ns,
+            utc_bound_ns: match bounds {
+                Some(bounds) => bounds.utc_ns(),
+                None => utc_bound_ns,
+            },
+            reference,
             segments: first.segments().to_vec(),
             segments_forgotten: first.segments_forgotten(),
             steps: trackers().map(Tracker::steps).max().unwrap_or(0),

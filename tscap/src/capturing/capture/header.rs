@@ -42,6 +42,7 @@ pub(super) fn describe(
     tscap.namespace = namespace.map(str::to_owned);
     let filter = plan.filter.as_ref();
     tscap.filter_compiler = filter.map(|filter| filter.compiler.clone());
+    tscap.reference = plan.reference.as_ref().map(|it| it.name().to_owned());
     tscap.boot_id = process::boot_id(&KernelFiles::live()).ok();
     let driver = || ethtool::driver(&link.name).map(|driver| driver.name);
     let own = link.alias.clone().or_else(driver);

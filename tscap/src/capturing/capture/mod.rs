@@ -8,6 +8,7 @@
 mod attach;
 mod beginning;
 pub(crate) mod check;
+mod clocks;
 mod commands;
 mod counter;
 mod event;
@@ -50,7 +51,8 @@ pub use finish::Ended;
 pub use first_brackets::first_brackets;
 pub(crate) use load::{Stamping, first_by, first_of, kfunc_of, load_failure, paths};
 pub use plan::{
-    Capture, ClockChoice, DirectionChoice, MAX_WRITERS, Offloads, Privileges, Programs, Tap, Target,
+    BY_TSC, Capture, ClockChoice, DirectionChoice, MAX_WRITERS, Offloads, Privileges, Programs,
+    Tap, Target,
 };
 pub use probe::probe;
 pub use pulse::Pulse;
@@ -58,5 +60,5 @@ pub use running::Running;
 pub use state::{Account, Progress, Ready, ReadyInterface, ReadyWriter};
 pub use summary::{
     ClockSummary, CommandsSummary, DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary,
-    PrioritySummary, Stop, Summary, WriterSummary,
+    PrioritySummary, ReferenceSummary, Stop, Summary, WriterSummary,
 };

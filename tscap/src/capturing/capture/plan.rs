@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use tscap_common::block::MAX_CAPLEN;
 
 use crate::capturing::accounting::Direction;
-use crate::capturing::clock::{StampSource, TscPath};
+use crate::capturing::clock::{Followed, StampSource, TscPath};
 use crate::capturing::engine::{Io, RotationPlan, STATISTICS_EVERY};
 use crate::capturing::filter::{Filter, LinkType, Program};
 use crate::capturing::hook::{EgressPoint, HookChoice, PROGRAMS};
@@ -110,6 +110,10 @@ impl fmt::Display for Target {
     }
 }
 
+/// Of another clock nobody knows what a reference showed at a stamp.
+pub const BY_TSC: &str = "times by a reference take stamps of the TSC: leave out --clock, or give \
+                      --clock tsc";
+
 /// Most writers of a capture.
 pub const MAX_WRITERS: u32 = 64;
 
@@ -174,6 +178,10 @@ pub struct Capture {
     pub clock: ClockChoice,
     /// By this path to the TSC only.
     pub tsc_path: Option<TscPath>,
+    /// The reference whose time the file's times are, whatever the host's clock shows; `None`
+    /// for the host's clock. Takes `clock` tsc. Who follows it publishes what is known while
+    /// the capture runs.
+    pub reference: Option<Followed>,
     /// Which frames to take, by the way they go.
     pub direction: DirectionChoice,
     /// Where received frames are to be stamped.
@@ -242,6 +250,7 @@ impl Capture {
             promiscuous: true,
             clock: ClockChoice::default(),
             tsc_path: None,
+            reference: None,
             direction: DirectionChoice::default(),
             hook: HookChoice::default(),
             egress_point: EgressPoint::default(),
@@ -269,6 +278,9 @@ impl Capture {
 impl Capture {
     /// What of this contradicts something else of it.
     pub fn contradiction(&self) -> Option<&'static str> {
+        if self.reference.is_some() && self.clock != ClockChoice::Tsc {
+            return Some(BY_TSC);
+        }
         let of_tap = self.contradiction_of_tap();
         of_tap.or_else(|| self.contradiction_of_writers())
     }

@@ -106,6 +106,7 @@ impl Running {
             path: path.function(),
             ordered: path.is_ordered(),
             host_bound_ns: writers.host_bound_ns(),
+            reference: plan.reference.as_ref().map(|it| it.name().to_owned()),
             tap: plan.tap.is_some(),
             filter: plan.filter.as_ref().map(FilterSummary::of),
             rings: machine.ring_cpus.len(),
@@ -253,7 +254,10 @@ impl Parts {
         let interfaces = interfaces.context("cannot account for the frames")?;
         let observed = interfaces.into_iter().map(|interfaces| Observed {
             interfaces,
-            utc_bound_ns: clock.map(|clock| clock.max_error_ns),
+            utc_bound_ns: match &self.plan.reference {
+                Some(followed) => followed.known().bounds().utc_ns(),
+                None => clock.map(|clock| clock.max_error_ns),
+            },
             off_cpu: off_cpu.map(|seen| seen[Direction::In]),
         });
         let observed: Vec<_> = observed.collect();

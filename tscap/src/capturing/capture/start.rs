@@ -7,6 +7,7 @@ use tscap_common::hook::ClockDomain;
 use super::attach::{self, Attaching, left_out};
 use super::beginning::Beginning;
 use super::check::{self, Machine};
+use super::clocks::Clocks;
 use super::counter::Counter;
 use super::event::{Event, Listener};
 use super::files::Files;
@@ -17,7 +18,7 @@ use super::plan::{Capture, ClockChoice, Target};
 use super::privileges::Identity;
 use super::running::{Parts, Running};
 use super::{first_brackets, opened, pinning, stale_journals};
-use crate::capturing::clock::{HostClocks, Segment, StampPath, StampSource, Tracker};
+use crate::capturing::clock::{Segment, StampPath, StampSource, Tracker};
 use crate::capturing::hook::{Loaded, Shares};
 use crate::capturing::host::caps;
 use crate::capturing::host::perf::EventPriority;
@@ -28,6 +29,7 @@ use crate::failure::{Context as _, Failure};
 /// What stamps, and how its stamps become times.
 struct Clock {
     stamping: Stamping,
+    clocks: Clocks,
     tracker: Tracker,
     counter: Option<Counter>,
 }
@@ -64,7 +66,8 @@ impl Capture {
         loop {
             let stamping = load::load(self, machine, told)?;
             let source = stamping.path.source();
-            match first_brackets(source, &mut HostClocks::new(source)).await {
+            let mut clocks = Clocks::of(self, source);
+            match first_brackets(source, &mut clocks).await {
                 Err(failure) if self.clock == ClockChoice::Auto && source == StampSource::Tsc => {
                     told.note(&format!("no stamps by the TSC: {}", failure.chain()));
                     machine.takes_tsc = false;
@@ -72,6 +75,7 @@ impl Capture {
                 tracker => {
                     return Ok(Clock {
                         stamping,
+                        clocks,
                         tracker: tracker?,
                         counter: None,
                     });
@@ -93,6 +97,7 @@ impl Capture {
         let clock_set = clock_set.context("cannot watch the system clock for steps")?;
         let Clock {
             stamping,
+            mut clocks,
             mut tracker,
             counter,
         } = clock;
@@ -118,7 +123,6 @@ impl Capture {
             told.note(&machine.interfaces.selection.waits_for());
         }
 
-        let mut clocks = HostClocks::new(path.source());
         let cross = tracker.read(&mut clocks);
         tracker.observe(&cross);
         note_tai(path, &tracker, told);
@@ -136,8 +140,8 @@ impl Capture {
         let files = Files::new(self)?;
         let beginning = Beginning {
             plan: self,
-            path,
             start,
+            clocks,
             tracker,
             described,
             owner,

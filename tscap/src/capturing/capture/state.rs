@@ -89,8 +89,11 @@ pub struct Ready {
     pub path: &'static str,
     /// Whether the read is ordered (fenced).
     pub ordered: bool,
-    /// Greatest error of a stamp against the host's clock, ns.
+    /// Greatest error of a stamp against the host's clock, or the one that follows the
+    /// reference, ns.
     pub host_bound_ns: u64,
+    /// The reference that the times are by, if not the host's clock.
+    pub reference: Option<String>,
     /// Whether frames end in tscap's programs, so that the network stack sees none of them.
     pub tap: bool,
     /// The filter that frames have to match.

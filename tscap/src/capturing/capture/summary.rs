@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::capturing::accounting::{Direction, InterfaceFrames, Outcomes, StampOrder, Totals};
-use crate::capturing::clock::{CounterReport, Segment};
+use crate::capturing::clock::{CounterReport, Followed, ReferenceBounds, Segment};
 use crate::capturing::filter::Filter;
+use crate::capturing::host::tsc;
 
 /// Why the capture ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -207,8 +208,13 @@ pub struct ClockSummary {
     /// Whether the kernel's clock is synchronised to something.
     pub synchronised: bool,
     /// The kernel's own bound on its clock against UTC, ns; null if it is not
-    /// synchronised.
+    /// synchronised. With a reference: the greatest error of the times' clock against UTC,
+    /// ns; null if the reference does not say how far it is off.
     pub utc_bound_ns: Option<u64>,
+    /// With a reference: which, and how far the times are off it; `host_bound_ns` is against
+    /// the clock that follows it then. Else null.
+    #[serde(default)]
+    pub reference: Option<ReferenceSummary>,
     /// The latest segments, 1,000 at most.
     pub segments: Vec<Segment>,
     /// How many there were before these.
@@ -225,6 +231,38 @@ pub struct ClockSummary {
     /// How often the bound was raised for what interrupted readings may hide.
     #[serde(default)]
     pub bound_raised: u64,
+}
+
+/// The reference that the times are of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReferenceSummary {
+    /// "ntp:" and a server, or the path of a device.
+    pub name: String,
+    /// Greatest error of the times' clock against it, and its own against UTC.
+    #[serde(flatten)]
+    pub bounds: ReferenceBounds,
+    /// Greatest error of a stamp against UTC, ns: `host_bound_ns` and both of these; null if the
+    /// reference does not say how far it is off.
+    pub stamp_utc_bound_ns: Option<u64>,
+    /// Since the latest time of it that was used, at the end, ns: for so long it is carried on.
+    pub age_ns: u64,
+    /// How far the host's CLOCK_REALTIME was ahead of it at the end, ns.
+    pub host_ahead_ns: i64,
+}
+
+impl ReferenceSummary {
+    pub(super) fn of(followed: &Followed, bounds: ReferenceBounds, host_bound_ns: u64) -> Self {
+        let known = followed.known();
+        let age = tsc::read().0.saturating_sub(known.used_at.0);
+        let age_ns = known.rate.duration_ns(age);
+        Self {
+            name: followed.name().to_owned(),
+            bounds,
+            stamp_utc_bound_ns: bounds.utc_ns().map(|it| it.saturating_add(host_bound_ns)),
+            age_ns,
+            host_ahead_ns: known.host_ahead_ns,
+        }
+    }
 }
 
 /// The filter.

@@ -3,7 +3,9 @@
 
 use nix::time::{ClockId, clock_gettime};
 
-use super::{BootNs, Bracket, MonoNs, OffsetNs, RealNs, StampSource, TaiNs, TscCycles};
+use super::{
+    BootNs, Bracket, MonoNs, OffsetNs, RealNs, ReferenceBounds, StampSource, TaiNs, TscCycles,
+};
 use crate::capturing::host::tsc;
 
 /// Readings of several clocks, taken in the order mono, TSC, real, TSC, tai, mono; the
@@ -91,6 +93,12 @@ pub trait Reference<T = CrossTimestamp> {
 
     /// CLOCK_MONOTONIC_RAW between two readings of the TSC, where it can be had.
     fn raw(&mut self) -> Option<Bracket> {
+        None
+    }
+
+    /// Where these are clocks that follow a reference: how far off it they were at most since
+    /// this was asked last.
+    fn followed(&mut self) -> Option<ReferenceBounds> {
         None
     }
 }

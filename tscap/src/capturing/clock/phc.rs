@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::model::Verdict;
 use super::{
-    Bracket, CounterClock, Counts, FeedForward, NsPerCycle, RealNs, Reference, Scale, Tracker,
-    TscCycles,
+    Bracket, CounterClock, Counts, Estimate, FeedForward, NsPerCycle, RealNs, Reference, Scale,
+    Tracker, TscCycles,
 };
 use crate::capturing::host::ptp::{PtpDevice, PtpError};
 use crate::capturing::time::NS_PER_S;
@@ -191,6 +191,12 @@ impl PhcClock {
             ahead_ns: estimate.real.0.wrapping_sub(real[0].0).cast_signed(),
             bound_ns: half_ns + estimate.bound_ns.max(counter.bound_ns()),
         })
+    }
+
+    /// Its time at a counter value, with its bound against the device; `None` before there are
+    /// two readings far enough apart.
+    pub fn estimate(&self, at: TscCycles) -> Option<Estimate> {
+        Some(self.model.as_ref()?.estimate(at))
     }
 
     /// At a counter value; `None` before there are two readings far enough apart.

@@ -20,6 +20,8 @@ pub(super) struct SampleThinning {
     sides: usize,
     /// Greatest error of stamps of this second, ns, once it is known.
     bound_ns: Option<u64>,
+    /// And of the clock against its reference, ns.
+    reference_bound_ns: Option<u64>,
     /// How often they were not.
     left_out: u64,
     /// The sample before was the first after a bend, a step or a jump, and is kept.
@@ -35,6 +37,7 @@ impl SampleThinning {
             samples: Vec::new(),
             sides: 0,
             bound_ns: None,
+            reference_bound_ns: None,
             left_out: 0,
             is_second: false,
         }
@@ -76,6 +79,11 @@ impl SampleThinning {
         self.bound_ns = self.bound_ns.max(Some(bound_ns));
     }
 
+    /// The clock was off its reference by at most so much, ns.
+    pub fn reference_bound(&mut self, bound_ns: u64) {
+        self.reference_bound_ns = self.reference_bound_ns.max(Some(bound_ns));
+    }
+
     /// Those kept since the last call.
     pub fn take(&mut self) -> Vec<Sample> {
         self.end_second();
@@ -85,10 +93,12 @@ impl SampleThinning {
     fn end_second(&mut self) {
         let bends_left_out = std::mem::take(&mut self.left_out);
         let live_bound_ns = self.bound_ns.take();
+        let reference_bound_ns = self.reference_bound_ns.take();
         let best = self.best.take();
         self.samples.extend(best.map(|best| Sample {
             bends_left_out,
             live_bound_ns,
+            reference_bound_ns,
             ..best
         }));
     }

@@ -30,6 +30,9 @@ pub struct Sample {
     /// stamps that were converted live in that second, their own apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live_bound_ns: Option<u64>,
+    /// The same of the clock against the reference that it follows, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference_bound_ns: Option<u64>,
     /// The TSC around the readings of CLOCK_REALTIME, where it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tsc: Option<[TscCycles; 2]>,
@@ -53,6 +56,7 @@ impl Sample {
             bend: false,
             bends_left_out: 0,
             live_bound_ns: None,
+            reference_bound_ns: None,
             tsc: cross.tsc,
         })
     }
@@ -126,6 +130,8 @@ pub enum StepCause {
     Suspend,
     /// Only the kernel's offset to TAI was set, which `tai` stamps feel.
     Tai,
+    /// The reference that the clock follows was set, or is another one.
+    Reference,
 }
 
 /// A stretch of time with one offset to CLOCK_REALTIME.
@@ -211,6 +217,7 @@ impl Sample {
             bend: false,
             bends_left_out: 0,
             live_bound_ns: None,
+            reference_bound_ns: None,
             tsc: None,
         }
     }

@@ -1,6 +1,7 @@
 //! Follows the offset between the stamps' clock and CLOCK_REALTIME.
 
 mod counter_step;
+mod reference;
 
 use self::counter_step::CounterStep;
 use super::counter::CounterOutcome;
@@ -9,8 +10,8 @@ use super::segments::{Segments, Start};
 use super::typical_width::TypicalWidth;
 use super::{
     BootNs, Bounds, Bracket, Conversion, CounterClock, CounterReport, CrossTimestamp, MonoNs,
-    OffsetConversion, RawClock, RawStamp, RealNs, Reference, Sample, Segment, StampSource,
-    StepCause, TscCycles,
+    OffsetConversion, RawClock, RawStamp, RealNs, Reference, ReferenceBounds, Sample, Segment,
+    StampSource, StepCause, TscCycles,
 };
 use crate::capturing::time::NS_PER_S;
 
@@ -59,6 +60,8 @@ pub struct Tracker {
     stamp_error_ns: u64,
     /// CLOCK_MONOTONIC_RAW by the counter, for intervals.
     raw: RawClock,
+    /// Where the clock follows a reference: how far it was off that.
+    reference: Option<ReferenceBounds>,
 }
 
 /// What CLOCK_BOOTTIME seems to gain on CLOCK_MONOTONIC between two readings that are
@@ -83,6 +86,7 @@ impl Tracker {
             step: CounterStep::new(first.tsc.map_or(TscCycles(0), |[before, _]| before)),
             stamp_error_ns: 0,
             raw: RawClock::default(),
+            reference: None,
         })
     }
 
@@ -126,6 +130,7 @@ impl Tracker {
             let step_ns = seen.middle().0 - segment.mono_to_real.middle().0;
             let tai_s = sample.tai_offset_s - segment.tai_offset_s;
             let cause = match () {
+                () if self.reference.is_some() => StepCause::Reference,
                 () if was_suspended => StepCause::Suspend,
                 () if both.is_some() => StepCause::Tai,
                 () if is_leap(step_ns, tai_s) => StepCause::Leap,

@@ -307,6 +307,10 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             }
             Observation::Agrees | Observation::Torn => {}
         }
+        let followed = Reference::<CrossTimestamp>::followed(&mut self.reference);
+        if let Some(bounds) = followed {
+            self.tracker.observe_reference(bounds);
+        }
         let now = cross.mono[1];
         if now >= self.next_raw
             && let Some(raw) = Reference::<CrossTimestamp>::raw(&mut self.reference)

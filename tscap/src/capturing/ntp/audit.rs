@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 use tscap_common::hook::Direction;
 
-use super::hooks::{Hooks, Lost};
+use super::hooks::{Beside, Hooks, Lost};
 use crate::capturing::capture::Event;
 use crate::capturing::clock::ntp::{self, Served, Service};
 use crate::capturing::clock::{Tracker, TscCycles};
@@ -62,7 +62,7 @@ impl Audit {
     ) -> Result<Self, Failure> {
         let expression = format!("udp port {}", ntp::PORT);
         Ok(Self {
-            hooks: Hooks::attach(interface, &expression, host, hear)?,
+            hooks: Hooks::attach(interface, &expression, Beside::Nothing, host, hear)?,
             served: Served::new(ntp::PORT),
             is_lost: false,
         })

@@ -29,6 +29,8 @@ use crate::failure::{Context as _, Failure};
 const TASK: &str = "stamp NTP packets at";
 /// Ring of each CPU, bytes: a thousand packets.
 const RING_BYTES: usize = 1 << 18;
+/// A filter of clsact would have to be taken off by a process that has given up its privileges.
+const NO_TCX: &str = "beside a capture it takes tcx (Linux 6.6)";
 /// Kept of a frame: the headers of two VLAN tags, IPv6 and UDP, and what of the payload is
 /// looked at.
 const KEPT: u32 = 22 + 40 + 8 + PAYLOAD as u32 + 2;
@@ -72,6 +74,16 @@ pub(super) struct Hooks {
     looked: Instant,
 }
 
+/// What else is at the interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Nothing that tscap knows of: received packets are stamped in XDP, sent ones behind the
+    /// queueing discipline.
+    Nothing,
+    /// A capture is to be attached, which is to have XDP: both are stamped at tcx.
+    Capture,
+}
+
 /// Why no more packets will be seen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
@@ -92,6 +104,7 @@ impl Hooks {
     pub fn attach(
         interface: &str,
         expression: &str,
+        beside: Beside,
         host: &Tracker,
         hear: &mut dyn FnMut(Event),
     ) -> Result<Self, Failure> {
@@ -140,7 +153,7 @@ impl Hooks {
         let counter = counter.transpose().map_err(no_counter)?;
         let rings = loaded.rings.take().expect("taken here only");
         let mut changes = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
-        let [received, sent] = attach(&loaded, &link, &filter, path, &mut changes)?;
+        let [received, sent] = attach(&loaded, &link, &filter, (path, beside), &mut changes)?;
         let mut hooks = Self {
             interface: link.name,
             path,
@@ -227,16 +240,22 @@ impl Hooks {
             }
         }
         if self.checked.elapsed() >= CHECK_EVERY {
-            self.checked = Instant::now();
-            let told = &mut Listener::new(hear);
-            let counter = self.counter.as_mut();
-            let found = counter.and_then(|counter| counter.recheck(self.loaded.object(), told));
-            if let Some(found) = found {
-                self.stamp_error_ns = found.stamp_error_ns;
-                self.set_offsets(&found.offsets);
-            }
+            self.recheck(hear);
         }
         Ok(())
+    }
+
+    /// Finds the offset of each CPU's counter anew: where somebody has opened such a counter,
+    /// that of these programs paused.
+    pub fn recheck(&mut self, hear: &mut dyn FnMut(Event)) {
+        self.checked = Instant::now();
+        let told = &mut Listener::new(hear);
+        let counter = self.counter.as_mut();
+        let found = counter.and_then(|counter| counter.recheck(self.loaded.object(), told));
+        if let Some(found) = found {
+            self.stamp_error_ns = found.stamp_error_ns;
+            self.set_offsets(&found.offsets);
+        }
     }
 
     fn set_offsets(&mut self, offsets: &[i64]) {
@@ -281,7 +300,7 @@ fn attach(
     loaded: &Loaded,
     link: &Link,
     filter: &Filter,
-    path: StampPath,
+    (path, beside): (StampPath, Beside),
     changes: &mut SettingsGuard,
 ) -> Result<[Attachment; 2], Failure> {
     let port = Port {
@@ -290,17 +309,24 @@ fn attach(
         filter: Some(filter.program_for(LinkType::Ethernet)?),
     };
     let by_filter = &mut |program: BorrowedFd<'_>, link: &Link, side: Side| {
+        if beside == Beside::Capture {
+            return Err(NO_TCX.into());
+        }
         let attached: Result<Clsact, Refusal> =
             Ok(changes.attach_filter(program, link, side, "tscap")?);
         attached
     };
     let mut attacher = Attacher { loaded, by_filter };
     let sent = match path {
-        StampPath::Tsc(TscPath::Perf) => attacher.tapped(&port),
+        StampPath::Tsc(TscPath::Perf) if beside == Beside::Nothing => attacher.tapped(&port),
         _ => attacher.sent(&port, Default::default()),
     };
     let sent = sent.map_err(refused)?;
-    let received = attacher.received(&port, HookChoice::Auto);
+    let hook = match beside {
+        Beside::Nothing => HookChoice::Auto,
+        Beside::Capture => HookChoice::Tcx,
+    };
+    let received = attacher.received(&port, hook);
     Ok([received.map_err(refused)?, sent])
 }
 

@@ -7,8 +7,10 @@ mod audit;
 mod client;
 mod hooks;
 mod reference;
+mod teller;
 
 pub use audit::{Audit, AuditEvent, Stamped};
 pub use client::{SHORTEST_FOREIGN_POLL, ServerName};
-pub use hooks::Lost;
+pub use hooks::{Beside, Lost};
 pub use reference::{NtpEvent, NtpPlan, NtpReference};
+pub use teller::Teller;

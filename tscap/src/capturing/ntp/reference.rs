@@ -9,11 +9,11 @@ use tscap_common::hook::Direction;
 
 use super::ServerName;
 use super::client::{Asked, Client};
-use super::hooks::{Hooks, Lost};
+use super::hooks::{Beside, Hooks, Lost};
 use crate::capturing::capture::Event;
 use crate::capturing::clock::ntp::{
-    self, Exchanges, KissCode, Kissed, NtpClock, NtpPoint, NtpStatus, Poller, Received, Reject,
-    Rejects,
+    self, Exchanges, KissCode, Kissed, NtpClock, NtpKnown, NtpPoint, NtpStatus, Poller, Received,
+    Reject, Rejects,
 };
 use crate::capturing::clock::{Tracker, TscCycles};
 use crate::failure::Failure;
@@ -83,6 +83,7 @@ impl NtpReference {
     /// What was tried, why it failed and what to do next. Nothing stays attached.
     pub fn start(
         plan: &NtpPlan,
+        beside: Beside,
         host: &Tracker,
         hear: &mut dyn FnMut(Event),
     ) -> Result<Self, Failure> {
@@ -104,12 +105,19 @@ impl NtpReference {
             }
         };
         Ok(Self {
-            hooks: Hooks::attach(&interface, &expression, host, hear)?,
+            hooks: Hooks::attach(&interface, &expression, beside, host, hear)?,
             exchanges: Exchanges::new(port),
             client,
             followed: Vec::new(),
             is_lost: false,
         })
+    }
+
+    /// A capture was attached, whose counters made those of these programs pause: finds their
+    /// offsets anew, before packets are taken in that were stamped since.
+    pub fn capture_began(&mut self) {
+        // That they have paused is as expected.
+        self.hooks.recheck(&mut |_| {});
     }
 
     /// Where packets are stamped, for people.
@@ -166,6 +174,19 @@ impl NtpReference {
         let known = self.followed.iter();
         let known = known.filter_map(|it| Some((it.server, it.clock.status(at, host)?)));
         known.min_by_key(|(_, status)| status.utc_bound_ns)
+    }
+
+    /// The server whose time is known best at a counter value, from its first exchange on.
+    pub fn known(&self, at: TscCycles, host: &Tracker) -> Option<(SocketAddr, NtpKnown)> {
+        let known = self.followed.iter();
+        let known = known.filter_map(|it| Some((it.server, it.clock.known(at, host)?)));
+        known.min_by_key(|(_, known)| known.bound_ns.saturating_add(known.root_distance_ns))
+    }
+
+    /// The same of this server.
+    pub fn known_of(&self, server: SocketAddr, at: TscCycles, host: &Tracker) -> Option<NtpKnown> {
+        let mut of = self.followed.iter().filter(|it| it.server == server);
+        of.next()?.clock.known(at, host)
     }
 
     /// The server that tscap asks.

@@ -12,8 +12,8 @@ pub use tscap_common::block::PEN;
 
 use crate::capturing::accounting::{InterfaceFrames, Outcomes, StampOrder, Totals};
 use crate::capturing::clock::{
-    CounterReport, FileClock, NtpBase, OffsetBracket, Sample, Segment, StampPath, StampSource,
-    TableOffset, TimeBase,
+    CounterReport, FileClock, NtpBase, OffsetBracket, ReferenceBounds, Sample, Segment, StampPath,
+    StampSource, TableOffset, TimeBase,
 };
 
 /// Version of the options' schema.
@@ -156,6 +156,10 @@ pub struct InterfaceOption {
     /// Who compiled the filter of `if_filter`: libpcap with its version, or "bytecode".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter_compiler: Option<String>,
+    /// The reference whose time takes the place of CLOCK_REALTIME in times and in the clock's
+    /// history: "ntp:" and a server, or the path of a device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
     /// Which clock the times of its packets and statistics are of, where `tscap
     /// convert` changed that. The clock's history in the statistics names its clocks.
     #[serde(default, skip_serializing_if = "TimeBase::is_realtime")]
@@ -182,6 +186,7 @@ impl InterfaceOption {
             tap: false,
             boot_id: None,
             filter_compiler: None,
+            reference: None,
             time_base: TimeBase::Realtime,
             leap_table: None,
             ntp: None,
@@ -213,8 +218,13 @@ pub struct ClockOption {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stamp_error_ns: u64,
     /// The kernel's own bound on CLOCK_REALTIME against UTC, ns; absent while
-    /// the kernel's clock is not synchronised. Not part of `host_bound_ns`.
+    /// the kernel's clock is not synchronised. Not part of `host_bound_ns`. Of a clock that
+    /// follows a reference, the sum of `reference`.
     pub utc_bound_ns: Option<u64>,
+    /// Where the clock follows a reference instead of being the host's: the greatest errors so
+    /// far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferenceBounds>,
     /// Stamps out of order so far, over all interfaces.
     #[serde(flatten)]
     pub order: StampOrder,

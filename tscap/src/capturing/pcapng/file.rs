@@ -233,7 +233,11 @@ impl FileWriter {
             counter: tracker.counter_report(),
             host_bound_ns: tracker.host_bound_ns(),
             stamp_error_ns: tracker.stamp_error_ns(),
-            utc_bound_ns: observed.utc_bound_ns,
+            utc_bound_ns: match tracker.reference() {
+                Some(bounds) => bounds.utc_ns(),
+                None => observed.utc_bound_ns,
+            },
+            reference: tracker.reference(),
             order,
             segments: segments.to_vec(),
             segments_left_out: forgotten,

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use crate::capturing::capture::{
-    DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary, Summary,
+    DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary, ReferenceSummary, Summary,
 };
 use crate::capturing::host::cpu_list;
 use crate::command::console::read_order;
-use crate::text::numbers::{counted, grouped, size, span};
+use crate::text::numbers::{counted, grouped, signed, size, span};
 
 /// So many interfaces have a line; of more those with the most frames.
 const MOST_LINES: usize = 20;
@@ -182,24 +182,27 @@ fn several_files(files: &FilesSummary) -> Vec<String> {
 
 fn clock(summary: &Summary) -> Vec<String> {
     let clock = &summary.clock;
-    let mut lines = vec![
-        format!(
-            "clock {} by {}, {} read (in the kernel, not on the wire):",
-            clock.source,
-            clock.path,
-            read_order(clock.ordered)
-        ),
-        format!(
-            "  stamps within ±{} ns of this host's clock",
-            clock.host_bound_ns
-        ),
-        match clock.utc_bound_ns.map(span) {
-            Some(bound) => {
-                format!("  this host's clock within ±{bound} of UTC, as the kernel says")
-            }
-            None => "  this host's clock is unsynchronised: no bound to UTC".into(),
-        },
-    ];
+    let mut lines = vec![format!(
+        "clock {} by {}, {} read (in the kernel, not on the wire):",
+        clock.source,
+        clock.path,
+        read_order(clock.ordered)
+    )];
+    match &clock.reference {
+        Some(reference) => lines.extend(by_reference(reference, clock.host_bound_ns)),
+        None => lines.extend([
+            format!(
+                "  stamps within ±{} ns of this host's clock",
+                clock.host_bound_ns
+            ),
+            match clock.utc_bound_ns.map(span) {
+                Some(bound) => {
+                    format!("  this host's clock within ±{bound} of UTC, as the kernel says")
+                }
+                None => "  this host's clock is unsynchronised: no bound to UTC".into(),
+            },
+        ]),
+    }
     if clock.steps > 0 {
         let segments = clock.segments_forgotten + clock.segments.len() as u64;
         lines.push(format!(
@@ -241,6 +244,30 @@ fn clock(summary: &Summary) -> Vec<String> {
             span(order.largest_lateness_ns)
         ));
     }
+    lines
+}
+
+fn by_reference(reference: &ReferenceSummary, host_bound_ns: u64) -> Vec<String> {
+    let name = &reference.name;
+    let bounds = reference.bounds;
+    let mut lines = vec![
+        format!(
+            "  times by {name}, whose latest answer was {} ago",
+            span(reference.age_ns)
+        ),
+        format!("  stamps within ±{host_bound_ns} ns of the clock that followed it"),
+        format!("  that clock within ±{} of {name}", span(bounds.bound_ns)),
+        match bounds.own_bound_ns.map(span) {
+            Some(bound) => format!("  {name} within ±{bound} of UTC, as it says"),
+            None => format!("  {name} does not say how far it is off UTC"),
+        },
+    ];
+    let all = reference.stamp_utc_bound_ns;
+    lines.extend(all.map(|bound| format!("  together: stamps within ±{} of UTC", span(bound))));
+    lines.push(format!(
+        "  this host's clock was {} ns ahead of it at the end, and is as it was",
+        signed(reference.host_ahead_ns)
+    ));
     lines
 }
 

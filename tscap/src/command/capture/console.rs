@@ -66,6 +66,9 @@ fn begins(ready: &Ready) -> String {
     ) + &match ready.priority {
         Some(priority) => format!(", in real time (priority {priority})"),
         None => String::new(),
+    } + &match &ready.reference {
+        Some(reference) => format!(", times by {reference}"),
+        None => String::new(),
     }
 }
 

@@ -3,18 +3,20 @@
 mod account;
 mod console;
 mod fields;
+mod follow;
 mod listeners;
 mod metrics;
 mod view;
 
 use std::io::{self, IsTerminal as _};
 
+use self::follow::Following;
 use self::listeners::Listeners;
 use super::keys::Keys;
 use super::service::Service;
 use super::signals::Signals;
 use super::{Exit, Failure, filter};
-use crate::capturing::capture::{Capture, Ended, Running, Stop, Summary};
+use crate::capturing::capture::{Capture, Ended, Event, Running, Stop, Summary};
 use crate::cli::{self, CapturePlan, Verbosity};
 
 /// Runs the capture.
@@ -48,15 +50,14 @@ async fn session(
     let mut listeners = Listeners::of(plan, &service)?;
     // First of all, so that no signal finds the machine half changed.
     let mut signals = Signals::new()?;
-    let mut hear = |event| listeners.hear(&event);
-    let running = tokio::select! {
-        running = capture.start(&mut hear) => running,
+    let started = tokio::select! {
+        started = start(plan, capture, &mut listeners) => started,
         () = signals.next() => {
             listeners.end(None);
             return Ok((Exit::Success, None));
         }
     };
-    let running = match running {
+    let (running, mut following) = match started {
         Ok(running) => running,
         Err(failure) => {
             listeners.end(None);
@@ -68,7 +69,7 @@ async fn session(
     let mut keys = plan.is_view.then(Keys::new).flatten();
     let pulse = running.pulse();
     let (running, stop) = tokio::select! {
-        watched = watch(running, &mut signals, &mut keys, &mut listeners) => watched,
+        watched = watch((running, &mut following), &mut signals, &mut keys, &mut listeners) => watched,
         never = service.watch(|| pulse.beats()) => match never {},
     };
     service.stopping();
@@ -87,9 +88,28 @@ async fn session(
     Ok((exit(&ended), ended.summary))
 }
 
+/// Starts the capture, once the reference is known if the times are to be of one.
+async fn start(
+    plan: &CapturePlan,
+    capture: &Capture,
+    listeners: &mut Listeners<'_>,
+) -> Result<(Running, Following), Failure> {
+    let mut hear = |event| listeners.hear(&event);
+    let mut following = Following::start(plan.reference.as_ref(), &mut hear).await?;
+    let capture = Capture {
+        reference: following.followed(),
+        ..capture.clone()
+    };
+    let running = following
+        .beside(async |hear| capture.start(hear).await, &mut hear)
+        .await?;
+    following.capture_began();
+    Ok((running, following))
+}
+
 /// Tells what happens until there is a reason to end.
 async fn watch(
-    mut running: Running,
+    (mut running, following): (Running, &mut Following),
     signals: &mut Signals,
     keys: &mut Option<Keys>,
     listeners: &mut Listeners<'_>,
@@ -101,7 +121,7 @@ async fn watch(
         }
     };
     let stop = tokio::select! {
-        stop = tell_all(&mut running, listeners) => stop,
+        stop = tell_all(&mut running, following, listeners) => stop,
         () = signals.next() => Ok(Stop::Signal),
         () = end_key => Ok(Stop::Key),
     };
@@ -113,12 +133,29 @@ async fn watch(
     (running, stop)
 }
 
-async fn tell_all(running: &mut Running, listeners: &mut Listeners<'_>) -> Result<Stop, Failure> {
-    let ready = running.ready(&mut |event| listeners.hear(&event)).await?;
+async fn tell_all(
+    running: &mut Running,
+    following: &mut Following,
+    listeners: &mut Listeners<'_>,
+) -> Result<Stop, Failure> {
+    let mut hear = |event| listeners.hear(&event);
+    let ready = following
+        .beside(async |hear| running.ready(hear).await, &mut hear)
+        .await?;
     listeners.ready(&ready);
-    running
-        .until_stopped(&mut |event| listeners.hear(&event))
-        .await
+    loop {
+        let event = tokio::select! {
+            event = running.next_event() => event?,
+            () = following.due() => {
+                following.turn(&mut |event| listeners.hear(&event));
+                continue;
+            }
+        };
+        match event {
+            Event::Stopped(stop) => return Ok(stop),
+            event => listeners.hear(&event),
+        }
+    }
 }
 
 fn exit(ended: &Ended) -> Exit {

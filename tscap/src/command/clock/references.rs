@@ -2,8 +2,7 @@
 //! PTP hardware clock or NTP servers if they are asked for.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::json;
@@ -12,24 +11,22 @@ use super::ntp::{self, Ntp, NtpSaid};
 use super::table::Column;
 use crate::capturing::clock::ntp::NtpPoint;
 use crate::capturing::clock::{
-    Bracket, PhcClock, PhcOutcome, PhcSighting, PhcStatus, RawClock, Slew, Status, Tracker,
-    TscCycles,
+    Bracket, PhcSighting, PhcStatus, RawClock, Slew, Status, Tracker, TscCycles,
 };
-use crate::capturing::host::ptp::{Method, PtpDevice, PtpError};
+use crate::capturing::host::ptp::Method;
 use crate::capturing::host::timex::KernelClock;
-use crate::cli::{ClockPlan, ReferencePlan};
+use crate::capturing::reference::{self, Device, ReferencePlan};
+use crate::cli::ClockPlan;
 use crate::command::Failure;
 use crate::command::print::{print_if_read, say};
-use crate::text::causes::chain;
 use crate::text::numbers::{minus, signed, span};
-
-/// Between two looks at a device, which take some µs each.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// All of them.
 #[derive(Debug, Default)]
 pub(super) struct References {
     raw: RawClock,
+    /// Warnings are JSON objects.
+    json: bool,
     other: Option<Other>,
 }
 
@@ -48,18 +45,6 @@ pub(super) enum Looked {
     Seen(PathBuf, PhcSighting, Box<PhcStatus>),
     /// The device was set.
     Jumped,
-}
-
-#[derive(Debug)]
-struct Device {
-    /// Warnings are JSON objects.
-    json: bool,
-    path: PathBuf,
-    ptp: PtpDevice,
-    clock: PhcClock,
-    next: Instant,
-    /// The latest look failed or the device stood, which has been said.
-    is_away: bool,
 }
 
 /// What they say at a moment.
@@ -101,15 +86,14 @@ impl References {
     pub fn open(plan: &ClockPlan, tracker: &Tracker) -> Result<Self, Failure> {
         let other = match &plan.reference {
             None => None,
-            Some(ReferencePlan::Device(path)) => {
-                Some(Other::Device(Box::new(Device::open(path, plan.json)?)))
-            }
+            Some(ReferencePlan::Device(path)) => Some(Other::Device(Box::new(Device::open(path)?))),
             Some(ReferencePlan::Ntp(ntp)) => {
                 Some(Other::Ntp(Box::new(Ntp::start(ntp, plan.json, tracker)?)))
             }
         };
         Ok(Self {
             raw: RawClock::default(),
+            json: plan.json,
             other,
         })
     }
@@ -117,7 +101,7 @@ impl References {
     /// After a jump of the counter nothing of before holds.
     pub fn begin_anew(&mut self) {
         match &mut self.other {
-            Some(Other::Device(device)) => device.clock = PhcClock::default(),
+            Some(Other::Device(device)) => device.begin_anew(),
             Some(Other::Ntp(ntp)) => ntp.begin_anew(),
             None => {}
         }
@@ -127,7 +111,16 @@ impl References {
     pub fn read(&mut self, tracker: &Tracker) -> Vec<Looked> {
         self.raw.observe(&Bracket::of_raw());
         match &mut self.other {
-            Some(Other::Device(device)) => device.look_if_due(tracker).into_iter().collect(),
+            Some(Other::Device(device)) => {
+                let mut hear = |event| ntp::hear(self.json, event);
+                let looked = device.look_if_due(tracker, &mut hear);
+                let path = device.path().to_owned();
+                let looked = looked.map(|looked| match looked {
+                    reference::Looked::Seen(seen, status) => Looked::Seen(path, seen, status),
+                    reference::Looked::Jumped => Looked::Jumped,
+                });
+                looked.into_iter().collect()
+            }
             Some(Other::Ntp(ntp)) => ntp.turn(tracker),
             None => Vec::new(),
         }
@@ -139,7 +132,7 @@ impl References {
         let kernel_ppb = kernel.map(|kernel| kernel.frequency_ppb + kernel.tick_ppb);
         let (other, reference) = match &mut self.other {
             Some(Other::Device(device)) => {
-                let said = device.status(status.tsc, tracker);
+                let said = status_of(device, status.tsc, tracker);
                 (
                     Some(Kind::Device),
                     said.map(|it| Said::Device(Box::new(it))),
@@ -200,70 +193,12 @@ impl ReferenceStatus {
     }
 }
 
-impl Device {
-    fn open(path: &Path, json: bool) -> Result<Self, Failure> {
-        let ptp = PtpDevice::open(path).map_err(refusal)?;
-        Ok(Self {
-            json,
-            path: path.to_owned(),
-            ptp,
-            clock: PhcClock::default(),
-            next: Instant::now(),
-            is_away: false,
-        })
-    }
-
-    fn look_if_due(&mut self, tracker: &Tracker) -> Option<Looked> {
-        let now = Instant::now();
-        if now < self.next {
-            return None;
-        }
-        self.next = now + LOOK_EVERY;
-        let looked = self.clock.look(&mut self.ptp, tracker);
-        let device = self.path.display();
-        let warning = match &looked {
-            PhcOutcome::Failed(error) if !self.is_away => {
-                let cause = chain(error);
-                let what = if error.is_gone() {
-                    "it is gone for good, and "
-                } else {
-                    ""
-                };
-                Some(format!(
-                    "{cause}: {what}its clock is carried on with a growing bound"
-                ))
-            }
-            PhcOutcome::Stands if !self.is_away => Some(format!(
-                "{device} stands still: its clock is carried on with a growing bound"
-            )),
-            PhcOutcome::Jumped { by_ns } => Some(format!(
-                "{device} was set by {} ns, or the TSC jumped: its clock begins anew",
-                signed(*by_ns)
-            )),
-            _ => None,
-        };
-        self.is_away = matches!(looked, PhcOutcome::Failed(_) | PhcOutcome::Stands);
-        if let Some(warning) = warning {
-            warn(self.json, &warning);
-        }
-        match looked {
-            PhcOutcome::Used => {
-                let seen = self.clock.sighting(tracker)?;
-                let status = self.clock.status(seen.at, tracker)?;
-                Some(Looked::Seen(self.path.clone(), seen, Box::new(status)))
-            }
-            PhcOutcome::Jumped { .. } => Some(Looked::Jumped),
-            _ => None,
-        }
-    }
-
-    fn status(&self, at: TscCycles, tracker: &Tracker) -> Option<DeviceStatus> {
-        Some(DeviceStatus {
-            device: self.path.clone(),
-            method: self.ptp.method(),
-            status: self.clock.status(at, tracker)?,
-        })
-    }
+fn status_of(device: &Device, at: TscCycles, tracker: &Tracker) -> Option<DeviceStatus> {
+    Some(DeviceStatus {
+        device: device.path().to_owned(),
+        method: device.method(),
+        status: device.status(at, tracker)?,
+    })
 }
 
 /// Warns of a reference, in JSON too if that is wanted.
@@ -274,19 +209,4 @@ pub(super) fn warn(json: bool, warning: &str) {
     }
     // Nobody may be there to read it.
     say(&format!("warning: {warning}"));
-}
-
-fn refusal(error: PtpError) -> Failure {
-    let hint = match &error {
-        PtpError::Open { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            "`ls /dev/ptp*` lists them, `ethtool -T IFACE` says which is an interface's; most \
-             virtual machines have none"
-        }
-        PtpError::Open { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
-            "root may read it, and who is in the group that owns it (`ls -l`)"
-        }
-        PtpError::NotAClock { .. } => "give a device such as /dev/ptp0",
-        _ => "see whether its interface is up, and what `dmesg` says of its driver",
-    };
-    Failure::from_error(error, "cannot take this reference").hint(hint)
 }

@@ -16,6 +16,8 @@ pub(super) struct Gathered {
     pub boot_id: Option<String>,
     /// Which clock its times are of.
     pub clock: FileClock,
+    /// The reference whose time takes the place of CLOCK_REALTIME, if there is one.
+    pub reference: Option<String>,
     /// Whether every packet of ours has a raw stamp.
     pub all_have_stamps: bool,
     /// The clock by its statistics, if it has any.
@@ -81,7 +83,9 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
                     continue;
                 };
                 let other = |known: &InterfaceOption| {
-                    known.boot_id != described.boot_id || known.clock() != described.clock()
+                    known.boot_id != described.boot_id
+                        || known.clock() != described.clock()
+                        || known.reference != described.reference
                 };
                 if ours.as_ref().is_some_and(other) {
                     return Err(several(ReadError::OtherClock, path));
@@ -112,6 +116,7 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
     Ok(Gathered {
         source: ours.stamp.source,
         clock: ours.clock(),
+        reference: ours.reference,
         boot_id: ours.boot_id,
         all_have_stamps: raw == from_ours,
         history: gatherer.history().context(format!("cannot read {input}"))?,

@@ -23,6 +23,9 @@ use crate::text::numbers::counted;
 pub(super) struct Stamped {
     /// Which clock stamped.
     pub source: StampSource,
+    /// The reference that the times keep to, as in the capture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
     /// Which clock the copy's times are of.
     pub time_base: TimeBase,
     /// TAI − UTC that was taken from a table of leap seconds, as the kernel had none.
@@ -63,6 +66,8 @@ pub(super) struct Stamping {
     logged: Logged,
     bounds: Bounds,
     bases: Bases,
+    /// Whose time takes the place of CLOCK_REALTIME.
+    reference: Option<String>,
     stamps_again: bool,
     is_rebased: bool,
 }
@@ -98,6 +103,9 @@ impl Stamping {
     pub fn prepare(file: &File, plan: &ConvertPlan) -> Result<Self, Failure> {
         let capture = gather(file, &plan.input)?;
         capture.is_of_this_machine(&plan.input)?;
+        if let Some(reference) = &capture.reference {
+            keeps_to(reference, plan)?;
+        }
         let is_rebased = plan
             .time_base
             .is_some_and(|base| base != capture.clock.base);
@@ -127,6 +135,7 @@ impl Stamping {
                 live_ns: capture.live_bound_ns.unwrap_or(logged.bound_ns),
                 by_second: live_bounds.unwrap_or_default(),
             },
+            reference: capture.reference,
             logged,
             bases,
             stamps_again,
@@ -143,6 +152,7 @@ impl Stamping {
             logged,
             bounds: known,
             mut bases,
+            reference,
             stamps_again,
             is_rebased,
         } = self;
@@ -193,6 +203,7 @@ impl Stamping {
         }
         let stamped = Stamped {
             source: history.source,
+            reference,
             time_base: clock.base,
             leap_table: clock.table,
             stamps_again,
@@ -209,6 +220,22 @@ impl Stamping {
         };
         Ok((copied, stamped))
     }
+}
+
+/// Fails if a capture with this reference can't be converted so.
+fn keeps_to(reference: &str, plan: &ConvertPlan) -> Result<(), Failure> {
+    let why = if plan.clock_log.is_some() {
+        "the log tells of the host's clock"
+    } else if plan.time_base == Some(TimeBase::Monotonic) {
+        "nothing in it tells CLOCK_MONOTONIC"
+    } else {
+        return Ok(());
+    };
+    let what = format!(
+        "cannot convert {}: its times are by {reference}, and {why}",
+        plan.input.display()
+    );
+    Err(Failure::new(what).hint("convert it without --clock-log, which keeps to that reference"))
 }
 
 /// The clock by what the capture itself says of it.

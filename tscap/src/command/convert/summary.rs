@@ -115,7 +115,11 @@ fn tell_times(stamped: &Stamped, plan: &ConvertPlan, text: &mut String) {
     if let Some(bound) = &stamped.bound_ns {
         let _ = writeln!(
             text,
-            "  off the host's clock by at most {} (p50), {} (p99), {} (all)",
+            "  off {} by at most {} (p50), {} (p99), {} (all)",
+            match &stamped.reference {
+                None => "the host's clock".to_owned(),
+                Some(reference) => format!("the clock that followed {reference}"),
+            },
             quantile(bound.p50),
             quantile(bound.p99),
             span(bound.max.unsigned_abs())

@@ -193,6 +193,7 @@ fn hint(error: &MergeError) -> &'static str {
             "`editcap -F pcapng IN OUT` writes a file in this machine's byte order"
         }
         MergeError::Clocks { .. } => "`tscap convert --time-base` turns times into another clock's",
+        MergeError::References { .. } => "merge captures of one reference",
         MergeError::OfServer(_) => "merge the captures that such files were made of",
         MergeError::SameWriter { .. } => "give each of the capture's files once",
         MergeError::Contradict { .. } => "one of them was changed since: merge the others",

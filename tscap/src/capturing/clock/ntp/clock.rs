@@ -103,6 +103,19 @@ pub struct NtpStatus {
     pub readings: Counts,
 }
 
+/// A server's time at a counter value, as well as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NtpKnown {
+    /// The server's time.
+    pub real: RealNs,
+    /// Greatest error of that against the server, ns.
+    pub bound_ns: u64,
+    /// Greatest error of the server against UTC, by its own account, ns.
+    pub root_distance_ns: u64,
+    /// The counter at the latest exchange of use.
+    pub used_at: TscCycles,
+}
+
 /// The clock of one server.
 #[derive(Clone, Debug, Default)]
 pub struct NtpClock {
@@ -110,6 +123,8 @@ pub struct NtpClock {
     model: Option<FeedForward>,
     /// The latest that was used: its time on the way, and what the server said of itself.
     latest: Option<Latest>,
+    /// The latest exchange before there was a model: what it tells alone.
+    alone: Option<(TscCycles, Estimate)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -142,7 +157,10 @@ impl NtpClock {
         let middle = RealNs(arrived.0 + left.0.saturating_sub(arrived.0) / 2);
         let expected = self.model.as_ref().map(|model| model.estimate(at).real);
         let verdict = self.observe(&bracket, rate);
-        if matches!(verdict, NtpVerdict::Used | NtpVerdict::Jumped) {
+        if matches!(
+            verdict,
+            NtpVerdict::First | NtpVerdict::Used | NtpVerdict::Jumped
+        ) {
             self.latest = Some(Latest {
                 at: bracket.tsc[1],
                 rtt_ns,
@@ -161,6 +179,7 @@ impl NtpClock {
                 + 1
                 + exchange.packet.precision_ns,
         };
+        self.alone = self.model.is_none().then_some((at, alone));
         let there = self.estimate(at).unwrap_or(alone);
         let model = self.model.as_ref();
         let least_ns = model.map_or(rtt_ns, FeedForward::least_width_ns);
@@ -237,6 +256,31 @@ impl NtpClock {
         Some(self.model.as_ref()?.estimate(at))
     }
 
+    /// The server's time from its first exchange on: by the host's rate until there are two,
+    /// which may be off by 0.1 %.
+    pub fn known(&self, at: TscCycles, host: &Tracker) -> Option<NtpKnown> {
+        let latest = self.latest?;
+        let rate = host.counter()?.rate();
+        let Estimate { real, bound_ns } = match (&self.model, self.alone) {
+            (Some(model), _) => model.estimate(at),
+            (None, Some((from, alone))) => {
+                let ns = rate.duration_ns(at.0.saturating_sub(from.0));
+                Estimate {
+                    real: RealNs(alone.real.0.saturating_add(ns)),
+                    bound_ns: (alone.bound_ns).saturating_add(share_up(ns, FARTHEST_RATE_PPB)),
+                }
+            }
+            (None, None) => return None,
+        };
+        let age_ns = rate.duration_ns(at.0.saturating_sub(latest.at.0));
+        Some(NtpKnown {
+            real,
+            bound_ns,
+            root_distance_ns: (latest.root_distance_ns).saturating_add(share_up(age_ns, PHI_PPB)),
+            used_at: latest.at,
+        })
+    }
+
     /// At a counter value; `None` before two exchanges.
     pub fn status(&self, at: TscCycles, host: &Tracker) -> Option<NtpStatus> {
         let (model, latest) = (self.model.as_ref()?, self.latest?);
@@ -266,7 +310,7 @@ impl NtpClock {
 }
 
 /// So many parts per billion of something, rounded up.
-pub(super) fn share_up(of: u64, ppb: u64) -> u64 {
+pub(in crate::capturing::clock) fn share_up(of: u64, ppb: u64) -> u64 {
     let share = (u128::from(of) * u128::from(ppb)).div_ceil(1_000_000_000);
     u64::try_from(share).unwrap_or(u64::MAX)
 }

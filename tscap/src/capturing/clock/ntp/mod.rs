@@ -18,7 +18,8 @@ mod poller;
 mod served;
 mod time;
 
-pub use clock::{NtpClock, NtpPoint, NtpStatus, NtpVerdict};
+pub(super) use clock::share_up;
+pub use clock::{NtpClock, NtpKnown, NtpPoint, NtpStatus, NtpVerdict};
 pub use datagram::Datagram;
 pub use exchange::{Exchange, Exchanges, Received, Reject, Rejects};
 pub use lines::{NoLines, NtpLines, ServerTime};

@@ -50,6 +50,18 @@ pub enum MergeError {
     /// Times that no bound of the file's statistics is of.
     #[error("cannot merge {0}: its times are of an NTP server's clock")]
     OfServer(String),
+    /// Times by different references.
+    #[error("cannot merge {other} with {first}: its times are by {is}, not by {of}")]
+    References {
+        /// The file with the first interface.
+        first: String,
+        /// Whose time it has.
+        of: String,
+        /// The one that differs.
+        other: String,
+        /// Whose time it has.
+        is: String,
+    },
     /// Two files of the same writer.
     #[error("cannot merge {other} with {first}: both are of writer {writer} of one capture")]
     SameWriter {

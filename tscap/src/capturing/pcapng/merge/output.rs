@@ -29,7 +29,7 @@ pub(super) struct Output<W> {
     packets: u64,
     interfaces: u32,
     /// The clock of all times, and the file that was the first to name it.
-    clock: Option<(FileClock, String)>,
+    clock: Option<(FileClock, Option<String>, String)>,
     /// The boots of machines, and the clocks on them.
     boots: Vec<String>,
     clocks: Vec<(u32, StampSource)>,
@@ -174,7 +174,19 @@ impl<W: Write> Output<W> {
         if clock.base == TimeBase::Ntp {
             return Err(MergeError::OfServer(file.to_owned()));
         }
-        let (of, first) = self.clock.get_or_insert_with(|| (clock, file.to_owned()));
+        let reference = described.and_then(|it| it.reference.clone());
+        let (of, by, first) = self
+            .clock
+            .get_or_insert_with(|| (clock, reference.clone(), file.to_owned()));
+        if *by != reference {
+            let name = |it: &Option<String>| it.as_deref().unwrap_or("the host's clock").to_owned();
+            return Err(MergeError::References {
+                first: first.clone(),
+                of: name(by),
+                other: file.to_owned(),
+                is: name(&reference),
+            });
+        }
         match *of == clock {
             true => Ok(()),
             false => Err(MergeError::Clocks {
@@ -191,7 +203,9 @@ impl<W: Write> Output<W> {
         let boot = of.boot_id.clone().unwrap_or_else(|| format!("of {file}"));
         let boot = place(&mut self.boots, boot);
         Bounds {
-            host_ns: last.clock.host_bound_ns,
+            // Each clock follows its reference on its own.
+            host_ns: (last.clock.host_bound_ns)
+                .saturating_add(last.clock.reference.map_or(0, |it| it.bound_ns)),
             stamp_ns: last.clock.stamp_error_ns,
             counter: last.clock.counter,
             boot,

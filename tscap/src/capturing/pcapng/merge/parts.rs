@@ -238,6 +238,8 @@ fn clock<'a>(of: impl Iterator<Item = &'a ClockOption>) -> Option<ClockOption> {
         all.stamp_error_ns = all.stamp_error_ns.max(it.stamp_error_ns);
         let utc_bounds = all.utc_bound_ns.zip(it.utc_bound_ns);
         all.utc_bound_ns = utc_bounds.map(|(one, other)| one.max(other));
+        let references = all.reference.zip(it.reference);
+        all.reference = references.map(|(one, other)| one.or_greater(other));
         all.order.add(it.order);
         all
     })

@@ -31,6 +31,7 @@ struct Script {
     lost: u64,
     has_raw: bool,
     time_base: TimeBase,
+    reference: Option<&'static str>,
     last: Last,
 }
 
@@ -55,6 +56,7 @@ const SCRIPT: Script = Script {
     lost: 4,
     has_raw: false,
     time_base: TimeBase::Realtime,
+    reference: None,
     last: Last {
         start: 0,
         end: 20_000_000,
@@ -80,6 +82,7 @@ fn written(script: &Script, is_ended: bool) -> Vec<u8> {
         let mut tscap = InterfaceOption::new(Hooks::default(), stamp, Default::default());
         tscap.boot_id = Some(script.boot.into());
         tscap.time_base = script.time_base;
+        tscap.reference = script.reference.map(str::to_owned);
         InterfaceInfo {
             name: name.into(),
             description: None,
@@ -368,6 +371,28 @@ fn files_with_times_of_two_clocks_are_refused() {
         panic!("{refused}");
     };
     assert_eq!((of, is), (TimeBase::Realtime, TimeBase::Tai));
+}
+
+#[test]
+fn files_with_times_by_two_references_are_refused() {
+    let by = |reference| Script {
+        reference,
+        writers: 1,
+        ..SCRIPT
+    };
+    let [host, one, other] = [None, Some("ntp:a"), Some("ntp:b")].map(|it| written(&by(it), true));
+    assert!(joined(&[one.clone(), one.clone()]).is_ok());
+    for (first, second, told) in [
+        (&one, &other, "its times are by ntp:b, not by ntp:a"),
+        (
+            &host,
+            &one,
+            "its times are by ntp:a, not by the host's clock",
+        ),
+    ] {
+        let refused = joined(&[first.clone(), second.clone()]).unwrap_err();
+        assert!(refused.to_string().ends_with(told), "{refused}");
+    }
 }
 
 /// No statistics have a bound for these.

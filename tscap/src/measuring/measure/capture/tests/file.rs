@@ -116,6 +116,7 @@ impl Capture {
             host_bound_ns: 20,
             stamp_error_ns: 0,
             utc_bound_ns: None,
+            reference: None,
             order: StampOrder::default(),
             segments_left_out: 0,
             segments: tai_offsets_s.iter().enumerate().map(segment).collect(),

@@ -1,0 +1,74 @@
+//! The reference of a capture's times, which is followed beside it.
+
+use crate::capturing::capture::Event;
+use crate::capturing::clock::Followed;
+use crate::capturing::reference::{Follower, ReferencePlan};
+use crate::command::Failure;
+
+/// A follower, if there is a reference.
+#[derive(Debug)]
+pub(super) struct Following(Option<Follower>);
+
+impl Following {
+    /// Begins, and waits until the reference has told its time.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub async fn start(
+        plan: Option<&ReferencePlan>,
+        hear: &mut dyn FnMut(Event),
+    ) -> Result<Self, Failure> {
+        Ok(Self(match plan {
+            Some(plan) => Some(Follower::start(plan, hear).await?),
+            None => None,
+        }))
+    }
+
+    /// What the capture goes by.
+    pub fn followed(&self) -> Option<Followed> {
+        self.0.as_ref()?.followed().cloned()
+    }
+
+    /// The capture was attached.
+    pub fn capture_began(&mut self) {
+        if let Some(follower) = &mut self.0 {
+            follower.capture_began();
+        }
+    }
+
+    /// Waits until a turn is due: for ever if there is no reference.
+    pub async fn due(&mut self) {
+        match &mut self.0 {
+            Some(follower) => follower.due().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Takes in what the reference says.
+    pub fn turn(&mut self, hear: &mut dyn FnMut(Event)) {
+        if let Some(follower) = &mut self.0 {
+            follower.turn(hear);
+        }
+    }
+
+    /// Does `work` and follows meanwhile. What there is to tell of the reference is told behind
+    /// what `work` tells.
+    pub async fn beside<T>(
+        &mut self,
+        work: impl AsyncFnOnce(&mut dyn FnMut(Event)) -> T,
+        hear: &mut dyn FnMut(Event),
+    ) -> T {
+        let mut waiting = Vec::new();
+        let done = {
+            let mut work = std::pin::pin!(work(hear));
+            loop {
+                tokio::select! {
+                    done = &mut work => break done,
+                    () = self.due() => self.turn(&mut |event| waiting.push(event)),
+                }
+            }
+        };
+        waiting.into_iter().for_each(hear);
+        done
+    }
+}
