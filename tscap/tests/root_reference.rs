@@ -269,6 +269,21 @@ fn the_server_may_be_behind_the_interface_that_is_captured() {
     let said = convert(&[from, "-w", to, "--json"]);
     assert_eq!(said["reference"], "ntp:10.9.0.1");
     sender.check(&packets(&copy), bound_ns, |_| AHEAD_NS);
+    for (more, why) in [
+        (["--clock-log", to], "the log tells of the host's clock"),
+        (
+            ["--time-base", "monotonic"],
+            "nothing in it tells CLOCK_MONOTONIC",
+        ),
+    ] {
+        let mut command = Command::new(tscap_path());
+        let command = command.args(["convert", from, "-w", "/dev/null"]);
+        let done = run(command.args(more), SHORT);
+        assert!(
+            !done.status.success() && done.stderr.contains(why),
+            "{done:?}"
+        );
+    }
 }
 
 #[test]

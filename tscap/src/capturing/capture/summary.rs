@@ -241,6 +241,9 @@ pub struct ReferenceSummary {
     /// Greatest error of the times' clock against it, and its own against UTC.
     #[serde(flatten)]
     pub bounds: ReferenceBounds,
+    /// Greatest error of that clock against it at the end, ns: `bound_ns` is that of the whole
+    /// capture, and mostly of its first seconds.
+    pub bound_at_end_ns: u64,
     /// Greatest error of a stamp against UTC, ns: `host_bound_ns` and both of these; null if the
     /// reference does not say how far it is off.
     pub stamp_utc_bound_ns: Option<u64>,
@@ -252,12 +255,13 @@ pub struct ReferenceSummary {
 
 impl ReferenceSummary {
     pub(super) fn of(followed: &Followed, bounds: ReferenceBounds, host_bound_ns: u64) -> Self {
-        let known = followed.known();
-        let age = tsc::read().0.saturating_sub(known.used_at.0);
+        let (known, now) = (followed.known(), tsc::read());
+        let age = now.0.saturating_sub(known.used_at.0);
         let age_ns = known.rate.duration_ns(age);
         Self {
             name: followed.name().to_owned(),
             bounds,
+            bound_at_end_ns: known.bounds_at(now).bound_ns,
             stamp_utc_bound_ns: bounds.utc_ns().map(|it| it.saturating_add(host_bound_ns)),
             age_ns,
             host_ahead_ns: known.host_ahead_ns,

@@ -256,7 +256,11 @@ fn by_reference(reference: &ReferenceSummary, host_bound_ns: u64) -> Vec<String>
             span(reference.age_ns)
         ),
         format!("  stamps within ±{host_bound_ns} ns of the clock that followed it"),
-        format!("  that clock within ±{} of {name}", span(bounds.bound_ns)),
+        format!(
+            "  that clock within ±{} of {name}, ±{} at the end",
+            span(bounds.bound_ns),
+            span(reference.bound_at_end_ns)
+        ),
         match bounds.own_bound_ns.map(span) {
             Some(bound) => format!("  {name} within ±{bound} of UTC, as it says"),
             None => format!("  {name} does not say how far it is off UTC"),

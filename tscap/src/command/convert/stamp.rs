@@ -224,10 +224,16 @@ impl Stamping {
 
 /// Fails if a capture with this reference can't be converted so.
 fn keeps_to(reference: &str, plan: &ConvertPlan) -> Result<(), Failure> {
-    let why = if plan.clock_log.is_some() {
-        "the log tells of the host's clock"
+    let (why, hint) = if plan.clock_log.is_some() {
+        (
+            "the log tells of the host's clock",
+            "convert it without --clock-log, which keeps to that reference",
+        )
     } else if plan.time_base == Some(TimeBase::Monotonic) {
-        "nothing in it tells CLOCK_MONOTONIC"
+        (
+            "nothing in it tells CLOCK_MONOTONIC",
+            "realtime and tai can be told",
+        )
     } else {
         return Ok(());
     };
@@ -235,7 +241,7 @@ fn keeps_to(reference: &str, plan: &ConvertPlan) -> Result<(), Failure> {
         "cannot convert {}: its times are by {reference}, and {why}",
         plan.input.display()
     );
-    Err(Failure::new(what).hint("convert it without --clock-log, which keeps to that reference"))
+    Err(Failure::new(what).hint(hint))
 }
 
 /// The clock by what the capture itself says of it.

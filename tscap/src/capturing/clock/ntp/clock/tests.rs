@@ -75,6 +75,13 @@ impl Run {
         (found.real.0.abs_diff(EPOCH + self.t), found.bound_ns)
     }
 
+    /// The same of what is known from the first exchange on.
+    fn known_error(&self) -> (u64, NtpKnown) {
+        let at = self.host.cycles(self.t);
+        let known = self.clock.known(at, &self.tracker).unwrap();
+        (known.real.0.abs_diff(EPOCH + self.t), known)
+    }
+
     fn status(&self) -> NtpStatus {
         let at = self.host.cycles(self.t);
         self.clock.status(at, &self.tracker).unwrap()
@@ -253,4 +260,47 @@ proptest! {
             }
         }
     }
+}
+
+/// The host's clock is slewed by 300 ppm meanwhile.
+#[test]
+fn one_exchange_tells_the_time_and_two_tell_the_rate() {
+    let mut run = Run::new(300_000);
+    assert_eq!(run.clock.known(run.host.cycles(run.t), &run.tracker), None);
+    run.exchange([200 * US, 100 * US], 0);
+    let mut before = run.known_error().1;
+    for _ in 0..16 {
+        run.pass(S);
+        let (off_ns, known) = run.known_error();
+        assert!(off_ns <= known.bound_ns, "{off_ns} {known:?}");
+        // 0.1 % of a second, and 15 ppm.
+        assert!(
+            known.bound_ns.abs_diff(before.bound_ns + MS) < 2 * US,
+            "{known:?}"
+        );
+        assert!(
+            known
+                .root_distance_ns
+                .abs_diff(before.root_distance_ns + 15 * US)
+                < US
+        );
+        before = known;
+    }
+    run.exchange([200 * US, 100 * US], 0);
+    run.pass(S);
+    let (off_ns, known) = run.known_error();
+    assert!(
+        off_ns <= known.bound_ns && known.bound_ns < 300 * US,
+        "{known:?}"
+    );
+    // A server that was set is another time from the fourth exchange on.
+    for _ in 0..4 {
+        run.exchange([200 * US, 100 * US], 7 * S as i64);
+        run.pass(S);
+    }
+    let (off_ns, known) = run.known_error();
+    assert!(
+        off_ns.abs_diff(7 * S) <= known.bound_ns,
+        "{off_ns} {known:?}"
+    );
 }
