@@ -74,6 +74,8 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -l egress-point -d 
 driver\t'The tracepoint net_dev_start_xmit: behind the queueing discipline, where tcpdump is (kernel 6.12)'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l offloads -d 'What to do with receive offloads that hide how frames arrived (VLAN tag stripping, GRO, LRO)' -r -f -a "keep\t'Leave them as they are, and warn'
 off\t'Turn them off for the capture and restore them after it, also if it is killed'"
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l hw-stamps -d 'Take the stamp that the interface\'s own clock gave a received frame too, beside tscap\'s, where the driver tells it' -r -f -a "read\t'Those of the frames that the interface stamps as it is'
+set\t'Of every frame: the interface\'s receive filter is set to all for the capture, and restored after it, also if it is killed'"
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l ring-size -d 'Ring of each CPU: a power of two, 128K to 256M [default: 64M with up to 8 CPUs, less with more]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l converter-cpu -d 'CPU for the converter thread [default: the last allowed CPU that is not in --rx-cpu; without --rx-cpu, the last one that takes no interrupt of the interface\'s receive queues]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l priority -d 'Run the converter thread in real time (SCHED_FIFO), at this priority from 1 to 99: before every thread of the normal policy [default: normal; 1 without a number]' -r

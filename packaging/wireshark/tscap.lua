@@ -70,11 +70,13 @@ function Capture:add(kind, bytes)
     self.statistics[#self.clocks - 1] = {}
   elseif kind == PACKET then
     local high, low = self:number(bytes, 12, 4), self:number(bytes, 16, 4)
+    local raw = self:option(bytes, 28 + math.ceil(self:number(bytes, 20, 4) / 4) * 4, BINARY)
     table.insert(self.packets, {
       interface = self:number(bytes, 8, 4),
       seconds = (high * 2 ^ 32 + low) / 1e9,
       caplen = self:number(bytes, 20, 4),
-      raw = self:option(bytes, 28 + math.ceil(self:number(bytes, 20, 4) / 4) * 4, BINARY),
+      -- A longer one is a hardware stamp.
+      raw = raw and #raw == 8 and raw or nil,
     })
   elseif kind == STATISTICS then
     local json = self:option(bytes, 20, TEXT)

@@ -32,9 +32,9 @@ pub const MIN_FRAME: usize = 14;
 /// (kernel `net/core/filter.c`, `__bpf_xdp_load_bytes`).
 pub const MAX_RECORD: usize = 0xffff;
 /// Room kept in a record for options and the trailing length, bytes: raw stamp
-/// (16), flags (8), queue (8), drop count (12), end of options (4), length (4),
-/// and 12 spare.
-pub const MAX_TAIL: usize = 64;
+/// (16), hardware stamp (24), flags (8), queue (8), drop count (12), end of options (4),
+/// length (4).
+pub const MAX_TAIL: usize = 76;
 /// Most bytes of one frame that a record holds; a multiple of four.
 pub const MAX_CAPLEN: usize = (MAX_RECORD - DATA_OFFSET - MAX_TAIL) & !3;
 
@@ -64,6 +64,19 @@ pub const OPT_RAW: u32 = 2989 | 12 << 16;
 pub const RAW_BYTES: usize = 16;
 /// Offset of the raw stamp in its option, bytes.
 pub const RAW_STAMP_OFFSET: usize = 8;
+/// Header of the hardware stamp: a custom option in binary that may be copied, code 2989,
+/// length 20: [`PEN`] (u32), the stamp of the interface's own clock (u64, ns), and how much
+/// later than that the frame's own stamp was taken (i64, ns), or [`NOT_CONVERTED`]; all in
+/// the byte order of the section.
+pub const OPT_HARDWARE: u32 = 2989 | 20 << 16;
+/// Length of the hardware stamp's option with its header, bytes.
+pub const HARDWARE_BYTES: usize = 24;
+/// Offset of the hardware stamp in its option, bytes.
+pub const HARDWARE_STAMP_OFFSET: usize = 8;
+/// Offset of the time from the hardware stamp to the frame's own, bytes.
+pub const HARDWARE_DELAY_OFFSET: usize = 16;
+/// In the place of that time: the interface's clock was not known well enough.
+pub const NOT_CONVERTED: i64 = i64::MIN;
 /// Length of the `epb_dropcount` option with its header, bytes.
 pub const DROPCOUNT_BYTES: usize = 12;
 /// Length of the `epb_flags` option with its header, bytes.
@@ -77,17 +90,43 @@ pub const fn padded(len: usize) -> usize {
     (len + 3) & !3
 }
 
-/// Length of the options of a block in bytes, with the end-of-options marker if
-/// there are any.
-#[inline(always)]
-pub const fn options_len(keep_raw: bool, flags: bool, queue: bool, drop_count: bool) -> usize {
-    let raw = if keep_raw { RAW_BYTES } else { 0 };
-    let flags = if flags { FLAGS_BYTES } else { 0 };
-    let queue = if queue { QUEUE_BYTES } else { 0 };
-    let drops = if drop_count { DROPCOUNT_BYTES } else { 0 };
-    match raw + flags + queue + drops {
-        0 => 0,
-        length => length + 4,
+/// The options that a block has, in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The raw stamp.
+    pub raw: bool,
+    /// The hardware stamp.
+    pub hardware: bool,
+    /// Direction and state of the frame.
+    pub flags: bool,
+    /// The queue that it came by.
+    pub queue: bool,
+    /// Frames lost before it.
+    pub drop_count: bool,
+}
+
+impl Options {
+    /// Every one.
+    pub const ALL: Self = Self {
+        raw: true,
+        hardware: true,
+        flags: true,
+        queue: true,
+        drop_count: true,
+    };
+
+    /// Their length in bytes, with the end-of-options marker if there are any.
+    #[inline(always)]
+    pub const fn bytes(self) -> usize {
+        let raw = if self.raw { RAW_BYTES } else { 0 };
+        let hardware = if self.hardware { HARDWARE_BYTES } else { 0 };
+        let flags = if self.flags { FLAGS_BYTES } else { 0 };
+        let queue = if self.queue { QUEUE_BYTES } else { 0 };
+        let drops = if self.drop_count { DROPCOUNT_BYTES } else { 0 };
+        match raw + hardware + flags + queue + drops {
+            0 => 0,
+            length => length + 4,
+        }
     }
 }
 
@@ -98,7 +137,7 @@ pub const fn block_len(caplen: usize, options: usize) -> usize {
 }
 
 const _: () = assert!(MAX_CAPLEN.is_multiple_of(4));
-const _: () = assert!(block_len(MAX_CAPLEN, options_len(true, true, true, true)) <= MAX_RECORD);
+const _: () = assert!(block_len(MAX_CAPLEN, Options::ALL.bytes()) <= MAX_RECORD);
 
 #[cfg(test)]
 mod tests {
@@ -108,20 +147,24 @@ mod tests {
     /// for the end of the options.
     #[test]
     fn options_have_the_room_of_all_that_are_there_and_of_their_end() {
-        const LENGTHS: [usize; 4] = [16, 8, 8, 12];
-        for there in 0..16 {
-            let [raw, flags, queue, drops] = [0, 1, 2, 3].map(|it| there >> it & 1 == 1);
+        const LENGTHS: [usize; 5] = [16, 24, 8, 8, 12];
+        for there in 0..32 {
+            let [raw, hardware, flags, queue, drop_count] =
+                [0, 1, 2, 3, 4].map(|it| there >> it & 1 == 1);
             let present = LENGTHS
                 .iter()
                 .enumerate()
                 .filter(|(it, _)| there >> it & 1 == 1);
             let sum: usize = present.map(|(_, length)| length).sum();
             let expected = if there == 0 { 0 } else { sum + 4 };
-            assert_eq!(
-                options_len(raw, flags, queue, drops),
-                expected,
-                "{there:#b}"
-            );
+            let options = Options {
+                raw,
+                hardware,
+                flags,
+                queue,
+                drop_count,
+            };
+            assert_eq!(options.bytes(), expected, "{there:#b}");
         }
     }
 }

@@ -64,6 +64,9 @@ pub const VERDICT_CALL: u32 = 0x7473_637d;
 /// The same for the kfunc that gives the kernel's own structure of a context; where there is
 /// none, user space puts "none" in its place.
 pub const KERNEL_CONTEXT_CALL: u32 = 0x7473_637e;
+/// The same for the kfunc that tells a frame's hardware stamp. Where there is none, or nobody
+/// asks, user space puts "no stamp" in its place.
+pub const HARDWARE_STAMP_CALL: u32 = 0x7473_637f;
 /// The same for the code that gives the first [`crate::kernel_counter::KernelCounter`]; each
 /// has a number of its own. The code gets [`COUNTER_SCRATCH_BYTES`] of memory in r2.
 pub const COUNTER_CALL: u32 = 0x7473_63a0;

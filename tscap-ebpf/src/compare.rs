@@ -8,6 +8,7 @@ mod copy;
 mod counters;
 mod filter;
 mod frame;
+mod hardware;
 mod interrupts;
 mod kfunc;
 mod maps;

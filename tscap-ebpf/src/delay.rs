@@ -9,6 +9,7 @@ mod clock;
 mod copy;
 mod filter;
 mod frame;
+mod hardware;
 mod kfunc;
 mod maps;
 mod object;

@@ -45,6 +45,12 @@ pub trait Frame: Copy {
     unsafe fn load(self, to: *mut u8, len: u32) -> bool;
     /// The VLAN tag beside it, if there is one.
     fn tag(self) -> Option<Tag>;
+    /// What the interface's own clock stamped it with, ns of that clock, if it did and tells.
+    #[allow(dead_code, reason = "no key is of it")]
+    #[inline(always)]
+    fn hardware_stamp(self) -> Option<u64> {
+        None
+    }
     /// Whether the capture's filter wants it, with that tag in its place.
     fn is_wanted(self, tag: Option<Tag>) -> bool;
     /// Packets that it was made of.

@@ -10,6 +10,7 @@ mod copy;
 mod entered;
 mod filter;
 mod frame;
+mod hardware;
 mod kernel;
 mod kfunc;
 mod maps;

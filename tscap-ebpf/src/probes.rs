@@ -8,6 +8,7 @@ mod account;
 mod copy;
 mod filter;
 mod frame;
+mod hardware;
 mod kfunc;
 mod maps;
 mod object;

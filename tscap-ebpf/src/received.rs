@@ -7,10 +7,11 @@ use tscap_common::hook::Hook;
 
 use crate::filter;
 use crate::frame::{Frame, own_slot};
+use crate::hardware;
 use crate::vlan::{self, Tag};
 
 /// A frame at XDP. Only a `PATCHED` program has a place of its own, is filtered and asked
-/// for a tag: user space patches the calls.
+/// for a tag and a hardware stamp: user space patches the calls.
 #[derive(Clone, Copy)]
 pub struct Received<const PATCHED: bool>(pub *mut xdp_md);
 
@@ -51,6 +52,15 @@ impl<const PATCHED: bool> Frame for Received<PATCHED> {
     #[inline(always)]
     fn tag(self) -> Option<Tag> {
         if PATCHED { vlan::read(self.0) } else { None }
+    }
+
+    #[inline(always)]
+    fn hardware_stamp(self) -> Option<u64> {
+        if PATCHED {
+            hardware::read(self.0)
+        } else {
+            None
+        }
     }
 
     #[inline(always)]

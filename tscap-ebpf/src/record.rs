@@ -3,9 +3,11 @@
 
 use aya_ebpf::check_bounds_signed;
 use tscap_common::block::{
-    self, CAPLEN_OFFSET, DATA_OFFSET, DROPCOUNT_BYTES, EPB_TYPE, FLAGS_BYTES, INTERFACE_OFFSET,
-    LENGTH_OFFSET, MAX_CAPLEN, OPT_DROPCOUNT, OPT_FLAGS, OPT_QUEUE, OPT_RAW, ORIGLEN_OFFSET, PEN,
-    QUEUE_BYTES, RAW_BYTES, RAW_STAMP_OFFSET, STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET, TYPE_OFFSET,
+    self, CAPLEN_OFFSET, DATA_OFFSET, DROPCOUNT_BYTES, EPB_TYPE, FLAGS_BYTES, HARDWARE_BYTES,
+    HARDWARE_DELAY_OFFSET, HARDWARE_STAMP_OFFSET, INTERFACE_OFFSET, LENGTH_OFFSET, MAX_CAPLEN,
+    NOT_CONVERTED, OPT_DROPCOUNT, OPT_FLAGS, OPT_HARDWARE, OPT_QUEUE, OPT_RAW, ORIGLEN_OFFSET,
+    Options, PEN, QUEUE_BYTES, RAW_BYTES, RAW_STAMP_OFFSET, STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET,
+    TYPE_OFFSET,
 };
 use tscap_common::outcome::Outcome;
 use tscap_common::ring;
@@ -84,8 +86,16 @@ fn append<F: Frame>(
         0 => None,
         _ => frame.queue(),
     };
+    let hardware = frame.hardware_stamp();
     let data_len = block::padded(caplen as usize);
-    let options = block::options_len(keep_raw, flags, queue.is_some(), losses.is_some());
+    let options = Options {
+        raw: keep_raw,
+        hardware: hardware.is_some(),
+        flags,
+        queue: queue.is_some(),
+        drop_count: losses.is_some(),
+    };
+    let options = options.bytes();
     let total = DATA_OFFSET + data_len + options + 4;
 
     let mask = RING_MASK.load();
@@ -129,6 +139,15 @@ fn append<F: Frame>(
             put(end, RAW_STAMP_OFFSET, stamp as u32);
             put(end, RAW_STAMP_OFFSET + 4, (stamp >> 32) as u32);
             end = end.add(RAW_BYTES);
+        }
+        if let Some(stamp) = hardware {
+            put(end, 0, OPT_HARDWARE);
+            put(end, 4, PEN);
+            put(end, HARDWARE_STAMP_OFFSET, stamp as u32);
+            put(end, HARDWARE_STAMP_OFFSET + 4, (stamp >> 32) as u32);
+            put(end, HARDWARE_DELAY_OFFSET, NOT_CONVERTED as u32);
+            put(end, HARDWARE_DELAY_OFFSET + 4, (NOT_CONVERTED >> 32) as u32);
+            end = end.add(HARDWARE_BYTES);
         }
         if flags {
             put(end, 0, OPT_FLAGS);

@@ -271,7 +271,7 @@ fn attached(path: StampPath, tun: &Tun) -> (Loaded, InterfaceLink) {
         ring_bytes: 128 * 1024,
         ring_cpus: &ring_cpus,
         possible_cpus: ring_cpus.iter().max().expect("a CPU") + 1,
-        snaplen: 65_440,
+        snaplen: 65_428,
         keep_raw: false,
         packet_flags: false,
         packet_queue: false,

@@ -15,7 +15,8 @@ use super::reference::{POLL_ALONE, ReferenceChoice, Unfit, plan_of, poll, refere
 use super::rotation::RotationArgs;
 use super::{Cli, Plan, units};
 use crate::capturing::capture::{
-    BY_TSC, Capture, ClockChoice, DirectionChoice, MAX_WRITERS, Offloads, Privileges, Tap, Target,
+    BY_TSC, Capture, ClockChoice, DirectionChoice, HardwareStamps, MAX_WRITERS, Offloads, Privileges,
+    Tap, Target,
 };
 use crate::capturing::clock::TscPath;
 use crate::capturing::engine::Io;
@@ -221,6 +222,23 @@ pub struct CaptureArgs {
     /// stripping, GRO, LRO)
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     offloads: Offloads,
+
+    /// Take the stamp that the interface's own clock gave a received frame too, beside tscap's,
+    /// where the driver tells it
+    ///
+    /// tscap's stamp stays the frame's time. The file has the hardware stamp as it is, and how
+    /// much later tscap's was taken: the delay from the interface to its driver. A frame without
+    /// a hardware stamp has neither, and is counted. Takes native XDP. Which frames an interface
+    /// stamps is set by its receive filter; read leaves that as it is.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHICH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "read"
+    )]
+    hw_stamps: Option<HardwareStamps>,
 
     /// Keep each frame's raw stamp beside its time, so that the file can be
     /// stamped again later
@@ -475,6 +493,7 @@ impl CaptureArgs {
             tap: self.tap,
             egress_point: self.egress_point,
             offloads: self.offloads,
+            hardware_stamps: self.hw_stamps,
             keep_raw: self.keep_raw,
             force: self.force,
             packet_meta: self.packet_meta,

@@ -22,7 +22,7 @@ fn defaults_are_tcpdumps() {
     let plan = plan("-i eth0 -w out.pcapng").unwrap();
     assert_eq!(plan.capture.interfaces, ["eth0"]);
     assert_eq!(plan.capture.target, Target::Path("out.pcapng".into()));
-    assert_eq!(plan.capture.snaplen, 65_440);
+    assert_eq!(plan.capture.snaplen, 65_428);
     assert!(plan.capture.promiscuous);
     assert_eq!(plan.capture.count, None);
     assert_eq!(
@@ -111,7 +111,7 @@ fn a_path_to_the_tsc_is_for_the_tsc() {
 
 #[test]
 fn zero_is_the_default_snaplen() {
-    assert_eq!(plan("-i a -w f -s 0").unwrap().capture.snaplen, 65_440);
+    assert_eq!(plan("-i a -w f -s 0").unwrap().capture.snaplen, 65_428);
 }
 
 #[test]

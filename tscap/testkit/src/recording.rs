@@ -78,6 +78,9 @@ pub struct Packet {
     pub drops: Option<u64>,
     /// Whether a raw stamp was kept.
     pub has_raw: bool,
+    /// Its hardware stamp, ns of its interface's clock, and how much later its own was taken,
+    /// ns.
+    pub hardware: Option<(u64, i64)>,
 }
 
 /// Interface statistics.
@@ -168,6 +171,7 @@ impl Recording {
                     queue: None,
                     drops: None,
                     has_raw: false,
+                    hardware: None,
                 };
                 for option in block.options {
                     match option {
@@ -187,6 +191,14 @@ impl Recording {
                             if raw.pen == PEN && raw.value.len() == 8 =>
                         {
                             packet.has_raw = true;
+                        }
+                        EnhancedPacketOption::Common(CommonOption::CustomBinaryCopiable(stamp))
+                            if stamp.pen == PEN && stamp.value.len() == 16 =>
+                        {
+                            let [stamp, delay] = [&stamp.value[..8], &stamp.value[8..]]
+                                .map(|value| value.try_into().expect("8 bytes"));
+                            let delay = i64::from_ne_bytes(delay);
+                            packet.hardware = Some((u64::from_ne_bytes(stamp), delay));
                         }
                         other => panic!("an unexpected option {other:?}"),
                     }
@@ -273,7 +285,7 @@ fn statistics(block: &InterfaceStatisticsBlock<'_>, after: usize) -> Statistics 
     statistics
 }
 
-/// What a custom option says; padding says nothing.
+/// What a custom option says; padding and comments say nothing.
 fn take(option: &CommonOption<'_>, custom: &mut Value) {
     match option {
         CommonOption::CustomUtf8Copiable(option) => {
@@ -284,6 +296,7 @@ fn take(option: &CommonOption<'_>, custom: &mut Value) {
             assert_eq!(padding.pen, PEN, "private enterprise number");
             assert!(padding.value.iter().all(|byte| *byte == 0));
         }
+        CommonOption::Comment(_) => {}
         other => panic!("an unexpected option {other:?}"),
     }
 }

@@ -127,6 +127,7 @@ impl Script {
                 interfaces: vec![interface(losses), interface(Directed::default())],
                 ..Observed::default()
             },
+            ..Counts::default()
         }
     }
 

@@ -53,7 +53,7 @@ fn headers_and_last_statistics_say_what_was_captured() {
     let interface = &recording.interfaces[0];
     assert_eq!(interface.name, "rx0");
     assert_eq!(interface.mac.as_deref(), Some(&bench.rx.mac[..]));
-    assert_eq!(interface.snaplen, 65_440);
+    assert_eq!(interface.snaplen, 65_428);
     assert!(interface.nanoseconds, "if_tsresol is 9");
     assert!(interface.os.as_ref().is_some_and(|os| os.contains("Linux")));
     assert_eq!(interface.custom["hooks"]["in"], "native XDP");

@@ -154,7 +154,7 @@ fn frames_longer_than_a_record_are_cut_to_the_longest() {
     assert_eq!((summary.seen, summary.written), (7, 7));
     let recording = Recording::read(&path);
     assert_eq!(recording.last_statistics(0).os_drop, Some(0));
-    assert_eq!(recording.interfaces[0].snaplen, 65_440);
+    assert_eq!(recording.interfaces[0].snaplen, 65_428);
     for (number, packet) in recording.packets.iter().enumerate() {
         let (frame, caplen) = match number {
             0 | 6 => (&short, 60),

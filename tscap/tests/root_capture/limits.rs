@@ -123,7 +123,7 @@ fn snaplen_zero_is_the_default() {
     PacketSocket::open(&bench.tx).send(&frame, 0..1, 0);
     capture.stop().success();
     let recording = Recording::read(&path);
-    assert_eq!(recording.interfaces[0].snaplen, 65_440);
+    assert_eq!(recording.interfaces[0].snaplen, 65_428);
     assert_eq!(recording.packets[0].data.len(), 1514);
 }
 

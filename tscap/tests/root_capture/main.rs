@@ -9,6 +9,7 @@ mod file;
 mod filter;
 mod foretold;
 mod frames;
+mod hardware;
 mod limits;
 mod modes;
 mod offloads;

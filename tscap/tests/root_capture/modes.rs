@@ -71,7 +71,7 @@ fn generic_mode_captures_warns_and_is_written_down() {
 }
 
 /// A bridge over `rx0`: its own device has no native XDP.
-fn bridge(bench: &Bench) -> Port {
+pub fn bridge(bench: &Bench) -> Port {
     bench
         .rx
         .netns

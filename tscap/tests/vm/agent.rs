@@ -33,6 +33,8 @@ pub const MODULE: &str = "/tscap.ko";
 pub const MODULE_WITHOUT_TYPES: &str = "/without-types/tscap.ko";
 /// The same built for another kernel.
 pub const MODULE_OF_OTHERS: &str = "/of-others/tscap.ko";
+/// Where the module of a network interface that stamps frames itself lies.
+pub const NIC_MODULE: &str = "/tscap_nic.ko";
 /// util-linux's, which can take privileges away; busybox's can't.
 pub const SETPRIV: &str = "/setpriv";
 /// The loader of libxdp, whose dispatcher runs several XDP programs on an interface.

@@ -16,6 +16,9 @@ use crate::kernel::Kernel;
 const BUSYBOX: &str = "TSCAP_VM_BUSYBOX";
 /// Names our kernel module, built for the kernel.
 const MODULE: &str = "TSCAP_VM_MODULE";
+/// Names the module of a network interface that stamps frames itself, if there is one for the
+/// kernel.
+const NIC: &str = "TSCAP_VM_NIC";
 /// The drivers, and what clsact and a qdisc take, that [`agent::INIT`] loads.
 const DRIVERS: [&str; 9] = [
     "virtio_pci",
@@ -47,6 +50,9 @@ impl Initramfs {
         let busybox = named_by(BUSYBOX);
         this.copy(&busybox, "/bin/busybox");
         this.module(&named_by(MODULE), &kernel.release);
+        if let Some(nic) = std::env::var_os(NIC) {
+            this.copy(Path::new(&nic), agent::NIC_MODULE);
+        }
         for (program, to) in [
             (PathBuf::from(tscap_path()), agent::TSCAP),
             (

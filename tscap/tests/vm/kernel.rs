@@ -46,6 +46,11 @@ impl Kernel {
         self.version >= (6, 6)
     }
 
+    /// Whether the network interface that stamps frames itself is built for it.
+    pub fn has_stamping_nic(&self) -> bool {
+        self.version >= (6, 12)
+    }
+
     /// Whether XDP programs may read perf events.
     pub fn reads_perf_events_in_xdp(&self) -> bool {
         self.version >= (6, 16)

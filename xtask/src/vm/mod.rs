@@ -79,6 +79,7 @@ pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
         };
         // No reason to skip: it is ours.
         let module = module::build(&folder, &needed.headers)?;
+        let nic = module::build_nic(&folder, &needed.headers)?;
         tally.run_twice(|_again| {
             // It ends with this task, and with it the checks and their machine.
             let cargo = cargo();
@@ -93,6 +94,7 @@ pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
             checks.args(which.skip.iter().flat_map(|part| ["--skip", part]));
             checks.env("TSCAP_VM_KERNEL", &needed.kernel);
             checks.env("TSCAP_VM_MODULE", &module);
+            checks.envs(nic.iter().map(|nic| ("TSCAP_VM_NIC", nic)));
             checks.env("TSCAP_VM_BUSYBOX", &needed.busybox);
             if no_skip {
                 checks.env("TSCAP_NO_SKIP", "1");

@@ -75,6 +75,29 @@ pub fn build(folder: &Path, headers: &Headers) -> Result<PathBuf> {
     Ok(work.join("tscap.ko"))
 }
 
+/// Builds the network interface of the checks of hardware stamps for that kernel, under
+/// `folder`; `None` for kernels before 6.12, whose drivers have other functions.
+pub fn build_nic(folder: &Path, headers: &Headers) -> Result<Option<PathBuf>> {
+    let Headers { release, root } = headers;
+    if release.starts_with("6.1.") {
+        return Ok(None);
+    }
+    let work = folder.join(format!("nic-{release}"));
+    fs::create_dir_all(&work).with_context(|| format!("cannot make {}", work.display()))?;
+    let sources = paths::root().join("tscap/tests/vm/nic_module");
+    for file in ["Kbuild", "tscap_nic.c"] {
+        let from = sources.join(file);
+        fs::copy(&from, work.join(file))
+            .with_context(|| format!("cannot copy {}", from.display()))?;
+    }
+    let mut make = Command::new("make");
+    make.arg("-C")
+        .arg(root.join(format!("usr/src/linux-headers-{release}")));
+    make.arg(format!("M={}", work.display())).arg("modules");
+    run("make", &mut make)?;
+    Ok(Some(work.join("tscap_nic.ko")))
+}
+
 fn resolve_btfids(root: &Path) -> Result<PathBuf> {
     for kbuild in fs::read_dir(root.join("usr/lib"))? {
         let tool = kbuild?

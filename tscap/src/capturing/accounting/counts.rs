@@ -13,6 +13,39 @@ pub struct Written {
     pub written: u64,
     /// Frames taken out of a ring but not written.
     pub outcomes: Outcomes,
+    /// Of those written: what is known of their hardware stamps.
+    pub hardware: HardwareFrames,
+}
+
+/// Frames of an interface with hardware stamps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HardwareFrames {
+    /// They have one.
+    pub with: u64,
+    /// Of these, those whose stamp could not be converted.
+    pub unconverted: u64,
+    /// Of these, those that were converted without a bound: between the last reading of the
+    /// interface's clock before it was set, and the first one after that; or between two that
+    /// may have several changes of its rate between them.
+    pub ambiguous: u64,
+}
+
+impl HardwareFrames {
+    fn since(self, before: Self) -> Self {
+        Self {
+            with: self.with.saturating_sub(before.with),
+            unconverted: self.unconverted.saturating_sub(before.unconverted),
+            ambiguous: self.ambiguous.saturating_sub(before.ambiguous),
+        }
+    }
+}
+
+impl AddAssign for HardwareFrames {
+    fn add_assign(&mut self, other: Self) {
+        self.with += other.with;
+        self.unconverted += other.unconverted;
+        self.ambiguous += other.ambiguous;
+    }
 }
 
 /// Frames that an interface itself counted, of one direction, while programs were attached to
@@ -93,6 +126,8 @@ pub struct Counts {
     pub written: Vec<Directed<Written>>,
     /// What the control task saw.
     pub observed: Observed,
+    /// By interface, the bound of its hardware stamps' times so far, ns, where there is one.
+    pub hardware_bounds_ns: Vec<Option<u64>>,
 }
 
 /// An account: of one direction or of both, over all interfaces or of one.
@@ -110,6 +145,7 @@ impl AddAssign for Written {
     fn add_assign(&mut self, other: Self) {
         self.written += other.written;
         self.outcomes += other.outcomes;
+        self.hardware += other.hardware;
     }
 }
 
@@ -165,6 +201,7 @@ impl Counts {
                 let (written, before) = (&mut written[direction], before[direction]);
                 written.written -= before.written;
                 written.outcomes -= before.outcomes;
+                written.hardware = written.hardware.since(before.hardware);
             }
         }
         let interfaces = since.observed.interfaces.iter_mut();

@@ -9,7 +9,9 @@ mod directed;
 mod order;
 mod outcomes;
 
-pub use counts::{Counts, InterfaceCounts, InterfaceFrames, Observed, Totals, Written};
+pub use counts::{
+    Counts, HardwareFrames, InterfaceCounts, InterfaceFrames, Observed, Totals, Written,
+};
 pub use directed::Directed;
 pub use order::StampOrder;
 pub use outcomes::Outcomes;

@@ -2,11 +2,13 @@
 //! offloads, where frames are received.
 
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::check::FILE_CAPABILITIES;
 use super::counter::Counter;
 use super::event::{Event, Listener};
+use super::hardware::{self, PtpClocks};
 use super::header::Taken;
 use super::live_link::LiveLink;
 use super::load::load_hint;
@@ -17,6 +19,7 @@ use super::selection::Selected;
 use super::{foretold, header, offloading};
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::StampPath;
+use crate::capturing::engine::PtpClock;
 use crate::capturing::filter::Filter;
 use crate::capturing::hook::{
     AttachError, AttachPoint, AttachedProgram, Attacher, Attachment, HookChoice, Loaded, Port,
@@ -26,7 +29,7 @@ use crate::capturing::host::clsact::{Clsact, Side};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::promisc::{Promiscuous, PromiscuousError};
-use crate::capturing::pcapng::{InterfaceInfo, StampOption, VlanTags};
+use crate::capturing::pcapng::{HardwareOption, InterfaceInfo, StampOption, VlanTags};
 use crate::capturing::settings::{JournalFolder, SettingsGuard};
 use crate::failure::{Context as _, Failure, Hint as _};
 use crate::text::causes::chain;
@@ -40,6 +43,16 @@ pub(super) struct Attaching {
     promiscuous: Vec<Promiscuous>,
     changes: SettingsGuard,
     pinning: Option<Pinning>,
+    ptp_clocks: PtpClocks,
+}
+
+/// An interface with its programs attached.
+pub(super) struct Attached {
+    pub live: LiveLink,
+    /// What the file says of it.
+    pub described: InterfaceInfo,
+    /// The clock of its hardware stamps, where these are taken and it has one.
+    pub stamps_by: Option<Arc<PtpClock>>,
 }
 
 /// How stamps are taken, as the file says it.
@@ -57,7 +70,7 @@ pub(super) fn stamp(
 
 impl Attaching {
     /// With stamps by `path`, as the file says it in `stamp`.
-    pub fn new(plan: &Capture, path: StampPath, stamp: StampOption) -> Self {
+    pub fn new(plan: &Capture, path: StampPath, stamp: StampOption, ptp_clocks: PtpClocks) -> Self {
         Self {
             plan: plan.clone(),
             path,
@@ -65,7 +78,13 @@ impl Attaching {
             promiscuous: Vec::new(),
             changes: SettingsGuard::new(JournalFolder::live(), KernelFiles::live()),
             pinning: plan.rx_cpus.clone().map(Pinning::new),
+            ptp_clocks,
         }
+    }
+
+    /// Reads the clocks of hardware stamps for the last time.
+    pub fn end_ptp_clocks(&mut self) {
+        self.ptp_clocks.end();
     }
 
     /// Whether settings have been changed.
@@ -81,7 +100,7 @@ impl Attaching {
     }
 
     /// Attaches programs to an interface of namespace `scope`, which becomes interface
-    /// `number` of the file. Gives what the file says of it.
+    /// `number` of the file.
     ///
     /// # Errors
     /// If a program can't be attached. For an interface that was not named, only if none
@@ -93,7 +112,7 @@ impl Attaching {
         number: u32,
         loaded: &Loaded,
         told: &mut Listener<'_>,
-    ) -> Result<(LiveLink, InterfaceInfo), Failure> {
+    ) -> Result<Attached, Failure> {
         let mut within = |event| {
             told.tell(match (event, scope.label()) {
                 (Event::Notice(severity, text), Some(label)) => {
@@ -115,7 +134,7 @@ impl Attaching {
         number: u32,
         loaded: &Loaded,
         told: &mut Listener<'_>,
-    ) -> Result<(LiveLink, InterfaceInfo), Failure> {
+    ) -> Result<Attached, Failure> {
         let (plan, link) = (&self.plan, &selected.link);
         let port = Port {
             link,
@@ -137,7 +156,19 @@ impl Attaching {
         };
         let mut attached = Vec::new();
         let directions = plan.direction.of(link);
-        if directions.contains(&Direction::In) {
+        let takes_received = directions.contains(&Direction::In);
+        let mut hardware = None;
+        if let Some(wanted) = plan.hardware_stamps.filter(|_| takes_received) {
+            let chosen = hardware::choose_filter(link, wanted, &mut self.changes, told);
+            hardware = Some(match chosen {
+                Err(failure) if !selected.is_named => {
+                    told.warning(&failure.to_string());
+                    HardwareOption::default()
+                }
+                chosen => chosen?,
+            });
+        }
+        if takes_received {
             attached.push(attach_to_received(
                 plan,
                 (&port, selected.is_named),
@@ -148,6 +179,7 @@ impl Attaching {
             )?);
         }
         let received = attached.first().map(|it| (it.at, it.reads_vlan_tags));
+        let hardware = hardware.filter(|_| attached.iter().any(|it| it.reads_hardware_stamps));
         let is_needed = |attached: &[_]| selected.is_named || attached.is_empty();
         if directions.contains(&Direction::Out) {
             let sent = {
@@ -181,8 +213,23 @@ impl Attaching {
             tags
         });
         self.promiscuous.extend(promiscuous);
-        let live = LiveLink::new(selected, scope, attached);
+        let mut stamps_by = None;
+        let mut hardware = hardware;
+        if let Some(hardware) = &mut hardware {
+            match self.ptp_clocks.of(link) {
+                Err(failure) if !selected.is_named => told.warning(&failure.to_string()),
+                found => {
+                    if let Some((path, clock)) = found? {
+                        hardware.clock = Some(path.display().to_string());
+                        stamps_by = Some(clock);
+                    }
+                }
+            }
+        }
+        let mut live = LiveLink::new(selected, scope, attached);
+        live.hardware.clone_from(&hardware);
         let taken = Taken {
+            hardware,
             hooks: live.hooks(),
             stamp: self.stamp.clone(),
             offloads: offloads::for_file(&in_force),
@@ -190,7 +237,11 @@ impl Attaching {
             ends_frames: loaded.ends_frames(),
         };
         let described = header::describe(plan, link, scope.label(), taken);
-        Ok((live, described))
+        Ok(Attached {
+            live,
+            described,
+            stamps_by,
+        })
     }
 
     /// Captures what interface `number` of the file receives beside what is at XDP of others
@@ -280,12 +331,25 @@ fn attach_to_received(
     let before = offloads::read(&link.name);
     foretold::say((link, is_named), plan.hook, &before, told);
     let foreseen = offloading::foresee(link, &before, changes);
-    let attachment = {
+    let mut attachment = None;
+    if plan.hardware_stamps.is_some() {
         let mut by_filter = by_filter(changes);
         let by_filter = &mut by_filter;
-        Attacher { loaded, by_filter }.received(port, plan.hook)
+        let stamped = Attacher { loaded, by_filter }.stamped_by_hardware(port);
+        match stamped.map_err(|it| attach_failure(it, path)) {
+            Err(failure) if !is_named => told.warning(&failure.to_string()),
+            stamped => attachment = Some(stamped?),
+        }
+    }
+    let attachment = match attachment {
+        Some(attachment) => attachment,
+        None => {
+            let mut by_filter = by_filter(changes);
+            let by_filter = &mut by_filter;
+            let attached = Attacher { loaded, by_filter }.received(port, plan.hook);
+            attached.map_err(|it| attach_failure(it, path))?
+        }
     };
-    let attachment = attachment.map_err(|it| attach_failure(it, path))?;
     let changed = offloads::changes(&before, &offloads::read(&link.name));
     offloading::say_changes(link, &changed, foreseen, told);
     if attachment.at.is_entry() {
@@ -371,6 +435,11 @@ fn attach_failure(error: AttachError, path: StampPath) -> Failure {
             at: AttachPoint::ClsactIngress | AttachPoint::ClsactEgress,
             ..
         } => "-Q in with --hook xdp or generic needs no program of tc".into(),
+        AttachError::NoHardwareStamps { .. } => {
+            "leave out --hw-stamps: of the drivers of Linux, igc, ice, idpf, mlx4, mlx5, stmmac and \
+             veth tell them to programs at native XDP, some since 6.3"
+                .into()
+        }
         AttachError::Load { source, .. } => load_hint(path, source).into(),
         AttachError::Namespace { .. } => "mount procfs at /proc".into(),
         AttachError::Refused { .. } | AttachError::NoEntry { .. } => "dmesg may say more".into(),

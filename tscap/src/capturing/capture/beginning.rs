@@ -15,7 +15,7 @@ use super::plan::{Capture, Target};
 use super::writers::{Writer, Writers};
 use crate::capturing::clock::{RealNs, Tracker};
 use crate::capturing::engine::{
-    self, Converter, Finished, Frames, Guard, Rotation, Shared, Source,
+    self, Converter, Finished, Frames, Guard, PtpClock, Rotation, Shared, Source,
 };
 use crate::capturing::hook::Shares;
 use crate::capturing::host::access::Owner;
@@ -35,6 +35,8 @@ pub(super) struct Beginning<'a> {
     pub tracker: Tracker,
     /// The interfaces so far.
     pub described: Vec<InterfaceInfo>,
+    /// The clocks of their hardware stamps.
+    pub stamps_by: Vec<Option<Arc<PtpClock>>>,
     /// Whose the files are.
     pub owner: Owner,
     pub tell: UnboundedSender<engine::Event>,
@@ -61,6 +63,9 @@ impl Beginning<'_> {
             let rings = consumers.drain(..writers.shares.rings(index).len());
             let rings = rings.collect();
             let shared = Arc::new(Shared::default());
+            for clock in &self.stamps_by {
+                shared.stamps_by(clock.clone());
+            }
             let (converter, io) = self.converter((&target, opened, file), rings, &shared)?;
             let converter = match self.plan.writers {
                 1 => converter,
@@ -110,6 +115,7 @@ impl Beginning<'_> {
             frames: Frames {
                 count: plan.count,
                 keep_raw: plan.keep_raw,
+                hardware_stamps: plan.hardware_stamps.is_some(),
             },
         };
         let converter = Converter::new(source, output, file, Arc::clone(shared), self.tell.clone())

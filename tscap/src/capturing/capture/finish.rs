@@ -13,14 +13,15 @@ use super::own_counts;
 use super::plan::Target;
 use super::running::{Parts, Running};
 use super::summary::{
-    ClockSummary, DirectionSummary, FilesSummary, FilterSummary, PrioritySummary, ReferenceSummary,
+    ClockSummary, DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary, PrioritySummary,
+    ReferenceSummary,
     Stop, Summary, WriterSummary,
 };
 use super::writers::{self, Writers};
 use super::writing::{joined, on_thread, until_finished};
 use crate::capturing::accounting::{Directed, Direction, Observed, StampOrder, Totals};
 use crate::capturing::clock::{MonoNs, ReferenceBounds, Tracker};
-use crate::capturing::engine::{Finished, Output, Rotation};
+use crate::capturing::engine::{Delays, Finished, Output, Rotation};
 use crate::capturing::host::bpf::wait_for_running_programs;
 use crate::failure::{Context as _, Failure};
 
@@ -125,6 +126,9 @@ impl Parts {
         }
         // Stamps since the last check are bound by this one.
         self.recheck_counter(told);
+        if let Some(attaching) = &mut self.attaching {
+            attaching.end_ptp_clocks();
+        }
         self.writers.request_stop();
         Ok(())
     }
@@ -351,7 +355,7 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
             off_cpu: observed.off_cpu,
             directions: self.directions(&of_each),
             adds_up: Direction::ALL.iter().all(|it| of_each[*it].add_up()),
-            interfaces: links.accounts(&observed, &writers::sum(counts)),
+            interfaces: with_delays(links.accounts(&observed, &writers::sum(counts)), finished),
             clock: self.clock(finished, observed.utc_bound_ns),
             stopped_by: stop,
         }
@@ -434,6 +438,33 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
             .map(|it| DirectionSummary::of(it, None, of_each[it]))
             .collect()
     }
+}
+
+/// The accounts of interfaces with what is known of their hardware stamps at the end.
+fn with_delays(
+    mut interfaces: Vec<InterfaceSummary>,
+    finished: &[Finished],
+) -> Vec<InterfaceSummary> {
+    let bounds: Vec<_> = finished
+        .iter()
+        .map(|it| it.finisher.hardware_bounds_ns())
+        .collect();
+    for (index, interface) in interfaces.iter_mut().enumerate() {
+        let Some(hardware) = &mut interface.hardware else {
+            continue;
+        };
+        let of_writers = bounds
+            .iter()
+            .filter_map(|it| it.get(index).copied().flatten());
+        hardware.frames.bound_ns = of_writers.max();
+        let delays = finished.iter().filter_map(|it| it.finisher.delays(index));
+        let delays = delays.cloned().reduce(|mut all, it| {
+            all.add(&it);
+            all
+        });
+        hardware.delay = delays.as_ref().and_then(Delays::summary);
+    }
+    interfaces
 }
 
 /// Says where the capture is not, if its file has lost its name to none or another.

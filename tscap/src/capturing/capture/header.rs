@@ -14,8 +14,8 @@ use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::{ethtool, process, system};
 use crate::capturing::pcapng::{
-    FileWriter, Hooks, InterfaceInfo, InterfaceOption, PartOption, SectionInfo, StampOption,
-    VlanTags, most_final_bytes,
+    FileWriter, HardwareOption, Hooks, InterfaceInfo, InterfaceOption, PartOption, SectionInfo,
+    StampOption, VlanTags, most_final_bytes,
 };
 use crate::failure::{Context as _, Failure};
 
@@ -26,6 +26,7 @@ pub(super) struct Taken {
     pub offloads: BTreeMap<String, bool>,
     pub vlan_tags: VlanTags,
     pub ends_frames: bool,
+    pub hardware: Option<HardwareOption>,
 }
 
 /// What the file says of an interface of this thread's network namespace, which is called
@@ -39,6 +40,7 @@ pub(super) fn describe(
     let mut tscap = InterfaceOption::new(taken.hooks, taken.stamp, taken.offloads);
     tscap.vlan_tags = Some(taken.vlan_tags);
     tscap.tap = taken.ends_frames;
+    tscap.hardware = taken.hardware;
     tscap.namespace = namespace.map(str::to_owned);
     let filter = plan.filter.as_ref();
     tscap.filter_compiler = filter.map(|filter| filter.compiler.clone());

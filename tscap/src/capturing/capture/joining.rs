@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use tokio::io::unix::AsyncFd;
 
-use super::attach::left_out;
+use super::attach::{Attached, left_out};
 use super::event::{Event, Listener};
 use super::live_links::LiveLinks;
 use super::running::Parts;
@@ -160,8 +160,12 @@ impl Parts {
         let number = number as u32;
         self.writers.announce(number);
         match attaching.attach(selected, scope, number, &self.loaded, told) {
-            Ok((live, described)) => {
-                self.writers.describe(&described);
+            Ok(Attached {
+                live,
+                described,
+                stamps_by,
+            }) => {
+                self.writers.describe(&described, stamps_by.as_ref());
                 told.tell(Event::Joined(ReadyInterface::of(&live)));
                 self.links.0.push(live);
             }

@@ -9,11 +9,11 @@ use tscap_common::hook::{Direction, Slot};
 use super::own_counts::OwnCounts;
 use super::scope::Scope;
 use super::selection::Selected;
-use super::summary::{DirectionSummary, InterfaceSummary};
+use super::summary::{DirectionSummary, HardwareSummary, InterfaceSummary};
 use crate::capturing::accounting::{Directed, InterfaceCounts, Outcomes, Totals, Written};
 use crate::capturing::hook::{AttachPoint, Attachment, Held, Presence};
 use crate::capturing::host::netdev::{self, AttachedXdp, Link};
-use crate::capturing::pcapng::Hooks;
+use crate::capturing::pcapng::{HardwareOption, HardwareStatistics, Hooks};
 
 /// One interface.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(super) struct LiveLink {
     pub namespace: Option<String>,
     /// Whether it was asked for by its name.
     pub is_named: bool,
+    /// How it stamps frames itself, where those stamps are taken.
+    pub hardware: Option<HardwareOption>,
     mac: Option<[u8; 6]>,
     state: Mutex<State>,
     own: OwnCounts,
@@ -107,6 +109,7 @@ impl LiveLink {
             name: link.name.clone(),
             namespace: scope.label().map(str::to_owned),
             is_named: before.is_named,
+            hardware: None,
             mac: link.mac,
             state: Mutex::new(State {
                 scope: before.scope,
@@ -192,6 +195,16 @@ impl LiveLink {
                 ..DirectionSummary::of(it, Some(&hook), of_each[it])
             })
         });
+        let received = written[Direction::In];
+        let hardware = self.hardware.as_ref().map(|stamping| HardwareSummary {
+            stamping: stamping.clone(),
+            frames: HardwareStatistics {
+                frames: received.hardware,
+                without: received.written - received.hardware.with,
+                bound_ns: None,
+            },
+            delay: None,
+        });
         let totals = of_each.sum();
         InterfaceSummary {
             name: self.name.clone(),
@@ -202,6 +215,7 @@ impl LiveLink {
             outcomes: totals.outcomes,
             directions: directions.collect(),
             ifdrop: observed.ifdrop,
+            hardware,
         }
     }
 

@@ -16,6 +16,7 @@ mod files;
 mod finish;
 mod first_brackets;
 mod foretold;
+mod hardware;
 mod header;
 pub(crate) mod interface;
 mod joining;
@@ -51,14 +52,14 @@ pub use finish::Ended;
 pub use first_brackets::first_brackets;
 pub(crate) use load::{Stamping, first_by, first_of, kfunc_of, load_failure, paths};
 pub use plan::{
-    BY_TSC, Capture, ClockChoice, DirectionChoice, MAX_WRITERS, Offloads, Privileges, Programs,
-    Tap, Target,
+    BY_TSC, Capture, ClockChoice, DirectionChoice, HardwareStamps, MAX_WRITERS, Offloads, Privileges,
+    Programs, Tap, Target,
 };
 pub use probe::probe;
 pub use pulse::Pulse;
 pub use running::Running;
 pub use state::{Account, Progress, Ready, ReadyInterface, ReadyWriter};
 pub use summary::{
-    ClockSummary, CommandsSummary, DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary,
-    PrioritySummary, ReferenceSummary, Stop, Summary, WriterSummary,
+    ClockSummary, CommandsSummary, DirectionSummary, FilesSummary, FilterSummary, HardwareSummary,
+    InterfaceSummary, PrioritySummary, ReferenceSummary, Stop, Summary, WriterSummary,
 };

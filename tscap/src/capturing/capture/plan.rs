@@ -83,6 +83,16 @@ pub enum Offloads {
     Off,
 }
 
+/// Whose hardware stamps to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HardwareStamps {
+    /// Those of the frames that the interface stamps as it is
+    Read,
+    /// Of every frame: the interface's receive filter is set to all for the capture, and
+    /// restored after it, also if it is killed
+    Set,
+}
+
 /// How a port that only listens is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Tap {
@@ -193,6 +203,8 @@ pub struct Capture {
     pub tap: Option<Tap>,
     /// What to do with receive offloads.
     pub offloads: Offloads,
+    /// Take the stamps of the interfaces' own clocks beside tscap's.
+    pub hardware_stamps: Option<HardwareStamps>,
     /// Keep raw stamps.
     pub keep_raw: bool,
     /// Take the TSC as it is.
@@ -256,6 +268,7 @@ impl Capture {
             egress_point: EgressPoint::default(),
             tap: None,
             offloads: Offloads::default(),
+            hardware_stamps: None,
             keep_raw: false,
             force: false,
             packet_meta: false,
@@ -282,7 +295,23 @@ impl Capture {
             return Some(BY_TSC);
         }
         let of_tap = self.contradiction_of_tap();
-        of_tap.or_else(|| self.contradiction_of_writers())
+        let of_hardware = || self.contradiction_of_hardware_stamps();
+        of_tap
+            .or_else(of_hardware)
+            .or_else(|| self.contradiction_of_writers())
+    }
+
+    fn contradiction_of_hardware_stamps(&self) -> Option<&'static str> {
+        self.hardware_stamps?;
+        match self.hook {
+            _ if self.direction == DirectionChoice::Out => {
+                Some("--hw-stamps is for received frames, and -Q out takes none")
+            }
+            HookChoice::Auto | HookChoice::Xdp => None,
+            HookChoice::Generic | HookChoice::Tcx => {
+                Some("--hw-stamps takes native XDP: only there a driver tells its stamps")
+            }
+        }
     }
 
     fn contradiction_of_writers(&self) -> Option<&'static str> {

@@ -4,7 +4,7 @@
 use super::check::Machine;
 use super::event::Listener;
 use super::pinning::journal_failure;
-use super::plan::{Capture, Offloads};
+use super::plan::{Capture, HardwareStamps, Offloads};
 use crate::capturing::settings::turn;
 use crate::capturing::settings::{Journal, JournalError, JournalFolder, JournalLock, State};
 use crate::failure::Failure;
@@ -25,7 +25,9 @@ pub(super) async fn turn(
 }
 
 fn makes_changes(plan: &Capture) -> bool {
-    plan.rx_cpus.is_some() || plan.offloads == Offloads::Off
+    plan.rx_cpus.is_some()
+        || plan.offloads == Offloads::Off
+        || plan.hardware_stamps == Some(HardwareStamps::Set)
 }
 
 /// Looks at the journals before anything is changed, in each namespace. A plan that changes

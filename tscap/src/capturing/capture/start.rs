@@ -11,6 +11,7 @@ use super::clocks::Clocks;
 use super::counter::Counter;
 use super::event::{Event, Listener};
 use super::files::Files;
+use super::hardware::PtpClocks;
 use super::joining::Joining;
 use super::live_links::LiveLinks;
 use super::load::{self, Stamping};
@@ -48,10 +49,11 @@ impl Capture {
         let identity = Identity::of(self, told)?;
         let opened = opened::open(self, told).await?;
         let clock = self.find_clock(&mut machine, told).await?;
+        let ptp_clocks = self.find_ptp_clocks(&machine).await?;
         // Two captures must not change the same settings.
         let turn = stale_journals::turn(self, told).await?;
         stale_journals::look_at_journals(self, &machine, told)?;
-        let running = self.run(machine, clock, (opened, identity), told)?;
+        let running = self.run(machine, (clock, ptp_clocks), (opened, identity), told)?;
         drop(turn);
         Ok(running)
     }
@@ -84,11 +86,26 @@ impl Capture {
         }
     }
 
+    /// Starts to read the clocks of hardware stamps, and waits until their rates are known.
+    async fn find_ptp_clocks(&self, machine: &Machine) -> Result<PtpClocks, Failure> {
+        let mut clocks = PtpClocks::default();
+        if self.hardware_stamps.is_none() {
+            return Ok(clocks);
+        }
+        for selected in &machine.interfaces.now {
+            let scope = machine.interfaces.scope_of(selected);
+            // Those that can't be read are told where programs are attached.
+            let _ = scope.visit(|| clocks.of(&selected.link))?;
+        }
+        clocks.settle().await;
+        Ok(clocks)
+    }
+
     /// Attaches, writes the headers and starts the converters.
     fn run(
         &self,
         mut machine: Machine,
-        mut clock: Clock,
+        (mut clock, ptp_clocks): (Clock, PtpClocks),
         (opened, identity): (Vec<opened::Opened>, Identity),
         told: &mut Listener<'_>,
     ) -> Result<Running, Failure> {
@@ -105,15 +122,17 @@ impl Capture {
         let untrusted = machine.untrusted_tsc.map(|why| why.to_string());
         let untrusted = untrusted.filter(|_| path.source() == StampSource::Tsc);
         let stamp = attach::stamp(path, counter.as_ref(), untrusted);
-        let mut attaching = Attaching::new(self, path, stamp);
+        let mut attaching = Attaching::new(self, path, stamp, ptp_clocks);
         let (mut links, mut described) = (LiveLinks::default(), Vec::new());
+        let mut stamps_by = Vec::new();
         for selected in &machine.interfaces.now {
             let scope = machine.interfaces.scope_of(selected);
             let number = described.len() as u32;
             match attaching.attach(selected, scope, number, &loaded, told) {
-                Ok((live, info)) => {
-                    links.0.push(live);
-                    described.push(info);
+                Ok(attached) => {
+                    links.0.push(attached.live);
+                    described.push(attached.described);
+                    stamps_by.push(attached.stamps_by);
                 }
                 Err(failure) if selected.is_named => return Err(failure),
                 Err(failure) => left_out(selected, scope, &failure, told),
@@ -144,6 +163,7 @@ impl Capture {
             clocks,
             tracker,
             described,
+            stamps_by,
             owner,
             tell,
         };

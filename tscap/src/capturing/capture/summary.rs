@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::capturing::accounting::{Direction, InterfaceFrames, Outcomes, StampOrder, Totals};
 use crate::capturing::clock::{CounterReport, Followed, ReferenceBounds, Segment};
+use crate::capturing::engine::DelaySummary;
 use crate::capturing::filter::Filter;
 use crate::capturing::host::tsc;
+use crate::capturing::pcapng::{HardwareOption, HardwareStatistics};
 
 /// Why the capture ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +71,20 @@ impl Stop {
     }
 }
 
+/// The hardware stamps of an interface's received frames.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HardwareSummary {
+    /// How it stamps.
+    #[serde(flatten)]
+    pub stamping: HardwareOption,
+    /// Frames with and without.
+    #[serde(flatten)]
+    pub frames: HardwareStatistics,
+    /// How much later than that tscap's own stamps were taken; null while nothing is known of
+    /// it, as before the end.
+    pub delay: Option<DelaySummary>,
+}
+
 /// One interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceSummary {
@@ -89,6 +105,9 @@ pub struct InterfaceSummary {
     pub directions: Vec<DirectionSummary>,
     /// Frames that the device missed; null if it doesn't count them.
     pub ifdrop: Option<u64>,
+    /// With `--hw-stamps`: the hardware stamps of its frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<HardwareSummary>,
 }
 
 impl InterfaceSummary {

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use super::plan::Target;
 use crate::capturing::accounting::{Directed, Written};
-use crate::capturing::engine::{Finished, Recalibration, Shared};
+use crate::capturing::engine::{Finished, PtpClock, Recalibration, Shared};
 use crate::capturing::hook::Shares;
 use crate::capturing::pcapng::InterfaceInfo;
 
@@ -59,9 +59,11 @@ impl Writers {
         }
     }
 
-    /// What the files are to say of the interface that was announced.
-    pub fn describe(&self, interface: &InterfaceInfo) {
+    /// What the files are to say of the interface that was announced, and the clock of its
+    /// hardware stamps.
+    pub fn describe(&self, interface: &InterfaceInfo, stamps_by: Option<&Arc<PtpClock>>) {
         for writer in &self.each {
+            writer.shared.stamps_by(stamps_by.cloned());
             writer.shared.describe(interface.clone());
         }
     }

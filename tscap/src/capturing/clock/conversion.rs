@@ -102,6 +102,16 @@ impl Conversion {
         }
     }
 
+    /// Whether the stamp was taken after the latest step, or after the first cross-timestamp
+    /// behind it.
+    #[inline]
+    pub fn is_since_step(&self, stamp: RawStamp) -> bool {
+        match self {
+            Self::Offset(offset) => stamp >= offset.from,
+            Self::Counter { step, .. } => step.is_none_or(|(_, from)| stamp.0 >= from.0),
+        }
+    }
+
     /// Whether the stamp was taken after the last cross-timestamp before a step began and
     /// before the first one after it ended, so that either side may be its own.
     #[inline]

@@ -73,11 +73,22 @@ impl CounterClock {
     /// interrupted: the bound would never fall below its width.
     pub(super) fn new(first: &Bracket, second: &Bracket) -> Option<Self> {
         let span = second.real[0].0.checked_sub(first.real[0].0)?;
-        if span < SHORTEST_BASELINE_NS {
-            return None;
+        match span {
+            0..SHORTEST_BASELINE_NS => None,
+            _ => Self::of(Scale::HOST, first, second, FIRST_RATE_PPB),
         }
-        let model = FeedForward::new(Scale::HOST, first, second)?;
-        if model.rate_bound_ppb() > FIRST_RATE_PPB {
+    }
+
+    /// The same against a reference of another kind, at any distance, if the rate is within
+    /// `rate_ppb`.
+    pub(super) fn of(
+        scale: Scale,
+        first: &Bracket,
+        second: &Bracket,
+        rate_ppb: u64,
+    ) -> Option<Self> {
+        let model = FeedForward::new(scale, first, second)?;
+        if model.rate_bound_ppb() > rate_ppb {
             return None;
         }
         let far = Reading::new(first, model.rate())?;

@@ -147,7 +147,7 @@ impl HostClocks {
 /// the kernel makes one of the other by adding that offset, whole nanoseconds
 /// (`update_vdso_time_data`, kernel/time/vsyscall.c). `None` if ticks came between the
 /// reads each time.
-fn exact_offset() -> Option<OffsetNs> {
+pub(super) fn exact_offset() -> Option<OffsetNs> {
     (0..3).find_map(|_| {
         let before = now(ClockId::CLOCK_MONOTONIC_COARSE);
         let real = now(ClockId::CLOCK_REALTIME_COARSE);

@@ -264,7 +264,7 @@ mod tests {
         check(9000, None).0.is(Warning, "not known");
         check(65_536, Some(XdpFeatures::none()))
             .0
-            .is(Warning, "are cut to 65440 bytes")
+            .is(Warning, "are cut to 65428 bytes")
             .fixed_by(&format!("ip link set dev veth0 mtu {}", MAX_CAPLEN - 14));
     }
 }

@@ -2,12 +2,14 @@
 
 use tscap_common::hook::Slot;
 
+use super::Shared;
 use super::file_room::FileRoom;
+use super::hardware::{Delays, HardwareStamps};
 use super::order::LatestStamp;
 use super::rotation::Limits;
 use crate::capturing::accounting::{Counts, Directed, Observed, Outcome, StampOrder, Written};
 use crate::capturing::clock::{Conversion, RawStamp, Tracker};
-use crate::capturing::ring::{CorruptBlock, Run};
+use crate::capturing::ring::{CorruptBlock, FinalFrame, Run};
 
 /// Which frames to write, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +18,8 @@ pub struct Frames {
     pub count: Option<u64>,
     /// With their raw stamps, which the program must have been loaded to keep.
     pub keep_raw: bool,
+    /// With their hardware stamps, which the programs must have been loaded to ask for.
+    pub hardware_stamps: bool,
 }
 
 /// What is done with frames.
@@ -71,12 +75,15 @@ pub struct BlockFinisher {
     /// What the current file may hold.
     pub(super) file: FileRoom,
     keep_raw: bool,
+    /// If they are taken.
+    hardware: Option<Box<HardwareStamps>>,
     mode: Mode,
     reader_gone: bool,
 }
 
 impl BlockFinisher {
-    pub(super) fn new(interfaces: usize, rings: usize, frames: Frames) -> Self {
+    pub(super) fn new(interfaces: usize, rings: usize, frames: Frames, tracker: &Tracker) -> Self {
+        let hardware = frames.hardware_stamps.then(|| HardwareStamps::new(tracker));
         Self {
             counts: vec![Directed::default(); interfaces],
             announced: 0,
@@ -89,6 +96,7 @@ impl BlockFinisher {
             last: frames.count.unwrap_or(u64::MAX),
             file: FileRoom::UNLIMITED,
             keep_raw: frames.keep_raw,
+            hardware: hardware.map(Box::new),
             mode: Mode::Write,
             reader_gone: false,
         }
@@ -111,7 +119,26 @@ impl BlockFinisher {
         Counts {
             written: self.counts.clone(),
             observed: observed.clone(),
+            hardware_bounds_ns: self.hardware_bounds_ns(),
         }
+    }
+
+    /// By interface, the greatest error of its delays so far, ns, where they are known.
+    pub fn hardware_bounds_ns(&self) -> Vec<Option<u64>> {
+        let hardware = self.hardware.as_ref();
+        hardware.map(|it| it.bounds_ns()).unwrap_or_default()
+    }
+
+    /// Before a drain: what has been read of the interfaces' clocks.
+    pub(super) fn update_hardware(&mut self, shared: &Shared, tracker: &Tracker) {
+        if let Some(hardware) = &mut self.hardware {
+            hardware.update(shared, tracker, &mut self.counts);
+        }
+    }
+
+    /// The delays from hardware stamps to the programs, of an interface.
+    pub fn delays(&self, interface: usize) -> Option<&Delays> {
+        self.hardware.as_ref()?.delays(interface)
     }
 
     /// Frames written so far.
@@ -221,9 +248,13 @@ impl BlockFinisher {
             if self.keep_raw {
                 block.set_raw_option(stamp);
             }
+            let counts = &mut self.counts[slot.interface() as usize][slot.direction()];
+            if let Some(hardware) = &mut self.hardware {
+                counts.hardware += hardware.finish(&mut block, slot, stamp, conversion);
+            }
             block.finish(slot.interface(), conversion.to_real(stamp));
             progress.to_write = start + block.len();
-            self.counts[slot.interface() as usize][slot.direction()].written += 1;
+            counts.written += 1;
             self.finished += 1;
             if self.finished == full_at {
                 if self.finished < self.last {
@@ -248,15 +279,23 @@ impl BlockFinisher {
 
     /// After a write that failed: counts the frames that it `lost`, and writes no more from
     /// here on.
-    pub(super) fn unwrite(&mut self, lost: &[Slot], reader_gone: bool) {
+    pub(super) fn unwrite(&mut self, lost: &[FinalFrame], reader_gone: bool) {
         self.reader_gone = reader_gone;
         self.mode = if reader_gone {
             Mode::Stopped
         } else {
             Mode::Broken
         };
-        for slot in lost {
-            self.counts[slot.interface() as usize][slot.direction()].written -= 1;
+        for FinalFrame {
+            slot,
+            has_hardware_stamp,
+            is_converted,
+        } in lost
+        {
+            let counts = &mut self.counts[slot.interface() as usize][slot.direction()];
+            counts.written -= 1;
+            counts.hardware.with -= u64::from(*has_hardware_stamp);
+            counts.hardware.unconverted -= u64::from(*has_hardware_stamp && !is_converted);
             self.count_unwritten(*slot);
         }
     }

@@ -127,7 +127,7 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             tracker,
             frames,
         } = source;
-        let finisher = BlockFinisher::new(file.interfaces(), consumers.len(), frames);
+        let finisher = BlockFinisher::new(file.interfaces(), consumers.len(), frames, &tracker);
         let rings = Rings::new(consumers);
         let ring_bytes = rings.ring_bytes();
         shared
@@ -232,6 +232,9 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
             0 => self.tracker.conversion(),
             _ => self.tracker.convert(),
         };
+        self.writer
+            .finisher
+            .update_hardware(&self.shared, &self.tracker);
         self.end_file_in_time(&cross);
         while let Some(boundary) = drain(&mut self.rings, &conversion, &mut self.writer) {
             let real = conversion.to_real(boundary.stamp);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::WriteWatch;
+use super::{PtpClock, WriteWatch};
 use crate::capturing::accounting::{Directed, Observed, Written};
 use crate::capturing::pcapng::InterfaceInfo;
 
@@ -42,6 +42,8 @@ pub struct Shared {
     /// From the control task to the converter.
     pub observed: Mutex<Observed>,
     joining: Joining,
+    /// By interface, the clock of its hardware stamps, if it has one.
+    ptp_clocks: Mutex<Vec<Option<Arc<PtpClock>>>>,
 }
 
 /// Interfaces that join a capture that runs.
@@ -76,6 +78,21 @@ impl Shared {
     /// What the file is to say of the interface that was announced.
     pub fn describe(&self, interface: InterfaceInfo) {
         self.joining.described().push(interface);
+    }
+
+    /// Which clock the next interface has its hardware stamps by: before it is described.
+    pub fn stamps_by(&self, clock: Option<Arc<PtpClock>>) {
+        let clocks = self.ptp_clocks.lock();
+        clocks
+            .unwrap_or_else(|broken| broken.into_inner())
+            .push(clock);
+    }
+
+    /// The clocks of the interfaces from number `from` on.
+    pub(super) fn ptp_clocks(&self, from: usize) -> Vec<Option<Arc<PtpClock>>> {
+        let clocks = self.ptp_clocks.lock();
+        let clocks = clocks.unwrap_or_else(|broken| broken.into_inner());
+        clocks.get(from..).unwrap_or_default().to_vec()
     }
 
     /// How many interfaces blocks can be of.

@@ -176,6 +176,7 @@ fn bench_with(
         frames: Frames {
             count,
             keep_raw: false,
+            hardware_stamps: false,
         },
     };
     let converter = Converter::new(source, output, file, Arc::clone(&shared), tell);

@@ -9,7 +9,7 @@ use tscap_common::hook::{Direction, Hook, Slot};
 use super::code::{Bound, Device, Place};
 use super::entry::{Entry, NoEntry};
 use super::held::{ByFilter, Held, Refusal};
-use super::kfunc::VlanTagKfunc;
+use super::kfunc::{MetadataKfunc, NoKfunc};
 use super::load::{LoadError, Loaded};
 use super::program::Program;
 use crate::capturing::filter;
@@ -194,6 +194,14 @@ pub enum AttachError {
         /// Why.
         source: io::Error,
     },
+    /// No program there can ask for hardware stamps.
+    #[error("cannot take hardware stamps on {interface}")]
+    NoHardwareStamps {
+        /// The interface.
+        interface: String,
+        /// Why.
+        source: NoHardwareStamps,
+    },
     /// The kernel refused.
     #[error("cannot attach to {interface} at {}", at.name())]
     Refused {
@@ -204,6 +212,17 @@ pub enum AttachError {
         /// Why.
         source: Refusal,
     },
+}
+
+/// Why no program at an interface can ask for hardware stamps.
+#[derive(Debug, thiserror::Error)]
+pub enum NoHardwareStamps {
+    /// Its driver tells XDP programs none.
+    #[error("its driver tells XDP programs none")]
+    Driver,
+    /// The kernel has no function for it.
+    #[error(transparent)]
+    Kernel(#[from] NoKfunc),
 }
 
 /// A program on an interface; detached on drop.
@@ -217,6 +236,8 @@ pub struct Attachment {
     pub program: Program,
     /// Whether VLAN tags that are beside the frames are put back.
     pub reads_vlan_tags: bool,
+    /// Whether it asks for the hardware stamp of each frame.
+    pub reads_hardware_stamps: bool,
     /// Why it is not at native XDP although that would have been taken.
     pub fallback: Option<AttachError>,
 }
@@ -240,7 +261,9 @@ impl Attachment {
         let is_refused = |error: &AttachError| match error {
             AttachError::NoEntry { .. } => true,
             AttachError::Load { at, .. } | AttachError::Refused { at, .. } => at.is_entry(),
-            AttachError::Busy { .. } | AttachError::Namespace { .. } => false,
+            AttachError::Busy { .. }
+            | AttachError::Namespace { .. }
+            | AttachError::NoHardwareStamps { .. } => false,
         };
         self.at.is_entry() || self.fallback.as_ref().is_some_and(is_refused)
     }
@@ -413,10 +436,11 @@ impl Attacher<'_, '_> {
         if !features.tells_vlan_tags() {
             return None;
         }
-        let kfunc = VlanTagKfunc::find(&KernelFiles::live()).ok()?;
+        let kfunc = MetadataKfunc::vlan_tag(&KernelFiles::live()).ok()?;
         let bound = Some(Bound {
             ifindex,
-            vlan_tag: kfunc.call(),
+            vlan_tag: Some(kfunc.call()),
+            hardware_stamp: None,
         });
         let place = Place {
             bound,
@@ -425,6 +449,45 @@ impl Attacher<'_, '_> {
         let attachment = self.placed(port, AttachPoint::NativeXdp, &place).ok()?;
         Some(Attachment {
             reads_vlan_tags: true,
+            ..attachment
+        })
+    }
+
+    /// Attaches a program to what `port` receives that asks for the hardware stamp of each
+    /// frame, and for VLAN tags if the driver tells them: at native XDP.
+    ///
+    /// # Errors
+    /// If driver or kernel tell no hardware stamps, or native XDP can't be had.
+    pub fn stamped_by_hardware(&mut self, port: &Port<'_>) -> Result<Attachment, AttachError> {
+        check_free(port)?;
+        let none = |source| AttachError::NoHardwareStamps {
+            interface: port.link.name.clone(),
+            source,
+        };
+        let ifindex = port.link.index;
+        let features = xdp_features::of(ifindex).ok().flatten();
+        let features = features.filter(|it| it.tells_hardware_stamps());
+        let features = features.ok_or_else(|| none(NoHardwareStamps::Driver))?;
+        let files = KernelFiles::live();
+        let hardware_stamp = MetadataKfunc::hardware_stamp(&files);
+        let hardware_stamp = hardware_stamp.map_err(|it| none(it.into()))?;
+        let vlan_tag = match features.tells_vlan_tags() {
+            true => MetadataKfunc::vlan_tag(&files).ok(),
+            false => None,
+        };
+        let bound = Some(Bound {
+            ifindex,
+            vlan_tag: vlan_tag.as_ref().map(MetadataKfunc::call),
+            hardware_stamp: Some(hardware_stamp.call()),
+        });
+        let place = Place {
+            bound,
+            ..port.place(Direction::In)
+        };
+        let attachment = self.placed(port, AttachPoint::NativeXdp, &place)?;
+        Ok(Attachment {
+            reads_vlan_tags: vlan_tag.is_some(),
+            reads_hardware_stamps: true,
             ..attachment
         })
     }
@@ -458,6 +521,7 @@ impl Attacher<'_, '_> {
             program,
             // A socket buffer has its tag beside it.
             reads_vlan_tags: matches!(at.hook(), Hook::TcIngress | Hook::TcEgress | Hook::Tap),
+            reads_hardware_stamps: false,
             fallback: None,
         })
     }
@@ -487,7 +551,7 @@ impl AttachError {
     /// The operating system's error at the root, if there is one.
     pub fn os_error(&self) -> Option<i32> {
         match self {
-            Self::Busy { .. } | Self::NoEntry { .. } => None,
+            Self::Busy { .. } | Self::NoEntry { .. } | Self::NoHardwareStamps { .. } => None,
             Self::Load { source, .. } => source.os_error(),
             Self::Namespace { source, .. } => source.raw_os_error(),
             Self::Refused { source, .. } => source
@@ -503,7 +567,7 @@ impl AttachError {
     fn leaves_others(&self) -> bool {
         match self {
             Self::Busy { .. } | Self::NoEntry { .. } => true,
-            Self::Load { .. } | Self::Namespace { .. } => false,
+            Self::Load { .. } | Self::Namespace { .. } | Self::NoHardwareStamps { .. } => false,
             Self::Refused { .. } => matches!(
                 self.os_error(),
                 Some(

@@ -13,7 +13,8 @@ use aya_obj::generated::{BPF_ALU64, BPF_CALL, BPF_JMP, BPF_K, BPF_MOV, bpf_insn}
 use aya_obj::{Object, ProgramSection, VerifierLog};
 use tscap_common::config::{
     BUFFER_CHECKSUM_CALL, CHECKSUM_PARTIAL_CALL, ENTERED_FRAME_CALL, FILTER_CALL,
-    FILTER_TAGGED_CALL, OWN_INDEX_CALL, OWN_NETNS_CALL, SLOT_CALL, VERDICT_CALL, VLAN_TAG_CALL,
+    FILTER_TAGGED_CALL, HARDWARE_STAMP_CALL, OWN_INDEX_CALL, OWN_NETNS_CALL, SLOT_CALL,
+    VERDICT_CALL, VLAN_TAG_CALL,
 };
 use tscap_common::hook::Slot;
 
@@ -97,13 +98,15 @@ impl Place<'_> {
     };
 }
 
-/// The interface that a program is bound to, and how it reads the tags of its frames.
+/// The interface that a program is bound to, and how it reads what is beside its frames.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bound<'a> {
     /// Number of the interface in this thread's network namespace.
     pub ifindex: u32,
-    /// The kfunc that tells the VLAN tag.
-    pub vlan_tag: &'a Call,
+    /// The kfunc that tells the VLAN tag, if it is asked.
+    pub vlan_tag: Option<&'a Call>,
+    /// The kfunc that tells the hardware stamp, if it is asked.
+    pub hardware_stamp: Option<&'a Call>,
 }
 
 /// Those programs of an object that call certain kfuncs, relocated: they use the
@@ -237,11 +240,15 @@ fn fragment(
         },
         SLOT_CALL => set_r0(place.slot.0.cast_signed()),
         VERDICT_CALL => set_r0(verdict(place.ends_frames)),
-        VLAN_TAG_CALL => match &place.bound {
-            Some(bound) => call_of(bound.vlan_tag),
-            // Any number but 0 is an error of the kfunc.
-            None => set_r0(-1),
-        },
+        // Any number but 0 is an error of the kfunc.
+        VLAN_TAG_CALL => {
+            let call = place.bound.and_then(|bound| bound.vlan_tag);
+            call.map_or(set_r0(-1), call_of)
+        }
+        HARDWARE_STAMP_CALL => {
+            let call = place.bound.and_then(|bound| bound.hardware_stamp);
+            call.map_or(set_r0(-1), call_of)
+        }
         ENTERED_FRAME_CALL => return place.entry.map(|entry| Ok(entry.loads.code())),
         CHECKSUM_PARTIAL_CALL => match place.checksum {
             Some(kfunc) => return Some(Ok(kfunc.code())),
@@ -501,22 +508,35 @@ mod tests {
     }
 
     #[test]
-    fn a_program_at_xdp_reads_tags_or_has_none() {
+    fn a_program_at_xdp_reads_what_is_beside_frames_or_has_none() {
+        const NONE: (u8, u8, i32) = (MOVE, 0, -1);
         for path in StampPath::ALL {
             let name = Hook::Xdp.program(path.domain());
-            let without = placed(name, &Place::FIRST);
-            let tags = in_place_of(name, VLAN_TAG_CALL, &without);
-            assert_eq!(tags, [(MOVE, 0, -1)], "{name}");
-            let bound = Bound {
-                ifindex: 3,
-                vlan_tag: &call(VLAN_TAG_CALL, false),
-            };
-            let place = Place {
-                bound: Some(bound),
-                ..Place::FIRST
-            };
-            let tags = in_place_of(name, VLAN_TAG_CALL, &placed(name, &place));
-            assert_eq!(tags, [(0x85, KFUNC, 0x6373)], "{name}");
+            let calls = [VLAN_TAG_CALL, HARDWARE_STAMP_CALL].map(|it| call(it, false));
+            let [vlan_tag, hardware_stamp] = calls.each_ref();
+            for (bound, tag, stamp) in [
+                (None, NONE, NONE),
+                (Some((Some(vlan_tag), None)), (0x85, KFUNC, 0x6373), NONE),
+                (
+                    Some((None, Some(hardware_stamp))),
+                    NONE,
+                    (0x85, KFUNC, 0x637e),
+                ),
+            ] {
+                let place = Place {
+                    bound: bound.map(|(vlan_tag, hardware_stamp)| Bound {
+                        ifindex: 3,
+                        vlan_tag,
+                        hardware_stamp,
+                    }),
+                    ..Place::FIRST
+                };
+                let placed = placed(name, &place);
+                let found = in_place_of(name, VLAN_TAG_CALL, &placed);
+                assert_eq!(found, [tag], "{name}");
+                let found = in_place_of(name, HARDWARE_STAMP_CALL, &placed);
+                assert_eq!(found, [stamp], "{name}");
+            }
         }
     }
 

@@ -13,7 +13,9 @@ mod transmit;
 use std::sync::Arc;
 use std::{io, slice};
 
-use tscap_common::config::{IRQ_RESTORE_CALL, IRQ_SAVE_CALL, STAMP_CALL, VLAN_TAG_CALL};
+use tscap_common::config::{
+    HARDWARE_STAMP_CALL, IRQ_RESTORE_CALL, IRQ_SAVE_CALL, STAMP_CALL, VLAN_TAG_CALL,
+};
 
 pub use absent::NoKfunc;
 pub use btf::BtfError;
@@ -90,18 +92,26 @@ impl InterruptKfuncs {
     }
 }
 
-/// The kfunc of the kernel that tells an XDP program bound to a device the VLAN tag that
-/// was taken off a frame, since Linux 6.8.
+/// A kfunc of the kernel that tells an XDP program bound to a device what is beside a frame.
 #[derive(Clone, Debug)]
-pub struct VlanTagKfunc(Call);
+pub struct MetadataKfunc(Call);
 
-impl VlanTagKfunc {
-    /// Looks for it.
+impl MetadataKfunc {
+    /// Looks for the one that tells the VLAN tag that was taken off, since Linux 6.8.
     ///
     /// # Errors
     /// When it can't be called, with the reason.
-    pub fn find(files: &KernelFiles) -> Result<Self, NoKfunc> {
+    pub fn vlan_tag(files: &KernelFiles) -> Result<Self, NoKfunc> {
         let function = ("bpf_xdp_metadata_rx_vlan_tag", VLAN_TAG_CALL);
+        in_kernel(files, [function]).map(|[call]| Self(call))
+    }
+
+    /// Looks for the one that tells the stamp of the interface's own clock, since Linux 6.3.
+    ///
+    /// # Errors
+    /// When it can't be called, with the reason.
+    pub fn hardware_stamp(files: &KernelFiles) -> Result<Self, NoKfunc> {
+        let function = ("bpf_xdp_metadata_rx_timestamp", HARDWARE_STAMP_CALL);
         in_kernel(files, [function]).map(|[call]| Self(call))
     }
 

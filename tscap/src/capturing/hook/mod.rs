@@ -35,8 +35,8 @@ pub use expected::{Expected, expected};
 pub use generator::{Generator, GeneratorProgram, GeneratorState, generates_by_perf};
 pub use held::{Held, Presence, Refusal};
 pub use kfunc::{
-    BtfError, InterruptKfuncs, KernelCounters, Kfunc, NoCounters, NoKfunc, TransmitKernel,
-    VlanTagKfunc, has_tcx,
+    BtfError, InterruptKfuncs, KernelCounters, Kfunc, MetadataKfunc, NoCounters, NoKfunc,
+    TransmitKernel, has_tcx,
 };
 pub use layer::{Layer, LayerAttacher, LayerError, LayerPoint};
 pub(crate) use load::take;

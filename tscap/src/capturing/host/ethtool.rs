@@ -8,6 +8,7 @@ mod device;
 mod features;
 mod receive_ring;
 mod statistics;
+mod timestamping;
 
 use std::io;
 
@@ -16,6 +17,7 @@ use self::device::Device;
 pub use self::features::{Feature, features, set_features};
 pub use self::receive_ring::{ReceiveRing, receive_ring};
 pub use self::statistics::statistics;
+pub use self::timestamping::{ReceiveFilter, ptp_clock, receive_filter, set_receive_filter};
 
 /// `ETHTOOL_GDRVINFO` (`linux/ethtool.h`).
 const GDRVINFO: u32 = 0x03;

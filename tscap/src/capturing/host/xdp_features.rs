@@ -13,6 +13,9 @@ const BASIC: u64 = 1 << 0;
 const NDO_XMIT: u64 = 1 << 2;
 /// `NETDEV_XDP_ACT_RX_SG`: frames in several buffers.
 const RX_SG: u64 = 1 << 5;
+/// `NETDEV_XDP_RX_METADATA_TIMESTAMP`: a program bound to the device can read the stamp that
+/// it gave a frame.
+const METADATA_TIMESTAMP: u64 = 1 << 0;
 /// `NETDEV_XDP_RX_METADATA_VLAN_TAG`: a program bound to the device can read the VLAN tag
 /// that was taken off a frame.
 const METADATA_VLAN_TAG: u64 = 1 << 2;
@@ -68,6 +71,11 @@ impl XdpFeatures {
     pub fn tells_vlan_tags(self) -> bool {
         self.metadata & METADATA_VLAN_TAG != 0
     }
+
+    /// Whether a program bound to the device can read the stamp that it gave a frame.
+    pub fn tells_hardware_stamps(self) -> bool {
+        self.metadata & METADATA_TIMESTAMP != 0
+    }
 }
 
 /// The features of interface `ifindex` in this thread's network namespace;
@@ -93,8 +101,9 @@ mod tests {
         let features = |actions| XdpFeatures::new(actions, 0x3);
         let virtio = features(0x27);
         assert!(virtio.has_native() && virtio.has_multi_buffer());
-        assert!(!virtio.tells_vlan_tags());
+        assert!(!virtio.tells_vlan_tags() && virtio.tells_hardware_stamps());
         assert!(XdpFeatures::new(0x27, 0x7).tells_vlan_tags());
+        assert!(!XdpFeatures::new(0x27, 0x6).tells_hardware_stamps());
         assert!(!features(0x0f).has_multi_buffer());
         assert!(features(0x0f).takes_redirects());
         assert!(!features(0x0b).takes_redirects());

@@ -10,7 +10,7 @@ use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use serde::{Deserialize, Serialize};
 pub use tscap_common::block::PEN;
 
-use crate::capturing::accounting::{InterfaceFrames, Outcomes, StampOrder, Totals};
+use crate::capturing::accounting::{HardwareFrames, InterfaceFrames, Outcomes, StampOrder, Totals};
 use crate::capturing::clock::{
     CounterReport, FileClock, NtpBase, OffsetBracket, ReferenceBounds, Sample, Segment, StampPath,
     StampSource, TableOffset, TimeBase,
@@ -126,6 +126,42 @@ impl PartOption {
     }
 }
 
+/// How an interface stamps frames itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HardwareOption {
+    /// The PTP clock that it stamps by, such as `/dev/ptp0`; without one no stamp is converted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<String>,
+    /// Which frames it stamps, by ethtool's name (`all`, `none`, `ptpv2-event`), if it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rx_filter: Option<String>,
+}
+
+/// In a statistics block: the hardware stamps of the frames that were received and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HardwareStatistics {
+    /// Frames with one, and what became of these.
+    #[serde(flatten)]
+    pub frames: HardwareFrames,
+    /// Frames without one.
+    pub without: u64,
+    /// Greatest error of the time from hardware stamp to the frame's own, of the capture so
+    /// far, ns; none before the interface's clock is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_ns: Option<u64>,
+}
+
+impl HardwareStatistics {
+    /// Those of two writers together.
+    #[must_use]
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self.frames += other.frames;
+        self.without += other.without;
+        self.bound_ns = self.bound_ns.max(other.bound_ns);
+        self
+    }
+}
+
 /// In an interface description: how frames of this interface were taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceOption {
@@ -149,6 +185,9 @@ pub struct InterfaceOption {
     /// saw none of them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub tap: bool,
+    /// How it stamps frames itself, where its hardware stamps were taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<HardwareOption>,
     /// The machine's boot, as in `/proc/sys/kernel/random/boot_id`: raw stamps are of
     /// this boot. Not in captures of early versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -184,6 +223,7 @@ impl InterfaceOption {
             offloads,
             vlan_tags: None,
             tap: false,
+            hardware: None,
             boot_id: None,
             filter_compiler: None,
             reference: None,
@@ -287,6 +327,10 @@ pub struct StatisticsOption {
     /// The same of what it sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_out: Option<InterfaceFrames>,
+    /// Of this interface, where its hardware stamps were taken. As captured: `tscap convert`
+    /// leaves it where it leaves out frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<HardwareStatistics>,
     /// In the last statistics block: of `totals`, what was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals_sent: Option<Totals>,
@@ -307,6 +351,7 @@ impl StatisticsOption {
             sent: None,
             counted_in: None,
             counted_out: None,
+            hardware: None,
             totals_sent: None,
         }
     }

@@ -14,7 +14,8 @@ use pcap_file::pcapng::blocks::interface_statistics::{
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 
 use super::custom::{
-    ClockOption, InterfaceOption, PartOption, StampOption, StatisticsOption, option,
+    ClockOption, HardwareStatistics, InterfaceOption, PartOption, StampOption, StatisticsOption,
+    option,
 };
 use crate::capturing::accounting::{
     Counts, Directed, Direction, InterfaceCounts, InterfaceFrames, Outcome, StampOrder, Totals,
@@ -212,7 +213,11 @@ impl FileWriter {
         totals: Option<&Directed<Totals>>,
     ) -> Result<Vec<u8>, WriteError> {
         let now = tracker.real_at(at);
-        let Counts { written, observed } = counts.since(&self.before);
+        let Counts {
+            written,
+            observed,
+            hardware_bounds_ns,
+        } = counts.since(&self.before);
         let mut samples = tracker.take_samples();
         if samples.is_empty() {
             samples.extend(self.latest_sample);
@@ -259,8 +264,17 @@ impl FileWriter {
                 true => clock.clone(),
                 false => clock.in_short(),
             };
+            let received = written[Direction::In];
             let counted = Counted {
                 of_each,
+                hardware: HardwareStatistics {
+                    frames: received.hardware,
+                    without: received.written - received.hardware.with,
+                    bound_ns: hardware_bounds_ns
+                        .get(interface as usize)
+                        .copied()
+                        .flatten(),
+                },
                 ifdrop: counts.ifdrop,
                 own: counts.own,
                 off_cpu: observed.off_cpu,
@@ -281,6 +295,7 @@ impl FileWriter {
     ) -> InterfaceStatisticsBlock<'static> {
         let Counted {
             of_each,
+            hardware,
             ifdrop,
             own,
             off_cpu,
@@ -294,6 +309,7 @@ impl FileWriter {
         let has_sent = described.is_some_and(|it| it.tscap.hooks.sent.is_some());
         let sent = |of: &Directed<Totals>| has_sent.then_some(of[Direction::Out]);
         let has_received = described.is_some_and(|it| it.tscap.hooks.received.is_some());
+        let is_stamped = described.is_some_and(|it| it.tscap.hardware.is_some());
         let counted = |direction| own.map(|own| own[direction]);
         let mut options = vec![
             InterfaceStatisticsOption::IsbStartTime(self.start.since_epoch()),
@@ -312,6 +328,7 @@ impl FileWriter {
                 sent: sent(&of_each),
                 counted_in: counted(Direction::In).filter(|_| has_received),
                 counted_out: counted(Direction::Out).filter(|_| has_sent),
+                hardware: is_stamped.then_some(hardware),
                 totals_sent: totals.and_then(sent),
                 ..StatisticsOption::new(outcomes, clock, totals.map(Directed::sum))
             })),
@@ -327,6 +344,7 @@ impl FileWriter {
 /// What was counted of an interface.
 struct Counted {
     of_each: Directed<Totals>,
+    hardware: HardwareStatistics,
     ifdrop: Option<u64>,
     own: Option<Directed<InterfaceFrames>>,
     off_cpu: Option<u64>,

@@ -17,7 +17,8 @@ mod rewrite;
 pub use account::AccountError;
 pub use block::BlockFault;
 pub use custom::{
-    ClockOption, Hooks, InterfaceOption, PEN, PartOption, StampOption, StatisticsOption, VlanTags,
+    ClockOption, HardwareOption, HardwareStatistics, Hooks, InterfaceOption, PEN, PartOption,
+    StampOption, StatisticsOption, VlanTags,
 };
 pub use file::{FileWriter, InterfaceInfo, SectionInfo, WriteError, most_final_bytes};
 pub use history::Gatherer;

@@ -272,7 +272,8 @@ impl<R: Read> Reader<R> {
             let (code, value) = option?;
             let first = word(&block[value.clone()], 0, endianness);
             match (code, first) {
-                (CUSTOM_BINARY, Some(PEN)) => {
+                // One that is longer is a hardware stamp.
+                (CUSTOM_BINARY, Some(PEN)) if value.len() == RAW_LENGTH => {
                     let stamp = long(&block[value], 4, endianness).map(RawStamp);
                     raw = raw.or(stamp);
                 }
@@ -350,6 +351,8 @@ const FLAGS: u16 = 2;
 const DIRECTION: u32 = 3;
 const CUSTOM_TEXT: u16 = 2988;
 const CUSTOM_BINARY: u16 = 2989;
+/// Length of a raw stamp's option: enterprise number and stamp, bytes.
+const RAW_LENGTH: usize = 12;
 
 /// The JSON of an option of tscap's.
 fn of_tscap(code: u16, value: &[u8], endianness: Endianness) -> Option<&[u8]> {

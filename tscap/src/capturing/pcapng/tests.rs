@@ -70,6 +70,7 @@ fn counts(written: Written, observed: Observed) -> Counts {
     Counts {
         written: vec![Directed::received(written)],
         observed,
+        ..Counts::default()
     }
 }
 
@@ -140,6 +141,7 @@ fn statistics_hold_counts_times_and_clock() {
     let written = Written {
         written: 10,
         outcomes: [(Outcome::AfterStop, 2)].into(),
+        ..Written::default()
     };
     let losses = [(Outcome::RingFull, 3), (Outcome::TooLong, 1)];
     let counted = InterfaceFrames {
@@ -422,6 +424,7 @@ fn counted(number: u64) -> Counts {
     let written = Written {
         written: number,
         outcomes,
+        ..Written::default()
     };
     counts(written, observed)
 }

@@ -2,14 +2,15 @@
 //! converter rewrites.
 
 use tscap_common::block::{
-    CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, FLAGS_OUTBOUND, INTERFACE_OFFSET, LENGTH_OFFSET,
-    MAX_RECORD, OPT_FLAGS, OPT_RAW, ORIGLEN_OFFSET, RAW_BYTES, RAW_STAMP_OFFSET, STAMP_HIGH_OFFSET,
+    CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, FLAGS_OUTBOUND, HARDWARE_BYTES, HARDWARE_DELAY_OFFSET,
+    HARDWARE_STAMP_OFFSET, INTERFACE_OFFSET, LENGTH_OFFSET, MAX_RECORD, NOT_CONVERTED, OPT_FLAGS,
+    OPT_HARDWARE, OPT_RAW, ORIGLEN_OFFSET, RAW_BYTES, RAW_STAMP_OFFSET, STAMP_HIGH_OFFSET,
     STAMP_LOW_OFFSET, TYPE_OFFSET, block_len, padded,
 };
 
 use tscap_common::hook::{Direction, Slot};
 
-use crate::capturing::clock::{RawStamp, RealNs};
+use crate::capturing::clock::{PhcNs, RawStamp, RealNs};
 
 /// A ring held something that is no block: a bug, or memory gone bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -112,6 +113,28 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// The stamp of the interface's own clock, if the frame has one.
+    #[inline]
+    pub fn hardware_stamp(&self) -> Option<PhcNs> {
+        let at = hardware_option(self.bytes)? + HARDWARE_STAMP_OFFSET;
+        let stamp = self.bytes.get(at..)?.first_chunk()?;
+        Some(PhcNs(u64::from_ne_bytes(*stamp)))
+    }
+
+    /// Says how much later than the [hardware stamp](Self::hardware_stamp), which the block
+    /// must have, the frame's own was taken, ns; or
+    /// [`NOT_CONVERTED`](tscap_common::block::NOT_CONVERTED).
+    #[inline]
+    pub fn set_hardware_delay(&mut self, delay_ns: i64) {
+        let Some(option) = hardware_option(self.bytes) else {
+            return;
+        };
+        let at = option + HARDWARE_DELAY_OFFSET;
+        if let Some(value) = self.bytes.get_mut(at..at + 8) {
+            value.copy_from_slice(&delay_ns.to_ne_bytes());
+        }
+    }
+
     /// Makes the block final: the interface's index in the file, and the stamp
     /// in nanoseconds since the epoch, high word first.
     #[inline]
@@ -132,9 +155,20 @@ pub(super) fn corrupt(bytes: &[u8], position: u64) -> CorruptBlock {
     }
 }
 
-/// The blocks in `bytes`, which must be whole and final ones: the slot of each that has a
-/// frame, and where it ends. Bytes that are no block end it.
-pub fn blocks(bytes: &[u8]) -> impl Iterator<Item = (Option<Slot>, usize)> {
+/// A frame in a final block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FinalFrame {
+    /// The program that has recorded it.
+    pub slot: Slot,
+    /// Whether it has a hardware stamp.
+    pub has_hardware_stamp: bool,
+    /// Whether that was converted.
+    pub is_converted: bool,
+}
+
+/// The blocks in `bytes`, which must be whole and final ones: the frame of each that has
+/// one, and where it ends. Bytes that are no block end it.
+pub fn blocks(bytes: &[u8]) -> impl Iterator<Item = (Option<FinalFrame>, usize)> {
     let mut end = 0;
     std::iter::from_fn(move || {
         let block = &bytes[end..];
@@ -150,14 +184,20 @@ pub fn blocks(bytes: &[u8]) -> impl Iterator<Item = (Option<Slot>, usize)> {
 /// Shortest block, bytes: type and two lengths.
 const SHORTEST: usize = 12;
 
-/// The slot of a final block, if it has a frame.
-fn frame_of(block: &[u8]) -> Option<Slot> {
+/// The frame of a final block, if it has one.
+fn frame_of(block: &[u8]) -> Option<FinalFrame> {
     let has_frame = word(block, TYPE_OFFSET) == EPB_TYPE;
-    has_frame.then(|| Slot::of(word(block, INTERFACE_OFFSET), direction(block)))
+    let hardware = hardware_option(block);
+    let delay = hardware.and_then(|at| block.get(at + HARDWARE_DELAY_OFFSET..)?.first_chunk());
+    has_frame.then(|| FinalFrame {
+        slot: Slot::of(word(block, INTERFACE_OFFSET), direction(block)),
+        has_hardware_stamp: hardware.is_some(),
+        is_converted: delay.is_some_and(|delay| i64::from_ne_bytes(*delay) != NOT_CONVERTED),
+    })
 }
 
-/// The last of whole and final blocks: its length, and its slot if it has a frame.
-pub fn last_block(bytes: &[u8]) -> Option<(usize, Option<Slot>)> {
+/// The last of whole and final blocks: its length, and its frame if it has one.
+pub fn last_block(bytes: &[u8]) -> Option<(usize, Option<FinalFrame>)> {
     let length = word(bytes, bytes.len().checked_sub(4)?) as usize;
     let block = &bytes[bytes.len().checked_sub(length)?..];
     (length >= SHORTEST).then(|| (length, frame_of(block)))
@@ -166,17 +206,32 @@ pub fn last_block(bytes: &[u8]) -> Option<(usize, Option<Slot>)> {
 /// Which way the frame of a block goes. Blocks without `epb_flags` are of captures of
 /// received frames.
 fn direction(block: &[u8]) -> Direction {
-    let data = padded(word(block, CAPLEN_OFFSET) as usize);
-    let raw = match word(block, DATA_OFFSET + data) {
-        OPT_RAW => RAW_BYTES,
-        _ => 0,
+    let options = match hardware_option(block) {
+        Some(hardware) => hardware + HARDWARE_BYTES,
+        None => behind_raw(block),
     };
-    let options = DATA_OFFSET + data + raw;
     let flags = word(block, options + 4);
     match word(block, options) == OPT_FLAGS && flags & FLAGS_OUTBOUND != 0 {
         true => Direction::Out,
         false => Direction::In,
     }
+}
+
+/// Where the options of a block begin, bytes, but for its raw stamp.
+#[inline]
+fn behind_raw(block: &[u8]) -> usize {
+    let options = DATA_OFFSET + padded(word(block, CAPLEN_OFFSET) as usize);
+    match word(block, options) {
+        OPT_RAW => options + RAW_BYTES,
+        _ => options,
+    }
+}
+
+/// Where the hardware stamp of a block is, bytes, if it has one.
+#[inline]
+fn hardware_option(block: &[u8]) -> Option<usize> {
+    let at = behind_raw(block);
+    (word(block, at) == OPT_HARDWARE).then_some(at)
 }
 
 /// The stamp of the block at the start of `bytes`, increased by `offset`; of

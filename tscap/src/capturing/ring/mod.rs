@@ -9,7 +9,7 @@ mod merge;
 
 pub mod synthetic;
 
-pub use block::{Block, CorruptBlock, blocks, last_block};
+pub use block::{Block, CorruptBlock, FinalFrame, blocks, last_block};
 pub use consumer::{Consumer, Run};
 pub use key_record::KeyRecord;
 pub use memory::{MapError, Memory};

@@ -44,8 +44,11 @@ impl Producer {
     /// Appends a frame of which all of `frame` is captured, or counts it as lost
     /// if the ring is full. Says which.
     pub fn push(&mut self, slot: Slot, stamp: RawStamp, frame: &[u8]) -> bool {
-        let options = block::options_len(false, false, false, self.dropped > 0);
-        let length = block::block_len(frame.len(), options);
+        let options = block::Options {
+            drop_count: self.dropped > 0,
+            ..block::Options::default()
+        };
+        let length = block::block_len(frame.len(), options.bytes());
         let tail = self.memory.tail(self.ring).load(Ordering::Acquire);
         if self.head - tail + length as u64 > self.memory.ring_bytes() as u64 {
             self.dropped += 1;

@@ -249,9 +249,10 @@ impl Change {
             | Setting::RpsFlows { .. }
             | Setting::ThreadedNapi
             | Setting::DeferredInterrupts => self.interface.name_in_sysfs(files)?,
-            Setting::Offload { .. } | Setting::ClsactQdisc | Setting::ClsactFilter(_) => {
-                self.interface.name_in_calls(files)?
-            }
+            Setting::Offload { .. }
+            | Setting::ReceiveFilter
+            | Setting::ClsactQdisc
+            | Setting::ClsactFilter(_) => self.interface.name_in_calls(files)?,
         };
         let Some(now) = self.setting.read(files, &interface)? else {
             return Ok(GivenBack::Gone);

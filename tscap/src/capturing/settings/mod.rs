@@ -1,5 +1,6 @@
 //! What tscap changes on the machine for the time of a capture and nobody but
-//! tscap would give back: affinities, steering, offloads, filters of clsact.
+//! tscap would give back: affinities, steering, offloads, receive filters of hardware stamps,
+//! filters of clsact.
 //!
 //! Each change is written into a journal, a file of this process in
 //! [`JournalFolder`], before it is made; the journal goes away when the old

@@ -5,7 +5,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use crate::capturing::host::clsact::{ClsactError, Filter, Filters, QdiscState};
-use crate::capturing::host::ethtool::{self, EthtoolError};
+use crate::capturing::host::ethtool::{self, EthtoolError, ReceiveFilter};
 use crate::capturing::host::kernel_files::{self, KernelFileError, KernelFiles};
 use crate::capturing::host::netdev::{self, NetdevError};
 use crate::capturing::host::{affinity, cpu_list, irq, napi, process, rps};
@@ -51,6 +51,8 @@ pub enum Setting {
         /// The kernel's name for it.
         name: String,
     },
+    /// Which received frames an interface stamps itself; ethtool's name of the filter.
+    ReceiveFilter,
     /// The queueing discipline clsact; "none", "unused" or "used".
     ClsactQdisc,
     /// A filter of clsact; "none" or "attached".
@@ -128,6 +130,7 @@ impl Setting {
             | Self::ThreadedNapi
             | Self::DeferredInterrupts
             | Self::Offload { .. }
+            | Self::ReceiveFilter
             | Self::ClsactQdisc
             | Self::ClsactFilter(_) => true,
         }
@@ -156,6 +159,7 @@ impl Setting {
             Self::DeferredInterrupts => format!("deferred interrupts of {interface}"),
             Self::NapiAffinity { pid, name, .. } => format!("CPUs of poll thread {pid} ({name})"),
             Self::Offload { name } => format!("offload {name} of {interface}"),
+            Self::ReceiveFilter => format!("receive filter of {interface}'s hardware stamps"),
             Self::ClsactQdisc => format!("queueing discipline clsact of {interface}"),
             Self::ClsactFilter(filter) => {
                 let (side, program) = (filter.side.name(), filter.program);
@@ -180,6 +184,7 @@ impl Setting {
             Self::DeferredInterrupts => napi::deferred_file(files, interface).display().to_string(),
             Self::NapiAffinity { pid, .. } => format!("taskset -pc {pid}"),
             Self::Offload { name } => format!("ethtool -K {interface} {name}"),
+            Self::ReceiveFilter => format!("hwstamp_ctl -i {interface} -r"),
             Self::ClsactQdisc => format!("tc qdisc show dev {interface} clsact"),
             Self::ClsactFilter(filter) => {
                 format!("tc filter show dev {interface} {}", filter.side.name())
@@ -220,6 +225,9 @@ impl Setting {
             Self::Offload { name } => {
                 let features = ethtool::features(interface)?;
                 features.get(name).map(|feature| Ok(on_off(feature.on)))
+            }
+            Self::ReceiveFilter => {
+                ethtool::receive_filter(interface)?.map(|filter| Ok(filter.name()))
             }
             Self::ClsactQdisc => match filters(interface)? {
                 Some(filters) => Some(Ok(match filters.qdisc()? {
@@ -280,6 +288,13 @@ impl Setting {
             }
             Self::Offload { name } => {
                 ethtool::set_features(interface, &[(name.as_str(), value == on_off(true))])?;
+            }
+            Self::ReceiveFilter => {
+                let filter = ReceiveFilter::named(value).ok_or_else(|| ChangeError::Value {
+                    path: self.path(files, interface),
+                    value: value.to_owned(),
+                })?;
+                ethtool::set_receive_filter(interface, filter)?;
             }
             // Made by `SettingsGuard::attach_filter`, which has the program: here only removed.
             Self::ClsactQdisc => {

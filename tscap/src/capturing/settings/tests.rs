@@ -397,3 +397,24 @@ fn no_change_leaves_no_journal_though_it_were_to_last() {
     drop(changes);
     assert!(machine.journals().is_empty());
 }
+
+#[test]
+fn a_receive_filter_is_journalled_by_its_name() {
+    let change = Change {
+        interface: Machine::new().interface(),
+        setting: Setting::ReceiveFilter,
+        path: "hwstamp_ctl -i eth0 -r".into(),
+        old: "ptpv2-event".into(),
+        new: "all".into(),
+    };
+    let json = serde_json::to_value(&change).unwrap();
+    assert_eq!(json["kind"], "receive_filter");
+    assert_eq!(serde_json::from_value::<Change>(json).unwrap(), change);
+    let expected = "receive filter of eth0's hardware stamps";
+    assert_eq!(change.to_string(), expected);
+    // The loopback has none that could be set.
+    let lo = InterfaceId::here(&link("lo", 1)).unwrap();
+    let files = KernelFiles::live();
+    let planned = Change::plan(&files, &lo, Setting::ReceiveFilter, "all".into());
+    assert_eq!(planned.unwrap(), Planned::Absent);
+}

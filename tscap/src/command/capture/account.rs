@@ -6,6 +6,7 @@ use crate::capturing::capture::{
     DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary, ReferenceSummary, Summary,
 };
 use crate::capturing::host::cpu_list;
+use crate::capturing::pcapng::HardwareStatistics;
 use crate::command::console::read_order;
 use crate::text::numbers::{counted, grouped, signed, size, span};
 
@@ -87,6 +88,7 @@ pub(super) fn whole(summary: &Summary) -> String {
             ));
         }
     }
+    lines.extend(summary.interfaces.iter().filter_map(hardware_stamps));
     lines.extend(clock(summary));
     lines.join("\n")
 }
@@ -117,6 +119,44 @@ fn of_each(interfaces: &[InterfaceSummary]) -> Vec<String> {
         others.iter().map(|it| it.outcomes.total()).sum(),
     ));
     lines
+}
+
+/// The hardware stamps of an interface's frames, where these were taken.
+fn hardware_stamps(interface: &InterfaceSummary) -> Option<String> {
+    let hardware = interface.hardware.as_ref()?;
+    let HardwareStatistics {
+        frames,
+        without,
+        bound_ns,
+    } = hardware.frames;
+    let mut line = format!(
+        "  {}: hardware stamps on {} of {} received",
+        interface.whole_name(),
+        grouped(frames.with),
+        counted(frames.with + without, "frame"),
+    );
+    for (number, what) in [
+        (frames.unconverted, "not converted"),
+        (frames.ambiguous, "without a bound"),
+    ] {
+        if number > 0 {
+            let _ = write!(line, ", {} {what}", grouped(number));
+        }
+    }
+    if let Some(delay) = &hardware.delay {
+        let of = |ns| span(u64::try_from(ns).unwrap_or(0));
+        let _ = write!(
+            line,
+            "\n  from there to tscap's stamp: median {}, 99 % within {}, at most {}",
+            span(delay.median_ns),
+            span(delay.p99_ns),
+            of(delay.greatest_ns),
+        );
+        if let Some(bound_ns) = bound_ns {
+            let _ = write!(line, ", ±{}", span(bound_ns));
+        }
+    }
+    Some(line)
 }
 
 /// How many frames went each way, where both are captured.
@@ -290,6 +330,7 @@ mod tests {
             outcomes: Outcomes::default(),
             directions: Vec::new(),
             ifdrop: None,
+            hardware: None,
         }
     }
 

@@ -135,6 +135,7 @@ mod tests {
             outcomes: Outcomes::default(),
             directions: vec![direction("in", received), direction("out", sent)],
             ifdrop: None,
+            hardware: None,
         }
     }
 

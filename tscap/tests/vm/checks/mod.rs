@@ -12,6 +12,7 @@ mod delay;
 mod directions;
 mod doctor;
 pub mod filter;
+mod hardware;
 mod interrupts;
 mod kfunc;
 mod kmod;
@@ -71,6 +72,8 @@ checks![
     doctor::says_what_works,
     filter::in_the_kernel,
     filter::of_a_capture,
+    hardware::stamps_within_the_bound,
+    hardware::told_or_set,
     interrupts::not_turned_off_before_6_14,
     kfunc::between_readings_of_the_clock,
     kfunc::ordered_between_readings_of_the_clock,

@@ -72,6 +72,19 @@ impl Scale {
         is_kernels: false,
     };
 
+    /// CLOCK_MONOTONIC against a PTP hardware clock that is the counter.
+    ///
+    /// Each reading is certain, as of [`Self::HOST`], and as of it how far a rate was changed
+    /// shows at the next reading, which a capture's bound takes in then. Noise and slews are
+    /// those of [`Self::PHC`].
+    pub const NIC: Self = Self {
+        noise_ns: 100,
+        confirmations: 0,
+        slew_confirmations: 0,
+        fastest_ppm: 1_000,
+        is_kernels: true,
+    };
+
     /// How far the rate of the reference against the counter may be from its average,
     /// parts per billion, while nobody changes that.
     ///

@@ -2,9 +2,8 @@
 
 use std::io;
 
-use tscap_common::hook::Slot;
-
 use crate::capturing::pcapng::WriteError;
+use crate::capturing::ring::FinalFrame;
 
 /// Why a file does not hold what was written.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +33,7 @@ pub enum CloseError {
 pub struct OutputError {
     /// The frames that are not in the output: of this write, and of earlier ones that were
     /// still waiting.
-    pub lost: Vec<Slot>,
+    pub lost: Vec<FinalFrame>,
     /// Why.
     pub source: io::Error,
     /// Why the file does not end with a whole block.

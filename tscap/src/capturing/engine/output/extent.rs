@@ -1,16 +1,14 @@
 //! Blocks by where they are in the file: which of them are whole if the file ends somewhere.
 
-use tscap_common::hook::Slot;
-
-use crate::capturing::ring;
+use crate::capturing::ring::{self, FinalFrame};
 
 /// A block that begins before the bytes that wait, and ends among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Torn {
     pub start: u64,
     pub end: u64,
-    /// If it has a frame.
-    pub slot: Option<Slot>,
+    /// If it has one.
+    pub frame: Option<FinalFrame>,
 }
 
 /// Blocks one behind the other, all of them in memory but for the beginning of the first.
@@ -40,18 +38,18 @@ impl<'a> Extent<'a> {
 
     /// If the file ends at `end`: where its last whole block ends, and the frames that are
     /// not whole in it.
-    pub fn cut_at(&self, end: u64) -> (u64, Vec<Slot>) {
+    pub fn cut_at(&self, end: u64) -> (u64, Vec<FinalFrame>) {
         let [(first, _), (begin, _)] = self.parts;
         let mut whole = self.torn.map_or(first.min(begin), |torn| torn.start);
         let mut lost = Vec::new();
-        let torn = self.torn.iter().map(|torn| (torn.slot, torn.end));
+        let torn = self.torn.iter().map(|torn| (torn.frame, torn.end));
         let of_parts = self.parts.iter().flat_map(|(offset, blocks)| {
-            ring::blocks(blocks).map(move |(slot, end)| (slot, offset + end as u64))
+            ring::blocks(blocks).map(move |(frame, end)| (frame, offset + end as u64))
         });
-        for (slot, block_end) in torn.chain(of_parts) {
+        for (frame, block_end) in torn.chain(of_parts) {
             match block_end <= end {
                 true => whole = block_end,
-                false => lost.extend(slot),
+                false => lost.extend(frame),
             }
         }
         (whole, lost)
@@ -61,14 +59,14 @@ impl<'a> Extent<'a> {
     pub fn torn_by(&self, cut: u64) -> Option<Torn> {
         for (offset, blocks) in self.parts.iter().rev() {
             let mut left = *blocks;
-            while let Some((length, slot)) = ring::last_block(left) {
+            while let Some((length, frame)) = ring::last_block(left) {
                 let end = offset + left.len() as u64;
                 let start = end - length as u64;
                 if end <= cut {
                     return None;
                 }
                 if start < cut {
-                    return Some(Torn { start, end, slot });
+                    return Some(Torn { start, end, frame });
                 }
                 left = &left[..left.len() - length];
             }
@@ -80,7 +78,7 @@ impl<'a> Extent<'a> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tscap_common::hook::Direction;
+    use tscap_common::hook::{Direction, Slot};
 
     use super::*;
 
@@ -114,10 +112,14 @@ mod tests {
                 Some(*end)
             }).collect();
             let starts: Vec<u64> = std::iter::once(BEFORE).chain(ends.iter().copied()).collect();
-            let slot = |index: usize| sizes[index].1.map(|it| Slot::of(it, Direction::In));
+            let frame = |index: usize| sizes[index].1.map(|it| FinalFrame {
+                slot: Slot::of(it, Direction::In),
+                has_hardware_stamp: false,
+                is_converted: false,
+            });
 
             let has_torn = first % 2 == 0 && missing > 0 && missing < ends[0] - BEFORE;
-            let torn = has_torn.then(|| Torn { start: BEFORE, end: ends[0], slot: slot(0) });
+            let torn = has_torn.then(|| Torn { start: BEFORE, end: ends[0], frame: frame(0) });
             let split = split.clamp(usize::from(has_torn), blocks.len());
             let waiting = blocks[..split].concat();
             let at = BEFORE + if has_torn { missing } else { 0 };
@@ -131,14 +133,14 @@ mod tests {
             prop_assert_eq!(Some(whole), expected);
             let expected: Vec<_> = (0..blocks.len())
                 .filter(|index| ends[*index] > end)
-                .filter_map(slot)
+                .filter_map(frame)
                 .collect();
             prop_assert_eq!(lost, expected);
 
             let cut = at + cut;
             let expected = (0..blocks.len())
                 .find(|index| starts[*index] < cut && ends[*index] > cut)
-                .map(|index| Torn { start: starts[index], end: ends[index], slot: slot(index) });
+                .map(|index| Torn { start: starts[index], end: ends[index], frame: frame(index) });
             prop_assert_eq!(extent.torn_by(cut), expected);
         }
     }

@@ -49,6 +49,20 @@ impl<'a> Device<'a> {
         operation: &'static str,
         words: &mut [u32],
     ) -> Result<(), EthtoolError> {
+        // SAFETY: this function's contract.
+        unsafe { self.ioctl(libc::SIOCETHTOOL, operation, words) }
+    }
+
+    /// The same by another ioctl of an interface, whose structure is in `words`.
+    ///
+    /// # Safety
+    /// `words` must be as long as the structure of the ioctl.
+    pub(super) unsafe fn ioctl(
+        &self,
+        number: libc::Ioctl,
+        operation: &'static str,
+        words: &mut [u32],
+    ) -> Result<(), EthtoolError> {
         let mut request = libc::ifreq {
             ifr_name: self.ifr_name,
             ifr_ifru: libc::__c_anonymous_ifr_ifru {
@@ -58,8 +72,7 @@ impl<'a> Device<'a> {
         // SAFETY: `request` is an ifreq with a closed name, and its data pointer
         // is valid for what the command reads and writes (this function's
         // contract).
-        let result =
-            unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::SIOCETHTOOL, &mut request) };
+        let result = unsafe { libc::ioctl(self.socket.as_raw_fd(), number, &mut request) };
         if result < 0 {
             return Err(EthtoolError::Request {
                 operation,

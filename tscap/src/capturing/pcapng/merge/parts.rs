@@ -9,7 +9,7 @@ use tscap_common::block::PEN;
 
 use super::super::account::{FILTER_ACCEPT, IF_RECV, USER_DELIVERED};
 use super::super::block::{long, word as word_at};
-use super::super::custom::{ClockOption, PartOption, StatisticsOption};
+use super::super::custom::{ClockOption, HardwareStatistics, PartOption, StatisticsOption};
 use super::super::describe::{END_TIME, START_TIME, STATISTICS_OPTIONS, STATISTICS_TIME, put_time};
 use super::super::options::{CUSTOM_TEXT, long_value, options_of, with_options, word};
 use super::MergeError;
@@ -191,6 +191,9 @@ fn statistics(
         sent: all().fold(None, |sum, it| summed(sum, it.sent)),
         counted_in: all().find_map(|it| it.counted_in),
         counted_out: all().find_map(|it| it.counted_out),
+        hardware: all()
+            .filter_map(|it| it.hardware)
+            .reduce(HardwareStatistics::and),
         totals_sent,
         ..StatisticsOption::new(outcomes, clock(all().map(|it| &it.clock))?, totals)
     };

@@ -1,9 +1,9 @@
 use super::*;
-use tscap_common::block::{FLAGS_BYTES, FLAGS_INBOUND, ORIGLEN_OFFSET, RAW_BYTES};
+use tscap_common::block::{FLAGS_BYTES, FLAGS_INBOUND, ORIGLEN_OFFSET, PEN, RAW_BYTES};
 
-/// A block of `caplen` bytes 0xa5 with room for a raw stamp, everything else 0.
+/// A block of `caplen` bytes 0xa5 with room for stamps and flags, everything else 0.
 fn bytes(caplen: usize) -> Vec<u8> {
-    let length = block_len(caplen, RAW_BYTES + FLAGS_BYTES + 4);
+    let length = block_len(caplen, RAW_BYTES + HARDWARE_BYTES + FLAGS_BYTES + 4);
     let mut bytes = vec![0; length];
     put(&mut bytes, TYPE_OFFSET, EPB_TYPE);
     put(&mut bytes, LENGTH_OFFSET, u32::try_from(length).unwrap());
@@ -39,15 +39,21 @@ fn a_final_block_has_its_interface_and_time() {
     let length = bytes.len();
     let two = [&bytes[..], &bytes].concat();
     let ends: Vec<_> = blocks(&two).collect();
-    let slot = Slot::of(3, Direction::In);
-    assert_eq!(ends, [(Some(slot), length), (Some(slot), 2 * length)]);
-    assert_eq!(last_block(&two), Some((length, Some(slot))));
+    let frame = FinalFrame {
+        slot: Slot::of(3, Direction::In),
+        has_hardware_stamp: false,
+        is_converted: false,
+    };
+    assert_eq!(ends, [(Some(frame), length), (Some(frame), 2 * length)]);
+    assert_eq!(last_block(&two), Some((length, Some(frame))));
     assert_eq!(blocks(&two[4..]).next(), None);
 }
 
 #[test]
 fn a_final_block_still_says_which_way_its_frame_went() {
-    for keep_raw in [false, true] {
+    for (keep_raw, has_hardware_stamp) in
+        [(false, false), (true, false), (false, true), (true, true)]
+    {
         for (flags, direction) in [
             (FLAGS_INBOUND, Direction::In),
             (FLAGS_OUTBOUND | 1 << 11, Direction::Out),
@@ -58,12 +64,51 @@ fn a_final_block_still_says_which_way_its_frame_went() {
                 put(&mut bytes, at, OPT_RAW);
                 at += RAW_BYTES;
             }
+            if has_hardware_stamp {
+                put(&mut bytes, at, OPT_HARDWARE);
+                at += HARDWARE_BYTES;
+            }
             put(&mut bytes, at, OPT_FLAGS);
             put(&mut bytes, at + 4, flags);
-            let (slot, _) = blocks(&bytes).next().unwrap();
-            assert_eq!(slot, Some(Slot::of(0, direction)));
+            let (frame, _) = blocks(&bytes).next().unwrap();
+            let expected = FinalFrame {
+                slot: Slot::of(0, direction),
+                has_hardware_stamp,
+                is_converted: has_hardware_stamp,
+            };
+            assert_eq!(frame, Some(expected));
         }
     }
+}
+
+/// Header, enterprise number, stamp and delay, as docs/file-format.md has them.
+#[test]
+fn a_hardware_stamp_is_read_and_its_delay_written() {
+    for keep_raw in [false, true] {
+        let mut bytes = bytes(61);
+        assert_eq!(hardware_option(&bytes), None);
+        let mut at = DATA_OFFSET + 64;
+        if keep_raw {
+            put(&mut bytes, at, OPT_RAW);
+            at += 16;
+        }
+        put(&mut bytes, at, 2989 | 20 << 16);
+        put(&mut bytes, at + 4, PEN);
+        bytes[at + 8..at + 16].copy_from_slice(&0x1234_5678_9abc_def0u64.to_ne_bytes());
+        let before = bytes.clone();
+        let mut block = Block::at_start(&mut bytes, 0, RawStamp(0)).unwrap();
+        assert_eq!(block.hardware_stamp(), Some(PhcNs(0x1234_5678_9abc_def0)));
+        block.set_hardware_delay(-7);
+        assert_eq!(bytes[at + 16..at + 24], (-7i64).to_ne_bytes());
+        bytes[at + 16..at + 24].fill(0);
+        assert_eq!(bytes, before, "nothing else");
+    }
+    let mut bytes = bytes(60);
+    let before = bytes.clone();
+    let mut block = Block::at_start(&mut bytes, 0, RawStamp(0)).unwrap();
+    assert_eq!(block.hardware_stamp(), None);
+    block.set_hardware_delay(7);
+    assert_eq!(bytes, before);
 }
 
 #[test]

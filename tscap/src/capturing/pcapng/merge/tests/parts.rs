@@ -147,6 +147,7 @@ fn written(script: &Script, is_ended: bool) -> Vec<u8> {
             utc_bound_ns: script.last.utc_bound_ns,
             ..Observed::default()
         },
+        ..Counts::default()
     };
     let seen = script.frames.iter().sum::<u64>() + script.lost;
     let totals = counts.totals(Directed::received(seen));
