@@ -13,6 +13,7 @@ mod delivered;
 mod filter;
 mod filtered;
 mod frame;
+mod hardware;
 mod kernel;
 #[allow(dead_code, reason = "other objects have the other clocks")]
 mod kfunc;
