@@ -127,7 +127,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__capture)
-            opts="-i -D -w -s -c -a -p -q -v -Q -Z -f -F -d -C -G -W -b -z -h --interface --netns --container --pod --list-interfaces --write --snapshot-length --count --duration --autostop --no-promiscuous-mode --quiet --verbose --json --metrics-file --clock --reference --poll --tsc-path --direction --tap --hook --egress-point --offloads --keep-raw --force --packet-meta --ring-size --converter-cpu --priority --writers --rx-cpu --relinquish-privileges --group --io --filter-bytecode --dump-ebpf --file-size --rotate-seconds --file-count --ring-buffer --postrotate-command --help"
+            opts="-i -D -w -s -c -a -p -q -v -Q -Z -f -F -d -C -G -W -b -z -h --interface --netns --container --pod --list-interfaces --write --snapshot-length --count --duration --autostop --no-promiscuous-mode --quiet --verbose --json --metrics-file --clock --reference --poll --tsc-path --direction --tap --hook --egress-point --offloads --hw-stamps --keep-raw --force --packet-meta --ring-size --converter-cpu --priority --writers --rx-cpu --relinquish-privileges --group --io --filter-bytecode --dump-ebpf --file-size --rotate-seconds --file-count --ring-buffer --postrotate-command --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -231,6 +231,10 @@ _tscap() {
                     ;;
                 --offloads)
                     COMPREPLY=($(compgen -W "keep off" -- "${cur}"))
+                    return 0
+                    ;;
+                --hw-stamps)
+                    COMPREPLY=($(compgen -W "read set" -- "${cur}"))
                     return 0
                     ;;
                 --ring-size)
