@@ -15,8 +15,8 @@ use super::reference::{POLL_ALONE, ReferenceChoice, Unfit, plan_of, poll, refere
 use super::rotation::RotationArgs;
 use super::{Cli, Plan, units};
 use crate::capturing::capture::{
-    BY_TSC, Capture, ClockChoice, DirectionChoice, HardwareStamps, MAX_WRITERS, Offloads, Privileges,
-    Tap, Target,
+    BY_TSC, Capture, ClockChoice, DirectionChoice, HardwareStamps, MAX_WRITERS, Offloads,
+    Privileges, Tap, Target,
 };
 use crate::capturing::clock::TscPath;
 use crate::capturing::engine::Io;

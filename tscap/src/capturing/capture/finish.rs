@@ -14,8 +14,7 @@ use super::plan::Target;
 use super::running::{Parts, Running};
 use super::summary::{
     ClockSummary, DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary, PrioritySummary,
-    ReferenceSummary,
-    Stop, Summary, WriterSummary,
+    ReferenceSummary, Stop, Summary, WriterSummary,
 };
 use super::writers::{self, Writers};
 use super::writing::{joined, on_thread, until_finished};

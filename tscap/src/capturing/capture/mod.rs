@@ -52,8 +52,8 @@ pub use finish::Ended;
 pub use first_brackets::first_brackets;
 pub(crate) use load::{Stamping, first_by, first_of, kfunc_of, load_failure, paths};
 pub use plan::{
-    BY_TSC, Capture, ClockChoice, DirectionChoice, HardwareStamps, MAX_WRITERS, Offloads, Privileges,
-    Programs, Tap, Target,
+    BY_TSC, Capture, ClockChoice, DirectionChoice, HardwareStamps, MAX_WRITERS, Offloads,
+    Privileges, Programs, Tap, Target,
 };
 pub use probe::probe;
 pub use pulse::Pulse;
