@@ -34,14 +34,12 @@ impl Waiting {
         }
     }
 
-    /// Takes the memory for so many now: it is touched, so that none is taken later.
+    /// Takes the memory for so many now: none is taken later.
     pub fn reserve(&mut self, bytes: usize) {
         if self.start + bytes > self.bytes.capacity() {
             self.move_to(Self::with_capacity(bytes));
         }
-        let length = self.bytes.len();
-        self.bytes.resize(length.max(self.start + bytes), 0);
-        self.bytes.truncate(length);
+        huge_pages::take(self.bytes.spare_capacity_mut());
     }
 
     pub fn extend(&mut self, more: &[u8]) {

@@ -116,7 +116,7 @@ impl Window {
     pub fn new(options: &MatcherOptions) -> Self {
         let capacity = options.capacity.min(1 << 31);
         let mut groups = Vec::with_capacity(capacity);
-        huge_pages::prefer(groups.spare_capacity_mut());
+        huge_pages::take(groups.spare_capacity_mut());
         Self {
             length: options.window,
             capacity,
