@@ -73,7 +73,7 @@ fn names_are_kept(summary: &Value) {
         ),
         (
             &summary["interfaces"][0],
-            "directions ifdrop ifindex name outcomes seen written",
+            "directions hardware ifdrop ifindex name outcomes seen written",
         ),
         (
             &summary["interfaces"][0]["directions"][0],
@@ -82,7 +82,7 @@ fn names_are_kept(summary: &Value) {
         (
             &summary["clock"],
             "ambiguous bound_raised host_bound_ns largest_decrease_ns largest_lateness_ns late \
-             ordered path segments segments_forgotten source stamp_decreases steps synchronised \
+             ordered path reference segments segments_forgotten source stamp_decreases steps synchronised \
              utc_bound_ns",
         ),
     ];

@@ -105,8 +105,8 @@ pub struct InterfaceSummary {
     pub directions: Vec<DirectionSummary>,
     /// Frames that the device missed; null if it doesn't count them.
     pub ifdrop: Option<u64>,
-    /// With `--hw-stamps`: the hardware stamps of its frames.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// With `--hw-stamps`: the hardware stamps of its frames. Else null.
+    #[serde(default)]
     pub hardware: Option<HardwareSummary>,
 }
 

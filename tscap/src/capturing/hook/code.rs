@@ -520,7 +520,7 @@ mod tests {
                 (
                     Some((None, Some(hardware_stamp))),
                     NONE,
-                    (0x85, KFUNC, 0x637e),
+                    (0x85, KFUNC, 0x637f),
                 ),
             ] {
                 let place = Place {
