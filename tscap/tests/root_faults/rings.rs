@@ -3,6 +3,7 @@
 use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::capture_on;
 use tscap_testkit::files;
+use tscap_testkit::process;
 use tscap_testkit::root::{root, root_with};
 
 #[test]
@@ -33,9 +34,11 @@ fn rings_that_memory_has_no_room_for() {
     let bench = Bench::new("ring-memory");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
-    // Less address space than one ring takes.
+    // A little less address space than the rings take, one of each CPU: enough for all else.
+    let cpus = process::cpus().len();
+    let limit = format!("--as={}", cpus * (256 << 20) - 1);
     let plan = capture_on(&bench.rx, &path).with(["--ring-size", "256M"]);
-    plan.through(["prlimit", "--as=268000000"])
+    plan.through(["prlimit", &limit])
         .run()
         .failure(1, &["ring", "memory"]);
     assert!(!path.exists(), "a file was left");
