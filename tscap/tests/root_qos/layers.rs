@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::socket::{setsockopt, sockopt};
 use tscap::capturing::hook::Layer;
 use tscap::measuring::qos::layers::schema::{LayerAccount, LayerReport, Residences};
 use tscap::measuring::saved::Saved;
@@ -69,6 +70,8 @@ fn every_packet_is_found_at_each_layer() {
     let netns = &bench.rx.netns;
     let receiver = netns.enter(|| UdpSocket::bind("10.9.0.2:9").expect("a socket"));
     receiver.set_read_timeout(Some(SHORT)).expect("a limit");
+    // Room for all: its reader may be late on a busy machine.
+    setsockopt(&receiver, sockopt::RcvBufForce, &(PACKETS as usize * 2_048)).expect("as root");
     let running = with_cgroups(&bench, ALL);
     let reader = thread::spawn(move || {
         let mut bytes = [0; 2_048];

@@ -72,7 +72,11 @@ mod tests {
         let address = memory.as_ptr().addr() + begin;
         assert!(!field(address, "VmFlags:").contains(" hg "));
         prefer(memory.spare_capacity_mut());
-        assert!(field(address, "VmFlags:").contains(" hg "), "{}", field(address, "VmFlags:"));
+        assert!(
+            field(address, "VmFlags:").contains(" hg "),
+            "{}",
+            field(address, "VmFlags:")
+        );
         // None fits.
         let mut small = Vec::<u8>::with_capacity(BYTES / 2);
         prefer(small.spare_capacity_mut());
