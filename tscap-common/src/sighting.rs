@@ -19,6 +19,11 @@ pub const UNKEYED: u32 = 0x7473_0002;
 /// Stands for the block type of an aggregate of several packets with a key of its own: the
 /// upper half of the slot's word is their number.
 pub const AGGREGATE: u32 = 0x7473_0003;
+/// Stands for the block type of a packet with a key and a hardware stamp (u64), which lies
+/// behind the bytes that are kept.
+pub const STAMPED: u32 = 0x7473_0004;
+/// Length of a hardware stamp.
+pub const HARDWARE_STAMP_BYTES: usize = 8;
 /// Most packets that an aggregate is told to have.
 pub const MOST_SEGMENTS: u32 = 0xffff;
 
@@ -35,4 +40,4 @@ pub const MOST_KEPT: usize = 1 << 10;
 
 const _: () = assert!(TYPE_OFFSET == 0 && LENGTH_OFFSET == 4 && INTERFACE_OFFSET == 8);
 const _: () = assert!(STAMP_LOW_OFFSET + 4 == KEY_LOW_OFFSET);
-const _: () = assert!(BYTES + MOST_KEPT <= crate::block::MAX_RECORD);
+const _: () = assert!(BYTES + MOST_KEPT + HARDWARE_STAMP_BYTES <= crate::block::MAX_RECORD);

@@ -9,8 +9,8 @@ use tscap_common::key::{KeyOf, MOST_BYTES, Octets, READ_AHEAD, digest, key};
 use tscap_common::outcome::Outcome;
 use tscap_common::ring;
 use tscap_common::sighting::{
-    AGGREGATE, BYTES, KEY_HIGH_OFFSET, KEY_LOW_OFFSET, KEYED, MOST_KEPT, MOST_SEGMENTS,
-    ORIGLEN_OFFSET, UNKEYED,
+    AGGREGATE, BYTES, HARDWARE_STAMP_BYTES, KEY_HIGH_OFFSET, KEY_LOW_OFFSET, KEYED, MOST_KEPT,
+    MOST_SEGMENTS, ORIGLEN_OFFSET, STAMPED, UNKEYED,
 };
 use tscap_common::state::CpuState;
 
@@ -31,6 +31,8 @@ static KEPT: Global<u32> = Global::new(0);
 const MOST_REACH: u32 = (MOST_BYTES + READ_AHEAD).next_power_of_two() - 1;
 
 const _: () = assert!(BYTES + MOST_REACH as usize + 8 < ring::SLACK_BYTES);
+// Where all bytes are kept there is room for a hardware stamp behind them.
+const _: () = assert!(HARDWARE_STAMP_BYTES as u64 <= vlan::LEAST);
 
 /// [`MOST_REACH`], as a number that only the verifier knows: LLVM would leave out a cut to it
 /// where it can prove that there is nothing to cut, which the verifier can't.
@@ -93,18 +95,18 @@ extern "C" fn digest_in_ring(bytes: *const u8, seed: u64, from: u32, to: u32) ->
     digest(InRing::of(bytes), seed, from, to)
 }
 
-/// Records that the frame was seen, stamped with `stamp`; with `AGGREGATES`, of how many packets
-/// it was made.
+/// Records that the frame was seen, stamped with `stamp`; with `AT_LAYERS`, of how many packets
+/// it was made, and its hardware stamp.
 #[inline(always)]
-pub fn sight<const AGGREGATES: bool, F: Frame>(frame: F, stamp: Option<u64>) {
-    account(frame, stamp, Fault::None, Keys::<AGGREGATES>);
+pub fn sight<const AT_LAYERS: bool, F: Frame>(frame: F, stamp: Option<u64>) {
+    account(frame, stamp, Fault::None, Keys::<AT_LAYERS>);
 }
 
 /// Of a frame its key.
 #[derive(Clone, Copy)]
-struct Keys<const AGGREGATES: bool>;
+struct Keys<const AT_LAYERS: bool>;
 
-impl<const AGGREGATES: bool> Recorder for Keys<AGGREGATES> {
+impl<const AT_LAYERS: bool> Recorder for Keys<AT_LAYERS> {
     #[inline(always)]
     fn append<F: Frame>(
         self,
@@ -114,12 +116,12 @@ impl<const AGGREGATES: bool> Recorder for Keys<AGGREGATES> {
         slot: u32,
         tag: Option<Tag>,
     ) -> Result<(), Outcome> {
-        append::<AGGREGATES, F>(frame, stamp, cpu, slot, tag)
+        append::<AT_LAYERS, F>(frame, stamp, cpu, slot, tag)
     }
 }
 
 #[inline(always)]
-fn append<const AGGREGATES: bool, F: Frame>(
+fn append<const AT_LAYERS: bool, F: Frame>(
     frame: F,
     stamp: u64,
     cpu: *mut CpuState,
@@ -143,7 +145,10 @@ fn append<const AGGREGATES: bool, F: Frame>(
     if !check_bounds_signed(length as i64, 1, i64::from(MOST_BYTES)) {
         return Err(Outcome::TooLong);
     }
-    let segments = if AGGREGATES { frame.segments() } else { 1 };
+    let (segments, hardware) = match AT_LAYERS {
+        true => (frame.segments(), frame.hardware_stamp()),
+        false => (1, None),
+    };
     let mask = RING_MASK.load();
     // The frame lies there while its key is computed.
     let room = BYTES as u64 + padded(length as usize) as u64 + vlan::LEAST;
@@ -169,13 +174,20 @@ fn append<const AGGREGATES: bool, F: Frame>(
         let length = frame.opaque(length as u32);
         let key = key_of(frame, length, origlen as u32);
         let kept = length.min(KEPT.load().min(MOST_KEPT as u32));
-        let total = BYTES as u64 + padded(kept as usize) as u64;
-        let (kind, place) = match key {
-            None => (UNKEYED, slot),
-            Some(_) if AGGREGATES && segments > 1 => {
+        let mut total = BYTES as u64 + padded(kept as usize) as u64;
+        let (kind, place) = match (key, hardware) {
+            (None, _) => (UNKEYED, slot),
+            (Some(_), Some(stamp)) => {
+                let behind = record.add(total as usize);
+                put(behind, 0, stamp as u32);
+                put(behind, 4, (stamp >> 32) as u32);
+                total += HARDWARE_STAMP_BYTES as u64;
+                (STAMPED, slot)
+            }
+            (Some(_), None) if AT_LAYERS && segments > 1 => {
                 (AGGREGATE, slot | segments.min(MOST_SEGMENTS) << 16)
             }
-            Some(_) => (KEYED, slot),
+            (Some(_), None) => (KEYED, slot),
         };
         let key = key.unwrap_or(0);
         put(record, TYPE_OFFSET, kind);

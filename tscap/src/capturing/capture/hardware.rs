@@ -30,7 +30,7 @@ const KNOWN_WITHIN: Duration = Duration::from_secs(1);
 
 /// The PTP clocks of a capture, by number. Their threads end when this is dropped.
 #[derive(Debug, Default)]
-pub(super) struct PtpClocks(BTreeMap<u32, Reader>);
+pub(crate) struct PtpClocks(BTreeMap<u32, Reader>);
 
 #[derive(Debug)]
 struct Reader {
@@ -67,10 +67,13 @@ impl PtpClocks {
     /// Waits until enough is known of each clock to convert stamps, for a second at most.
     pub async fn settle(&self) {
         let deadline = Instant::now() + KNOWN_WITHIN;
-        let is_known = |reader: &Reader| reader.clock.has_baseline();
-        while !self.0.values().all(is_known) && Instant::now() < deadline {
+        while !self.are_known() && Instant::now() < deadline {
             tokio::time::sleep(READ_EVERY).await;
         }
+    }
+
+    fn are_known(&self) -> bool {
+        self.0.values().all(|reader| reader.clock.has_baseline())
     }
 
     /// Reads each clock once more, and ends.

@@ -50,6 +50,7 @@ pub(crate) use event::Listener;
 pub use event::{Event, Severity};
 pub use finish::Ended;
 pub use first_brackets::first_brackets;
+pub(crate) use hardware::PtpClocks;
 pub(crate) use load::{Stamping, first_by, first_of, kfunc_of, load_failure, paths};
 pub use plan::{
     BY_TSC, Capture, ClockChoice, DirectionChoice, HardwareStamps, MAX_WRITERS, Offloads,

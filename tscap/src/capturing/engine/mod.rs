@@ -25,7 +25,7 @@ pub use converter::{Converter, Event, Source};
 pub use files::STATISTICS_EVERY;
 pub use finished::Finished;
 pub use guard::{Guard, Rests};
-pub use hardware::{DelaySummary, Delays, PtpClock};
+pub use hardware::{DelaySummary, Delays, PtpClock, StampClock};
 pub use idle::Idle;
 pub use output::{CloseError, Io, Output, OutputError, PIECE_BYTES};
 pub use prepared::PreparedFile;

@@ -37,6 +37,8 @@ use crate::text::causes::chain;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
+    /// The interface itself, by its hardware stamp of the packet, read at XDP (Linux 6.3)
+    Hw,
     /// XDP: in the driver, or in the network stack where the driver has none
     Xdp,
     /// tcx ingress: a socket buffer, before the protocols; clsact before Linux 6.6
@@ -53,7 +55,8 @@ pub enum Layer {
 
 impl Layer {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
+        Self::Hw,
         Self::Xdp,
         Self::Tcx,
         Self::Pre,
@@ -65,6 +68,7 @@ impl Layer {
     /// Its name for people and machines.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Hw => "hw",
             Self::Xdp => "xdp",
             Self::Tcx => "tcx",
             Self::Pre => "pre",
@@ -77,7 +81,7 @@ impl Layer {
     /// What its programs see.
     const fn hook(self) -> Hook {
         match self {
-            Self::Xdp => Hook::Xdp,
+            Self::Hw | Self::Xdp => Hook::Xdp,
             Self::Tcx => Hook::TcIngress,
             Self::Pre | Self::LocalIn => Hook::Netfilter,
             Self::Cgroup => Hook::Cgroup,
@@ -202,6 +206,11 @@ impl LayerAttacher<'_, '_> {
     /// If that layer can't be had.
     pub fn attach(&mut self, layer: Layer, port: &Port<'_>) -> Result<LayerPoint, LayerError> {
         match layer {
+            // It has no program of its own: that at XDP reads its stamps.
+            Layer::Hw => {
+                let attached = self.attacher.stamped_by_hardware(port)?;
+                Ok(at_interface(Layer::Xdp, attached))
+            }
             Layer::Xdp => {
                 let native = self.attacher.received(port, HookChoice::Xdp);
                 let attached = match native {

@@ -4,11 +4,12 @@ use tscap_common::block::LENGTH_OFFSET;
 use tscap_common::block::{INTERFACE_OFFSET, TYPE_OFFSET, padded};
 use tscap_common::hook::Slot;
 use tscap_common::sighting::{
-    AGGREGATE, BYTES, KEY_HIGH_OFFSET, KEY_LOW_OFFSET, KEYED, MOST_KEPT, ORIGLEN_OFFSET, UNKEYED,
+    AGGREGATE, BYTES, HARDWARE_STAMP_BYTES, KEY_HIGH_OFFSET, KEY_LOW_OFFSET, KEYED, MOST_KEPT,
+    ORIGLEN_OFFSET, STAMPED, UNKEYED,
 };
 
 use super::block::{CorruptBlock, corrupt, word};
-use crate::capturing::clock::RawStamp;
+use crate::capturing::clock::{PhcNs, RawStamp};
 
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct KeyRecord<'a> {
     pub stamp: RawStamp,
     /// What tells the packet from others; `None` of a frame without it.
     pub key: Option<u64>,
+    /// The stamp of its interface's own clock, where that was asked for and there is one.
+    pub hardware: Option<PhcNs>,
     /// Packets that it is an aggregate of; 1 where programs don't tell.
     pub segments: u32,
     /// Length of the frame, bytes.
@@ -37,15 +40,20 @@ impl<'a> KeyRecord<'a> {
     ) -> Result<(Self, usize), CorruptBlock> {
         let length = word(bytes, LENGTH_OFFSET) as usize;
         let kind = word(bytes, TYPE_OFFSET);
-        let is_record = matches!(kind, KEYED | UNKEYED | AGGREGATE)
+        // What lies behind the bytes that are kept.
+        let behind = match kind {
+            STAMPED => HARDWARE_STAMP_BYTES,
+            _ => 0,
+        };
+        let is_record = matches!(kind, KEYED | UNKEYED | AGGREGATE | STAMPED)
             && length.is_multiple_of(4)
-            && (BYTES..=BYTES + MOST_KEPT).contains(&length)
+            && (BYTES + behind..=BYTES + MOST_KEPT + behind).contains(&length)
             && length <= bytes.len();
         if !is_record {
             return Err(corrupt(bytes, position));
         }
         let origlen = word(bytes, ORIGLEN_OFFSET);
-        let kept = &bytes[BYTES..length];
+        let (kept, behind) = bytes[BYTES..length].split_at(length - BYTES - behind);
         let key =
             u64::from(word(bytes, KEY_HIGH_OFFSET)) << 32 | u64::from(word(bytes, KEY_LOW_OFFSET));
         let place = word(bytes, INTERFACE_OFFSET);
@@ -57,6 +65,10 @@ impl<'a> KeyRecord<'a> {
             slot: Slot(slot),
             stamp,
             key: (kind != UNKEYED).then_some(key),
+            hardware: behind
+                .first_chunk()
+                .copied()
+                .map(|it| PhcNs(u64::from_ne_bytes(it))),
             segments,
             origlen,
             // What pads a frame that is shorter than what is kept is none of it.
@@ -92,6 +104,7 @@ mod tests {
             slot: Slot(5),
             stamp: RawStamp(9),
             key: Some(0x0123_4567_89ab_cdef),
+            hardware: None,
             segments: 1,
             origlen: 1500,
             kept: &[0, 1, 2, 3, 4, 5, 6, 7],
@@ -102,6 +115,15 @@ mod tests {
         let (aggregate, _) = read(&bytes).unwrap();
         assert_eq!((aggregate.slot, aggregate.segments), (Slot(5), 3));
         assert_eq!(aggregate.key, wanted.key);
+        // Behind the bytes that are kept, which the pad bytes are none of.
+        let mut bytes = record(STAMPED, 44, 2, 4);
+        bytes.extend(37_000_000_001_u64.to_ne_bytes());
+        let (stamped, length) = read(&bytes).unwrap();
+        assert_eq!(stamped.hardware, Some(PhcNs(37_000_000_001)));
+        assert_eq!(
+            (stamped.kept, stamped.key, length),
+            (&[0, 1][..], wanted.key, 44)
+        );
         // Of a short frame without its pad bytes.
         let bytes = record(UNKEYED, 36, 3, 4);
         let (short, _) = read(&bytes).unwrap();
@@ -117,6 +139,7 @@ mod tests {
             record(KEYED, 28, 60, 0),
             record(KEYED, 34, 60, 8),
             record(KEYED, 36, 60, 0),
+            record(STAMPED, 36, 60, 4),
             record(KEYED, (BYTES + MOST_KEPT + 4) as u32, 60, MOST_KEPT + 4),
             vec![0; 8],
         ] {

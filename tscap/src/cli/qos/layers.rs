@@ -7,6 +7,7 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
 use super::QosArgs;
+use crate::capturing::hook::Layer;
 use crate::capturing::host::namespaces::Target;
 use crate::cli::{Cli, Plan, Verbosity};
 use crate::measuring::qos::layers::live::LivePlan;
@@ -35,6 +36,11 @@ impl QosArgs {
         self.layers.dedup();
         if self.layers.len() < 2 {
             return Err(conflict("--layers takes two layers at least"));
+        }
+        if self.layers[0] == Layer::Hw && self.layers[1] != Layer::Xdp {
+            return Err(conflict(
+                "the layer hw is read at xdp: --layers takes that too",
+            ));
         }
         if !self.words.is_empty() {
             return Err(conflict("--layers takes no filter: it is of all packets"));
@@ -65,7 +71,6 @@ impl QosArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capturing::hook::Layer;
 
     #[test]
     fn layers_come_in_their_order_and_once() {
@@ -85,6 +90,7 @@ mod tests {
         assert_eq!(plan_of.live.cgroup, Some("/c".into()));
         for refused in [
             "--layers xdp",
+            "--layers hw,tcx",
             "--layers xdp,ip",
             "--layers xdp,tcx -i b",
             "--layers xdp,tcx udp",

@@ -58,7 +58,7 @@ async fn session(plan: &LayersPlan) -> Result<Option<(Residences, Exit)>, Failur
     let mut signals = Signals::new()?;
     let console = Console::new(plan.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
-    let running = plan.live.start()?;
+    let running = plan.live.start().await?;
     for warning in running.warnings() {
         console.warning(&warning);
     }

@@ -3,6 +3,7 @@
 
 mod delays;
 mod ptp_clock;
+mod stamp_clock;
 
 use std::sync::Arc;
 
@@ -11,11 +12,10 @@ use tscap_common::hook::Slot;
 
 pub use self::delays::{DelaySummary, Delays};
 pub use self::ptp_clock::PtpClock;
+pub use self::stamp_clock::StampClock;
 use super::Shared;
 use crate::capturing::accounting::{Directed, Direction, HardwareFrames, Written};
-use crate::capturing::clock::{
-    Conversion, MonoNs, NicClock, NicConversion, OffsetNs, RawStamp, StampSource, Tracker,
-};
+use crate::capturing::clock::{Conversion, MonoNs, OffsetNs, RawStamp, StampSource, Tracker};
 use crate::capturing::ring::Block;
 
 /// The clocks of the interfaces, and what came of the stamps.
@@ -23,7 +23,7 @@ use crate::capturing::ring::Block;
 pub(super) struct HardwareStamps {
     /// In the file's order.
     interfaces: Vec<Interface>,
-    clocks: Vec<Clock>,
+    clocks: Vec<StampClock>,
     received: ReceiveClock,
     /// Greatest error of the frames' own stamps, ns.
     host_bound_ns: u64,
@@ -36,15 +36,6 @@ struct Interface {
     delays: Delays,
     /// Frames that were converted since the latest reading of the clock.
     since_reading: u64,
-}
-
-#[derive(Debug)]
-struct Clock {
-    ptp: Arc<PtpClock>,
-    /// Readings that were taken from there.
-    taken: u64,
-    clock: NicClock,
-    conversion: Option<NicConversion>,
 }
 
 /// What makes CLOCK_MONOTONIC of the frames' own stamps, for one drain.
@@ -112,14 +103,9 @@ impl HardwareStamps {
     }
 
     fn index_of(&mut self, ptp: &Arc<PtpClock>) -> usize {
-        let found = self.clocks.iter().position(|it| Arc::ptr_eq(&it.ptp, ptp));
+        let found = self.clocks.iter().position(|it| it.is_of(ptp));
         found.unwrap_or_else(|| {
-            self.clocks.push(Clock {
-                ptp: Arc::clone(ptp),
-                taken: 0,
-                clock: NicClock::default(),
-                conversion: None,
-            });
+            self.clocks.push(StampClock::of(ptp));
             self.clocks.len() - 1
         })
     }
@@ -147,7 +133,7 @@ impl HardwareStamps {
         });
         let interface = self.interfaces.get_mut(slot.interface() as usize);
         let delay_ns = interface.zip(received).and_then(|(interface, received)| {
-            let clock = self.clocks.get(interface.clock?)?.conversion.as_ref()?;
+            let clock = self.clocks.get(interface.clock?)?;
             let stamped = clock.to_mono(hardware, received)?;
             let delay_ns = received.0.wrapping_sub(stamped.0).cast_signed();
             interface.delays.record(delay_ns);
@@ -162,7 +148,7 @@ impl HardwareStamps {
     /// By interface, the greatest error of its delays so far, ns.
     pub fn bounds_ns(&self) -> Vec<Option<u64>> {
         let bound_ns = |interface: &Interface| {
-            let clock = &self.clocks.get(interface.clock?)?.clock;
+            let clock = self.clocks.get(interface.clock?)?;
             Some(clock.bound_ns()? + self.host_bound_ns)
         };
         self.interfaces.iter().map(bound_ns).collect()
@@ -171,18 +157,6 @@ impl HardwareStamps {
     /// The delays of an interface.
     pub fn delays(&self, interface: usize) -> Option<&Delays> {
         self.interfaces.get(interface).map(|it| &it.delays)
-    }
-}
-
-impl Clock {
-    /// Takes in what was read. Says whether times since the reading before have no bound, or
-    /// `None` if there is nothing new.
-    fn update(&mut self) -> Option<bool> {
-        let readings = self.ptp.since(&mut self.taken);
-        let unknown = readings.iter().map(|reading| self.clock.observe(reading));
-        let unknown = unknown.reduce(|one, other| one | other)?;
-        self.conversion = self.clock.conversion();
-        Some(unknown)
     }
 }
 

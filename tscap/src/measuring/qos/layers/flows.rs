@@ -12,8 +12,8 @@ use crate::measuring::qos::values::Values;
 
 /// Number of the flow that takes what is of no other.
 const OTHERS: u32 = 0;
-/// Both stamps have a resolution of 1 ns (CLOCK_MONOTONIC).
-const BOUND_NS: u64 = 2;
+/// Stamps of programs have a resolution of 1 ns (CLOCK_MONOTONIC).
+const RESOLUTION_NS: u64 = 1;
 
 /// The flows so far.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct FlowTable {
     index: HashMap<(FlowId, bool), u32>,
     flows: Vec<Flow>,
     all: Flow,
+    /// Greatest error of the times of hardware stamps, ns.
+    hardware_bound_ns: u64,
 }
 
 #[derive(Debug)]
@@ -56,7 +58,22 @@ impl FlowTable {
             by,
             looks_inside,
             max_flows,
+            hardware_bound_ns: 0,
         }
+    }
+
+    /// From here on the times of hardware stamps may be off by so much.
+    pub fn set_hardware_bound_ns(&mut self, bound_ns: u64) {
+        self.hardware_bound_ns = bound_ns;
+    }
+
+    /// Greatest error of a residence that begins at this layer, ns.
+    fn bound_from(&self, layer: Layer) -> u64 {
+        let begin = match layer {
+            Layer::Hw => self.hardware_bound_ns,
+            _ => RESOLUTION_NS,
+        };
+        begin + RESOLUTION_NS
     }
 
     /// Memory that `max_flows` take at most, bytes.
@@ -102,18 +119,40 @@ impl FlowTable {
 
     /// All packets together, as of now.
     pub fn all(&self) -> FlowResidences {
-        self.all.report(&self.layers, false)
+        self.report(&self.all, false)
     }
 
     /// All packets together, the flows, that of the most packets first, and what is of none.
     pub fn reports(self) -> (FlowResidences, Vec<FlowResidences>, FlowResidences) {
-        let layers = &self.layers;
-        let mut flows = self.flows.iter().map(|flow| flow.report(layers, false));
+        let mut flows = self.flows.iter().map(|flow| self.report(flow, false));
         let others = flows.next().expect("the first one is always there");
         // All packets of one can be like others.
         let mut flows: Vec<_> = flows.filter(|flow| flow.packets > 0).collect();
         flows.sort_by_key(|flow| std::cmp::Reverse(flow.packets));
-        (self.all.report(layers, true), flows, others)
+        (self.report(&self.all, true), flows, others)
+    }
+
+    fn report(&self, flow: &Flow, has_histogram: bool) -> FlowResidences {
+        let residences = spans(self.layers.len()).zip(&flow.times);
+        let residences = residences.map(|((from, to), times)| {
+            let values = times.values.as_ref();
+            let histogram = values.filter(|_| has_histogram).map(Values::bins);
+            let (from, to) = (self.layers[from], self.layers[to]);
+            let bound_ns = self.bound_from(from);
+            Residence {
+                from,
+                to,
+                figures: values.and_then(|it| it.figures(0, |_| Some(bound_ns))),
+                went_back: times.went_back,
+                histogram: histogram.unwrap_or_default(),
+            }
+        });
+        FlowResidences {
+            name: flow.name.clone(),
+            packets: flow.packets,
+            in_cost_turns: flow.in_cost_turns,
+            residences: residences.collect(),
+        }
     }
 }
 
@@ -137,27 +176,6 @@ impl Flow {
             if let (Some(from), Some(to)) = (passage.at(from), passage.at(to)) {
                 times.add(to.0.wrapping_sub(from.0).cast_signed());
             }
-        }
-    }
-
-    fn report(&self, layers: &[Layer], has_histogram: bool) -> FlowResidences {
-        let residences = spans(layers.len()).zip(&self.times);
-        let residences = residences.map(|((from, to), times)| {
-            let values = times.values.as_ref();
-            let histogram = values.filter(|_| has_histogram).map(Values::bins);
-            Residence {
-                from: layers[from],
-                to: layers[to],
-                figures: values.and_then(|it| it.figures(0, |_| Some(BOUND_NS))),
-                went_back: times.went_back,
-                histogram: histogram.unwrap_or_default(),
-            }
-        });
-        FlowResidences {
-            name: self.name.clone(),
-            packets: self.packets,
-            in_cost_turns: self.in_cost_turns,
-            residences: residences.collect(),
         }
     }
 }

@@ -67,7 +67,7 @@ pub struct LayerReport {
     pub hook: String,
     /// What became of the packets there.
     pub account: LayerAccount,
-    /// What its own program costs; null where the kernel did not tell.
+    /// What its own program costs; null where it has none (`hw`), or the kernel did not tell.
     pub cost: Option<Cost>,
 }
 

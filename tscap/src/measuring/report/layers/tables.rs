@@ -84,7 +84,7 @@ pub(super) fn sentences(of: &Residences) -> Vec<String> {
 /// Why packets may be seen at no layer behind this one.
 const fn reasons(layer: Layer) -> &'static str {
     match layer {
-        Layer::Xdp => "dropped by the driver or the stack, or not for its protocols",
+        Layer::Hw | Layer::Xdp => "dropped by the driver or the stack, or not for its protocols",
         Layer::Tcx => "dropped by tc, of another protocol, or passed on to another interface",
         Layer::Pre => "dropped by a rule, forwarded, or for another host",
         Layer::LocalIn => "dropped by a rule, without a socket, or for the kernel itself",
@@ -135,8 +135,13 @@ pub(super) fn times(flow: &FlowResidences) -> Option<Table> {
         let packets = counted(it.went_back, "packet");
         format!("{packets} with the stamps of {from} and {to} the wrong way round: in no figure")
     });
-    let bound = flow.residences.iter().find_map(|it| it.figures?.bound_ns);
-    let bound = bound.map(|ns| {
+    let bound = |is_hardware: bool| {
+        let mut of = flow.residences.iter();
+        let of = of.find(|it| (it.from == Layer::Hw) == is_hardware && it.figures.is_some());
+        of.and_then(|it| it.figures?.bound_ns)
+    };
+    let hardware = bound(true).map(|ns| format!("those from {} ±{ns} ns", Layer::Hw));
+    let bound = bound(false).map(|ns| {
         format!("each ±{ns} ns, and has the cost of the program at its earlier layer in it")
     });
     let head = match unit.name {
@@ -144,7 +149,7 @@ pub(super) fn times(flow: &FlowResidences) -> Option<Table> {
         "µs" => ["µs", "n", "min", "median", "p90", "p99", "p99.9", "max"],
         _ => ["ms", "n", "min", "median", "p90", "p99", "p99.9", "max"],
     };
-    let notes: Vec<_> = back.chain(bound).collect();
+    let notes: Vec<_> = back.chain(bound).chain(hardware).collect();
     Table::figures("", &head, rows.collect())
         .notes(notes)
         .if_any()

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::cost::Turns;
+use super::hardware::HardwareTimes;
 use crate::capturing::clock::{MonoNs, RawStamp};
 use crate::capturing::engine::Idle;
 use crate::capturing::ring::{Consumer, CorruptBlock};
@@ -48,6 +49,8 @@ pub(super) struct Drain {
     layers: Vec<Option<usize>>,
     passages: Passages,
     flows: FlowTable,
+    /// Of the first layer, if that is of hardware; the second one is at XDP then.
+    hardware: Option<HardwareTimes>,
     turns: Turns,
     shared: Arc<Shared>,
     next_told: MonoNs,
@@ -58,6 +61,7 @@ pub(super) struct Drain {
 pub(super) struct Drained {
     pub passages: Passages,
     pub flows: FlowTable,
+    pub hardware: Option<HardwareTimes>,
 }
 
 impl Drain {
@@ -65,6 +69,7 @@ impl Drain {
         consumers: Vec<Consumer>,
         layers: Vec<Option<usize>>,
         (passages, flows): (Passages, FlowTable),
+        hardware: Option<HardwareTimes>,
         turns: Turns,
         shared: Arc<Shared>,
     ) -> Self {
@@ -73,6 +78,7 @@ impl Drain {
             layers,
             passages,
             flows,
+            hardware,
             turns,
             shared,
             next_told: MonoNs(MonoNs::now().0 + TOLD_EVERY_NS),
@@ -91,6 +97,7 @@ impl Drain {
                 return Drained {
                     passages: self.passages,
                     flows: self.flows,
+                    hardware: self.hardware,
                 };
             }
             if !is_last {
@@ -103,6 +110,10 @@ impl Drain {
     fn drain(&mut self) -> u64 {
         let before = MonoNs::now();
         let heads: Vec<u64> = self.consumers.iter().map(Consumer::head).collect();
+        if let Some(hardware) = &mut self.hardware {
+            hardware.update();
+            self.flows.set_hardware_bound_ns(hardware.bound_ns());
+        }
         let mut peak = 0;
         for (ring, head) in heads.into_iter().enumerate() {
             peak = peak.max(head - self.consumers[ring].next());
@@ -136,15 +147,26 @@ impl Drain {
                     self.passages.see_unkeyed(layer);
                     continue;
                 };
+                // The clock of all programs here.
+                let stamp = MonoNs(record.stamp.0);
                 let sighting = Sighting {
                     layer,
                     key,
-                    // The clock of all programs here.
-                    stamp: MonoNs(record.stamp.0),
+                    stamp,
                     segments: record.segments,
                 };
                 let flows = &mut self.flows;
-                let flow = || flows.number(record.kept, record.origlen);
+                let mut flow = || flows.number(record.kept, record.origlen);
+                if let Some(hardware) = self.hardware.as_mut().filter(|_| layer == 1)
+                    && let Some(stamp) = hardware.of(record.hardware, stamp)
+                {
+                    let stamped = Sighting {
+                        layer: 0,
+                        stamp,
+                        ..sighting
+                    };
+                    self.passages.see(&stamped, &mut flow);
+                }
                 self.passages.see(&sighting, flow);
             }
             let length = run.taken();

@@ -2,6 +2,7 @@
 
 mod cost;
 mod drain;
+mod hardware;
 mod points;
 
 use std::path::PathBuf;
@@ -15,11 +16,12 @@ use tscap_common::key::KeyOf;
 
 use self::cost::{Costs, Turns};
 use self::drain::{Drain, Drained, Shared};
+use self::hardware::HardwareTimes;
 use self::points::{Interface, Points};
 use super::schema::{Absent, FlowResidences, LayerReport, Method};
 use super::{FlowTable, Passages};
 use crate::capturing::accounting::Outcomes;
-use crate::capturing::capture::check;
+use crate::capturing::capture::{PtpClocks, check};
 use crate::capturing::clock::{MonoNs, StampPath};
 use crate::capturing::hook::{
     Keys, LAYER_PROGRAMS, Layer, LayerPoint, LoadOptions, Loaded, Shares,
@@ -70,6 +72,7 @@ pub struct Running {
     interface: String,
     loaded: Loaded,
     points: Points,
+    ptp_clocks: PtpClocks,
     costs: Costs,
     turns: Turns,
     shared: Arc<Shared>,
@@ -114,7 +117,7 @@ impl LivePlan {
     ///
     /// # Errors
     /// What was tried, why it failed and what to do next. Nothing stays attached.
-    pub fn start(&self) -> Result<Running, Failure> {
+    pub async fn start(&self) -> Result<Running, Failure> {
         check::check_privileges()?;
         check::check_kernel()?;
         let interface = Interface::find(self)?;
@@ -153,17 +156,22 @@ impl LivePlan {
         let mut loaded =
             Loaded::load(&options).context("cannot load the programs of the layers")?;
         let rings = loaded.rings.take().expect("taken here only");
-        let points = Points::attach(self, &interface, &loaded)?;
+        let mut ptp_clocks = PtpClocks::default();
+        let points = Points::attach(self, &interface, &loaded, &mut ptp_clocks)?;
+        ptp_clocks.settle().await;
+        let hardware = points.hardware.as_ref();
+        let hardware = hardware.map(|it| HardwareTimes::by(&it.clock));
         let measured = points.measured();
         let passages = Passages::new(measured.len(), WINDOW_NS);
         let turns = Turns::default();
-        let costs = Costs::new(turns.clone(), measured.len());
+        let costs = Costs::new(turns.clone(), points.all.len());
         let flows = FlowTable::new(measured, self.flow, self.looks_inside, self.max_flows);
         let shared = Arc::new(Shared::default());
         let drain = Drain::new(
             Consumer::all(rings),
             points.layers.clone(),
             (passages, flows),
+            hardware,
             turns.clone(),
             Arc::clone(&shared),
         );
@@ -173,6 +181,7 @@ impl LivePlan {
             interface: interface.label(),
             loaded,
             points,
+            ptp_clocks,
             costs,
             turns,
             shared,
@@ -199,14 +208,19 @@ impl Running {
     pub fn warnings(&self) -> Vec<String> {
         let absent = self.points.absent.iter();
         let absent = absent.map(|it| format!("without the layer {}: {}", it.layer, it.why));
-        absent.collect()
+        let hardware = self.points.hardware.as_ref();
+        let hardware = hardware.and_then(|it| it.warning.clone());
+        absent.chain(hardware).collect()
     }
 
     /// Where packets are seen, for people.
     pub fn ready(&self) -> String {
-        let points = self.points.all.iter();
+        let hardware = self.points.hardware.iter();
+        let hardware = hardware.map(|it| (Layer::Hw, &it.hook));
+        let points = self.points.all.iter().map(|it| (it.layer, &it.hook));
+        let points = hardware.chain(points);
         let points: Vec<_> = points
-            .map(|it| format!("{} ({})", it.layer, it.hook))
+            .map(|(layer, hook)| format!("{layer} ({hook})"))
             .collect();
         format!("{}: {}", self.interface, points.join(", "))
     }
@@ -246,12 +260,14 @@ impl Running {
         self.points.close();
         // Programs that are running may still record.
         wait_for_running_programs().context("cannot wait for the programs to end")?;
+        self.ptp_clocks.end();
         self.shared.stop.store(true, Ordering::Release);
         let thread = self.thread.take().expect("it is joined here only");
         thread.thread().unpark();
         let Drained {
             passages,
             mut flows,
+            hardware,
         } = thread
             .join()
             .map_err(|_| Failure::new("the thread of the layers panicked: please report this"))?;
@@ -262,15 +278,24 @@ impl Running {
         let losses = counters.losses(&self.points.slots(), &Shares::all());
         let losses = losses.context(what)?.into_iter().next().unwrap_or_default();
         let seen = counters.seen().context(what)?.sum();
-        for ((account, lost), missed) in accounts.iter_mut().zip(&losses).zip(missed) {
+        let programs = usize::from(hardware.is_some());
+        if let Some(hardware) = &hardware {
+            hardware.account(&mut accounts[0]);
+        }
+        let of_programs = accounts[programs..].iter_mut();
+        for ((account, lost), missed) in of_programs.zip(&losses).zip(missed) {
             let counts = lost.entries().filter(|(_, count)| *count > 0);
             let counts = counts.map(|(entry, count)| (entry.name.to_owned(), count));
             account.unrecorded = counts.collect();
             account.seen = account.keyed + account.unkeyed + lost.total();
             account.missed = missed;
         }
-        let accounted: u64 = accounts.iter().map(|it| it.seen).sum();
-        let adds_up = seen == accounted && accounts.iter().all(|it| it.adds_up());
+        let accounted: u64 = accounts[programs..].iter().map(|it| it.seen).sum();
+        let mut adds_up = seen == accounted && accounts.iter().all(|it| it.adds_up());
+        if hardware.is_some() {
+            // It is of the packets that the program at XDP has recorded.
+            adds_up &= accounts[0].seen == accounts[1].keyed;
+        }
         let mut warnings = self.warnings();
         let lost: u64 = losses.iter().map(Outcomes::lost).sum();
         warnings.extend((lost > 0).then(|| {
@@ -293,20 +318,38 @@ impl Running {
                  ethtool -K {interface} gro off"
             )
         }));
+        let ambiguous = hardware.as_ref().map_or(0, HardwareTimes::ambiguous);
+        warnings.extend((ambiguous > 0).then(|| {
+            let stamps = counted(ambiguous, "hardware stamp");
+            format!(
+                "{stamps} got a time before the interface's clock was seen to be set: those \
+                 residences have no bound"
+            )
+        }));
         let refused = self.costs.refused();
         warnings.extend(refused.map(|why| format!("what the programs cost is not known: {why}")));
         if let Ok(mut trouble) = self.shared.trouble.lock() {
             warnings.append(&mut trouble);
         }
-        let costs = self.costs.of_layers();
-        let reports = self.points.all.iter().zip(accounts).zip(costs);
-        let layers = reports.map(|((point, account), cost)| LayerReport {
+        let mut accounts = accounts.into_iter();
+        let hardware = self.points.hardware.iter().zip(accounts.by_ref());
+        let hardware: Vec<_> = hardware
+            .map(|(it, account)| LayerReport {
+                layer: Layer::Hw,
+                hook: it.hook.clone(),
+                account,
+                cost: None,
+            })
+            .collect();
+        let reports = self.points.all.iter().zip(accounts);
+        let reports = reports.zip(self.costs.of_layers());
+        let reports = reports.map(|((point, account), cost)| LayerReport {
             layer: point.layer,
             hook: point.hook.clone(),
             account,
             cost,
         });
-        let layers = layers.collect();
+        let layers = hardware.into_iter().chain(reports).collect();
         let (all, flows, others) = flows.reports();
         Ok(LiveResult {
             seconds,

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use tscap_common::hook::{Direction, Slot};
 
 use super::LivePlan;
+use super::hardware::Hardware;
+use crate::capturing::capture::PtpClocks;
 use crate::capturing::capture::interface::find_usable;
 use crate::capturing::filter::LinkType;
 use crate::capturing::hook::{Attacher, Layer, LayerAttacher, LayerPoint, Loaded, Port, Refusal};
@@ -60,7 +62,9 @@ impl Interface {
 pub(super) struct Points {
     pub all: Vec<LayerPoint>,
     pub absent: Vec<Absent>,
-    /// Index in `all` of each layer that was asked for.
+    /// The layer before them, if it can be had.
+    pub hardware: Option<Hardware>,
+    /// Index among those that are measured of each layer that was asked for.
     pub layers: Vec<Option<usize>>,
     /// Filters are removed by it.
     _changes: SettingsGuard,
@@ -76,11 +80,22 @@ impl Points {
         plan: &LivePlan,
         interface: &Interface,
         loaded: &Loaded,
+        clocks: &mut PtpClocks,
     ) -> Result<Self, Failure> {
         let mut changes = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
         let (mut all, mut absent) = (Vec::new(), Vec::new());
         let mut found = vec![false; plan.layers.len()];
+        let mut hardware = match plan.layers.first() {
+            Some(Layer::Hw) => {
+                let scope = interface.scope.as_ref();
+                Some(visit(scope, || Hardware::find(&interface.link, clocks))?)
+            }
+            _ => None,
+        };
         for (number, layer) in plan.layers.iter().copied().enumerate().rev() {
+            if layer == Layer::Hw {
+                continue;
+            }
             let port = Port {
                 link: &interface.link,
                 number: number as u32,
@@ -96,6 +111,12 @@ impl Points {
                     attacher: Attacher { loaded, by_filter },
                     cgroup: interface.cgroup.as_deref(),
                 };
+                if layer == Layer::Xdp && matches!(hardware, Some(Ok(_))) {
+                    match attacher.attach(Layer::Hw, &port) {
+                        Ok(point) => return Ok(point),
+                        Err(error) => hardware = Some(Err(error.says())),
+                    }
+                }
                 attacher.attach(layer, &port)
             })?;
             match attached {
@@ -109,9 +130,21 @@ impl Points {
                 }),
             }
         }
+        let hardware = match hardware {
+            Some(Ok(hardware)) => Some(hardware),
+            Some(Err(why)) => {
+                let layer = Layer::Hw;
+                absent.push(Absent { layer, why });
+                None
+            }
+            None => None,
+        };
+        if hardware.is_some() {
+            found[0] = true;
+        }
         all.reverse();
         absent.reverse();
-        if all.len() < 2 {
+        if all.len() + usize::from(hardware.is_some()) < 2 {
             return Err(too_few(&all, &absent));
         }
         let mut next = 0..;
@@ -122,6 +155,7 @@ impl Points {
         Ok(Self {
             all,
             absent,
+            hardware,
             layers: layers.collect(),
             _changes: changes,
         })
@@ -129,14 +163,18 @@ impl Points {
 
     /// The layers that are measured.
     pub fn measured(&self) -> Vec<Layer> {
-        self.all.iter().map(|point| point.layer).collect()
+        let hardware = self.hardware.iter().map(|_| Layer::Hw);
+        hardware
+            .chain(self.all.iter().map(|point| point.layer))
+            .collect()
     }
 
-    /// Of those that are measured, in their order.
+    /// Of the programs, in the order of their layers.
     pub fn slots(&self) -> Vec<Slot> {
         let numbers = (0..).zip(&self.layers);
         let measured = numbers.filter(|(_, layer)| layer.is_some());
         measured
+            .skip(usize::from(self.hardware.is_some()))
             .map(|(number, _)| Slot::of(number, Direction::In))
             .collect()
     }
