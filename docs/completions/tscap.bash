@@ -1130,7 +1130,7 @@ _tscap() {
                     return 0
                     ;;
                 --layers)
-                    COMPREPLY=($(compgen -W "xdp tcx pre local-in cgroup app" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "hw xdp tcx pre local-in cgroup app" -- "${cur}"))
                     return 0
                     ;;
                 --cgroup)

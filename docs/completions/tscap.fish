@@ -273,7 +273,8 @@ inout\t'Both'"
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l clock -d 'Clock of the stamps' -r -f -a "auto\t'tsc by a kfunc, where there is one, else ktime'
 ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
 tsc\t'The CPU\'s time-stamp counter'"
-complete -c tscap -n "__fish_tscap_using_subcommand qos" -l layers -d 'Tell how long received packets are between these layers of the network stack instead, such as xdp,tcx,pre,local-in,cgroup,app' -r -f -a "xdp\t'XDP: in the driver, or in the network stack where the driver has none'
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l layers -d 'Tell how long received packets are between these layers of the network stack instead, such as xdp,tcx,pre,local-in,cgroup,app' -r -f -a "hw\t'The interface itself, by its hardware stamp of the packet, read at XDP (Linux 6.3)'
+xdp\t'XDP: in the driver, or in the network stack where the driver has none'
 tcx\t'tcx ingress: a socket buffer, before the protocols; clsact before Linux 6.6'
 pre\t'netfilter PRE_ROUTING, before all rules (Linux 6.4)'
 local-in\t'netfilter LOCAL_IN: packets for this host, before all rules (Linux 6.4)'

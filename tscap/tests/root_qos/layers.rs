@@ -98,7 +98,7 @@ fn every_packet_is_found_at_each_layer() {
         found.absent
     );
     let last = names.len() - 1;
-    assert_eq!(names, Layer::ALL[..=last]);
+    assert_eq!(names, Layer::ALL[1..=1 + last]);
     for (number, it) in found.layers.iter().enumerate() {
         let account = &it.account;
         assert_eq!((account.keyed, account.ambiguous), (PACKETS, 0), "{it:?}");
@@ -260,4 +260,28 @@ fn a_layer_that_can_not_be_had_is_named() {
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     let said = "only the layer xdp can be had";
     assert!(refused.stderr.contains(said), "{}", refused.stderr);
+}
+
+/// A veth has no clock that stamps frames.
+#[test]
+fn an_interface_without_hardware_stamps_is_named() {
+    let Some(_lock) = root() else { return };
+    let bench = Bench::new("layers-hw");
+    let without = "hw: the interface has no clock of its own (ethtool -T)";
+    let refused = qos_on(&bench.rx).with(["--layers", "hw,xdp"]).run();
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains(without), "{}", refused.stderr);
+    let running = qos_on(&bench.rx).with(["--layers", "hw,xdp,tcx"]).ready();
+    let sent = generate_on(&bench.tx)
+        .with(["--sender", "packet", "--rate", "1k", "-c", "20"])
+        .run();
+    assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+    let found = residences(running);
+    let [absent] = &found.absent[..] else {
+        panic!("{:?}", found.absent);
+    };
+    assert_eq!(format!("{}: {}", absent.layer, absent.why), without);
+    let names: Vec<_> = found.layers.iter().map(|it| it.layer).collect();
+    assert_eq!(names, [Layer::Xdp, Layer::Tcx]);
+    assert_eq!(at(&found, Layer::Tcx).account.came, 20);
 }

@@ -51,6 +51,8 @@ pub const TRAFFIC: &str = "traffic";
 pub const OTHERS: &str = "others";
 /// The first argument of this program as a sender of frames out of an interface.
 pub const SEND: &str = "send";
+/// The same as a sender of datagrams.
+pub const DATAGRAMS: &str = "datagrams";
 /// The first argument of this program as a socket that is given receive times.
 pub const STAMPED: &str = "stamped";
 /// The first argument of this program as a runner of filters.

@@ -44,6 +44,7 @@ fn main() -> ExitCode {
             Some(agent::PROBE) => agent::probe(&arguments.collect::<Vec<_>>()),
             Some(agent::TRAFFIC) => traffic::send(),
             Some(agent::SEND) => others::send(arguments),
+            Some(agent::DATAGRAMS) => others::send_datagrams(arguments),
             Some(agent::OTHERS) => others::hold(arguments),
             Some(agent::STAMPED) => checks::stamp::exchange(arguments),
             Some(agent::FILTERS) => checks::filter::run(arguments),

@@ -59,6 +59,31 @@ pub fn send(mut arguments: impl Iterator<Item = String>) {
     }
 }
 
+/// `agent datagrams <interface> <count>`: sends so many UDP datagrams, each with an IP id of its
+/// own.
+pub fn send_datagrams(mut arguments: impl Iterator<Item = String>) {
+    let name = arguments.next().expect("an interface");
+    let count = arguments.next().expect("a number");
+    let link = netdev::by_name(&name).expect("asks").expect("an interface");
+    let socket = PacketSocket::open(link.index).expect("a socket");
+    for id in 0..count.parse::<u16>().expect("a number") {
+        socket.send(&datagram(id)).expect("sends");
+    }
+}
+
+/// Of 58 zeros, without checksums.
+fn datagram(id: u16) -> Vec<u8> {
+    const BYTES: usize = 58;
+    let length = |of: usize| (of as u16).to_be_bytes();
+    let mut ip = vec![0x45, 0];
+    ip.extend([length(28 + BYTES), id.to_be_bytes(), [0, 0]].concat());
+    ip.extend([64, 17, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2]);
+    let ports = [49_152_u16, 9].map(u16::to_be_bytes).concat();
+    let udp = [&ports[..], &length(8 + BYTES), &[0; 2 + BYTES]].concat();
+    let addresses = [[2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]].concat();
+    [addresses, vec![0x08, 0x00], ip, udp].concat()
+}
+
 /// What is sent.
 pub fn frame(size: usize) -> Frame {
     Frame::between([0x02, 0, 0, 0, 0, 0x01], [0x02, 0, 0, 0, 0, 0x02], size)

@@ -4,12 +4,14 @@ use std::path::Path;
 use std::process::Command;
 
 use nix::sys::signal::Signal;
+use tscap::capturing::hook::Layer;
+use tscap::measuring::saved::Saved;
 use tscap_testkit::command::tscap_path;
 use tscap_testkit::files;
 use tscap_testkit::peers;
 use tscap_testkit::recording::{Packet, Recording};
 
-use crate::agent::{NIC_MODULE, PROGRAM, SEND, TSCAP};
+use crate::agent::{DATAGRAMS, NIC_MODULE, PROGRAM, SEND, TSCAP};
 use crate::guest::Guest;
 use crate::machine::Rig;
 use crate::nic::Kind;
@@ -23,13 +25,13 @@ const FRAMES: u64 = 200;
 const TRUTH: std::ops::Range<usize> = 14..22;
 
 /// Loads the module; says why there is nothing to check on older kernels.
-fn load(rig: &Rig, guest: &Guest) -> bool {
+fn load(rig: &Rig, guest: &Guest, with: &[&str]) -> bool {
     if !rig.kernel.has_stamping_nic() {
         let refused = guest.capture(&["-i", "eth0", "--hw-stamps"]).wait();
         refused.failure(1, &["cannot take hardware stamps on eth0"]);
         return false;
     }
-    guest.must(&["insmod", NIC_MODULE]);
+    guest.must(&[&["insmod", NIC_MODULE][..], with].concat());
     for name in [SENDS, RECEIVES] {
         guest.must(&["ip", "link", "set", name, "up"]);
     }
@@ -60,7 +62,7 @@ fn offset(recording: &Recording) -> i64 {
 pub fn stamps_within_the_bound(rig: &Rig) {
     let machine = rig.boot(&[Kind::Virtio]);
     let guest = &machine.guest;
-    if !load(rig, guest) {
+    if !load(rig, guest, &[]) {
         return;
     }
     let folder = files::folder();
@@ -133,7 +135,7 @@ fn carried_through(path: &Path, recording: &Recording) {
 pub fn told_or_set(rig: &Rig) {
     let machine = rig.boot(&[Kind::Virtio]);
     let guest = &machine.guest;
-    if !load(rig, guest) {
+    if !load(rig, guest, &[]) {
         return;
     }
     let filter = || {
@@ -165,4 +167,62 @@ pub fn told_or_set(rig: &Rig) {
     let expected = format!("restored the receive filter of {RECEIVES}'s hardware stamps: none");
     assert_eq!(restored, expected);
     assert_eq!(filter(), "none");
+}
+
+/// Frames are held between their stamps and XDP: so long, and not much longer, is each between
+/// these layers.
+pub fn between_hardware_and_xdp(rig: &Rig) {
+    const HOLD_NS: i64 = 300_000;
+    let machine = rig.boot(&[Kind::Virtio]);
+    let guest = &machine.guest;
+    if !load(rig, guest, &["hold_us=300"]) {
+        return;
+    }
+    // A killed run leaves what it has set.
+    let set = guest.capture(&["-i", RECEIVES, "--hw-stamps=set"]).ready();
+    assert_eq!(set.stop_with(Signal::SIGKILL).signal, Some(9));
+    let layers = ["--layers", "hw,xdp,tcx", "--json"];
+    let running = guest.start(&[&[TSCAP, "qos", "-i", RECEIVES][..], &layers].concat());
+    let running = running.ready();
+    guest.must(&[PROGRAM, DATAGRAMS, SENDS, &FRAMES.to_string()]);
+    let finished = running.stop();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let Ok(Saved::Residences(found)) = Saved::from_json(&finished.stdout) else {
+        panic!("{}", finished.stdout);
+    };
+    assert_eq!(found.absent, [], "{}", finished.stderr);
+    let names: Vec<_> = found.layers.iter().map(|it| it.layer).collect();
+    assert_eq!(names, [Layer::Hw, Layer::Xdp, Layer::Tcx]);
+    let (hardware, xdp) = (&found.layers[0], &found.layers[1]);
+    assert!(
+        hardware.hook.contains("/dev/ptp0, receive filter all"),
+        "{hardware:?}"
+    );
+    let account = &hardware.account;
+    assert!(account.adds_up() && hardware.cost.is_none(), "{hardware:?}");
+    assert_eq!((account.seen, xdp.account.keyed), (FRAMES, FRAMES));
+    assert_eq!(account.unrecorded["without_stamp"], FRAMES / 10);
+    // The thread that reads the clock can be late in a machine like this.
+    let unconverted = account.unrecorded.get("unconverted").copied().unwrap_or(0);
+    assert!(unconverted <= FRAMES / 4, "{account:?}");
+    assert_eq!(account.first, account.keyed);
+    assert_eq!(xdp.account.came, account.keyed);
+    let flow = &found.flows[0];
+    let step = &flow.residences[0];
+    assert_eq!(
+        (step.from, step.to, step.went_back),
+        (Layer::Hw, Layer::Xdp, 0)
+    );
+    let figures = step.figures.expect("packets");
+    let bound = i64::try_from(figures.bound_ns.expect("it is known")).expect("small");
+    println!("hw to xdp: {figures:?}");
+    assert!(figures.n + flow.in_cost_turns >= account.keyed, "{flow:?}");
+    assert!(
+        bound < 100_000 && figures.min_ns >= HOLD_NS - bound,
+        "{figures:?}"
+    );
+    assert!(
+        figures.p50_ns.expect("of many") < 10 * HOLD_NS,
+        "{figures:?}"
+    );
 }

@@ -6,7 +6,7 @@
  *
  * Its clock is CLOCK_MONOTONIC with an offset and another rate, so that a test knows
  * what each stamp stands for: the moment of a stamp, by CLOCK_MONOTONIC, is written
- * into the frame, behind its Ethernet header.
+ * into the frame, behind its Ethernet header, or behind the UDP header of IPv4.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_trace.h>
@@ -32,7 +32,13 @@ static int unstamped_every = 10;
 module_param(unstamped_every, int, 0444);
 MODULE_PARM_DESC(unstamped_every, "of so many frames one has no stamp");
 
+static int hold_us;
+module_param(hold_us, int, 0444);
+MODULE_PARM_DESC(hold_us, "a frame is received no earlier after its stamp");
+
 #define QUEUE_FRAMES 4096
+/* Of the headers of Ethernet, IPv4 and UDP. */
+#define UDP_HLEN (ETH_HLEN + 28)
 
 struct tnic {
 	struct net_device *dev;
@@ -52,6 +58,7 @@ struct tnic_xdp {
 
 struct tnic_cb {
 	u64 stamp;
+	u64 mono;
 };
 
 static struct net_device *tx_dev, *rx_dev;
@@ -141,10 +148,13 @@ static netdev_tx_t tnic_xmit(struct sk_buff *skb, struct net_device *dev)
 	struct tnic *rx = netdev_priv(rx_dev);
 	struct tnic_cb *cb = (struct tnic_cb *)skb->cb;
 	unsigned long flags;
+	unsigned int at = ETH_HLEN;
 	u64 mono;
 
+	if (((struct ethhdr *)skb->data)->h_proto == htons(ETH_P_IP))
+		at = UDP_HLEN;
 	if (!netif_running(rx_dev) || skb_queue_len(&rx->queue) >= QUEUE_FRAMES ||
-	    skb->len < ETH_HLEN + sizeof(u64) || skb_linearize(skb)) {
+	    skb->len < at + sizeof(u64) || skb_linearize(skb)) {
 		dev->stats.tx_dropped++;
 		dev_kfree_skb_any(skb);
 		return NETDEV_TX_OK;
@@ -156,7 +166,8 @@ static netdev_tx_t tnic_xmit(struct sk_buff *skb, struct net_device *dev)
 	mono = ktime_get_ns();
 	cb->stamp = phc_at(mono);
 	spin_unlock_irqrestore(&phc_lock, flags);
-	put_unaligned(mono, (u64 *)(skb->data + ETH_HLEN));
+	put_unaligned(mono, (u64 *)(skb->data + at));
+	cb->mono = mono;
 	if (rx->config.rx_filter != HWTSTAMP_FILTER_ALL ||
 	    (unstamped_every && ++rx->frames % unstamped_every == 0))
 		cb->stamp = 0;
@@ -168,6 +179,7 @@ static netdev_tx_t tnic_xmit(struct sk_buff *skb, struct net_device *dev)
 static void tnic_receive(struct tnic *rx, struct bpf_prog *prog, struct sk_buff *from)
 {
 	struct tnic_xdp ctx = { .stamp = ((struct tnic_cb *)from->cb)->stamp };
+	u64 due = ((struct tnic_cb *)from->cb)->mono + hold_us * NSEC_PER_USEC;
 	struct page *page = dev_alloc_page();
 	u32 act = XDP_PASS, len = from->len;
 	struct sk_buff *skb;
@@ -175,6 +187,8 @@ static void tnic_receive(struct tnic *rx, struct bpf_prog *prog, struct sk_buff 
 
 	if (!page || len > SKB_WITH_OVERHEAD(PAGE_SIZE) - XDP_PACKET_HEADROOM)
 		goto drop;
+	while (ktime_get_ns() < due)
+		cpu_relax();
 	start = page_address(page);
 	memcpy(start + XDP_PACKET_HEADROOM, from->data, len);
 	xdp_init_buff(&ctx.xdp, PAGE_SIZE, &rx->rxq);
