@@ -41,6 +41,14 @@ pub struct LogWriter {
 /// More bytes than any header has.
 const LONGEST_HEADER: u64 = 4096;
 
+impl Drop for LogWriter {
+    /// A process that is being started may have the file too, until it is its program.
+    fn drop(&mut self) {
+        // The file is closed in any case.
+        let _ = self.file.unlock();
+    }
+}
+
 impl LogWriter {
     /// Begins a log, or continues one of the same boot, by a header.
     ///
@@ -123,4 +131,21 @@ fn whole_lines(file: &mut File, length: u64) -> io::Result<u64> {
         end = from;
     }
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_free_when_its_writer_is_gone_whoever_else_has_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("clock.log");
+        let open = || LogWriter::open(&path, "boot-1");
+        let writer = open().unwrap();
+        let other = writer.file.try_clone().unwrap();
+        assert!(matches!(open(), Err(WriteLogError::InUse)));
+        drop(writer);
+        assert!(open().is_ok(), "{other:?}");
+    }
 }
