@@ -82,7 +82,7 @@ impl Arrivals {
     pub fn new(capacity: usize) -> Self {
         let most = capacity.max(LEAST);
         let mut all = Vec::with_capacity(most);
-        huge_pages::take(all.spare_capacity_mut());
+        huge_pages::prefer(all.spare_capacity_mut());
         Self {
             all,
             most,

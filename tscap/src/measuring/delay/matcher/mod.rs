@@ -10,7 +10,7 @@
 //! and close in order of time: they are a queue (`window.rs`), and a table leads from a key to
 //! its place in it (`table.rs`).
 //!
-//! All memory is reserved at the start: [`Matcher::memory_bytes`].
+//! Memory is taken as packets come, in large steps, up to [`Matcher::memory_bytes`].
 
 mod arrivals;
 mod judge;
@@ -76,7 +76,7 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// Reserves all that it needs.
+    /// Remembers nothing yet.
     ///
     /// # Panics
     /// If there are no exits or more than [`MOST_EXITS`], or two with mirrored places.
@@ -147,7 +147,7 @@ impl Matcher {
         self.window.open()
     }
 
-    /// Memory that is reserved, bytes.
+    /// Memory that it takes at most, bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.arrivals.memory_bytes() + self.window.memory_bytes()
     }
