@@ -267,6 +267,43 @@ fn a_reply_has_the_key_of_its_request() {
 }
 
 #[test]
+fn a_router_changes_nothing_of_other_protocols_or_of_options() {
+    // A header of 24 bytes, with four of options.
+    let frame = Made::v4(47, &payload()).with(IP, &[0x46]);
+    let kept = (IP + 20..frame.0.len()).chain([IP + 9]);
+    assert!(ignores(&frame, KeyOf::Route, kept).iter().all(|same| !same));
+}
+
+#[test]
+fn nat_changes_the_identifier_and_checksum_of_icmp_alone() {
+    let frame = Made::v4(1, &[&[8, 0, 1, 2, 3, 4, 5, 6], &payload()[..]].concat());
+    let changed = BODY4 + 2..BODY4 + 6;
+    assert!(
+        ignores(&frame, KeyOf::Nat, changed)
+            .iter()
+            .all(|same| *same)
+    );
+    let kept = (BODY4..BODY4 + 2).chain(BODY4 + 6..frame.0.len());
+    assert!(ignores(&frame, KeyOf::Nat, kept).iter().all(|same| !same));
+}
+
+#[test]
+fn a_reply_is_told_by_each_byte_of_both_addresses() {
+    let echo = Made::v6(58, &[128, 0, 1, 2, 0, 3, 0, 1, 5, 5]);
+    let kept = IP + 8..IP + 40;
+    assert!(ignores(&echo, KeyOf::Reply, kept).iter().all(|same| !same));
+    let between = |one, other| {
+        Made::v4(17, &udp(1000, 2000, &payload()))
+            .with(IP + 15, &[one])
+            .with(IP + 19, &[other])
+            .key(KeyOf::Reply)
+    };
+    // Of one sum, and of one difference by bits.
+    assert_ne!(between(1, 3), between(0, 4));
+    assert_ne!(between(1, 2), between(5, 6));
+}
+
+#[test]
 fn a_stream_is_told_by_run_flow_and_number() {
     let header = crate::stream::StreamHeader {
         run: 1,
