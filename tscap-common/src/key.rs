@@ -245,9 +245,8 @@ fn routed(digest: &mut Digest, frame: impl Octets, packet: &Packet) {
         digest.part(frame, ip + 32, ip + 40);
         digest.mix(packet.fragment | packet.id << 16);
     } else {
-        // Without the bits for ECN; protocol, and neither TTL nor checksum.
+        // Without the bits for ECN, TTL and checksum.
         digest.mix(frame.word(ip) & 0xffff_ffff_ffff_fcff);
-        digest.mix(packet.protocol);
         digest.part(frame, ip + 12, ip + 20);
         digest.range(frame, ip + 20, body);
     }
@@ -296,20 +295,27 @@ fn echoed(digest: &mut Digest, frame: impl Octets, packet: &Packet) -> Option<()
     if packet.fragment != 0 {
         return None;
     }
+    // Each end with its port: who talks to whom, whichever way round.
+    let (mut one, mut other) = (Digest(1), Digest(1));
     if packet.is_v6 {
-        digest.either_way(frame.word(ip + 8), frame.word(ip + 24));
-        digest.either_way(frame.word(ip + 16), frame.word(ip + 32));
+        one.mix(frame.word(ip + 8));
+        one.mix(frame.word(ip + 16));
+        other.mix(frame.word(ip + 24));
+        other.mix(frame.word(ip + 32));
     } else {
         let both = frame.word(ip + 12);
-        digest.either_way(both & 0xffff_ffff, both >> 32);
+        one.mix(both & 0xffff_ffff);
+        other.mix(both >> 32);
     }
     if packet.is(UDP, 8) {
-        digest.either_way(half(frame, body), half(frame, body + 2));
+        one.mix(half(frame, body));
+        other.mix(half(frame, body + 2));
     } else if packet.is_icmp() && is_echo(frame.byte(body), packet.is_v6) {
         digest.part(frame, body + 4, body + 8);
     } else {
         return None;
     }
+    digest.either_way(one.0, other.0);
     digest.mix(u64::from(packet.behind));
     digest.range(frame, body + 8, end);
     Some(())
@@ -351,8 +357,8 @@ impl Digest {
     /// The same for both orders of two words.
     #[inline(always)]
     fn either_way(&mut self, one: u64, other: u64) {
-        self.mix(one ^ other);
-        self.mix(one.wrapping_add(other));
+        self.mix(one.min(other));
+        self.mix(one.max(other));
     }
 
     /// Up to eight bytes, from `from` to `to`; nothing if there are none.

@@ -298,9 +298,26 @@ fn a_reply_is_told_by_each_byte_of_both_addresses() {
             .with(IP + 19, &[other])
             .key(KeyOf::Reply)
     };
-    // Of one sum, and of one difference by bits.
+    // Of one sum, of one difference by bits, and of both.
     assert_ne!(between(1, 3), between(0, 4));
     assert_ne!(between(1, 2), between(5, 6));
+    assert_ne!(between(1, 2), between(3, 0));
+}
+
+#[test]
+fn a_reply_is_told_by_which_port_is_at_which_address() {
+    let from = |port, other| Made::v4(17, &udp(port, other, &payload())).key(KeyOf::Reply);
+    assert_ne!(from(1000, 2000), from(2000, 1000));
+    let cross = |one: u8, other: u8| {
+        let echo = Made::v6(58, &[128, 0, 1, 2, 0, 3, 0, 1, 5, 5]);
+        // Upper half of one address, lower half of the other one.
+        echo.with(IP + 8, &[one])
+            .with(IP + 24, &[3 - one])
+            .with(IP + 23, &[other])
+            .with(IP + 39, &[3 - other])
+            .key(KeyOf::Reply)
+    };
+    assert_ne!(cross(1, 1), cross(1, 2));
 }
 
 #[test]
