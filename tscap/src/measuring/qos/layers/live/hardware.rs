@@ -36,8 +36,8 @@ impl Hardware {
         let warning = match filter {
             Some(ReceiveFilter::ALL) | None => None,
             Some(other) => Some(format!(
-                "{} stamps some packets only, as its receive filter of hardware stamps is {}: \
-                 hwstamp_ctl -i {} -r 1",
+                "{} does not stamp every packet: its receive filter of hardware stamps is {} \
+                 (hwstamp_ctl -i {} -r 1 sets it to all)",
                 link.name,
                 other.name(),
                 link.name
