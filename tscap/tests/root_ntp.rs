@@ -9,7 +9,7 @@ use tscap_testkit::bench::Bench;
 use tscap_testkit::capture::{Capture, LIMIT, Plan, clock};
 use tscap_testkit::files;
 use tscap_testkit::finished::Finished;
-use tscap_testkit::ntp::{Asked, NtpClient, NtpServer};
+use tscap_testkit::ntp::{self, Asked, NtpClient, NtpServer};
 use tscap_testkit::root::{RootLock, root, skip};
 use tscap_testkit::wait::until;
 
@@ -102,7 +102,7 @@ fn a_servers_time_is_followed_within_the_bound() {
     let server = NtpServer::start(&bench.tx.netns, SERVER, |asked| {
         // A request tells nothing of the client but its cookie.
         assert_eq!(asked.packet[0], 0x23);
-        assert!(asked.packet[1..40].iter().all(|byte| *byte == 0));
+        assert!(asked.packet[1..24].iter().all(|byte| *byte == 0));
         honest(asked)
     });
     let running = asking(&bench)
@@ -133,6 +133,41 @@ fn a_servers_time_is_followed_within_the_bound() {
     assert!(logged.contains(r#""ntp":[{"server":"10.9.0.1:123","points":[{"#));
     let drawn = std::fs::read_to_string(page).unwrap();
     assert!(drawn.contains("Round trips to 10.9.0.1"), "{drawn}");
+}
+
+/// How long a reply takes after its stamp until it leaves.
+const LATE: Duration = Duration::from_millis(3);
+
+#[test]
+fn a_server_that_knows_later_when_a_reply_left_is_asked_for_that() {
+    let Some((_lock, bench)) = bench("ntp-interleaved") else {
+        return;
+    };
+    let mut before = None;
+    let _server = NtpServer::start(&bench.tx.netns, SERVER, move |asked| {
+        // The times of the reply before, if it is the one that is asked about.
+        let known = before.filter(|(arrived, _)| Some(*arrived) == asked.asks_about());
+        let reply = match known {
+            Some((_, left)) if asked.number > 2 => asked.interleaved(left),
+            _ => asked.reply(0),
+        };
+        let arrived = reply[32..40].try_into().unwrap();
+        std::thread::sleep(LATE);
+        before = Some((arrived, ntp::now()));
+        vec![reply.to_vec()]
+    });
+    let running = asking(&bench).start();
+    replies(&running, 10);
+    let finished = running.stop();
+    let exchanges = finished.events("exchange");
+    assert_eq!(last(&finished)["rejected"], serde_json::json!({}));
+    is_true(&finished);
+    // What the server did with a reply after its stamp seems to be on the way.
+    let (late, exact): (Vec<_>, Vec<_>) = exchanges
+        .iter()
+        .map(|it| it["rtt_ns"].as_u64().unwrap())
+        .partition(|rtt_ns| *rtt_ns >= LATE.as_nanos() as u64);
+    assert!(late.len() <= 3 && exact.len() >= 6, "{late:?} {exact:?}");
 }
 
 /// What is sent in the place of the good reply, by the number of the request.

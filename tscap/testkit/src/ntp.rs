@@ -42,6 +42,22 @@ impl Asked {
         reply
     }
 
+    /// The receive time, as in a packet, of the reply that a request in the interleaved mode
+    /// asks about.
+    pub fn asks_about(&self) -> Option<[u8; 8]> {
+        let about: [u8; 8] = self.packet[24..32].try_into().expect("8 bytes");
+        (about != [0; 8]).then_some(about)
+    }
+
+    /// A reply in the interleaved mode: the one that it asks about left at `left`, ns since
+    /// 1970.
+    pub fn interleaved(&self, left: u64) -> [u8; 48] {
+        let mut reply = self.reply(0);
+        reply[24..32].copy_from_slice(&self.packet[32..40]);
+        reply[40..48].copy_from_slice(&stamp(left));
+        reply
+    }
+
     /// A kiss-o'-death.
     pub fn kiss(&self, code: [u8; 4]) -> [u8; 48] {
         let mut reply = self.reply(0);
@@ -145,7 +161,7 @@ fn socket(netns: &Netns, address: &str) -> UdpSocket {
 }
 
 /// CLOCK_REALTIME, ns.
-fn now() -> u64 {
+pub fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.expect("a clock after 1970").as_nanos() as u64
 }

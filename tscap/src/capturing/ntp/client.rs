@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::socket::{setsockopt, sockopt};
 
-use crate::capturing::clock::ntp::{self, NtpTime, Poller, request};
+use crate::capturing::clock::ntp::{self, Interleaved, NtpTime, Poller, request};
 use crate::capturing::host::netdev::{self, Link};
 use crate::capturing::host::random::Random;
 use crate::capturing::host::route::{self, WayTo};
@@ -15,6 +15,12 @@ use crate::failure::{Context as _, Failure, Hint as _};
 
 /// A server that is not on this machine is asked no more often.
 pub const SHORTEST_FOREIGN_POLL: Duration = Duration::from_secs(8);
+/// A server that is asked more rarely is asked in the basic mode: in the interleaved one an
+/// exchange is known one poll later.
+const LONGEST_INTERLEAVED: Duration = Duration::from_secs(64);
+/// Requests without a reply after which the next ones have the basic mode: the server may have
+/// begun anew, or drop what it does not know.
+const BASIC_AFTER: u32 = 4;
 /// Longest that a name is looked up.
 const LOOK_UP: Duration = Duration::from_secs(10);
 
@@ -129,23 +135,31 @@ impl Client {
         })
     }
 
-    /// Sends a request if one is due.
-    pub fn ask(&mut self, now: Instant) -> Asked {
+    /// Sends a request if one is due, in the interleaved mode about the reply with the receive
+    /// time `before` if that is of use.
+    pub fn ask(&mut self, now: Instant, before: Option<NtpTime>) -> Asked {
         if !self.poller.is_due(now) {
             return Asked::Nothing;
         }
         // Also if it fails: the next one is not earlier.
         self.poller.sent(now);
-        let cookie = self.random.number();
-        let sent = cookie.and_then(|cookie| {
-            // 0 says that there is no time.
-            let request = request(NtpTime(cookie.max(1)));
-            self.socket.send(&request)
-        });
-        match sent {
+        match self.send(before.filter(|_| self.may_interleave())) {
             Ok(_) => Asked::Sent,
             Err(error) => Asked::Failed(error),
         }
+    }
+
+    fn may_interleave(&self) -> bool {
+        let poller = &self.poller;
+        poller.poll() <= LONGEST_INTERLEAVED && poller.unanswered() < BASIC_AFTER
+    }
+
+    fn send(&mut self, before: Option<NtpTime>) -> io::Result<usize> {
+        // 0 says that there is no time.
+        let mut cookie = || Ok::<_, io::Error>(NtpTime(self.random.number()?.max(1)));
+        let (basic, cookie) = (cookie()?, cookie()?);
+        let interleaved = before.map(|before| Interleaved { before, cookie });
+        self.socket.send(&request(basic, interleaved))
     }
 
     /// Empties the socket, so that the kernel has room: replies are read where they are
@@ -213,6 +227,23 @@ mod tests {
         let client = open("localhost", Duration::from_millis(100));
         assert!(client.server.ip().is_loopback());
         assert_eq!(client.interface, "lo");
+    }
+
+    /// The mode of the next request.
+    #[test]
+    fn a_server_is_asked_in_the_basic_mode_where_the_other_is_of_no_use() {
+        let longer = LONGEST_INTERLEAVED + Duration::from_nanos(1);
+        assert!(!open("127.0.0.1", longer).may_interleave());
+        let mut client = open("127.0.0.1", LONGEST_INTERLEAVED);
+        let mut now = Instant::now();
+        for unanswered in 0..=BASIC_AFTER {
+            assert_eq!(client.may_interleave(), unanswered < BASIC_AFTER);
+            client.poller.sent(now);
+            now += LONGEST_INTERLEAVED;
+            assert!(client.poller.expire(now).is_some());
+        }
+        client.poller.answered();
+        assert!(client.may_interleave());
     }
 
     #[test]

@@ -12,8 +12,8 @@ use super::client::{Asked, Client};
 use super::hooks::{Beside, Hooks, Lost};
 use crate::capturing::capture::Event;
 use crate::capturing::clock::ntp::{
-    self, Exchanges, KissCode, Kissed, NtpClock, NtpKnown, NtpPoint, NtpStatus, Poller, Received,
-    Reject, Rejects,
+    self, Exchanges, KissCode, Kissed, NtpClock, NtpKnown, NtpPoint, NtpStatus, NtpTime, Poller,
+    Received, Reject, Rejects,
 };
 use crate::capturing::clock::{Tracker, TscCycles};
 use crate::failure::Failure;
@@ -160,13 +160,15 @@ impl NtpReference {
             return;
         }
         if let Some(client) = &mut self.client {
-            ask(client, hear);
+            let before = self.exchanges.latest(client.server);
+            ask(client, before, hear);
         }
     }
 
     /// The counter jumped: nothing of before holds.
     pub fn begin_anew(&mut self) {
         self.followed.clear();
+        self.exchanges.begin_anew();
     }
 
     /// The server whose clock is known best at a counter value.
@@ -222,6 +224,10 @@ fn judge(
 ) -> Option<NtpEvent> {
     match received {
         Received::Other => None,
+        Received::Kept => {
+            poller.map(Poller::answered);
+            None
+        }
         Received::Rejected(server, reject) => {
             if let Some(poller) = poller.filter(|_| reject.is_answer()) {
                 poller.answered();
@@ -256,7 +262,7 @@ fn judge(
 }
 
 /// Sends what is due, and gives up on what was not answered.
-fn ask(client: &mut Client, hear: &mut dyn FnMut(NtpEvent)) {
+fn ask(client: &mut Client, before: Option<NtpTime>, hear: &mut dyn FnMut(NtpEvent)) {
     let now = Instant::now();
     let server = client.server;
     if let Some(error) = client.empty() {
@@ -265,7 +271,7 @@ fn ask(client: &mut Client, hear: &mut dyn FnMut(NtpEvent)) {
     if let Some(expired) = client.poller.expire(now) {
         hear(NtpEvent::Unanswered(server, expired.unanswered));
     }
-    if let Asked::Failed(error) = client.ask(now) {
+    if let Asked::Failed(error) = client.ask(now, before) {
         hear(NtpEvent::Refused(server, error));
     }
 }

@@ -44,7 +44,7 @@ struct Audited {
     served: u64,
     /// Requests without a reply.
     unanswered: u64,
-    /// Replies to no request that was seen, as of the interleaved mode.
+    /// Replies to no request that was seen.
     unmatched: u64,
     /// Packets that the programs could not record.
     lost: u64,

@@ -25,7 +25,7 @@ pub struct Exchange {
     pub tsc: [TscCycles; 2],
     /// The server's clock when the request arrived (Tb) and when the reply left (Te).
     pub real: [RealNs; 2],
-    /// The reply.
+    /// The reply that left then.
     pub packet: Packet,
 }
 
@@ -64,7 +64,7 @@ pub enum Reject {
     Mode,
     /// Nobody asked that server from there.
     Unasked,
-    /// Its origin is not the transmit time of the request: it is forged, or of an earlier one.
+    /// Its origin is of neither mode of the request: it is forged, or of an earlier one.
     BogusOrigin,
     /// The request was answered before.
     Replayed,
@@ -164,8 +164,12 @@ impl Serialize for Rejects {
 /// What a datagram that came in is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// The reply to a request.
+    /// A request and its reply: this one, or the one before, of which this one tells when it
+    /// left.
     Exchange(Exchange),
+    /// A reply to a request, of which the next one may tell when it left. The exchange before
+    /// was known.
+    Kept,
     /// The server wants to be left alone, or asked less: it answers the request.
     Kiss(SocketAddr, KissCode),
     /// A reply that is not used.
@@ -180,8 +184,22 @@ struct Request {
     from: SocketAddr,
     server: SocketAddr,
     cookie: NtpTime,
+    /// Of the interleaved mode: the other cookie, and the reply that it asks about.
+    interleaved: Option<(NtpTime, Reply)>,
     at: TscCycles,
     is_answered: bool,
+    /// The latest good reply of the server to the same host.
+    latest: Option<Reply>,
+}
+
+/// A good reply.
+#[derive(Clone, Copy, Debug)]
+struct Reply {
+    tsc: [TscCycles; 2],
+    arrived: RealNs,
+    packet: Packet,
+    /// It has been of use, with the transmit time that it had itself.
+    is_used: bool,
 }
 
 /// Matches replies with requests, in bounded memory: the latest request to each server can
@@ -215,6 +233,11 @@ impl Exchanges {
         let Some(request) = request else {
             return;
         };
+        // A daemon may take another port for each request.
+        let mut requests = self.requests.iter();
+        let before = requests.find(|it| it.server == datagram.to);
+        let before = before.filter(|it| it.from.ip() == datagram.from.ip());
+        let latest = before.and_then(|it| it.latest);
         self.requests.retain(|it| it.server != datagram.to);
         if self.requests.len() == MOST_REQUESTS {
             self.requests.pop_front();
@@ -224,9 +247,26 @@ impl Exchanges {
             from: datagram.from,
             server: datagram.to,
             cookie: request.transmit,
+            interleaved: latest
+                .filter(|it| it.packet.receive == request.origin)
+                .map(|it| (request.receive, it))
+                .filter(|(cookie, _)| ![NtpTime::NONE, request.transmit].contains(cookie)),
             at,
             is_answered: false,
+            latest,
         });
+    }
+
+    /// The receive time of the server's latest good reply: what a request in the interleaved
+    /// mode asks about.
+    pub fn latest(&self, server: SocketAddr) -> Option<NtpTime> {
+        let request = self.requests.iter().find(|it| it.server == server)?;
+        Some(request.latest?.packet.receive)
+    }
+
+    /// The counter jumped: nothing of before can be matched.
+    pub fn begin_anew(&mut self) {
+        self.requests.clear();
     }
 
     /// Takes in what arrived at `at`. The host's clock, `near`, tells the era of its times.
@@ -240,7 +280,7 @@ impl Exchanges {
         let received = match self.judge(datagram, packet, at, near) {
             Ok(exchange) => {
                 self.matched += 1;
-                return Received::Exchange(exchange);
+                return exchange.map_or(Received::Kept, Received::Exchange);
             }
             Err(Refused::Kiss(code)) => (Reject::Kiss, Received::Kiss(server, code)),
             Err(Refused::Rejected(reject)) => (reject, Received::Rejected(server, reject)),
@@ -249,15 +289,15 @@ impl Exchanges {
         received.1
     }
 
-    /// The checks of a packet (RFC 5905, sections 7.4, 8 and 9.2, and `packet` in A.5.1),
-    /// from what anybody can forge to what only the server can say.
+    /// The checks of a packet (RFC 5905, sections 7.4, 8 and 9.2, `packet` in A.5.1, and RFC
+    /// 9769, section 2), from what anybody can forge to what only the server can say.
     fn judge(
         &mut self,
         datagram: &Datagram<'_>,
         packet: Result<Packet, PacketError>,
         at: TscCycles,
         near: RealNs,
-    ) -> Result<Exchange, Refused> {
+    ) -> Result<Option<Exchange>, Refused> {
         let reject = |is_so: bool, reject| match is_so {
             true => Err(Refused::Rejected(reject)),
             false => Ok(()),
@@ -273,26 +313,37 @@ impl Exchanges {
         let mut requests = self.requests.iter_mut();
         let request = requests.find(|it| it.server == datagram.from && it.from == datagram.to);
         let request = request.ok_or(Refused::Rejected(Reject::Unasked))?;
-        reject(packet.origin != request.cookie, Reject::BogusOrigin)?;
+        let is_basic = packet.origin == request.cookie;
+        // The reply that an interleaved one tells of.
+        let before = request.interleaved.filter(|it| it.0 == packet.origin);
+        reject(!is_basic && before.is_none(), Reject::BogusOrigin)?;
         reject(request.is_answered, Reject::Replayed)?;
         request.is_answered = true;
-        let sent = request.at;
         if packet.stratum == 0 {
             return Err(Refused::Kiss(KissCode(packet.reference_id)));
         }
         reject(!packet.is_synchronised(), Reject::Unsynchronised)?;
         let times = [packet.receive, packet.transmit];
         reject(times.contains(&NtpTime::NONE), Reject::NoTime)?;
-        let real = times.map(|time| time.to_real(near));
-        reject(real[1] < real[0], Reject::Backwards)?;
+        let [arrived, left] = times.map(|time| time.to_real(near));
         let distance_ns = packet.root_distance_ns();
-        reject(distance_ns > MOST_DISTANCE_NS, Reject::RootDistance)?;
-        Ok(Exchange {
-            server: datagram.from,
-            tsc: [sent, at],
-            real,
+        let reply = Reply {
+            tsc: [request.at, at],
+            arrived,
             packet,
-        })
+            is_used: is_basic,
+        };
+        let told = before.map_or(reply, |it| it.1);
+        reject(left < told.arrived, Reject::Backwards)?;
+        reject(distance_ns > MOST_DISTANCE_NS, Reject::RootDistance)?;
+        request.latest = Some(reply);
+        let exchange = Exchange {
+            server: datagram.from,
+            tsc: told.tsc,
+            real: [told.arrived, left],
+            packet: told.packet,
+        };
+        Ok((is_basic || !told.is_used).then_some(exchange))
     }
 
     /// Requests that left.

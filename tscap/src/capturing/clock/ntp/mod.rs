@@ -1,4 +1,4 @@
-//! An NTP server as a reference: the protocol (RFC 5905) and a feed-forward clock of the
+//! An NTP server as a reference: the protocol (RFC 5905, RFC 9769) and a feed-forward clock of the
 //! server's time. Pure: packets and stamps are handed in, nothing is sent here.
 //!
 //! - `time`, `packet`: what is on the wire;
@@ -23,7 +23,7 @@ pub use clock::{NtpClock, NtpKnown, NtpPoint, NtpStatus, NtpVerdict};
 pub use datagram::Datagram;
 pub use exchange::{Exchange, Exchanges, Received, Reject, Rejects};
 pub use lines::{NoLines, NtpLines, ServerTime};
-pub use packet::{KissCode, Leap, Packet, PacketError, request};
+pub use packet::{Interleaved, KissCode, Leap, Packet, PacketError, request};
 pub use poller::{Expired, Kissed, LONGEST_POLL, Poller};
 pub use served::{MOST_OPEN, Served, Service};
 pub use time::NtpTime;

@@ -80,11 +80,12 @@ pub struct Packet {
     pub reference_id: [u8; 4],
     /// When the sender's clock was corrected last.
     pub reference: NtpTime,
-    /// The transmit time of the request.
+    /// The transmit time of the request; in the interleaved mode its receive time, and of a
+    /// request in that mode the receive time of the reply before.
     pub origin: NtpTime,
     /// When the request arrived: Tb.
     pub receive: NtpTime,
-    /// When this was sent: Te.
+    /// When this was sent: Te; in the interleaved mode when the reply before was.
     pub transmit: NtpTime,
 }
 
@@ -135,11 +136,25 @@ impl Packet {
     }
 }
 
+/// What a request in the interleaved mode says (RFC 9769, section 2): the server may tell when
+/// its reply before left, which it did not know until then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interleaved {
+    /// The receive time of that reply.
+    pub before: NtpTime,
+    /// The origin of a reply in this mode: a random number, not that of the basic mode.
+    pub cookie: NtpTime,
+}
+
 /// A request whose transmit time is `cookie`: a random number, so that only who has seen the
 /// request can answer it, and it tells nothing of the client's clock.
-pub fn request(cookie: NtpTime) -> [u8; LENGTH] {
+pub fn request(cookie: NtpTime, interleaved: Option<Interleaved>) -> [u8; LENGTH] {
     let mut packet = [0; LENGTH];
     packet[0] = VERSION << 3 | CLIENT;
+    if let Some(Interleaved { before, cookie }) = interleaved {
+        packet[24..32].copy_from_slice(&before.0.to_be_bytes());
+        packet[32..40].copy_from_slice(&cookie.0.to_be_bytes());
+    }
     packet[40..].copy_from_slice(&cookie.0.to_be_bytes());
     packet
 }
@@ -158,12 +173,22 @@ mod tests {
 
     #[test]
     fn a_request_says_nothing_but_its_cookie() {
-        let bytes = request(NtpTime(0x0123_4567_89ab_cdef));
+        let bytes = request(NtpTime(0x0123_4567_89ab_cdef), None);
         assert_eq!(bytes[0], 0x23);
         assert!(bytes[1..40].iter().all(|byte| *byte == 0));
         let read = Packet::parse(&bytes).unwrap();
         assert_eq!((read.version, read.mode, read.leap), (4, 3, Leap::None));
         assert_eq!(read.transmit, NtpTime(0x0123_4567_89ab_cdef));
+    }
+
+    #[test]
+    fn an_interleaved_request_names_the_reply_before_and_a_second_cookie() {
+        let [before, cookie, transmit] = [1, 2, 3].map(NtpTime);
+        let bytes = request(transmit, Some(Interleaved { before, cookie }));
+        assert!(bytes[1..24].iter().all(|byte| *byte == 0));
+        let read = Packet::parse(&bytes).unwrap();
+        let times = [read.origin, read.receive, read.transmit];
+        assert_eq!((read.mode, times), (CLIENT, [before, cookie, transmit]));
     }
 
     /// A reply of a public server, as `tcpdump -x` shows it: stratum 2, precision 2^-25 s.

@@ -1,7 +1,8 @@
 //! Requests to a server on this host, and its replies: what its own stamps are like.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
+use std::hash::Hash;
+use std::net::{IpAddr, SocketAddr};
 
 use super::packet::{CLIENT, Packet, SERVER};
 use super::{Datagram, NtpTime};
@@ -25,17 +26,30 @@ pub struct Service {
 #[derive(Debug)]
 pub struct Served {
     port: u16,
-    open: HashMap<(SocketAddr, NtpTime), TscCycles>,
-    /// The oldest first; those served stand here until their turn.
-    order: VecDeque<(SocketAddr, NtpTime, TscCycles)>,
+    /// By the client and the transmit time.
+    open: Latest<(SocketAddr, NtpTime), Request>,
+    /// The transmit times of those that may be answered in the interleaved mode, by the client
+    /// and the receive time.
+    interleaved: Latest<(SocketAddr, NtpTime), NtpTime>,
+    /// Replies in that mode: the client's next one tells when they left. A daemon may take
+    /// another port for each request.
+    untold: Latest<(IpAddr, NtpTime), Service>,
     /// Requests that came in.
     pub requests: u64,
     /// Replies that belong to one.
     pub served: u64,
-    /// Replies that belong to none that is remembered, as of the interleaved mode.
+    /// Replies that belong to none that is remembered.
     pub unmatched: u64,
     /// Requests without a reply, forgotten for want of room.
     pub forgotten: u64,
+}
+
+/// A request that came in.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    at: TscCycles,
+    /// The receive time of the reply that it asks about, in the interleaved mode.
+    before: NtpTime,
 }
 
 impl Served {
@@ -43,8 +57,9 @@ impl Served {
     pub fn new(port: u16) -> Self {
         Self {
             port,
-            open: HashMap::new(),
-            order: VecDeque::new(),
+            open: Latest::default(),
+            interleaved: Latest::default(),
+            untold: Latest::default(),
             requests: 0,
             served: 0,
             unmatched: 0,
@@ -54,7 +69,7 @@ impl Served {
 
     /// Requests without a reply so far.
     pub fn open(&self) -> u64 {
-        self.open.len() as u64
+        self.open.found.len() as u64
     }
 
     /// Takes in what arrived at `at`.
@@ -65,22 +80,20 @@ impl Served {
             return;
         };
         self.requests += 1;
-        let key = (datagram.from, request.transmit);
-        if self.order.len() == MOST_OPEN
-            && let Some((from, cookie, at)) = self.order.pop_front()
-            && self.open.get(&(from, cookie)) == Some(&at)
-        {
-            self.open.remove(&(from, cookie));
-            self.forgotten += 1;
-        }
+        let (client, before) = (datagram.from, request.origin);
         // The same request once more: the later one counts, as the server can't tell either.
-        if self.open.insert(key, at).is_some() {
-            self.forgotten += 1;
+        self.forgotten += self
+            .open
+            .insert((client, request.transmit), Request { at, before });
+        if request.receive != NtpTime::NONE {
+            let _ = self
+                .interleaved
+                .insert((client, request.receive), request.transmit);
         }
-        self.order.push_back((key.0, key.1, at));
     }
 
-    /// Takes in what left at `at`. The host's clock, `near`, tells the era of its times.
+    /// Takes in what left at `at`. The host's clock, `near`, tells the era of its times. Gives
+    /// what is known with it: of a reply in the interleaved mode the service before.
     pub fn sent(
         &mut self,
         datagram: &Datagram<'_>,
@@ -89,16 +102,70 @@ impl Served {
     ) -> Option<Service> {
         let packet = Packet::parse(datagram.payload).ok();
         let reply = packet.filter(|it| it.mode == SERVER && datagram.from.port() == self.port)?;
-        let Some(came) = self.open.remove(&(datagram.to, reply.origin)) else {
+        let client = datagram.to;
+        let transmit = self.interleaved.remove(&(client, reply.origin));
+        let key = (client, transmit.unwrap_or(reply.origin));
+        let Some(request) = self.open.remove(&key) else {
             self.unmatched += 1;
             return None;
         };
         self.served += 1;
+        let [arrived, left] = [reply.receive, reply.transmit].map(|time| time.to_real(near));
+        let this = Service {
+            client,
+            tsc: [request.at, at],
+            real: [arrived, left],
+        };
+        if transmit.is_none() {
+            return Some(this);
+        }
+        let _ = self.untold.insert((client.ip(), reply.receive), this);
+        let told = self.untold.remove(&(client.ip(), request.before))?;
         Some(Service {
-            client: datagram.to,
-            tsc: [came, at],
-            real: [reply.receive, reply.transmit].map(|time| time.to_real(near)),
+            real: [told.real[0], left],
+            ..told
         })
+    }
+}
+
+/// The latest [`MOST_OPEN`] values, by their keys.
+#[derive(Debug)]
+struct Latest<K, V> {
+    found: HashMap<K, (u64, V)>,
+    /// The oldest first; those removed stand here until their turn.
+    order: VecDeque<(u64, K)>,
+    inserted: u64,
+}
+
+impl<K, V> Default for Latest<K, V> {
+    fn default() -> Self {
+        Self {
+            found: HashMap::new(),
+            order: VecDeque::new(),
+            inserted: 0,
+        }
+    }
+}
+
+impl<K: Copy + Eq + Hash, V> Latest<K, V> {
+    /// Gives how many values it forgot for this one.
+    fn insert(&mut self, key: K, value: V) -> u64 {
+        let mut forgotten = 0;
+        if self.order.len() == MOST_OPEN
+            && let Some((number, key)) = self.order.pop_front()
+            && self.found.get(&key).is_some_and(|it| it.0 == number)
+        {
+            self.found.remove(&key);
+            forgotten += 1;
+        }
+        self.inserted += 1;
+        self.order.push_back((self.inserted, key));
+        let before = self.found.insert(key, (self.inserted, value));
+        forgotten + u64::from(before.is_some())
+    }
+
+    fn remove(&mut self, key: &K) -> Option<V> {
+        self.found.remove(key).map(|(_, value)| value)
     }
 }
 
@@ -107,7 +174,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::fixtures::{NOON, reply_to};
-    use super::super::{PORT, request};
+    use super::super::{Interleaved, PORT, request};
     use super::*;
 
     fn ends(client: u16) -> [SocketAddr; 2] {
@@ -119,7 +186,7 @@ mod tests {
 
     fn come(served: &mut Served, client: u16, cookie: u64, at: u64) {
         let [from, to] = ends(client);
-        let payload = &request(NtpTime(cookie));
+        let payload = &request(NtpTime(cookie), None);
         served.received(&Datagram { from, to, payload }, TscCycles(at));
     }
 
@@ -150,6 +217,44 @@ mod tests {
         assert_eq!(counts, (2, 1, 2, 1));
     }
 
+    /// A reply in the interleaved mode tells when the one before left.
+    #[test]
+    fn an_interleaved_reply_belongs_to_the_service_before() {
+        let mut served = Served::new(PORT);
+        let (mut before, mut found) = (NtpTime(0), Vec::new());
+        for round in 1..=4 {
+            // Another port each time, as chronyd does it.
+            let [client, server] = ends(1_000 + round as u16);
+            let cookie = NtpTime(100 + round);
+            let interleaved = (round > 1).then_some(Interleaved { before, cookie });
+            let payload = &request(NtpTime(round), interleaved);
+            let (from, to) = (client, server);
+            served.received(&Datagram { from, to, payload }, TscCycles(round * 1_000));
+            // The third reply is the first that a server may interleave.
+            let times = [round * 1_000, round * 1_000 - 900].map(|at| RealNs(NOON + at));
+            let (origin, times) = match round {
+                3.. => (cookie, times),
+                _ => (NtpTime(round), [times[0], RealNs(times[0].0 + 1)]),
+            };
+            before = NtpTime::of(times[0]);
+            let payload = &reply_to(origin, times);
+            let (from, to) = (server, client);
+            let at = TscCycles(round * 1_000 + 100);
+            let service = served.sent(&Datagram { from, to, payload }, at, RealNs(NOON));
+            found.extend(service.map(|it| (it.tsc.map(|it| it.0), it.real.map(|it| it.0 - NOON))));
+        }
+        let basic = [
+            ([1_000, 1_100], [1_000, 1_001]),
+            ([2_000, 2_100], [2_000, 2_001]),
+        ];
+        let interleaved = ([3_000, 3_100], [3_000, 3_100]);
+        assert_eq!(found, [&basic[..], &[interleaved]].concat());
+        assert_eq!(
+            (served.requests, served.served, served.unmatched),
+            (4, 4, 0)
+        );
+    }
+
     proptest! {
         #[test]
         fn every_request_has_an_outcome_and_memory_is_bounded(
@@ -166,7 +271,8 @@ mod tests {
                     false => drop(leave(&mut served, client, cookie, 6)),
                 }
             }
-            prop_assert!(served.open.len() <= MOST_OPEN && served.order.len() <= MOST_OPEN);
+            let lengths = (served.open.found.len(), served.open.order.len());
+            prop_assert!(lengths.0 <= MOST_OPEN && lengths.1 <= MOST_OPEN);
             let outcomes = served.served + served.forgotten + served.open();
             prop_assert_eq!(served.requests, outcomes);
         }

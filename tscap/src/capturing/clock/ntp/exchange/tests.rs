@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::super::fixtures::{NOON, reply_to};
-use super::super::{PORT, request};
+use super::super::{Interleaved, PORT, request};
 use super::*;
 
 const COOKIE: NtpTime = NtpTime(0xfeed_f00d_0123_4567);
@@ -18,7 +18,7 @@ fn ask(exchanges: &mut Exchanges, cookie: NtpTime, at: u64) {
     let datagram = Datagram {
         from: client(),
         to: server(),
-        payload: &request(cookie),
+        payload: &request(cookie, None),
     };
     exchanges.sent(&datagram, TscCycles(at));
 }
@@ -133,6 +133,136 @@ fn what_was_answered_is_answered_once() {
     assert_eq!(exchanges.matched_count(), 1);
 }
 
+/// A client and a server in the interleaved mode, the fields of which are these.
+struct Talk {
+    exchanges: Exchanges,
+    round: u64,
+}
+
+impl Talk {
+    /// Asks, about the latest reply if there is one, from another port each time as chronyd
+    /// does, and gives the cookies of both modes.
+    fn ask(&mut self) -> [NtpTime; 2] {
+        self.round += 1;
+        let [basic, cookie] = [self.round, 1_000 + self.round].map(NtpTime);
+        let before = self.exchanges.latest(server());
+        let interleaved = before.map(|before| Interleaved { before, cookie });
+        let datagram = Datagram {
+            from: self.client(),
+            to: server(),
+            payload: &request(basic, interleaved),
+        };
+        self.exchanges
+            .sent(&datagram, TscCycles(self.round * 1_000));
+        [basic, cookie]
+    }
+
+    fn client(&self) -> SocketAddr {
+        SocketAddr::from(([10, 9, 0, 1], 40_000 + self.round as u16))
+    }
+
+    /// The reply arrives at 500 of the round, and came to the server at 200.
+    fn answer(&mut self, origin: NtpTime, left: u64) -> Received {
+        let arrived = self.round * 1_000 + 200;
+        let payload = &reply_to(origin, [arrived, left].map(|at| RealNs(NOON + at)));
+        let datagram = Datagram {
+            from: server(),
+            to: self.client(),
+            payload,
+        };
+        let at = TscCycles(self.round * 1_000 + 500);
+        self.exchanges.received(&datagram, at, RealNs(NOON))
+    }
+}
+
+#[track_caller]
+fn exchange(received: Received) -> ([u64; 2], [u64; 2]) {
+    let Received::Exchange(found) = received else {
+        panic!("no exchange: {received:?}");
+    };
+    (found.tsc.map(|it| it.0), found.real.map(|it| it.0 - NOON))
+}
+
+fn talk() -> Talk {
+    Talk {
+        exchanges: Exchanges::new(PORT),
+        round: 0,
+    }
+}
+
+#[test]
+fn an_interleaved_reply_tells_when_the_one_before_left() {
+    let mut talk = talk();
+    let [basic, _] = talk.ask();
+    assert_eq!(talk.exchanges.latest(server()), None);
+    let found = exchange(talk.answer(basic, 1_201));
+    assert_eq!(found, ([1_000, 1_500], [1_200, 1_201]));
+    // That exchange was used: a better time of it comes too late.
+    let [_, cookie] = talk.ask();
+    assert_eq!(talk.answer(cookie, 1_300), Received::Kept);
+    let [_, cookie] = talk.ask();
+    let found = exchange(talk.answer(cookie, 2_300));
+    assert_eq!(found, ([2_000, 2_500], [2_200, 2_300]));
+    let replayed = talk.answer(cookie, 2_300);
+    assert_eq!(replayed, Received::Rejected(server(), Reject::Replayed));
+    // A request that is lost, and its reply's time with it.
+    talk.ask();
+    let [_, cookie] = talk.ask();
+    let found = exchange(talk.answer(cookie, 3_300));
+    assert_eq!(found, ([3_000, 3_500], [3_200, 3_300]));
+    // The server has forgotten the client.
+    let [basic, _] = talk.ask();
+    let found = exchange(talk.answer(basic, 6_201));
+    assert_eq!(found, ([6_000, 6_500], [6_200, 6_201]));
+    assert_eq!(talk.exchanges.matched_count(), 5);
+}
+
+#[test]
+fn an_interleaved_reply_is_looked_at_as_any_other() {
+    let mut talk = talk();
+    let [basic, _] = talk.ask();
+    exchange(talk.answer(basic, 1_201));
+    // One that left before its request arrived leaves all as it was.
+    let [_, cookie] = talk.ask();
+    let backwards = Received::Rejected(server(), Reject::Backwards);
+    assert_eq!(talk.answer(cookie, 1_199), backwards);
+    let [_, cookie] = talk.ask();
+    let bogus = Received::Rejected(server(), Reject::BogusOrigin);
+    assert_eq!(talk.answer(NtpTime(cookie.0 + 1), 1_300), bogus);
+    assert_eq!(talk.answer(cookie, 1_200), Received::Kept);
+    // The counter jumped: the next reply of either mode belongs to nothing.
+    let [basic, cookie] = talk.ask();
+    talk.exchanges.begin_anew();
+    let unasked = Received::Rejected(server(), Reject::Unasked);
+    assert_eq!(talk.answer(basic, 4_201), unasked);
+    assert_eq!(talk.answer(cookie, 3_300), unasked);
+    assert_eq!(talk.exchanges.latest(server()), None);
+}
+
+/// A daemon of somebody else says what it wants.
+#[test]
+fn a_request_that_asks_about_no_reply_is_none_of_the_interleaved_mode() {
+    for (origin, receive) in [(7, 8), (0, 0), (0, 8)] {
+        let mut talk = talk();
+        let [basic, _] = talk.ask();
+        exchange(talk.answer(basic, 1_201));
+        talk.round += 1;
+        let interleaved = Interleaved {
+            before: NtpTime(origin),
+            cookie: NtpTime(receive),
+        };
+        let datagram = Datagram {
+            from: talk.client(),
+            to: server(),
+            payload: &request(NtpTime(2), Some(interleaved)),
+        };
+        talk.exchanges.sent(&datagram, TscCycles(2_000));
+        let bogus = Received::Rejected(server(), Reject::BogusOrigin);
+        assert_eq!(talk.answer(NtpTime(receive), 2_300), bogus);
+        exchange(talk.answer(NtpTime(2), 2_300));
+    }
+}
+
 #[test]
 fn what_is_none_of_a_client_is_passed_over() {
     let mut exchanges = asked();
@@ -142,7 +272,7 @@ fn what_is_none_of_a_client_is_passed_over() {
         let datagram = Datagram { from, to, payload };
         exchanges.received(&datagram, TscCycles(2_000), RealNs(NOON))
     };
-    assert_eq!(look(from, &request(COOKIE)), Received::Other);
+    assert_eq!(look(from, &request(COOKIE, None)), Received::Other);
     assert_eq!(look(other, &good()), Received::Other);
     assert_eq!(
         look(from, &good()),
@@ -166,7 +296,7 @@ fn memory_is_bounded() {
         let datagram = Datagram {
             from: client(),
             to: SocketAddr::from(([10, 9, high, low], PORT)),
-            payload: &request(COOKIE),
+            payload: &request(COOKIE, None),
         };
         exchanges.sent(&datagram, TscCycles(1));
     }
