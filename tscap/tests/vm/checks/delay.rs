@@ -20,18 +20,20 @@ const ROUTER: &str = "end() { \
 
 /// Measures with these options while `ping` asks.
 fn measure(guest: &Guest, options: &str, ping: &str) -> Measurement {
-    let script = format!(
-        "rm -f /tmp/said; {TSCAP} delay {options} --window 100ms --json \
-         > /tmp/delay 2> /tmp/said & \
-         for turn in $(seq 100); do grep -qs ready /tmp/said && break; sleep 0.2; done; \
-         {ping} > /dev/null; wait $!; tail -n 1 /tmp/delay"
-    );
-    let json = guest.must(&["sh", "-c", &script]);
-    let measurement = Measurement::from_json(&json);
-    measurement.unwrap_or_else(|error| {
-        let said = guest.must(&["head", "-c", "3000", "/tmp/said"]);
-        panic!("{error}: {said}")
-    })
+    let options: Vec<_> = options.split(' ').collect();
+    let line = [
+        &[TSCAP, "delay"],
+        &options[..],
+        &["--window", "100ms", "--json"],
+    ]
+    .concat();
+    let running = guest.start(&line).ready();
+    let ping: Vec<_> = ping.split(' ').collect();
+    guest.must(&ping);
+    let finished = running.wait();
+    let json = finished.stdout.lines().last().unwrap_or_default();
+    Measurement::from_json(json)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", finished.stdout, finished.stderr))
 }
 
 /// At the tap and by XDP; through a router, where each packet that is sent is matched at each
