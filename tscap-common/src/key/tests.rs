@@ -422,3 +422,67 @@ fn what_is_behind_the_longest_that_is_read_counts_by_the_whole_length() {
         assert_ne!(nine.key(of), ten.key(of), "{of:?}");
     }
 }
+
+#[test]
+fn what_is_behind_a_third_tag_is_not_looked_for() {
+    let frame = Made::v4(17, &udp(1, 2, &payload()));
+    let twice = frame.tagged().tagged();
+    assert_eq!(twice.key(KeyOf::Route), frame.key(KeyOf::Route));
+    assert_eq!(twice.tagged().key(KeyOf::Route), None);
+}
+
+#[test]
+fn neither_a_tag_nor_padding_is_of_a_packet() {
+    let echo = [8, 0, 1, 2, 3, 4, 5, 6, 7];
+    for (of, frame) in [
+        (KeyOf::Nat, Made::v4(17, &udp(1, 2, &payload()))),
+        (KeyOf::Reply, Made::v4(17, &udp(1, 2, &payload()))),
+        (KeyOf::Reply, Made::v4(1, &echo)),
+        (KeyOf::Route, Made::v6(17, &udp(1, 2, &payload()))),
+        (KeyOf::Route, Made::v4(6, &tcp(7, &[], &[]))),
+        (KeyOf::Nat, Made::v4(6, &tcp(7, &[], &[]))),
+    ] {
+        let key = frame.key(of);
+        assert!(key.is_some());
+        assert_eq!(frame.tagged().key(of), key, "{of:?}");
+        assert_eq!(frame.padded().key(of), key, "{of:?}");
+    }
+}
+
+#[test]
+fn nat_keeps_each_byte_behind_the_header() {
+    let same = |frame: &Made, kept: std::ops::Range<usize>| {
+        let all = ignores(frame, KeyOf::Nat, kept);
+        all.iter().any(|same| *same)
+    };
+    // Another protocol has no header that is known.
+    let other = Made::v4(47, &payload());
+    assert!(!same(&other, BODY4..other.0.len()));
+    let segment = Made::v4(6, &tcp(7, &[2, 4, 5, 180], &payload()));
+    assert!(!same(&segment, BODY4 + 24..segment.0.len()));
+    // A length of the header that can't be.
+    let wrong = segment.with(BODY4 + 12, &[0x40]);
+    assert!(!same(&wrong, BODY4 + 20..wrong.0.len()));
+    let options = segment.flipped(BODY4 + 20).key(KeyOf::Nat);
+    assert_eq!(options, segment.key(KeyOf::Nat));
+}
+
+#[test]
+fn a_fragment_of_v6_is_told_by_its_id_and_not_by_its_addresses() {
+    let mut body = std::vec![17, 0, 0, 1, 0, 0, 0, 5];
+    body.extend(udp(1, 2, &payload()));
+    let fragment = Made::v6(44, &body);
+    let id = BODY6 + 4..BODY6 + 8;
+    for of in [KeyOf::Route, KeyOf::Nat] {
+        assert_eq!(ignores(&fragment, of, id.clone()), [false; 4], "{of:?}");
+    }
+    let addresses = ignores(&fragment, KeyOf::Nat, IP + 8..IP + 40);
+    assert!(addresses.iter().all(|same| *same));
+}
+
+#[test]
+fn what_icmp_says_of_others_is_no_reply() {
+    let unreachable = Made::v4(1, &[3, 1, 1, 2, 0, 0, 0, 0, 5, 5]);
+    assert_eq!(unreachable.key(KeyOf::Reply), None);
+    assert!(unreachable.with(BODY4, &[0]).key(KeyOf::Reply).is_some());
+}

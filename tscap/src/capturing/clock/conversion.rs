@@ -206,6 +206,33 @@ mod tests {
     }
 
     #[test]
+    fn what_is_since_the_latest_step_is_told() {
+        for source in [StampSource::Tsc, StampSource::Ktime] {
+            let host = Host {
+                hertz: 2_596_130_000,
+                slews: vec![(0, 0)],
+            };
+            let cross = |t: u64, set_ns: u64| {
+                let mut cross = host.cross(t * MS, [20, 40, 20]);
+                cross.real = cross.real.map(|real| RealNs(real.0 + set_ns));
+                cross.tai.0 += set_ns;
+                cross
+            };
+            let mut tracker = Tracker::new(source, &cross(0, 0)).unwrap();
+            for t in 1..=100 {
+                tracker.observe(&cross(t, u64::from(t > 50) * 3_000 * MS));
+            }
+            let conversion = tracker.convert();
+            let stamp = |t: u64| match source {
+                StampSource::Tsc => RawStamp(host.cycles(t * MS).0),
+                _ => RawStamp(host.mono(t * MS).0),
+            };
+            let since = [1, 50, 52, 99].map(|t| conversion.is_since_step(stamp(t)));
+            assert_eq!(since, [false, false, true, true], "{source:?}");
+        }
+    }
+
+    #[test]
     fn without_a_line_nothing_is_fresh() {
         assert_eq!(Line::default().real_at(1), None);
     }

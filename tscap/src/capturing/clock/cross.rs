@@ -229,6 +229,13 @@ mod tests {
     }
 
     #[test]
+    fn clocks_are_read_in_nanoseconds() {
+        let now = std::time::SystemTime::UNIX_EPOCH.elapsed();
+        let now = now.expect("a clock after 1970").as_nanos() as u64;
+        assert!(RealNs::now().0.abs_diff(now) < 60_000_000_000);
+    }
+
+    #[test]
     fn a_set_clock_between_the_reads_is_noticed() {
         let cross = CrossTimestamp {
             mono: [MonoNs(100), MonoNs(140)],

@@ -299,12 +299,11 @@ impl FollowedClocks {
         let at = tsc::read();
         let steered = Steered::new(followed.known(), at, MonoNs::now());
         let tai = now(ClockId::CLOCK_TAI).saturating_sub(now(ClockId::CLOCK_REALTIME));
-        let seconds = (tai + NS_PER_S.unsigned_abs() / 2) / NS_PER_S.unsigned_abs();
         Self {
             followed: followed.clone(),
             bounds: None,
             steered,
-            tai_ns: seconds * NS_PER_S.unsigned_abs(),
+            tai_ns: whole_seconds_ns(tai),
             latest: (at, now(ClockId::CLOCK_BOOTTIME)),
             adrift: None,
         }
@@ -335,6 +334,12 @@ impl FollowedClocks {
         }
         before
     }
+}
+
+/// The nearest whole number of seconds, ns.
+fn whole_seconds_ns(ns: u64) -> u64 {
+    const SECOND: u64 = NS_PER_S.unsigned_abs();
+    (ns + SECOND / 2) / SECOND * SECOND
 }
 
 impl Reference for FollowedClocks {

@@ -133,5 +133,6 @@ mod tests {
         };
         let reading = Reading::new(&bracket, rate).unwrap();
         assert_eq!((reading.low, reading.high), (98, 103));
+        assert_eq!(bracket.cycles(), 8);
     }
 }

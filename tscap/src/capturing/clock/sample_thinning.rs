@@ -144,5 +144,21 @@ mod tests {
         let best = samples.iter().find(|sample| sample.width_ns == 10).unwrap();
         assert_eq!((best.bends_left_out, best.live_bound_ns), (3, Some(30)));
         assert_eq!(samples.len(), 2 * 8 + 1);
+        // The next second has as many again.
+        let (first, bend) = (sample(SAMPLE_EVERY_NS, 10), sample(SAMPLE_EVERY_NS + 1, 40));
+        kept.offer(first);
+        kept.both_sides(None, bend);
+        assert!(kept.take().contains(&bend));
+    }
+
+    #[test]
+    fn the_second_one_after_a_bend_is_kept() {
+        let mut kept = SampleThinning::new(sample(0, 10));
+        let bend = sample(100, 40);
+        kept.both_sides(Some(sample(50, 40)), bend);
+        kept.offer(sample(150, 40));
+        kept.offer(sample(200, 40));
+        let samples = [sample(50, 40), bend, sample(150, 40), sample(0, 10)];
+        assert_eq!(kept.take(), samples);
     }
 }

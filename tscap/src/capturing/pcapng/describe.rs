@@ -291,6 +291,15 @@ mod tests {
             assert_eq!(times, [0x2_0000_0004, 900, 0x2_0000_0004, 77]);
             move_statistics(&mut block, [100, -5], endianness);
             assert_eq!(block, before);
+            // Options of a length that no time has.
+            let mut wrong = vec![0; STATISTICS_OPTIONS];
+            for code in [START_TIME, END_TIME] {
+                put_option(&mut wrong, code, &[1; 4], endianness);
+            }
+            wrong.extend([0; 8]);
+            let before = wrong[STATISTICS_OPTIONS..].to_vec();
+            move_statistics(&mut wrong, [-100, 5], endianness);
+            assert_eq!(wrong[STATISTICS_OPTIONS..], before);
         }
     }
 }

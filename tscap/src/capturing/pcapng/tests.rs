@@ -15,8 +15,8 @@ use pcap_file::{DataLink, Endianness};
 
 use super::*;
 use crate::capturing::accounting::{
-    Counts, Directed, Direction, InterfaceCounts, InterfaceFrames, Observed, Outcome, Outcomes,
-    StampOrder, Totals, Written,
+    Counts, Directed, Direction, HardwareFrames, InterfaceCounts, InterfaceFrames, Observed,
+    Outcome, Outcomes, StampOrder, Totals, Written,
 };
 use crate::capturing::clock::{
     CrossTimestamp, FileNs, MonoNs, RealNs, StampPath, StampSource, TaiNs, Tracker, TscCycles,
@@ -473,4 +473,110 @@ fn the_next_file_counts_from_its_own_start_and_has_a_clock() {
     assert_eq!(ours.clock.segments, clock.clock.segments);
     assert_eq!(ours.clock.samples, clock.clock.samples);
     assert_eq!(ours.clock.samples.len(), 1);
+}
+
+#[test]
+fn an_interface_that_joins_is_described() {
+    let mut writer = writer(&[interface("eth0")]);
+    let before = writer.take();
+    let joined = writer.describe(interface("eth1")).unwrap();
+    assert_eq!(writer.interfaces(), 2);
+    let file = [before, joined].concat();
+    let records = records(&file[..]).unwrap().map(Result::unwrap);
+    let names: Vec<_> = records
+        .filter_map(|record| match record {
+            Record::Interface(interface) => interface.name,
+            _ => None,
+        })
+        .collect();
+    assert_eq!(names, ["eth0", "eth1"]);
+}
+
+#[test]
+fn the_hardware_stamps_of_two_writers_are_summed_up() {
+    let of = |with, without, bound_ns| HardwareStatistics {
+        frames: HardwareFrames {
+            with,
+            unconverted: with / 2,
+            ambiguous: 1,
+        },
+        without,
+        bound_ns,
+    };
+    let both = of(4, 30, Some(7)).and(of(6, 200, Some(9)));
+    assert_eq!(both.frames.with, 10);
+    assert_eq!((both.frames.unconverted, both.frames.ambiguous), (5, 2));
+    assert_eq!((both.without, both.bound_ns), (230, Some(9)));
+    assert_eq!(of(0, 0, None).and(of(0, 0, Some(5))).bound_ns, Some(5));
+}
+
+/// A clock of a statistics block, with so much of its history.
+fn clock_with(segments: u64, left_out: u64, samples: u64) -> ClockOption {
+    let first = cross(0, EPOCH);
+    let mut tracker = Tracker::new(StampSource::Ktime, &first).unwrap();
+    for second in 1..=samples.max(1) {
+        tracker.observe(&cross(second * 1_000_000_000, EPOCH));
+    }
+    let all = tracker.take_samples();
+    ClockOption {
+        stamp: StampOption::new(StampPath::Ktime),
+        counter: None,
+        host_bound_ns: 7,
+        stamp_error_ns: 0,
+        utc_bound_ns: None,
+        reference: None,
+        order: StampOrder::default(),
+        segments: tracker
+            .segments()
+            .iter()
+            .copied()
+            .take(segments as usize)
+            .collect(),
+        segments_left_out: left_out,
+        samples: all.into_iter().take(samples as usize).collect(),
+    }
+}
+
+#[test]
+fn a_history_is_of_segments_or_samples() {
+    for (segments, left_out, samples, has_one) in [
+        (0, 0, 0, false),
+        (1, 0, 0, true),
+        (0, 3, 0, true),
+        (0, 0, 1, true),
+        (1, 0, 1, true),
+    ] {
+        let clock = clock_with(segments, left_out, samples);
+        let taken = Gatherer::default().take(0, &clock);
+        assert_eq!(taken.is_ok(), has_one, "{segments} {left_out} {samples}");
+    }
+}
+
+#[test]
+fn the_first_interface_with_statistics_may_be_any() {
+    let mut gatherer = Gatherer::default();
+    let (clock, later) = (clock_with(1, 0, 1), clock_with(1, 0, 3));
+    assert!(gatherer.take(1, &clock).is_ok());
+    let later = ClockOption {
+        samples: later.samples[1..].to_vec(),
+        ..later
+    };
+    assert!(gatherer.take(1, &later).is_ok());
+    // What stamps by tscap's own counter alone is told.
+    let json = serde_json::to_value(&clock).unwrap();
+    assert!(json.get("stamp_error_ns").is_none());
+}
+
+#[test]
+fn json_is_ours_by_code_and_number() {
+    let value = |pen: u32| [&pen.to_le_bytes()[..], b"{}"].concat();
+    for (code, pen, expected) in [
+        (options::CUSTOM_TEXT, PEN, Some("{}")),
+        (options::CUSTOM_TEXT, PEN + 1, None),
+        (options::CUSTOM_TEXT + 1, PEN, None),
+    ] {
+        let found =
+            options::json_of_ours(code, &value(pen), Endianness::Little).map(ToOwned::to_owned);
+        assert_eq!(found.as_deref(), expected, "{code} {pen}");
+    }
 }

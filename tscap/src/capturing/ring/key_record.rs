@@ -124,6 +124,9 @@ mod tests {
             (stamped.kept, stamped.key, length),
             (&[0, 1][..], wanted.key, 44)
         );
+        // As many as can be.
+        let bytes = record(STAMPED, (BYTES + MOST_KEPT + 8) as u32, 1500, MOST_KEPT + 8);
+        assert_eq!(read(&bytes).unwrap().0.kept.len(), MOST_KEPT);
         // Of a short frame without its pad bytes.
         let bytes = record(UNKEYED, 36, 3, 4);
         let (short, _) = read(&bytes).unwrap();

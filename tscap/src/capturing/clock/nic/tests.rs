@@ -176,3 +176,39 @@ fn a_bracket_holds_the_device() {
         assert_eq!(bracket.tsc[1].0 - bracket.tsc[0].0, 1_604);
     }
 }
+
+/// A device that takes long to be read, but for the readings of CLOCK_REALTIME beside it.
+struct Slow;
+
+const SLOW_MS: u64 = 5;
+
+impl Reference<Result<PhcReading, PtpError>> for Slow {
+    fn read(&mut self) -> Result<PhcReading, PtpError> {
+        let pause = std::time::Duration::from_millis(SLOW_MS);
+        std::thread::sleep(pause);
+        let real = [RealNs::now(), RealNs::now()];
+        std::thread::sleep(pause);
+        Ok(PhcReading {
+            tsc: [TscCycles(0); 2],
+            real,
+            phc: PhcNs(1),
+        })
+    }
+}
+
+#[test]
+fn a_reading_is_as_narrow_as_the_kernels_own() {
+    // One may be wide on a busy machine, and where somebody sets the clock.
+    let width_ns = (0..5).map(|_| {
+        let [first, last] = NicReading::take(&mut Slow).unwrap().mono;
+        last.0 - first.0
+    });
+    assert!(width_ns.min().unwrap() < SLOW_MS * MS);
+}
+
+#[test]
+fn its_bound_covers_what_is_truncated_and_rounded() {
+    let clock = clock_of(straight(20_000), 400 * MS);
+    let counter = clock.clock.as_ref().unwrap().bound_ns();
+    assert_eq!(clock.bound_ns(), Some(counter + 2));
+}

@@ -229,6 +229,16 @@ mod tests {
     }
 
     #[test]
+    fn a_leap_second_is_told_two_ways() {
+        for (bits, leap) in [(0x40, Leap::Insert), (0x80, Leap::Delete)] {
+            let mut bytes = reply();
+            bytes[0] |= bits;
+            let read = Packet::parse(&bytes).unwrap();
+            assert_eq!((read.leap, read.is_synchronised()), (leap, true));
+        }
+    }
+
+    #[test]
     fn lengths_that_no_packet_has() {
         let bytes = [reply().to_vec(), vec![0; 24]].concat();
         for length in 0..bytes.len() {

@@ -166,6 +166,9 @@ mod tests {
             poller.sent(now);
             let slower = Kissed::Slower(Duration::from_secs(expected));
             assert_eq!(poller.kissed(KissCode::RATE), slower);
+            assert_eq!(poller.poll(), Duration::from_secs(expected));
+            // It is an answer.
+            assert_eq!(poller.expire(now + LONGEST_POLL), None);
         }
         poller.sent(now);
         poller.answered();

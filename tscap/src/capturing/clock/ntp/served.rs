@@ -217,6 +217,39 @@ mod tests {
         assert_eq!(counts, (2, 1, 2, 1));
     }
 
+    #[test]
+    fn what_is_of_no_server_here_is_passed_over() {
+        let mut served = Served::new(PORT);
+        let [client, server] = ends(1_000);
+        let elsewhere = SocketAddr::new(server.ip(), PORT + 1);
+        let asks = &request(NtpTime(1), None)[..];
+        let replies = &reply_to(NtpTime(1), [NOON + 1, NOON + 7].map(RealNs))[..];
+        for (to, payload) in [(elsewhere, asks), (server, replies)] {
+            let from = client;
+            served.received(&Datagram { from, to, payload }, TscCycles(1));
+        }
+        for (from, payload) in [(elsewhere, replies), (server, asks)] {
+            let to = client;
+            let datagram = Datagram { from, to, payload };
+            assert_eq!(served.sent(&datagram, TscCycles(2), RealNs(NOON)), None);
+        }
+        assert_eq!((served.requests, served.unmatched), (0, 0));
+    }
+
+    /// One that is asked for once more is as young as that.
+    #[test]
+    fn the_oldest_is_forgotten() {
+        let mut latest = Latest::default();
+        assert_eq!(latest.insert(0, "before"), 0);
+        assert_eq!(latest.insert(0, "after"), 1);
+        let others = 1..MOST_OPEN as u32;
+        let forgotten: u64 = others.map(|key| latest.insert(key, "other")).sum();
+        assert_eq!((forgotten, latest.remove(&0)), (0, Some("after")));
+        assert_eq!(latest.insert(0, "again"), 0);
+        assert_eq!(latest.insert(MOST_OPEN as u32, "one more"), 1);
+        assert_eq!(latest.remove(&1), None);
+    }
+
     /// A reply in the interleaved mode tells when the one before left.
     #[test]
     fn an_interleaved_reply_belongs_to_the_service_before() {

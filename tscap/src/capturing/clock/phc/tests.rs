@@ -372,3 +372,28 @@ fn what_a_device_counts_is_told_by_its_distance() {
         assert_eq!(found, expected, "{ahead_ns} {told_s}");
     }
 }
+
+#[test]
+fn a_look_is_told_as_it_was_seen() {
+    let mut run = Run::new(0, 37, [500, 500]);
+    assert_eq!(run.clock.sighting(&run.tracker), None);
+    run.until(3 * S, tai);
+    let seen = run.clock.sighting(&run.tracker).unwrap();
+    let looked = 3 * S + 1_000 + CALL_NS + 500;
+    let near = seen.at.0.abs_diff(run.host.cycles(looked).0);
+    assert!(near < 3_000, "{near} cycles");
+    // 5 µs and 37 s behind the device, which is 3 ppm slow.
+    let ahead_ns = -37 * NS_PER_S - 5_000 + 9_000;
+    let off_ns = seen.ahead_ns.abs_diff(ahead_ns);
+    assert!(off_ns <= seen.bound_ns, "{seen:?} {ahead_ns}");
+    assert!((500..800).contains(&seen.bound_ns), "{seen:?}");
+    let there = run.clock.estimate(seen.at).unwrap();
+    assert!(there.real.0.abs_diff(tai(looked).unwrap()) <= there.bound_ns);
+
+    run.until(4 * S, |_| Err(failed(libc::EIO)));
+    let status = run.status();
+    assert_eq!(status.failed, 10);
+    let counter = run.tracker.counter().unwrap().rate_bound_ppb();
+    let model = run.clock.model.as_ref().unwrap().rate_bound_ppb();
+    assert_eq!(status.rate_bound_ppb, counter + model + 1);
+}

@@ -179,3 +179,16 @@ fn no_point_rests_on_fewer_than_five_degrees_of_freedom() {
     let (first, last) = (&scales[0], scales.last().unwrap());
     assert!(width(last) > 1.5 * width(first), "{scales:?}");
 }
+
+/// Of N phases, and by the quantiles of χ² for ten degrees of freedom, 3.24697 and 20.4832.
+#[test]
+fn degrees_of_freedom_and_interval_are_by_the_formula() {
+    let mut random = Random(7);
+    let phases: Vec<f64> = (0..1_000).map(|_| 20.0 * normal(&mut random)).collect();
+    for scale in of(&phases).iter().take(4) {
+        let expected = PowerLaw::WhitePhase.freedom(1_000.0, scale.factor as f64);
+        assert!((scale.freedom - expected).abs() < 1e-9, "{scale:?}");
+    }
+    let [low, high] = interval(1.0, 10.0).unwrap();
+    assert!((low - 0.69872).abs() < 1e-4 && (high - 1.75494).abs() < 1e-4);
+}

@@ -3,7 +3,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 
 use super::*;
-use crate::capturing::clock::{BootNs, OffsetNs, RealNs, TaiNs};
+use crate::capturing::clock::{BootNs, NsPerCycle, OffsetNs, RealNs, TaiNs};
 
 mod hidden;
 mod steps;
@@ -352,4 +352,73 @@ fn stamps_around_a_counter_that_goes_back_are_told_apart() {
     assert!(!conversion.is_ambiguous(stamp(ns)));
     let off = conversion.to_real(stamp(ns)).0.abs_diff(truth.real(ns));
     assert!(off <= tracker.host_bound_ns(), "{off}");
+}
+
+#[test]
+fn the_usual_width_is_learnt() {
+    let truth = Truth::START;
+    let first = truth.cross(0, [MS; 4]);
+    let mut tracker = Tracker::new(StampSource::Tsc, &first).unwrap();
+    assert!(!tracker.usual.is_exceeded_by(MS));
+    for ms in 10..20 {
+        tracker.observe(&truth.cross(ms * MS, [20; 4]));
+    }
+    assert!(tracker.usual.is_exceeded_by(1_000));
+}
+
+/// The first reading was interrupted: the clock does not wait until it is narrow enough for
+/// a rate.
+#[test]
+fn a_wide_first_reading_is_replaced() {
+    let truth = Truth::START;
+    let first = truth.cross(0, [20, 20, 20, 2 * MS]);
+    let mut tracker = Tracker::new(StampSource::Tsc, &first).unwrap();
+    for ms in 5..40 {
+        tracker.observe(&truth.cross(ms * MS, [20; 4]));
+    }
+    assert!(tracker.is_settled());
+    assert!(
+        tracker.host_bound_ns() < 1_000,
+        "{}",
+        tracker.host_bound_ns()
+    );
+}
+
+/// The first rate is not of readings on both sides of a step.
+#[test]
+fn a_step_before_the_first_rate_is_not_in_it() {
+    let before = Truth::START;
+    let after = Truth {
+        mono_to_real: before.mono_to_real + 50_000,
+        ..before
+    };
+    let mut tracker = Tracker::new(StampSource::Tsc, &before.cross(0, [20; 4])).unwrap();
+    for ms in 9..60 {
+        tracker.observe(&after.cross(ms * MS, [20; 4]));
+        if let Some(counter) = tracker.counter() {
+            let off_ppb = counter.rate().ppb_from(NsPerCycle::of(1, 3).unwrap());
+            assert!(off_ppb.abs() < 20_000, "{off_ppb}");
+        }
+    }
+    assert!(tracker.is_settled());
+}
+
+#[test]
+fn samples_have_the_live_bound_and_both_sides_of_a_step() {
+    let before = Truth::START;
+    let after = Truth {
+        mono_to_real: before.mono_to_real + NS_PER_S,
+        ..before
+    };
+    let mut tracker = followed(StampSource::Tsc, 0..2_500, |at| before.cross(at, [20; 4]));
+    let samples = tracker.take_samples();
+    assert!(samples.len() >= 2 && samples.iter().all(|it| it.live_bound_ns.is_some()));
+    tracker.observe(&before.cross(2_600 * MS, [20; 4]));
+    tracker.observe(&after.cross(2_601 * MS, [20; 4]));
+    let samples = tracker.take_samples();
+    let sides = [2_600, 2_601].map(|ms| {
+        let is_of = |it: &&Sample| it.mono.0.abs_diff(ms * MS) < 1_000;
+        samples.iter().filter(is_of).count()
+    });
+    assert!(sides.iter().all(|it| *it >= 1), "{samples:?}");
 }

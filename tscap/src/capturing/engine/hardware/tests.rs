@@ -55,6 +55,8 @@ fn frames_before_a_step_of_the_device_was_seen_are_counted() {
         bounds[1].is_some_and(|bound| (500..2_000).contains(&bound)),
         "{bounds:?}"
     );
+    let counter_ns = hardware.clocks[0].bound_ns().unwrap();
+    assert_eq!(bounds[1], Some(counter_ns + tracker.host_bound_ns()));
     // Since a reading that agrees, and since one that does not.
     for (turn, ahead, ambiguous) in [(20, 37, 0), (21, 5_000_000_000, 7)] {
         hardware.interfaces[1].since_reading = 7;
@@ -64,4 +66,30 @@ fn frames_before_a_step_of_the_device_was_seen_are_counted() {
         assert_eq!(counted, [0, ambiguous]);
         assert_eq!(hardware.interfaces[1].since_reading, 0);
     }
+    // Of two readings the first one.
+    hardware.interfaces[1].since_reading = 5;
+    for turn in [60, 61] {
+        clock.add(reading(turn * 20 * MS, 37));
+    }
+    hardware.update(&shared, &tracker, &mut counts);
+    assert_eq!(counts[1][Direction::In].hardware.ambiguous, 12);
+}
+
+#[test]
+fn interfaces_of_one_device_share_its_clock() {
+    let host = Host {
+        hertz: 1_000_000_000,
+        slews: vec![],
+    };
+    let tracker = Tracker::new(StampSource::Ktime, &host.cross(0, [20, 40, 20])).unwrap();
+    let mut hardware = HardwareStamps::new(&tracker);
+    let (shared, clock) = (Shared::default(), Arc::<PtpClock>::default());
+    for it in [&clock, &Arc::default(), &clock] {
+        shared.stamps_by(Some(Arc::clone(it)));
+    }
+    hardware.update(&shared, &tracker, &mut []);
+    let clocks: Vec<_> = hardware.interfaces.iter().map(|it| it.clock).collect();
+    assert_eq!(clocks, [Some(0), Some(1), Some(0)]);
+    assert!(hardware.delays(2).is_some_and(|it| it.summary().is_none()));
+    assert!(hardware.delays(3).is_none());
 }

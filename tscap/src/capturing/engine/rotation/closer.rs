@@ -116,3 +116,18 @@ fn work(job: Job) -> Option<Event> {
         },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_can_not_be_removed_is_told_and_one_that_is_gone_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_owned();
+        let (gone, frames) = (path.join("gone"), 1);
+        assert!(work(Job::Remove { path: gone, frames }).is_none());
+        let event = work(Job::Remove { path, frames });
+        assert!(matches!(event, Some(Event::NotRemoved { .. })), "{event:?}");
+    }
+}

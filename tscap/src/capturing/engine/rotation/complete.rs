@@ -56,5 +56,9 @@ mod tests {
         let ages: Vec<_> = ages.map(|(_, frames)| frames).collect();
         assert_eq!(ages, [2, 3, 4]);
         assert_eq!(complete.take(Path::new("b")), None);
+        assert!(
+            complete.numbers.is_empty(),
+            "nothing is left of what is gone"
+        );
     }
 }

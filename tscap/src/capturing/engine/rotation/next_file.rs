@@ -137,6 +137,20 @@ mod tests {
     }
 
     #[test]
+    fn a_link_to_nothing_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("nothing", &link).unwrap();
+        assert!(made(&link).is_some() && !link.is_symlink());
+    }
+
+    #[test]
+    fn a_name_without_a_folder_is_one_of_the_current_folder() {
+        drop(create(Path::new("tscap-test-out"), Owner::default()).unwrap());
+        assert!(!Path::new("tscap-test-out").exists());
+    }
+
+    #[test]
     fn a_file_that_another_capture_writes_keeps_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");

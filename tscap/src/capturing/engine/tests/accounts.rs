@@ -3,6 +3,7 @@
 use super::*;
 use crate::capturing::engine::window::WINDOW_NS;
 use crate::capturing::pcapng::{Record, records};
+use crate::capturing::ring::FinalFrame;
 
 #[test]
 fn only_a_frame_older_than_one_written_is_late() {
@@ -106,5 +107,31 @@ fn a_reader_that_goes_before_the_last_statistics_is_no_failure() {
         let of_each = of_each(&finished, 1);
         let last = finished.write_last_statistics(MonoNs(1), &Observed::default(), &of_each);
         assert_eq!(last.is_ok(), is_ok, "{failure}");
+    }
+}
+
+#[test]
+fn what_a_failed_write_has_lost_was_not_written() {
+    let tracker = Tracker::new(StampSource::Ktime, &Script::new().read()).unwrap();
+    for reader_gone in [false, true] {
+        let mut finisher = BlockFinisher::new(1, 1, Frames::default(), &tracker);
+        let counts = &mut finisher.counts[0][Direction::In];
+        counts.written = 3;
+        (counts.hardware.with, counts.hardware.unconverted) = (2, 1);
+        let lost = [(true, false), (false, false)];
+        let lost = lost.map(|(has_hardware_stamp, is_converted)| FinalFrame {
+            slot: SLOT,
+            has_hardware_stamp,
+            is_converted,
+        });
+        finisher.unwrite(&lost, reader_gone);
+        let counts = &finisher.counts[0][Direction::In];
+        let hardware = (counts.hardware.with, counts.hardware.unconverted);
+        assert_eq!((counts.written, hardware), (1, (1, 0)));
+        let outcome = match reader_gone {
+            true => Outcome::AfterStop,
+            false => Outcome::WriteFailed,
+        };
+        assert_eq!(counts.outcomes[outcome], 2);
     }
 }

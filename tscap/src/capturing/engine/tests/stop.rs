@@ -41,6 +41,28 @@ fn asked_to_stop_it_takes_what_it_held_back() {
     bench.push(1, 1_000_001, 60);
     assert!(bench.converter.drain());
     assert!(bench.stamps().is_empty());
+    assert!(bench.converter.drain_all());
+    assert!(!bench.converter.drain_all());
     bench.shared.request_stop();
     assert_eq!(bench.converter.run().finisher.written(), 2);
+}
+
+#[test]
+fn rings_that_are_empty_for_a_while_do_not_end_it() {
+    let bench = unlimited(1);
+    let Bench {
+        mut producers,
+        converter,
+        shared,
+        ..
+    } = bench;
+    let running = thread::spawn(move || converter.run());
+    let before = shared.heartbeat();
+    while shared.heartbeat() < before + 3 {
+        assert!(!running.is_finished());
+        thread::yield_now();
+    }
+    assert!(producers[0].push(SLOT, RawStamp(900_001), &[0; 60]));
+    shared.request_stop();
+    assert_eq!(running.join().unwrap().finisher.written(), 1);
 }

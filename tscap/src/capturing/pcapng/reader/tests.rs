@@ -232,3 +232,38 @@ fn options_of_other_programs_are_not_tscaps() {
         assert!(matches!(&read[1], Record::Packet(it) if it.raw.is_none()));
     }
 }
+
+/// A packet block with this option.
+fn with_option(option: &[u8]) -> Vec<u8> {
+    let mut framed = packet(EPB_TYPE, 0, 1, b"frame");
+    let trailer = framed.split_off(framed.len() - 4);
+    framed.extend([option, &trailer].concat());
+    let length = (framed.len() as u32).to_ne_bytes();
+    framed[4..8].copy_from_slice(&length);
+    let end = framed.len() - 4;
+    framed[end..].copy_from_slice(&length);
+    framed
+}
+
+#[test]
+fn a_hardware_stamp_is_no_raw_one() {
+    for (length, raw) in [(8, Some(RawStamp(7))), (16, None)] {
+        let mut value = [&PEN.to_ne_bytes()[..], &7u64.to_ne_bytes()].concat();
+        value.resize(4 + length, 0);
+        let framed = with_option(&option(CUSTOM_BINARY, &value));
+        let read = read(&file(&[interface(&[]), framed]));
+        assert!(matches!(&read[1], Record::Packet(it) if it.raw == raw));
+    }
+}
+
+#[test]
+fn a_frame_does_not_reach_into_the_blocks_last_length() {
+    for more in [1, 4, 8] {
+        let mut cut = packet(EPB_TYPE, 0, 1, b"fram");
+        let caplen = (4u32 + more).to_ne_bytes();
+        for at in [CAPLEN_OFFSET, ORIGLEN_OFFSET] {
+            cut[at..at + 4].copy_from_slice(&caplen);
+        }
+        assert_eq!(fault(&[interface(&[]), cut]), BlockFault::Short, "{more}");
+    }
+}

@@ -100,6 +100,12 @@ fn a_hardware_stamp_is_read_and_its_delay_written() {
         assert_eq!(block.hardware_stamp(), Some(PhcNs(0x1234_5678_9abc_def0)));
         block.set_hardware_delay(-7);
         assert_eq!(bytes[at + 16..at + 24], (-7i64).to_ne_bytes());
+        for (delay, is_converted) in [(-7, true), (NOT_CONVERTED, false)] {
+            let mut block = Block::at_start(&mut bytes, 0, RawStamp(0)).unwrap();
+            block.set_hardware_delay(delay);
+            let (frame, _) = blocks(&bytes).next().unwrap();
+            assert_eq!(frame.unwrap().is_converted, is_converted);
+        }
         bytes[at + 16..at + 24].fill(0);
         assert_eq!(bytes, before, "nothing else");
     }

@@ -69,6 +69,20 @@ impl Run {
         self.clock.take(&exchange, 0, &self.tracker).unwrap()
     }
 
+    /// The same by stamps of the counter that are off by so much at most.
+    fn stamped_to(&mut self, stamp_error_ns: u64) -> NtpPoint {
+        let real = [self.t, self.t + AWAY].map(|t| RealNs(EPOCH + t));
+        let exchange = Exchange {
+            server: "10.9.0.2:123".parse().unwrap(),
+            tsc: [self.t, self.t + AWAY].map(|t| self.host.cycles(t)),
+            real,
+            packet: Packet::parse(&reply_to(NtpTime(1), real)).unwrap(),
+        };
+        let point = self.clock.take(&exchange, stamp_error_ns, &self.tracker);
+        self.pass(S);
+        point.unwrap()
+    }
+
     /// How far the clock is from the true time now, ns, and its bound.
     fn error(&self) -> (u64, u64) {
         let found = self.clock.estimate(self.host.cycles(self.t)).unwrap();
@@ -303,4 +317,27 @@ fn one_exchange_tells_the_time_and_two_tell_the_rate() {
         off_ns.abs_diff(7 * S) <= known.bound_ns,
         "{off_ns} {known:?}"
     );
+}
+
+/// Ways of no length, so that nothing but the stamps' error is in the bound.
+#[test]
+fn the_error_of_stamps_is_in_every_bound() {
+    let (mut exact, mut rough) = (Run::new(0), Run::new(0));
+    const ERROR_NS: u64 = 5 * US;
+    let alone = [exact.stamped_to(0), rough.stamped_to(ERROR_NS)].map(|it| it.ntp_bound_ns);
+    assert!(alone[1] >= alone[0] + ERROR_NS, "{alone:?}");
+    for _ in 0..10 {
+        exact.stamped_to(0);
+        rough.stamped_to(ERROR_NS);
+    }
+    let bounds = [exact.error().1, rough.error().1];
+    assert!(
+        bounds[1] >= ERROR_NS && bounds[1] < bounds[0] + 3 * ERROR_NS,
+        "{bounds:?}"
+    );
+    let status = rough.status();
+    let counter = rough.tracker.counter().unwrap();
+    let model = rough.clock.model.as_ref().unwrap();
+    let both = counter.rate_bound_ppb() + model.rate_bound_ppb();
+    assert_eq!(status.rate_bound_ppb, both + 1);
 }

@@ -336,3 +336,13 @@ proptest! {
         prop_assert_eq!(exchanges.sent_count(), asked);
     }
 }
+
+#[test]
+fn a_reason_is_told_by_words_and_counted_by_its_name() {
+    let words: std::collections::HashSet<_> = Reject::ALL.map(Reject::words).into();
+    assert!(words.len() == Reject::ALL.len() && !words.contains(""));
+    let mut exchanges = asked();
+    rejected(&mut exchanges, &good()[..47], Reject::Short);
+    let counted = serde_json::to_value(exchanges.rejects()).unwrap();
+    assert_eq!(counted, serde_json::json!({"short": 1}));
+}

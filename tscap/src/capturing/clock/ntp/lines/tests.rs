@@ -132,3 +132,62 @@ fn what_makes_no_lines_is_told() {
     let back = [2, 1].map(|second| point(second * S, 0, NtpVerdict::Used));
     assert_eq!(NtpLines::new(&back, rate()), Err(NoLines::CounterWentBack));
 }
+
+/// Three exchanges with nothing wrong, by a host whose own rate is 0.05 % off.
+fn three() -> NtpLines {
+    let points = [16, 32, 48].map(|second| point(second * S, 0, NtpVerdict::Used));
+    let rate = NsPerCycle(rate().0 + rate().0 / 2_000);
+    NtpLines::new(&points, rate).unwrap()
+}
+
+#[test]
+fn between_two_exchanges_the_nearer_one_counts() {
+    let lines = three();
+    let wander_ppb = 2 * Scale::NETWORK.wander_ppb(rate());
+    for (second, away_s) in [(17, 1), (24, 8), (28, 4), (40, 8), (47, 1)] {
+        let (off_ns, time) = off(&lines, second * S);
+        assert!(off_ns.abs() <= 2, "{second}: {off_ns}");
+        assert!(time.away_ns.abs_diff(away_s * S) < S / 1_000, "{time:?}");
+        let more = time.bound_ns - HALF_RTT_NS;
+        let expected = share_up(away_s * S, wander_ppb);
+        assert!(more.abs_diff(expected) < 20, "{second}: {more} {expected}");
+    }
+}
+
+#[test]
+fn the_greatest_bound_is_in_the_middle() {
+    let lines = three();
+    let [from, middle, until] = [16, 24, 32].map(|second| host().cycles(second * S));
+    let stated = lines.greatest(from, until);
+    let time = lines.at(middle);
+    assert!(stated.0.abs_diff(time.bound_ns) <= 1, "{stated:?} {time:?}");
+    assert!(stated.0 > lines.at(from).bound_ns && stated.0 > lines.at(until).bound_ns);
+    assert!(stated.1.abs_diff(time.root_distance_ns) <= 1);
+}
+
+#[test]
+fn outside_it_grows_by_what_both_ends_allow_and_the_wander() {
+    let time = off(&three(), 648 * S).1;
+    // Both ends of a line of 16 s are off by 200 µs.
+    let ppb = 25_000 + 2 * Scale::NETWORK.wander_ppb(rate());
+    let expected = HALF_RTT_NS + share_up(600 * S, ppb);
+    assert!(
+        time.bound_ns.abs_diff(expected) < 1_000,
+        "{time:?} {expected}"
+    );
+}
+
+/// The host's rate says nothing of how the server went on after that.
+#[test]
+fn a_line_that_begins_anew_has_missed_nothing() {
+    let points = [
+        point(16 * S, 0, NtpVerdict::Used),
+        point(32 * S, 0, NtpVerdict::Used),
+        point(48 * S, 2_000_000_000, NtpVerdict::Jumped),
+        point(64 * S, 2_000_000_000, NtpVerdict::Used),
+    ];
+    let rate = NsPerCycle(rate().0 + rate().0 / 2_000);
+    let lines = NtpLines::new(&points, rate).unwrap();
+    let bound_ns = off(&lines, 56 * S).1.bound_ns;
+    assert!(bound_ns < HALF_RTT_NS + 10_000, "{bound_ns}");
+}

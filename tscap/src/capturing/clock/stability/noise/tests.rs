@@ -119,3 +119,34 @@ fn degrees_of_freedom_are_near_those_by_the_covariance_of_the_terms() {
         }
     }
 }
+
+/// By the formulas of SP 1065, section 5.4.1, for n = 100, worked out by hand.
+#[test]
+fn degrees_of_freedom_are_by_the_formula() {
+    for (law, m, expected) in [
+        (PowerLaw::WhitePhase, 4.0, 48.395_833),
+        (PowerLaw::FlickerPhase, 4.0, 39.956_921),
+        (PowerLaw::WhiteFrequency, 4.0, 32.616_812),
+        (PowerLaw::FlickerFrequency, 1.0, 85.330_964),
+        (PowerLaw::FlickerFrequency, 4.0, 27.901_786),
+        (PowerLaw::WalkOfFrequency, 4.0, 22.593_953),
+    ] {
+        let freedom = law.freedom(100.0, m);
+        assert!((freedom - expected).abs() < 1e-5, "{law:?} {m}: {freedom}");
+    }
+}
+
+/// A lag-1 autocorrelation of 0.3 is white to the nearest: δ = 0.3 / 1.3.
+#[test]
+fn a_little_correlation_is_white_still() {
+    let mut random = Random(3);
+    let mut x = 0.0;
+    let phases: Vec<f64> = (0..4_000)
+        .map(|_| {
+            x = 0.3 * x + (0..12).map(|_| random.uniform()).sum::<f64>() - 6.0;
+            x
+        })
+        .collect();
+    let found = PowerLaw::of([&phases[..]].into_iter(), 1);
+    assert_eq!(found, Some(PowerLaw::WhitePhase));
+}
