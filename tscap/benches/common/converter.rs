@@ -79,10 +79,25 @@ impl Filled {
         let written = self.shared.written.load(Ordering::Relaxed) - written;
         ensure!(found && written == frames, "{written} of {frames}");
         ensure!(!self.converter.drain(), "frames left in the rings");
-        if let Ok(event) = self.events.try_recv() {
-            anyhow::bail!("the converter reports {event:?}");
-        }
+        self.is_quiet()?;
         Ok(taken)
+    }
+
+    /// Drains what is in the rings by now; frames, and CPU time in ns.
+    pub fn drain_some(&mut self) -> Result<(u64, f64)> {
+        let written = self.shared.written.load(Ordering::Relaxed);
+        let before = cpu_time_ns()?;
+        self.converter.drain();
+        let taken = cpu_time_ns()? - before;
+        self.is_quiet()?;
+        Ok((self.shared.written.load(Ordering::Relaxed) - written, taken))
+    }
+
+    fn is_quiet(&mut self) -> Result<()> {
+        match self.events.try_recv() {
+            Ok(event) => anyhow::bail!("the converter reports {event:?}"),
+            Err(_) => Ok(()),
+        }
     }
 }
 

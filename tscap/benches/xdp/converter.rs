@@ -1,12 +1,14 @@
-//! What one frame costs in the converter, on a ring filled beforehand.
+//! What one frame costs in the converter, on a ring filled beforehand, and on one that
+//! another CPU fills meanwhile, as a capture's.
 //!
 //! The ring is as large as the default one, larger than the last-level cache,
-//! so that most blocks come from memory. CPU time of the thread around one
+//! so that most blocks of one filled beforehand come from memory. CPU time of the thread around one
 //! drain: with an output that discards there is no system call in it, only
 //! faults and interrupts, so it bounds the user time from above.
 
 use std::hint::black_box;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
@@ -16,6 +18,7 @@ use tscap::capturing::ring::synthetic::Producer;
 use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
 use tscap_common::block::{STAMP_HIGH_OFFSET, block_len};
+use tscap_testkit::process::on_cpu;
 
 use crate::common::converter::{Discard, Filled, SLOT, cpu_time_ns};
 use crate::common::report::Section;
@@ -37,6 +40,14 @@ const TIMES_MEMORY: f64 = 3.0;
 const TURNS: u32 = 3;
 /// At most this much more for a TSC stamp than for a `ktime` stamp, ns (issue 3).
 const TSC_TARGET_NS: f64 = 5.0;
+/// What comes in meanwhile: 64-byte frames that go on up the stack come at about 2 Mpps
+/// (`cargo xtask bench capture`), in bulks of a NAPI poll, and are drained by 512 KiB.
+const LIVE_FRAMES: u64 = 1 << 20;
+const LIVE_EACH: Duration = Duration::from_nanos(500);
+const LIVE_BULK: u64 = 64;
+const LIVE_PAUSE: Duration = Duration::from_micros(2_600);
+/// At most this much CPU time for such a frame, ns (issue 20).
+const LIVE_TARGET_NS: f64 = 6.0;
 
 /// The part of the report.
 #[derive(Debug, Serialize)]
@@ -49,6 +60,9 @@ pub struct ConverterReport {
     pub absent: Vec<String>,
     /// One for each kind of frame and output.
     pub cells: Vec<Cell>,
+    /// CPU time of a 64-byte frame that goes nowhere and has come from another CPU since the
+    /// last drain, ns.
+    pub live_ns: Option<Spread>,
     /// What it takes to put a stamp into each block of a ring of 64-byte frames, and do
     /// nothing else, ns a frame.
     pub memory_ns: Spread,
@@ -112,8 +126,8 @@ impl Sink<'_> {
 }
 
 /// Measures the converter on the CPU to which the caller is pinned.
-pub fn measure(rounds: u32) -> Result<ConverterReport> {
-    let (folder, absent) = match tmpfs::warm_folder(2 * RING_BYTES as u64) {
+pub fn measure(rounds: u32, other: Option<usize>) -> Result<ConverterReport> {
+    let (folder, mut absent) = match tmpfs::warm_folder(2 * RING_BYTES as u64) {
         Ok(folder) => (Some(folder), Vec::new()),
         Err(error) => (None, vec![format!("files in memory: {error:#}")]),
     };
@@ -123,7 +137,10 @@ pub fn measure(rounds: u32) -> Result<ConverterReport> {
         .into_iter()
         .flat_map(|size| targets.iter().map(move |target| (size, *target, vec![])))
         .collect();
-    let (mut tsc_more, mut memory) = (Vec::new(), Vec::new());
+    if other.is_none() {
+        absent.push("frames from another CPU: there is one CPU".to_owned());
+    }
+    let (mut tsc_more, mut memory, mut live) = (Vec::new(), Vec::new(), Vec::new());
     for round in 1..=rounds {
         eprintln!("converter: round {round} of {rounds}");
         let (mut tsc, mut ktime) = (f64::MAX, f64::MAX);
@@ -137,6 +154,9 @@ pub fn measure(rounds: u32) -> Result<ConverterReport> {
         }
         tsc_more.push(tsc - ktime);
         memory.push(put_stamps(SIZES[0])?);
+        if let Some(other) = other {
+            live.push(drain_live(other)?);
+        }
         for (size, target, results) in &mut results {
             let ns = target
                 .open()
@@ -162,6 +182,7 @@ pub fn measure(rounds: u32) -> Result<ConverterReport> {
         ring_bytes: RING_BYTES,
         cells: cells.collect(),
         absent,
+        live_ns: (!live.is_empty()).then(|| Spread::of(live)),
         memory_ns,
         tsc_more_ns: Spread::of(tsc_more),
         tsc_target_ns: TSC_TARGET_NS,
@@ -180,6 +201,38 @@ fn drain(path: StampPath, size: usize, output: Output) -> Result<f64> {
     let from = filled.now.0;
     fill(&mut filled.producers[0], from, size, frames)?;
     Ok(filled.drain(frames as u64)? / frames as f64)
+}
+
+/// Drains a ring into which CPU `other` puts 64-byte frames at the same time; CPU time in ns
+/// a frame.
+fn drain_live(other: usize) -> Result<f64> {
+    let mut filled = Filled::new(StampPath::Ktime, 1, RING_BYTES, Output::stream(Discard))?;
+    let (mut producer, from) = (filled.producers.remove(0), filled.now.0);
+    std::thread::scope(|scope| {
+        let sender = scope.spawn(move || on_cpu(other, || send(&mut producer, from)));
+        let (mut frames, mut taken) = (0, 0.0);
+        while frames < LIVE_FRAMES {
+            std::thread::sleep(LIVE_PAUSE);
+            let is_last = sender.is_finished();
+            let (more, ns) = filled.drain_some()?;
+            (frames, taken) = (frames + more, taken + ns);
+            ensure!(!is_last || frames == LIVE_FRAMES, "frames were lost");
+        }
+        Ok(taken / frames as f64)
+    })
+}
+
+/// Puts frames into a ring as they would come.
+fn send(producer: &mut Producer, from: u64) {
+    let frame = [0xa5; SIZES[0]];
+    let start = Instant::now();
+    for number in 0..LIVE_FRAMES {
+        let due = LIVE_EACH * (number / LIVE_BULK * LIVE_BULK) as u32;
+        while start.elapsed() < due {
+            std::hint::spin_loop();
+        }
+        producer.push(SLOT, RawStamp(from + number), &frame);
+    }
 }
 
 /// CPU time of putting a stamp into each block of a ring's length of memory that was
@@ -226,7 +279,11 @@ impl Section for ConverterReport {
             self.tsc_more_ns.median,
             self.tsc_target_ns,
         );
-        cells.chain([tsc]).collect()
+        let live = self.live_ns.as_ref().map(|ns| {
+            let name = "converter, 64 B, from another CPU, median, ns";
+            Target::at_most(name, ns.median, LIVE_TARGET_NS).asserted_if(false)
+        });
+        cells.chain([tsc]).chain(live).collect()
     }
 
     fn tables(&self) -> Vec<Table> {
@@ -247,7 +304,9 @@ impl Section for ConverterReport {
             self.ring_bytes >> 20,
             self.rounds
         );
-        let rows = cells.chain(others).collect();
+        let live = self.live_ns.as_ref();
+        let live = live.map(|ns| row("64 B, no write, from another CPU", [show(ns, 1)]));
+        let rows = cells.chain(live).chain(others).collect();
         let table = Table::figures(title, &["", "CPU ns a frame"], rows);
         vec![table.notes(absent(&self.absent))]
     }

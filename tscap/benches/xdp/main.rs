@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use tscap_testkit::process::on_cpu;
+use tscap_testkit::process::{cpus, on_cpu};
 
 use common::run::{Bench, Parts, Run};
 
@@ -58,7 +58,8 @@ fn main() -> ExitCode {
         })?;
         // Short rounds: many even in a quick run.
         run.part(Part::Converter, |options| {
-            on_cpu(cpu, || converter::measure(options.rounds(10, 10)))
+            let other = cpus().into_iter().find(|it| *it != cpu);
+            on_cpu(cpu, || converter::measure(options.rounds(10, 10), other))
         })?;
         run.part(Part::Rings, |options| {
             rings::measure(options.rounds(1, 5), options.quick)
