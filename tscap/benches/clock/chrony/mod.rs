@@ -58,6 +58,9 @@ struct Errors {
     most_ns: f64,
     /// Greatest error / stated bound; chronyd states none.
     of_bound: Option<f64>,
+    /// All of them, sorted, ns.
+    #[serde(skip)]
+    sizes_ns: Vec<f64>,
 }
 
 /// One phase.
@@ -221,6 +224,7 @@ impl Errors {
                 .collect::<Result<_>>()?,
             most_ns: of(1.0)?,
             of_bound,
+            sizes_ns: sizes,
         })
     }
 
@@ -239,6 +243,13 @@ impl Errors {
     }
 }
 
+/// The median over several phases, ns.
+fn median_of_all<'a>(errors: impl Iterator<Item = &'a Errors>) -> f64 {
+    let mut sizes: Vec<_> = errors.flat_map(|it| it.sizes_ns.iter().copied()).collect();
+    sizes.sort_by(f64::total_cmp);
+    quantile(&sizes, 0.5).unwrap_or(f64::NAN)
+}
+
 impl Section for Chrony {
     fn targets(&self) -> Vec<Target> {
         let of_bound = self.phases.iter().filter_map(|it| it.tscap.of_bound);
@@ -253,7 +264,11 @@ impl Section for Chrony {
             // On a busy machine both are what the scheduler makes of them.
             Target::at_most(name, ours / theirs, 1.0).asserted_if(false)
         });
-        [bound].into_iter().chain(medians).collect()
+        let ours = median_of_all(self.phases.iter().map(|it| &it.tscap));
+        let theirs = median_of_all(self.phases.iter().map(|it| &it.chronyd));
+        let name = "all phases: tscap's median error / chronyd's";
+        let all = Target::at_most(name, ours / theirs, 1.0).asserted_if(false);
+        [bound, all].into_iter().chain(medians).collect()
     }
 
     fn tables(&self) -> Vec<Table> {
