@@ -32,10 +32,8 @@ pub enum Conversion {
 pub struct OffsetConversion {
     /// Stamps from here on belong to the current segment.
     from: RawStamp,
-    /// Stamps after this one...
-    after: RawStamp,
-    /// ...and before this one may belong to either.
-    before: RawStamp,
+    /// These may belong to either.
+    ambiguous: Between,
     earlier: OffsetNs,
     current: OffsetNs,
 }
@@ -61,16 +59,28 @@ impl OffsetConversion {
             ],
             false => [stamp(current, from); 2],
         };
+        let [before, after] = [earlier, segments.current()].map(|it| offset(source, it));
         Self {
             from: match current.after {
                 Some(_) => stamp(current, from),
                 None => RawStamp(0),
             },
-            after: least,
-            before: greatest,
-            earlier: offset(source, earlier),
-            current: offset(source, segments.current()),
+            ambiguous: match before != after && least < greatest {
+                true => Between::new(least, greatest),
+                false => Between::NONE,
+            },
+            earlier: before,
+            current: after,
         }
+    }
+
+    /// The wall-clock time of a stamp.
+    #[inline]
+    pub fn to_real(&self, stamp: RawStamp) -> RealNs {
+        stamp.to_real(match stamp >= self.from {
+            true => self.current,
+            false => self.earlier,
+        })
     }
 }
 
@@ -79,8 +89,7 @@ impl Conversion {
     #[inline]
     pub fn to_real(&self, stamp: RawStamp) -> RealNs {
         match self {
-            Self::Offset(offset) if stamp >= offset.from => stamp.to_real(offset.current),
-            Self::Offset(offset) => stamp.to_real(offset.earlier),
+            Self::Offset(offset) => offset.to_real(stamp),
             Self::Counter { clock, .. } => clock.to_real(TscCycles(stamp.0)),
         }
     }
@@ -116,22 +125,46 @@ impl Conversion {
     /// before the first one after it ended, so that either side may be its own.
     #[inline]
     pub fn is_ambiguous(&self, stamp: RawStamp) -> bool {
+        self.ambiguous().contains(stamp)
+    }
+
+    /// All stamps of which that is true.
+    #[inline]
+    pub fn ambiguous(&self) -> Between {
         match self {
-            Self::Offset(offset) => {
-                stamp < offset.before && stamp > offset.after && offset.earlier != offset.current
-            }
-            Self::Counter { step, .. } => {
-                step.is_some_and(|(after, from)| {
-                    let (is_later, is_earlier) = (stamp.0 > after.0, stamp.0 < from.0);
-                    if after < from {
-                        is_later && is_earlier
-                    } else {
-                        // The counter went back.
-                        is_later || is_earlier
-                    }
-                })
-            }
+            Self::Offset(offset) => offset.ambiguous,
+            Self::Counter {
+                step: Some((after, before)),
+                ..
+            } => Between::new(RawStamp(after.0), RawStamp(before.0)),
+            _ => Between::NONE,
         }
+    }
+}
+
+/// The stamps after one and before another, which may be less: a counter went back, and these
+/// are those after the one and those before the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Between {
+    first: u64,
+    count: u64,
+}
+
+impl Between {
+    const NONE: Self = Self { first: 0, count: 0 };
+
+    fn new(after: RawStamp, before: RawStamp) -> Self {
+        let first = after.0.wrapping_add(1);
+        Self {
+            first,
+            count: before.0.wrapping_sub(first),
+        }
+    }
+
+    /// Whether the stamp is one of them.
+    #[inline]
+    pub fn contains(self, stamp: RawStamp) -> bool {
+        stamp.0.wrapping_sub(self.first) < self.count
     }
 }
 

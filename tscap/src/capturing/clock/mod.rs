@@ -42,7 +42,7 @@ pub use crate::capturing::time::{
     BootNs, MonoNs, OffsetNs, PhcNs, PhcReading, RawStamp, RealNs, StampSource, TaiNs, TscCycles,
 };
 pub use base::{BaseClock, FileClock, FileNs, NtpBase, TimeBase, TimeBaseError};
-pub use conversion::{Conversion, OffsetConversion};
+pub use conversion::{Between, Conversion, OffsetConversion};
 pub use counter::{ClockLine, CounterClock, CounterConversion};
 pub use counter_report::{CounterReport, OffsetBracket};
 pub use cross::{CrossTimestamp, HostClocks, Reference};

@@ -33,7 +33,6 @@ pub struct CorruptBlock {
 #[derive(Debug)]
 pub struct Block<'a> {
     bytes: &'a mut [u8],
-    position: u64,
     stamp: RawStamp,
 }
 
@@ -46,9 +45,11 @@ impl<'a> Block<'a> {
         position: u64,
         stamp: RawStamp,
     ) -> Result<Self, CorruptBlock> {
-        let block_type = word(bytes, TYPE_OFFSET);
-        let length = word(bytes, LENGTH_OFFSET);
-        let len = length as usize;
+        let Some(head) = head(bytes) else {
+            return Err(corrupt(bytes, position));
+        };
+        let block_type = word(head, TYPE_OFFSET);
+        let len = word(head, LENGTH_OFFSET) as usize;
         let is_block = block_type == EPB_TYPE
             && len.is_multiple_of(4)
             && (block_len(0, 0)..=MAX_RECORD).contains(&len)
@@ -58,7 +59,6 @@ impl<'a> Block<'a> {
         }
         Ok(Self {
             bytes: &mut bytes[..len],
-            position,
             stamp,
         })
     }
@@ -78,11 +78,6 @@ impl<'a> Block<'a> {
     #[inline]
     pub fn slot(&self) -> Slot {
         Slot(word(self.bytes, INTERFACE_OFFSET))
-    }
-
-    /// It as an error: one of a slot that there is not.
-    pub fn corrupt(&self) -> CorruptBlock {
-        corrupt(self.bytes, self.position)
     }
 
     /// The stamp as it was taken, with the ring's offset: it compares with those
@@ -239,9 +234,17 @@ fn hardware_option(block: &[u8]) -> Option<usize> {
 /// there.
 #[inline]
 pub(super) fn stamp(bytes: &[u8], offset: i64) -> RawStamp {
-    let high = u64::from(word(bytes, STAMP_HIGH_OFFSET));
-    let raw = high << 32 | u64::from(word(bytes, STAMP_LOW_OFFSET));
+    let raw = head(bytes).map_or(0, |head| {
+        let high = u64::from(word(head, STAMP_HIGH_OFFSET));
+        high << 32 | u64::from(word(head, STAMP_LOW_OFFSET))
+    });
     RawStamp(raw.wrapping_add_signed(offset).min(u64::MAX - 1))
+}
+
+/// The fields at the start of a block: one look at the length does for all of them.
+#[inline]
+fn head(bytes: &[u8]) -> Option<&[u8; DATA_OFFSET]> {
+    bytes.first_chunk()
 }
 
 #[inline]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::block::{Block, CorruptBlock, stamp};
+use super::block::{Block, CorruptBlock, corrupt, stamp};
 use super::key_record::KeyRecord;
 use super::memory::{Memory, prefetch};
 use crate::capturing::clock::RawStamp;
@@ -236,6 +236,12 @@ impl Run<'_> {
     /// Puts back the blocks from `start` on, bytes: they are not taken.
     pub fn put_back_from(&mut self, start: usize) {
         self.taken = start;
+    }
+
+    /// The next block as an error: one of a slot that there is not.
+    pub fn corrupt(&self) -> CorruptBlock {
+        let position = self.position + self.taken as u64;
+        corrupt(&self.bytes[self.taken..], position)
     }
 
     /// Gives up on the rest: all that is published counts as taken.
