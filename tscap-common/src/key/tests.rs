@@ -368,6 +368,9 @@ fn headers_that_are_cut_or_wrong_have_no_key() {
     assert_eq!(whole.with(IP + 2, &[0, 19]).key(KeyOf::Route), None);
     let v6 = Made::v6(17, &udp(1, 2, &payload()));
     assert_eq!(cut(&v6, BODY6 - 1), None);
+    // A fragment that ends within its header.
+    let fragment = Made::v6(44, &[17, 0, 0, 1]);
+    assert_eq!(fragment.key(KeyOf::Route), None);
     // An aggregate whose length the field can't say.
     assert!(whole.with(IP + 2, &[0, 0]).key(KeyOf::Route).is_some());
     // A TCP header that is longer than its packet.
@@ -463,6 +466,8 @@ fn nat_keeps_each_byte_behind_the_header() {
     // A length of the header that can't be.
     let wrong = segment.with(BODY4 + 12, &[0x40]);
     assert!(!same(&wrong, BODY4 + 20..wrong.0.len()));
+    let translated = ignores(&wrong, KeyOf::Nat, IP + 12..BODY4 + 4);
+    assert!(translated.iter().all(|same| *same));
     let options = segment.flipped(BODY4 + 20).key(KeyOf::Nat);
     assert_eq!(options, segment.key(KeyOf::Nat));
 }

@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use tscap::capturing::clock::scripted::EPOCH;
 use tscap::capturing::clock::{RawStamp, StampPath, TimeBase};
 use tscap::capturing::pcapng::{Packet, Record, records};
+use tscap_testkit::recording::Recording;
 
 use super::script::{
     LENGTH, MS, capture, capture_by, capture_with, convert, file, headers, log, log_with, packet,
@@ -31,6 +32,14 @@ fn time_base(bytes: &[u8]) -> TimeBase {
         panic!("{first:?}");
     };
     interface.tscap.expect("it is ours").time_base
+}
+
+/// What the last statistics call the end, ns.
+fn statistics_end(folder: &TempDir, bytes: &[u8]) -> u64 {
+    let recording = Recording::read(&file(folder, bytes));
+    let statistics = recording.last_statistics(0);
+    assert_eq!(statistics.end, Some(statistics.nanos));
+    statistics.nanos
 }
 
 /// Packets but for their times.
@@ -64,6 +73,8 @@ fn there_and_back_is_the_same() {
                     apart.len() == 1 && apart[0].abs_diff(i128::from(slewed().real(0))) < 100
                 ),
             }
+            let [end, moved] = [&real, &there].map(|bytes| statistics_end(&folder, bytes));
+            assert_eq!(i128::from(end) - i128::from(moved), apart[0], "{base:?}");
             let text = String::from_utf8_lossy(&there).into_owned();
             assert!(text.contains("times are of CLOCK_"), "no comment");
             let back = |there| converted(&folder, there, &["--time-base", "realtime"]);

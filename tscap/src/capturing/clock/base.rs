@@ -294,6 +294,11 @@ mod tests {
         }
         let real = BaseClock::new(&leap, of(TimeBase::Realtime), false).unwrap();
         assert_eq!(real.ahead_ns(None), 0);
+        // It needs no history.
+        let none = History::new(StampSource::Ktime);
+        assert!(BaseClock::new(&none, of(TimeBase::Realtime), false).is_ok());
+        let tai = BaseClock::new(&none, of(TimeBase::Tai), false);
+        assert!(matches!(tai, Err(TimeBaseError::NoSegment)), "{tai:?}");
     }
 
     #[test]

@@ -56,3 +56,27 @@ impl OffsetBracket {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_of_intervals_is_that_of_their_rate() {
+        let host = CounterReport {
+            ns_per_cycle_2_58: NsPerCycle::ONE,
+            rate_bound_ppb: 70,
+            raw: None,
+        };
+        assert_eq!(host.interval_bound_ppb(), 70);
+        let raw = RawRate {
+            ns_per_cycle_2_58: NsPerCycle::ONE,
+            bound_ppb: 9,
+        };
+        let raw = CounterReport {
+            raw: Some(raw),
+            ..host
+        };
+        assert_eq!(raw.interval_bound_ppb(), 9);
+    }
+}

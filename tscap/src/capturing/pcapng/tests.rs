@@ -134,14 +134,19 @@ fn headers_describe_machine_and_interface() {
 
 #[test]
 fn statistics_hold_counts_times_and_clock() {
-    let mut writer = writer(&[interface("eth0")]);
+    let mut described = interface("eth0");
+    described.tscap.hardware = Some(HardwareOption::default());
+    let mut writer = writer(&[described]);
     let mut tracker = Tracker::new(StampSource::Ktime, &cross(1_000, EPOCH)).unwrap();
     tracker.observe(&cross(2_000, EPOCH + 1_000_000));
     tracker.set_stamp_error_ns(7);
     let written = Written {
         written: 10,
         outcomes: [(Outcome::AfterStop, 2)].into(),
-        ..Written::default()
+        hardware: HardwareFrames {
+            with: 4,
+            ..HardwareFrames::default()
+        },
     };
     let losses = [(Outcome::RingFull, 3), (Outcome::TooLong, 1)];
     let counted = InterfaceFrames {
@@ -205,6 +210,8 @@ fn statistics_hold_counts_times_and_clock() {
         (ours.counted_in, ours.counted_out),
         (Some(none), Some(counted))
     );
+    let hardware = ours.hardware.expect("some have such stamps");
+    assert_eq!((hardware.frames.with, hardware.without), (4, 6));
     assert_eq!(ours.off_cpu, Some(6));
     assert_eq!(ours.clock.host_bound_ns, 20);
     assert_eq!(ours.clock.stamp_error_ns, 7);
@@ -579,4 +586,14 @@ fn json_is_ours_by_code_and_number() {
             options::json_of_ours(code, &value(pen), Endianness::Little).map(ToOwned::to_owned);
         assert_eq!(found.as_deref(), expected, "{code} {pen}");
     }
+}
+
+#[test]
+fn an_interface_that_no_block_can_describe_is_an_error() {
+    let mut writer = writer(&[interface("eth0")]);
+    writer.take();
+    let mut long = interface("eth1");
+    long.name = "x".repeat(70_000);
+    assert!(writer.describe(long).is_err());
+    assert_eq!((writer.interfaces(), writer.take().len()), (2, 0));
 }

@@ -212,3 +212,21 @@ fn its_bound_covers_what_is_truncated_and_rounded() {
     let counter = clock.clock.as_ref().unwrap().bound_ns();
     assert_eq!(clock.bound_ns(), Some(counter + 2));
 }
+
+/// By 40 µs, while the reading that could show it was interrupted for 100.
+#[test]
+fn a_step_that_hides_in_a_wide_reading_is_within_the_bound() {
+    let device = straight(20_000);
+    let mut clock = clock_of(device, 1_000 * MS);
+    assert!(clock.bound_ns().unwrap() < 3_000);
+    let set = Device {
+        step_ns: 40_000,
+        ..device
+    };
+    let stamp = 1_020 * MS - 5_000;
+    assert!(!clock.observe(&set.reading(1_020 * MS, [700, 100_000])));
+    let time = clock.conversion().unwrap();
+    let time = time.to_mono(set.at(stamp), MonoNs(stamp + 5_000)).unwrap();
+    let (off, bound) = (time.0.abs_diff(stamp), clock.bound_ns().unwrap());
+    assert!((39_000..=bound).contains(&off), "{off} {bound}");
+}

@@ -77,6 +77,15 @@ fn an_error_of_bytes_that_waited_is_told() {
     }
 }
 
+#[test]
+fn each_way_has_its_name() {
+    let file = || tempfile::tempfile().unwrap();
+    let buffered = Output::regular(file(), Io::Buffered).unwrap();
+    let ways = [Output::stream(io::sink()), buffered, Output::direct(file())];
+    let names = ways.map(|output| output.way());
+    assert_eq!(names, ["stream", "buffered", "direct"]);
+}
+
 /// Bytes that go by way of the page cache in between are written again with their block of
 /// the disk, also where a few follow many that waited.
 #[test]
@@ -113,10 +122,14 @@ fn a_burst_leaves_the_page_cache_to_others() {
     let mut output = Output::direct(append);
     let blocks = vec![7; BYTES];
     output.write(&blocks).unwrap();
+    assert_eq!(output.written_direct(), BYTES as u64);
     output.set_behind(true);
     output.write(&blocks).unwrap();
     assert!(output.written_direct() <= BYTES as u64);
     output.settle().unwrap();
+    let next = tempfile::tempfile().unwrap();
+    let next = output.successor(next).unwrap();
+    assert_eq!(next.written_direct(), output.written_direct());
     let held = || page_cache::held_of(file.as_file()).unwrap();
     assert!(held() >= BYTES as u64);
     output.close().unwrap();

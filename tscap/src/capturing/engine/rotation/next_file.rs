@@ -145,6 +145,17 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_may_not_be_read_is_replaced() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        fs::write(&path, b"before").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o200)).unwrap();
+        assert!(made(&path).is_some());
+        assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+    }
+
+    #[test]
     fn a_name_without_a_folder_is_one_of_the_current_folder() {
         drop(create(Path::new("tscap-test-out"), Owner::default()).unwrap());
         assert!(!Path::new("tscap-test-out").exists());

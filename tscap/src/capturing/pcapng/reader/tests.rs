@@ -267,3 +267,15 @@ fn a_frame_does_not_reach_into_the_blocks_last_length() {
         assert_eq!(fault(&[interface(&[]), cut]), BlockFault::Short, "{more}");
     }
 }
+
+#[test]
+fn a_block_is_where_it_begins() {
+    let (first, second) = (interface(&[]), packet(6, 0, 7, &[1; 20]));
+    let bytes = file(&[first.clone(), second]);
+    let mut reader = Reader::new(&bytes[..]).unwrap();
+    let header = bytes.len() - first.len() - 12 - 20 - 20;
+    for at in [0, header, header + first.len()] {
+        assert_eq!(reader.at(), at as u64);
+        reader.next().unwrap();
+    }
+}

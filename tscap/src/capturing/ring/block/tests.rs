@@ -33,7 +33,7 @@ fn a_final_block_has_its_interface_and_time() {
     let mut bytes = bytes(60);
     let mut block = Block::at_start(&mut bytes, 0, RawStamp(0)).unwrap();
     block.finish(3, RealNs(0x1234_5678_9abc_def0));
-    assert_eq!(block.data(), [0xa5; 60]);
+    assert_eq!((block.data(), block.origlen()), (&[0xa5; 60][..], 60));
     assert_eq!(stamp(&bytes, 0), RawStamp(0x1234_5678_9abc_def0));
     assert_eq!(stamp(&bytes, -16), RawStamp(0x1234_5678_9abc_dee0));
     let length = bytes.len();

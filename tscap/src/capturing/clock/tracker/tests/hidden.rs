@@ -91,6 +91,30 @@ fn a_step_that_hides_in_a_wide_reading_is_within_the_bound() {
     assert_eq!(tracker.bound_raised(), 0);
 }
 
+/// The proof that nobody set the clock does not tell when the counter did.
+#[test]
+fn a_jump_that_hid_in_a_wide_reading_is_within_the_bound() {
+    let truth = Truth::START;
+    let mut tracker = followed(StampSource::Tsc, 0..100, |at| truth.cross(at, [20; 4]));
+    let jumped = |mut cross: CrossTimestamp, ns: u64| {
+        cross.offset = Some(OffsetNs(truth.mono_to_real));
+        let tsc = cross.tsc.as_mut().expect("it was read");
+        *tsc = tsc.map(|TscCycles(at)| TscCycles(at + 3 * ns));
+        cross
+    };
+    // Forward by 847 ns, and by 30 ms after it.
+    let wide = jumped(truth.cross(100 * MS, [1_000, 20, 20, 20]), 847);
+    assert_eq!(tracker.observe(&wide), Observation::Agrees);
+    let seen = tracker.observe(&jumped(truth.cross(101 * MS, [20; 4]), 30 * MS));
+    assert!(
+        matches!(seen, Observation::CounterJumped { .. }),
+        "{seen:?}"
+    );
+    let bound = tracker.host_bound_ns();
+    assert!(bound > 847, "{bound}");
+    assert_eq!(tracker.bound_raised(), 1);
+}
+
 /// By 7.9 ms between two readings 10 ms apart: the counter seems to have gone on by
 /// 2.1 ms.
 #[test]

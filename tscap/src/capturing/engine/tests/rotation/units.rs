@@ -222,13 +222,13 @@ fn a_file_that_does_not_take_its_statistics_ends_with_its_last_frame() {
 }
 
 #[test]
-fn a_drain_over_the_end_of_a_period_is_cut_there() {
+fn a_drain_over_the_ends_of_periods_is_cut_there() {
     let mut rotating = rotate(unlimited(1), &plan(period(1_000_000), TCPDUMP));
-    for mono in [1_500_000, 1_900_000, 2_100_000] {
+    for mono in [1_500_000, 1_900_000, 2_100_000, 3_100_000] {
         rotating.bench.push(0, mono, 60);
     }
-    rotating.drain_at(2_200_000);
-    assert_eq!(rotating.end(3).closed_frames(), [2, 1]);
+    rotating.drain_at(3_200_000);
+    assert_eq!(rotating.end(4).closed_frames(), [2, 1, 1]);
 }
 
 #[test]
