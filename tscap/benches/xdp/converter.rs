@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
-use tscap::capturing::clock::{RawStamp, StampPath, TscPath};
+use tscap::capturing::clock::{RawStamp, RealNs, StampPath, TscPath};
 use tscap::capturing::engine::{Io, Output, PreparedFile};
-use tscap::capturing::ring::synthetic::Producer;
+use tscap::capturing::ring::synthetic::{self, Producer};
 use tscap::measuring::report::Table;
 use tscap::measuring::statistics::Spread;
 use tscap_common::block::{STAMP_HIGH_OFFSET, block_len};
@@ -63,6 +63,9 @@ pub struct ConverterReport {
     /// CPU time of a 64-byte frame that goes nowhere and has come from another CPU since the
     /// last drain, ns.
     pub live_ns: Option<Spread>,
+    /// What it takes to put a stamp into each block of such frames, and do nothing else, ns a
+    /// frame.
+    pub live_memory_ns: Option<Spread>,
     /// What it takes to put a stamp into each block of a ring of 64-byte frames, and do
     /// nothing else, ns a frame.
     pub memory_ns: Spread,
@@ -140,7 +143,8 @@ pub fn measure(rounds: u32, other: Option<usize>) -> Result<ConverterReport> {
     if other.is_none() {
         absent.push("frames from another CPU: there is one CPU".to_owned());
     }
-    let (mut tsc_more, mut memory, mut live) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut tsc_more, mut memory) = (Vec::new(), Vec::new());
+    let (mut live, mut live_memory) = (Vec::new(), Vec::new());
     for round in 1..=rounds {
         eprintln!("converter: round {round} of {rounds}");
         let (mut tsc, mut ktime) = (f64::MAX, f64::MAX);
@@ -156,6 +160,7 @@ pub fn measure(rounds: u32, other: Option<usize>) -> Result<ConverterReport> {
         memory.push(put_stamps(SIZES[0])?);
         if let Some(other) = other {
             live.push(drain_live(other)?);
+            live_memory.push(put_stamps_live(other)?);
         }
         for (size, target, results) in &mut results {
             let ns = target
@@ -182,7 +187,8 @@ pub fn measure(rounds: u32, other: Option<usize>) -> Result<ConverterReport> {
         ring_bytes: RING_BYTES,
         cells: cells.collect(),
         absent,
-        live_ns: (!live.is_empty()).then(|| Spread::of(live)),
+        live_ns: other.map(|_| Spread::of(live)),
+        live_memory_ns: other.map(|_| Spread::of(live_memory)),
         memory_ns,
         tsc_more_ns: Spread::of(tsc_more),
         tsc_target_ns: TSC_TARGET_NS,
@@ -207,14 +213,44 @@ fn drain(path: StampPath, size: usize, output: Output) -> Result<f64> {
 /// a frame.
 fn drain_live(other: usize) -> Result<f64> {
     let mut filled = Filled::new(StampPath::Ktime, 1, RING_BYTES, Output::stream(Discard))?;
-    let (mut producer, from) = (filled.producers.remove(0), filled.now.0);
+    let (producer, from) = (filled.producers.remove(0), filled.now.0);
+    live(other, producer, from, || filled.drain_some())
+}
+
+/// Puts a stamp into each block of such a ring, and nothing else; CPU time in ns a frame.
+fn put_stamps_live(other: usize) -> Result<f64> {
+    let (mut producers, mut consumers) = synthetic::rings(1, RING_BYTES)?;
+    let (producer, mut consumer) = (producers.remove(0), consumers.remove(0));
+    live(other, producer, 1, || {
+        let before = cpu_time_ns()?;
+        let (mut frames, head) = (0, consumer.head());
+        while let Some(mut run) = consumer.run(head, RawStamp::NEVER) {
+            while let Some(block) = run.next_block() {
+                block?.finish(0, RealNs(frames));
+                frames += 1;
+            }
+            let taken = run.taken();
+            consumer.take(taken);
+        }
+        consumer.release();
+        Ok((frames, cpu_time_ns()? - before))
+    })
+}
+
+/// Has `drain` take out what CPU `other` puts into a ring; CPU time in ns a frame.
+fn live(
+    other: usize,
+    mut producer: Producer,
+    from: u64,
+    mut drain: impl FnMut() -> Result<(u64, f64)>,
+) -> Result<f64> {
     std::thread::scope(|scope| {
         let sender = scope.spawn(move || on_cpu(other, || send(&mut producer, from)));
         let (mut frames, mut taken) = (0, 0.0);
         while frames < LIVE_FRAMES {
             std::thread::sleep(LIVE_PAUSE);
             let is_last = sender.is_finished();
-            let (more, ns) = filled.drain_some()?;
+            let (more, ns) = drain()?;
             (frames, taken) = (frames + more, taken + ns);
             ensure!(!is_last || frames == LIVE_FRAMES, "frames were lost");
         }
@@ -304,8 +340,16 @@ impl Section for ConverterReport {
             self.ring_bytes >> 20,
             self.rounds
         );
-        let live = self.live_ns.as_ref();
-        let live = live.map(|ns| row("64 B, no write, from another CPU", [show(ns, 1)]));
+        let live = [
+            ("64 B, no write, from another CPU", &self.live_ns),
+            (
+                "64 B, a stamp put into each block, from another CPU",
+                &self.live_memory_ns,
+            ),
+        ];
+        let live = live
+            .into_iter()
+            .filter_map(|(name, ns)| Some(row(name, [show(ns.as_ref()?, 1)])));
         let rows = cells.chain(live).chain(others).collect();
         let table = Table::figures(title, &["", "CPU ns a frame"], rows);
         vec![table.notes(absent(&self.absent))]
