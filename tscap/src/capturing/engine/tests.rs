@@ -15,7 +15,7 @@ use super::*;
 use crate::capturing::accounting::{Directed, Direction, Observed, Outcome, StampOrder, Totals};
 use crate::capturing::clock::{
     CrossTimestamp, MonoNs, RawStamp, RealNs, Reference, StampPath, StampSource, StepCause, TaiNs,
-    Tracker,
+    Tracker, TscCycles,
 };
 use crate::capturing::filter::LinkType;
 use crate::capturing::pcapng::{
@@ -350,7 +350,14 @@ fn a_block_of_a_slot_that_there_is_not_ends_the_capture() {
             bench.converter.drain();
             assert_eq!(bench.stamps().len(), before);
             let events = bench.events();
-            assert!(matches!(events[..], [Event::Corrupt(corrupt)] if corrupt.slot == strange.0));
+            let [Event::Corrupt(corrupt)] = events[..] else {
+                panic!("{events:?}");
+            };
+            let position = before * tscap_common::block::block_len(60, 0);
+            assert_eq!(
+                (corrupt.slot, corrupt.position),
+                (strange.0, position as u64)
+            );
         }
     }
 }
@@ -404,6 +411,44 @@ fn statistics_come_every_ten_seconds_with_counts_and_clock() {
     }
     // The statistics precede the frame that the same drain wrote.
     assert_eq!(delivered, [(11, Some(10)), (21, Some(20))]);
+}
+
+#[test]
+fn stamps_of_a_counter_become_times() {
+    let mut bench = unlimited(1);
+    let mut read = |ms: u64| {
+        bench.script.set(ms * 1_000_000, EPOCH);
+        let tsc = 3 * ms * 1_000_000;
+        CrossTimestamp {
+            tsc: Some([TscCycles(tsc - 30), TscCycles(tsc + 30)]),
+            ..bench.script.read()
+        }
+    };
+    let mut tracker = Tracker::new(StampSource::Tsc, &read(1)).unwrap();
+    for ms in 2..100 {
+        tracker.observe(&read(ms));
+    }
+    bench.converter.tracker = tracker;
+    bench.push(0, 3 * 50_000_000, 60);
+    bench.converter.drain();
+    let [time] = bench.stamps()[..] else {
+        panic!("one frame");
+    };
+    assert!(time.abs_diff(EPOCH + 50_000_000) < 100, "{time}");
+}
+
+/// The greatest stamp of a run counts, which need not be the last one.
+#[test]
+fn a_frame_is_late_behind_any_of_another_ring() {
+    let mut bench = unlimited(2);
+    bench.push(0, 100, 60);
+    bench.push(0, 50, 60);
+    bench.converter.drain_all();
+    bench.push(1, 80, 60);
+    bench.converter.drain_all();
+    let order = bench.finish().order();
+    assert_eq!((order.late, order.largest_lateness_ns), (1, 20));
+    assert_eq!(order.largest_decrease_ns, 50);
 }
 
 #[test]
