@@ -31,13 +31,17 @@ fn a_converter_takes_each_reading_once() {
     assert_eq!(latest.last(), Some(&reading(499 * 20 * MS, 5)));
 }
 
-#[test]
-fn frames_before_a_step_of_the_device_was_seen_are_counted() {
+fn tracker() -> Tracker {
     let host = Host {
         hertz: 1_000_000_000,
         slews: vec![],
     };
-    let tracker = Tracker::new(StampSource::Ktime, &host.cross(0, [20, 40, 20])).unwrap();
+    Tracker::new(StampSource::Ktime, &host.cross(0, [20, 40, 20])).unwrap()
+}
+
+#[test]
+fn frames_before_a_step_of_the_device_was_seen_are_counted() {
+    let tracker = tracker();
     let mut hardware = HardwareStamps::new(&tracker);
     let (shared, clock) = (Shared::default(), Arc::<PtpClock>::default());
     shared.stamps_by(None);
@@ -77,11 +81,7 @@ fn frames_before_a_step_of_the_device_was_seen_are_counted() {
 
 #[test]
 fn interfaces_of_one_device_share_its_clock() {
-    let host = Host {
-        hertz: 1_000_000_000,
-        slews: vec![],
-    };
-    let tracker = Tracker::new(StampSource::Ktime, &host.cross(0, [20, 40, 20])).unwrap();
+    let tracker = tracker();
     let mut hardware = HardwareStamps::new(&tracker);
     let (shared, clock) = (Shared::default(), Arc::<PtpClock>::default());
     for it in [&clock, &Arc::default(), &clock] {

@@ -85,13 +85,6 @@ fn outside_of_the_exchanges_the_bound_grows() {
     let points = [(16, 0), (32, 0), (48, 0)];
     let points = points.map(|(second, off_ns)| point(second * S, off_ns, NtpVerdict::Used));
     let lines = NtpLines::new(&points, rate()).unwrap();
-    let [first, middle, second] = [16, 24, 32].map(|second| host().cycles(second * S));
-    let between = NtpLines::new(&points[..2], rate()).unwrap();
-    assert!(between.at(middle).bound_ns > between.at(second).bound_ns);
-    assert_eq!(
-        between.greatest(first, second).0,
-        between.at(middle).bound_ns
-    );
     let bounds = [50, 60, 600].map(|second| off(&lines, second * S).1);
     assert!(bounds.is_sorted_by(|one, other| one.bound_ns < other.bound_ns));
     assert!(bounds.is_sorted_by(|one, other| one.root_distance_ns < other.root_distance_ns));
@@ -170,6 +163,11 @@ fn the_greatest_bound_is_in_the_middle() {
     assert!(stated.0.abs_diff(time.bound_ns) <= 1, "{stated:?} {time:?}");
     assert!(stated.0 > lines.at(from).bound_ns && stated.0 > lines.at(until).bound_ns);
     assert!(stated.1.abs_diff(time.root_distance_ns) <= 1);
+    // Where there is no other middle.
+    let points = [16, 32].map(|second| point(second * S, 0, NtpVerdict::Used));
+    let two = NtpLines::new(&points, rate()).unwrap();
+    assert!(two.at(middle).bound_ns > two.at(until).bound_ns);
+    assert_eq!(two.greatest(from, until).0, two.at(middle).bound_ns);
 }
 
 #[test]
