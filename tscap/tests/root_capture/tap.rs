@@ -12,6 +12,7 @@ use tscap_testkit::files;
 use tscap_testkit::frame::Frame;
 use tscap_testkit::packet_socket::PacketSocket;
 use tscap_testkit::probes::Attached;
+use tscap_testkit::process::{cpus, on_cpu};
 use tscap_testkit::recording::Recording;
 use tscap_testkit::root::root;
 use tscap_testkit::wait;
@@ -122,7 +123,7 @@ fn frames_that_are_not_recorded_end_too() {
     ];
     let capture = capture_on(&bench.rx, &path).with(words).ready();
     capture.freeze();
-    datagrams.send("x wanted", 2000);
+    on_cpu(cpus()[0], || datagrams.send("x wanted", 2000));
     datagrams.send("filtered", 300);
     capture.thaw();
     let finished = capture.stop();

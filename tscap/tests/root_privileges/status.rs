@@ -33,26 +33,35 @@ pub struct Status {
     pub blocked: u64,
 }
 
-/// The threads of a process by their names, all as `expected` has them: some take a moment
-/// for that.
-pub fn wait_for(pid: u32, expected: impl Fn(&str, &Status) -> bool) -> BTreeMap<String, Status> {
+/// Waits until all threads of a process are as `expected` has them: some take a moment for that.
+pub fn wait_for(pid: u32, expected: impl Fn(&str, &Status) -> bool) {
+    wait_for_threads(pid, &[], expected);
+}
+
+/// The same, with threads of these names: they get them once they run.
+pub fn wait_for_threads(pid: u32, names: &[&str], expected: impl Fn(&str, &Status) -> bool) {
     let what = "all threads to have given up what they do not need";
     wait::until(what, Duration::from_secs(10), || {
-        let threads = read_all(pid);
-        let is_expected = threads.iter().all(|(name, it)| expected(name, it));
-        is_expected.then_some(threads)
-    })
+        let threads = read_all(pid)?;
+        let are_there = names.iter().all(|name| threads.contains_key(*name));
+        let is_expected = are_there && threads.iter().all(|(name, it)| expected(name, it));
+        is_expected.then_some(())
+    });
 }
 
 /// A process of one thread.
 pub fn of(pid: u32) -> Status {
-    let mut threads = read_all(pid).into_values();
+    let threads = wait::until("capabilities that stay", Duration::from_secs(10), || {
+        read_all(pid)
+    });
+    let mut threads = threads.into_values();
     let only = threads.next().expect("a thread");
     assert_eq!(threads.next(), None);
     only
 }
 
-fn read_all(pid: u32) -> BTreeMap<String, Status> {
+/// `None` while one changes its capabilities: a set at a time.
+fn read_all(pid: u32) -> Option<BTreeMap<String, Status>> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("a running process");
     let tasks = tasks.map(|task| task.expect("an entry").path().join("status"));
     // One may have ended meanwhile.
@@ -60,7 +69,7 @@ fn read_all(pid: u32) -> BTreeMap<String, Status> {
     tasks.map(|status| read(&status)).collect()
 }
 
-fn read(status: &str) -> (String, Status) {
+fn read(status: &str) -> Option<(String, Status)> {
     let field = |name: &str| {
         let mut lines = status.lines();
         let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
@@ -73,8 +82,10 @@ fn read(status: &str) -> (String, Status) {
     let mask = |name| u64::from_str_radix(field(name), 16).expect("a mask");
     let uids = numbers("Uid");
     assert!(uids.iter().all(|uid| *uid == uids[0]), "{status}");
-    assert_eq!(mask("CapPrm"), mask("CapEff"), "{status}");
     assert_eq!((mask("CapInh"), mask("CapAmb")), (0, 0), "{status}");
+    if mask("CapPrm") != mask("CapEff") {
+        return None;
+    }
     let status = Status {
         uid: uids[0],
         capabilities: mask("CapPrm"),
@@ -82,5 +93,5 @@ fn read(status: &str) -> (String, Status) {
         groups: numbers("Groups"),
         blocked: mask("SigBlk"),
     };
-    (field("Name").to_owned(), status)
+    Some((field("Name").to_owned(), status))
 }
