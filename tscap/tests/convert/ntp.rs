@@ -79,10 +79,11 @@ fn log_of_server(
             let exchange = Exchange {
                 server: servers[0].parse().unwrap(),
                 tsc: [t, left + 20_000 + back * 1_000].map(|t| host.cycles(t)),
+                stamp_error_ns: 0,
                 real,
                 packet: reply(real),
             };
-            if let Some(point) = clock.take(&exchange, 0, &tracker) {
+            if let Some(point) = clock.take(&exchange, &tracker) {
                 for server in servers {
                     recorder.observe_ntp(server.parse().unwrap(), point);
                 }

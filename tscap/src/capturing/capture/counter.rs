@@ -89,31 +89,42 @@ impl Counter {
         brackets.reduce(OffsetBracket::max)
     }
 
-    /// Greatest error of these, ns.
+    /// Greatest error of a stamp by these offsets, unless an event pauses, ns.
+    pub fn offset_error_ns(&self) -> u64 {
+        let cpus = self.cpus.iter();
+        let errors = cpus.map(|cpu| error_ns(self.rate, cpu.offset.cycles));
+        errors.max().unwrap_or(0)
+    }
+
+    /// Greatest error of all stamps so far, ns.
     fn error_ns(&self) -> u64 {
-        let errors = self
-            .cpus
-            .iter()
-            .map(|cpu| error_ns(self.rate, cpu.offset.cycles));
-        errors.max().unwrap_or(0) + self.moved_ns
+        self.offset_error_ns() + self.moved_ns
     }
 
     /// Looks at each CPU again. An event's count can pause, when others open
-    /// events there, and with it its offset moves: the new one is given to the
-    /// converter, and the bound grows by as much. A CPU that is offline now is
-    /// passed over: it takes in no frames, and is looked at again when it is back.
-    pub fn recheck(&mut self, object: &mut Ebpf, told: &mut Listener<'_>) -> Option<Recalibration> {
-        let mut has_moved = false;
+    /// events there, and with it its offset moves: gives by how much at most, ns;
+    /// 0 if all are as they were. Stamps since the look before are off by as much. A
+    /// CPU that is offline now is passed over: it takes in no frames, and is looked at
+    /// again when it is back.
+    pub fn look(&mut self, object: &mut Ebpf, told: &mut Listener<'_>) -> u64 {
+        let mut farthest_ns = 0;
         for cpu in &mut self.cpus {
             let found = calibrate(object, cpu.number, self.rate);
             let PhcOutcome { moved_ns, warning } = cpu.take(found, self.rate);
-            has_moved |= moved_ns > 0;
-            self.moved_ns = self.moved_ns.max(moved_ns);
+            farthest_ns = farthest_ns.max(moved_ns);
             if let Some(warning) = warning {
                 told.warning(&format!("CPU {}: {warning}", cpu.number));
             }
         }
-        has_moved.then(|| Recalibration {
+        farthest_ns
+    }
+
+    /// The same for a converter, which is given the new offsets: the bound of all its stamps
+    /// grows by as much.
+    pub fn recheck(&mut self, object: &mut Ebpf, told: &mut Listener<'_>) -> Option<Recalibration> {
+        let moved_ns = self.look(object, told);
+        self.moved_ns = self.moved_ns.max(moved_ns);
+        (moved_ns > 0).then(|| Recalibration {
             offsets: self.offsets(),
             stamp_error_ns: self.error_ns(),
         })

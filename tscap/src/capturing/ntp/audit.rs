@@ -7,8 +7,8 @@ use tscap_common::hook::Direction;
 
 use super::hooks::{Beside, Hooks, Lost};
 use crate::capturing::capture::Event;
-use crate::capturing::clock::ntp::{self, Served, Service};
-use crate::capturing::clock::{Tracker, TscCycles};
+use crate::capturing::clock::Tracker;
+use crate::capturing::clock::ntp::{self, PacketStamp, Served, Service};
 use crate::failure::Failure;
 
 /// A request that was served: the server's stamps against those of the interface, by the host's
@@ -62,7 +62,13 @@ impl Audit {
     ) -> Result<Self, Failure> {
         let expression = format!("udp port {}", ntp::PORT);
         Ok(Self {
-            hooks: Hooks::attach(interface, &expression, Beside::Nothing, host, hear)?,
+            hooks: Hooks::attach(
+                interface,
+                (&expression, Direction::In),
+                Beside::Nothing,
+                host,
+                hear,
+            )?,
             served: Served::new(ntp::PORT),
             is_lost: false,
         })
@@ -78,17 +84,16 @@ impl Audit {
         if self.is_lost {
             return;
         }
-        let stamp_error_ns = self.hooks.stamp_error_ns();
         let Self { hooks, served, .. } = self;
         let mut found = Vec::new();
-        let mut see = |direction, datagram: &ntp::Datagram<'_>, at: TscCycles| {
+        let mut see = |direction, datagram: &ntp::Datagram<'_>, at: PacketStamp| {
             if direction == Direction::In {
                 served.received(datagram, at);
                 return;
             }
-            let near = host.counter().map(|it| it.model().estimate(at).real);
+            let near = host.counter().map(|it| it.model().estimate(at.tsc).real);
             let service = near.and_then(|near| served.sent(datagram, at, near));
-            found.extend(service.and_then(|it| stamped(&it, stamp_error_ns, host)));
+            found.extend(service.and_then(|it| stamped(&it, host)));
         };
         let turned = hooks.turn(&mut |event| hear(AuditEvent::Notice(event)), &mut see);
         found
@@ -116,7 +121,7 @@ impl Audit {
 }
 
 /// By the host's clock; `None` before that has settled.
-fn stamped(service: &Service, stamp_error_ns: u64, host: &Tracker) -> Option<Stamped> {
+fn stamped(service: &Service, host: &Tracker) -> Option<Stamped> {
     let counter = host.counter()?;
     let seen = service.tsc.map(|at| counter.model().estimate(at));
     let ahead = |index: usize| {
@@ -133,6 +138,6 @@ fn stamped(service: &Service, stamp_error_ns: u64, host: &Tracker) -> Option<Sta
         turnaround_ns: counter.rate().duration_ns(left.0.saturating_sub(came.0)),
         asymmetry_ns: transmit_ns.saturating_sub(receive_ns),
         // The server's stamps are of 2^-32 s, rounded down.
-        bound_ns: bounds[0].max(bounds[1]) + stamp_error_ns + 1,
+        bound_ns: bounds[0].max(bounds[1]) + service.stamp_error_ns + 1,
     })
 }

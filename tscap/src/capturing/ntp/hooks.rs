@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use tscap_common::hook::{ClockDomain, Direction, Slot};
 use tscap_common::key::KeyOf;
 
+use super::waiting::{Sighting, Waiting};
 use crate::capturing::capture::interface::find_usable;
 use crate::capturing::capture::{Counter, Event, Listener, Stamping, check, first_of};
-use crate::capturing::clock::ntp::Datagram;
+use crate::capturing::clock::ntp::{Datagram, PacketStamp};
 use crate::capturing::clock::{RawStamp, StampPath, Tracker, TscCycles, TscPath};
 use crate::capturing::filter::{Filter, LinkType};
 use crate::capturing::hook::{
@@ -44,18 +45,10 @@ const PATHS: [StampPath; 3] = [
     StampPath::Tsc(TscPath::Kernel),
     StampPath::Tsc(TscPath::Module),
 ];
-/// The offset of each CPU's counter is checked this often.
-const CHECK_EVERY: Duration = Duration::from_secs(10);
+/// The offset of each CPU's counter is looked at this often, also if nothing passes.
+const CALIBRATE_EVERY: Duration = Duration::from_secs(10);
 /// The interface is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-
-/// A frame that passed, with the counter at that moment.
-#[derive(Debug)]
-struct Sighting {
-    at: TscCycles,
-    direction: Direction,
-    frame: Vec<u8>,
-}
 
 /// The programs, attached. When this is dropped, nothing stays.
 pub(super) struct Hooks {
@@ -67,10 +60,11 @@ pub(super) struct Hooks {
     received: Attachment,
     sent: Attachment,
     _changes: SettingsGuard,
-    /// Taken out, and not yet given: what came before some of it may be in a ring still.
-    waiting: Vec<Sighting>,
-    stamp_error_ns: u64,
-    checked: Instant,
+    waiting: Waiting,
+    /// Another's counters were opened: that ours have paused is as expected.
+    has_to_move: bool,
+    has_told_of_pauses: bool,
+    calibrated: Instant,
     looked: Instant,
 }
 
@@ -96,14 +90,14 @@ pub enum Lost {
 }
 
 impl Hooks {
-    /// Loads the programs for the packets that `expression` matches, and attaches them. `host`
-    /// has the counter's rate.
+    /// Loads the programs for the packets that `expression` matches, and attaches them; requests
+    /// have the direction `asking`. `host` has the counter's rate.
     ///
     /// # Errors
     /// What was tried, why it failed and what to do next. Nothing stays attached.
     pub fn attach(
         interface: &str,
-        expression: &str,
+        (expression, asking): (&str, Direction),
         beside: Beside,
         host: &Tracker,
         hear: &mut dyn FnMut(Event),
@@ -151,6 +145,7 @@ impl Hooks {
             )
         });
         let counter = counter.transpose().map_err(no_counter)?;
+        let rate = host.counter().expect("settled").rate();
         let rings = loaded.rings.take().expect("taken here only");
         let mut changes = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
         let [received, sent] = attach(&loaded, &link, &filter, (path, beside), &mut changes)?;
@@ -162,10 +157,11 @@ impl Hooks {
             received,
             sent,
             _changes: changes,
-            waiting: Vec::new(),
-            stamp_error_ns: if is_perf { tracker.stamp_error_ns() } else { 0 },
+            waiting: Waiting::new(asking, rate),
             counter,
-            checked: Instant::now(),
+            has_to_move: false,
+            has_told_of_pauses: false,
+            calibrated: Instant::now(),
             looked: Instant::now(),
         };
         if let Some(counter) = &hooks.counter {
@@ -187,11 +183,6 @@ impl Hooks {
         )
     }
 
-    /// Greatest error of a stamp against the counter of all CPUs, ns.
-    pub fn stamp_error_ns(&self) -> u64 {
-        self.stamp_error_ns
-    }
-
     /// Packets that the programs saw and could not record.
     ///
     /// # Errors
@@ -211,19 +202,22 @@ impl Hooks {
     pub fn turn(
         &mut self,
         hear: &mut dyn FnMut(Event),
-        see: &mut dyn FnMut(Direction, &Datagram<'_>, TscCycles),
+        see: &mut dyn FnMut(Direction, &Datagram<'_>, PacketStamp),
     ) -> Result<(), Lost> {
-        self.look_after(hear)?;
+        self.look_after()?;
         // A packet that was stamped before this has recorded all that led to it before this:
         // its request is in the rings, if any is.
         let settled = tsc::read();
         let heads: Vec<u64> = self.consumers.iter().map(Consumer::head).collect();
+        let error_ns = self.counter.as_ref().map_or(0, Counter::offset_error_ns);
         for (consumer, head) in self.consumers.iter_mut().zip(heads) {
-            drain(consumer, head, &mut self.waiting).map_err(Lost::Corrupt)?;
+            drain(consumer, head, error_ns, &mut self.waiting).map_err(Lost::Corrupt)?;
         }
-        self.waiting.sort_by_key(|sighting| sighting.at);
-        let until = self.waiting.partition_point(|it| it.at < settled);
-        for sighting in self.waiting.drain(..until) {
+        self.waiting.taken_out();
+        if self.waiting.is_unknown() || self.calibrated.elapsed() >= CALIBRATE_EVERY {
+            self.calibrate(hear);
+        }
+        for sighting in self.waiting.settled(settled) {
             if let Some(datagram) = Datagram::of(&sighting.frame, PAYLOAD) {
                 see(sighting.direction, &datagram, sighting.at);
             }
@@ -231,7 +225,7 @@ impl Hooks {
         Ok(())
     }
 
-    fn look_after(&mut self, hear: &mut dyn FnMut(Event)) -> Result<(), Lost> {
+    fn look_after(&mut self) -> Result<(), Lost> {
         if self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();
             let mut programs = [&self.received, &self.sent].into_iter();
@@ -239,23 +233,39 @@ impl Hooks {
                 return Err(Lost::Interface);
             }
         }
-        if self.checked.elapsed() >= CHECK_EVERY {
-            self.recheck(hear);
-        }
         Ok(())
     }
 
+    /// Another's counters were opened: that these programs' pause then is not told.
+    pub fn others_came(&mut self) {
+        self.has_to_move = true;
+    }
+
     /// Finds the offset of each CPU's counter anew: where somebody has opened such a counter,
-    /// that of these programs paused.
-    pub fn recheck(&mut self, hear: &mut dyn FnMut(Event)) {
-        self.checked = Instant::now();
-        let told = &mut Listener::new(hear);
-        let counter = self.counter.as_mut();
-        let found = counter.and_then(|counter| counter.recheck(self.loaded.object(), told));
-        if let Some(found) = found {
-            self.stamp_error_ns = found.stamp_error_ns;
-            self.set_offsets(&found.offsets);
+    /// that of these programs paused, and what was stamped since the look before is off by as
+    /// much. Between two looks right before a request and behind its reply hardly anybody does.
+    pub fn calibrate(&mut self, hear: &mut dyn FnMut(Event)) {
+        self.calibrated = Instant::now();
+        let Some(counter) = &mut self.counter else {
+            self.waiting.looked(0, tsc::read());
+            return;
+        };
+        let is_told = !std::mem::take(&mut self.has_to_move) && !self.has_told_of_pauses;
+        let mut hear = |event| {
+            if is_told {
+                hear(event)
+            }
+        };
+        let before_ns = counter.offset_error_ns();
+        let moved_ns = counter.look(self.loaded.object(), &mut Listener::new(&mut hear));
+        if moved_ns == 0 {
+            self.waiting.looked(0, tsc::read());
+            return;
         }
+        self.waiting.looked(moved_ns + before_ns, tsc::read());
+        self.has_told_of_pauses |= is_told;
+        let offsets = counter.offsets();
+        self.set_offsets(&offsets);
     }
 
     fn set_offsets(&mut self, offsets: &[i64]) {
@@ -274,13 +284,17 @@ impl std::fmt::Debug for Hooks {
 fn drain(
     consumer: &mut Consumer,
     head: u64,
-    waiting: &mut Vec<Sighting>,
+    error_ns: u64,
+    waiting: &mut Waiting,
 ) -> Result<(), CorruptBlock> {
     while let Some(mut run) = consumer.run(head, RawStamp::NEVER) {
         while let Some(record) = run.next_key() {
             let record = record?;
             waiting.push(Sighting {
-                at: TscCycles(record.stamp.0),
+                at: PacketStamp {
+                    tsc: TscCycles(record.stamp.0),
+                    error_ns,
+                },
                 direction: match record.slot == Slot::of(0, Direction::In) {
                     true => Direction::In,
                     false => Direction::Out,

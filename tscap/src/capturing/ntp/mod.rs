@@ -8,6 +8,7 @@ mod client;
 mod hooks;
 mod reference;
 mod teller;
+mod waiting;
 
 pub use audit::{Audit, AuditEvent, Stamped};
 pub use client::{SHORTEST_FOREIGN_POLL, ServerName};

@@ -105,7 +105,13 @@ impl NtpReference {
             }
         };
         Ok(Self {
-            hooks: Hooks::attach(&interface, &expression, beside, host, hear)?,
+            hooks: Hooks::attach(
+                &interface,
+                (&expression, Direction::Out),
+                beside,
+                host,
+                hear,
+            )?,
             exchanges: Exchanges::new(port),
             client,
             followed: Vec::new(),
@@ -113,11 +119,9 @@ impl NtpReference {
         })
     }
 
-    /// A capture was attached, whose counters made those of these programs pause: finds their
-    /// offsets anew, before packets are taken in that were stamped since.
+    /// A capture was attached, whose counters made those of these programs pause.
     pub fn capture_began(&mut self) {
-        // That they have paused is as expected.
-        self.hooks.recheck(&mut |_| {});
+        self.hooks.others_came();
     }
 
     /// Where packets are stamped, for people.
@@ -131,7 +135,6 @@ impl NtpReference {
         if self.is_lost {
             return;
         }
-        let stamp_error_ns = self.hooks.stamp_error_ns();
         let Self {
             hooks,
             exchanges,
@@ -145,12 +148,12 @@ impl NtpReference {
                 exchanges.sent(datagram, at);
                 return;
             }
-            let Some(near) = host.counter().map(|it| it.model().estimate(at).real) else {
+            let Some(near) = host.counter().map(|it| it.model().estimate(at.tsc).real) else {
                 return;
             };
             let received = exchanges.received(datagram, at, near);
             let poller = client.as_mut().map(|client| &mut client.poller);
-            told.extend(judge(received, poller, (stamp_error_ns, host), followed));
+            told.extend(judge(received, poller, host, followed));
         };
         let turned = hooks.turn(&mut |event| hear(NtpEvent::Notice(event)), &mut see);
         told.into_iter().for_each(&mut *hear);
@@ -160,6 +163,10 @@ impl NtpReference {
             return;
         }
         if let Some(client) = &mut self.client {
+            if client.poller.is_due(Instant::now()) {
+                let mut hear = |event| hear(NtpEvent::Notice(event));
+                self.hooks.calibrate(&mut hear);
+            }
             let before = self.exchanges.latest(client.server);
             ask(client, before, hear);
         }
@@ -219,7 +226,7 @@ impl NtpReference {
 fn judge(
     received: Received,
     poller: Option<&mut Poller>,
-    (stamp_error_ns, host): (u64, &Tracker),
+    host: &Tracker,
     followed: &mut Vec<Followed>,
 ) -> Option<NtpEvent> {
     match received {
@@ -255,7 +262,7 @@ fn judge(
                 followed.len() - 1
             });
             let clock = &mut followed[place].clock;
-            let point = clock.take(&exchange, stamp_error_ns, host)?;
+            let point = clock.take(&exchange, host)?;
             Some(NtpEvent::Exchange(server, point))
         }
     }

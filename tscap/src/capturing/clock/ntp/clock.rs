@@ -136,14 +136,9 @@ struct Latest {
 }
 
 impl NtpClock {
-    /// Takes in an exchange whose stamps of the counter are off by `stamp_error_ns` at most.
-    /// `None` before the host's clock has settled.
-    pub fn take(
-        &mut self,
-        exchange: &Exchange,
-        stamp_error_ns: u64,
-        host: &Tracker,
-    ) -> Option<NtpPoint> {
+    /// Takes in an exchange. `None` before the host's clock has settled.
+    pub fn take(&mut self, exchange: &Exchange, host: &Tracker) -> Option<NtpPoint> {
+        let stamp_error_ns = exchange.stamp_error_ns;
         let counter = host.counter()?;
         let rate = counter.rate();
         let [sent, received] = exchange.tsc;

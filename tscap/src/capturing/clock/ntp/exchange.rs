@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 
 use super::packet::{CLIENT, KissCode, Packet, PacketError, SERVER};
-use super::{Datagram, NtpTime};
+use super::{Datagram, NtpTime, PacketStamp};
 use crate::capturing::clock::{Bracket, RealNs, TscCycles};
 
 /// Requests that are remembered: one to each server, of this many servers.
@@ -23,6 +23,8 @@ pub struct Exchange {
     pub server: SocketAddr,
     /// The counter when the request left (Ta) and when the reply arrived (Tf).
     pub tsc: [TscCycles; 2],
+    /// Greatest error of these, ns.
+    pub stamp_error_ns: u64,
     /// The server's clock when the request arrived (Tb) and when the reply left (Te).
     pub real: [RealNs; 2],
     /// The reply that left then.
@@ -186,7 +188,7 @@ struct Request {
     cookie: NtpTime,
     /// Of the interleaved mode: the other cookie, and the reply that it asks about.
     interleaved: Option<(NtpTime, Reply)>,
-    at: TscCycles,
+    at: PacketStamp,
     is_answered: bool,
     /// The latest good reply of the server to the same host.
     latest: Option<Reply>,
@@ -195,7 +197,7 @@ struct Request {
 /// A good reply.
 #[derive(Clone, Copy, Debug)]
 struct Reply {
-    tsc: [TscCycles; 2],
+    at: [PacketStamp; 2],
     arrived: RealNs,
     packet: Packet,
     /// It has been of use, with the transmit time that it had itself.
@@ -227,7 +229,7 @@ impl Exchanges {
     }
 
     /// Takes in what left at `at`.
-    pub fn sent(&mut self, datagram: &Datagram<'_>, at: TscCycles) {
+    pub fn sent(&mut self, datagram: &Datagram<'_>, at: PacketStamp) {
         let packet = Packet::parse(datagram.payload).ok();
         let request = packet.filter(|it| it.mode == CLIENT && datagram.to.port() == self.port);
         let Some(request) = request else {
@@ -270,7 +272,7 @@ impl Exchanges {
     }
 
     /// Takes in what arrived at `at`. The host's clock, `near`, tells the era of its times.
-    pub fn received(&mut self, datagram: &Datagram<'_>, at: TscCycles, near: RealNs) -> Received {
+    pub fn received(&mut self, datagram: &Datagram<'_>, at: PacketStamp, near: RealNs) -> Received {
         let server = datagram.from;
         let packet = Packet::parse(datagram.payload);
         let is_from_client = matches!(&packet, Ok(packet) if packet.mode == CLIENT);
@@ -295,7 +297,7 @@ impl Exchanges {
         &mut self,
         datagram: &Datagram<'_>,
         packet: Result<Packet, PacketError>,
-        at: TscCycles,
+        at: PacketStamp,
         near: RealNs,
     ) -> Result<Option<Exchange>, Refused> {
         let reject = |is_so: bool, reject| match is_so {
@@ -328,7 +330,7 @@ impl Exchanges {
         let [arrived, left] = times.map(|time| time.to_real(near));
         let distance_ns = packet.root_distance_ns();
         let reply = Reply {
-            tsc: [request.at, at],
+            at: [request.at, at],
             arrived,
             packet,
             is_used: is_basic,
@@ -339,7 +341,8 @@ impl Exchanges {
         request.latest = Some(reply);
         let exchange = Exchange {
             server: datagram.from,
-            tsc: told.tsc,
+            tsc: told.at.map(|it| it.tsc),
+            stamp_error_ns: PacketStamp::error_of(told.at),
             real: [told.arrived, left],
             packet: told.packet,
         };

@@ -1,10 +1,18 @@
 //! Packets of tests.
 
-use super::NtpTime;
-use crate::capturing::clock::RealNs;
+use super::{NtpTime, PacketStamp};
+use crate::capturing::clock::{RealNs, TscCycles};
 
 /// 2026-11-25 00:00:00 UTC, ns.
 pub(super) const NOON: u64 = 1_795_564_800_000_000_000;
+
+/// A stamp without an error.
+pub(super) fn exactly(cycles: u64) -> PacketStamp {
+    PacketStamp {
+        tsc: TscCycles(cycles),
+        error_ns: 0,
+    }
+}
 
 /// A good reply to no request: stratum 1, with root delay and dispersion of 1/65536 s.
 pub(super) fn reply() -> [u8; 48] {

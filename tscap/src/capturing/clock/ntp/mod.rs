@@ -2,7 +2,7 @@
 //! server's time. Pure: packets and stamps are handed in, nothing is sent here.
 //!
 //! - `time`, `packet`: what is on the wire;
-//! - `datagram`: the packet in a frame;
+//! - `datagram`: the packet in a frame; `stamp`: when that passed;
 //! - `exchange`: requests and their replies, each matched or with a named [`Reject`];
 //! - `poller`: when a client may send;
 //! - `clock`: the feed-forward clock of the exchanges (Ridoux, Veitch, Broomhead);
@@ -16,6 +16,7 @@ mod lines;
 mod packet;
 mod poller;
 mod served;
+mod stamp;
 mod time;
 
 pub(super) use clock::share_up;
@@ -26,6 +27,7 @@ pub use lines::{NoLines, NtpLines, ServerTime};
 pub use packet::{Interleaved, KissCode, Leap, Packet, PacketError, request};
 pub use poller::{Expired, Kissed, LONGEST_POLL, Poller};
 pub use served::{MOST_OPEN, Served, Service};
+pub use stamp::PacketStamp;
 pub use time::NtpTime;
 
 /// The port of NTP servers (RFC 5905, section 7.2).

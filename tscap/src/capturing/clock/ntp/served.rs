@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 
 use super::packet::{CLIENT, Packet, SERVER};
-use super::{Datagram, NtpTime};
+use super::{Datagram, NtpTime, PacketStamp};
 use crate::capturing::clock::{RealNs, TscCycles};
 
 /// Requests that are remembered until their reply leaves.
@@ -18,6 +18,8 @@ pub struct Service {
     pub client: SocketAddr,
     /// The counter when the request came in and when the reply went out.
     pub tsc: [TscCycles; 2],
+    /// Greatest error of these, ns.
+    pub stamp_error_ns: u64,
     /// The server's stamps of the same: Tb and Te.
     pub real: [RealNs; 2],
 }
@@ -47,7 +49,7 @@ pub struct Served {
 /// A request that came in.
 #[derive(Clone, Copy, Debug)]
 struct Request {
-    at: TscCycles,
+    at: PacketStamp,
     /// The receive time of the reply that it asks about, in the interleaved mode.
     before: NtpTime,
 }
@@ -73,7 +75,7 @@ impl Served {
     }
 
     /// Takes in what arrived at `at`.
-    pub fn received(&mut self, datagram: &Datagram<'_>, at: TscCycles) {
+    pub fn received(&mut self, datagram: &Datagram<'_>, at: PacketStamp) {
         let packet = Packet::parse(datagram.payload).ok();
         let request = packet.filter(|it| it.mode == CLIENT && datagram.to.port() == self.port);
         let Some(request) = request else {
@@ -97,7 +99,7 @@ impl Served {
     pub fn sent(
         &mut self,
         datagram: &Datagram<'_>,
-        at: TscCycles,
+        at: PacketStamp,
         near: RealNs,
     ) -> Option<Service> {
         let packet = Packet::parse(datagram.payload).ok();
@@ -113,7 +115,8 @@ impl Served {
         let [arrived, left] = [reply.receive, reply.transmit].map(|time| time.to_real(near));
         let this = Service {
             client,
-            tsc: [request.at, at],
+            tsc: [request.at.tsc, at.tsc],
+            stamp_error_ns: PacketStamp::error_of([request.at, at]),
             real: [arrived, left],
         };
         if transmit.is_none() {
@@ -173,7 +176,7 @@ impl<K: Copy + Eq + Hash, V> Latest<K, V> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::fixtures::{NOON, reply_to};
+    use super::super::fixtures::{NOON, exactly, reply_to};
     use super::super::{Interleaved, PORT, request};
     use super::*;
 
@@ -187,14 +190,14 @@ mod tests {
     fn come(served: &mut Served, client: u16, cookie: u64, at: u64) {
         let [from, to] = ends(client);
         let payload = &request(NtpTime(cookie), None);
-        served.received(&Datagram { from, to, payload }, TscCycles(at));
+        served.received(&Datagram { from, to, payload }, exactly(at));
     }
 
     fn leave(served: &mut Served, client: u16, cookie: u64, at: u64) -> Option<Service> {
         let [to, from] = ends(client);
         let payload = &reply_to(NtpTime(cookie), [NOON + 1, NOON + 7].map(RealNs));
         let datagram = Datagram { from, to, payload };
-        served.sent(&datagram, TscCycles(at), RealNs(NOON))
+        served.sent(&datagram, exactly(at), RealNs(NOON))
     }
 
     #[test]
@@ -226,12 +229,12 @@ mod tests {
         let replies = &reply_to(NtpTime(1), [NOON + 1, NOON + 7].map(RealNs))[..];
         for (to, payload) in [(elsewhere, asks), (server, replies)] {
             let from = client;
-            served.received(&Datagram { from, to, payload }, TscCycles(1));
+            served.received(&Datagram { from, to, payload }, exactly(1));
         }
         for (from, payload) in [(elsewhere, replies), (server, asks)] {
             let to = client;
             let datagram = Datagram { from, to, payload };
-            assert_eq!(served.sent(&datagram, TscCycles(2), RealNs(NOON)), None);
+            assert_eq!(served.sent(&datagram, exactly(2), RealNs(NOON)), None);
         }
         assert_eq!((served.requests, served.unmatched), (0, 0));
     }
@@ -262,7 +265,7 @@ mod tests {
             let interleaved = (round > 1).then_some(Interleaved { before, cookie });
             let payload = &request(NtpTime(round), interleaved);
             let (from, to) = (client, server);
-            served.received(&Datagram { from, to, payload }, TscCycles(round * 1_000));
+            served.received(&Datagram { from, to, payload }, exactly(round * 1_000));
             // The third reply is the first that a server may interleave.
             let times = [round * 1_000, round * 1_000 - 900].map(|at| RealNs(NOON + at));
             let (origin, times) = match round {
@@ -272,7 +275,7 @@ mod tests {
             before = NtpTime::of(times[0]);
             let payload = &reply_to(origin, times);
             let (from, to) = (server, client);
-            let at = TscCycles(round * 1_000 + 100);
+            let at = exactly(round * 1_000 + 100);
             let service = served.sent(&Datagram { from, to, payload }, at, RealNs(NOON));
             found.extend(service.map(|it| (it.tsc.map(|it| it.0), it.real.map(|it| it.0 - NOON))));
         }

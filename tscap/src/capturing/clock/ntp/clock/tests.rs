@@ -62,11 +62,12 @@ impl Run {
         let exchange = Exchange {
             server: "10.9.0.2:123".parse().unwrap(),
             tsc: [self.t, returned].map(|t| self.host.cycles(t)),
+            stamp_error_ns: 0,
             real,
             packet: Packet::parse(&reply_to(NtpTime(1), real)).unwrap(),
         };
         self.pass(returned - self.t);
-        self.clock.take(&exchange, 0, &self.tracker).unwrap()
+        self.clock.take(&exchange, &self.tracker).unwrap()
     }
 
     /// The same by stamps of the counter that are off by so much at most.
@@ -75,10 +76,11 @@ impl Run {
         let exchange = Exchange {
             server: "10.9.0.2:123".parse().unwrap(),
             tsc: [self.t, self.t + AWAY].map(|t| self.host.cycles(t)),
+            stamp_error_ns,
             real,
             packet: Packet::parse(&reply_to(NtpTime(1), real)).unwrap(),
         };
-        let point = self.clock.take(&exchange, stamp_error_ns, &self.tracker);
+        let point = self.clock.take(&exchange, &self.tracker);
         self.pass(S);
         point.unwrap()
     }
@@ -241,11 +243,12 @@ fn a_reply_that_took_longer_at_the_server_than_in_all_is_torn() {
     let exchange = Exchange {
         server: "10.9.0.2:123".parse().unwrap(),
         tsc: [run.t, run.t + 50 * US].map(|t| run.host.cycles(t)),
+        stamp_error_ns: 0,
         real: [EPOCH + run.t, EPOCH + run.t + MS].map(RealNs),
         packet: Packet::parse(&reply_to(NtpTime(1), [RealNs(EPOCH); 2])).unwrap(),
     };
     run.pass(MS);
-    let point = run.clock.take(&exchange, 0, &run.tracker).unwrap();
+    let point = run.clock.take(&exchange, &run.tracker).unwrap();
     assert_eq!((point.verdict, point.rtt_ns), (NtpVerdict::Torn, 0));
 }
 

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::super::fixtures::{NOON, reply_to};
+use super::super::fixtures::{NOON, exactly, reply_to};
 use super::super::{Interleaved, PORT, request};
 use super::*;
 
@@ -20,7 +20,7 @@ fn ask(exchanges: &mut Exchanges, cookie: NtpTime, at: u64) {
         to: server(),
         payload: &request(cookie, None),
     };
-    exchanges.sent(&datagram, TscCycles(at));
+    exchanges.sent(&datagram, exactly(at));
 }
 
 fn answer(exchanges: &mut Exchanges, payload: &[u8], at: u64) -> Received {
@@ -29,7 +29,7 @@ fn answer(exchanges: &mut Exchanges, payload: &[u8], at: u64) -> Received {
         to: client(),
         payload,
     };
-    exchanges.received(&datagram, TscCycles(at), RealNs(NOON))
+    exchanges.received(&datagram, exactly(at), RealNs(NOON))
 }
 
 fn good() -> [u8; 48] {
@@ -152,8 +152,7 @@ impl Talk {
             to: server(),
             payload: &request(basic, interleaved),
         };
-        self.exchanges
-            .sent(&datagram, TscCycles(self.round * 1_000));
+        self.exchanges.sent(&datagram, exactly(self.round * 1_000));
         [basic, cookie]
     }
 
@@ -170,7 +169,7 @@ impl Talk {
             to: self.client(),
             payload,
         };
-        let at = TscCycles(self.round * 1_000 + 500);
+        let at = exactly(self.round * 1_000 + 500);
         self.exchanges.received(&datagram, at, RealNs(NOON))
     }
 }
@@ -256,7 +255,7 @@ fn a_request_that_asks_about_no_reply_is_none_of_the_interleaved_mode() {
             to: server(),
             payload: &request(NtpTime(2), Some(interleaved)),
         };
-        talk.exchanges.sent(&datagram, TscCycles(2_000));
+        talk.exchanges.sent(&datagram, exactly(2_000));
         let bogus = Received::Rejected(server(), Reject::BogusOrigin);
         assert_eq!(talk.answer(NtpTime(receive), 2_300), bogus);
         exchange(talk.answer(NtpTime(2), 2_300));
@@ -270,7 +269,7 @@ fn what_is_none_of_a_client_is_passed_over() {
     let mut look = |from, payload: &[u8]| {
         let to = client();
         let datagram = Datagram { from, to, payload };
-        exchanges.received(&datagram, TscCycles(2_000), RealNs(NOON))
+        exchanges.received(&datagram, exactly(2_000), RealNs(NOON))
     };
     assert_eq!(look(from, &request(COOKIE, None)), Received::Other);
     assert_eq!(look(other, &good()), Received::Other);
@@ -284,7 +283,7 @@ fn what_is_none_of_a_client_is_passed_over() {
         to: from,
         payload: &good(),
     };
-    exchanges.sent(&datagram, TscCycles(1));
+    exchanges.sent(&datagram, exactly(1));
     assert_eq!(exchanges.sent_count(), 1);
 }
 
@@ -298,7 +297,7 @@ fn memory_is_bounded() {
             to: SocketAddr::from(([10, 9, high, low], PORT)),
             payload: &request(COOKIE, None),
         };
-        exchanges.sent(&datagram, TscCycles(1));
+        exchanges.sent(&datagram, exactly(1));
     }
     assert_eq!(exchanges.requests.len(), MOST_REQUESTS);
 }
