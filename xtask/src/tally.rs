@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::sh;
 
-/// More targets than this that fail are no chance.
-const MOST_AGAIN: usize = 2;
+/// More tests or targets than this that fail are no chance.
+const MOST_AGAIN: usize = 5;
 
 /// Outcomes of tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,31 +29,68 @@ pub struct Tally {
     pub failed_runs: u64,
     /// Targets of the last run with tests that failed, as cargo names them.
     pub failed_targets: Vec<String>,
+    /// Names of tests that failed.
+    pub failed_tests: Vec<String>,
+    /// A target ended before its last test.
+    pub is_cut: bool,
+}
+
+/// What is to run again.
+#[derive(Clone, Copy, Debug)]
+pub struct Again<'a> {
+    /// A target.
+    pub target: &'a str,
+    /// These of its tests, among them names of other targets' tests; all if there is none.
+    pub tests: &'a [String],
 }
 
 impl Tally {
-    /// Runs tests that a busy machine can disturb: `cargo_test` gives the command for these
-    /// targets, or for all. Targets that fail run once more, by themselves, and the
-    /// report says so.
+    /// Runs tests that a busy machine can disturb: `cargo_test` gives the command for these, or
+    /// for all. Those that fail run once more, by themselves, and the report says so.
     pub fn run_twice(
         &mut self,
-        mut cargo_test: impl FnMut(Option<&[String]>) -> Command,
+        mut cargo_test: impl FnMut(Option<Again<'_>>) -> Command,
     ) -> Result<()> {
         let mut first = Self::default();
         first.run(&mut cargo_test(None))?;
         let targets = mem::take(&mut first.failed_targets);
-        if (1..=MOST_AGAIN).contains(&targets.len()) {
-            println!("\nfailed, and run again: {}", targets.join(", "));
+        let mut tests = mem::take(&mut first.failed_tests);
+        if first.is_cut {
+            tests.clear();
+        }
+        let some = 1..=MOST_AGAIN;
+        if some.contains(&targets.len()) && tests.len() <= MOST_AGAIN {
+            let names = [&targets[..], &tests[..]].concat().join(", ");
+            println!("\nfailed, and run again: {names}");
             let mut again = Self::default();
-            again.run(&mut cargo_test(Some(&targets)))?;
+            for target in &targets {
+                again.run_failed(target, &tests, &mut cargo_test)?;
+            }
             if again.failed_runs == 0 {
-                println!("FLAKY: {} passed when run again", targets.join(", "));
+                println!("FLAKY: {names} passed when run again");
                 first.flaky = first.failed.max(1);
                 first.failed = 0;
                 first.failed_runs = 0;
             }
         }
         self.add(&first);
+        Ok(())
+    }
+
+    /// Runs those of `tests` that are of this target. One that ended without the name of a test
+    /// runs as a whole.
+    fn run_failed(
+        &mut self,
+        target: &str,
+        tests: &[String],
+        cargo_test: &mut impl FnMut(Option<Again<'_>>) -> Command,
+    ) -> Result<()> {
+        let before = self.passed + self.failed;
+        self.run(&mut cargo_test(Some(Again { target, tests })))?;
+        if self.passed + self.failed == before {
+            let tests = &[];
+            self.run(&mut cargo_test(Some(Again { target, tests })))?;
+        }
         Ok(())
     }
 
@@ -94,6 +131,7 @@ impl Tally {
             Ok(tally) => {
                 self.skipped += tally.skipped;
                 self.failed_targets = tally.failed_targets;
+                self.is_cut |= tally.is_cut;
             }
             Err(_) => bail!("the thread that reads cargo's errors panicked"),
         }
@@ -108,6 +146,13 @@ impl Tally {
     fn count(&mut self, line: &str) {
         if line.contains("SKIPPED ") {
             self.skipped += 1;
+        }
+        // Said of other exit codes than that of tests that fail.
+        self.is_cut |= line.contains("process didn't exit successfully");
+        // "test rates::of_a_socket ... FAILED"
+        let test = line.strip_prefix("test ");
+        if let Some(test) = test.and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+            self.failed_tests.push(test.to_owned());
         }
         // "    `-p tscap --test root_gen`", below "error: 1 target failed:".
         let target = line.trim().strip_prefix("`-p tscap --test ");
@@ -167,13 +212,15 @@ mod tests {
         assert_eq!(tally, expected);
     }
 
-    /// Runs a script as if it were cargo; it is told whether it runs again.
+    /// Runs a script as if it were cargo; it is told what runs again.
     fn twice(script: &'static str) -> Tally {
         let mut tally = Tally::default();
-        let run = |again: Option<&[String]>| {
+        let run = |again: Option<Again<'_>>| {
             let mut sh = Command::new("sh");
-            let targets = again.map(|targets| targets.join(" ")).unwrap_or_default();
-            sh.args(["-c", script, "sh", &targets]);
+            sh.args(["-c", script, "sh"]);
+            if let Some(Again { target, tests }) = again {
+                sh.arg(target).args(tests);
+            }
             sh
         };
         tally.run_twice(run).expect("it runs");
@@ -181,9 +228,12 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_fails_runs_again() {
+    fn tests_that_fail_run_again() {
         let tally = twice(
-            "[ \"$1\" = root_gen ] && { echo 'test result: ok. 7 passed; 0 failed'; exit 0; }
+            "[ \"$*\" = 'root_gen a::b c' ] && { echo 'test result: ok. 2 passed; 0 failed'; exit 0; }
+             echo 'test a::b ... FAILED'
+             echo 'test d ... ok'
+             echo 'test c ... FAILED'
              echo 'test result: FAILED. 5 passed; 2 failed'
              echo '    `-p tscap --test root_gen`' >&2; exit 1",
         );
@@ -195,6 +245,37 @@ mod tests {
         assert_eq!(tally, expected);
     }
 
+    /// One ended before its last test, so that nobody knows what else fails.
+    #[test]
+    fn a_target_that_is_cut_runs_again_as_a_whole() {
+        let tally = twice(
+            "[ \"$*\" = root_gen ] && { echo 'test result: ok. 9 passed; 0 failed'; exit 0; }
+             [ -n \"$1\" ] && exit 1
+             echo 'test a ... FAILED'
+             echo '  process didn'\\''t exit successfully: (signal: 6, SIGABRT)' >&2
+             echo '    `-p tscap --test root_gen`' >&2; exit 1",
+        );
+        assert_eq!((tally.flaky, tally.failed_runs), (1, 0));
+    }
+
+    #[test]
+    fn a_target_without_the_name_of_a_test_runs_again_as_a_whole() {
+        let script = "case \"$*\" in
+             'one a') echo 'test result: ok. 1 passed; 0 failed' ;;
+             'two a') echo 'test result: ok. 0 passed; 0 failed' ;;
+             two) echo 'test result: ok. 3 passed; 0 failed'; exit WHOLE ;;
+             *) echo 'test a ... FAILED'; echo 'test result: FAILED. 5 passed; 1 failed'
+                echo '    `-p tscap --test one`' >&2
+                echo '    `-p tscap --test two`' >&2; exit 1 ;;
+             esac";
+        let outcome = |whole: &str| {
+            let tally = twice(script.replace("WHOLE", whole).leak());
+            (tally.failed, tally.flaky, tally.failed_runs)
+        };
+        assert_eq!(outcome("0"), (0, 1, 0));
+        assert_eq!(outcome("1"), (1, 0, 1));
+    }
+
     #[test]
     fn what_fails_again_or_everywhere_fails() {
         let always = twice(
@@ -203,8 +284,14 @@ mod tests {
         );
         assert_eq!((always.failed, always.flaky, always.failed_runs), (2, 0, 1));
         let many = twice(
-            "for target in a b c; do echo \"    \\`-p tscap --test $target\\`\" >&2; done
+            "for target in a b c d e f; do echo \"    \\`-p tscap --test $target\\`\" >&2; done
              [ -z \"$1\" ]; exit $((1 - $?))",
+        );
+        assert_eq!((many.flaky, many.failed_runs), (0, 1));
+        let many = twice(
+            "[ -z \"$1\" ] || { echo 'test result: ok. 6 passed; 0 failed'; exit 0; }
+             for test in a b c d e f; do echo \"test $test ... FAILED\"; done
+             echo '    `-p tscap --test root_gen`' >&2; exit 1",
         );
         assert_eq!((many.flaky, many.failed_runs), (0, 1));
     }

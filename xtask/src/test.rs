@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::cargo::{Metadata, cargo, target_dir};
 use crate::leftovers::Leftovers;
-use crate::tally::Tally;
+use crate::tally::{Again, Tally};
 use crate::{setup, vm};
 
 /// Integration tests that need root begin with this.
@@ -123,7 +123,7 @@ fn here(args: &Args, tally: &mut Tally, leftovers: &Leftovers, no_skip: bool) ->
         tally.run(&mut marked(doc))?;
     }
     if !args.fast {
-        tally.run_twice(|again| marked(root(again.unwrap_or(&root_tests))))?;
+        tally.run_twice(|again| marked(root(&root_tests, again)))?;
     }
     Ok(())
 }
@@ -169,14 +169,28 @@ fn cargo_test() -> Command {
     cargo
 }
 
-/// The root tests.
-fn root(tests: &[String]) -> Command {
+/// The root tests, or those that run again.
+fn root(targets: &[String], again: Option<Again<'_>>) -> Command {
     let mut cargo = cargo_test();
-    cargo.args(["--package", "tscap"]).args(select(tests));
+    cargo.args(["--package", "tscap"]);
+    match again {
+        Some(Again { target, .. }) => cargo.args(["--test", target]),
+        None => cargo.args(select(targets)),
+    };
     cargo
         .arg("--")
         .arg(format!("--test-threads={ROOT_THREADS}"));
+    if let Some(again) = again {
+        exactly(&mut cargo, again);
+    }
     cargo
+}
+
+/// Only the tests that run again, if those are named.
+pub fn exactly(cargo_test: &mut Command, again: Again<'_>) {
+    if !again.tests.is_empty() {
+        cargo_test.arg("--exact").args(again.tests);
+    }
 }
 
 fn select(tests: &[String]) -> Vec<&str> {

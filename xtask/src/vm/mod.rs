@@ -12,6 +12,7 @@ use self::module::Headers;
 use self::packages::{Package, unpacked};
 use crate::cargo::{cargo, target_dir};
 use crate::tally::Tally;
+use crate::test::exactly;
 use crate::{paths, sh};
 
 /// The test target with the checks; it is no part of a plain `cargo test`.
@@ -80,7 +81,7 @@ pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
         // No reason to skip: it is ours.
         let module = module::build(&folder, &needed.headers)?;
         let nic = module::build_nic(&folder, &needed.headers)?;
-        tally.run_twice(|_again| {
+        tally.run_twice(|again| {
             // It ends with this task, and with it the checks and their machine.
             let cargo = cargo();
             let mut checks = Command::new("setpriv");
@@ -90,7 +91,10 @@ pub fn run(tally: &mut Tally, which: &Which<'_>, no_skip: bool) -> Result<()> {
             checks.current_dir(paths::root());
             checks.args(["test", "--no-fail-fast", "--package", "tscap"]);
             checks.args(["--test", TARGET, "--"]);
-            checks.args(which.check);
+            match again {
+                Some(again) if !again.tests.is_empty() => exactly(&mut checks, again),
+                _ => _ = checks.args(which.check),
+            }
             checks.args(which.skip.iter().flat_map(|part| ["--skip", part]));
             checks.env("TSCAP_VM_KERNEL", &needed.kernel);
             checks.env("TSCAP_VM_MODULE", &module);
