@@ -214,7 +214,7 @@ fn default_routes_name_their_interfaces() {
     );
     netns.ip(&["route", "flush", "default"]);
     netns.ip(&["link", "set", "rd", "nomaster"]);
-    netns.must("sysctl", &["-qw", "net.ipv6.conf.rd.disable_ipv6=0"]);
+    netns.set("ipv6/conf/rd/disable_ipv6", "0");
     netns.ip(&["-6", "route", "add", "default", "dev", "rd"]);
     assert!(defaults().contains(&index("rd")));
 }

@@ -6,67 +6,17 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::cargo::{self, cargo};
+use crate::cargo::cargo;
 use crate::{sh, toolchain};
 
-/// What the demo runs: `ip`, `ss`, `ping`, `nc`, `tcpdump`.
-const DEMO: [&str; 4] = ["iproute2", "iputils-ping", "netcat-openbsd", "tcpdump"];
+/// What each tier needs: a line has the tier, a Debian package, and its programs.
+const TABLE: &str = include_str!("../../tscap/testkit/programs.txt");
 
-/// What tests and benches compare with and look through. dropbear-bin is an SSH server
-/// that installing does not start.
-const TESTS: [&str; 13] = [
-    "bpftool",
-    "dropbear-bin",
-    "ethtool",
-    "libcap2-bin",
-    "libpcap0.8",
-    "netsniff-ng",
-    "nftables",
-    "strace",
-    "systemd",
-    "tshark",
-    "util-linux",
-    "wireshark-common",
-    "xdp-tools",
-];
-
-/// Debian's Rust with a libcore for the BPF target, LLVM for bpf-linker, and
-/// what building bpf-linker needs.
-const EBPF: [&str; 5] = [
-    "cargo-web",
-    "g++",
-    "libstd-rust-web-dev-bpf",
-    "llvm-22-dev",
-    "rustc-web",
-];
-
-/// What boots virtual machines, and readies what runs in them, the kernel module
-/// among it.
-const VM: [&str; 7] = [
-    "binutils",
-    "gcc-12",
-    "libc-bin",
-    "lz4",
-    "make",
-    "pahole",
-    "qemu-system-x86",
-];
-
-/// What builds packages.
-const DIST: [&str; 3] = ["binutils", "rpm", "xz-utils"];
-
-/// What tests them in bare systems.
-const DIST_TEST: [&str; 5] = [
-    "ethtool",
-    "iproute2",
-    "iputils-ping",
-    "lintian",
-    "mmdebstrap",
-];
+/// How long apt waits for another one to end, seconds.
+const LOCK_TIMEOUT: &str = "DPkg::Lock::Timeout=600";
 
 const LLVM_PREFIX: &str = "/usr/lib/llvm-22";
 const BPF_LINKER: &str = "0.13.0";
-const CARGO_DEB: &str = "3.8.0";
 
 /// Options of `setup`.
 #[derive(clap::Args)]
@@ -91,48 +41,34 @@ pub fn main(args: &Args) -> Result<()> {
 
 /// Installs what the tests need.
 pub fn tests() -> Result<()> {
-    packages(&[&DEMO[..], &TESTS[..]].concat())
+    packages(&["demo", "test"])
 }
 
 /// Installs what the checks in virtual machines need besides. Their kernels are
 /// not installed: see [`crate::vm`].
 pub fn vm() -> Result<()> {
-    packages(&VM)
+    packages(&["vm"])
 }
 
-/// Installs what the demo needs, unless its programs are there already.
-pub fn demo() -> Result<()> {
-    let programs = ["ip", "ss", "ping", "nc.openbsd", "tcpdump"];
-    if programs.iter().all(|program| sh::find(program).is_some()) {
-        return Ok(());
+/// Installs what the demo needs, unless its programs are there already; returns the packages
+/// that were installed.
+pub fn demo() -> Result<Vec<&'static str>> {
+    if absent(&["demo"]).is_empty() {
+        return Ok(Vec::new());
     }
-    packages(&DEMO)
+    let missing = missing(&of(&["demo"]))?;
+    packages(&["demo"])?;
+    Ok(missing)
 }
 
-/// Installs what builds packages, and if asked for what tests them.
+/// Installs what builds packages, and if asked for what tests them in bare systems.
 pub fn dist(test: bool) -> Result<()> {
-    packages(&DIST)?;
-    if test {
-        packages(&DIST_TEST)?;
-    }
-    let wanted = format!("cargo-deb {CARGO_DEB}");
-    let installed = cargo::bin_dir().map(|bin| bin.join("cargo-deb"));
-    if let Some(cargo_deb) = installed
-        && toolchain::version(&cargo_deb).is_ok_and(|version| version.trim() == wanted)
-    {
-        println!("setup: {wanted} is installed");
-        return Ok(());
-    }
-    let mut install = cargo();
-    install.args(["install", "cargo-deb", "--version", CARGO_DEB]);
-    // It compresses by xz's own program, and building it is most of what it takes.
-    install.args(["--locked", "--force", "--debug", "--no-default-features"]);
-    sh::run(&mut install)
+    packages(if test { &["dist", "bare"] } else { &["dist"] })
 }
 
 /// Installs the toolchain of the eBPF objects.
 pub fn ebpf() -> Result<()> {
-    packages(&EBPF)?;
+    packages(&["ebpf"])?;
     let wanted = format!("bpf-linker {BPF_LINKER}");
     if let Some(linker) = toolchain::bpf_linker()
         && toolchain::version(&linker).is_ok_and(|version| version.trim() == wanted)
@@ -155,8 +91,38 @@ pub fn ebpf() -> Result<()> {
     sh::run(&mut install)
 }
 
-/// Installs those of `packages` that are missing.
-fn packages(packages: &[&str]) -> Result<()> {
+/// Packages of `tiers`, with their programs.
+fn lines<'a>(
+    tiers: &'a [&str],
+) -> impl Iterator<Item = (&'static str, impl Iterator<Item = &'static str>)> + 'a {
+    TABLE.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let tier = words.next()?;
+        let package = words.next()?;
+        tiers.contains(&tier).then_some((package, words))
+    })
+}
+
+/// The packages of `tiers`.
+fn of(tiers: &[&str]) -> Vec<&'static str> {
+    let mut packages: Vec<_> = lines(tiers).map(|(package, _)| package).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    packages
+}
+
+/// The programs of `tiers` that are not here, with their packages.
+fn absent(tiers: &[&str]) -> Vec<String> {
+    lines(tiers)
+        .flat_map(|(package, programs)| programs.map(move |program| (package, program)))
+        .filter(|(_, program)| sh::find(program).is_none())
+        .map(|(package, program)| format!("`{program}` of {package}"))
+        .collect()
+}
+
+/// Installs those packages of `tiers` that are missing, and looks for their programs.
+fn packages(tiers: &[&str]) -> Result<()> {
+    let packages = of(tiers);
     if !Path::new("/usr/bin/apt-get").exists() {
         bail!(
             "setup knows only Debian's apt-get, which is not here; install by hand what these \
@@ -164,11 +130,23 @@ fn packages(packages: &[&str]) -> Result<()> {
             packages.join(" ")
         );
     }
-    let missing = missing(packages)?;
+    let missing = missing(&packages)?;
     if missing.is_empty() {
         println!("setup: installed already: {}", packages.join(" "));
-        return Ok(());
+    } else {
+        install(&missing)?;
     }
+    let absent = absent(tiers);
+    if !absent.is_empty() {
+        bail!(
+            "the packages are installed, and these programs are not in PATH: {}",
+            absent.join(", ")
+        );
+    }
+    Ok(())
+}
+
+fn install(missing: &[&str]) -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         bail!(
             "only root can install packages; missing: {}",
@@ -184,12 +162,12 @@ fn packages(packages: &[&str]) -> Result<()> {
     )
 }
 
-/// apt-get that asks no questions (wireshark-common has one).
+/// apt-get that asks no questions (wireshark-common has one), and waits for another apt.
 fn apt_get() -> Command {
     let mut apt_get = Command::new("/usr/bin/apt-get");
     apt_get
         .env("DEBIAN_FRONTEND", "noninteractive")
-        .arg("--quiet");
+        .args(["--quiet", "-o", LOCK_TIMEOUT]);
     apt_get
 }
 
@@ -210,4 +188,94 @@ fn missing<'a>(packages: &[&'a str]) -> Result<Vec<&'a str>> {
         .copied()
         .filter(|package| !installed.contains(package))
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::paths;
+
+    const TIERS: [&str; 7] = ["base", "demo", "test", "ebpf", "vm", "dist", "bare"];
+
+    /// What starts a program: by name, on this machine, in a namespace.
+    const STARTS: [&str; 4] = ["Command::new(", ".must(", ".command(", ".exec("];
+
+    fn sources(folder: PathBuf, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).expect("a folder of sources") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                sources(path, found);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                found.push(path);
+            }
+        }
+    }
+
+    /// The literals that follow one of [`STARTS`].
+    fn started(text: &str) -> Vec<&str> {
+        let after = STARTS.iter().flat_map(|start| text.split(start).skip(1));
+        let literals = after.filter_map(|rest| rest.trim_start().strip_prefix('"'));
+        let words = literals.filter_map(|rest| rest.split('"').next());
+        let is_name = |word: &&str| word.chars().all(|it| it.is_ascii_graphic() && it != ',');
+        words.filter(is_name).collect()
+    }
+
+    /// Of apt, which setup needs itself; of cargo; of the program itself; what is there or not.
+    const OTHERS: [&str; 7] = [
+        "apt-cache",
+        "apt-config",
+        "apt-get",
+        "/usr/bin/apt-get",
+        "cargo",
+        "tscap",
+        "/bin/true",
+    ];
+
+    #[test]
+    fn every_program_that_is_started_is_in_the_table() {
+        let mut files = Vec::new();
+        for folder in [
+            "tscap/tests",
+            "tscap/testkit/src",
+            "tscap/benches",
+            "xtask/src",
+        ] {
+            sources(paths::root().join(folder), &mut files);
+        }
+        let known: Vec<_> = lines(&TIERS).flat_map(|(_, programs)| programs).collect();
+        let mut seen = 0;
+        for file in files {
+            let text = fs::read_to_string(&file).expect("UTF-8");
+            for program in started(&text) {
+                seen += 1;
+                let is_known = known.contains(&program) || OTHERS.contains(&program);
+                assert!(
+                    is_known,
+                    "{}: tscap/testkit/programs.txt does not know `{program}`",
+                    file.display()
+                );
+            }
+        }
+        assert!(seen > 100, "only {seen} programs were found");
+    }
+
+    #[test]
+    fn each_line_has_a_tier_that_is_known() {
+        for line in TABLE
+            .lines()
+            .filter(|it| !it.is_empty() && !it.starts_with('#'))
+        {
+            let words: Vec<_> = line.split_whitespace().collect();
+            assert!(TIERS.contains(&words[0]) && words.len() > 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_absent_is_named_with_its_package() {
+        assert_eq!(absent(&["base"]), [""; 0]);
+        assert!(of(&["test"]).contains(&"util-linux"));
+    }
 }

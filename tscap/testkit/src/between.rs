@@ -111,8 +111,7 @@ impl Between {
         ] {
             at.knows(address, of);
         }
-        let forward = ["-qw", "net.ipv4.ip_forward=1"];
-        between.device().must("sysctl", &forward);
+        between.device().set("ipv4/ip_forward", "1");
         between.to.mac = between.bench.rx.mac_text();
         between
     }

@@ -31,6 +31,7 @@ pub mod peers;
 pub mod port;
 pub mod probes;
 pub mod process;
+pub mod programs;
 pub mod recording;
 pub mod root;
 pub mod send_times;

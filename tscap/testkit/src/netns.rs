@@ -42,6 +42,14 @@ impl Netns {
         &self.name
     }
 
+    /// Sets what is at `path` below `/proc/sys/net` in this namespace.
+    pub fn set(&self, path: &str, value: &str) {
+        let path = format!("/proc/sys/net/{path}");
+        self.enter(|| {
+            std::fs::write(&path, value).unwrap_or_else(|e| panic!("write {value} to {path}: {e}"));
+        });
+    }
+
     /// `ip -n <this> <arguments>`, which must succeed.
     pub fn ip(&self, arguments: &[&str]) -> String {
         must(Command::new("ip").args(["-n", &self.name]).args(arguments))

@@ -10,6 +10,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::sched::{CloneFlags, unshare};
 
 use crate::process;
+use crate::programs::package;
 
 /// Programs that nearly every root test needs.
 const PROGRAMS: [&str; 2] = ["ip", "ethtool"];
@@ -133,9 +134,11 @@ fn may_run(programs: &[&str]) -> Result<(), String> {
         .map_err(|_| "the check for network namespaces panicked".to_owned())?
         .map_err(|error| format!("needs network namespaces: {error}"))?;
     for program in programs {
+        let package = package(program)
+            .unwrap_or_else(|| panic!("tscap/testkit/programs.txt does not know `{program}`"));
         if !is_installed(program) {
             return Err(format!(
-                "needs `{program}` (`cargo xtask setup` installs it)"
+                "needs `{program}` of the package {package} (`cargo xtask setup` installs it)"
             ));
         }
     }

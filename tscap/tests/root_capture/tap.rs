@@ -145,8 +145,7 @@ fn it_is_said_to_people() {
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     // The address that the kernel makes by itself is no reason to refuse.
-    let enabled = "net.ipv6.conf.rx0.disable_ipv6=0";
-    bench.rx.netns.must("sysctl", &["-qw", enabled]);
+    bench.rx.netns.set("ipv6/conf/rx0/disable_ipv6", "0");
     let link_local = || bench.rx.netns.ip(&["address", "show", "dev", "rx0"]);
     wait::until("a link-local address", LIMIT, || {
         link_local().contains("fe80::").then_some(())
@@ -195,8 +194,7 @@ fn an_interface_in_use_is_refused() {
     refused("it has the address 192.0.2.1");
     ip("address flush dev rx0");
     // The kernel's own addresses and routes of IPv6 are no reason, others are.
-    let enabled = "net.ipv6.conf.rx0.disable_ipv6=0";
-    bench.rx.netns.must("sysctl", &["-qw", enabled]);
+    bench.rx.netns.set("ipv6/conf/rx0/disable_ipv6", "0");
     ip("address add 2001:db8::1/128 dev rx0 nodad");
     refused("it has the address 2001:db8::1");
     ip("address del 2001:db8::1/128 dev rx0");

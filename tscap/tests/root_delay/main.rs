@@ -24,7 +24,7 @@ use tscap_testkit::recording::Recording;
 use tscap_testkit::wait;
 
 /// Programs that these tests need besides.
-const PROGRAMS: [&str; 6] = ["ip", "ethtool", "nft", "tc", "tcpdump", "sysctl"];
+const PROGRAMS: [&str; 5] = ["ip", "ethtool", "nft", "tc", "tcpdump"];
 
 /// Why a test runs alone.
 const MEASURES: &str = "measures how long frames take";

@@ -105,10 +105,7 @@ fn mirrored_ends_are_told_apart_by_their_order() {
     device.ip(&["link", "add", "m0", "type", "veth", "peer", "name", "m1"]);
     for name in ["m0", "m1"] {
         // Neither end of the cable says anything of its own.
-        device.must(
-            "sysctl",
-            &["-qw", &format!("net.ipv6.conf.{name}.disable_ipv6=1")],
-        );
+        device.set(&format!("ipv6/conf/{name}/disable_ipv6"), "1");
     }
     let cable = ["m0", "m1"].map(|name| Port::find(&between.bench.rx.netns, name));
     cable.iter().for_each(|port| port.set(&["up"]));

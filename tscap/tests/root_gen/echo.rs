@@ -89,14 +89,10 @@ fn what_can_not_be_sent_back_is_counted() {
         .netns
         .ip(&["route", "add", "prohibit", "10.9.0.1/32"]);
     // Otherwise the kernel drops what it could not answer.
-    bench
-        .rx
-        .netns
-        .must("sysctl", &["-qw", "net.ipv4.conf.all.rp_filter=0"]);
-    bench
-        .rx
-        .netns
-        .must("sysctl", &["-qw", "net.ipv4.conf.rx0.rp_filter=0"]);
+    for interface in ["all", "rx0"] {
+        let path = format!("ipv4/conf/{interface}/rp_filter");
+        bench.rx.netns.set(&path, "0");
+    }
     send(&bench, "4000");
     let end = counts(echo, "done");
     assert_eq!((&end["sent"], &end["unsent"]), (&0.into(), &PACKETS.into()));
