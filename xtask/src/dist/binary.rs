@@ -15,7 +15,7 @@ use crate::sh;
 /// What is linked with: of Debian 11, whose glibc every distribution has, or a later one,
 /// whose kernel tscap takes. A static program with musl could not open libpcap.
 const SUITE: &str = "bullseye";
-/// Its glibc. `[package.metadata.deb]` depends on it.
+/// Its glibc. The package depends on it.
 const GLIBC: [u32; 2] = [2, 31];
 /// What holds it, what links with it, and what unwinds.
 const PACKAGES: [&str; 3] = ["libc6", "libc6-dev", "libgcc-s1"];
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_deb_depends_on_that_glibc() {
-        let manifest = crate::paths::root().join("tscap/Cargo.toml");
+        let manifest = crate::paths::root().join("packaging/debian/control");
         let manifest = fs::read_to_string(manifest).unwrap();
         let [major, minor] = GLIBC;
         let needs = format!("libc6 (>= {major}.{minor})");

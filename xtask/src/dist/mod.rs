@@ -52,7 +52,6 @@ pub fn main(args: &Args) -> Result<()> {
 
 /// Where everything goes.
 fn folder() -> PathBuf {
-    // `[package.metadata.deb]` names it, which knows no other target folder.
     paths::root().join("target/dist")
 }
 

@@ -1,9 +1,7 @@
 //! What is packaged: its version, and the time that the packages state.
 
 use std::env;
-use std::fs;
 use std::process::Command;
-use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, Result};
 
@@ -26,9 +24,12 @@ impl Source {
     pub fn here() -> Result<Self> {
         let epoch = match env::var(EPOCH) {
             Ok(epoch) => epoch,
-            Err(_) => commit_time()
-                .or_else(last_change)
-                .with_context(|| format!("no git repository here: set {EPOCH}"))?,
+            Err(_) => commit_time().with_context(|| {
+                format!(
+                    "cannot tell the time of the commit, which the packages state: without a \
+                     git repository, set {EPOCH}"
+                )
+            })?,
         };
         let epoch = epoch.trim();
         Ok(Self {
@@ -52,16 +53,9 @@ impl Source {
     }
 }
 
-fn commit_time() -> Option<String> {
+fn commit_time() -> Result<String> {
     let mut git = Command::new("git");
     // In a container the checkout may be another user's.
     git.args(["-c", "safe.directory=*", "log", "-1", "--format=%ct"]);
-    sh::output(git.current_dir(paths::root())).ok()
-}
-
-/// Where sources came without their history.
-fn last_change() -> Option<String> {
-    let changed = fs::metadata(paths::root().join("CHANGELOG.md")).ok()?;
-    let since = changed.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some(since.as_secs().to_string())
+    sh::output(git.current_dir(paths::root()))
 }
