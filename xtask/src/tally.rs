@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use crate::sh;
 
 /// More tests or targets than this that fail are no chance.
-const MOST_AGAIN: usize = 5;
+const MOST_AGAIN: usize = 10;
 
 /// Outcomes of tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,10 +54,12 @@ impl Tally {
         let mut first = Self::default();
         first.run(&mut cargo_test(None))?;
         let targets = mem::take(&mut first.failed_targets);
-        let mut tests = mem::take(&mut first.failed_tests);
-        if first.is_cut {
-            tests.clear();
-        }
+        let failed = mem::take(&mut first.failed_tests);
+        let tests = match first.is_cut {
+            true => Vec::new(),
+            false => failed.clone(),
+        };
+        let is_cut = first.is_cut;
         let some = 1..=MOST_AGAIN;
         if some.contains(&targets.len()) && tests.len() <= MOST_AGAIN {
             let names = [&targets[..], &tests[..]].concat().join(", ");
@@ -71,9 +73,16 @@ impl Tally {
                 first.flaky = first.failed.max(1);
                 first.failed = 0;
                 first.failed_runs = 0;
+            } else {
+                first.failed_tests = again.failed_tests;
             }
+        } else {
+            first.failed_tests = failed;
         }
-        self.add(&first);
+        if first.failed_runs > 0 && (is_cut || first.failed_tests.is_empty()) {
+            first.failed_targets = targets;
+        }
+        self.add(first);
         Ok(())
     }
 
@@ -94,13 +103,23 @@ impl Tally {
         Ok(())
     }
 
-    fn add(&mut self, other: &Self) {
+    fn add(&mut self, mut other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.ignored += other.ignored;
         self.skipped += other.skipped;
         self.flaky += other.flaky;
         self.failed_runs += other.failed_runs;
+        self.failed_targets.append(&mut other.failed_targets);
+        self.failed_tests.append(&mut other.failed_tests);
+    }
+
+    /// What failed by its names: each test, and the targets that ended without one.
+    pub fn names(&self) -> Option<String> {
+        let mut names = [&self.failed_tests[..], &self.failed_targets[..]].concat();
+        names.sort();
+        names.dedup();
+        (!names.is_empty()).then(|| names.join(", "))
     }
 
     /// Runs one `cargo test` and adds its outcomes.
@@ -130,7 +149,7 @@ impl Tally {
         match errors.join() {
             Ok(tally) => {
                 self.skipped += tally.skipped;
-                self.failed_targets = tally.failed_targets;
+                self.failed_targets.extend(tally.failed_targets);
                 self.is_cut |= tally.is_cut;
             }
             Err(_) => bail!("the thread that reads cargo's errors panicked"),
@@ -276,6 +295,31 @@ mod tests {
         assert_eq!(outcome("1"), (1, 0, 1));
     }
 
+    /// The names of what failed, however many there are.
+    #[test]
+    fn tests_that_fail_are_named_at_the_end() {
+        let few = twice(
+            "echo 'test a ... FAILED'; [ -z \"$1\" ] && echo 'test b ... FAILED'
+             echo 'test result: FAILED. 5 passed; 2 failed'
+             echo '    `-p tscap --test root_gen`' >&2; exit 1",
+        );
+        assert_eq!(few.names().as_deref(), Some("a"), "b passed then");
+        let many = twice(
+            "for test in a b c d e f g h i j k; do echo \"test $test ... FAILED\"; done
+             echo '    `-p tscap --test root_gen`' >&2; exit 1",
+        );
+        assert_eq!(
+            many.names().as_deref(),
+            Some("a, b, c, d, e, f, g, h, i, j, k")
+        );
+        let cut = twice(
+            "echo '  process didn'\\''t exit successfully: (signal: 6, SIGABRT)' >&2
+             echo '    `-p tscap --test root_gen`' >&2; exit 1",
+        );
+        assert_eq!(cut.names().as_deref(), Some("root_gen"));
+        assert_eq!(Tally::default().names(), None);
+    }
+
     #[test]
     fn what_fails_again_or_everywhere_fails() {
         let always = twice(
@@ -284,13 +328,13 @@ mod tests {
         );
         assert_eq!((always.failed, always.flaky, always.failed_runs), (2, 0, 1));
         let many = twice(
-            "for target in a b c d e f; do echo \"    \\`-p tscap --test $target\\`\" >&2; done
+            "for target in a b c d e f g h i j k; do echo \"    \\`-p tscap --test $target\\`\" >&2; done
              [ -z \"$1\" ]; exit $((1 - $?))",
         );
         assert_eq!((many.flaky, many.failed_runs), (0, 1));
         let many = twice(
             "[ -z \"$1\" ] || { echo 'test result: ok. 6 passed; 0 failed'; exit 0; }
-             for test in a b c d e f; do echo \"test $test ... FAILED\"; done
+             for test in a b c d e f g h i j k; do echo \"test $test ... FAILED\"; done
              echo '    `-p tscap --test root_gen`' >&2; exit 1",
         );
         assert_eq!((many.flaky, many.failed_runs), (0, 1));

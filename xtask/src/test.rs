@@ -133,6 +133,7 @@ fn conclude(tally: Tally, left: &[String], no_skip: bool) -> Result<()> {
     for thing in left {
         println!("left behind: {thing}");
     }
+    let names = tally.names();
     let Tally {
         passed,
         failed,
@@ -152,7 +153,10 @@ fn conclude(tally: Tally, left: &[String], no_skip: bool) -> Result<()> {
          {flaky} flaky; {clean}"
     );
     if failed > 0 || failed_runs > 0 {
-        bail!("tests failed");
+        bail!(
+            "tests failed: {}",
+            names.as_deref().unwrap_or("see above, no test was named")
+        );
     }
     if !left.is_empty() {
         bail!("the tests left things behind");
