@@ -36,13 +36,15 @@ pub fn main(args: &Args) -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         bail!("the demo makes network namespaces and attaches an XDP program: run it as root");
     }
-    println!(
-        "demo: builds tscap (the first time 2 to 5 minutes), then captures between two network \
-         namespaces (10 seconds)"
-    );
+    let target = target_dir()?;
+    let missing = setup::missing_for_demo()?;
+    println!("{}", before(&missing, &target, &args.write));
     setup::demo()?;
-    sh::run(cargo().args(["build", "--release", "--package", "tscap"]))?;
-    let tscap = target_dir()?.join("release/tscap");
+    println!(
+        "\nBuilding tscap without optimisation: cargo names each crate, tscap itself is the last\n"
+    );
+    sh::run(cargo().args(["build", "--package", "tscap", "--bin", "tscap"]))?;
+    let tscap = target.join("debug/tscap");
 
     interrupt::watch()?;
     let summary = {
@@ -66,10 +68,44 @@ pub fn main(args: &Args) -> Result<()> {
     };
     println!("\nWhat it saw, with the namespaces removed again:\n\n{summary}\n");
     show(&args.write)?;
+    println!("\n{}", left(&missing, &target, &args.write));
     if summary.seen == 0 {
         bail!("the capture saw no frame");
     }
     Ok(())
+}
+
+/// What the demo is about to do, and what of it stays.
+fn before(missing: &[&str], target: &Path, file: &Path) -> String {
+    let mut text =
+        "demo: 2 to 5 minutes the first time, with 2 CPUs; later 15 seconds\n".to_owned();
+    if !missing.is_empty() {
+        text += &format!("  installs {}: they stay\n", missing.join(" "));
+    }
+    text + &format!(
+        "  builds tscap into {}: some 600 MB, which stay\n  \
+         captures between two network namespaces, which are removed again\n  \
+         writes {}",
+        target.display(),
+        file.display()
+    )
+}
+
+/// What stays, and how to remove it.
+fn left(missing: &[&str], target: &Path, file: &Path) -> String {
+    let mut text = format!(
+        "The namespaces are removed. What stays:\n  {}\n  {} (to remove it: cargo clean)",
+        file.display(),
+        target.display()
+    );
+    if !missing.is_empty() {
+        let packages = missing.join(" ");
+        text += &format!(
+            "\n  {packages}, and what they depend on\n  (to remove them: apt-get purge \
+             --auto-remove {packages})"
+        );
+    }
+    text
 }
 
 /// Joins both namespaces by a veth pair, `veth0` at the sender's end.
@@ -160,4 +196,28 @@ fn show(file: &Path) -> Result<()> {
     eprintln!("+ {}", sh::line(&reader));
     print!("{}", sh::output(&mut reader)?);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_is_said_before_and_after() {
+        let (target, file) = (Path::new("/target"), Path::new("out.pcapng"));
+        for said in [
+            before(&["tcpdump"], target, file),
+            left(&["tcpdump"], target, file),
+        ] {
+            for thing in ["/target", "out.pcapng", "tcpdump"] {
+                assert!(said.contains(thing), "{said}");
+            }
+        }
+        for said in [before(&[], target, file), left(&[], target, file)] {
+            assert!(
+                !said.contains("install") && !said.contains("purge"),
+                "{said}"
+            );
+        }
+    }
 }

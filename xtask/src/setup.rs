@@ -50,15 +50,20 @@ pub fn vm() -> Result<()> {
     packages(&["vm"])
 }
 
-/// Installs what the demo needs, unless its programs are there already; returns the packages
-/// that were installed.
-pub fn demo() -> Result<Vec<&'static str>> {
+/// The packages that the demo would install: none if its programs are there already.
+pub fn missing_for_demo() -> Result<Vec<&'static str>> {
     if absent(&["demo"]).is_empty() {
         return Ok(Vec::new());
     }
-    let missing = missing(&of(&["demo"]))?;
-    packages(&["demo"])?;
-    Ok(missing)
+    missing(&of(&["demo"]))
+}
+
+/// Installs what the demo needs, unless its programs are there already.
+pub fn demo() -> Result<()> {
+    if absent(&["demo"]).is_empty() {
+        return Ok(());
+    }
+    packages(&["demo"])
 }
 
 /// Installs what builds packages, and if asked for what tests them in bare systems.

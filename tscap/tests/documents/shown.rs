@@ -54,7 +54,7 @@ pub fn runner(line: &str) -> Option<Runner> {
     let words: Vec<_> = line.split_whitespace().collect();
     Some(match words[..] {
         ["cargo", "xtask", ..] => Runner::Ci,
-        ["cargo", "build", "--release"] => Runner::Nothing("cargo xtask demo begins with it"),
+        ["cargo", "build", "--release"] => Runner::Nothing("cargo xtask dist builds it so"),
         ["cargo", "install", ..]
         | ["apt", ..]
         | [
@@ -72,7 +72,10 @@ pub fn runner(line: &str) -> Option<Runner> {
         ["tshark", ..] | ["install", .., "~/.local/lib/wireshark/plugins/tscap.lua"] => {
             Runner::Wireshark
         }
-        ["apt-get", "install", ..] => Runner::Nothing("installs headers of the running kernel"),
+        ["apt-get", "install", ..] => Runner::Nothing(
+            "installs headers of the running kernel; .ci/common and .ci/nightly install Rust",
+        ),
+        ["git", "clone", ..] | ["cd", ..] => Runner::Nothing("the checkout is there"),
         ["make", "-C", "tscap-ebpf/kmod"] | ["insmod" | "modprobe", ..] => Runner::Nothing(MODULE),
         ["tscap", "clock", "--audit-server", ..] => Runner::Ntp,
         ["tscap", "clock", "--reference", reference, ..] if reference.starts_with("ntp:") => {
