@@ -32,8 +32,8 @@ pub struct Done {
 
 impl Done {
     /// Panics unless the time given on standard error, between the words `before` and
-    /// `after`, is between a third of and twice the `seconds` that it took: other work
-    /// makes it longer.
+    /// `after`, is between a tenth of and twice the `seconds` that it took: other work, or a
+    /// slow machine, makes it longer.
     #[track_caller]
     pub fn estimated(&self, before: &str, after: &str, seconds: f64) {
         let rest = self.stderr.split_once(before).map(|(_, rest)| rest);
@@ -41,7 +41,7 @@ impl Done {
         let time = time.and_then(|time| humantime::parse_duration(time).ok());
         let estimate = time.unwrap_or_else(|| panic!("no estimate:\n{}", self.stderr));
         assert!(
-            (1.0 / 3.0..=2.0).contains(&(estimate.as_secs_f64() / seconds)),
+            (0.1..=2.0).contains(&(estimate.as_secs_f64() / seconds)),
             "it took {seconds} s:\n{}",
             self.stderr
         );

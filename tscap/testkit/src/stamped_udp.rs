@@ -99,11 +99,6 @@ impl StampedUdp {
 }
 
 impl Exchange {
-    /// From sending to the receive time, ns.
-    pub fn delay_ns(&self) -> i64 {
-        self.stamp.0.wrapping_sub(self.sent.0).cast_signed()
-    }
-
     /// Panics unless the receive time lies between sending and receiving, give or take its
     /// bound.
     #[track_caller]
