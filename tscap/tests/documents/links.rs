@@ -27,6 +27,18 @@ fn every_link_leads_to_a_file_and_a_heading() {
     }
 }
 
+#[test]
+fn the_index_names_each_page() {
+    let index = fs::read_to_string(root().join("docs/README.md")).expect("the index");
+    for page in pages().iter().filter(|it| !it.ends_with("README.md")) {
+        let name = page.file_name().expect("a name").to_string_lossy();
+        assert!(
+            index.contains(&format!("{name})")),
+            "{name} is not in docs/README.md"
+        );
+    }
+}
+
 /// In backquotes, from the root of the checkout or, a Rust file, from one of the folders
 /// that the code map describes.
 #[test]

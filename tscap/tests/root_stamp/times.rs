@@ -37,8 +37,7 @@ fn a_socket_gets_the_stamp_of_each_clock() {
     }
 }
 
-/// The kernel's own are those with another program at the same place: without one a veth hands
-/// frames over without its driver.
+/// By the account, which compares both stamps of each packet.
 #[test]
 fn the_stamp_is_earlier_than_the_kernels_own() {
     let Some(_lock) = root() else { return };
