@@ -2,9 +2,10 @@
 
 use super::print::print;
 use super::{Context as _, Exit, Failure};
+use crate::capturing::accounting::Direction;
 use crate::capturing::filter::LinkType;
 use crate::capturing::host::ethtool;
-use crate::capturing::host::netdev;
+use crate::capturing::host::netdev::{self, Obstacle};
 
 /// Lists the interfaces, as tcpdump -D does, with what matters to a capture.
 pub(super) fn list() -> Result<Exit, Failure> {
@@ -15,11 +16,15 @@ pub(super) fn list() -> Result<Exit, Failure> {
         let mut notes = vec![if link.is_up { "up" } else { "down" }.to_owned()];
         notes.extend(link.kind.clone().or(driver));
         notes.push(format!("MTU {}", link.mtu));
-        notes.push(match link.frames() {
-            Some(LinkType::Ethernet) => "Ethernet".into(),
-            Some(LinkType::RawIp) => "IP packets".into(),
-            None => format!("link type {}: can't be captured", link.link_type),
-        });
+        notes.extend(link.frames().map(|frames| match frames {
+            LinkType::Ethernet => "Ethernet".to_owned(),
+            LinkType::RawIp => "IP packets".to_owned(),
+        }));
+        if let Some(Obstacle { why, .. }) = link.obstacle(&Direction::ALL) {
+            let sent = link.obstacle(&[Direction::Out]);
+            let what = sent.map_or("can be captured by -Q out only", |_| "can't be captured");
+            notes.push(format!("{what}: {why}"));
+        }
         if let Some(xdp) = &link.xdp {
             notes.push(format!("has XDP program {}", xdp.ids()));
         }

@@ -295,17 +295,6 @@ impl Attaching {
     }
 }
 
-/// Says that an interface that was not named can't be captured on.
-pub(super) fn left_out(
-    selected: &Selected,
-    scope: &Scope,
-    failure: &Failure,
-    told: &mut Listener<'_>,
-) {
-    let name = scope.name_of(&selected.link.name);
-    told.warning(&format!("{name} is left out: {failure}"));
-}
-
 /// Attaches programs by filters that are journalled in `changes`.
 fn by_filter(
     changes: &mut SettingsGuard,

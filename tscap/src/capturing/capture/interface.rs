@@ -1,7 +1,8 @@
 //! Looking up an interface by what a user calls it.
 
+use crate::capturing::accounting::Direction;
 use crate::capturing::filter::LinkType;
-use crate::capturing::host::netdev::{self, Link};
+use crate::capturing::host::netdev::{self, Link, Obstacle};
 use crate::failure::{Context as _, Failure};
 
 /// The interface `name`, or with that number in the list; `task` is what was to be done
@@ -18,44 +19,44 @@ pub(crate) fn find(name: &str, task: &str) -> Result<Link, Failure> {
     })
 }
 
-/// Why frames of an interface can't be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unusable {
-    /// They are of another kind than those asked for.
-    OtherFrames,
-    /// It is down.
-    Down,
+/// Checks that the frames of an interface that go in `directions` are of `kinds`; `task` is
+/// what was to be done with the interface, which is called `name`.
+pub(crate) fn check_frames(
+    link: &Link,
+    (name, task): (&str, &str),
+    kinds: &[LinkType],
+    directions: &[Direction],
+) -> Result<(), Failure> {
+    if let Some(Obstacle { why, advice }) = link.obstacle(directions) {
+        return Err(Failure::new(format!("cannot {task} {name}: {why}")).hint(advice));
+    }
+    if link.frames().is_some_and(|frames| kinds.contains(&frames)) {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "cannot {task} {name}: it carries IP packets without an Ethernet header (link type {})",
+        link.link_type
+    ))
+    .hint(format!("{task} the Ethernet interface below it")))
 }
 
-/// Whether an interface is up and carries frames of `kinds`.
-pub(crate) fn check(link: &Link, kinds: &[LinkType]) -> Result<(), Unusable> {
-    match link.frames() {
-        Some(frames) if kinds.contains(&frames) => {}
-        _ => return Err(Unusable::OtherFrames),
-    }
-    match link.is_up {
-        true => Ok(()),
-        false => Err(Unusable::Down),
-    }
-}
-
-/// The same, and it must be up and carry frames of `kinds`.
+/// The interface `name`, which must be up, and carry frames of `kinds` in both directions.
 pub(crate) fn find_usable(name: &str, task: &str, kinds: &[LinkType]) -> Result<Link, Failure> {
+    find_usable_in(name, task, kinds, |_| &Direction::ALL)
+}
+
+/// The same in those `directions` alone.
+pub(crate) fn find_usable_in(
+    name: &str,
+    task: &str,
+    kinds: &[LinkType],
+    directions: impl FnOnce(&Link) -> &'static [Direction],
+) -> Result<Link, Failure> {
     let link = find(name, task)?;
-    match check(&link, kinds) {
-        Ok(()) => Ok(link),
-        Err(Unusable::OtherFrames) => {
-            let frames = match kinds {
-                [LinkType::Ethernet] => "Ethernet frames",
-                _ => "Ethernet frames or IP packets",
-            };
-            Err(Failure::new(format!(
-                "cannot {task} {name}: it carries no {frames} (link type {})",
-                link.link_type
-            ))
-            .hint(format!("{task} the Ethernet interface below it")))
-        }
-        Err(Unusable::Down) => Err(Failure::new(format!("cannot {task} {name}: it is down"))
+    check_frames(&link, (name, task), kinds, directions(&link))?;
+    match link.is_up {
+        true => Ok(link),
+        false => Err(Failure::new(format!("cannot {task} {name}: it is down"))
             .hint(format!("ip link set dev {name} up"))),
     }
 }

@@ -8,8 +8,9 @@ use std::task::Poll;
 
 use tokio::io::unix::AsyncFd;
 
-use super::attach::{Attached, left_out};
+use super::attach::Attached;
 use super::event::{Event, Listener};
+use super::left_out::LeftOut;
 use super::live_links::LiveLinks;
 use super::running::Parts;
 use super::scope::Scope;
@@ -25,15 +26,18 @@ pub(super) struct Joining {
     /// By the index of the namespace; none if no interface may join.
     watches: Vec<AsyncFd<LinkWatch>>,
     waiting: VecDeque<Selected>,
+    left_out: LeftOut,
 }
 
 impl Joining {
-    pub fn new(watches: Vec<LinkWatch>) -> Result<Self, Failure> {
+    /// Those in `left_out` were left out at the start.
+    pub fn new(watches: Vec<LinkWatch>, left_out: LeftOut) -> Result<Self, Failure> {
         let watches = watches.into_iter().map(LinkWatch::register);
         let watches = watches.collect::<io::Result<_>>();
         Ok(Self {
             watches: watches.context("cannot watch for interfaces that join")?,
             waiting: VecDeque::new(),
+            left_out,
         })
     }
 
@@ -146,20 +150,24 @@ impl Parts {
     }
 
     fn join(&mut self, selected: &Selected, told: &mut Listener<'_>) {
-        let scope = self.machine.interfaces.scope_of(selected);
-        let number = self.links.0.len();
-        let most = self.machine.most_interfaces();
         let Some(attaching) = &mut self.attaching else {
             return;
         };
+        let interfaces = &self.machine.interfaces;
+        let scope = interfaces.scope_of(selected);
+        let number = self.links.0.len();
+        let most = self.machine.most_interfaces();
+        let mut usable = interfaces.selection.check_frames(selected);
         if number >= most {
-            let failure = Failure::new(format!("the capture has had {most} interfaces already"))
-                .hint("begin another one");
-            return left_out(selected, scope, &failure, told);
+            let failure = format!("the capture has had {most} interfaces already");
+            usable = Err(Failure::new(failure).hint("begin another one"));
         }
         let number = number as u32;
-        self.writers.announce(number);
-        match attaching.attach(selected, scope, number, &self.loaded, told) {
+        let attached = usable.and_then(|()| {
+            self.writers.announce(number);
+            attaching.attach(selected, scope, number, &self.loaded, told)
+        });
+        match attached {
             Ok(Attached {
                 live,
                 described,
@@ -169,7 +177,7 @@ impl Parts {
                 told.tell(Event::Joined(ReadyInterface::of(&live)));
                 self.links.0.push(live);
             }
-            Err(failure) => left_out(selected, scope, &failure, told),
+            Err(failure) => self.joining.left_out.say(selected, scope, &failure, told),
         }
     }
 }

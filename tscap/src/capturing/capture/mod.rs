@@ -20,6 +20,7 @@ mod hardware;
 mod header;
 pub(crate) mod interface;
 mod joining;
+mod left_out;
 mod link_up;
 mod listening;
 mod live_link;

@@ -3,7 +3,7 @@
 use glob::Pattern;
 
 use super::interface;
-use super::plan::Capture;
+use super::plan::{Capture, DirectionChoice};
 use super::scope::Scope;
 use crate::capturing::filter::LinkType;
 use crate::capturing::host::link_watch::LinkWatch;
@@ -13,6 +13,8 @@ use crate::failure::{Context as _, Failure, Hint as _};
 
 /// What can be captured.
 const KINDS: [LinkType; 2] = [LinkType::Ethernet, LinkType::RawIp];
+/// What is to be done with an interface.
+const CAPTURE: &str = "capture on";
 /// All interfaces, as tcpdump calls them.
 const ANY: &str = "any";
 /// What makes a pattern of a name (glob(7)).
@@ -36,6 +38,7 @@ pub(super) struct Selection {
     names: Vec<String>,
     patterns: Vec<Pattern>,
     any: bool,
+    direction: DirectionChoice,
 }
 
 /// The namespaces and interfaces of a capture.
@@ -100,7 +103,10 @@ fn watch(scopes: &[Scope]) -> Result<Vec<LinkWatch>, Failure> {
 
 impl Selection {
     fn of(plan: &Capture) -> Result<Self, Failure> {
-        let mut selection = Self::default();
+        let mut selection = Self {
+            direction: plan.direction,
+            ..Self::default()
+        };
         for name in &plan.interfaces {
             if name == ANY {
                 selection.any = true;
@@ -131,16 +137,24 @@ impl Selection {
         )
     }
 
-    /// The interface, if it is one of those that may join, and up.
+    /// The interface, if it is one of those that may join, and up. Whether its frames can be
+    /// taken is [another question](Self::check_frames), whose answer people hear.
     pub fn joining(&self, scope: usize, link: Link) -> Option<Selected> {
         let is_matched = self.patterns.iter().any(|it| it.matches(&link.name));
-        let is_taken = (self.any || is_matched) && interface::check(&link, &KINDS).is_ok();
+        let is_taken = (self.any || is_matched) && link.is_up;
         is_taken.then_some(Selected {
             scope,
             link,
             is_named: false,
             may_be_promiscuous: is_matched,
         })
+    }
+
+    /// Checks that frames of an interface can be taken.
+    pub fn check_frames(&self, selected: &Selected) -> Result<(), Failure> {
+        let link = &selected.link;
+        let directions = self.direction.of(link);
+        interface::check_frames(link, (&link.name, CAPTURE), &KINDS, directions)
     }
 
     /// The interfaces in `scopes`, those named first.
@@ -162,11 +176,12 @@ impl Selection {
         found: &mut Vec<Selected>,
     ) -> Result<(), Failure> {
         for name in &self.names {
+            let directions = |link: &Link| self.direction.of(link);
             let link = match scope.label() {
-                None => interface::find_usable(name, "capture on", &KINDS)?,
+                None => interface::find_usable_in(name, CAPTURE, &KINDS, directions)?,
                 Some(label) => {
                     let task = format!("capture in {label} on");
-                    let link = interface::find_usable(name, &task, &KINDS);
+                    let link = interface::find_usable_in(name, &task, &KINDS, directions);
                     link.hint("-i any takes all interfaces there that are up")?
                 }
             };
@@ -240,11 +255,41 @@ mod tests {
             ..link("eth0", 7)
         };
         assert!(joining(down).is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_taken_is_an_answer_to_people() {
+        let any = selection(&["any"]).unwrap();
         let netlink = Link {
             link_type: 824,
             ..link("nlmon0", 7)
         };
-        assert!(joining(netlink).is_none());
+        let selected = any.joining(0, netlink).unwrap();
+        let failure = any.check_frames(&selected).unwrap_err().to_string();
+        assert!(failure.contains("nlmon0: it carries netlink"), "{failure}");
+        let eth0 = any.joining(0, link("eth0", 7)).unwrap();
+        any.check_frames(&eth0).unwrap();
+    }
+
+    #[test]
+    fn what_is_received_is_no_obstacle_to_what_is_sent() {
+        let mut plan = Capture::on(["any"], "f");
+        let tunnel = Link {
+            link_type: libc::ARPHRD_NONE,
+            kind: Some("xfrm".into()),
+            ..link("xfrm0", 7)
+        };
+        for (direction, is_taken) in [
+            (DirectionChoice::Inout, false),
+            (DirectionChoice::In, false),
+            (DirectionChoice::Out, true),
+        ] {
+            plan.direction = direction;
+            let selection = Selection::of(&plan).unwrap();
+            let selected = selection.joining(0, tunnel.clone()).unwrap();
+            let checked = selection.check_frames(&selected);
+            assert_eq!(checked.is_ok(), is_taken, "{direction:?}");
+        }
     }
 
     #[test]

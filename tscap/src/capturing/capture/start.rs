@@ -4,7 +4,7 @@
 use tokio::sync::mpsc::unbounded_channel;
 use tscap_common::hook::ClockDomain;
 
-use super::attach::{self, Attaching, left_out};
+use super::attach::{self, Attaching};
 use super::beginning::Beginning;
 use super::check::{self, Machine};
 use super::clocks::Clocks;
@@ -13,6 +13,7 @@ use super::event::{Event, Listener};
 use super::files::Files;
 use super::hardware::PtpClocks;
 use super::joining::Joining;
+use super::left_out::LeftOut;
 use super::live_links::LiveLinks;
 use super::load::{self, Stamping};
 use super::plan::{Capture, ClockChoice, Target};
@@ -125,17 +126,21 @@ impl Capture {
         let mut attaching = Attaching::new(self, path, stamp, ptp_clocks);
         let (mut links, mut described) = (LiveLinks::default(), Vec::new());
         let mut stamps_by = Vec::new();
+        let mut left_out = LeftOut::default();
         for selected in &machine.interfaces.now {
             let scope = machine.interfaces.scope_of(selected);
             let number = described.len() as u32;
-            match attaching.attach(selected, scope, number, &loaded, told) {
+            let usable = machine.interfaces.selection.check_frames(selected);
+            let attached =
+                usable.and_then(|()| attaching.attach(selected, scope, number, &loaded, told));
+            match attached {
                 Ok(attached) => {
                     links.0.push(attached.live);
                     described.push(attached.described);
                     stamps_by.push(attached.stamps_by);
                 }
                 Err(failure) if selected.is_named => return Err(failure),
-                Err(failure) => left_out(selected, scope, &failure, told),
+                Err(failure) => left_out.say(selected, scope, &failure, told),
             }
         }
         if described.is_empty() {
@@ -176,7 +181,8 @@ impl Capture {
         if let Some(kept) = kept {
             caps::keep_only(&kept).context("cannot give up capabilities")?;
         }
-        let joining = Joining::new(std::mem::take(&mut machine.interfaces.watches))?;
+        let watches = std::mem::take(&mut machine.interfaces.watches);
+        let joining = Joining::new(watches, left_out)?;
         let parts = Parts {
             plan: self.clone(),
             machine,

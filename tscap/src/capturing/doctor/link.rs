@@ -2,6 +2,8 @@
 
 use super::Interface;
 use super::check::{Check, Topic, advice, fix};
+use crate::capturing::accounting::Direction;
+use crate::capturing::host::netdev::Obstacle;
 
 const LINK: Topic = Topic {
     id: "link",
@@ -18,15 +20,8 @@ pub(super) fn link(interface: &Interface) -> Check {
     let name = &link.name;
     let kind = link.kind.as_deref().or(interface.driver.as_deref());
     let kind = kind.unwrap_or("unknown driver");
-    if link.frames().is_none() {
-        let found = format!(
-            "{kind}: neither Ethernet frames nor IP packets (link type {})",
-            link.link_type
-        );
-        return LINK.bad(
-            found,
-            advice("capture on the Ethernet interface below it, or use tcpdump"),
-        );
+    if let Some(Obstacle { why, advice: what }) = link.obstacle(&Direction::ALL) {
+        return LINK.bad(format!("{kind}: {why}"), advice(what));
     }
     if !link.is_up {
         return LINK.bad(
@@ -100,7 +95,10 @@ mod tests {
         interface.driver = Some("ib_ipoib".into());
         interface.link.link_type = libc::ARPHRD_INFINIBAND;
         link(&interface)
-            .is(Bad, "ib_ipoib: neither Ethernet")
+            .is(
+                Bad,
+                "ib_ipoib: it carries IP over InfiniBand frames, no Ethernet",
+            )
             .advises("tcpdump");
     }
 

@@ -5,6 +5,7 @@
 //! not used: after `setns` it still shows the namespace it was mounted in.
 
 mod exchange;
+mod layout;
 mod parse;
 
 use std::{fmt, io};
@@ -12,7 +13,7 @@ use std::{fmt, io};
 use netlink_sys::Socket;
 
 use self::exchange::{Query, ask, ask_by, open};
-use super::libpcap::LinkType;
+pub use self::layout::{Layout, Obstacle};
 
 /// Longest interface name in bytes: `IFNAMSIZ` (16, `linux/if.h`) less the
 /// closing zero.
@@ -21,8 +22,6 @@ pub const NAME_MAX: usize = libc::IFNAMSIZ - 1;
 /// `ARPHRD_ETHER` (`linux/if_arp.h`): a [`Link::link_type`] whose frames start
 /// with an Ethernet header.
 pub const ARPHRD_ETHER: u16 = libc::ARPHRD_ETHER;
-/// Raw IP (rmnet, for instance).
-const ARPHRD_RAWIP: u16 = 519;
 
 /// One interface, as it was when the kernel answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +47,9 @@ pub struct Link {
     pub has_carrier: bool,
     /// Header type of its frames, an `ARPHRD_` number (`linux/if_arp.h`).
     pub link_type: u16,
+    /// Whether it is a tunnel whose `header_ops` put the outer header before each packet: of
+    /// GRE without one remote end.
+    pub builds_outer: bool,
     /// How many users keep it promiscuous; 0 means it is not.
     pub promiscuity: u32,
     /// Receive queues that the device was made with, at least 1.
@@ -69,25 +71,6 @@ impl Link {
     /// Whether it is the loopback, which receives all that it sends.
     pub fn is_loopback(&self) -> bool {
         self.link_type == libc::ARPHRD_LOOPBACK
-    }
-
-    /// How its frames begin; `None` if neither of these.
-    pub fn frames(&self) -> Option<LinkType> {
-        match self.link_type {
-            ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Some(LinkType::Ethernet),
-            libc::ARPHRD_NONE
-            | ARPHRD_RAWIP
-            | libc::ARPHRD_TUNNEL
-            | libc::ARPHRD_TUNNEL6
-            | libc::ARPHRD_SIT
-            | libc::ARPHRD_IPGRE => Some(LinkType::RawIp),
-            _ => None,
-        }
-    }
-
-    /// Whether its frames start with an Ethernet header, as the loopback's do.
-    pub fn is_ethernet(&self) -> bool {
-        self.frames() == Some(LinkType::Ethernet)
     }
 }
 

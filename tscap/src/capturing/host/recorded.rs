@@ -19,6 +19,7 @@ pub(crate) fn link(name: &str, index: u32) -> Link {
         is_up: true,
         has_carrier: true,
         link_type: 1,
+        builds_outer: false,
         promiscuity: 0,
         rx_queues: 1,
         master: None,

@@ -11,8 +11,9 @@ use super::{AttachedMode, AttachedXdp, Link, RxStats, TxStats};
 /// Bytes of `struct ifinfomsg` (`linux/rtnetlink.h`), ahead of the attributes.
 const HEADER_LEN: usize = size_of::<libc::ifinfomsg>();
 
-/// `IFLA_INFO_KIND` (`linux/if_link.h`), inside `IFLA_LINKINFO`.
-const IFLA_INFO_KIND: u16 = libc::IFLA_INFO_KIND;
+/// Inside the `IFLA_INFO_DATA` of GRE (`linux/if_tunnel.h`).
+const IFLA_GRE_REMOTE: u16 = 7;
+const IFLA_GRE_COLLECT_METADATA: u16 = 18;
 
 impl Link {
     /// Decodes the payload of an `RTM_NEWLINK` message.
@@ -28,6 +29,7 @@ impl Link {
             is_up: header.flags.contains(LinkFlags::Up),
             has_carrier: header.flags.contains(LinkFlags::LowerUp),
             link_type: u16::from(header.link_layer_type),
+            builds_outer: false,
             promiscuity: 0,
             rx_queues: 1,
             master: None,
@@ -55,7 +57,7 @@ impl Link {
                     link.tx_stats = Some((&stats).into());
                     link.stats = Some((&stats).into());
                 }
-                libc::IFLA_LINKINFO => link.kind = kind(value)?,
+                libc::IFLA_LINKINFO => (link.kind, link.builds_outer) = kind(value)?,
                 libc::IFLA_XDP => link.xdp = attached(value)?,
                 _ => {}
             }
@@ -98,15 +100,41 @@ fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(&value[..end]).into_owned()
 }
 
-/// The kind named in `IFLA_LINKINFO`.
-fn kind(info: &[u8]) -> Result<Option<String>, DecodeError> {
+/// The kind named in `IFLA_LINKINFO`, and whether its device builds the outer header.
+fn kind(info: &[u8]) -> Result<(Option<String>, bool), DecodeError> {
+    let (mut kind, mut data) = (None, None);
     for attribute in NlasIterator::new(info) {
         let attribute = attribute?;
-        if attribute.kind() == IFLA_INFO_KIND {
-            return Ok(Some(text(attribute.value())));
+        match attribute.kind() {
+            libc::IFLA_INFO_KIND => kind = Some(text(attribute.value())),
+            libc::IFLA_INFO_DATA => data = Some(attribute.value().to_vec()),
+            _ => {}
         }
     }
-    Ok(None)
+    let is_gre = matches!(kind.as_deref(), Some("gre" | "ip6gre"));
+    let builds_outer = is_gre && has_no_remote_end(&data.unwrap_or_default())?;
+    Ok((kind, builds_outer))
+}
+
+/// Whether a GRE tunnel has no single remote end: its address is none or, with IPv4, one of
+/// multicast, and it is not told for each packet by routes or programs. Such a device has
+/// `header_ops` (`ipgre_tunnel_init`, `ip6gre_tunnel_init`).
+fn has_no_remote_end(data: &[u8]) -> Result<bool, DecodeError> {
+    let mut has_one = false;
+    for attribute in NlasIterator::new(data) {
+        let attribute = attribute?;
+        match attribute.kind() {
+            IFLA_GRE_REMOTE => has_one |= is_one_host(attribute.value()),
+            IFLA_GRE_COLLECT_METADATA => has_one = true,
+            _ => {}
+        }
+    }
+    Ok(!has_one)
+}
+
+fn is_one_host(address: &[u8]) -> bool {
+    let is_multicast = address.len() == 4 && address[0] >> 4 == 0xe;
+    address.iter().any(|byte| *byte != 0) && !is_multicast
 }
 
 /// The programs named in `IFLA_XDP`. `IFLA_XDP_PROG_ID` repeats the id of a

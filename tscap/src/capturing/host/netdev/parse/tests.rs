@@ -62,6 +62,7 @@ fn every_field_is_taken() {
         is_up: true,
         has_carrier: true,
         link_type: libc::ARPHRD_ETHER,
+        builds_outer: false,
         promiscuity: 2,
         rx_queues: 4,
         master: Some(3),
@@ -93,6 +94,46 @@ fn a_lower_interface_of_another_namespace_has_no_number_here() {
         vec![LinkAttribute::Link(5), LinkAttribute::LinkNetNsId(0)],
     );
     assert_eq!(Link::parse(&bytes).expect("well formed").lower, None);
+}
+
+/// An attribute of netlink: length, type, value, and pad bytes.
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(4 + value.len()).expect("a short one");
+    let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// Whether a device of `kind` with such data builds the outer header.
+fn builds_outer(name: &str, data: &[(u16, &[u8])]) -> bool {
+    let data = data.iter().map(|(kind, value)| attribute(*kind, value));
+    let data: Vec<u8> = data.flatten().collect();
+    let info = [attribute(1, name.as_bytes()), attribute(2, &data)].concat();
+    let (found, builds_outer) = kind(&info).expect("well formed");
+    assert_eq!(found.as_deref(), Some(name));
+    builds_outer
+}
+
+#[test]
+fn gre_without_one_remote_end_builds_the_outer_header() {
+    let (no_v6, v6) = ([0; 16], [0x20; 16]);
+    for (kind, data, expected) in [
+        ("gre", &[(7, &[192, 0, 2, 1][..])][..], false),
+        ("gre", &[(7, &[0; 4])], true),
+        ("gre", &[(7, &[224, 0, 0, 9])], true),
+        ("gre", &[(7, &[239, 255, 255, 255])], true),
+        ("gre", &[(7, &[240, 0, 0, 1])], false),
+        // By routes or programs, for each packet.
+        ("gre", &[(7, &[0; 4]), (18, &[])], false),
+        ("ip6gre", &[(7, &no_v6)], true),
+        ("ip6gre", &[(7, &v6)], false),
+        ("gretap", &[(7, &[0; 4])], false),
+        ("ip6gretap", &[(7, &no_v6)], false),
+        ("vxlan", &[], false),
+    ] {
+        assert_eq!(builds_outer(kind, data), expected, "{kind} {data:?}");
+    }
 }
 
 #[test]
