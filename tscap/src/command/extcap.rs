@@ -85,7 +85,7 @@ fn dlt(link_type: LinkType) -> String {
 /// What is wrong with a filter for an interface.
 fn check(interface: &str, source: &FilterSource) -> Result<(), Failure> {
     let filter = filter::compile(source)?;
-    filter.program_for(link_type(interface)?).map(|_| ())
+    filter.program_for(link_type(interface)?, None).map(|_| ())
 }
 
 /// Says why there is no capture, then tells the reader of the pipe that nothing comes. It

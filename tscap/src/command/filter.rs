@@ -17,7 +17,7 @@ const LONG: usize = 4_000;
 pub(super) fn compile(source: &FilterSource) -> Result<Filter, Failure> {
     match source {
         FilterSource::Expression(text) => expression(text),
-        FilterSource::File(path) => expression(expression_in(path)?.trim()),
+        FilterSource::File(path) => expression(&expression_in(path)?),
         FilterSource::Bytecode(path) => {
             let text = read(path, "the compiled filter")?;
             Filter::from_bytecode(&text, &path.display().to_string())
@@ -43,6 +43,13 @@ pub(super) fn say_addresses(filter: &Filter) {
 /// Reads and compiles a filter for packets of a file, of which nothing is known but bytes, length and direction.
 pub(super) fn compile_for_file(source: &FilterSource) -> Result<Filter, Failure> {
     let filter = compile(source)?;
+    if filter.asks_for_netmask {
+        return Err(Failure::new(format!(
+            "cannot filter a file by {:?}: it asks for the netmask of an interface, which no file has",
+            filter.expression
+        ))
+        .hint("name the broadcast address: dst host 192.0.2.255"));
+    }
     let asks_for_interface = filter.program.instructions().iter().any(|it| {
         matches!(it.operation(), Operation::LoadAbsolute(_))
             && Ancillary::at(it.k) == Some(Ok(Ancillary::Interface))
@@ -81,14 +88,23 @@ fn ebpf(filter: &Filter) -> Result<Vec<bpf_insn>, Failure> {
 }
 
 fn expression_in(path: &Path) -> Result<String, Failure> {
-    let text = read(path, "the filter")?;
-    if text.trim().is_empty() {
+    let text = without_comments(&read(path, "the filter")?);
+    if text.is_empty() {
         return Err(
             Failure::new(format!("{} has no filter in it", path.display()))
                 .hint("leave -F out to take every frame"),
         );
     }
     Ok(text)
+}
+
+/// The words of a filter's file, without what follows a `#` on a line: tcpdump reads it so, and
+/// libpcap knows no such sign.
+fn without_comments(text: &str) -> String {
+    let lines = text
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default());
+    lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 fn read(path: &Path, what: &str) -> Result<String, Failure> {
@@ -100,4 +116,16 @@ fn read(path: &Path, what: &str) -> Result<String, Failure> {
              what tcpdump -ddd prints; the capture itself is always pcapng",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_in_a_file_are_no_part_of_the_filter() {
+        let text = "# the servers\ntcp port 443 # https\nor tcp port 80\n#end";
+        assert_eq!(without_comments(text), "tcp port 443 \nor tcp port 80");
+        assert_eq!(without_comments(" # nothing\n"), "");
+    }
 }

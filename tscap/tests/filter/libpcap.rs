@@ -1,6 +1,8 @@
 //! Against libpcap's own compiler and interpreter.
 
 use std::ffi::CString;
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
 
 use tscap::capturing::filter::{Filter, Frame, Instruction, Program, host_names};
 use tscap::capturing::host::libpcap::{CompileError, Libpcap, LinkType};
@@ -10,7 +12,7 @@ use crate::corpus::{expressions, frames};
 
 pub fn compiled(libpcap: &Libpcap, expression: &str, optimise: bool) -> Vec<Instruction> {
     let c_string = CString::new(expression).unwrap();
-    match libpcap.compile(&c_string, LinkType::Ethernet, optimise) {
+    match libpcap.compile(&c_string, LinkType::Ethernet, None, optimise) {
         Err(CompileError::RejectsAll) => Program::constant(0).instructions().to_vec(),
         compiled => compiled.unwrap_or_else(|error| panic!("{expression}: {error}")),
     }
@@ -135,9 +137,66 @@ fn errors_say_what_is_wrong_and_where() {
     check("tcp[13 & 2 != 0", &["character"]);
     check("port 70000", &["illegal port number 70000"]);
     check("host no.such.name.invalid", &["no.such.name.invalid"]);
-    check("ip broadcast", &["netmask"]);
     check("tcp\0", &["NUL"]);
     check("gateway 10.0.0.1", &["gateway"]);
+}
+
+/// Each try takes libpcap milliseconds: not one for each word.
+#[test]
+fn an_error_among_hundreds_of_hosts_is_found() {
+    let Some(_) = libpcap() else { return };
+    let host = |number: u32| format!("host 10.0.{}.{}", number / 250, number % 250);
+    let hosts: Vec<_> = (0..400).map(host).collect();
+    let wrong = hosts
+        .join(" or ")
+        .replacen("10.0.1.3 or", "10.0.1.3 oder", 1);
+    let at = wrong.find("oder").expect("it is there") + 1;
+    let began = Instant::now();
+    let error = Filter::from_expression(&wrong).unwrap_err().to_string();
+    // The search ends by itself after a second; one try for each word took minutes.
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        began.elapsed()
+    );
+    let rest = error.split_once(": wrong ").map(|(_, rest)| rest);
+    let rest = rest.unwrap_or_else(|| panic!("{error}"));
+    let numbers = rest.split(',').next().unwrap_or_default();
+    let numbers: Vec<usize> = numbers
+        .split(' ')
+        .filter_map(|it| it.parse().ok())
+        .collect();
+    let (first, last) = (numbers[0], numbers[numbers.len() - 1]);
+    assert!((first..=last).contains(&at), "{at} is not in {error}");
+}
+
+#[test]
+fn a_broadcast_address_depends_on_the_netmask() {
+    let Some(_) = libpcap() else { return };
+    let filter = Filter::from_expression("ip broadcast and udp").unwrap();
+    assert!(filter.asks_for_netmask);
+    let mut frame = vec![0_u8; 60];
+    frame[12] = 8;
+    frame[14] = 0x45;
+    frame[23] = 17;
+    let mut matches = |netmask: Option<[u8; 4]>, to: [u8; 4]| {
+        frame[30..34].copy_from_slice(&to);
+        let program = filter.program_for(LinkType::Ethernet, netmask.map(Ipv4Addr::from));
+        program.unwrap().verdict(&Frame::received(&frame)) != 0
+    };
+    for (netmask, to, expected) in [
+        (Some([255, 255, 255, 0]), [10, 0, 7, 255], true),
+        (Some([255, 255, 255, 0]), [10, 0, 7, 0], true),
+        (Some([255, 255, 255, 0]), [10, 0, 7, 5], false),
+        (Some([255, 255, 0, 0]), [10, 0, 7, 255], false),
+        (Some([255, 255, 0, 0]), [10, 0, 255, 255], true),
+        (None, [10, 0, 7, 255], false),
+        (None, [255; 4], true),
+    ] {
+        assert_eq!(matches(netmask, to), expected, "{netmask:?} {to:?}");
+    }
+    let other = Filter::from_expression("ether broadcast").unwrap();
+    assert!(!other.asks_for_netmask);
 }
 
 /// A filter decides on an IP packet by itself as on one behind an Ethernet header.
@@ -164,9 +223,9 @@ fn frames_without_an_ethernet_header_have_their_own_program() {
         "outbound",
     ] {
         let filter = Filter::from_expression(expression).unwrap();
-        let raw = filter.program_for(LinkType::RawIp).unwrap();
-        assert_eq!(filter.program_for(LinkType::RawIp).unwrap(), raw);
-        let ethernet = filter.program_for(LinkType::Ethernet).unwrap();
+        let raw = filter.program_for(LinkType::RawIp, None).unwrap();
+        assert_eq!(filter.program_for(LinkType::RawIp, None).unwrap(), raw);
+        let ethernet = filter.program_for(LinkType::Ethernet, None).unwrap();
         let accepts = |program: &Program, frame| program.verdict(&Frame::received(frame)) != 0;
         for frame in &frames {
             assert_eq!(
@@ -183,10 +242,10 @@ fn frames_without_an_ethernet_header_have_their_own_program() {
         );
     }
     let arp = Filter::from_expression("arp").unwrap();
-    assert!(!arp.program_for(LinkType::RawIp).unwrap().can_match());
+    assert!(!arp.program_for(LinkType::RawIp, None).unwrap().can_match());
     for expression in ["ether host 2:0:0:0:0:1", "vlan 5 and tcp"] {
         let filter = Filter::from_expression(expression).unwrap();
-        let error = filter.program_for(LinkType::RawIp).unwrap_err();
+        let error = filter.program_for(LinkType::RawIp, None).unwrap_err();
         let said = error.to_string();
         assert!(
             said.contains("(link type RAW)") && said.contains(expression),

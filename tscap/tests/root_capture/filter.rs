@@ -68,6 +68,42 @@ fn frames_that_match_are_written_whole_and_the_others_are_counted() {
     }
 }
 
+/// The netmask is that of the interface, as tcpdump asks for it.
+#[test]
+fn a_broadcast_address_is_that_of_the_interfaces_network() {
+    let Some(_lock) = root() else { return };
+    let Some(_libpcap) = libpcap() else { return };
+    let bench = Bench::new("broadcast");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let to = |last: [u8; 4]| {
+        let mut frame = vec![0_u8; 60];
+        frame[..6].copy_from_slice(&bench.rx.mac);
+        frame[12..16].copy_from_slice(&[8, 0, 0x45, 0]);
+        frame[30..34].copy_from_slice(&last);
+        frame
+    };
+    let addresses = [[10, 9, 0, 2], [10, 9, 0, 255], [10, 9, 255, 255], [255; 4]];
+    let written = || {
+        let capture = capture_on(&bench.rx, &path)
+            .with(["ip", "broadcast"])
+            .ready();
+        PacketSocket::open(&bench.tx).send_all(&addresses.map(to));
+        let summary = capture.stop().success();
+        assert_eq!(summary.seen, addresses.len() as u64);
+        let packets = Recording::read(&path).packets;
+        let last = |data: &[u8]| <[u8; 4]>::try_from(&data[30..34]).expect("four bytes");
+        packets.iter().map(|it| last(&it.data)).collect::<Vec<_>>()
+    };
+    assert_eq!(written(), [[255; 4]], "no network");
+    let address = |prefix: &str| bench.rx.netns.ip(&["address", "add", prefix, "dev", "rx0"]);
+    address("10.9.0.1/24");
+    assert_eq!(written(), [[10, 9, 0, 255], [255; 4]]);
+    bench.rx.netns.ip(&["address", "flush", "dev", "rx0"]);
+    address("10.9.0.1/16");
+    assert_eq!(written(), [[10, 9, 255, 255], [255; 4]]);
+}
+
 /// Frames of the two alternate on one CPU, so that each count is settled all the time.
 #[test]
 fn two_interfaces_have_counts_of_their_own() {

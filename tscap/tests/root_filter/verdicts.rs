@@ -20,7 +20,12 @@ const PACKET_OUTGOING: u32 = 4;
 
 /// Compiled and optimised; `None` if nothing can match.
 pub fn compiled(libpcap: &Libpcap, expression: &str) -> Option<Vec<Instruction>> {
-    match libpcap.compile(&CString::new(expression).unwrap(), LinkType::Ethernet, true) {
+    match libpcap.compile(
+        &CString::new(expression).unwrap(),
+        LinkType::Ethernet,
+        None,
+        true,
+    ) {
         Err(CompileError::RejectsAll) => None,
         compiled => Some(compiled.unwrap_or_else(|error| panic!("{expression}: {error}"))),
     }

@@ -122,8 +122,7 @@ impl Attaching {
             });
         };
         let told = &mut Listener::new(&mut within);
-        // libpcap may resolve names for it, which is not to be done there.
-        self.plan.filter_for(&selected.link)?;
+        self.plan.filter_in(scope, &selected.link)?;
         scope.visit(|| self.attach_here(selected, scope, number, loaded, told))?
     }
 
@@ -139,7 +138,7 @@ impl Attaching {
         let port = Port {
             link,
             number,
-            filter: plan.filter_for(link)?,
+            filter: plan.filter_here(link)?,
         };
         // Given back at once where nothing can be attached.
         let is_to_be = plan.promiscuous && selected.may_be_promiscuous;
@@ -260,7 +259,7 @@ impl Attaching {
         let port = Port {
             link,
             number,
-            filter: self.plan.filter_for(link)?,
+            filter: self.plan.filter_in(scope, link)?,
         };
         let was_entry = live.at(Direction::In).is_some_and(AttachPoint::is_entry);
         if !was_entry && link.xdp.is_none() {

@@ -238,7 +238,7 @@ pub(super) fn check(plan: &Capture) -> Result<Machine, Failure> {
     let interfaces = Interfaces::find(plan)?;
     listening::check(plan, &interfaces)?;
     for selected in interfaces.now.iter().filter(|it| it.is_named) {
-        plan.filter_for(&selected.link)?;
+        plan.filter_in(interfaces.scope_of(selected), &selected.link)?;
     }
     let online = system::online_cpus().context("cannot list the online CPUs")?;
     let possible_cpus = system::possible_cpus().context("cannot count the possible CPUs")?;

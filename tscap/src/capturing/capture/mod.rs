@@ -55,7 +55,7 @@ pub(crate) use hardware::PtpClocks;
 pub(crate) use load::{Stamping, first_by, first_of, kfunc_of, load_failure, paths};
 pub use plan::{
     BY_TSC, Capture, ClockChoice, DirectionChoice, HardwareStamps, MAX_WRITERS, Offloads,
-    Privileges, Programs, Tap, Target,
+    Privileges, Programs, Tap, Target, netmask_for,
 };
 pub use probe::probe;
 pub use pulse::Pulse;

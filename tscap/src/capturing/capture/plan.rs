@@ -1,20 +1,22 @@
 //! What a capture is asked to do.
 
 use std::fmt;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueEnum;
 use tscap_common::block::MAX_CAPLEN;
 
+use super::scope::Scope;
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{Followed, StampSource, TscPath};
 use crate::capturing::engine::{Io, RotationPlan, STATISTICS_EVERY};
 use crate::capturing::filter::{Filter, LinkType, Program};
 use crate::capturing::hook::{EgressPoint, HookChoice, PROGRAMS};
-use crate::capturing::host::namespaces;
 use crate::capturing::host::netdev::Link;
-use crate::failure::Failure;
+use crate::capturing::host::{address, namespaces};
+use crate::failure::{Context as _, Failure};
 
 /// The clock of the stamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -344,12 +346,48 @@ impl Capture {
         }
     }
 
-    /// The filter as it is for frames of an interface.
-    pub(super) fn filter_for(&self, link: &Link) -> Result<Option<&Program>, Failure> {
+    /// The filter as it is for frames of an interface, which is in `scope`.
+    pub(super) fn filter_in(
+        &self,
+        scope: &Scope,
+        link: &Link,
+    ) -> Result<Option<&Program>, Failure> {
+        let netmask = scope.visit(|| self.netmask(link))??;
+        // libpcap may resolve names for it, which is not to be done there.
+        self.filter_for(link, netmask)
+    }
+
+    /// The filter as it is for frames of an interface of this thread's network namespace.
+    pub(super) fn filter_here(&self, link: &Link) -> Result<Option<&Program>, Failure> {
+        self.filter_for(link, self.netmask(link)?)
+    }
+
+    fn netmask(&self, link: &Link) -> Result<Option<Ipv4Addr>, Failure> {
+        netmask_for(self.filter.as_ref(), link)
+    }
+
+    fn filter_for(
+        &self,
+        link: &Link,
+        netmask: Option<Ipv4Addr>,
+    ) -> Result<Option<&Program>, Failure> {
         let link_type = link.frames().unwrap_or(LinkType::Ethernet);
         let filter = self.filter.as_ref();
-        filter.map(|it| it.program_for(link_type)).transpose()
+        let program = filter.map(|it| it.program_for(link_type, netmask));
+        program.transpose()
     }
+}
+
+/// What a filter must know of an interface of this thread's network namespace.
+///
+/// # Errors
+/// If the kernel can't be asked.
+pub fn netmask_for(filter: Option<&Filter>, link: &Link) -> Result<Option<Ipv4Addr>, Failure> {
+    if !filter.is_some_and(|it| it.asks_for_netmask) {
+        return Ok(None);
+    }
+    let what = || format!("cannot look up the addresses of {}", link.name);
+    address::netmask(link.index).context(what())
 }
 
 /// The file that writer number `writer` writes its part to: out-w0.pcapng of out.pcapng.

@@ -1,25 +1,54 @@
 //! Expressions to programs, by libpcap.
 
 use std::ffi::CString;
+use std::net::Ipv4Addr;
+use std::ops::Range;
+use std::time::Duration;
 
 use super::{Instruction, Program, ancillary, syntax};
 use crate::capturing::host::libpcap::{CompileError, Libpcap, LinkType};
 use crate::failure::{Context as _, Failure};
 
-/// The program of an expression for frames of a link type, and who compiled it.
-pub(super) fn compile(expression: &str, link_type: LinkType) -> Result<(Program, String), Failure> {
+/// What libpcap made of an expression.
+pub(super) struct Compiled {
+    pub program: Program,
+    /// libpcap with its version.
+    pub compiler: String,
+    /// Whether the program depends on the netmask.
+    pub asks_for_netmask: bool,
+}
+
+/// Where libpcap's netmask is asked for and none is given: as tcpdump does, only 0.0.0.0 and
+/// 255.255.255.255 are broadcast addresses.
+const NO_NETWORK: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
+
+/// Compiles an expression for frames of a link type, on a network with that netmask.
+pub(super) fn compile(
+    expression: &str,
+    link_type: LinkType,
+    netmask: Option<Ipv4Addr>,
+) -> Result<Compiled, Failure> {
     let c_string = CString::new(expression)
         .map_err(|_| Failure::new(format!("the filter {expression:?} has a NUL in it")))?;
     let libpcap = Libpcap::open().map_err(|error| {
         let what = format!("cannot compile the filter {expression:?}");
         Failure::from_error(error, what).hint(WITHOUT_LIBPCAP)
     })?;
-    let program = match libpcap.compile(&c_string, link_type, true) {
+    let compiled = |netmask| libpcap.compile(&c_string, link_type, netmask, true);
+    let (result, asks_for_netmask) = match compiled(None) {
+        Err(CompileError::NeedsNetmask) => (compiled(Some(netmask.unwrap_or(NO_NETWORK))), true),
+        result => (result, false),
+    };
+    let program = match result {
         Ok(instructions) => sound(instructions, expression)?,
         Err(CompileError::RejectsAll) => Program::constant(0),
         Err(error) => return Err(refused(&libpcap, expression, link_type, error)),
     };
-    Ok((program, libpcap.version()))
+    Ok(Compiled {
+        program,
+        compiler: libpcap.version(),
+        asks_for_netmask,
+    })
 }
 
 /// Which frames a filter is for, where they are not those of most interfaces.
@@ -69,20 +98,38 @@ fn refused(
     }
     let parses = |text: &str| {
         let c_string = CString::new(text).expect("parts of a text without NUL");
-        match libpcap.compile(&c_string, link_type, false) {
+        match libpcap.compile(&c_string, link_type, Some(NO_NETWORK), false) {
             Err(CompileError::Refused(message)) => !is_syntax_error(&message),
             _ => true,
         }
     };
-    let at = syntax::place(expression, parses);
-    let rest = &expression[at..];
-    failure(if rest.trim().is_empty() {
-        ": it is not complete".to_owned()
-    } else {
-        let column = expression[..at].chars().count() + 1;
-        format!(": wrong from character {column}, {rest:?}")
-    })
-    .hint("pcap-filter(7) describes the expressions; quote the whole of it in a shell")
+    failure(said(expression, syntax::place(expression, parses, SEARCH)))
+        .hint("pcap-filter(7) describes the expressions; quote the whole of it in a shell")
+}
+
+/// Longest search for the place of an error: longer expressions than some hundred hosts are
+/// told less exactly.
+const SEARCH: Duration = Duration::from_secs(1);
+/// So much of the wrong part is shown, characters.
+const SHOWN: usize = 60;
+
+/// The place of an error, which is between two places of the expression.
+fn said(expression: &str, Range { start, end }: Range<usize>) -> String {
+    let column = |at: usize| expression[..at].chars().count() + 1;
+    let rest = &expression[start..];
+    let shown: String = rest.chars().take(SHOWN).collect();
+    let dots = if shown.len() < rest.len() { "…" } else { "" };
+    match rest.trim().is_empty() {
+        true => ": it is not complete".to_owned(),
+        false if start == end => {
+            format!(": wrong from character {}, {shown:?}{dots}", column(start))
+        }
+        false => format!(
+            ": wrong between characters {} and {}, {shown:?}{dots}",
+            column(start),
+            column(end)
+        ),
+    }
 }
 
 /// Other errors name the word that is wrong.

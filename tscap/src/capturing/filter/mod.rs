@@ -23,6 +23,7 @@ mod text;
 pub mod translate;
 mod words;
 
+use std::net::Ipv4Addr;
 use std::sync::OnceLock;
 
 pub use ancillary::{Ancillary, Unsupported, packet_type};
@@ -35,7 +36,7 @@ pub use interpret::Frame;
 pub use names::{HostName, host_names};
 pub use parse::{BytecodeError, parse};
 
-use self::compile::{compile, for_frames};
+use self::compile::{Compiled, compile, for_frames};
 pub use crate::capturing::host::libpcap::LinkType;
 use crate::failure::{Context as _, Failure};
 
@@ -57,8 +58,19 @@ pub struct Filter {
     pub program: Program,
     /// Whether any Ethernet frame can match.
     pub can_match: bool,
-    /// What decides on a frame that begins at the IP header, once that was asked for.
-    raw_ip: OnceLock<Program>,
+    /// Whether what matches depends on the netmask of an interface: `ip broadcast`.
+    pub asks_for_netmask: bool,
+    /// What decides on frames of other interfaces.
+    others: OnceLock<Box<Other>>,
+}
+
+/// The program for interfaces of one kind; those of others follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Other {
+    link_type: LinkType,
+    netmask: Option<Ipv4Addr>,
+    program: Program,
+    next: OnceLock<Box<Self>>,
 }
 
 impl Filter {
@@ -80,13 +92,18 @@ impl Filter {
                  and give it by --filter-bytecode BYTECODE",
             ));
         }
-        let (program, compiler) = compile(expression, LinkType::Ethernet)?;
+        let Compiled {
+            program,
+            compiler,
+            asks_for_netmask,
+        } = compile(expression, LinkType::Ethernet, None)?;
         Ok(Self {
             expression: expression.to_owned(),
             compiler,
             can_match: program.can_match(),
             program,
-            raw_ip: OnceLock::new(),
+            asks_for_netmask,
+            others: OnceLock::new(),
         })
     }
 
@@ -107,30 +124,53 @@ impl Filter {
             compiler: BYTECODE.to_owned(),
             can_match: program.can_match(),
             program,
-            raw_ip: OnceLock::new(),
+            asks_for_netmask: false,
+            others: OnceLock::new(),
         })
     }
 
-    /// What decides on frames of a link type. For other than Ethernet libpcap is asked the
-    /// first time, with what [`Filter::from_expression`] says of names.
+    /// What decides on frames of a link type, on an interface whose IPv4 network has
+    /// `netmask`, which matters only where [`Filter::asks_for_netmask`]. For other than
+    /// Ethernet without one libpcap is asked the first time, with what
+    /// [`Filter::from_expression`] says of names.
     ///
     /// # Errors
     /// When the expression has no meaning for that link type, or is none: bytecode is for
     /// Ethernet frames.
-    pub fn program_for(&self, link_type: LinkType) -> Result<&Program, Failure> {
-        match (link_type, self.raw_ip.get()) {
-            (LinkType::Ethernet, _) => Ok(&self.program),
-            (LinkType::RawIp, Some(program)) => Ok(program),
-            (LinkType::RawIp, None) if self.is_bytecode() => Err(Failure::new(format!(
+    pub fn program_for(
+        &self,
+        link_type: LinkType,
+        netmask: Option<Ipv4Addr>,
+    ) -> Result<&Program, Failure> {
+        let netmask = netmask.filter(|_| self.asks_for_netmask);
+        if link_type == LinkType::Ethernet && netmask.is_none() {
+            return Ok(&self.program);
+        }
+        if self.is_bytecode() {
+            return Err(Failure::new(format!(
                 "cannot use {} as a filter{}: it was compiled for Ethernet frames",
                 self.expression,
                 for_frames(link_type)
             ))
-            .hint("give the filter as an expression, or leave such interfaces out")),
-            (LinkType::RawIp, None) => {
-                let (program, _) = compile(&self.expression, link_type)?;
-                Ok(self.raw_ip.get_or_init(|| program))
+            .hint("give the filter as an expression, or leave such interfaces out"));
+        }
+        let mut place = &self.others;
+        loop {
+            let Some(other) = place.get() else {
+                let Compiled { program, .. } = compile(&self.expression, link_type, netmask)?;
+                // Another thread may have been faster, also with another program.
+                let _ = place.set(Box::new(Other {
+                    link_type,
+                    netmask,
+                    program,
+                    next: OnceLock::new(),
+                }));
+                continue;
+            };
+            if (other.link_type, other.netmask) == (link_type, netmask) {
+                return Ok(&other.program);
             }
+            place = &other.next;
         }
     }
 
@@ -175,10 +215,10 @@ mod tests {
     fn bytecode_is_for_ethernet() {
         let filter = Filter::from_bytecode("1\n6 0 0 1\n", "f.txt").unwrap();
         assert_eq!(
-            filter.program_for(LinkType::Ethernet).unwrap(),
+            filter.program_for(LinkType::Ethernet, None).unwrap(),
             &filter.program
         );
-        let error = filter.program_for(LinkType::RawIp).unwrap_err();
+        let error = filter.program_for(LinkType::RawIp, None).unwrap_err();
         let said = error.to_string();
         assert!(said.contains("f.txt") && said.contains("RAW"), "{said}");
     }

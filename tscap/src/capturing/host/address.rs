@@ -30,6 +30,27 @@ pub fn of(index: u32) -> io::Result<Vec<IpAddr>> {
         .map_err(io::Error::other)
 }
 
+/// The netmask of the first IPv4 address of interface `index` of this thread's network
+/// namespace, as `ip broadcast` in a filter goes by; `None` if it has no such address.
+///
+/// # Errors
+/// If the kernel can't be asked.
+pub fn netmask(index: u32) -> io::Result<Option<Ipv4Addr>> {
+    let socket = Socket::new(NETLINK_ROUTE)?;
+    let answer = netlink::ask(&socket, &request(), 1)?;
+    let netmasks = answer.messages.iter().map(|it| netmask_of(it, index));
+    let first = netmasks.filter_map(Result::transpose).next();
+    first.transpose().map_err(io::Error::other)
+}
+
+/// The netmask of a message, if it is of an IPv4 address of interface `index`.
+fn netmask_of(payload: &[u8], index: u32) -> Result<Option<Ipv4Addr>, DecodeError> {
+    let header = AddressHeader::parse(payload)?;
+    let is_it = header.index == index && header.family == AddressFamily::Inet;
+    let host_bits = 32_u32.saturating_sub(header.prefix_len.into());
+    Ok(is_it.then(|| Ipv4Addr::from(u32::MAX.checked_shl(host_bits).unwrap_or(0))))
+}
+
 /// Gives an address of so many leading bits of network to interface `index` of this thread's
 /// network namespace.
 ///
@@ -100,6 +121,33 @@ mod tests {
         let mut bytes = vec![0; message.buffer_len()];
         message.emit(&mut bytes);
         bytes
+    }
+
+    #[test]
+    fn the_netmask_is_that_of_an_ipv4_address() {
+        let of = |family, prefix_len| {
+            let mut message = AddressMessage::default();
+            message.header = AddressHeader {
+                family,
+                prefix_len,
+                index: 7,
+                ..message.header
+            };
+            let mut bytes = vec![0; message.buffer_len()];
+            message.emit(&mut bytes);
+            [7, 8].map(|index| netmask_of(&bytes, index).unwrap())
+        };
+        for (prefix, netmask) in [
+            (24, [255, 255, 255, 0]),
+            (32, [255; 4]),
+            (9, [255, 128, 0, 0]),
+            (0, [0; 4]),
+        ] {
+            let expected = [Some(Ipv4Addr::from(netmask)), None];
+            assert_eq!(of(AddressFamily::Inet, prefix), expected, "{prefix}");
+        }
+        assert_eq!(of(AddressFamily::Inet6, 24), [None; 2]);
+        assert!(netmask_of(&[0; 3], 7).is_err());
     }
 
     #[test]

@@ -10,6 +10,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
+use std::net::Ipv4Addr;
 use std::ptr::{null_mut, slice_from_raw_parts};
 
 /// Names of the library: Debian's first, then that of most others, then the one for
@@ -20,6 +21,8 @@ const NAMES: [&CStr; 3] = [c"libpcap.so.0.8", c"libpcap.so.1", c"libpcap.so"];
 const SNAPLEN: c_int = 262_144;
 /// The netmask is not known (pcap/pcap.h): `ip broadcast` is an error then.
 const NETMASK_UNKNOWN: c_uint = 0xffff_ffff;
+/// What `pcap_compile` says where an expression needs it.
+const NEEDS_NETMASK: &str = "netmask not known";
 /// What `pcap_compile` says when its optimiser finds that no frame can match.
 const REJECTS_ALL: &str = "expression rejects all packets";
 
@@ -110,6 +113,9 @@ pub enum CompileError {
     /// It is correct, and matches nothing.
     #[error("{REJECTS_ALL}")]
     RejectsAll,
+    /// It asks for the broadcast addresses of a network, and no netmask is given.
+    #[error("{NEEDS_NETMASK}")]
+    NeedsNetmask,
     /// What libpcap says is wrong.
     #[error("{0}")]
     Refused(String),
@@ -161,7 +167,8 @@ impl Libpcap {
         text(unsafe { (self.version)() })
     }
 
-    /// Compiles a filter for frames of one link type. Names in it are resolved now, which
+    /// Compiles a filter for frames of one link type, on an interface whose IPv4 network has
+    /// `netmask`. Names in it are resolved now, which
     /// may take as long as the system's resolver takes.
     ///
     /// # Errors
@@ -170,6 +177,7 @@ impl Libpcap {
         &self,
         expression: &CStr,
         link_type: LinkType,
+        netmask: Option<Ipv4Addr>,
         optimise: bool,
     ) -> Result<Vec<Instruction>, CompileError> {
         // SAFETY: takes no pointers.
@@ -190,7 +198,8 @@ impl Libpcap {
                 &raw mut code,
                 expression.as_ptr(),
                 optimise.into(),
-                NETMASK_UNKNOWN,
+                // In the order of the network, as pcap_lookupnet gives it.
+                netmask.map_or(NETMASK_UNKNOWN, |it| c_uint::from_ne_bytes(it.octets())),
             );
             let compiled = if failed == 0 {
                 let all = slice_from_raw_parts(code.instructions, code.length as usize);
@@ -203,6 +212,7 @@ impl Libpcap {
             (self.close)(handle);
             compiled.map_err(|message| match message.as_str() {
                 REJECTS_ALL => CompileError::RejectsAll,
+                message if message.starts_with(NEEDS_NETMASK) => CompileError::NeedsNetmask,
                 _ => CompileError::Refused(message),
             })
         }

@@ -320,7 +320,7 @@ fn attach(
     let port = Port {
         link,
         number: 0,
-        filter: Some(filter.program_for(LinkType::Ethernet)?),
+        filter: Some(filter.program_for(LinkType::Ethernet, None)?),
     };
     let by_filter = &mut |program: BorrowedFd<'_>, link: &Link, side: Side| {
         if beside == Beside::Capture {

@@ -265,7 +265,7 @@ impl<'a> Copy<'a> {
         data: &[u8],
     ) -> Result<bool, RewriteError> {
         if let Some(filter) = self.changes.filter {
-            let program = filter.program_for(self.link_type(interface)?);
+            let program = filter.program_for(self.link_type(interface)?, None);
             let program = program.map_err(RewriteError::Filter)?;
             let frame = Frame {
                 length,

@@ -23,7 +23,12 @@ pub fn in_the_kernel(rig: &Rig) {
     let long = expressions::long(200).into_iter().map(|(_, it)| it);
     let compiled = all.chain(long).filter_map(|expression| {
         let code = libpcap
-            .compile(&CString::new(expression).ok()?, LinkType::Ethernet, true)
+            .compile(
+                &CString::new(expression).ok()?,
+                LinkType::Ethernet,
+                None,
+                true,
+            )
             .ok()?;
         let program = Program::new(code).expect("a sound program");
         // What loads from behind every frame is no filter for the kernel.

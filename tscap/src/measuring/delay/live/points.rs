@@ -7,6 +7,7 @@ use tscap_common::hook::Slot;
 use super::plan::{Course, LivePlan, OutPoint};
 use super::scope::{open_namespace, visit};
 use crate::capturing::capture::interface::{find, find_usable};
+use crate::capturing::capture::netmask_for;
 use crate::capturing::filter::LinkType;
 use crate::capturing::hook::{
     AttachError, AttachPoint, Attacher, Attachment, EgressPoint, HookChoice, Loaded, Port, Refusal,
@@ -316,8 +317,9 @@ impl Points {
             _ => interfaces.scope.as_ref(),
         };
         let filter = plan.filter.as_ref();
+        let netmask = visit(scope, || netmask_for(filter, link))??;
         let filter = filter
-            .map(|it| it.program_for(LinkType::Ethernet))
+            .map(|it| it.program_for(LinkType::Ethernet, netmask))
             .transpose()?;
         let port = Port {
             link,

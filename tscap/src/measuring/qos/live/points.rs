@@ -6,8 +6,8 @@ use tscap_common::hook::Slot;
 
 use super::LivePlan;
 use crate::capturing::accounting::Direction;
-use crate::capturing::capture::DirectionChoice;
 use crate::capturing::capture::interface::find_usable;
+use crate::capturing::capture::{DirectionChoice, netmask_for};
 use crate::capturing::filter::LinkType;
 use crate::capturing::hook::{
     Attacher, Attachment, EgressPoint, HookChoice, Loaded, Port, Refusal,
@@ -104,7 +104,8 @@ impl Points {
     ) -> Result<(), Failure> {
         let scope = interfaces.scope.as_ref();
         let filter = plan.filter.as_ref();
-        let filter = filter.map(|it| it.program_for(LinkType::Ethernet));
+        let netmask = visit(scope, || netmask_for(filter, link))??;
+        let filter = filter.map(|it| it.program_for(LinkType::Ethernet, netmask));
         let port = Port {
             link,
             number,
