@@ -105,6 +105,23 @@ pub enum Plan {
     KeepSettings,
 }
 
+impl Plan {
+    /// Whether it reads files, computes and writes files or prints, and nothing else.
+    pub fn is_of_files(&self) -> bool {
+        match self {
+            Self::ShowFilter { .. }
+            | Self::Convert(_)
+            | Self::Merge(_)
+            | Self::Prediction(_)
+            | Self::ReadStreams { .. }
+            | Self::Report(_) => true,
+            Self::Delay(plan) => plan.file.is_some(),
+            Self::Qos(plan) => matches!(plan.source, QosSource::File(_)),
+            _ => false,
+        }
+    }
+}
+
 /// Packet capture whose every timestamp can be trusted
 #[derive(Debug, Parser)]
 #[command(

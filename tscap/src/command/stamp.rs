@@ -58,7 +58,7 @@ async fn session(plan: &StampPlan) -> Result<Exit, Failure> {
     };
     signals.give_up_capabilities();
     console.give_up_capabilities();
-    running.give_up_capabilities()?;
+    running.give_up_privileges(&mut |event| hear(console, event))?;
     say_ready(plan, &running, console);
     let begun = Instant::now();
     let stop = watch(plan, begun, &mut running, &mut signals, console).await;

@@ -5,6 +5,7 @@ mod delay;
 mod files;
 mod keeper;
 mod kept;
+mod live;
 mod priority;
 mod status;
 mod users;

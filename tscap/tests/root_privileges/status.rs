@@ -28,6 +28,8 @@ pub struct Status {
     /// Permitted and effective capabilities, both the same; there are no others.
     pub capabilities: u64,
     pub has_seccomp: bool,
+    /// Programs that it executes have no more than it has, root's neither.
+    pub no_new_privileges: bool,
     pub groups: Vec<u32>,
     /// Signals that it does not take, a bit each from 1.
     pub blocked: u64,
@@ -44,7 +46,9 @@ pub fn wait_for_threads(pid: u32, names: &[&str], expected: impl Fn(&str, &Statu
     wait::until(what, Duration::from_secs(10), || {
         let threads = read_all(pid)?;
         let are_there = names.iter().all(|name| threads.contains_key(*name));
-        let is_expected = are_there && threads.iter().all(|(name, it)| expected(name, it));
+        let mut all = threads.iter();
+        let is_expected =
+            are_there && all.all(|(name, it)| it.no_new_privileges && expected(name, it));
         is_expected.then_some(())
     });
 }
@@ -90,6 +94,7 @@ fn read(status: &str) -> Option<(String, Status)> {
         uid: uids[0],
         capabilities: mask("CapPrm"),
         has_seccomp: field("Seccomp") == "2",
+        no_new_privileges: field("NoNewPrivs") == "1",
         groups: numbers("Groups"),
         blocked: mask("SigBlk"),
     };

@@ -16,7 +16,7 @@ use super::pinning::Pinning;
 use super::plan::{Capture, Offloads};
 use super::scope::Scope;
 use super::selection::Selected;
-use super::{foretold, header, offloading};
+use super::{foretold, going_on, header, offloading};
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::StampPath;
 use crate::capturing::engine::PtpClock;
@@ -31,7 +31,7 @@ use crate::capturing::host::netdev::Link;
 use crate::capturing::host::promisc::{Promiscuous, PromiscuousError};
 use crate::capturing::pcapng::{HardwareOption, InterfaceInfo, StampOption, VlanTags};
 use crate::capturing::settings::{JournalFolder, SettingsGuard};
-use crate::failure::{Context as _, Failure, Hint as _};
+use crate::failure::Failure;
 use crate::text::causes::chain;
 
 /// Attaches programs, at the start and to interfaces that join, and keeps in force what goes
@@ -94,9 +94,7 @@ impl Attaching {
 
     /// Leaves changes, those to come too, to a process that keeps its privileges.
     pub fn leave_to_keeper(&mut self, is_elsewhere: bool) -> Result<(), Failure> {
-        let left = self.changes.leave_to_keeper(is_elsewhere);
-        left.context("cannot start the process that gives settings back")
-            .hint("mount procfs at /proc: tscap starts itself by /proc/self/exe")
+        going_on::leave_to_keeper(&mut self.changes, is_elsewhere)
     }
 
     /// Attaches programs to an interface of namespace `scope`, which becomes interface

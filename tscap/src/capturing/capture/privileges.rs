@@ -7,6 +7,7 @@ use nix::unistd::{Gid, geteuid};
 
 use super::attach::Attaching;
 use super::event::Listener;
+use super::going_on::{GoingOn, default_account};
 use super::live_links::LiveLinks;
 use super::plan::{Capture, Privileges, Target};
 use super::selection::Interfaces;
@@ -17,9 +18,6 @@ use crate::capturing::host::access::{Owner, folder_of};
 use crate::capturing::host::caps::{self, Capability};
 use crate::capturing::host::user::{Account, group};
 use crate::failure::{Context as _, Failure};
-
-/// The user that root becomes if nobody says which, where there is such a user.
-const DEFAULT_USER: &str = "tscap";
 
 /// Who goes on with the capture, and may read its files.
 #[derive(Debug, Default)]
@@ -83,51 +81,16 @@ impl Identity {
         if interfaces.selection.is_open() || attaching.has_changes() {
             attaching.leave_to_keeper(interfaces.is_elsewhere())?;
         }
-        if let Some(account) = &self.account {
-            let taken_over = account.take_over();
-            taken_over.context(format!("cannot go on as user {}", account.name))?;
-        }
-        let mut kept = needed_later(interfaces, links, path);
-        let what = "cannot give up capabilities";
-        // Before Linux 5.19 the look at counters takes CAP_BPF where unprivileged BPF is
-        // disabled (commit c8644cd0efe7).
-        caps::use_only(&kept).context(what)?;
-        if loaded.counters.seen().is_err() && !kept.contains(&Capability::Bpf) {
-            kept.push(Capability::Bpf);
-        }
-        if self.account.is_none() && geteuid().is_root() && plan.rotation.is_some() {
-            // For the threads that begin, replace and remove files.
-            kept.extend(caps::FOR_FILES);
-        }
+        let going_on = GoingOn {
+            account: self.account.as_ref(),
+            needed: needed_later(interfaces, links, path),
+            // By the threads that begin, replace and remove files.
+            makes_files: plan.rotation.is_some(),
+            reads_counters: &|| loaded.counters.seen().is_ok(),
+        };
         let for_writers = plan.priority.map(|_| Capability::SysNice);
-        let now: Vec<_> = kept.iter().copied().chain(for_writers).collect();
-        caps::keep_only(&now).context(what)?;
-        told.detail(&says(self.account.as_ref(), &kept));
+        let kept = going_on.give_up_the_rest(for_writers.as_slice(), told)?;
         Ok(Some(kept))
-    }
-}
-
-/// The user that this process becomes if nobody says which: none but for root.
-///
-/// # Errors
-/// If users can't be looked up.
-pub(crate) fn default_account() -> Result<Option<Account>, Failure> {
-    if !geteuid().is_root() {
-        return Ok(None);
-    }
-    Account::find(DEFAULT_USER).context(format!("cannot look up the user {DEFAULT_USER}"))
-}
-
-/// As whom this process goes on, and with which capabilities.
-pub(crate) fn says(account: Option<&Account>, kept: &[Capability]) -> String {
-    let names: Vec<_> = kept.iter().map(Capability::to_string).collect();
-    let kept = match names.as_slice() {
-        [] => "without capabilities".into(),
-        names => format!("with {}", names.join(", ")),
-    };
-    match account {
-        Some(account) => format!("goes on as user {} {kept}", account.name),
-        None => format!("goes on {kept}"),
     }
 }
 

@@ -5,6 +5,7 @@ use std::{fmt, fs, io};
 
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, set_capabilities,
+    set_no_new_privs,
 };
 
 /// Inode number of the initial user namespace: `PROC_USER_INIT_INO`
@@ -81,11 +82,14 @@ pub fn missing(needed: &[Capability]) -> io::Result<Vec<Capability>> {
 }
 
 /// Gives up all capabilities of this thread for good but those of `kept` that it has.
-/// Threads that it starts have no others, and programs none; those of root's have all.
+/// Threads that it starts have no others. Programs that it executes have none, whoever runs
+/// them: for root's, as for those whose files have capabilities or set the user, it takes
+/// no_new_privs.
 ///
 /// # Errors
 /// If the kernel refuses.
 pub fn keep_only(kept: &[Capability]) -> io::Result<()> {
+    set_no_new_privs(true)?;
     let kept = set_of(kept) & capabilities(None)?.permitted;
     clear_ambient_capability_set()?;
     set_capabilities(
@@ -156,6 +160,25 @@ mod tests {
     fn sys_admin_stands_in_for_bpf_and_perfmon_only() {
         let needed = [Bpf, NetAdmin, Perfmon, NetRaw];
         assert_eq!(missing_from(1 << 21, &needed), [NetAdmin, NetRaw]);
+    }
+
+    /// Root's programs would have all capabilities of root otherwise.
+    #[test]
+    fn programs_of_a_thread_without_capabilities_have_none() {
+        let status = std::thread::spawn(|| {
+            keep_only(&[]).unwrap();
+            let mut cat = std::process::Command::new("cat");
+            let output = cat.arg("/proc/self/status").output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        });
+        let status = status.join().unwrap();
+        for line in [
+            "CapPrm:\t0000000000000000",
+            "CapEff:\t0000000000000000",
+            "NoNewPrivs:\t1",
+        ] {
+            assert!(status.lines().any(|it| it == line), "{line} in\n{status}");
+        }
     }
 
     #[test]

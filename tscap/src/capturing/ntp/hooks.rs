@@ -8,6 +8,7 @@ use tscap_common::hook::{ClockDomain, Direction, Slot};
 use tscap_common::key::KeyOf;
 
 use super::waiting::{Sighting, Waiting};
+use crate::capturing::capture::going_on::give_up_the_rest;
 use crate::capturing::capture::interface::find_usable;
 use crate::capturing::capture::{Counter, Event, Listener, Stamping, check, first_of};
 use crate::capturing::clock::ntp::{Datagram, PacketStamp};
@@ -59,7 +60,7 @@ pub(super) struct Hooks {
     consumers: Vec<Consumer>,
     received: Attachment,
     sent: Attachment,
-    _changes: SettingsGuard,
+    changes: SettingsGuard,
     waiting: Waiting,
     /// Another's counters were opened: that ours have paused is as expected.
     has_to_move: bool,
@@ -156,7 +157,7 @@ impl Hooks {
             consumers: Consumer::all(rings),
             received,
             sent,
-            _changes: changes,
+            changes,
             waiting: Waiting::new(asking, rate),
             counter,
             has_to_move: false,
@@ -181,6 +182,23 @@ impl Hooks {
             self.sent.hook(),
             self.path.function()
         )
+    }
+
+    /// Gives up, for good and for the whole process, what is not needed any more; root stays
+    /// root if the caller `makes_files` later. Threads that run already keep theirs.
+    ///
+    /// # Errors
+    /// If the kernel refuses. What has been given up by then is gone.
+    pub fn give_up_privileges(
+        &mut self,
+        makes_files: bool,
+        hear: &mut dyn FnMut(Event),
+    ) -> Result<(), Failure> {
+        let counters = &self.loaded.counters;
+        let reads = || counters.seen().is_ok();
+        let changes = (Some(&mut self.changes), false);
+        let told = &mut Listener::new(hear);
+        give_up_the_rest(changes, Vec::new(), makes_files, &reads, told)
     }
 
     /// Packets that the programs saw and could not record.

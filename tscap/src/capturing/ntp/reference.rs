@@ -119,6 +119,19 @@ impl NtpReference {
         })
     }
 
+    /// Gives up, for good and for the whole process, what is not needed any more; root stays
+    /// root if the caller `makes_files` later. Threads that run already keep theirs.
+    ///
+    /// # Errors
+    /// If the kernel refuses. What has been given up by then is gone.
+    pub fn give_up_privileges(
+        &mut self,
+        makes_files: bool,
+        hear: &mut dyn FnMut(Event),
+    ) -> Result<(), Failure> {
+        self.hooks.give_up_privileges(makes_files, hear)
+    }
+
     /// A capture was attached, whose counters made those of these programs pause.
     pub fn capture_began(&mut self) {
         self.hooks.others_came();

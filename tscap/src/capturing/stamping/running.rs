@@ -6,11 +6,11 @@ use serde::Serialize;
 use tscap_common::stamping::Count;
 
 use super::Account;
+use crate::capturing::capture::going_on::give_up_the_rest;
 use crate::capturing::capture::{Counter, Event, Listener};
 use crate::capturing::clock::{HostClocks, Observation, StampPath, Tracker};
 use crate::capturing::hook::{AttachError, Stamper, StamperLinks};
 use crate::capturing::host::bpf::wait_for_running_programs;
-use crate::capturing::host::caps;
 use crate::capturing::host::netdev::Link;
 use crate::failure::{Context as _, Failure};
 
@@ -98,12 +98,20 @@ impl Running {
         self.tracker.host_bound_ns() + 1
     }
 
-    /// Goes on without capabilities in this thread: all that takes any is done.
+    /// Gives up, for good and for the whole process, what is not needed any more: all that
+    /// takes any privilege is done. Threads that run already keep theirs.
     ///
     /// # Errors
-    /// If the kernel refuses.
-    pub fn give_up_capabilities(&self) -> Result<(), Failure> {
-        caps::keep_only(&[]).context("cannot give up capabilities")
+    /// If the kernel refuses. What has been given up by then is gone.
+    pub fn give_up_privileges(&self, hear: &mut dyn FnMut(Event)) -> Result<(), Failure> {
+        let reads = || self.account().is_ok();
+        give_up_the_rest(
+            (None, false),
+            Vec::new(),
+            false,
+            &reads,
+            &mut Listener::new(hear),
+        )
     }
 
     /// Reads the clocks, and has the programs go by what follows from that.

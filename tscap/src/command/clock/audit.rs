@@ -102,6 +102,8 @@ pub(super) async fn session(plan: &ClockPlan, interface: &str) -> Result<Exit, F
     };
     let mut audit = Audit::start(interface, &tracker, &mut |event| hear(plan.json, event))?;
     say(&format!("ready: {}", audit.ready()));
+    signals.give_up_capabilities();
+    audit.give_up_privileges(false, &mut |event| hear(plan.json, event))?;
     let started = Instant::now();
     let end = plan.duration.map(|time| started + time);
     let mut all = Figures::new();

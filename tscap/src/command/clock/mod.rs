@@ -61,6 +61,8 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
         () = signals.next() => return Ok(Exit::Success),
     };
     let mut references = References::open(plan, &tracker)?;
+    signals.give_up_capabilities();
+    references.give_up_privileges(plan.log.is_some() || plan.report.is_some())?;
     let watched = watch(
         plan,
         Instant::now(),

@@ -69,6 +69,13 @@ impl Ntp {
         })
     }
 
+    /// Gives up what is not needed any more.
+    pub fn give_up_privileges(&mut self, makes_files: bool) -> Result<(), Failure> {
+        let json = self.json;
+        let mut hear = |event| hear(json, event);
+        self.reference.give_up_privileges(makes_files, &mut hear)
+    }
+
     /// The counter jumped.
     pub fn begin_anew(&mut self) {
         self.reference.begin_anew();

@@ -9,6 +9,8 @@ use serde_json::json;
 
 use super::ntp::{self, Ntp, NtpSaid};
 use super::table::Column;
+use crate::capturing::capture::Listener;
+use crate::capturing::capture::going_on::give_up_the_rest;
 use crate::capturing::clock::ntp::NtpPoint;
 use crate::capturing::clock::{
     Bracket, PhcSighting, PhcStatus, RawClock, Slew, Status, Tracker, TscCycles,
@@ -96,6 +98,21 @@ impl References {
             json: plan.json,
             other,
         })
+    }
+
+    /// Gives up, for good and for the whole process, what is not needed any more; root stays
+    /// root if the caller `makes_files` later.
+    ///
+    /// # Errors
+    /// If the kernel refuses. What has been given up by then is gone.
+    pub fn give_up_privileges(&mut self, makes_files: bool) -> Result<(), Failure> {
+        if let Some(Other::Ntp(ntp)) = &mut self.other {
+            return ntp.give_up_privileges(makes_files);
+        }
+        let json = self.json;
+        let mut hear = |event| ntp::hear(json, event);
+        let told = &mut Listener::new(&mut hear);
+        give_up_the_rest((None, false), Vec::new(), makes_files, &|| true, told)
     }
 
     /// After a jump of the counter nothing of before holds.

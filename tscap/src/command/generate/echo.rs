@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, interval, sleep_until};
 
 use super::report::VERSION;
-use crate::capturing::host::affinity;
+use crate::capturing::host::{affinity, caps};
 use crate::cli::EchoPlan;
 use crate::command::console::Console;
 use crate::command::signals::Signals;
@@ -63,13 +63,16 @@ pub(super) async fn run(plan: &EchoPlan) -> Result<Exit, Failure> {
     let cpu = plan.cpu.map(|cpu| choose_cpu(Some(cpu), "answer from"));
     let cpu = cpu.transpose()?;
     let what = format!("cannot answer on UDP {}", plan.address);
-    let echo = Echo::bind(plan.address).context(&what).hint(
-        "give --port one that no other program has; ports below 1024 are for root, or: setcap \
-         cap_net_bind_service+ep tscap",
-    )?;
+    let echo = Echo::bind(plan.address)
+        .context(&what)
+        .hint("give --port one that no other program has; ports below 1024 are for root")?;
     let address = echo.address().context(&what)?.to_string();
     console.say(&format!("ready: answering on UDP {address}"));
     console.event("ready", VERSION, &Ready { address, cpu });
+    console.give_up_capabilities();
+    signals.give_up_capabilities();
+    // Nor has the thread that answers any.
+    caps::keep_only(&[]).context("cannot give up capabilities")?;
 
     let echo = Arc::new(echo);
     let control = echo.control();

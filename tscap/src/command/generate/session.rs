@@ -9,6 +9,7 @@ use tokio::time::{Instant, interval, sleep, sleep_until};
 use super::prepare::{self, Machine};
 use super::report::{self, Progress, Ready, StepReport, Summary};
 use crate::capturing::clock::MonoNs;
+use crate::capturing::host::caps::{self, Capability};
 use crate::capturing::host::{affinity, wake};
 use crate::cli::GenPlan;
 use crate::command::console::Console;
@@ -53,6 +54,15 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
             tsc_bound_ns: tsc.map(|it| it.bound_ns),
         },
     );
+    console.give_up_capabilities();
+    signals.give_up_capabilities();
+    // Before Linux 5.19 each run of a program takes CAP_BPF where unprivileged BPF is disabled
+    // (commit c8644cd0efe7).
+    let kept: &[_] = match sender {
+        Sender::Native(_) => &[Capability::Bpf],
+        Sender::Packet(_) => &[],
+    };
+    caps::keep_only(kept).context("cannot give up capabilities")?;
     let mut summary = Summary {
         stopped_by: "done",
         ..Summary::default()

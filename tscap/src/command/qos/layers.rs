@@ -8,6 +8,7 @@ use crate::capturing::hook::Layer;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::cli::LayersPlan;
 use crate::command::console::Console;
+use crate::command::delay::hear;
 use crate::command::measuring::{self, ResultOutput, Start};
 use crate::command::signals::Signals;
 use crate::command::{Context as _, Exit, Failure, terminal};
@@ -58,13 +59,18 @@ async fn session(plan: &LayersPlan) -> Result<Option<(Residences, Exit)>, Failur
     let mut signals = Signals::new()?;
     let console = Console::new(plan.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
-    let running = plan.live.start().await?;
+    let mut running = plan.live.start().await?;
     for warning in running.warnings() {
         console.warning(&warning);
     }
     console.say(&format!("ready: {}", running.ready()));
     let files = KernelFiles::live();
     let start = Start::now(&files);
+    console.give_up_capabilities();
+    signals.give_up_capabilities();
+    running.give_up_privileges(plan.report.is_some(), &mut |event| {
+        hear(&mut console, event)
+    })?;
     let (running, over) = watch(plan.duration, running, &mut signals, &mut console).await;
     let found = running.finish()?;
     let mut warnings = found.warnings;

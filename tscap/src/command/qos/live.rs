@@ -45,7 +45,7 @@ pub(super) async fn session(
     let mut signals = Signals::new()?;
     let console = Console::new(plan.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
-    let running = {
+    let mut running = {
         let mut hear = |event| hear(&mut console, event);
         tokio::select! {
             running = live.start(&mut hear) => running?,
@@ -58,6 +58,11 @@ pub(super) async fn session(
     console.say(&format!("ready: {}", running.ready()));
     let files = KernelFiles::live();
     let start = Start::now(&files);
+    console.give_up_capabilities();
+    signals.give_up_capabilities();
+    running.give_up_privileges(plan.report.is_some(), &mut |event| {
+        hear(&mut console, event)
+    })?;
     let (running, over) = watch(duration, running, &mut signals, &mut console).await;
     let found = running.finish()?;
     let mut warnings = found.warnings;

@@ -393,17 +393,9 @@ impl Points {
         }
     }
 
-    /// Leaves what was changed to a process that keeps its privileges and gives it back.
-    ///
-    /// # Errors
-    /// If that can't be started.
-    pub fn leave_changes(&mut self) -> Result<(), Failure> {
-        if self.changes.is_empty() {
-            return Ok(());
-        }
-        let left = self.changes.leave_to_keeper(self.is_elsewhere);
-        left.context("cannot start the process that gives settings back")
-            .hint("mount procfs at /proc: tscap starts itself by /proc/self/exe")
+    /// What was changed, and whether it may be in other network namespaces.
+    pub fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool) {
+        (Some(&mut self.changes), self.is_elsewhere)
     }
 
     /// Detaches all programs.

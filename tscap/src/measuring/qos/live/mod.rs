@@ -16,6 +16,7 @@ use self::points::{Interfaces, Point, Points};
 use super::schema::{Account, FlowReport, IntervalBasis, Place, Sort};
 use super::{FlowOptions, Flows, PlaceClock};
 use crate::capturing::accounting::{Direction, Outcomes};
+use crate::capturing::capture::going_on::give_up_the_rest;
 use crate::capturing::capture::{ClockChoice, Counter, DirectionChoice, Event, Listener, check};
 use crate::capturing::clock::{HostClocks, RawStamp, StampPath};
 use crate::capturing::filter::Filter;
@@ -23,7 +24,7 @@ use crate::capturing::hook::{LoadOptions, Loaded, PROGRAMS, Presence, Shares};
 use crate::capturing::host::bpf::wait_for_running_programs;
 use crate::capturing::host::namespaces::Target;
 use crate::capturing::host::timex::KernelClock;
-use crate::capturing::host::{affinity, system, tsc};
+use crate::capturing::host::{affinity, caps, system, tsc};
 use crate::capturing::ring::Consumer;
 use crate::failure::{Context as _, Failure};
 use crate::measuring::delay::live::{load_and_read, open_counter};
@@ -192,6 +193,8 @@ fn spawn(drain: Drain) -> Result<JoinHandle<Drained>, Failure> {
     let thread = thread.spawn(move || {
         // Best effort: it works wherever it runs.
         let _ = affinity::pin_to(cpu);
+        // Best effort too: it reads clocks and its own memory.
+        let _ = caps::keep_only(&[]);
         drain.run()
     });
     thread.context("cannot start a thread")
@@ -240,6 +243,22 @@ impl Running {
             self.path.source().name(),
             self.path.function()
         )
+    }
+
+    /// Gives up, for good and for the whole process, what is not needed any more; root stays
+    /// root if the caller `makes_files` at the end. Threads that run already keep theirs.
+    ///
+    /// # Errors
+    /// If the kernel refuses. What has been given up by then is gone.
+    pub fn give_up_privileges(
+        &mut self,
+        makes_files: bool,
+        hear: &mut dyn FnMut(Event),
+    ) -> Result<(), Failure> {
+        let counters = &self.loaded.counters;
+        let told = &mut Listener::new(hear);
+        let reads = || counters.seen().is_ok();
+        give_up_the_rest(self.points.changes(), Vec::new(), makes_files, &reads, told)
     }
 
     /// The latest second, unless it was taken before.

@@ -70,6 +70,7 @@ impl Interfaces {
 pub(super) struct Points {
     pub all: Vec<Point>,
     changes: SettingsGuard,
+    is_elsewhere: bool,
 }
 
 impl Points {
@@ -85,6 +86,7 @@ impl Points {
         let mut points = Self {
             all: Vec::new(),
             changes: SettingsGuard::new(JournalFolder::live(), KernelFiles::live()),
+            is_elsewhere: interfaces.scope.is_some(),
         };
         for (number, link) in (0..).zip(&interfaces.links) {
             for direction in interfaces.direction.of(link) {
@@ -137,6 +139,11 @@ impl Points {
     /// The slots, in the order of the programs.
     pub fn slots(&self) -> Vec<Slot> {
         self.all.iter().map(|point| point.slot).collect()
+    }
+
+    /// What was changed, and whether it may be in another network namespace.
+    pub fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool) {
+        (Some(&mut self.changes), self.is_elsewhere)
     }
 
     /// Detaches all programs.

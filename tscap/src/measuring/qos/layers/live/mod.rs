@@ -21,12 +21,14 @@ use self::points::{Interface, Points};
 use super::schema::{Absent, FlowResidences, LayerReport, Method};
 use super::{FlowTable, Passages};
 use crate::capturing::accounting::Outcomes;
-use crate::capturing::capture::{PtpClocks, check};
+use crate::capturing::capture::going_on::give_up_the_rest;
+use crate::capturing::capture::{Event, Listener, PtpClocks, check};
 use crate::capturing::clock::{MonoNs, StampPath};
 use crate::capturing::hook::{
     Keys, LAYER_PROGRAMS, Layer, LayerPoint, LoadOptions, Loaded, Shares,
 };
 use crate::capturing::host::bpf::wait_for_running_programs;
+use crate::capturing::host::caps::{self, Capability};
 use crate::capturing::host::namespaces::Target;
 use crate::capturing::host::{affinity, system};
 use crate::capturing::ring::Consumer;
@@ -202,6 +204,8 @@ fn spawn(drain: Drain) -> Result<JoinHandle<Drained>, Failure> {
     let thread = thread.spawn(move || {
         // Best effort: it works wherever it runs.
         let _ = affinity::pin_to(cpu);
+        // Best effort too: it reads clocks and its own memory.
+        let _ = caps::keep_only(&[]);
         drain.run()
     });
     thread.context("cannot start a thread")
@@ -227,6 +231,25 @@ impl Running {
             .map(|(layer, hook)| format!("{layer} ({hook})"))
             .collect();
         format!("{}: {}", self.interface, points.join(", "))
+    }
+
+    /// Gives up, for good and for the whole process, what is not needed any more; root stays
+    /// root if the caller `makes_files` at the end. This thread keeps CAP_SYS_ADMIN, if it has
+    /// it, for the kernel's statistics of what programs cost. Threads that run already keep
+    /// theirs.
+    ///
+    /// # Errors
+    /// If the kernel refuses. What has been given up by then is gone.
+    pub fn give_up_privileges(
+        &mut self,
+        makes_files: bool,
+        hear: &mut dyn FnMut(Event),
+    ) -> Result<(), Failure> {
+        let counters = &self.loaded.counters;
+        let told = &mut Listener::new(hear);
+        let reads = || counters.seen().is_ok();
+        let needed = vec![Capability::SysAdmin];
+        give_up_the_rest(self.points.changes(), needed, makes_files, &reads, told)
     }
 
     /// The layers that are measured.

@@ -66,8 +66,8 @@ pub(super) struct Points {
     pub hardware: Option<Hardware>,
     /// Index among those that are measured of each layer that was asked for.
     pub layers: Vec<Option<usize>>,
-    /// Filters are removed by it.
-    _changes: SettingsGuard,
+    changes: SettingsGuard,
+    is_elsewhere: bool,
 }
 
 impl Points {
@@ -157,7 +157,8 @@ impl Points {
             absent,
             hardware,
             layers: layers.collect(),
-            _changes: changes,
+            changes,
+            is_elsewhere: interface.scope.is_some(),
         })
     }
 
@@ -177,6 +178,11 @@ impl Points {
             .skip(usize::from(self.hardware.is_some()))
             .map(|(number, _)| Slot::of(number, Direction::In))
             .collect()
+    }
+
+    /// What was changed, and whether it may be in another network namespace.
+    pub fn changes(&mut self) -> (Option<&mut SettingsGuard>, bool) {
+        (Some(&mut self.changes), self.is_elsewhere)
     }
 
     /// Detaches all programs, the first layer first.
