@@ -1,7 +1,8 @@
 //! What captures. No module here uses one of [`crate::measuring`], and each uses
 //! only modules that stand before it in this list:
 //!
-//! `accounting` (what became of each frame), `host` (the operating system), `filter`
+//! `accounting` (what became of each frame), `host` (the operating system), `membership` (what
+//! is not for everybody who may capture), `filter`
 //! (which frames are asked for), `clock` (raw stamps to wall clock), `pcapng` (the file),
 //! `ring` (shared memory), `hook` (load and attach the programs, read their counters),
 //! `settings` (what must be given back, and its journal), `doctor` (checks of the
@@ -19,6 +20,7 @@ pub mod filter;
 pub mod hook;
 #[allow(unsafe_code, reason = "system calls without a safe wrapper")]
 pub mod host;
+pub mod membership;
 pub mod ntp;
 pub mod pcapng;
 pub mod reference;

@@ -24,6 +24,7 @@ use crate::capturing::hook::{EgressPoint, HookChoice};
 use crate::capturing::host::access::folder_of;
 use crate::capturing::host::namespaces;
 use crate::capturing::host::scheduling::PRIORITIES;
+use crate::capturing::membership::Act;
 use crate::capturing::reference::ReferencePlan;
 use crate::text::numbers::ring;
 
@@ -378,6 +379,22 @@ pub struct CapturePlan {
     pub reference: Option<ReferencePlan>,
     /// Where its counters go, for Prometheus.
     pub metrics_file: Option<PathBuf>,
+}
+
+impl CapturePlan {
+    /// What it asks for that is not for everybody who may capture.
+    pub fn acts(&self) -> Vec<Act> {
+        let capture = &self.capture;
+        let takes = capture.tap == Some(Tap::Force);
+        let changes = capture.offloads == Offloads::Off
+            || capture.hardware_stamps == Some(HardwareStamps::Set)
+            || capture.rx_cpus.is_some();
+        let takes = takes.then_some(Act::TakeInterface);
+        takes
+            .into_iter()
+            .chain(changes.then_some(Act::ChangeSettings))
+            .collect()
+    }
 }
 
 /// What to say where a file is missing: `who` wants one.

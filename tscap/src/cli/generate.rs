@@ -205,6 +205,9 @@ pub struct GenPlan {
     pub cpu: Option<u32>,
     /// Any interface will do.
     pub anywhere: bool,
+    /// Whether more was asked for than test frames with this interface's address, and those of
+    /// benchmarks, between interfaces of this machine.
+    pub is_beyond_tests: bool,
     /// How much to say.
     pub verbosity: Verbosity,
     /// Say it in JSON.
@@ -286,6 +289,10 @@ impl GenArgs {
             in_bulks: self.bulks,
             cpu: self.cpu,
             anywhere: self.yes_send_here,
+            is_beyond_tests: self.yes_send_here
+                || self.src.is_some()
+                || self.src_mac.is_some()
+                || self.vlan.is_some(),
             verbosity: Verbosity::of(self.quiet, self.verbose),
             json: self.json,
         })))

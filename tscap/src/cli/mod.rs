@@ -42,6 +42,7 @@ pub use qos::{AskedInterfaces, LayersPlan, QosArgs, QosPlan, QosSource};
 pub use report::{ReportArgs, ReportPlan};
 pub use stamp::{StampArgs, StampPlan};
 
+use crate::capturing::membership::Act;
 use crate::capturing::settings::keeper;
 
 /// What the user asked for.
@@ -106,6 +107,16 @@ pub enum Plan {
 }
 
 impl Plan {
+    /// What it asks for that is not for everybody who may capture.
+    pub fn acts(&self) -> Vec<Act> {
+        match self {
+            Self::Capture(plan) => plan.acts(),
+            Self::Generate(plan) if plan.is_beyond_tests => vec![Act::Send],
+            Self::Stamp(_) => vec![Act::Stamp],
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether it reads files, computes and writes files or prints, and nothing else.
     pub fn is_of_files(&self) -> bool {
         match self {

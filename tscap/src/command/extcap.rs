@@ -10,6 +10,7 @@ use super::print::print;
 use super::{Context as _, Exit, Failure, capture, filter, say_failure};
 use crate::capturing::filter::LinkType;
 use crate::capturing::host::netdev::{self, Link};
+use crate::capturing::membership;
 use crate::cli::{ExtcapPlan, FilterSource, extcap_config, extcap_value};
 
 /// All interfaces.
@@ -30,7 +31,8 @@ pub(super) fn run(plan: &ExtcapPlan) -> Result<Exit, Failure> {
             Err(failure) => print(&format!("{}\n", failure.chain())),
         },
         ExtcapPlan::Capture { plan, fifo } => {
-            Ok(capture::run(plan).unwrap_or_else(|failure| give_up(fifo, &failure)))
+            let ended = membership::check(&plan.acts()).and_then(|()| capture::run(plan));
+            Ok(ended.unwrap_or_else(|failure| give_up(fifo, &failure)))
         }
         ExtcapPlan::Refused { fifo, error } => {
             let failure = Failure::new(error).hint("change the options of the interface");

@@ -39,12 +39,14 @@ use tokio::runtime::Runtime;
 
 use self::journal::Journal;
 use crate::capturing::host::{affinity, caps, cpu_list};
+use crate::capturing::membership;
 use crate::capturing::settings::keeper;
 use crate::cli::Plan;
 use crate::failure::{Context, Failure, Hint};
 
 /// Runs a plan.
 pub fn run(plan: Plan) -> Result<Exit, Failure> {
+    membership::check(&plan.acts())?;
     if plan.is_of_files() {
         // Who has written the files is not known. Threads are started later.
         caps::keep_only(&caps::FOR_FILES).context("cannot give up capabilities")?;

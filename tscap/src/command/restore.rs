@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::print::print;
 use super::{Exit, Failure};
 use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::membership::{self, Act};
 use crate::capturing::settings::turn;
 use crate::capturing::settings::{Change, GivenBack, Journal, JournalError, JournalFolder, State};
 
@@ -42,6 +43,8 @@ fn restore(folder: &JournalFolder, files: &KernelFiles) -> Result<Report, Failur
     let all = || folder.all().map_err(failed);
     let mut report = Report::default();
     if !all()?.is_empty() {
+        // A member's own folder has what the member puts there.
+        membership::check(&[Act::ChangeSettings])?;
         // Read again when no process is about to change anything: what was running
         // may be over, and the lock keeps the next one from looking too early.
         let note = || {

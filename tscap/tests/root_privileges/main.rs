@@ -6,6 +6,7 @@ mod files;
 mod keeper;
 mod kept;
 mod live;
+mod member;
 mod priority;
 mod status;
 mod users;

@@ -115,6 +115,40 @@ pub fn use_only(used: &[Capability]) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether this process has its privileges from the file that it executes, and not from who
+/// started it: then the kernel has the C library be careful (`AT_SECURE`).
+pub fn are_of_file() -> bool {
+    // SAFETY: it reads a vector that the kernel gave this process, and takes no pointer.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Does `work`: programs that this thread executes meanwhile inherit those of `lent` that it
+/// has. Only who has a capability can have a program inherit it, so that the program can tell
+/// by [`has_inherited`] who has started it.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn lending<T>(lent: &[Capability], work: impl FnOnce() -> T) -> io::Result<T> {
+    let before = capabilities(None)?;
+    let inheritable = before.inheritable | set_of(lent) & before.permitted;
+    let during = CapabilitySets {
+        inheritable,
+        ..before
+    };
+    set_capabilities(None, during)?;
+    let done = work();
+    set_capabilities(None, before)?;
+    Ok(done)
+}
+
+/// Whether who has executed this program had it inherit all of `lent`.
+///
+/// # Errors
+/// If the kernel does not tell.
+pub fn has_inherited(lent: &[Capability]) -> io::Result<bool> {
+    Ok(capabilities(None)?.inheritable.contains(set_of(lent)))
+}
+
 /// Whether this process is in the initial user namespace. The kernel wants
 /// CAP_BPF and CAP_PERFMON there (`bpf_capable`, `linux/capability.h`): root
 /// inside a rootless container has them in vain. (Its id map would not tell: a

@@ -33,6 +33,10 @@ const NEEDS: [Capability; 2] = [Capability::NetAdmin, Capability::SysNice];
 /// The same where the process enters other network namespaces.
 const NEEDS_ELSEWHERE: [Capability; 3] = [NEEDS[0], NEEDS[1], Capability::SysAdmin];
 
+/// Who may run this program by the capabilities of its file could start the process with a
+/// journal of their own making. A capture has it inherit this, which only who has it can.
+const VOUCHED_BY: [Capability; 1] = [Capability::NetAdmin];
+
 /// The first line that the capture sends.
 #[derive(Serialize, Deserialize)]
 struct Begin {
@@ -69,13 +73,17 @@ impl Keeper {
         let (own, other) = UnixStream::pair()?;
         own.set_read_timeout(Some(ANSWERS_WITHIN))?;
         own.set_write_timeout(Some(ANSWERS_WITHIN))?;
-        let process = Command::new(PROGRAM)
+        let mut command = Command::new(PROGRAM);
+        command
             .arg(COMMAND)
             .stdin(OwnedFd::from(other))
             .stdout(Stdio::null())
             // Ctrl-C ends the capture, and that ends this.
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        let process = match caps::are_of_file() {
+            true => caps::lending(&VOUCHED_BY, || command.spawn())??,
+            false => command.spawn()?,
+        };
         let mut keeper = Self {
             process,
             stream: BufReader::new(own),
@@ -137,8 +145,11 @@ impl Keeper {
 /// input. If the capture ends without a word, by `kill -9`, gives everything back.
 ///
 /// # Errors
-/// If standard input is no such socket, or what comes from it can't be understood.
+/// If no capture has started it, standard input is no such socket, or what comes from it can't be understood.
 pub fn serve() -> io::Result<()> {
+    if caps::are_of_file() && !caps::has_inherited(&VOUCHED_BY)? {
+        return Err(io::Error::other("no capture has started this process"));
+    }
     // The capture decides when this ends.
     let signals = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
     SigSet::from_iter(signals).thread_block()?;
