@@ -396,13 +396,12 @@ fn an_ordinary_user_is_told_what_could_not_be_seen() {
     let fix = report.check("privilege_capture")["fix"].as_str();
     let fix = fix.expect("a command");
     assert!(
-        fix.starts_with("sudo setcap cap_bpf,") && fix.ends_with(copy),
-        "{fix}"
+        fix.starts_with("sudo install -D -m 0750") && fix.contains(copy),
+        "not for everybody who can run it: {fix}"
     );
     report.is("privilege_kfunc", "warning", "lacks CAP_SYS_ADMIN");
-    let fix = report.check("privilege_kfunc")["fix"].as_str();
-    let fix = fix.expect("a command");
-    assert!(fix.starts_with("sudo setcap cap_sys_admin,"), "{fix}");
+    // Not for a program that a group may run.
+    assert_eq!(report.check("privilege_kfunc")["fix"].as_str(), None);
     report.is("privilege_namespaces", "warning", "CAP_BPF");
     report.is("privilege_gen", "warning", "no frames can be sent");
     for id in ["stamp_ktime", "stamp_tai", "stamp_tsc"] {

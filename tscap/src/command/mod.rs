@@ -1,5 +1,6 @@
 //! One runner a command.
 
+mod capable_copy;
 pub mod capture;
 mod clock;
 mod compare;
@@ -46,6 +47,7 @@ use crate::failure::{Context, Failure, Hint};
 
 /// Runs a plan.
 pub fn run(plan: Plan) -> Result<Exit, Failure> {
+    capable_copy::take_its_place(&plan)?;
     membership::check(&plan.acts())?;
     if plan.is_of_files() {
         // Who has written the files is not known. Threads are started later.

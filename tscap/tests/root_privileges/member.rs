@@ -1,8 +1,8 @@
 //! What a user may do by the capabilities of the program's file, as members of the group
 //! `tscap` have them.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{self, DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -177,4 +177,59 @@ fn a_members_journal_changes_nothing() {
     let told = "no capture has started this process";
     assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
     assert!(done.stderr.contains(told), "{}", done.stderr);
+}
+
+/// As the packages install it: the program is everybody's, and goes on as a copy with the
+/// capabilities for who may execute that.
+#[test]
+fn the_program_goes_on_as_its_copy_for_members_alone() {
+    const GROUP: u32 = 64_996;
+    let Some(_lock) = root_with(&PROGRAMS) else {
+        return;
+    };
+    let bench = Bench::new("member-copy");
+    let folder = files::public_folder();
+    let program = folder.path().join("bin/tscap");
+    let copy = folder.path().join("libexec/tscap/tscap");
+    for path in [&program, &copy] {
+        fs::create_dir_all(path.parent().expect("it")).expect("folders");
+        files::copy_program(tscap_path(), path);
+    }
+    std::os::unix::fs::chown(&copy, None, Some(GROUP)).expect("give it to a group");
+    fs::set_permissions(&copy, Permissions::from_mode(0o750)).expect("set its mode");
+    must(Command::new("setcap").arg(CAPABILITIES).arg(&copy));
+    let out = folder.path().join("out.pcapng");
+    let as_one_of = |group: u32, words: &[&str]| {
+        let mut command = bench.rx.netns.command("setpriv");
+        command.args([
+            "--reuid=64995",
+            &format!("--regid={group}"),
+            "--clear-groups",
+        ]);
+        run(command.arg(&program).args(words), SHORT)
+    };
+    let out = out.to_str().expect("UTF-8");
+    let capture = [
+        "capture",
+        "-i",
+        &bench.rx.name,
+        "-w",
+        out,
+        "--duration",
+        "0.2",
+    ];
+    let done = as_one_of(GROUP, &capture);
+    assert!(done.status.success(), "{}", done.stderr);
+    let done = as_one_of(64_995, &capture);
+    assert_eq!(done.status.code(), Some(1));
+    let told = format!("as a member of the group {GROUP}: sudo adduser USER {GROUP}");
+    assert!(done.stderr.contains(&told), "{}", done.stderr);
+    for words in [
+        &["--help"][..],
+        &["convert", "--help"],
+        &["report", "--help"],
+    ] {
+        let done = as_one_of(64_995, words);
+        assert!(done.status.success(), "{words:?}: {}", done.stderr);
+    }
 }

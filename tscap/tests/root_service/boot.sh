@@ -10,9 +10,11 @@ cd "$1/root"
 # As the packages install it.
 grep -q ^tscap: etc/group || echo tscap:x:64999: >> etc/group
 cp "$2" usr/bin/tscap
-chroot . chown root:tscap /usr/bin/tscap
-chmod 750 usr/bin/tscap
-setcap cap_bpf,cap_net_admin,cap_net_raw,cap_perfmon=ep usr/bin/tscap
+mkdir -p usr/libexec/tscap
+cp "$2" usr/libexec/tscap/tscap
+chroot . chown root:tscap /usr/libexec/tscap/tscap
+chmod 750 usr/libexec/tscap/tscap
+setcap cap_bpf,cap_net_admin,cap_net_raw,cap_perfmon=ep usr/libexec/tscap/tscap
 cp "$3/tscap@.service" etc/systemd/system/
 mkdir -p etc/default etc/tscap
 cp "$3/tscap.default" etc/default/tscap

@@ -12,9 +12,6 @@ use super::files::RPM;
 use super::source::{EPOCH, Source};
 use crate::{paths, sh};
 
-/// The spec gives the program an owner and capabilities.
-const PROGRAM: &str = "usr/bin/tscap";
-
 /// Builds the package; returns where it is.
 pub fn build(folder: &Path, source: &Source, program: &Path) -> Result<PathBuf> {
     let (root, all) = RPM.stage(program, folder.join("rpm"))?;
@@ -47,7 +44,7 @@ pub fn build(folder: &Path, source: &Source, program: &Path) -> Result<PathBuf> 
 /// What the package owns: files, and the folders that are its own.
 fn list<'a>(files: impl Iterator<Item = &'a Path>) -> Vec<String> {
     let mut list = Vec::new();
-    for file in files.filter(|file| *file != Path::new(PROGRAM)) {
+    for file in files {
         let is_own = |it: &&Path| it.components().any(|part| part.as_os_str() == "tscap");
         let folders = file.ancestors().skip(1).filter(is_own);
         list.extend(folders.map(|folder| format!("%dir /{}", folder.display())));
@@ -71,7 +68,7 @@ mod tests {
     #[test]
     fn folders_of_its_own_go_with_the_package() {
         let files = [
-            PROGRAM,
+            "usr/bin/tscap",
             "etc/default/tscap",
             "usr/share/doc/tscap/docs/a.md",
             "usr/share/man/man1/tscap.1",
@@ -81,6 +78,7 @@ mod tests {
             "%config(noreplace) /etc/default/tscap",
             "%dir /usr/share/doc/tscap",
             "%dir /usr/share/doc/tscap/docs",
+            "/usr/bin/tscap",
             "/usr/share/doc/tscap/docs/a.md",
             "/usr/share/man/man1/tscap.1",
         ];

@@ -5,7 +5,6 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::check::FILE_CAPABILITIES;
 use super::counter::Counter;
 use super::event::{Event, Listener};
 use super::hardware::{self, PtpClocks};
@@ -26,6 +25,7 @@ use crate::capturing::hook::{
     Refusal, offloads,
 };
 use crate::capturing::host::clsact::{Clsact, Side};
+use crate::capturing::host::installed::Installed;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::promisc::{Promiscuous, PromiscuousError};
@@ -398,7 +398,8 @@ fn say_not_promiscuous(link: &Link, error: &PromiscuousError, told: &mut Listene
 /// A port that only listens gets frames for others.
 fn not_listening(link: &Link, error: PromiscuousError) -> Failure {
     Failure::from_error(error, format!("cannot listen on {}", link.name)).hint(format!(
-        "--tap needs promiscuous mode: run as root, or: setcap {FILE_CAPABILITIES} tscap"
+        "--tap needs promiscuous mode: {}",
+        Installed::find().advice()
     ))
 }
 

@@ -196,7 +196,6 @@ fn prepare(
 fn no_priority(error: io::Error, priority: u32) -> Failure {
     let what = format!("cannot run the converter at real-time priority {priority}");
     Failure::from_error(error, what).hint(
-        "run as root, or add cap_sys_nice to what setcap gives tscap; in a container the host must \
-         grant CAP_SYS_NICE; or leave out --priority",
+        "run as root; in a container the host must grant CAP_SYS_NICE; or leave out --priority",
     )
 }

@@ -8,6 +8,7 @@ use super::selection::Interfaces;
 use super::{listening, receiving};
 use crate::capturing::accounting::Direction;
 use crate::capturing::host::caps::{self, Capability};
+use crate::capturing::host::installed::Installed;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::{affinity, cpu_list, system, tsc};
 use crate::failure::{Context as _, Failure, Hint as _};
@@ -33,19 +34,17 @@ pub const FILE_CAPABILITIES: &str = "cap_bpf,cap_net_admin,cap_perfmon,cap_net_r
 
 /// Refuses early what the kernel would refuse with a bare EPERM.
 pub(crate) fn check_privileges() -> Result<(), Failure> {
-    check_all_of(&caps::XDP, FILE_CAPABILITIES)
+    check_all_of(&caps::XDP, || Installed::find().advice())
 }
 
 /// The same, for one who also makes network namespaces.
 pub(crate) fn check_privileges_to_make_namespaces() -> Result<(), Failure> {
     let [bpf, net_admin, perfmon] = caps::XDP;
-    check_all_of(
-        &[bpf, net_admin, perfmon, Capability::SysAdmin],
-        &format!("cap_sys_admin,{FILE_CAPABILITIES}"),
-    )
+    let needed = [bpf, net_admin, perfmon, Capability::SysAdmin];
+    check_all_of(&needed, || "run as root".into())
 }
 
-fn check_all_of(needed: &[Capability], for_files: &str) -> Result<(), Failure> {
+fn check_all_of(needed: &[Capability], advice: impl Fn() -> String) -> Result<(), Failure> {
     let missing = caps::missing(needed).context("cannot read this process's capabilities")?;
     if !missing.is_empty() {
         let names: Vec<_> = missing.iter().map(Capability::to_string).collect();
@@ -53,7 +52,7 @@ fn check_all_of(needed: &[Capability], for_files: &str) -> Result<(), Failure> {
             "cannot load XDP programs: this process lacks {}",
             names.join(", ")
         ))
-        .hint(format!("run as root, or: setcap {for_files} tscap")));
+        .hint(advice()));
     }
     if !caps::in_initial_user_namespace() {
         return Err(Failure::new(

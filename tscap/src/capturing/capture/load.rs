@@ -9,6 +9,7 @@ use super::plan::{Capture, ClockChoice};
 use crate::capturing::clock::{StampPath, TscPath};
 use crate::capturing::filter::Filter;
 use crate::capturing::hook::{EgressPoint, Kfunc, LoadError, LoadOptions, Loaded, TransmitKernel};
+use crate::capturing::host::installed::Installed;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::failure::Failure;
 use crate::text::causes::chain;
@@ -144,7 +145,7 @@ pub(crate) fn kfunc_of(path: StampPath, files: &KernelFiles) -> Result<Option<Kf
         StampPath::Ktime | StampPath::Tai | StampPath::Tsc(TscPath::Perf) => Ok(None),
         StampPath::Tsc(kfunc) => match Kfunc::find(kfunc, files) {
             Ok(kfunc) => Ok(Some(kfunc)),
-            Err(no) => Err(Failure::new(chain(&no)).hint(no.advice())),
+            Err(no) => Err(Failure::new(chain(&no)).hint(no.advice(Installed::find().is_packaged))),
         },
     }
 }

@@ -4,6 +4,7 @@ use super::check::{Check, Topic, advice, fix};
 use super::stamps::Probe;
 use crate::capturing::clock::{StampPath, TscPath};
 use crate::capturing::hook::Kfunc;
+use crate::capturing::host::installed::Installed;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::text::causes::chain;
 
@@ -44,9 +45,10 @@ fn absent(files: &KernelFiles) -> Check {
     match Kfunc::find(TscPath::Module, files) {
         Err(error) => {
             let found = chain(&error);
+            let is_packaged = Installed::find().is_packaged;
             let remedy = match error.fix() {
-                Some(command) => fix(command),
-                None => advice(error.advice()),
+                Some(command) if !is_packaged => fix(command),
+                _ => advice(error.advice(is_packaged)),
             };
             KFUNC.warning(found, remedy)
         }

@@ -17,7 +17,7 @@ const CHANGES: Topic = Topic {
 };
 const KFUNC: Topic = Topic {
     id: "privilege_kfunc",
-    why: "Without CAP_SYS_ADMIN no program may call our kernel module: its kfuncs can't stamp then.",
+    why: "Without CAP_SYS_ADMIN no program may call tscap's kernel module: its kfuncs can't stamp then.",
 };
 const NAMESPACES: Topic = Topic {
     id: "privilege_namespaces",
@@ -37,10 +37,8 @@ pub struct Privileges {
     pub in_initial_user_namespace: bool,
     /// Whether it is root's.
     pub is_root: bool,
-    /// The command that gives the program what a capture needs.
-    pub setcap: String,
-    /// The same with CAP_SYS_ADMIN.
-    pub setcap_all: String,
+    /// The command after which this user may capture.
+    pub to_capture: String,
 }
 
 impl Privileges {
@@ -81,7 +79,7 @@ fn capture(privileges: &Privileges) -> Check {
         None => CAPTURE.good("CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON"),
         Some(lacks) => CAPTURE.bad(
             format!("this process lacks {lacks}"),
-            fix(&privileges.setcap),
+            fix(&privileges.to_capture),
         ),
     }
 }
@@ -92,7 +90,7 @@ fn promiscuous(privileges: &Privileges) -> Check {
         None => PROMISCUOUS.good("CAP_NET_RAW"),
         Some(lacks) => PROMISCUOUS.warning(
             format!("this process lacks {lacks}"),
-            fix(&privileges.setcap),
+            fix(&privileges.to_capture),
         ),
     }
 }
@@ -131,7 +129,7 @@ fn beyond_capture(topic: &Topic, privileges: &Privileges, needed: &[Capability])
         None => topic.good("CAP_SYS_ADMIN"),
         Some(lacks) => topic.warning(
             format!("this process lacks {lacks}"),
-            fix(&privileges.setcap_all),
+            advice("run it as root"),
         ),
     }
 }
@@ -152,7 +150,7 @@ fn generator(privileges: &Privileges) -> Check {
     match lacks {
         Some(lacks) => GEN.warning(
             format!("{found}: this process lacks {lacks}"),
-            fix(&privileges.setcap),
+            fix(&privileges.to_capture),
         ),
         None => GEN.warning(
             format!("{found}: in a user namespace"),
@@ -171,8 +169,7 @@ mod tests {
             lacks: Vec::new(),
             in_initial_user_namespace: true,
             is_root: true,
-            setcap: "setcap it".into(),
-            setcap_all: "setcap all".into(),
+            to_capture: "join".into(),
         }
     }
 
@@ -203,17 +200,17 @@ mod tests {
         ]);
         capture(&nobody)
             .is(Bad, "lacks CAP_BPF, CAP_PERFMON")
-            .fixed_by("setcap it");
+            .fixed_by("join");
         promiscuous(&nobody)
             .is(Warning, "lacks CAP_NET_RAW")
-            .fixed_by("setcap it");
+            .fixed_by("join");
         changes(&nobody).is(Warning, "not root").advises("as root");
         kfunc(&nobody)
             .is(Warning, "this process lacks CAP_SYS_ADMIN")
-            .fixed_by("setcap all");
+            .advises("as root");
         namespaces(&nobody)
             .is(Warning, "lacks CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN")
-            .fixed_by("setcap all");
+            .advises("as root");
         assert!(!nobody.may_load());
     }
 
@@ -235,14 +232,14 @@ mod tests {
                 Warning,
                 "native frames only: this process lacks CAP_NET_RAW",
             )
-            .fixed_by("setcap it");
+            .fixed_by("join");
         for one in caps::XDP {
             let found = format!("only through a packet socket: this process lacks {one}");
-            check(&[one]).is(Warning, &found).fixed_by("setcap it");
+            check(&[one]).is(Warning, &found).fixed_by("join");
         }
         check(&[Capability::Bpf, Capability::NetRaw])
             .is(Warning, "no frames can be sent: ")
-            .fixed_by("setcap it");
+            .fixed_by("join");
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod direct_io;
 pub mod ethtool;
 pub mod hpet;
 pub mod huge_pages;
+pub mod installed;
 pub mod irq;
 pub mod kernel_files;
 pub mod libpcap;

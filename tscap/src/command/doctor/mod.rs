@@ -14,6 +14,7 @@ use crate::capturing::doctor::{
 };
 use crate::capturing::hook::{AttachedProgram, Kfunc, generates_by_perf, has_tcx, offloads};
 use crate::capturing::host::caps::{self, Capability};
+use crate::capturing::host::installed::Installed;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::libpcap::Libpcap;
 use crate::capturing::host::netdev::Link;
@@ -100,9 +101,27 @@ fn privileges(program: &str) -> Result<Privileges, Failure> {
         lacks,
         in_initial_user_namespace: caps::in_initial_user_namespace(),
         is_root: nix::unistd::geteuid().is_root(),
-        setcap: format!("sudo setcap {FILE_CAPABILITIES} {program}"),
-        setcap_all: format!("sudo setcap cap_sys_admin,{FILE_CAPABILITIES} {program}"),
+        to_capture: to_capture(&Installed::find(), program),
     })
+}
+
+/// The command after which this user may capture: with a copy of the program that nobody else
+/// may execute, where there is none for a group.
+fn to_capture(installed: &Installed, program: &str) -> String {
+    match (&installed.group, &installed.copy) {
+        (Some(group), _) => format!("sudo adduser \"$USER\" {group}"),
+        (None, _) if installed.is_packaged && installed.is_debian => {
+            "sudo dpkg-reconfigure tscap".into()
+        }
+        (None, Some(copy)) => {
+            let copy = copy.display();
+            format!(
+                "sudo install -D -m 0750 -g \"$(id -gn)\" {program} {copy} && sudo setcap \
+                 {FILE_CAPABILITIES} {copy}"
+            )
+        }
+        (None, None) => format!("sudo setcap {FILE_CAPABILITIES} {program}"),
+    }
 }
 
 fn try_out(clock: ClockChoice, path: Option<TscPath>) -> Probe {

@@ -4,6 +4,7 @@ use super::stamps::TscStamps;
 use crate::capturing::capture::interface;
 use crate::capturing::clock::{NsPerCycle, measure_tsc_rate};
 use crate::capturing::filter::LinkType;
+use crate::capturing::host::installed::Installed;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::{tsc, xdp_features};
 use crate::cli::{GenPlan, SenderChoice};
@@ -61,7 +62,7 @@ pub(super) fn check(plan: &GenPlan, console: &mut Console) -> Result<Machine, Fa
             let sender = PacketSender::open(&link.name, link.index, rate?);
             let sender = sender
                 .context("cannot send")
-                .hint("run as root, or: setcap cap_net_raw+ep tscap")?;
+                .hint(Installed::find().advice())?;
             (Sender::Packet(sender), Some(TscStamps::IN_USER_SPACE))
         }
     };

@@ -39,10 +39,7 @@ pub fn check(bed: &Bed<'_>) -> Result<()> {
 
     private(&system, "alice", "/home/alice/x.pcapng")?;
 
-    let mut stranger = system.command_of("bob", "sh");
-    stranger.args(["-c", "tscap --version"]);
-    let said = refused(stranger)?;
-    ensure!(said.contains("tscap: Permission denied"), "{said}");
+    stranger(&system)?;
 
     let root = captured(bed, system.command("tscap"), "/root/x.pcapng")?;
     // Root has gone on as the package's user.
@@ -73,6 +70,40 @@ pub fn check(bed: &Bed<'_>) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Who is no member runs what needs no privilege, and is told how to become one.
+fn stranger(system: &System) -> Result<()> {
+    system.sh("install -o bob /home/alice/x.pcapng /home/bob/y.pcapng")?;
+    for line in [
+        "tscap --help",
+        "tscap --version",
+        "tscap convert y.pcapng -w /home/bob/z.pcapng icmp",
+        "tscap merge y.pcapng z.pcapng -w /home/bob/m.pcapng",
+        "tscap doctor --json >doctor.json || test $? = 1",
+        "grep -q 'adduser .* tscap' doctor.json",
+    ] {
+        let mut bob = system.command_of("bob", "sh");
+        bob.args(["-ec", &format!("cd /home/bob; {line}")]);
+        sh::output(&mut bob).with_context(|| format!("as no member: {line}"))?;
+    }
+    let mut capture = system.command_of("bob", "tscap");
+    capture.args(["capture", "-i", "any", "-w", "/home/bob/x.pcapng"]);
+    let said = refused(capture)?;
+    ensure!(said.contains("adduser USER tscap"), "{said}");
+    let mut copy = system.command_of("bob", "sh");
+    copy.args(["-c", "/usr/libexec/tscap/tscap --version"]);
+    let said = refused(copy)?;
+    ensure!(said.contains("Permission denied"), "{said}");
+    // A member is not root.
+    let mut stamp = system.command_of("alice", "tscap");
+    stamp.args(["stamp", "-i", "va"]);
+    let said = refused(stamp)?;
+    ensure!(
+        said.contains("a line stamp in /etc/tscap/members"),
+        "{said}"
+    );
+    system.sh("rm /home/bob/*").map(drop)
 }
 
 /// Holds a file to belong to `user`, who alone may read it.

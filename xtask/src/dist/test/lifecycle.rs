@@ -15,8 +15,13 @@ use crate::capture::Capture;
 use crate::dist::empty;
 use crate::sh;
 
-/// As `stat` and [`state`] show them.
+/// The program, and the copy that a group may execute.
+const PROGRAM: &str = "/usr/bin/tscap";
+const COPY: &str = "/usr/libexec/tscap/tscap";
+/// As [`state`] shows the copy.
 const GROUP: &str = "root:tscap 750 cap_net_admin,cap_net_raw,cap_perfmon,cap_bpf=ep";
+const NONE: &str = "not there";
+/// As it shows the program: everybody's, without capabilities.
 const ROOT: &str = "root:root 755";
 
 /// Follows the package through all that dpkg does with it.
@@ -41,10 +46,10 @@ fn by_default(bed: &Bed<'_>, later: &Path) -> Result<()> {
 
     system.sh("echo tscap tscap/group-captures boolean false | debconf-set-selections")?;
     system.sh("dpkg-reconfigure tscap")?;
-    expect(&system, "answered with no", ROOT)?;
+    expect(&system, "answered with no", NONE)?;
     as_service(bed, &system)?;
     system.install(&["--reinstall", &system.bring(later)?])?;
-    expect(&system, "upgraded after no", ROOT)?;
+    expect(&system, "upgraded after no", NONE)?;
     let mut capture = system.command_of("daemon", "tscap");
     capture.args(["capture", "-i", "any", "-w", "/tmp/x.pcapng"]);
     let said = refused(capture)?;
@@ -59,8 +64,21 @@ fn by_default(bed: &Bed<'_>, later: &Path) -> Result<()> {
     system.sh("echo tscap tscap/group-captures boolean true | debconf-set-selections")?;
     system.sh("dpkg-reconfigure tscap")?;
     system.install(&["--reinstall", &system.bring(later)?])?;
-    expect(&system, "overridden", "root:adm 710")?;
-    system.sh("dpkg-statoverride --remove /usr/bin/tscap; dpkg-reconfigure tscap")?;
+    ensure!(
+        state(&system, COPY)? == NONE && state(&system, PROGRAM)? == "root:adm 710",
+        "the administrator's owner and mode of the program are not heeded"
+    );
+    system.sh("dpkg-statoverride --remove /usr/bin/tscap; chown root:root /usr/bin/tscap")?;
+    system.sh(
+        "chmod 755 /usr/bin/tscap; dpkg-statoverride --add root adm 0710 /usr/libexec/tscap/tscap",
+    )?;
+    system.sh("dpkg-reconfigure tscap")?;
+    expect(
+        &system,
+        "overridden",
+        &GROUP.replace("tscap 750", "adm 710"),
+    )?;
+    system.sh("dpkg-statoverride --remove /usr/libexec/tscap/tscap; dpkg-reconfigure tscap")?;
     expect(&system, "no longer overridden", GROUP)?;
 
     let own = features()?;
@@ -88,7 +106,7 @@ fn refused_before(bed: &Bed<'_>) -> Result<()> {
     let before = Snapshot::of(&system)?;
     system.sh("echo tscap tscap/group-captures boolean false | debconf-set-selections")?;
     system.install(&[&system.bring(&bed.packages.deb)?])?;
-    expect(&system, "refused", ROOT)?;
+    expect(&system, "refused", NONE)?;
     purged(&system, &before)?;
     system.sh("getent group tscap").map(drop)
 }
@@ -107,7 +125,7 @@ fn without_capabilities(bed: &Bed<'_>) -> Result<()> {
         done.status.success() && said.contains("Only root can capture"),
         "{said}"
     );
-    expect(&system, "without capabilities", ROOT)
+    expect(&system, "without capabilities", NONE)
 }
 
 /// Captures as systemd starts the service: a user that nobody else is, in the group, with
@@ -152,22 +170,28 @@ fn later(folder: &Path, deb: &Path) -> Result<PathBuf> {
     Ok(later)
 }
 
-/// Owner, mode and capabilities of the program.
-fn state(system: &System) -> Result<String> {
-    let owner = system.sh("stat --format '%U:%G %a' /usr/bin/tscap")?;
-    let capabilities = system.sh("getcap /usr/bin/tscap")?;
-    let capabilities = capabilities.trim().trim_start_matches("/usr/bin/tscap");
+/// Owner, mode and capabilities of a file.
+fn state(system: &System, path: &str) -> Result<String> {
+    if system.sh(&format!("test -e {path}")).is_err() {
+        return Ok(NONE.to_owned());
+    }
+    let owner = system.sh(&format!("stat --format '%U:%G %a' {path}"))?;
+    let capabilities = system.sh(&format!("getcap {path}"))?;
+    let capabilities = capabilities.trim().trim_start_matches(path);
     Ok(format!("{} {}", owner.trim(), capabilities.trim())
         .trim()
         .to_owned())
 }
 
+/// Holds the copy to be `expected`, and the program to be everybody's.
 fn expect(system: &System, when: &str, expected: &str) -> Result<()> {
-    let state = state(system)?;
-    ensure!(
-        state == expected,
-        "{when}, the program is {state}, not {expected}"
-    );
+    for (path, expected) in [(COPY, expected), (PROGRAM, ROOT)] {
+        let state = state(system, path)?;
+        ensure!(
+            state == expected,
+            "{when}, {path} is {state}, not {expected}"
+        );
+    }
     Ok(())
 }
 

@@ -70,9 +70,12 @@ pub enum NoKfunc {
 
 /// What builds and loads the module, from the folder of the sources.
 const LOAD: &str = "make -C tscap-ebpf/kmod && sudo insmod tscap-ebpf/kmod/tscap.ko";
+/// The same where a package has installed this program.
+const BY_DKMS: &str =
+    "install the package tscap-dkms, which builds the module, then: sudo modprobe tscap";
 
 impl NoKfunc {
-    /// The command that would help.
+    /// The command that would help, in the folder of the sources.
     pub fn fix(&self) -> Option<String> {
         match self {
             Self::NotLoaded { only_signed: false } => Some(LOAD.into()),
@@ -81,14 +84,18 @@ impl NoKfunc {
         }
     }
 
-    /// What would help.
-    pub fn advice(&self) -> String {
+    /// What would help, where a package has installed this program or not.
+    pub fn advice(&self, is_packaged: bool) -> String {
         match (self, self.fix()) {
+            (Self::NotLoaded { .. }, Some(_)) if is_packaged => BY_DKMS.into(),
+            (_, Some(_)) if is_packaged => {
+                format!("take the module of this version (sudo rmmod tscap): {BY_DKMS}")
+            }
             (Self::NoTypes, Some(fix)) => {
                 format!("build the module where pahole is installed, and load it anew: {fix}")
             }
             (Self::NotInModule { .. }, Some(fix)) => {
-                format!("another module has that name, or an older one of ours: {fix}")
+                format!("another module has that name, or an older one of tscap: {fix}")
             }
             (_, Some(fix)) => format!("build and load the module: {fix}"),
             (Self::NotLoaded { .. }, None) => {
@@ -97,9 +104,7 @@ impl NoKfunc {
                  /var/lib/dkms/mok.pub, then boot anew"
                     .into()
             }
-            (Self::NoPrivilege, None) => "run as root, or add cap_sys_admin to the capabilities \
-                                          of tscap"
-                .into(),
+            (Self::NoPrivilege, None) => "run as root".into(),
             (Self::NotInKernel { .. } | Self::NoKernelTypes, None) => {
                 "a kernel with its types (CONFIG_DEBUG_INFO_BTF), as distributions have, and the \
                  module tscap"
