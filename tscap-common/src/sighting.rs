@@ -24,6 +24,11 @@ pub const AGGREGATE: u32 = 0x7473_0003;
 pub const STAMPED: u32 = 0x7473_0004;
 /// Length of a hardware stamp.
 pub const HARDWARE_STAMP_BYTES: usize = 8;
+/// Set in what stands for the block type where the record ends with how long its program took
+/// until it was written, ns (u32): the program is of a layer of the stack.
+pub const TIMED: u32 = 0x100;
+/// Length of that.
+pub const SPENT_BYTES: usize = 4;
 /// Most packets that an aggregate is told to have.
 pub const MOST_SEGMENTS: u32 = 0xffff;
 
@@ -40,4 +45,6 @@ pub const MOST_KEPT: usize = 1 << 10;
 
 const _: () = assert!(TYPE_OFFSET == 0 && LENGTH_OFFSET == 4 && INTERFACE_OFFSET == 8);
 const _: () = assert!(STAMP_LOW_OFFSET + 4 == KEY_LOW_OFFSET);
-const _: () = assert!(BYTES + MOST_KEPT + HARDWARE_STAMP_BYTES <= crate::block::MAX_RECORD);
+const _: () =
+    assert!(BYTES + MOST_KEPT + HARDWARE_STAMP_BYTES + SPENT_BYTES <= crate::block::MAX_RECORD);
+const _: () = assert!((KEYED | UNKEYED | AGGREGATE | STAMPED) & TIMED == 0);

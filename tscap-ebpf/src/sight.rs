@@ -10,11 +10,12 @@ use tscap_common::outcome::Outcome;
 use tscap_common::ring;
 use tscap_common::sighting::{
     AGGREGATE, BYTES, HARDWARE_STAMP_BYTES, KEY_HIGH_OFFSET, KEY_LOW_OFFSET, KEYED, MOST_KEPT,
-    MOST_SEGMENTS, ORIGLEN_OFFSET, STAMPED, UNKEYED,
+    MOST_SEGMENTS, ORIGLEN_OFFSET, SPENT_BYTES, STAMPED, TIMED, UNKEYED,
 };
 use tscap_common::state::CpuState;
 
 use crate::account::{Fault, Recorder, account, ring_of};
+use crate::clock::{Clock, Ktime};
 use crate::copy::copy;
 use crate::frame::Frame;
 use crate::maps::RING_MASK;
@@ -31,8 +32,9 @@ static KEPT: Global<u32> = Global::new(0);
 const MOST_REACH: u32 = (MOST_BYTES + READ_AHEAD).next_power_of_two() - 1;
 
 const _: () = assert!(BYTES + MOST_REACH as usize + 8 < ring::SLACK_BYTES);
-// Where all bytes are kept there is room for a hardware stamp behind them.
-const _: () = assert!(HARDWARE_STAMP_BYTES as u64 <= vlan::LEAST);
+// Where all bytes are kept there is room behind them for a hardware stamp, and for how long the
+// program took.
+const _: () = assert!((HARDWARE_STAMP_BYTES + SPENT_BYTES) as u64 <= vlan::LEAST);
 
 /// [`MOST_REACH`], as a number that only the verifier knows: LLVM would leave out a cut to it
 /// where it can prove that there is nothing to cut, which the verifier can't.
@@ -96,7 +98,8 @@ extern "C" fn digest_in_ring(bytes: *const u8, seed: u64, from: u32, to: u32) ->
 }
 
 /// Records that the frame was seen, stamped with `stamp`; with `AT_LAYERS`, of how many packets
-/// it was made, and its hardware stamp.
+/// it was made, its hardware stamp, and how long all of this took since `stamp`, which is of
+/// ktime then.
 #[inline(always)]
 pub fn sight<const AT_LAYERS: bool, F: Frame>(frame: F, stamp: Option<u64>) {
     account(frame, stamp, Fault::None, Keys::<AT_LAYERS>);
@@ -190,6 +193,11 @@ fn append<const AT_LAYERS: bool, F: Frame>(
             (Some(_), None) => (KEYED, slot),
         };
         let key = key.unwrap_or(0);
+        let end = record.add(total as usize);
+        let (kind, total) = match AT_LAYERS {
+            true => (kind | TIMED, total + SPENT_BYTES as u64),
+            false => (kind, total),
+        };
         put(record, TYPE_OFFSET, kind);
         put(record, LENGTH_OFFSET, total as u32);
         put(record, INTERFACE_OFFSET, place);
@@ -198,6 +206,10 @@ fn append<const AT_LAYERS: bool, F: Frame>(
         put(record, KEY_LOW_OFFSET, key as u32);
         put(record, KEY_HIGH_OFFSET, (key >> 32) as u32);
         put(record, ORIGLEN_OFFSET, origlen as u32);
+        // Nothing but the publication is behind it.
+        if AT_LAYERS && let Some(now) = Ktime::read() {
+            put(end, 0, now.wrapping_sub(stamp).min(u64::from(u32::MAX)) as u32);
+        }
         publish(cpu, ring, total);
     }
     Ok(())

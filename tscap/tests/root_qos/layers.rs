@@ -125,6 +125,19 @@ fn every_packet_is_found_at_each_layer() {
         flow.in_cost_turns > 0 && flow.in_cost_turns < PACKETS / 2,
         "{flow:?}"
     );
+    // What the programs themselves take is measured in each packet, and in the bound.
+    for it in &flow.residences {
+        let (figures, own) = (
+            it.figures.expect("packets"),
+            it.own_programs.expect("packets"),
+        );
+        assert!(
+            own.mean_ns > 10.0 && own.mean_ns <= figures.mean_ns + 1e3,
+            "{it:?}"
+        );
+        assert!(own.mean_ns <= own.greatest_ns as f64, "{it:?}");
+        assert_eq!(figures.bound_ns, Some(own.greatest_ns + 2), "{it:?}");
+    }
     let (whole, steps) = flow.residences.split_last().expect("two layers");
     assert_eq!((whole.from, whole.to), (names[0], names[last]));
     let whole = whole.figures.expect("packets");

@@ -5,7 +5,7 @@ use tscap_common::block::{INTERFACE_OFFSET, TYPE_OFFSET, padded};
 use tscap_common::hook::Slot;
 use tscap_common::sighting::{
     AGGREGATE, BYTES, HARDWARE_STAMP_BYTES, KEY_HIGH_OFFSET, KEY_LOW_OFFSET, KEYED, MOST_KEPT,
-    ORIGLEN_OFFSET, STAMPED, UNKEYED,
+    ORIGLEN_OFFSET, SPENT_BYTES, STAMPED, TIMED, UNKEYED,
 };
 
 use super::block::{CorruptBlock, corrupt, word};
@@ -24,6 +24,9 @@ pub struct KeyRecord<'a> {
     pub hardware: Option<PhcNs>,
     /// Packets that it is an aggregate of; 1 where programs don't tell.
     pub segments: u32,
+    /// How long the program took from its stamp until the record was written, ns; 0 where
+    /// programs don't tell.
+    pub spent_ns: u32,
     /// Length of the frame, bytes.
     pub origlen: u32,
     /// The bytes of the frame that were kept.
@@ -40,11 +43,17 @@ impl<'a> KeyRecord<'a> {
     ) -> Result<(Self, usize), CorruptBlock> {
         let length = word(bytes, LENGTH_OFFSET) as usize;
         let kind = word(bytes, TYPE_OFFSET);
+        let spent = match kind & TIMED {
+            0 => 0,
+            _ => SPENT_BYTES,
+        };
+        let kind = kind & !TIMED;
         // What lies behind the bytes that are kept.
-        let behind = match kind {
+        let hardware = match kind {
             STAMPED => HARDWARE_STAMP_BYTES,
             _ => 0,
         };
+        let behind = hardware + spent;
         let is_record = matches!(kind, KEYED | UNKEYED | AGGREGATE | STAMPED)
             && length.is_multiple_of(4)
             && (BYTES + behind..=BYTES + MOST_KEPT + behind).contains(&length)
@@ -54,6 +63,7 @@ impl<'a> KeyRecord<'a> {
         }
         let origlen = word(bytes, ORIGLEN_OFFSET);
         let (kept, behind) = bytes[BYTES..length].split_at(length - BYTES - behind);
+        let (hardware, spent) = behind.split_at(hardware);
         let key =
             u64::from(word(bytes, KEY_HIGH_OFFSET)) << 32 | u64::from(word(bytes, KEY_LOW_OFFSET));
         let place = word(bytes, INTERFACE_OFFSET);
@@ -65,7 +75,11 @@ impl<'a> KeyRecord<'a> {
             slot: Slot(slot),
             stamp,
             key: (kind != UNKEYED).then_some(key),
-            hardware: behind
+            spent_ns: match spent {
+                [] => 0,
+                spent => word(spent, 0),
+            },
+            hardware: hardware
                 .first_chunk()
                 .copied()
                 .map(|it| PhcNs(u64::from_ne_bytes(it))),
@@ -106,6 +120,7 @@ mod tests {
             key: Some(0x0123_4567_89ab_cdef),
             hardware: None,
             segments: 1,
+            spent_ns: 0,
             origlen: 1500,
             kept: &[0, 1, 2, 3, 4, 5, 6, 7],
         };
@@ -124,6 +139,17 @@ mod tests {
             (stamped.kept, stamped.key, length),
             (&[0, 1][..], wanted.key, 44)
         );
+        // How long the program took is behind all of it.
+        for (kind, hardware) in [(KEYED, None), (STAMPED, Some(PhcNs(37_000_000_001)))] {
+            let more = hardware.map_or(0, |_| HARDWARE_STAMP_BYTES as u32);
+            let mut bytes = record(kind | TIMED, 40 + more, 2, 4);
+            let stamp = 37_000_000_001_u64.to_ne_bytes();
+            bytes.extend(hardware.map_or(&[][..], |_| &stamp));
+            bytes.extend(451_u32.to_ne_bytes());
+            let (timed, _) = read(&bytes).unwrap();
+            assert_eq!((timed.spent_ns, timed.hardware), (451, hardware));
+            assert_eq!((timed.kept, timed.key), (&[0, 1][..], wanted.key));
+        }
         // As many as can be.
         let bytes = record(STAMPED, (BYTES + MOST_KEPT + 8) as u32, 1500, MOST_KEPT + 8);
         assert_eq!(read(&bytes).unwrap().0.kept.len(), MOST_KEPT);
@@ -142,6 +168,8 @@ mod tests {
             record(KEYED, 28, 60, 0),
             record(KEYED, 34, 60, 8),
             record(KEYED, 36, 60, 0),
+            record(KEYED | TIMED, 32, 60, 0),
+            record(TIMED, 36, 60, 4),
             record(STAMPED, 36, 60, 4),
             record(KEYED, (BYTES + MOST_KEPT + 4) as u32, 60, MOST_KEPT + 4),
             vec![0; 8],

@@ -1,7 +1,8 @@
 //! A result made by hand, for tests.
 
 use super::schema::{
-    Absent, Cost, FlowResidences, LayerAccount, LayerReport, Method, Residence, Residences, VERSION,
+    Absent, Cost, FlowResidences, LayerAccount, LayerReport, Method, OwnPrograms, Residence,
+    Residences, VERSION,
 };
 use crate::capturing::hook::Layer;
 use crate::measuring::compare::fixtures::about;
@@ -54,7 +55,7 @@ pub(crate) fn residences() -> Residences {
         p99_ns: Some(2_850),
         p99_9_ns: None,
         max_ns: 28_500,
-        bound_ns: Some(2),
+        bound_ns: Some(1_202),
     };
     let bin = |from_ns, to_ns, n| Bin { from_ns, to_ns, n };
     let all = FlowResidences {
@@ -65,6 +66,10 @@ pub(crate) fn residences() -> Residences {
             from: Layer::Xdp,
             to: Layer::Tcx,
             figures: Some(figures),
+            own_programs: Some(OwnPrograms {
+                mean_ns: 540.5,
+                greatest_ns: 1_200,
+            }),
             went_back: 1,
             histogram: vec![bin(450, 511, 100), bin(896, 959, 800)],
         }],

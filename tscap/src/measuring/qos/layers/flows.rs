@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::passages::{MOST_LAYERS, Passage};
-use super::schema::{FlowResidences, Residence};
+use super::schema::{FlowResidences, OwnPrograms, Residence};
 use crate::capturing::hook::Layer;
 use crate::measuring::qos::key::FlowId;
 use crate::measuring::qos::look::{Look, look};
@@ -43,6 +43,9 @@ struct Times {
     /// None yet of a flow whose packets don't get there.
     values: Option<Values>,
     went_back: u64,
+    /// What tscap's own programs took of all values together, and the most of one, ns.
+    own_ns: u64,
+    most_own_ns: u64,
 }
 
 impl FlowTable {
@@ -138,11 +141,16 @@ impl FlowTable {
             let values = times.values.as_ref();
             let histogram = values.filter(|_| has_histogram).map(Values::bins);
             let (from, to) = (self.layers[from], self.layers[to]);
-            let bound_ns = self.bound_from(from);
+            // What the packet would have taken without tscap is less by its programs' time.
+            let bound_ns = self.bound_from(from) + times.most_own_ns;
             Residence {
                 from,
                 to,
                 figures: values.and_then(|it| it.figures(0, |_| Some(bound_ns))),
+                own_programs: values.map(|it| OwnPrograms {
+                    mean_ns: times.own_ns as f64 / it.n() as f64,
+                    greatest_ns: times.most_own_ns,
+                }),
                 went_back: times.went_back,
                 histogram: histogram.unwrap_or_default(),
             }
@@ -173,19 +181,23 @@ impl Flow {
             return;
         }
         for ((from, to), times) in spans(layers).zip(&mut self.times) {
-            if let (Some(from), Some(to)) = (passage.at(from), passage.at(to)) {
-                times.add(to.0.wrapping_sub(from.0).cast_signed());
+            if let (Some(begin), Some(end)) = (passage.at(from), passage.at(to)) {
+                let ns = end.0.wrapping_sub(begin.0).cast_signed();
+                times.add(ns, passage.own_ns(from, to));
             }
         }
     }
 }
 
 impl Times {
-    fn add(&mut self, ns: i64) {
-        match ns {
-            ..0 => self.went_back += 1,
-            _ => self.values.get_or_insert_with(Values::unsigned).add(ns),
+    fn add(&mut self, ns: i64, own_ns: u64) {
+        if ns < 0 {
+            self.went_back += 1;
+            return;
         }
+        self.values.get_or_insert_with(Values::unsigned).add(ns);
+        self.own_ns += own_ns;
+        self.most_own_ns = self.most_own_ns.max(own_ns);
     }
 }
 
@@ -201,6 +213,7 @@ mod tests {
     use super::*;
     use crate::capturing::clock::MonoNs;
     use crate::measuring::qos::fixtures::udp;
+    use crate::measuring::qos::layers::OwnTime;
 
     const LAYERS: [Layer; 3] = [Layer::Xdp, Layer::Tcx, Layer::App];
 
@@ -208,7 +221,13 @@ mod tests {
         let mut passage = Passage::of(flow);
         for (layer, stamp) in stamps.into_iter().enumerate() {
             if let Some(stamp) = stamp {
-                passage.see(layer, MonoNs(stamp));
+                // Each program takes 7 ns.
+                let own = OwnTime {
+                    ring: 0,
+                    before_ns: 7 * layer as u32,
+                    run_ns: 7,
+                };
+                passage.see(layer, MonoNs(stamp), own);
             }
         }
         passage
@@ -243,8 +262,17 @@ mod tests {
         let first = flow.residences[0].figures.expect("two");
         assert_eq!(
             (first.min_ns, first.max_ns, first.bound_ns),
-            (30, 50, Some(2))
+            (30, 50, Some(2 + 7)),
+            "the programs' time is in the bound"
         );
+        let own = |it: &Residence| it.own_programs.map(|it| (it.mean_ns, it.greatest_ns));
+        assert_eq!(own(&flow.residences[0]), Some((7.0, 7)));
+        assert_eq!(
+            own(&flow.residences[2]),
+            Some((14.0, 14)),
+            "of two programs"
+        );
+        assert_eq!(own(&others.residences[1]), None);
         let whole = &flow.residences[2];
         assert_eq!((whole.from, whole.to), (Layer::Xdp, Layer::App));
         assert_eq!(whole.figures.expect("one").max_ns, 90);

@@ -12,4 +12,4 @@ mod passages;
 pub mod schema;
 
 pub use flows::FlowTable;
-pub use passages::{MOST_LAYERS, Passage, Passages, Sighting};
+pub use passages::{MOST_LAYERS, OwnTime, Passage, Passages, Sighting};

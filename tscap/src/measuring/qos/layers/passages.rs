@@ -22,8 +22,21 @@ pub struct Sighting {
     pub key: u64,
     /// When.
     pub stamp: MonoNs,
+    /// tscap's own time there.
+    pub own: OwnTime,
     /// Packets that it was made of.
     pub segments: u32,
+}
+
+/// How long programs of tscap have run, of the same ring as a record: one after the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnTime {
+    /// The ring.
+    pub ring: u16,
+    /// Until the record's program began, ns; it begins anew at 2^32.
+    pub before_ns: u32,
+    /// The record's program, ns.
+    pub run_ns: u32,
 }
 
 /// A packet's way through the layers.
@@ -34,6 +47,7 @@ pub struct Passage {
     /// A bit for each layer where it was seen.
     seen: u8,
     stamps: [u64; MOST_LAYERS],
+    own: [OwnTime; MOST_LAYERS],
 }
 
 impl Passage {
@@ -43,15 +57,21 @@ impl Passage {
             flow,
             seen: 0,
             stamps: [0; MOST_LAYERS],
+            own: [OwnTime {
+                ring: 0,
+                before_ns: 0,
+                run_ns: 0,
+            }; MOST_LAYERS],
         }
     }
 
     /// It is seen at a layer. Whether it was not before.
-    pub fn see(&mut self, layer: usize, stamp: MonoNs) -> bool {
+    pub fn see(&mut self, layer: usize, stamp: MonoNs, own: OwnTime) -> bool {
         let is_new = self.seen & 1 << layer == 0;
         self.seen |= 1 << layer;
         if is_new {
             self.stamps[layer] = stamp.0;
+            self.own[layer] = own;
         }
         is_new
     }
@@ -59,6 +79,22 @@ impl Passage {
     /// When it was at a layer.
     pub fn at(&self, layer: usize) -> Option<MonoNs> {
         (self.seen & 1 << layer != 0).then(|| MonoNs(self.stamps[layer]))
+    }
+
+    /// What tscap's own programs took of the time between two layers where it was, ns: all that
+    /// ran on its CPU, those for other packets too; where it went on to another ring, its own.
+    pub fn own_ns(&self, from: usize, to: usize) -> u64 {
+        let mut own_ns = 0;
+        let mut last = self.own[from];
+        for layer in (from + 1..=to).filter(|layer| self.at(*layer).is_some()) {
+            let here = self.own[layer];
+            own_ns += u64::from(match here.ring == last.ring {
+                true => here.before_ns.wrapping_sub(last.before_ns),
+                false => last.run_ns,
+            });
+            last = here;
+        }
+        own_ns
     }
 
     /// The first and the last layer where it was.
@@ -118,7 +154,10 @@ impl Passages {
         if let Some(open) = self.open.get_mut(&sighting.key) {
             if open.is_ambiguous {
                 account.ambiguous += 1;
-            } else if open.passage.see(sighting.layer, sighting.stamp) {
+            } else if open
+                .passage
+                .see(sighting.layer, sighting.stamp, sighting.own)
+            {
                 open.segments = open.segments.max(sighting.segments);
             } else {
                 account.ambiguous += 1;
@@ -134,7 +173,7 @@ impl Passages {
             return;
         }
         let mut passage = Passage::of(flow());
-        passage.see(sighting.layer, sighting.stamp);
+        passage.see(sighting.layer, sighting.stamp, sighting.own);
         let open = Open {
             passage,
             segments: sighting.segments,
@@ -222,8 +261,31 @@ mod tests {
             layer,
             key,
             stamp: MonoNs(stamp),
+            own: OwnTime::default(),
             segments: 1,
         }
+    }
+
+    /// Two packets are at XDP one after the other before the first one goes on; then it goes to
+    /// another CPU.
+    #[test]
+    fn the_time_of_own_programs_is_that_on_the_packets_cpu() {
+        let own = |ring, before_ns, run_ns| OwnTime {
+            ring,
+            before_ns,
+            run_ns,
+        };
+        let mut first = Passage::of(0);
+        first.see(0, MonoNs(10), own(1, u32::MAX - 99, 300));
+        let mut second = Passage::of(0);
+        second.see(0, MonoNs(400), own(1, 200, 250));
+        first.see(1, MonoNs(900), own(1, 450, 100));
+        first.see(3, MonoNs(1_500), own(2, 7_000, 80));
+        second.see(1, MonoNs(1_100), own(1, 550, 110));
+        assert_eq!(first.own_ns(0, 1), 550, "both programs at XDP");
+        assert_eq!(second.own_ns(0, 1), 350, "and that of the other at tcx");
+        assert_eq!(first.own_ns(1, 3), 100);
+        assert_eq!(first.own_ns(0, 3), 650);
     }
 
     /// What becomes of these at three layers, when all is over.

@@ -162,6 +162,16 @@ pub struct FlowResidences {
     pub residences: Vec<Residence>,
 }
 
+/// What tscap's own programs took of the times of packets: those that ran on the packet's CPU
+/// meanwhile, for other packets too, each from its stamp until its record was written.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OwnPrograms {
+    /// Mean, ns.
+    pub mean_ns: f64,
+    /// Most, ns.
+    pub greatest_ns: u64,
+}
+
 /// How long packets were between two layers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Residence {
@@ -169,8 +179,12 @@ pub struct Residence {
     pub from: Layer,
     /// The later one.
     pub to: Layer,
-    /// Of the packets that were seen at both; null of none.
+    /// Of the packets that were seen at both; null of none. In their bound is what tscap's own
+    /// programs took: without them each would have been shorter by that.
     pub figures: Option<Figures>,
+    /// What of it tscap's own programs took.
+    #[serde(default)]
+    pub own_programs: Option<OwnPrograms>,
     /// Those whose stamps are the wrong way round: in no figure.
     pub went_back: u64,
     /// How many lie in which range; of all packets together only.

@@ -1,7 +1,9 @@
 //! The layers beside each other, what became of packets there, and the times of a flow.
 
 use crate::capturing::hook::Layer;
-use crate::measuring::qos::layers::schema::{Cost, FlowResidences, LayerReport, Residences};
+use crate::measuring::qos::layers::schema::{
+    Cost, FlowResidences, LayerReport, OwnPrograms, Residence, Residences,
+};
 use crate::measuring::report::table::Table;
 use crate::measuring::report::tables::facts;
 use crate::measuring::report::words::{Unit, maybe, number, whole};
@@ -127,6 +129,7 @@ pub(super) fn times(flow: &FlowResidences) -> Option<Table> {
             of(figures.p99_ns),
             of(figures.p99_9_ns),
             of(Some(figures.max_ns)),
+            maybe(it.own_programs, |own: OwnPrograms| scaled(own.mean_ns)),
         ])
     });
     let back = flow.residences.iter().filter(|it| it.went_back > 0);
@@ -135,21 +138,35 @@ pub(super) fn times(flow: &FlowResidences) -> Option<Table> {
         let packets = counted(it.went_back, "packet");
         format!("{packets} with the stamps of {from} and {to} the wrong way round: in no figure")
     });
+    // Between the two stamps, without what own programs took.
     let bound = |is_hardware: bool| {
         let mut of = flow.residences.iter();
         let of = of.find(|it| (it.from == Layer::Hw) == is_hardware && it.figures.is_some());
-        of.and_then(|it| it.figures?.bound_ns)
+        let own = |it: &Residence| it.own_programs.map_or(0, |own| own.greatest_ns);
+        of.and_then(|it| Some(it.figures?.bound_ns?.saturating_sub(own(it))))
     };
     let hardware = bound(true).map(|ns| format!("those from {} ±{ns} ns", Layer::Hw));
-    let bound = bound(false).map(|ns| {
-        format!("each ±{ns} ns, and has the cost of the program at its earlier layer in it")
+    let bound = bound(false).map(|ns| format!("each ±{ns} ns, between its two stamps"));
+    let own = flow.residences.iter().filter_map(|it| it.own_programs);
+    let own = own.map(|own| own.greatest_ns).max().map(|most| {
+        format!(
+            "tscap: mean of what its own programs took of it, {} ns at most: by so much it would be \
+             shorter without them",
+            grouped(most)
+        )
     });
     let head = match unit.name {
-        "ns" => ["ns", "n", "min", "median", "p90", "p99", "p99.9", "max"],
-        "µs" => ["µs", "n", "min", "median", "p90", "p99", "p99.9", "max"],
-        _ => ["ms", "n", "min", "median", "p90", "p99", "p99.9", "max"],
+        "ns" => [
+            "ns", "n", "min", "median", "p90", "p99", "p99.9", "max", "tscap",
+        ],
+        "µs" => [
+            "µs", "n", "min", "median", "p90", "p99", "p99.9", "max", "tscap",
+        ],
+        _ => [
+            "ms", "n", "min", "median", "p90", "p99", "p99.9", "max", "tscap",
+        ],
     };
-    let notes: Vec<_> = back.chain(bound).chain(hardware).collect();
+    let notes: Vec<_> = back.chain(bound).chain(hardware).chain(own).collect();
     Table::figures("", &head, rows.collect())
         .notes(notes)
         .if_any()

@@ -16,9 +16,10 @@ fn the_text_fits_a_terminal_and_says_what_became_of_packets() {
         "xdp: 2 like another one",
         "40 packets ended at xdp: dropped by the driver",
         "cgroup: 3 not recorded (ring_full)",
-        "xdp → tcx 900 0.45 0.90 1.44 2.85 – 28.5",
+        "xdp → tcx 900 0.45 0.90 1.44 2.85 – 28.5 0.54",
         "10.0.0.1:5004 → 10.0.0.2:5004 udp: 1,000 packets, 100 of them while costs were measured",
-        "has the cost of the program at its earlier layer in it",
+        "each ±2 ns, between its two stamps",
+        "what its own programs took of it, 1,200 ns at most",
         "and 1 flow more",
     ] {
         assert!(words.contains(said), "{said}\n{text}");

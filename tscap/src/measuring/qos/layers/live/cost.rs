@@ -172,6 +172,7 @@ impl Sum {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measuring::qos::layers::OwnTime;
 
     #[test]
     fn a_cost_is_the_mean_of_all_runs_and_the_range_of_turns() {
@@ -195,8 +196,8 @@ mod tests {
             .with(|turns| turns.extend([(MonoNs(10), MonoNs(20)), (MonoNs(50), MonoNs(u64::MAX))]));
         let is_timed = |first, last| {
             let mut passage = Passage::of(0);
-            passage.see(1, MonoNs(first));
-            passage.see(3, MonoNs(last));
+            passage.see(1, MonoNs(first), OwnTime::default());
+            passage.see(3, MonoNs(last), OwnTime::default());
             turns.are_off_during(&passage)
         };
         for (first, last) in [(1, 9), (21, 49)] {

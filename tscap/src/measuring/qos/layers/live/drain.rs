@@ -10,7 +10,7 @@ use crate::capturing::clock::{MonoNs, RawStamp};
 use crate::capturing::engine::Idle;
 use crate::capturing::ring::{Consumer, CorruptBlock};
 use crate::measuring::qos::layers::schema::{FlowResidences, LayerAccount};
-use crate::measuring::qos::layers::{FlowTable, Passage, Passages, Sighting};
+use crate::measuring::qos::layers::{FlowTable, OwnTime, Passage, Passages, Sighting};
 
 /// A record is in its ring so long after its stamp, unless its CPU is held up for longer, ns:
 /// a packet is open for as long again.
@@ -45,6 +45,8 @@ pub(super) struct Shared {
 /// What the thread owns.
 pub(super) struct Drain {
     consumers: Vec<Consumer>,
+    /// How long the programs of each ring have run, ns; it begins anew at 2^32.
+    spent: Vec<u32>,
     /// Index of the layer of each interface number.
     layers: Vec<Option<usize>>,
     passages: Passages,
@@ -74,6 +76,7 @@ impl Drain {
         shared: Arc<Shared>,
     ) -> Self {
         Self {
+            spent: vec![0; consumers.len()],
             consumers,
             layers,
             passages,
@@ -139,6 +142,13 @@ impl Drain {
             }
             while let Some(record) = run.next_key() {
                 let record = record?;
+                let own = OwnTime {
+                    ring: ring as u16,
+                    before_ns: self.spent[ring],
+                    // Both readings of the clock are cut off to whole nanoseconds.
+                    run_ns: record.spent_ns.saturating_add(1),
+                };
+                self.spent[ring] = own.before_ns.wrapping_add(own.run_ns);
                 let number = record.slot.interface() as usize;
                 let Some(layer) = self.layers.get(number).copied().flatten() else {
                     continue;
@@ -153,6 +163,7 @@ impl Drain {
                     layer,
                     key,
                     stamp,
+                    own,
                     segments: record.segments,
                 };
                 let flows = &mut self.flows;
@@ -163,6 +174,8 @@ impl Drain {
                     let stamped = Sighting {
                         layer: 0,
                         stamp,
+                        // There is no program.
+                        own: OwnTime { run_ns: 0, ..own },
                         ..sighting
                     };
                     self.passages.see(&stamped, &mut flow);
