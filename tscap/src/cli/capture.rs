@@ -82,7 +82,8 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = pod)]
     pod: Vec<namespaces::Target>,
 
-    /// List the interfaces and what they can do, then exit
+    /// List the interfaces and what they can do, then exit; with --netns, --container or
+    /// --pod those that are there
     #[arg(short = 'D', long)]
     list_interfaces: bool,
 
@@ -116,11 +117,11 @@ pub struct CaptureArgs {
     #[arg(short = 'p', long)]
     no_promiscuous_mode: bool,
 
-    /// No live line, and a summary of one line
+    /// No live line, nothing of each file, and at the end the account alone
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
 
-    /// Also print what was prepared and how
+    /// Also print what was prepared and how, and at the end all of the summary
     #[arg(short, long, action = ArgAction::Count)]
     verbose: u8,
 
@@ -409,8 +410,12 @@ pub fn no_file(who: &str) -> clap::Error {
 impl CaptureArgs {
     pub(super) fn into_plan(self) -> Result<Plan, clap::Error> {
         self.foreign.check()?;
+        let netns = self.netns.into_iter().map(namespaces::Target::Netns);
+        let containers = self.container.into_iter();
+        let containers = containers.map(namespaces::Target::Container);
+        let namespaces: Vec<_> = netns.chain(containers).chain(self.pod).collect();
         if self.list_interfaces {
-            return Ok(Plan::ListInterfaces);
+            return Ok(Plan::ListInterfaces(namespaces));
         }
         let filter = self.filter.into_source();
         if let Some(form) = self.show_filter.form() {
@@ -428,10 +433,6 @@ impl CaptureArgs {
                 return Err(Cli::command().error(ErrorKind::ArgumentConflict, message));
             }
         }
-        let netns = self.netns.into_iter().map(namespaces::Target::Netns);
-        let containers = self.container.into_iter();
-        let containers = containers.map(namespaces::Target::Container);
-        let namespaces: Vec<_> = netns.chain(containers).chain(self.pod).collect();
         let mut interfaces = self.interface;
         if interfaces.is_empty() && !namespaces.is_empty() {
             interfaces.push("any".into());

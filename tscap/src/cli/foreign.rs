@@ -290,7 +290,7 @@ mod tests {
         ] {
             assert_eq!(parse(line).unwrap(), plain, "{line}");
         }
-        assert_eq!(parse("-D").unwrap(), Plan::ListInterfaces);
+        assert_eq!(parse("-D").unwrap(), Plan::ListInterfaces(Vec::new()));
         for line in ["--help", "-h", "--version", "-V"] {
             let shown = parse(line).unwrap_err();
             assert!(!shown.contains("--snapshot-length"), "{line}: {shown}");

@@ -42,14 +42,15 @@ pub use qos::{AskedInterfaces, LayersPlan, QosArgs, QosPlan, QosSource};
 pub use report::{ReportArgs, ReportPlan};
 pub use stamp::{StampArgs, StampPlan};
 
+use crate::capturing::host::namespaces::Target;
 use crate::capturing::membership::Act;
 use crate::capturing::settings::keeper;
 
 /// What the user asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// List the interfaces.
-    ListInterfaces,
+    /// List the interfaces of these network namespaces, or of this process's own.
+    ListInterfaces(Vec<Target>),
     /// Capture.
     Capture(Box<CapturePlan>),
     /// Print a compiled filter.

@@ -64,6 +64,13 @@ impl Console {
         })
     }
 
+    /// The same without live lines: something else writes to the terminal.
+    #[must_use]
+    pub fn without_live_lines(mut self) -> Self {
+        self.live = false;
+        self
+    }
+
     /// Goes on without capabilities, in the threads of the console.
     pub fn give_up_capabilities(&self) {
         let streams = [Some(&self.stderr), self.stdout.as_ref()];
@@ -79,6 +86,10 @@ impl Console {
 
     pub fn is_quiet(&self) -> bool {
         self.verbosity <= Verbosity::Quiet
+    }
+
+    pub fn is_verbose(&self) -> bool {
+        self.verbosity == Verbosity::Verbose
     }
 
     /// Whether only what is wrong is to be said.
@@ -102,12 +113,13 @@ impl Console {
             self.stderr.put(journal::entry(priority, &text, fields));
             return;
         }
+        let text = terminal::fitted(&text, io::stderr());
         let clear = clear(std::mem::take(&mut self.standing));
         self.stderr.put(format!("{clear}{text}\n"));
     }
 
     pub fn detail(&mut self, text: &str) {
-        if self.verbosity == Verbosity::Verbose {
+        if self.is_verbose() {
             self.put(Priority::Debug, text, &[]);
         }
     }

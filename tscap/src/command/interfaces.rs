@@ -1,14 +1,38 @@
 //! `tscap capture -D`.
 
 use super::print::print;
-use super::{Context as _, Exit, Failure};
+use super::{Context as _, Exit, Failure, Hint as _};
 use crate::capturing::accounting::Direction;
 use crate::capturing::filter::LinkType;
 use crate::capturing::host::ethtool;
+use crate::capturing::host::namespaces::{Namespace, Places, Target};
 use crate::capturing::host::netdev::{self, Obstacle};
 
-/// Lists the interfaces, as tcpdump -D does, with what matters to a capture.
-pub(super) fn list() -> Result<Exit, Failure> {
+/// Lists the interfaces, as tcpdump -D does, with what matters to a capture: those of the
+/// namespaces that `targets` name, each under its name, or those of this process's own.
+pub(super) fn list(targets: &[Target]) -> Result<Exit, Failure> {
+    if targets.is_empty() {
+        return print(&here()?);
+    }
+    let mut text = String::new();
+    for target in targets {
+        let namespace = Namespace::open(target, &Places::live()).map_err(|error| {
+            let remedy = error.remedy();
+            Failure::from_error(error, format!("cannot list the interfaces of {target}"))
+                .hint(remedy)
+        })?;
+        let label = namespace.label();
+        let listed = namespace.visit(here);
+        let listed = listed
+            .context(format!("cannot enter {label}"))
+            .hint("it takes CAP_SYS_ADMIN: run as root")?;
+        text += &format!("{label}:\n{}", listed?);
+    }
+    print(&text)
+}
+
+/// The interfaces of this thread's network namespace.
+fn here() -> Result<String, Failure> {
     let links = netdev::all().context("cannot list the interfaces")?;
     let mut text = String::new();
     for link in links {
@@ -31,5 +55,5 @@ pub(super) fn list() -> Result<Exit, Failure> {
         text += &format!("{}.{} [{}]\n", link.index, link.name, notes.join(", "));
     }
     text += "any [all that are up, and those that come up later]\n";
-    print(&text)
+    Ok(text)
 }

@@ -54,7 +54,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         caps::keep_only(&caps::FOR_FILES).context("cannot give up capabilities")?;
     }
     match plan {
-        Plan::ListInterfaces => interfaces::list(),
+        Plan::ListInterfaces(namespaces) => interfaces::list(&namespaces),
         Plan::Capture(plan) => capture::run(&plan),
         Plan::ShowFilter { filter, form } => filter::show(&filter, form),
         Plan::Clock(plan) => clock::run(&plan),
@@ -90,7 +90,10 @@ pub fn say_failure(failure: &Failure) {
             journal.write_all(&entry)
         }),
         // In one write, for a reader that takes what is there (Wireshark).
-        false => std::io::stderr().write_all(format!("{text}\n").as_bytes()),
+        false => {
+            let text = terminal::fitted(&text, std::io::stderr());
+            std::io::stderr().write_all(format!("{text}\n").as_bytes())
+        }
     };
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Context, Exit, Failure};
+use super::{Context, Exit, Failure, terminal};
 use crate::text::escaped::escaped_lines;
 
 /// Prints text without what would steer a terminal; nobody being left to read it is no
@@ -33,8 +33,9 @@ pub(super) fn print_coloured(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Says something on standard error, in a line.
+/// Says something on standard error, in lines that fit a terminal.
 pub(super) fn say(text: &str) {
     // Nobody may be left to read it.
-    let _ = writeln!(io::stderr(), "{}", escaped_lines(text.trim_end()));
+    let text = terminal::fitted(&escaped_lines(text.trim_end()), io::stderr());
+    let _ = writeln!(io::stderr(), "{text}");
 }

@@ -48,7 +48,7 @@ fn interfaces_alike_in_two_namespaces() {
         assert_eq!(described.custom["namespace"], label.as_str());
     }
     // For people.
-    let human = plan().human();
+    let human = plan().human().with(["-v"]);
     let finished = human.ready().stop();
     let [one, other] = &labels;
     let ready = format!("eth0 in {one}, eth0 in {other} (in: native XDP, out: tcx egress)");

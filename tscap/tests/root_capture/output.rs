@@ -1,5 +1,6 @@
 //! What is said on standard output and standard error.
 
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -25,6 +26,22 @@ fn interfaces_are_listed() {
             "{name} is not in\n{text}"
         );
     }
+}
+
+/// From outside: those of the namespace, which -i counts there.
+#[test]
+fn interfaces_of_another_namespace_are_listed() {
+    let Some(_lock) = root() else { return };
+    let bench = Bench::new("list-there");
+    let [there, other] = [&bench.rx, &bench.tx].map(|it| it.netns.name());
+    let mut list = Command::new(tscap_path());
+    let text = must(list.args(["-D", "--netns", there, "--netns", other]));
+    let (rx, tx) = text
+        .split_once(&format!("network namespace {other}:\n"))
+        .expect("two lists");
+    let own = must(bench.rx.netns.command(tscap_path()).arg("-D"));
+    assert_eq!(rx, format!("network namespace {there}:\n{own}"));
+    assert!(rx.contains(".rx0 [") && tx.contains(".tx0 ["), "{text}");
 }
 
 #[test]
@@ -94,29 +111,92 @@ fn names_are_kept(summary: &Value) {
 }
 
 #[test]
-fn the_summary_for_people_names_every_outcome() {
+fn the_summary_for_people_is_a_line_and_with_v_all_of_it() {
     let Some(_lock) = root() else { return };
     let bench = Bench::new("human");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
     let frame = Frame::new(&bench.tx, &bench.rx, 60);
-    let capture = capture_on(&bench.rx, &path)
-        .human()
-        .with(["-c", "10"])
+    let told = |arguments: &[&str]| {
+        let plan = capture_on(&bench.rx, &path).human();
+        let capture = plan.with(arguments).with(["-c", "10"]).ready();
+        PacketSocket::open(&bench.tx).send(&frame, 0..25, 0);
+        let finished = capture.wait();
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        assert_eq!(finished.stdout, "", "standard output is for data");
+        let text = finished.stderr;
+        assert!(!text.contains('\r'), "a live line where no terminal is");
+        text
+    };
+    let short = told(&[]);
+    let mut lines = short.lines().filter(|it| !it.starts_with("warning: "));
+    let [ready, end] = [lines.next(), lines.next()].map(|it| it.expect("a line"));
+    assert!(ready.starts_with("ready: capturing on rx0 ("), "{short}");
+    let name = path.to_str().expect("UTF-8");
+    assert!(end.starts_with(&format!("{name}: ")), "{short}");
+    for part in [" seen = 10 written", " kB in ", "stamps ±", "UTC "] {
+        assert!(end.contains(part), "{part:?} is not in {end}");
+    }
+    assert_eq!(lines.next(), None, "{short}");
+    let whole = told(&["-v"]).to_lowercase();
+    for part in ["seen", "written", "ktime", "utc", "rx0", "exactly"] {
+        assert!(whole.contains(part), "{part:?} is not in\n{whole}");
+    }
+}
+
+#[test]
+fn each_of_several_files_is_named() {
+    let Some(_lock) = root() else { return };
+    let bench = Bench::new("named");
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 60);
+    let plan = capture_on(&bench.rx, &path).human();
+    let capture = plan
+        .with(["-Q", "in", "-b", "packets:4", "-c", "10"])
         .ready();
-    PacketSocket::open(&bench.tx).send(&frame, 0..25, 0);
+    PacketSocket::open(&bench.tx).send(&frame, 0..10, 0);
     let finished = capture.wait();
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-    assert_eq!(finished.stdout, "", "standard output is for data");
-    let text = finished.stderr.to_lowercase();
-    for part in ["seen", "written", "ktime", "utc", "rx0"] {
-        assert!(
-            text.contains(part),
-            "{part:?} is not in\n{}",
-            finished.stderr
-        );
+    let entries = std::fs::read_dir(folder.path()).expect("a folder");
+    let mut made: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").path().display().to_string())
+        .collect();
+    made.sort();
+    assert_eq!(made.len(), 3, "{made:?}");
+    for (name, frames) in made.iter().zip([4, 4, 2]) {
+        let line = format!("{name}: {frames} frames, ");
+        let mut lines = finished.stderr.lines();
+        assert!(lines.any(|it| it.starts_with(&line)), "{}", finished.stderr);
     }
-    assert!(!text.contains('\r'), "a live line where no terminal is");
+    assert!(
+        finished.stderr.contains(" written in 3 files, "),
+        "{}",
+        finished.stderr
+    );
+}
+
+/// What reads the pipe may print on the same terminal.
+#[test]
+fn there_is_no_live_line_beside_what_reads_a_pipe() {
+    let Some(_lock) = root() else { return };
+    let bench = Bench::new("live-pipe");
+    let folder = files::folder();
+    let fifo = folder.path().join("fifo");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("a FIFO");
+    let fifo = fifo.display();
+    let tscap = format!("{} -i {} --duration 2.5", tscap_path(), bench.rx.name);
+    for line in [
+        format!("{tscap} -w - | cat > /dev/null"),
+        format!("{tscap} -w /dev/stdout | cat > /dev/null"),
+        format!("cat {fifo} > /dev/null & {tscap} -w {fifo}"),
+    ] {
+        let mut shell = bench.rx.netns.command("sh");
+        let lines = terminal::shown(shell.args(["-c", &line]), 80);
+        let is_there = |start: &str| lines.iter().any(|it| it.starts_with(start));
+        assert!(is_there("ready: "), "{line}: {lines:#?}");
+        assert!(!is_there("00:00:0"), "{line}: {lines:#?}");
+    }
 }
 
 #[test]
@@ -156,9 +236,14 @@ fn a_capture_says_little_before_it_is_ready_and_its_live_line_fits() {
         let ready = lines.iter().position(|line| line.starts_with("ready: "));
         let before = &lines[..ready.expect("a line ready")];
         assert!(
-            before.iter().all(|line| line.starts_with("warning: ")),
+            before
+                .iter()
+                .all(|line| line.starts_with("warning: ") || line.starts_with("  ")),
             "{lines:#?}"
         );
+        let fits = |line: &&String| line.chars().count() < columns.into() || !line.contains(' ');
+        let broken = lines.iter().find(|line| !fits(line));
+        assert_eq!(broken, None, "{columns}: {lines:#?}");
         let live = lines.iter().find(|line| line.starts_with("00:00:01"));
         let live = live.expect("a live line");
         assert!(live.chars().count() < columns.into(), "{live}");
@@ -183,14 +268,13 @@ fn a_view_shows_what_each_interface_takes_until_q() {
             wait::until("a program to be attached", LIMIT, attached);
             PacketSocket::open(&bench.tx).send(&frame, 0..40, 0);
         });
-        // In the row of rx0, behind the 0 frames a second that it sends: what the converter did
-        // with them it tells once a second.
+        // In the row of rx0, behind the 0 frames a second that it sends.
         let row = format!("0 {:>12}", 40);
         terminal::shown_until_key(&mut command, 80, (&row, b'q'))
     });
     let end = lines
         .iter()
-        .position(|line| line.starts_with("/dev/null: "));
+        .position(|line| line.ends_with("none was kept"));
     // As it stood last.
     let view = &lines[end.expect("a summary") - 5..end.expect("a summary")];
     terminal::check_width(view, 80);
@@ -206,13 +290,13 @@ fn a_view_shows_what_each_interface_takes_until_q() {
     assert_eq!(shown("rx0 ")[3], "40");
     assert_eq!(shown("lo ")[1..], ["0", "0", "0"]);
     assert!(
-        lines.iter().any(|it| it.contains("stopped by a key")),
+        lines
+            .iter()
+            .any(|it| it.starts_with("40 seen = 40 counted in ")),
         "{lines:#?}"
     );
     assert!(
-        lines
-            .iter()
-            .any(|it| it.ends_with("40 seen (40 in, 0 out)")),
+        !lines.iter().any(|it| it.contains("/dev/null")),
         "{lines:#?}"
     );
 }
@@ -244,22 +328,26 @@ fn a_name_that_promises_pcap_is_warned_of_also_in_json() {
 }
 
 #[test]
-fn the_readiness_line_names_interface_mode_clock_and_rings() {
+fn the_readiness_line_names_interface_mode_and_clock() {
     let Some(_lock) = root() else { return };
     let bench = Bench::new("ready");
     let folder = files::folder();
     let path = folder.path().join("out.pcapng");
-    let capture = capture(&bench.rx.netns)
-        .on(&bench.rx)
-        .to(&path)
-        .with(["--ring-size", "1M"]);
+    let capture =
+        capture(&bench.rx.netns)
+            .on(&bench.rx)
+            .to(&path)
+            .with(["--ring-size", "1M", "-v"]);
     let capture = capture.start();
     let line = capture.wait_ready();
-    for part in ["rx0", "native", "ktime", "ns", "1 MiB"] {
+    for part in ["rx0", "native", "ktime", "ns"] {
         assert!(line.contains(part), "{part:?} is not in {line:?}");
     }
     // Ready means: the program is attached and the link is up.
     assert!(bench.rx.xdp_program().is_some());
     assert_eq!(bench.rx.show()["operstate"], "UP");
+    // By -v how it is done.
+    let line = capture.wait_line("clock ktime by bpf_ktime_get_ns");
+    assert!(line.contains(" of 1 MiB"), "{line}");
     capture.stop().success();
 }

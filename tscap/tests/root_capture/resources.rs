@@ -5,28 +5,18 @@ use std::time::{Duration, Instant};
 use nix::unistd::Pid;
 use tscap::capturing::host::process::cpu_time;
 use tscap_testkit::bench::Bench;
-use tscap_testkit::capture::capture_on;
+use tscap_testkit::capture::{Capture, capture_on};
 use tscap_testkit::files;
 use tscap_testkit::frame::Frame;
 use tscap_testkit::live::LiveSender;
 use tscap_testkit::process;
 use tscap_testkit::root::{alone, root};
 
-/// Number and size in bytes of the rings, from the readiness line
-/// ("…, 2 rings of 64 MiB").
-fn rings(ready: &str) -> (u64, u64) {
-    let words: Vec<&str> = ready.split_whitespace().collect();
-    let at = words
-        .iter()
-        .position(|word| word.starts_with("ring"))
-        .expect("rings");
-    let number = |word: &str| word.trim_end_matches(',').parse::<u64>().expect("a number");
-    let unit = match words[at + 3].trim_end_matches(',') {
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        other => panic!("a unit of bytes, not {other:?}"),
-    };
-    (number(words[at - 1]), number(words[at + 2]) * unit)
+/// Number and size in bytes of the rings, once the capture is ready.
+fn rings(capture: &Capture) -> (u64, u64) {
+    let ready = capture.wait_event("ready");
+    let number = |name: &str| ready[name].as_u64().expect("a number");
+    (number("rings"), number("ring_bytes"))
 }
 
 #[test]
@@ -38,7 +28,7 @@ fn memory_is_the_rings_and_little_more() {
     let frame = Frame::new(&bench.tx, &bench.rx, 64);
     let mut sender = LiveSender::open(&bench.tx);
     let capture = capture_on(&bench.rx, &path).start();
-    let (count, bytes) = rings(&capture.wait_ready());
+    let (count, bytes) = rings(&capture);
     assert_eq!(
         count,
         process::cpus().len() as u64,
@@ -107,7 +97,7 @@ fn a_burst_of_the_rings_size_right_after_idle_loses_nothing() {
     let path = folder.path().join("out.pcapng");
     let mut sender = LiveSender::open(&bench.tx);
     let capture = capture_on(&bench.rx, &path).start();
-    let (_, bytes) = rings(&capture.wait_ready());
+    let (_, bytes) = rings(&capture);
     let mut sent = 0;
     for size in [64, 1514, 64] {
         // A block: 32 bytes around the padded frame.

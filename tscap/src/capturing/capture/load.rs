@@ -8,7 +8,9 @@ use super::event::Listener;
 use super::plan::{Capture, ClockChoice};
 use crate::capturing::clock::{StampPath, TscPath};
 use crate::capturing::filter::Filter;
-use crate::capturing::hook::{EgressPoint, Kfunc, LoadError, LoadOptions, Loaded, TransmitKernel};
+use crate::capturing::hook::{
+    EgressPoint, Kfunc, LoadError, LoadOptions, Loaded, NoKfunc, TransmitKernel,
+};
 use crate::capturing::host::installed::Installed;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::failure::Failure;
@@ -68,12 +70,21 @@ pub(super) fn load(
     };
     let paths = paths(plan.clock, plan.tsc_path, machine.takes_tsc);
     let stamping = first_of(&paths, &options, &files)?;
-    for (path, why) in &stamping.refused.0 {
+    let proposed = StampPath::Tsc(TscPath::Kernel);
+    let is_absent = is_absent(TscPath::Kernel, &files);
+    let refused = stamping.refused.0.iter();
+    // No released kernel has that function: where it is missing there is nothing to tell.
+    for (path, why) in refused.filter(|(path, _)| *path != proposed || !is_absent) {
         let why = why.chain();
         let why = why.lines().next().unwrap_or_default();
         told.detail(&format!("no stamps by {}: {why}", path.function()));
     }
     Ok(stamping)
+}
+
+/// Whether the kernel has no function by which stamps of `path` are made.
+fn is_absent(path: TscPath, files: &KernelFiles) -> bool {
+    matches!(Kfunc::find(path, files), Err(NoKfunc::NotInKernel { .. }))
 }
 
 /// Tells what came of the filter's expression.

@@ -148,7 +148,7 @@ pub struct Progress {
 pub struct Account {
     /// Frames that entered the programs.
     pub seen: Directed<u64>,
-    /// Each interface, in the file's order, up to a second ago: its `seen` is the number of
+    /// Each interface, in the file's order, as of the latest tenth of a second: its `seen` is the number of
     /// frames that have an outcome.
     pub interfaces: Vec<InterfaceSummary>,
     /// The kernel's own bound on its clock against UTC, ns; `None` while it is not

@@ -109,7 +109,7 @@ impl Writers {
         bounds.max().unwrap_or(0)
     }
 
-    /// What became of the frames of each interface, as of the latest second.
+    /// What became of the frames of each interface, as of the latest tenth of a second.
     pub fn counts(&self) -> Vec<Directed<Written>> {
         let counts = self.each.iter().map(|it| it.shared.counts.lock());
         sum(counts.flatten().map(|counts| counts.clone()))

@@ -23,7 +23,7 @@ use crate::capturing::ring::{Consumer, CorruptBlock};
 /// CLOCK_MONOTONIC_RAW is read this often: its rate is then good to 0.1 ppm at once.
 const RAW_EVERY_NS: u64 = 1_000_000_000;
 /// The control task gets the counts of each interface this often.
-pub(super) const COUNTS_EVERY_NS: u64 = 1_000_000_000;
+pub(super) const COUNTS_EVERY_NS: u64 = 100_000_000;
 
 /// What the converter tells the control task.
 #[derive(Debug)]

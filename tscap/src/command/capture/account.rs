@@ -13,6 +13,11 @@ use crate::text::numbers::{counted, grouped, signed, size, span};
 /// So many interfaces have a line; of more those with the most frames.
 const MOST_LINES: usize = 20;
 
+pub(super) const DOES_NOT_ADD_UP: &str =
+    "  DOES NOT ADD UP: frames are missing from this account; please report this";
+pub(super) const STACK_SAW_NOTHING: &str =
+    "  --tap: frames ended here, the network stack saw nothing of them";
+
 /// In one line.
 pub(super) fn one_line(summary: &Summary) -> String {
     let mut line = format!("{} seen = {} written", summary.seen, summary.written);
@@ -30,15 +35,16 @@ pub(super) fn one_line(summary: &Summary) -> String {
     line
 }
 
-/// In several lines, with what else there is to know.
-pub(super) fn whole(summary: &Summary) -> String {
-    let mut lines = vec![format!(
-        "{}: {} in {:.3} s, {}",
-        summary.file,
-        size(summary.bytes_written),
-        summary.seconds,
-        summary.stopped_by.reason(),
-    )];
+/// In several lines, with what else there is to know. `is_view`: the frames were only
+/// looked at.
+pub(super) fn whole(summary: &Summary, is_view: bool) -> String {
+    let (seconds, reason) = (summary.seconds, summary.stopped_by.reason());
+    let (file, length) = (&summary.file, size(summary.bytes_written));
+    let mut lines = vec![match is_view {
+        true => format!("none was kept: {seconds:.3} s, {reason}"),
+        false => format!("{file}: {length} in {seconds:.3} s, {reason}"),
+    }];
+    let kept = if is_view { "counted" } else { "written" };
     lines.extend(summary.filter.as_ref().map(|filter| {
         let FilterSummary {
             expression,
@@ -47,11 +53,11 @@ pub(super) fn whole(summary: &Summary) -> String {
         format!("  filter {expression:?} ({compiler})")
     }));
     if summary.tap {
-        lines.push("  --tap: frames ended here, the network stack saw nothing of them".into());
+        lines.push(STACK_SAW_NOTHING.into());
     }
     let count = |number, name, note: &str| format!("{:>15} {name}{note}", grouped(number));
     lines.push(count(summary.seen, "seen", &by_direction(summary)));
-    lines.push(count(summary.written, "written", ""));
+    lines.push(count(summary.written, kept, ""));
     for (outcome, number) in summary.outcomes.entries() {
         if number > 0 {
             let meaning = format!(" ({})", outcome.meaning);
@@ -59,19 +65,15 @@ pub(super) fn whole(summary: &Summary) -> String {
         }
     }
     lines.push(match summary.adds_up {
-        true => "  seen = written + every named outcome, exactly".into(),
-        false => {
-            "  DOES NOT ADD UP: frames are missing from this account; please report this".into()
-        }
+        true => format!("  seen = {kept} + every named outcome, exactly"),
+        false => DOES_NOT_ADD_UP.into(),
     });
-    lines.extend(summary.off_cpu.map(|off_cpu| match off_cpu {
+    lines.extend(summary.off_cpu.map(|frames| match frames {
         0 => "  all of them came in on the CPUs given by --rx-cpu".into(),
-        off_cpu => {
-            let off_cpu = grouped(off_cpu);
-            format!("  {off_cpu} of them came in on other CPUs than --rx-cpu gives")
-        }
+        frames => off_cpu(frames),
     }));
     lines.extend(several_writers(summary));
+    lines.extend(merged(summary));
     lines.extend(summary.priority.map(|it| {
         let (priority, time) = (it.priority, span(it.rested_ns));
         let rests = counted(it.rests, "time");
@@ -79,18 +81,23 @@ pub(super) fn whole(summary: &Summary) -> String {
     }));
     lines.extend(summary.files.iter().flat_map(several_files));
     lines.extend(of_each(&summary.interfaces));
-    for interface in &summary.interfaces {
-        if let Some(missed) = interface.ifdrop.filter(|missed| *missed > 0) {
-            let missed = counted(missed, "frame");
-            lines.push(format!(
-                "  {} itself missed {missed} before XDP",
-                interface.whole_name()
-            ));
-        }
-    }
+    lines.extend(summary.interfaces.iter().filter_map(missed));
     lines.extend(summary.interfaces.iter().filter_map(hardware_stamps));
     lines.extend(clock(summary));
     lines.join("\n")
+}
+
+/// Frames that came in elsewhere than they were meant to.
+pub(super) fn off_cpu(frames: u64) -> String {
+    let frames = grouped(frames);
+    format!("  {frames} of them came in on other CPUs than --rx-cpu gives")
+}
+
+/// What an interface had to leave out itself.
+pub(super) fn missed(interface: &InterfaceSummary) -> Option<String> {
+    let missed = interface.ifdrop.filter(|missed| *missed > 0)?;
+    let (name, missed) = (interface.whole_name(), counted(missed, "frame"));
+    Some(format!("  {name} itself missed {missed} before XDP"))
 }
 
 /// A line for each interface, where there are several.
@@ -168,10 +175,9 @@ fn by_direction(summary: &Summary) -> String {
     format!(" ({}, {})", part(one), part(other))
 }
 
-/// A line for each of several writers, and what makes one file of their files.
+/// A line for each of several writers.
 fn several_writers(summary: &Summary) -> Vec<String> {
-    let writers = &summary.writers;
-    let lines = writers.iter().map(|it| {
+    let lines = summary.writers.iter().map(|it| {
         let [seen, written, not] = [
             it.totals.seen,
             it.totals.written,
@@ -181,15 +187,18 @@ fn several_writers(summary: &Summary) -> Vec<String> {
         let (file, cpus) = (&it.file, cpu_list::list(&it.cpus));
         format!("  {file} (CPUs {cpus}): {seen} seen, {written} written, {not} not")
     });
-    let mut lines: Vec<_> = lines.collect();
-    if !writers.is_empty() && summary.files.is_none() {
-        let parts: Vec<_> = writers.iter().map(|it| it.file.as_str()).collect();
-        let (parts, whole) = (parts.join(" "), &summary.file);
-        lines.push(format!(
-            "  one file of them: tscap merge {parts} -w {whole}"
-        ));
-    }
-    lines
+    lines.collect()
+}
+
+/// What makes one file of those of several writers.
+pub(super) fn merged(summary: &Summary) -> Option<String> {
+    let (writers, whole) = (&summary.writers, &summary.file);
+    let parts: Vec<_> = writers.iter().map(|it| it.file.as_str()).collect();
+    let is_one_each = !parts.is_empty() && summary.files.is_none();
+    is_one_each.then(|| {
+        let parts = parts.join(" ");
+        format!("  one file of them: tscap merge {parts} -w {whole}")
+    })
 }
 
 fn several_files(files: &FilesSummary) -> Vec<String> {

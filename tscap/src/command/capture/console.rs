@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{account, fields};
+use super::{account, fields, short};
 use crate::capturing::capture::{
     Event, Progress, Ready, ReadyInterface, Severity, Summary, Target,
 };
@@ -33,20 +33,37 @@ struct End<'a> {
 
 /// The console of a capture.
 pub(super) fn of(plan: &CapturePlan) -> io::Result<Console> {
-    let stdout_is_free = plan.capture.target != Target::Stdout;
-    Console::new(plan.json, stdout_is_free, plan.verbosity)
+    let target = &plan.capture.target;
+    let console = Console::new(plan.json, *target != Target::Stdout, plan.verbosity)?;
+    // What reads the packets may print them on the same terminal.
+    Ok(match is_read_meanwhile(target) {
+        true => console.without_live_lines(),
+        false => console,
+    })
+}
+
+/// Whether the frames go to another program: through a pipe or a socket.
+fn is_read_meanwhile(target: &Target) -> bool {
+    let mode = match target {
+        Target::Stdout => nix::sys::stat::fstat(io::stdout()),
+        Target::Path(path) => nix::sys::stat::stat(path),
+    };
+    // A file that is not there yet is none.
+    mode.is_ok_and(|it| matches!(it.st_mode & libc::S_IFMT, libc::S_IFIFO | libc::S_IFSOCK))
 }
 
 pub(super) fn ready(console: &mut Console, ready: &Ready) {
     if !console.is_quiet() {
         console.say(&format!("ready: {}", begins(ready)));
     }
+    console.detail(&how(ready));
     console.event("ready", VERSION, ready);
 }
 
+/// What is captured, and how far stamps may be off.
 fn begins(ready: &Ready) -> String {
-    format!(
-        "capturing on {}{}, clock {} by {}, {} read, ±{} ns, {} of {}{}",
+    let mut line = format!(
+        "capturing on {}{}, clock {} ±{} ns",
         by_hooks(&ready.interfaces),
         if ready.tap {
             ", of which the network stack sees nothing"
@@ -54,22 +71,31 @@ fn begins(ready: &Ready) -> String {
             ""
         },
         ready.clock.name(),
+        ready.host_bound_ns,
+    );
+    if let Some(reference) = &ready.reference {
+        line += &format!(", times by {reference}");
+    }
+    line
+}
+
+/// How the clock is read, and how frames come to the file.
+fn how(ready: &Ready) -> String {
+    let mut line = format!(
+        "clock {} by {}, {} read; {} of {}",
+        ready.clock.name(),
         ready.path,
         read_order(ready.ordered),
-        ready.host_bound_ns,
         counted(ready.rings as u64, "ring"),
         ring(ready.ring_bytes as u64),
-        match ready.io {
-            "direct" => ", direct I/O",
-            _ => "",
-        },
-    ) + &match ready.priority {
-        Some(priority) => format!(", in real time (priority {priority})"),
-        None => String::new(),
-    } + &match &ready.reference {
-        Some(reference) => format!(", times by {reference}"),
-        None => String::new(),
+    );
+    if ready.io == "direct" {
+        line += "; direct I/O";
     }
+    if let Some(priority) = ready.priority {
+        line += &format!("; in real time (priority {priority})");
+    }
+    line
 }
 
 /// The interfaces, those with the same hooks together.
@@ -142,10 +168,13 @@ pub(super) fn tell(console: &mut Console, event: &Event) {
     }
 }
 
+/// One of several files is complete.
 fn file_closed(console: &mut Console, file: &ClosedFile) {
     let path = file.path.display();
     let (frames, bytes) = (counted(file.frames, "frame"), size(file.bytes));
-    console.detail(&format!("{path}: {frames}, {bytes}"));
+    if !console.is_quiet() {
+        console.say(&format!("{path}: {frames}, {bytes}"));
+    }
     let body = json!({
         "file": path.to_string(),
         "frames": file.frames,
@@ -168,7 +197,8 @@ fn file_removed(console: &mut Console, path: &Path, frames: Option<u64>) {
     console.event("removed", VERSION, body);
 }
 
-pub(super) fn summary(console: &mut Console, summary: &Summary) {
+/// `is_view`: the frames were only looked at.
+pub(super) fn summary(console: &mut Console, summary: &Summary, is_view: bool) {
     if console.is_json() {
         let progress_left_out = console.progress_left_out();
         let end = End {
@@ -184,9 +214,10 @@ pub(super) fn summary(console: &mut Console, summary: &Summary) {
         }
         return;
     }
-    let text = match console.is_quiet() {
-        true => account::one_line(summary),
-        false => account::whole(summary),
+    let text = match (console.is_quiet(), console.is_verbose()) {
+        (true, _) => account::one_line(summary),
+        (_, true) => account::whole(summary, is_view),
+        _ => short::short(summary, is_view),
     };
     console.say_with(&text, &fields::of(summary));
 }

@@ -73,7 +73,7 @@ impl<'a> Listeners<'a> {
         let warning = self.metrics.take().and_then(|it| it.end(summary));
         self.warn(warning);
         if let Some(summary) = summary {
-            console::summary(&mut self.console, summary);
+            console::summary(&mut self.console, summary, self.view.is_some());
         }
     }
 

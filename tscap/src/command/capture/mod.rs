@@ -6,6 +6,7 @@ mod fields;
 mod follow;
 mod listeners;
 mod metrics;
+mod short;
 mod view;
 
 use std::io::{self, IsTerminal as _};

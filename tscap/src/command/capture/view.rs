@@ -6,8 +6,10 @@ use crate::capturing::capture::{InterfaceSummary, Progress};
 use crate::command::terminal;
 use crate::text::numbers::{counted, grouped};
 
-/// Columns for names; longer ones are cut.
+/// Columns for names; of longer ones the middle is left out.
 const NAME: usize = 24;
+/// Stands for what is left out.
+const LEFT_OUT: char = '…';
 /// Columns for a number.
 const NUMBER: usize = 12;
 /// Lines that are no interface's: the head, two below, and one that stays free.
@@ -73,7 +75,7 @@ impl View {
         let outcomes =
             outcomes.map(|(outcome, count)| format!("{} {}", outcome.name, grouped(count)));
         Row {
-            name: interface.whole_name(),
+            name: name(interface),
             rates: [rate(0), rate(1)],
             frames: interface.seen,
             outcomes: outcomes.collect::<Vec<_>>().join(", "),
@@ -83,7 +85,7 @@ impl View {
 
 impl Row {
     fn line(&self) -> String {
-        let name: String = self.name.chars().take(NAME).collect();
+        let name = &self.name;
         let [received, sent] = self.rates.map(grouped);
         let line = format!(
             "{name:<NAME$} {received:>NUMBER$} {sent:>NUMBER$} {:>NUMBER$}  {}",
@@ -94,8 +96,37 @@ impl Row {
     }
 }
 
-/// The capture as a whole.
+/// An interface's name with that of its namespace: "eth0@web". The end of the namespace's
+/// tells it from others more often than its beginning.
+fn name(interface: &InterfaceSummary) -> String {
+    let Some(namespace) = &interface.namespace else {
+        return shortened(&interface.name, NAME / 2);
+    };
+    let kinds = ["network namespace ", "container ", "pod "];
+    let place = kinds.iter().find_map(|kind| namespace.strip_prefix(kind));
+    let interface = format!("{}@", interface.name);
+    let before = interface.chars().count();
+    shortened(
+        &(interface + place.unwrap_or(namespace)),
+        before.min(NAME / 2),
+    )
+}
+
+/// A name of at most [`NAME`] columns; of a longer one the first `before` and the last ones.
+fn shortened(name: &str, before: usize) -> String {
+    let length = name.chars().count();
+    if length <= NAME {
+        return name.to_owned();
+    }
+    let mut shortened: String = name.chars().take(before).collect();
+    shortened.push(LEFT_OUT);
+    shortened.extend(name.chars().skip(length - (NAME - 1 - before)));
+    shortened
+}
+
+/// The capture as a whole: the sums of the rows, which are of one moment.
 fn whole(now: &Progress) -> String {
+    let seen = now.account.interfaces.iter().map(|it| it.seen).sum();
     let stack = match now.tap {
         true => "stack sees nothing, ",
         false => "",
@@ -103,7 +134,7 @@ fn whole(now: &Progress) -> String {
     format!(
         "{:.0} s, {}, {}, {stack}fullest ring {:.0} %, clock ±{} ns",
         now.seconds,
-        counted(now.seen, "frame"),
+        counted(seen, "frame"),
         counted(now.drops, "drop"),
         now.ring_fill * 100.0,
         now.host_bound_ns
@@ -142,7 +173,8 @@ mod tests {
     fn progress(seconds: f64, interfaces: Vec<InterfaceSummary>) -> Progress {
         Progress {
             seconds,
-            seen: interfaces.iter().map(|it| it.seen).sum(),
+            // Some are on their way.
+            seen: interfaces.iter().map(|it| it.seen + 5).sum(),
             written: 0,
             bytes: 0,
             drops: 3,
@@ -202,5 +234,25 @@ mod tests {
             lines.iter().all(|line| line.chars().count() < 40),
             "{lines:?}"
         );
+    }
+
+    #[test]
+    fn a_name_keeps_what_tells_it_from_others() {
+        let of = |name: &str, namespace: Option<&str>| {
+            let mut interface = interface(name, 0, 0);
+            interface.namespace = namespace.map(str::to_owned);
+            super::name(&interface)
+        };
+        assert_eq!(of("eth0", None), "eth0");
+        assert_eq!(of("eth0", Some("network namespace cont")), "eth0@cont");
+        assert_eq!(of("eth0", Some("container web")), "eth0@web");
+        assert_eq!(of("eth0", Some("pod shop/web")), "eth0@shop/web");
+        let one = of("eth0", Some("pod production/frontend-5f6c9b7d-x2x7k"));
+        assert_eq!(one, "eth0@…end-5f6c9b7d-x2x7k");
+        let other = of("eth0", Some("pod production/frontend-5f6c9b7d-zz9pl"));
+        assert_ne!(one, other);
+        assert_eq!(one.chars().count(), NAME);
+        let long = of("a-bridge-of-many-names-0123456789", None);
+        assert_eq!(long, "a-bridge-of-…-0123456789");
     }
 }
