@@ -221,6 +221,7 @@ fn slowest(values: &[i64]) -> Vec<Slow> {
         cpu_out: Some(1),
         length: 192,
         key: format!("{:016x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        flow: (number != 1).then(|| format!("10.0.0.1:{number} → 10.0.0.2:7 udp")),
     })
     .collect()
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::certificate::Certificate;
 use super::schema::{Delays, Rfc8219, Slow};
 use crate::capturing::clock::RealNs;
+use crate::measuring::measure::Ends;
 use crate::measuring::statistics::{Distribution, Summary};
 
 mod bins;
@@ -20,7 +21,7 @@ const SLOWEST: usize = 10;
 
 /// A packet that was matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Matched {
+pub struct Matched<'a> {
     /// When it entered, since the start, ns.
     pub at_ns: u64,
     /// Its delay, ns.
@@ -35,6 +36,8 @@ pub struct Matched {
     pub length: u32,
     /// Its key.
     pub key: u64,
+    /// Its first bytes at the entry, as many as were kept.
+    pub bytes: &'a [u8],
 }
 
 /// The packets since the last look.
@@ -67,7 +70,7 @@ pub struct DelayRecorder {
     intervals: Intervals,
     first: FirstPackets,
     /// The slowest first.
-    slowest: Vec<Matched>,
+    slowest: Vec<Slow>,
 }
 
 impl Default for DelayRecorder {
@@ -91,7 +94,7 @@ impl DelayRecorder {
     }
 
     /// Takes in a packet; they come in order of their entries.
-    pub fn add(&mut self, packet: &Matched) {
+    pub fn add(&mut self, packet: &Matched<'_>) {
         let delay_ns = packet.delay_ns;
         self.latest.add(delay_ns);
         self.certificate.add(delay_ns);
@@ -108,11 +111,11 @@ impl DelayRecorder {
     }
 
     #[cold]
-    fn keep(&mut self, packet: &Matched) {
+    fn keep(&mut self, packet: &Matched<'_>) {
         let at = self
             .slowest
             .partition_point(|it| it.delay_ns >= packet.delay_ns);
-        self.slowest.insert(at, *packet);
+        self.slowest.insert(at, slow(packet));
         self.slowest.truncate(SLOWEST);
     }
 
@@ -144,7 +147,7 @@ impl DelayRecorder {
             rfc8219: rfc8219(&summary),
             bound_ns,
             certificate: self.certificate.finish(bound_ns),
-            slowest: self.slowest.iter().map(slow).collect(),
+            slowest: self.slowest,
             histogram: self.bins.finish(summary.min, summary.max),
             series: self.intervals.finish(),
             first: self.first.finish(),
@@ -162,7 +165,7 @@ fn rfc8219(summary: &Summary) -> Option<Rfc8219> {
     })
 }
 
-fn slow(packet: &Matched) -> Slow {
+fn slow(packet: &Matched<'_>) -> Slow {
     Slow {
         delay_ns: packet.delay_ns,
         entered_ns: packet.entered.0,
@@ -170,6 +173,7 @@ fn slow(packet: &Matched) -> Slow {
         cpu_out: packet.cpu_out,
         length: packet.length,
         key: format!("{:016x}", packet.key),
+        flow: Ends::of(packet.bytes).map(|ends| ends.to_string()),
     }
 }
 

@@ -264,6 +264,10 @@ pub struct Slow {
     pub length: u32,
     /// What it was matched by, hexadecimal.
     pub key: String,
+    /// Its addresses, ports and protocol, such as "10.0.0.1:5 → 10.0.0.2:6 udp"; absent unless
+    /// it is IP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
 }
 
 /// A range of delays.

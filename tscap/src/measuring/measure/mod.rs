@@ -6,6 +6,7 @@
 
 mod capture;
 mod delay;
+mod ends;
 #[cfg(test)]
 pub(super) mod fixtures;
 mod frame;
@@ -19,6 +20,7 @@ pub use capture::{CaptureError, read};
 pub(super) use capture::{broken_end, each_record};
 pub use delay::{DelayReport, IntervalSources};
 pub(super) use delay::{path_delay_ns, signed_difference, unwrapped_counter};
+pub use ends::{ENDS_WITHIN, Ends};
 pub(super) use frame::content_of;
 pub use frame::{Checksum, Content, Malformed, content};
 pub use receive_clock::{DelayBasis, ReceiveClock};

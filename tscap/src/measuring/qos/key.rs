@@ -1,7 +1,8 @@
 //! What a flow is told by.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+
+pub use crate::measuring::measure::Ends;
 
 /// A flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,41 +38,6 @@ pub enum FlowId {
         /// Its flow.
         flow: u16,
     },
-}
-
-/// Both ends. Ports are 0 of protocols other than TCP and UDP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ends {
-    /// Protocol number of the IP header.
-    pub protocol: u8,
-    /// Where it comes from.
-    pub source: IpAddr,
-    /// Its port.
-    pub source_port: u16,
-    /// Where it goes to.
-    pub destination: IpAddr,
-    /// Its port.
-    pub destination_port: u16,
-}
-
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-
-impl fmt::Display for Ends {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (from, to) = (self.source, self.destination);
-        let name = match self.protocol {
-            TCP => "tcp",
-            UDP => "udp",
-            1 => return write!(f, "{from} → {to} icmp"),
-            47 => return write!(f, "{from} → {to} gre"),
-            58 => return write!(f, "{from} → {to} icmp6"),
-            other => return write!(f, "{from} → {to} protocol {other}"),
-        };
-        let from = SocketAddr::new(from, self.source_port);
-        let to = SocketAddr::new(to, self.destination_port);
-        write!(f, "{from} → {to} {name}")
-    }
 }
 
 impl fmt::Display for FlowId {

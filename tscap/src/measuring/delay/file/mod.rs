@@ -18,7 +18,7 @@ use super::schema::{Exit, How, Match, Passage, Spot};
 use super::sighting::{At, Sighting};
 use crate::capturing::clock::{FileNs, RawStamp, RealNs};
 use crate::capturing::pcapng::{Packet, Record};
-use crate::measuring::measure::{CaptureError, each_record};
+use crate::measuring::measure::{CaptureError, ENDS_WITHIN, each_record};
 use places::{Place, Places};
 use stamps::Stamps;
 use survey::Survey;
@@ -168,8 +168,8 @@ impl<'a> Measured<'a> {
             capacity: plan.capacity,
             exits: 1,
             is_mirrored: plan.how == How::Mirror,
-            // The time of the file.
-            kept_bytes: size_of::<u64>(),
+            kept_bytes: KEPT,
+            keeps_exits: false,
             start: stamps.first,
         });
         Self {
@@ -209,8 +209,8 @@ impl<'a> Measured<'a> {
                 length: packet.origlen,
             };
             let (recorder, stamps) = (&mut self.recorder, self.stamps);
-            let time = packet.time.0.to_ne_bytes();
-            self.matcher.see(&sighting, &time, &mut |passed| {
+            let (kept, length) = kept(packet);
+            self.matcher.see(&sighting, &kept[..length], &mut |passed| {
                 record(recorder, stamps, passed)
             });
         }
@@ -284,9 +284,26 @@ impl<'a> Measured<'a> {
     }
 }
 
+/// What is kept of a packet until it is judged: its time in the file, and the first bytes.
+const KEPT: usize = size_of::<u64>() + ENDS_WITHIN;
+
+/// That of `packet`, and how long it is.
+fn kept(packet: &Packet) -> ([u8; KEPT], usize) {
+    let mut kept = [0; KEPT];
+    let (time, first) = kept.split_at_mut(size_of::<u64>());
+    time.copy_from_slice(&packet.time.0.to_ne_bytes());
+    let length = packet.data.len().min(ENDS_WITHIN);
+    first[..length].copy_from_slice(&packet.data[..length]);
+    (kept, size_of::<u64>() + length)
+}
+
 fn record(recorder: &mut DelayRecorder, stamps: &Stamps, passed: &Passed<'_>) {
     let Some(left) = passed.left[0] else { return };
-    let time = passed.bytes_in.try_into().map_or(0, u64::from_ne_bytes);
+    let (time, bytes) = passed
+        .bytes_in
+        .split_first_chunk()
+        .unwrap_or((&[0; 8], &[]));
+    let time = u64::from_ne_bytes(*time);
     recorder.add(&Matched {
         at_ns: stamps
             .between(stamps.first, passed.entered)
@@ -298,6 +315,7 @@ fn record(recorder: &mut DelayRecorder, stamps: &Stamps, passed: &Passed<'_>) {
         cpu_out: None,
         length: passed.length,
         key: passed.key,
+        bytes,
     });
 }
 

@@ -150,6 +150,7 @@ impl LivePlan {
                 exits,
                 is_mirrored,
                 kept_bytes: self.kept_bytes(),
+                keeps_exits: self.keeps_packets,
                 start,
             });
             memory_bytes += matcher.memory_bytes();

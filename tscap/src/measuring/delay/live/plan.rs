@@ -9,6 +9,7 @@ use crate::capturing::clock::TscPath;
 use crate::capturing::filter::Filter;
 use crate::capturing::host::namespaces::Target;
 use crate::measuring::delay::schema::{How, Match};
+use crate::measuring::measure::ENDS_WITHIN;
 
 /// Where packets are seen when they leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -87,7 +88,7 @@ pub struct LivePlan {
     pub filter: Option<Filter>,
     /// Ring of each CPU, bytes; `None` for the default.
     pub ring_bytes: Option<usize>,
-    /// Keep the beginnings of packets, for a file of the slowest.
+    /// Keep more of the beginnings of packets, at both ends, for a file of the slowest.
     pub keeps_packets: bool,
     /// Most packets to match.
     pub count: Option<u64>,
@@ -109,11 +110,11 @@ impl LivePlan {
         }
     }
 
-    /// Bytes kept of each packet.
+    /// Bytes kept of each packet: its addresses at least.
     pub(super) fn kept_bytes(&self) -> usize {
         match self.keeps_packets {
             true => MOST_KEPT.min(128),
-            false => 0,
+            false => ENDS_WITHIN,
         }
     }
 }

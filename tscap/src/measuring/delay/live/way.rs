@@ -142,6 +142,7 @@ impl Figures {
             cpu_out: Some(passed.cpu_out[exit]),
             length: passed.length,
             key: passed.key,
+            bytes: passed.bytes_in,
         };
         for (exit, recorder) in self.exits.iter_mut().enumerate() {
             if let Some(left) = passed.left[exit] {

@@ -22,6 +22,7 @@ use super::schema::Account;
 use super::sighting::{At, MOST_EXITS, Sighting};
 use crate::capturing::clock::RawStamp;
 use arrivals::{Arrival, Arrivals};
+use kept::KeptId;
 use window::Window;
 
 /// What a matcher is to do.
@@ -40,8 +41,17 @@ pub struct MatcherOptions {
     /// Bytes of each sighting that are kept until its packet is judged. They take 8 more
     /// each.
     pub kept_bytes: usize,
+    /// Those of sightings at exits too. Where places are told by order they are kept anyway.
+    pub keeps_exits: bool,
     /// When the places began to be watched.
     pub start: RawStamp,
+}
+
+impl MatcherOptions {
+    /// Whether bytes of every sighting are kept.
+    fn keeps_all(&self) -> bool {
+        self.keeps_exits || self.is_mirrored
+    }
 }
 
 /// A packet that was seen once where it entered, and once, no earlier, where it left.
@@ -69,6 +79,7 @@ pub struct Passed<'a> {
 #[derive(Debug)]
 pub struct Matcher {
     exits: usize,
+    keeps_exits: bool,
     arrivals: Arrivals,
     window: Window,
     /// Not yet told to the window.
@@ -85,6 +96,7 @@ impl Matcher {
         assert!((1..=most).contains(&options.exits), "{options:?}");
         Self {
             exits: options.exits,
+            keeps_exits: options.keeps_all(),
             arrivals: Arrivals::new(options.capacity),
             window: Window::new(&options),
             is_distrusted: false,
@@ -103,7 +115,10 @@ impl Matcher {
         let is_known = !matches!(sighting.at, At::Exit(exit) if exit >= self.exits);
         assert!(is_known, "{sighting:?}, exits: {}", self.exits);
         self.settle(passed);
-        let kept = self.window.keep(bytes);
+        let kept = match self.keeps_exits || sighting.at == At::Entry {
+            true => self.window.keep(bytes),
+            false => KeptId::NONE,
+        };
         self.arrivals.push(Arrival::new(sighting, kept));
         if self.arrivals.are_full() {
             let through = self.arrivals.middle();

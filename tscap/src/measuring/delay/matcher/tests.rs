@@ -19,6 +19,7 @@ fn options() -> MatcherOptions {
         exits: 1,
         is_mirrored: false,
         kept_bytes: 0,
+        keeps_exits: true,
         start: RawStamp(START),
     }
 }
@@ -285,6 +286,22 @@ fn bytes_are_kept_until_a_packet_is_judged() {
     }
     let expected = |round| (vec![round, 1, 2, 3], vec![round, 9]);
     assert_eq!(found, (0..100).map(expected).collect::<Vec<_>>());
+    // With those of entries alone there is room for a packet each.
+    let mut matcher = Matcher::new(MatcherOptions {
+        keeps_exits: false,
+        capacity: 1,
+        ..kept
+    });
+    let mut passed = |packet: &Passed<'_>| {
+        assert_eq!(
+            (packet.bytes_in, packet.bytes_out[0]),
+            (&[5, 6][..], &[][..])
+        );
+    };
+    matcher.see(&entry(1, 0), &[5, 6], &mut passed);
+    matcher.see(&exit(1, 10), &[7], &mut passed);
+    let accounts = matcher.finish(RawStamp(START + 9_000), &mut passed);
+    assert_eq!(accounts[0].matched, 1);
 }
 
 #[test]
@@ -302,4 +319,11 @@ fn memory_is_known_and_stays() {
     });
     let more = (with_bytes.memory_bytes() - matcher.memory_bytes()) / 100_000;
     assert_eq!(more, 2 * (64 + 8));
+    let at_entries = Matcher::new(MatcherOptions {
+        kept_bytes: 64,
+        keeps_exits: false,
+        ..large
+    });
+    let more = (at_entries.memory_bytes() - matcher.memory_bytes()) / 100_000;
+    assert_eq!(more, 64 + 8);
 }

@@ -116,6 +116,11 @@ enum Doubt {
 impl Window {
     pub fn new(options: &MatcherOptions) -> Self {
         let capacity = options.capacity.min(1 << 31);
+        let sightings = 1 + if options.keeps_all() {
+            options.exits
+        } else {
+            0
+        };
         Self {
             length: options.window,
             capacity,
@@ -123,7 +128,7 @@ impl Window {
             groups: VecDeque::new(),
             number: FIRST_NUMBER,
             table: Table::new(capacity),
-            kept: Kept::new(options.kept_bytes, capacity * (1 + options.exits)),
+            kept: Kept::new(options.kept_bytes, capacity * sightings),
             accounts: Accounts::default(),
             reached: RawStamp(0),
             early_before: RawStamp(options.start.0.saturating_add(options.window)),
@@ -322,6 +327,7 @@ mod tests {
             exits: 1,
             is_mirrored: false,
             kept_bytes: 0,
+            keeps_exits: false,
             start: RawStamp(0),
         });
         for key in 0..MOST as u64 + 7 {

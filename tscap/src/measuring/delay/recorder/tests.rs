@@ -3,7 +3,7 @@
 use super::*;
 use crate::measuring::delay::schema::Certificate as Certified;
 
-fn packet(number: u64, delay_ns: i64) -> Matched {
+fn packet(number: u64, delay_ns: i64) -> Matched<'static> {
     Matched {
         at_ns: number * 1_000,
         delay_ns,
@@ -12,6 +12,7 @@ fn packet(number: u64, delay_ns: i64) -> Matched {
         cpu_out: Some(1),
         length: 192,
         key: number,
+        bytes: &[],
     }
 }
 
@@ -78,6 +79,7 @@ fn the_ten_slowest_are_named() {
         cpu_out: Some(1),
         length: 192,
         key: "0000000000000001".into(),
+        flow: None,
     };
     assert_eq!(slowest[2], expected);
 }
