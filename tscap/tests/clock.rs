@@ -90,7 +90,11 @@ fn the_documented_commands_work() {
         command.args(line.split(' ').skip(1));
         let output = command.current_dir(folder.path()).output().unwrap();
         assert!(output.status.success(), "{line}: {output:?}");
-        String::from_utf8(output.stdout).unwrap().lines().count()
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (table, conclusion) = text.split_once("\n\n").unwrap_or((&text, ""));
+        let is_told = conclusion.starts_with("Conclusion after ");
+        assert_eq!(is_told, !line.contains(" report "), "{line}: {text}");
+        table.lines().count()
     });
     let lines_of_each: Vec<_> = lines_of_each.collect();
     // A heading, and a line each second.

@@ -84,7 +84,14 @@ fn draws_measurements_of_delays_too() {
     let output = beside(&files, Some(&page));
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("Beside the paper"), "{text}");
+    assert!(
+        text.contains("== ") && !text.contains("Beside the paper"),
+        "{text}"
+    );
+    let mut command = Command::new(tscap_path());
+    let whole = command.args(["report", "-v"]).args(files).output().unwrap();
+    let whole = String::from_utf8(whole.stdout).unwrap();
+    assert!(whole.contains("Beside the paper"), "{whole}");
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("Methods beside each other") && page.contains("<svg"));
 }

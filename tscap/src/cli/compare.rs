@@ -29,7 +29,7 @@ pub struct CompareArgs {
     #[arg(short, long, value_name = "NAME")]
     interface: Option<String>,
 
-    /// Take about 20 seconds; the output says which difference that can find
+    /// Take about half a minute; the output says which difference that can find
     #[arg(long, conflicts_with = "paper")]
     quick: bool,
 
@@ -63,6 +63,10 @@ pub struct CompareArgs {
     #[arg(long, conflicts_with_all = ["interface", "paper", "irqs_off", "force"])]
     observer: bool,
 
+    /// Print all of the result: every table, the whole machine, and the paper's figures beside
+    #[arg(short, long)]
+    verbose: bool,
+
     /// Write everything as one JSON object to standard output
     #[arg(long)]
     json: bool,
@@ -87,6 +91,8 @@ pub struct ComparePlan {
     pub force: bool,
     /// Say it in JSON.
     pub json: bool,
+    /// Print all of the result.
+    pub verbose: bool,
     /// Page to write.
     pub report: Option<PathBuf>,
 }
@@ -100,6 +106,8 @@ pub struct ObserverPlan {
     pub cpu: Option<u32>,
     /// Say it in JSON.
     pub json: bool,
+    /// Print all of the result.
+    pub verbose: bool,
     /// Page to write.
     pub report: Option<PathBuf>,
 }
@@ -114,6 +122,7 @@ impl CompareArgs {
                 },
                 cpu: self.cpu,
                 json: self.json,
+                verbose: self.verbose,
                 report: self.report,
             });
         }
@@ -131,6 +140,7 @@ impl CompareArgs {
             timeout: self.timeout,
             force: self.force,
             json: self.json,
+            verbose: self.verbose,
             report: self.report,
         })
     }

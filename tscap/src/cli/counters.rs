@@ -48,6 +48,10 @@ pub struct CountersArgs {
     #[arg(long, value_name = "CPU", value_parser = units::cpu)]
     cpu: Option<u32>,
 
+    /// Print all of the result: every table, the whole machine, and the paper's figures beside
+    #[arg(short, long)]
+    verbose: bool,
+
     /// Write everything as one JSON object to standard output
     #[arg(long)]
     json: bool,
@@ -79,6 +83,8 @@ pub struct CountersPlan {
     pub cpu: Option<u32>,
     /// Say it in JSON.
     pub json: bool,
+    /// Print all of the result.
+    pub verbose: bool,
     /// Page to write.
     pub report: Option<PathBuf>,
 }
@@ -105,6 +111,7 @@ impl CountersArgs {
             reference: self.reference,
             cpu: self.cpu,
             json: self.json,
+            verbose: self.verbose,
             report: self.report,
         }))
     }

@@ -125,6 +125,11 @@ pub struct DelayArgs {
     #[arg(long, value_name = "FILE")]
     pcapng: Option<PathBuf>,
 
+    /// Print all of the result: also the ten slowest packets, figures of
+    /// RFC 8219, the whole machine, and the paper's figures beside
+    #[arg(short, long)]
+    verbose: bool,
+
     /// Print JSON objects, one a line: each second, and the result
     #[arg(long)]
     json: bool,
@@ -211,6 +216,8 @@ pub struct DelayPlan {
     pub pcapng: Option<PathBuf>,
     /// Whether to say it in JSON.
     pub json: bool,
+    /// Print all of the result.
+    pub verbose: bool,
     /// Where the page goes.
     pub report: Option<PathBuf>,
     /// How much to say.
@@ -288,6 +295,7 @@ impl DelayArgs {
             label: self.label,
             pcapng: self.pcapng,
             json: self.json,
+            verbose: self.verbose,
             report: self.report,
             verbosity: match self.quiet {
                 true => Verbosity::Quiet,

@@ -158,6 +158,10 @@ pub struct LossArgs {
     )]
     from: Option<PathBuf>,
 
+    /// Print all of the result: also what the stages cost, and the whole machine
+    #[arg(short, long, conflicts_with = "plan")]
+    verbose: bool,
+
     /// Write everything as one JSON object to standard output
     #[arg(long)]
     json: bool,
@@ -204,6 +208,8 @@ pub struct LossPlan {
     pub file_rate: Option<u64>,
     /// Say it in JSON.
     pub json: bool,
+    /// Print all of the result.
+    pub verbose: bool,
     /// Page to write.
     pub report: Option<PathBuf>,
 }
@@ -243,6 +249,7 @@ impl LossArgs {
             folder: self.folder,
             file_rate: self.file_rate,
             json: self.json,
+            verbose: self.verbose,
             report: self.report,
         })))
     }

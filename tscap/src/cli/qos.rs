@@ -140,6 +140,11 @@ pub struct QosArgs {
     #[arg(short, long)]
     quiet: bool,
 
+    /// Print all of the result: also the figures of each flow, and the whole
+    /// machine
+    #[arg(short, long)]
+    verbose: bool,
+
     /// Print JSON objects, one a line: with -i each second, and the result
     #[arg(long)]
     json: bool,
@@ -196,6 +201,8 @@ pub struct QosPlan {
     pub filter: Option<FilterSource>,
     /// Whether to say it in JSON.
     pub json: bool,
+    /// Print all of the result.
+    pub verbose: bool,
     /// Where the page goes.
     pub report: Option<PathBuf>,
     /// How much to say.
@@ -284,6 +291,7 @@ impl QosArgs {
             top: self.top,
             filter: (!words.is_empty()).then(|| FilterSource::Expression(words.join(" "))),
             json: self.json,
+            verbose: self.verbose,
             report: self.report,
             verbosity,
         })))

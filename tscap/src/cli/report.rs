@@ -27,6 +27,10 @@ pub struct ReportArgs {
     #[arg(long)]
     paper: bool,
 
+    /// Print all of it: every table, the whole machine, and the papers' figures beside
+    #[arg(short, long)]
+    verbose: bool,
+
     /// Write a page with tables and charts
     #[arg(short, long, value_name = "OUT.html")]
     output: Option<PathBuf>,
@@ -39,6 +43,8 @@ pub struct ReportPlan {
     pub files: Vec<PathBuf>,
     /// In the order of the papers.
     pub paper: bool,
+    /// Print all of it.
+    pub verbose: bool,
     /// Where the page goes.
     pub output: Option<PathBuf>,
 }
@@ -57,6 +63,7 @@ impl ReportArgs {
         Ok(Plan::Report(ReportPlan {
             files: self.files,
             paper: self.paper,
+            verbose: self.verbose,
             output: self.output,
         }))
     }

@@ -5,7 +5,7 @@ use std::env;
 use serde::Serialize;
 
 use super::console::Console;
-use super::measuring::{self, ResultOutput, Start};
+use super::measuring::{self, ResultOutput, Start, VETH};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure, Hint as _};
 use crate::capturing::capture::{check, interface};
@@ -36,6 +36,7 @@ pub(super) fn run(plan: &ComparePlan) -> Result<Exit, Failure> {
         json: plan.json,
         report: plan.report.as_deref(),
         text,
+        is_whole: plan.verbose,
         page,
     };
     measuring::run(&shown, session(plan))
@@ -97,7 +98,10 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
         cpus: cpus.len(),
         causes_unknown,
     };
-    let about = start.circumstances(&files, cpu, &interface);
+    let mut about = start.circumstances(&files, cpu, &interface);
+    if frame_bytes.is_some() {
+        about.machine.driver = VETH.into();
+    }
     let comparison = assemble(results, about, conditions);
     let comparison = comparison.ok_or_else(|| Failure::new("nothing was measured"))?;
     Ok(Some((comparison, exit)))

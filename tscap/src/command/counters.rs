@@ -30,6 +30,7 @@ pub(super) fn run(plan: &CountersPlan) -> Result<Exit, Failure> {
         json: plan.json,
         report: plan.report.as_deref(),
         text: counters_text,
+        is_whole: plan.verbose,
         page: counters_page,
     };
     measuring::run(&shown, session(plan))

@@ -14,14 +14,19 @@ use super::console::Console;
 use super::print::{json_line, print};
 use super::report::{check_writable, write_page};
 use super::signals::Signals;
-use super::{Context, Exit, Failure, Hint as _};
+use super::{Context, Exit, Failure, Hint as _, terminal};
 use crate::capturing::clock::RealNs;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::cli::Verbosity;
 use crate::measuring::envelope::Circumstances;
 use crate::measuring::load::{Pair, Stop};
 use crate::measuring::machine::{Ticks, describe};
+use crate::measuring::report::Layout;
 
+/// Columns of what goes to no terminal: tables in one piece.
+const PIPED: usize = usize::MAX;
+/// Columns that are taken at least.
+const LEAST: usize = 40;
 /// What goes on for so long after a second request to end hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(5);
 
@@ -67,9 +72,21 @@ pub(super) struct ResultOutput<'a, T> {
     /// Also as a page, in this file.
     pub report: Option<&'a Path>,
     /// The text.
-    pub text: fn(&T) -> String,
+    pub text: fn(&T, Layout) -> String,
+    /// The text is all of it, not the answer alone.
+    pub is_whole: bool,
     /// The page.
     pub page: fn(&T) -> String,
+}
+
+/// How a result is told on standard output.
+pub(super) fn layout(is_whole: bool) -> Layout {
+    let columns = terminal::width(io::stdout());
+    Layout {
+        // The last column stays free: some terminals wrap there.
+        columns: columns.map_or(PIPED, |columns| columns.saturating_sub(1).max(LEAST)),
+        is_whole,
+    }
 }
 
 /// Runs a session, prints its result and writes the page. A session gives none if a second
@@ -86,7 +103,7 @@ pub(super) fn run<T: Serialize>(
     };
     let text = match shown.json {
         true => json_line(&result),
-        false => (shown.text)(&result),
+        false => (shown.text)(&result, layout(shown.is_whole)),
     };
     print(&text)?;
     if let Some(path) = shown.report {
@@ -101,6 +118,9 @@ pub(super) fn console(json: bool) -> Result<Console, Failure> {
     let json = json && !io::stderr().is_terminal();
     Console::new(json, false, Verbosity::Normal).context("cannot start a thread")
 }
+
+/// What drives the interfaces of [`pair`].
+pub(super) const VETH: &str = "veth";
 
 /// A veth pair; `otherwise` is what to do without one.
 pub(super) fn pair(otherwise: &str) -> Result<Pair, Failure> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::measuring::{self, ResultOutput, Start};
+use super::measuring::{self, ResultOutput, Start, VETH};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure, Hint as _};
 use crate::capturing::capture::check;
@@ -33,6 +33,7 @@ pub(super) fn run(plan: &ObserverPlan) -> Result<Exit, Failure> {
         json: plan.json,
         report: plan.report.as_deref(),
         text: observer_text,
+        is_whole: plan.verbose,
         page: observer_page,
     };
     measuring::run(&shown, session(plan))
@@ -91,7 +92,8 @@ async fn session(plan: &ObserverPlan) -> Result<Option<(Observation, Exit)>, Fai
         None | Some(ObserverError::Stopped) => Exit::Success,
         Some(_) => Exit::Fault,
     };
-    let about = start.circumstances(&files, placement.sender_cpu, &interface);
+    let mut about = start.circumstances(&files, placement.sender_cpu, &interface);
+    about.machine.driver = VETH.into();
     Ok(Some((assemble(results, about, &placement, &amount), exit)))
 }
 

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use super::measuring::layout;
 use super::print::{print, say};
 use super::whole_file::{is_same, write_whole};
 use super::{Context, Exit, Failure, Hint as _};
@@ -12,7 +13,7 @@ use crate::capturing::clock::log::{Digest, Line, LogReader, is_header};
 use crate::cli::ReportPlan;
 use crate::measuring::delay::schema::Measurement;
 use crate::measuring::report::{
-    Papers, clock_page, clock_text, counters_page, counters_text, delay_page, delay_text,
+    Layout, Papers, clock_page, clock_text, counters_page, counters_text, delay_page, delay_text,
     layers_page, layers_text, observer_page, observer_text, page, papers_page, papers_text,
     qos_page, qos_text, sweep_page, sweep_text, text,
 };
@@ -29,10 +30,11 @@ pub(super) fn run(plan: &ReportPlan) -> Result<Exit, Failure> {
             check_apart(file, output)?;
         }
     }
+    let layout = layout(plan.verbose);
     let (text, page) = match (plan.paper, &plan.files[..]) {
-        (true, files) => papers(files)?,
-        (false, [file]) => drawn(file)?,
-        (false, files) => beside(files)?,
+        (true, files) => papers(files, layout)?,
+        (false, [file]) => drawn(file, layout)?,
+        (false, files) => beside(files, layout)?,
     };
     if let Some(path) = &plan.output {
         write_page(&page, path)?;
@@ -41,27 +43,30 @@ pub(super) fn run(plan: &ReportPlan) -> Result<Exit, Failure> {
 }
 
 /// What was saved as text and as a page.
-fn drawn(file: &Path) -> Result<(String, String), Failure> {
+fn drawn(file: &Path, layout: Layout) -> Result<(String, String), Failure> {
     // Once only: it may be a pipe.
     let mut saved = open(file)?;
     let begins = saved.fill_buf().context(cannot_read(file))?;
     if is_header(begins) {
         let digest = digest_of(saved, file)?;
-        return Ok((clock_text(&digest), clock_page(&digest)));
+        return Ok((clock_text(&digest, layout), clock_page(&digest)));
     }
     Ok(match read_of(saved, file)? {
-        Saved::Comparison(comparison) => (text(&comparison), page(&comparison)),
-        Saved::Sweep(sweep) => (sweep_text(&sweep), sweep_page(&sweep)),
-        Saved::Delay(measurement) => (delay_text(&[&measurement]), delay_page(&[&measurement])),
-        Saved::Observation(of) => (observer_text(&of), observer_page(&of)),
-        Saved::Quality(of) => (qos_text(&of), qos_page(&of)),
-        Saved::Residences(of) => (layers_text(&of), layers_page(&of)),
-        Saved::Counters(of) => (counters_text(&of), counters_page(&of)),
+        Saved::Comparison(comparison) => (text(&comparison, layout), page(&comparison)),
+        Saved::Sweep(sweep) => (sweep_text(&sweep, layout), sweep_page(&sweep)),
+        Saved::Delay(measurement) => (
+            delay_text(&[&measurement], layout),
+            delay_page(&[&measurement]),
+        ),
+        Saved::Observation(of) => (observer_text(&of, layout), observer_page(&of)),
+        Saved::Quality(of) => (qos_text(&of, layout), qos_page(&of)),
+        Saved::Residences(of) => (layers_text(&of, layout), layers_page(&of)),
+        Saved::Counters(of) => (counters_text(&of, layout), counters_page(&of)),
     })
 }
 
 /// Measurements of delays beside each other, as text and as a page.
-fn beside(files: &[PathBuf]) -> Result<(String, String), Failure> {
+fn beside(files: &[PathBuf], layout: Layout) -> Result<(String, String), Failure> {
     let measurement = |file: &PathBuf| match read(file)? {
         Saved::Delay(measurement) => Ok(*measurement),
         other => Err(Failure::new(format!(
@@ -74,11 +79,11 @@ fn beside(files: &[PathBuf]) -> Result<(String, String), Failure> {
     let measurements = files.iter().map(measurement);
     let measurements = measurements.collect::<Result<Vec<Measurement>, Failure>>()?;
     let measurements: Vec<_> = measurements.iter().collect();
-    Ok((delay_text(&measurements), delay_page(&measurements)))
+    Ok((delay_text(&measurements, layout), delay_page(&measurements)))
 }
 
 /// A comparison, a sweep, or both in the order of the papers.
-fn papers(files: &[PathBuf]) -> Result<(String, String), Failure> {
+fn papers(files: &[PathBuf], layout: Layout) -> Result<(String, String), Failure> {
     let (mut comparison, mut sweep) = (None, None);
     for file in files {
         let twice = match read(file)? {
@@ -105,7 +110,7 @@ fn papers(files: &[PathBuf]) -> Result<(String, String), Failure> {
         comparison: comparison.as_deref(),
         sweep: sweep.as_deref(),
     };
-    Ok((papers_text(&papers), papers_page(&papers)))
+    Ok((papers_text(&papers, layout), papers_page(&papers)))
 }
 
 /// Writes a page, whole or not at all.

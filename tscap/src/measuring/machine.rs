@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::capturing::doctor::hypervisor;
 use crate::capturing::host::kernel_files::{KernelFiles, names, read};
-use crate::capturing::host::{ethtool, system};
+use crate::capturing::host::{ethtool, netdev, system};
 
 /// More stolen time than this makes a machine noisy, %.
 const MOST_STEAL_PERCENT: f64 = 2.0;
@@ -35,7 +35,7 @@ pub struct Machine {
     pub steal_percent: f64,
     /// Interface; empty if none was needed.
     pub interface: String,
-    /// Driver of it.
+    /// Driver of it, or the kind of a virtual one; empty if it is not known.
     pub driver: String,
 }
 
@@ -93,8 +93,21 @@ pub fn describe(files: &KernelFiles, cpu: u32, interface: &str, steal_percent: f
         interface: interface.into(),
         driver: match interface {
             "" => String::new(),
-            _ => ethtool::driver(interface).map_or("veth".into(), |driver| driver.name),
+            _ => driver(interface),
         },
+    }
+}
+
+/// What drives an interface: its driver, or the kind of a virtual one; empty if nothing tells,
+/// as of one in another network namespace.
+fn driver(interface: &str) -> String {
+    if let Some(driver) = ethtool::driver(interface) {
+        return driver.name;
+    }
+    match netdev::by_name(interface) {
+        Ok(Some(link)) if link.is_loopback() => "loopback".to_owned(),
+        Ok(Some(link)) => link.kind.unwrap_or_default(),
+        _ => String::new(),
     }
 }
 
@@ -109,6 +122,12 @@ impl Machine {
 mod tests {
     use super::*;
     use crate::capturing::host::recorded::Recorded;
+
+    #[test]
+    fn the_loopback_is_no_veth() {
+        assert_eq!(driver("lo"), "loopback");
+        assert_eq!(driver("no such interface"), "");
+    }
 
     #[test]
     fn stolen_time_is_a_share_of_all() {

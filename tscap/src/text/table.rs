@@ -7,8 +7,8 @@ use super::fold::fold;
 const SPACE: &str = "  ";
 /// Before each line of a note.
 const INDENT: &str = "  ";
-/// Longest line of a note, in columns, unless a word is longer.
-pub(crate) const WIDTH: usize = 100;
+/// Longest line of prose, in columns, unless a word is longer.
+pub(crate) const PROSE: usize = 100;
 
 /// A table: the first column names its row.
 pub struct Table {
@@ -20,6 +20,8 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// Columns of words, which begin at the left; figures end at the right.
     pub words: &'static [usize],
+    /// The first columns that name a row together.
+    pub named_by: usize,
     /// What to know to read it.
     pub notes: Vec<String>,
 }
@@ -61,6 +63,7 @@ impl Table {
             head: head.to_vec(),
             rows,
             words: &[0],
+            named_by: 1,
             notes: Vec::new(),
         }
     }
@@ -69,6 +72,12 @@ impl Table {
     #[must_use]
     pub fn words(self, words: &'static [usize]) -> Self {
         Self { words, ..self }
+    }
+
+    /// The same where so many of the first columns name a row together.
+    #[must_use]
+    pub fn named_by(self, named_by: usize) -> Self {
+        Self { named_by, ..self }
     }
 
     /// The same with one note more.
@@ -89,48 +98,69 @@ impl Table {
         (!self.rows.is_empty()).then_some(self)
     }
 
-    /// Lines of text: title, head, rows and notes, which fit [`WIDTH`].
-    pub fn lines(&self) -> Vec<String> {
-        self.lines_within(WIDTH)
-    }
-
-    /// The same with notes that fit `width` columns.
+    /// Lines of text, title, head, rows and notes, that fit `width` columns. Columns that do
+    /// not fit beside the others stand below them, with the names of the rows once more.
     pub(crate) fn lines_within(&self, width: usize) -> Vec<String> {
+        let prose = width.min(PROSE);
         let notes = self.notes.iter();
-        let notes = notes.flat_map(|note| indented_within(note, INDENT, width));
-        self.without_notes().into_iter().chain(notes).collect()
+        let notes = notes.flat_map(|note| indented_within(note, INDENT, prose));
+        let title = indented_within(&self.title, "", prose);
+        title
+            .into_iter()
+            .chain(self.figures_within(width))
+            .chain(notes)
+            .collect()
     }
 
-    fn without_notes(&self) -> Vec<String> {
+    /// Head and rows.
+    fn figures_within(&self, width: usize) -> Vec<String> {
         let head: Vec<String> = self.head.iter().map(|&name| name.to_owned()).collect();
         let rows: Vec<Vec<String>> = std::iter::once(&head)
             .chain(&self.rows)
             .map(|row| row.iter().map(|cell| escaped(cell).into_owned()).collect())
             .collect();
-        let width = |column: usize| {
+        let length = |column: usize| {
             let cells = rows.iter().filter_map(|row| row.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let columns: Vec<(usize, Side)> = (0..self.head.len())
             .map(|column| match self.words.contains(&column) {
-                true => (width(column), Side::Left),
-                false => (width(column), Side::Right),
+                true => (length(column), Side::Left),
+                false => (length(column), Side::Right),
             })
             .collect();
-        let line = |cells: &Vec<String>| {
-            let cells = cells.iter().zip(&columns);
-            let cells = cells.map(|(cell, (width, side))| (cell.as_str(), *width, *side));
+        let line = |cells: &Vec<String>, shown: &[usize]| {
+            let cells = shown.iter().filter_map(|&column| {
+                let (width, side) = columns[column];
+                Some((cells.get(column)?.as_str(), width, side))
+            });
             row(cells, SPACE)
         };
-        let mut lines = vec![escaped(&self.title).into_owned()];
-        lines.extend(rows.iter().map(line));
-        lines
+        let blocks = self.blocks(&columns, width);
+        let lines = blocks
+            .iter()
+            .flat_map(|shown| rows.iter().map(|cells| line(cells, shown)));
+        lines.collect()
     }
-}
 
-/// Text in lines that fit [`WIDTH`], each after `indent`.
-pub(crate) fn indented(text: &str, indent: &str) -> Vec<String> {
-    indented_within(text, indent, WIDTH)
+    /// Which columns stand beside each other: as many as fit, behind those that name a row.
+    fn blocks(&self, columns: &[(usize, Side)], width: usize) -> Vec<Vec<usize>> {
+        let names: Vec<usize> = (0..self.named_by.min(columns.len())).collect();
+        let taken = |shown: &[usize]| {
+            let lengths = shown.iter().map(|&column| columns[column].0 + SPACE.len());
+            lengths.sum::<usize>().saturating_sub(SPACE.len())
+        };
+        let mut blocks = vec![names.clone()];
+        for column in names.len()..columns.len() {
+            let last = blocks.last_mut().expect("there is a block");
+            let fits = taken(last) + SPACE.len() + columns[column].0 <= width;
+            match fits || last.len() == names.len() {
+                true => last.push(column),
+                false => blocks.push([&names[..], &[column]].concat()),
+            }
+        }
+        blocks
+    }
 }
 
 /// Text in lines of at most `width` columns, unless a word is longer, each after `indent`.
@@ -149,7 +179,7 @@ mod tests {
         let rows = vec![row("ktime", "30.1"), row("a\x1b[2J", "–")];
         let table = Table::figures("Cost", &["stamp", "ns"], rows);
         let table = table.note(["word"; 25].join(" "));
-        let lines = table.lines();
+        let lines = table.lines_within(PROSE);
         assert_eq!(
             lines[..4],
             [
@@ -161,5 +191,39 @@ mod tests {
         );
         assert_eq!(lines[4].len(), 2 + 19 * 5 - 1);
         assert_eq!(lines[5], format!("  {}", ["word"; 6].join(" ")));
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_stand_below() {
+        let rows = [["a", "one", "1", "2"], ["a", "two", "33", "4"]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec()).to_vec();
+        let head = ["name", "way", "first", "second"];
+        let table = Table::figures("Title of many words", &head, rows);
+        let table = table.words(&[0, 1]).named_by(2);
+        assert_eq!(
+            table.lines_within(24),
+            [
+                "Title of many words",
+                "name  way  first  second",
+                "a     one      1       2",
+                "a     two     33       4",
+            ]
+        );
+        assert_eq!(
+            table.lines_within(18),
+            [
+                "Title of many",
+                "words",
+                "name  way  first",
+                "a     one      1",
+                "a     two     33",
+                "name  way  second",
+                "a     one       2",
+                "a     two       4",
+            ]
+        );
+        // However narrow, each column is there.
+        let narrow = table.lines_within(1).join("\n");
+        assert!(head.iter().all(|name| narrow.contains(name)), "{narrow}");
     }
 }

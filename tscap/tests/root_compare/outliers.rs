@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tscap::measuring::compare::schema::Cause;
-use tscap::measuring::report::text;
+use tscap::measuring::report::{Layout, text};
 use tscap_testkit::root::alone;
 
 use crate::{MEASURES, whole};
@@ -50,7 +50,11 @@ fn each_has_one_cause_or_it_is_said_why_not() {
         let others: u64 = outliers.causes.iter().map(|it| it.others).sum();
         assert_eq!((told, told + others), (outliers.frames, outliers.of));
     }
-    let text = text(comparison);
+    let all = Layout {
+        columns: 100,
+        is_whole: true,
+    };
+    let text = text(comparison, all);
     assert!(text.contains("Frames whose stamp cost more than 10 times the median"));
     assert_eq!(text.contains("causes are unknown: "), unknown.is_some());
 }

@@ -103,6 +103,6 @@ fn bars_have_their_lines(lines: &[String]) {
     for bar in bars {
         assert!(bar.starts_with('[') && bar.ends_with(" s left"), "{bar:?}");
     }
-    let result = lines.iter().find(|line| line.starts_with("kernel "));
+    let result = lines.iter().find(|line| line.starts_with("Every point: "));
     assert!(result.is_some(), "{lines:#?}");
 }

@@ -21,6 +21,8 @@ pub struct LayersPlan {
     pub duration: Option<Duration>,
     /// Whether to say it in JSON.
     pub json: bool,
+    /// Print all of the result.
+    pub verbose: bool,
     /// Where the page goes.
     pub report: Option<PathBuf>,
     /// How much to say.
@@ -62,6 +64,7 @@ impl QosArgs {
             },
             duration: self.duration,
             json: self.json,
+            verbose: self.verbose,
             report: self.report,
             verbosity,
         })))

@@ -11,6 +11,7 @@ use crate::capturing::capture::first_brackets;
 use crate::capturing::clock::{HostClocks, StampSource, Tracker};
 use crate::capturing::ntp::{Audit, AuditEvent, Stamped};
 use crate::cli::ClockPlan;
+use crate::command::measuring::layout;
 use crate::command::print::{json_line, print_if_read, say};
 use crate::command::signals::Signals;
 use crate::command::{Exit, Failure};
@@ -144,7 +145,7 @@ pub(super) async fn session(plan: &ClockPlan, interface: &str) -> Result<Exit, F
     let audited = audited(&audit, all, started, is_whole)?;
     let result = match plan.json {
         true => json_line(&audited),
-        false => audited.table(),
+        false => audited.table(layout(true).columns),
     };
     print_if_read(&result)?;
     Ok(match is_whole {
@@ -230,7 +231,7 @@ fn audited(
 }
 
 impl Audited {
-    fn table(&self) -> String {
+    fn table(&self, columns_there: usize) -> String {
         let cell = |value: Option<i64>| value.map_or_else(|| "–".to_owned(), signed);
         let row = |(name, of): (&str, &Option<Summary>)| {
             let of = of.as_ref();
@@ -269,6 +270,6 @@ impl Audited {
                 "asymmetry: (t_out − Te) − (Tb − t_in); half of it is in the clock of each client, \
                  beside that of the network",
             );
-        table.lines().join("\n") + "\n"
+        table.lines_within(columns_there).join("\n") + "\n"
     }
 }

@@ -1,6 +1,7 @@
 //! `tscap clock`: the feed-forward clock, live.
 
 mod audit;
+mod conclusion;
 mod keep;
 mod ntp;
 mod references;
@@ -63,9 +64,10 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
     let mut references = References::open(plan, &tracker)?;
     signals.give_up_capabilities();
     references.give_up_privileges(plan.log.is_some() || plan.report.is_some())?;
+    let started = Instant::now();
     let watched = watch(
         plan,
-        Instant::now(),
+        started,
         &mut tracker,
         &mut references,
         &mut signals,
@@ -75,6 +77,13 @@ async fn session(plan: &ClockPlan) -> Result<Exit, Failure> {
     // Whatever ended it: what is known by now is kept.
     let kept = keeper.finish(&mut tracker);
     watched.and(kept)?;
+    if !plan.json {
+        let status = Status::of(&tracker, tsc::read(), utc_bound_ns(), None);
+        let status = status.expect("it has settled");
+        let beside = references.say(&status, &tracker).sentences();
+        let text = conclusion::conclusion(started.elapsed().as_secs_f64(), &status, beside);
+        print_if_read(&terminal::fitted(&format!("\n{text}"), std::io::stdout()))?;
+    }
     Ok(Exit::Success)
 }
 

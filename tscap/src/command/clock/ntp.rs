@@ -27,7 +27,7 @@ pub(super) struct Ntp {
 #[derive(Debug, Serialize)]
 pub(super) struct NtpSaid {
     /// The server whose clock is known best, once there is one.
-    server: Option<SocketAddr>,
+    pub server: Option<SocketAddr>,
     /// Servers that are followed.
     servers: usize,
     /// Requests that left.

@@ -170,6 +170,37 @@ impl References {
 }
 
 impl ReferenceStatus {
+    /// In sentences: how the host's clock is slewed, and how far it is off the reference.
+    pub fn sentences(&self) -> Vec<String> {
+        let ppm = |ppb: i64| minus(&format!("{:+.3}", ppb as f64 / 1e3));
+        let slew = self.slew.as_ref().map(|slew| {
+            let bound = slew.bound_ppb as f64 / 1e3;
+            let rate = ppm(slew.ppb);
+            format!("it is slewed by {rate} ppm ±{bound:.3}, against CLOCK_MONOTONIC_RAW")
+        });
+        let ahead = |name: String, ahead_ns: i64, bound_ns: u64| {
+            let (ahead, bound) = (signed(ahead_ns), span(bound_ns));
+            format!("it is {ahead} ns ahead of {name}, ±{bound}")
+        };
+        let reference = self.reference.as_ref().and_then(|said| match said {
+            Said::Device(said) => {
+                let (name, of) = (said.device.display().to_string(), &said.status);
+                Some(ahead(name, of.host_ahead_ns, of.bound_ns))
+            }
+            Said::Ntp(said) => {
+                let (server, of) = (said.server?, said.status.as_ref()?);
+                let utc = span(of.utc_bound_ns);
+                let ahead = ahead(
+                    format!("NTP server {server}"),
+                    of.host_ahead_ns,
+                    of.bound_ns,
+                );
+                Some(format!("{ahead}; that is within ±{utc} of UTC, as it says"))
+            }
+        });
+        slew.into_iter().chain(reference).collect()
+    }
+
     /// As columns of the table.
     pub fn columns(&self) -> Vec<Column> {
         let unknown = || "unknown".to_owned();

@@ -87,7 +87,11 @@ pub(super) async fn session(
         )
     };
     let interface = found.passages.first().map_or("-", |it| &it.entry.interface);
-    let about = start.circumstances(&files, 0, interface);
+    let mut about = start.circumstances(&files, 0, interface);
+    if live.namespace.is_some() {
+        // Another interface may have this name here.
+        about.machine.driver.clear();
+    }
     let mut measurement = Measurement {
         about: about.envelope(Kind::Delay, VERSION, over == Some(Over::InterfaceGone)),
         method,

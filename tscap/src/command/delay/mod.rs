@@ -28,7 +28,8 @@ pub(super) fn run(plan: &DelayPlan) -> Result<Exit, Failure> {
     let shown = ResultOutput {
         json: plan.json,
         report: plan.report.as_deref(),
-        text: |measurement: &Measurement| delay_text(&[measurement]),
+        text: |measurement: &Measurement, layout| delay_text(&[measurement], layout),
+        is_whole: plan.verbose,
         page: |measurement: &Measurement| delay_page(&[measurement]),
     };
     if let Some(path) = &plan.pcapng {

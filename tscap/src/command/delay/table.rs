@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::command::console::Console;
 use crate::measuring::delay::Latest;
 use crate::measuring::delay::live::Running;
+use crate::text::numbers::span;
 
 /// Version of the JSON objects.
 const VERSION: u32 = 1;
@@ -51,7 +52,7 @@ impl Second {
         let heading = || {
             format!(
                 "{:>7} {:>10} {:>10} {:>10} {:>10} {:>10}  {}",
-                "s", "matched/s", "min µs", "median", "p99", "max", "way"
+                "s", "matched/s", "min", "median", "p99", "max", "way"
             )
         };
         let mut lines = Vec::new();
@@ -65,10 +66,10 @@ impl Second {
                 Some(latest) => format!(
                     "{:>10} {:>10} {:>10} {:>10} {:>10}",
                     latest.n,
-                    us(Some(latest.min_ns)),
-                    us(latest.p50_ns),
-                    us(latest.p99_ns),
-                    us(Some(latest.max_ns))
+                    time(Some(latest.min_ns)),
+                    time(latest.p50_ns),
+                    time(latest.p99_ns),
+                    time(Some(latest.max_ns))
                 ),
             };
             lines.push(format!("{:>7.0} {figures}  {}", self.seconds, way.name));
@@ -77,9 +78,12 @@ impl Second {
     }
 }
 
-/// Microseconds with a digit for each 100 ns.
-fn us(ns: Option<i64>) -> String {
-    ns.map_or("-".into(), |ns| format!("{:.1}", ns as f64 / 1e3))
+/// In the unit that fits.
+fn time(ns: Option<i64>) -> String {
+    let sign = |ns: i64| if ns < 0 { "−" } else { "" };
+    ns.map_or("-".into(), |ns| {
+        sign(ns).to_owned() + &span(ns.unsigned_abs())
+    })
 }
 
 /// Tells a second: a JSON object, or lines of a table; to nobody who wants quiet.
@@ -126,7 +130,9 @@ mod tests {
         let words: Vec<_> = lines[1].split_whitespace().collect();
         assert_eq!(
             words,
-            ["7", "1234567", "1.1", "2.2", "-", "52400.0", "a", "→", "b"]
+            [
+                "7", "1234567", "1.1", "µs", "2.2", "µs", "-", "52.4", "ms", "a", "→", "b"
+            ]
         );
         assert!(
             lines.iter().all(|line| line.chars().count() < 80),

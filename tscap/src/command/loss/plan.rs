@@ -44,7 +44,7 @@ pub(in crate::command) fn answer(plan: &PredictionPlan) -> Result<Exit, Failure>
             let answer = answer_load(plan, load, machine, room);
             print(&match plan.json {
                 true => json_line(&answer),
-                false => text::of_load(&answer),
+                false => text::of_load(&answer, measuring::layout(true).columns),
             })?;
             Ok(match answer.fits {
                 true => Exit::Success,
@@ -60,7 +60,7 @@ pub(in crate::command) fn answer(plan: &PredictionPlan) -> Result<Exit, Failure>
             let limits = Limits::new(costs, machine.disk, *port, (sizes, snaplens));
             print(&match plan.json {
                 true => json_line(&limits),
-                false => text::of_limits(&limits),
+                false => text::of_limits(&limits, measuring::layout(true).columns),
             })?;
             Ok(Exit::Success)
         }

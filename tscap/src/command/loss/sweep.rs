@@ -4,7 +4,7 @@ use super::{Progress, placement, refusal};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::system;
 use crate::cli::LossPlan;
-use crate::command::measuring::{self, ResultOutput, Start};
+use crate::command::measuring::{self, ResultOutput, Start, VETH};
 use crate::command::signals::Signals;
 use crate::command::{Context, Exit, Failure};
 use crate::measuring::load::{Absent, Tool};
@@ -18,6 +18,7 @@ pub(in crate::command) fn run(plan: &LossPlan) -> Result<Exit, Failure> {
         json: plan.json,
         report: plan.report.as_deref(),
         text: sweep_text,
+        is_whole: plan.verbose,
         page: sweep_page,
     };
     measuring::run(&shown, session(plan))
@@ -77,7 +78,8 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
     let mut results = results.map_err(refusal)?;
     results.warnings.extend(known);
     let exit = exit(&results);
-    let about = start.circumstances(&files, placement.sender_cpu, &interface);
+    let mut about = start.circumstances(&files, placement.sender_cpu, &interface);
+    about.machine.driver = VETH.into();
     Ok(Some((assemble(results, about, &placement, grid), exit)))
 }
 
@@ -154,6 +156,7 @@ mod tests {
             folder: None,
             file_rate: None,
             json: false,
+            verbose: false,
             report: None,
         };
         let has_tcpdump = |tool| match tool {

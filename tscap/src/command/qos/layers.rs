@@ -50,6 +50,7 @@ pub(in crate::command) fn run(plan: &LayersPlan) -> Result<Exit, Failure> {
         json: plan.json,
         report: plan.report.as_deref(),
         text: layers_text,
+        is_whole: plan.verbose,
         page: layers_page,
     };
     measuring::run(&shown, session(plan))
@@ -88,6 +89,10 @@ async fn session(plan: &LayersPlan) -> Result<Option<(Residences, Exit)>, Failur
     }
     let mut about = start.circumstances(&files, 0, &plan.live.interface);
     about.seconds = found.seconds;
+    if plan.live.namespace.is_some() {
+        // Another interface may have this name here.
+        about.machine.driver.clear();
+    }
     let residences = Residences {
         about: about.envelope(Kind::Layers, VERSION, over == Some(Over::InterfaceGone)),
         method: found.method,
@@ -155,7 +160,7 @@ fn tell(console: &mut Console, layers: &[Layer], latest: &Latest, since: Duratio
     match terminal::width(std::io::stderr()) {
         None => console.say(&summary),
         Some(width) => {
-            let lines = std::iter::once(summary).chain(layers_lines(&latest.all));
+            let lines = std::iter::once(summary).chain(layers_lines(&latest.all, width));
             let lines: Vec<_> = lines.map(|line| terminal::cut(&line, width)).collect();
             console.show(&lines);
         }

@@ -81,6 +81,10 @@ pub(super) async fn session(
     let interface = live.interfaces.first().map_or("-", String::as_str);
     let mut about = start.circumstances(&files, 0, interface);
     about.seconds = found.seconds;
+    if live.namespace.is_some() {
+        // Another interface may have this name here.
+        about.machine.driver.clear();
+    }
     let quality = Quality {
         about: about.envelope(Kind::Qos, VERSION, over == Some(Over::InterfaceGone)),
         method: method(plan, None),

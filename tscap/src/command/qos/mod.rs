@@ -25,6 +25,7 @@ pub(super) fn run(plan: &QosPlan) -> Result<Exit, Failure> {
         json: plan.json,
         report: plan.report.as_deref(),
         text: qos_text,
+        is_whole: plan.verbose,
         page: qos_page,
     };
     match &plan.source {

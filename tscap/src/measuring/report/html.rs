@@ -76,7 +76,7 @@ fn against_ktime(comparison: &Comparison) -> Markup {
         }
         div.figures {
             ul {
-                @for verdict in verdicts(comparison) {
+                @for verdict in verdicts(comparison, true) {
                     li { (verdict) }
                 }
             }

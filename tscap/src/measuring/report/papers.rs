@@ -8,17 +8,16 @@ use maud::{Markup, html};
 
 use super::figures::{self, Figure};
 use super::html::{document, notice_list};
+use super::layout::{Layout, Told};
 use super::paper::{LOSSLESS, MACHINE};
 use super::sweep::{self, first_session, last_session, sessions, tuning_sessions};
 use super::table::{Table, columns};
-use super::text::tabular;
 use super::words::{notices, verdicts};
 use super::{glossary, tables};
 use crate::measuring::compare::schema::Comparison;
 use crate::measuring::loss::schema::Sweep;
 use crate::measuring::machine::Machine;
 use crate::text::numbers::grouped;
-use crate::text::table::indented;
 
 /// Runs that are told beside the papers.
 #[derive(Clone, Copy, Debug)]
@@ -30,41 +29,26 @@ pub struct Papers<'a> {
 }
 
 /// Tables, and where the conditions differ.
-pub fn papers_text(papers: &Papers<'_>) -> String {
-    let mut lines = Vec::new();
+pub fn papers_text(papers: &Papers<'_>, layout: Layout) -> String {
+    let mut told = Told::new(layout, &[]);
     if let Some(comparison) = papers.comparison {
-        lines.push("Orosz & Skopkó, 2013".to_owned());
-        let shown = [
+        let tables = [
             Some(tables::beside_paper(comparison)),
             tables::losses(comparison),
         ];
-        let conditions = conditions(&comparison.about.machine);
-        lines.extend(tabular(
-            &notices(comparison),
-            &conditions,
-            shown.into_iter().flatten(),
-        ));
-        lines.push("Where this differs".to_owned());
-        let differences = stamp_differences(comparison);
-        lines.extend(differences.iter().flat_map(|text| indented(text, "  ")));
+        told.section("Orosz & Skopkó, 2013", &notices(comparison));
+        tables.iter().flatten().for_each(|table| told.table(table));
+        told.table(&conditions(&comparison.about.machine));
+        told.section("Where this differs", &stamp_differences(comparison));
     }
     if let Some(sweep) = papers.sweep {
-        if !lines.is_empty() {
-            lines.push(String::new());
-        }
-        lines.push("Skopkó, loss analysis".to_owned());
-        let conditions = conditions(&sweep.about.machine);
-        let shown = [Some(lossless()), sessions(sweep)];
-        lines.extend(tabular(
-            &sweep.warnings,
-            &conditions,
-            shown.into_iter().flatten(),
-        ));
-        lines.push("Where this differs".to_owned());
-        let differences = loss_differences(sweep);
-        lines.extend(differences.iter().flat_map(|text| indented(text, "  ")));
+        let tables = [Some(lossless()), sessions(sweep)];
+        told.section("Skopkó, loss analysis", &sweep.warnings);
+        tables.iter().flatten().for_each(|table| told.table(table));
+        told.table(&conditions(&sweep.about.machine));
+        told.section("Where this differs", &loss_differences(sweep));
     }
-    lines.join("\n") + "\n"
+    told.finish()
 }
 
 /// The same with the figures, as one HTML page that asks for nothing from elsewhere.
@@ -149,7 +133,7 @@ fn stamps(comparison: &Comparison) -> Markup {
         }
         h3 { "What the rounds say" }
         ul {
-            @for verdict in verdicts(comparison) {
+            @for verdict in verdicts(comparison, true) {
                 li { (verdict) }
             }
         }
@@ -383,7 +367,7 @@ mod tests {
         for part in ["http:", "https:", "src=", "url(", "<script"] {
             assert!(!page.contains(part), "{part}");
         }
-        let text = papers_text(&papers);
+        let text = papers_text(&papers, Layout::WHOLE);
         for part in [
             "Orosz & Skopkó, 2013",
             "Skopkó, loss analysis",
@@ -406,7 +390,7 @@ mod tests {
         // One snaplen and one ring: neither can be compared, nor both together.
         assert_eq!(page.matches("Not in this run").count(), 3);
         assert!(!page.contains("Figure 2"));
-        let text = papers_text(&papers);
+        let text = papers_text(&papers, Layout::WHOLE);
         assert!(
             text.contains("received on the sender") || text.contains("are received on"),
             "{text}"

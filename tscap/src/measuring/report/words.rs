@@ -8,6 +8,9 @@ use crate::measuring::compare::statistics::{
 use crate::measuring::statistics::Spread;
 use crate::text::numbers::{counted, grouped};
 
+/// So much of a unit the median of a row in it is at least.
+pub(super) const LEAST: f64 = 0.1;
+
 /// Stands where there is no figure.
 pub(super) const NOTHING: &str = "–";
 
@@ -87,11 +90,12 @@ pub(super) fn interval_percent(point: &LossPoint) -> Option<[f64; 2]> {
     Some(ends.map(|end| 100.0 * end.clamp(0.0, 1.0)))
 }
 
-/// What the rounds say, and what to do about it.
-pub(super) fn verdicts(comparison: &Comparison) -> Vec<String> {
+/// What the rounds say; with all of it what to do about it too.
+pub(super) fn verdicts(comparison: &Comparison, is_whole: bool) -> Vec<String> {
     let verdicts = comparison.verdicts.iter();
     let sentences = verdicts.map(|verdict| format!("{}: {verdict}", verdict.metric));
-    let advice = advice(&comparison.verdicts).map(str::to_owned);
+    let advice = is_whole.then(|| advice(&comparison.verdicts)).flatten();
+    let advice = advice.map(str::to_owned);
     let interrupts = comparison.interrupts_off.iter();
     let interrupts = interrupts.flat_map(interrupt_sentences);
     let of_all = [family_sentence(comparison), power_sentence(comparison)];
@@ -126,6 +130,24 @@ pub(super) fn command(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
+/// A time with the unit that fits it: "2.13 µs", "−5 ns".
+pub(super) fn time(ns: f64) -> String {
+    let unit = Unit::fitting(ns, 1.0);
+    format!("{} {}", unit.figure(ns), unit.name)
+}
+
+/// A figure with three digits however small it is.
+fn fine(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude >= 0.1 || magnitude < 1e-9 || !value.is_finite() {
+        return number(value);
+    }
+    let decimals = (2.0 - magnitude.log10().floor()) as usize;
+    let text = format!("{magnitude:.decimals$}");
+    let sign = if value < 0.0 { "−" } else { "" };
+    format!("{sign}{}", text.trim_end_matches('0'))
+}
+
 /// What an axis of times is in.
 pub(super) struct Unit {
     pub name: &'static str,
@@ -142,6 +164,22 @@ impl Unit {
             _ => ("ms", 1e6),
         };
         Self { name, ns }
+    }
+
+    /// The greatest of which there are `least` or more in so many ns.
+    pub fn fitting(ns: f64, least: f64) -> Self {
+        let units = [("s", 1e9), ("ms", 1e6), ("µs", 1e3)];
+        let unit = units.into_iter().find(|(_, unit)| ns.abs() >= least * unit);
+        let (name, ns) = unit.unwrap_or(("ns", 1.0));
+        Self { name, ns }
+    }
+
+    /// So many ns in this unit; whole ones if they are its unit.
+    pub fn figure(&self, ns: f64) -> String {
+        match self.name {
+            "ns" => whole(ns.round() as i64),
+            _ => fine(ns / self.ns),
+        }
     }
 }
 
@@ -168,6 +206,24 @@ mod tests {
         assert_eq!(number(f64::NAN), NOTHING);
         assert_eq!(number(f64::NEG_INFINITY), NOTHING);
         assert_eq!(whole(-1_234), "−1,234");
+    }
+
+    #[test]
+    fn a_time_has_the_unit_that_fits_it() {
+        let times = [0.0, -5.4, 999.0, 2_130.0, 1_500_000.0, 61e9, 12_345e9];
+        let texts = [
+            "0 ns", "−5 ns", "999 ns", "2.13 µs", "1.50 ms", "61.0 s", "12,345 s",
+        ];
+        assert_eq!(times.map(time), texts);
+        // In a row all are in the unit of its median, and none is 0 that is not.
+        let ms = Unit::fitting(130_000.0, 0.1);
+        assert_eq!(
+            (ms.name, &*ms.figure(2_000.0), &*ms.figure(-12.0)),
+            ("ms", "0.002", "−0.000012")
+        );
+        assert_eq!((&*ms.figure(0.0), &*ms.figure(2e9)), ("0.00", "2,000"));
+        assert_eq!(Unit::fitting(920.0, 0.1).name, "µs");
+        assert_eq!(Unit::fitting(92.0, 0.1).name, "ns");
     }
 
     #[test]

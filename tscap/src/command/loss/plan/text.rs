@@ -6,11 +6,11 @@ use crate::text::fold::fold;
 use crate::text::numbers::{counted, ring as length, size};
 use crate::text::table::{Table, columns};
 
-/// Columns of a terminal.
-const WIDTH: usize = 80;
+/// Most columns of prose.
+const PROSE: usize = 80;
 
-/// Whether a load fits.
-pub(super) fn of_load(answer: &Answer) -> String {
+/// Whether a load fits, in so many columns.
+pub(super) fn of_load(answer: &Answer, columns: usize) -> String {
     let question = &answer.question;
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let lost = answer.lost_before + answer.lost_in_ring;
@@ -70,13 +70,13 @@ pub(super) fn of_load(answer: &Answer) -> String {
         of_stages(&answer.limits),
         DRIVER.to_owned(),
     ];
-    head + &lines(notes)
+    head + &lines(notes, columns)
 }
 
 const DRIVER: &str = "a network card's driver takes something besides, which no veth can tell";
 
-/// From which rate on each stage loses frames, and what a port needs.
-pub(super) fn of_limits(limits: &Limits) -> String {
+/// From which rate on each stage loses frames, and what a port needs, in `width` columns.
+pub(super) fn of_limits(limits: &Limits, width: usize) -> String {
     let clock = limits.clock.name();
     let rows = limits.frames.iter().map(|frame| {
         let gbit = frame.lossless * f64::from(frame.size) * 8e-9;
@@ -107,14 +107,15 @@ pub(super) fn of_limits(limits: &Limits) -> String {
         disk,
         DRIVER.to_owned(),
     ];
-    let mut text = table.words(&[5, 6]).lines().join("\n") + "\n" + &lines(notes);
+    let table = table.words(&[5, 6]).named_by(2);
+    let mut text = table.lines_within(width).join("\n") + "\n" + &lines(notes, width);
     if let Some(port) = limits.port {
-        text += &of_port(limits, port);
+        text += &of_port(limits, port, width);
     }
     text
 }
 
-fn of_port(limits: &Limits, port: u64) -> String {
+fn of_port(limits: &Limits, port: u64, width: usize) -> String {
     let rows = limits.frames.iter().filter_map(|frame| {
         let needs = frame.needs?;
         let [short, long] = needs.rings;
@@ -148,8 +149,8 @@ fn of_port(limits: &Limits, port: u64) -> String {
     ];
     format!(
         "\n{}\n{}",
-        table.words(&[]).lines().join("\n"),
-        lines(notes)
+        table.words(&[]).named_by(2).lines_within(width).join("\n"),
+        lines(notes, width)
     )
 }
 
@@ -191,9 +192,9 @@ fn rate(rate: f64) -> String {
 }
 
 /// Each note in lines of its own.
-fn lines<const N: usize>(notes: [String; N]) -> String {
+fn lines<const N: usize>(notes: [String; N], columns: usize) -> String {
     let indented = notes.map(|note| {
-        let lines = fold(&escaped(&note), 2, Some(WIDTH));
+        let lines = fold(&escaped(&note), 2, Some(columns.min(PROSE)));
         lines
             .iter()
             .map(|line| format!("  {line}\n"))

@@ -8,17 +8,24 @@ use maud::html;
 
 use super::glossary;
 use super::html::document;
-use super::text::tabular;
+use super::layout::{Layout, Told};
 use crate::capturing::clock::Allan;
 use crate::capturing::clock::log::Digest;
 
 /// What a log says of its clock.
-pub fn clock_text(digest: &Digest) -> String {
+pub fn clock_text(digest: &Digest, layout: Layout) -> String {
     let deviations = against(digest).map(|against| tables::deviations(&against));
     let shown = tables::changes(digest);
     let shown = shown.into_iter().chain(ntp::percentiles(digest));
     let shown = shown.chain(deviations.into_iter().flatten());
-    tabular(&[], &tables::facts(digest), shown).join("\n") + "\n"
+    let layout = Layout {
+        is_whole: true,
+        ..layout
+    };
+    let mut told = Told::new(layout, &[]);
+    told.conditions(&tables::facts(digest));
+    shown.for_each(|table| told.table(&table));
+    told.finish()
 }
 
 /// The clock against one other oscillator, or against itself.

@@ -1,4 +1,4 @@
-use super::{clock_page, clock_text};
+use super::{Layout, clock_page, clock_text};
 use crate::capturing::clock::log::{
     Digest, Entry, Header, Line, NtpPoints, Phases, Recorder, ReferencePhases,
 };
@@ -48,7 +48,7 @@ fn digest_set(step_ns: i64) -> (Digest, Entry) {
 
 #[test]
 fn the_text_tells_all_that_happened() {
-    let text = clock_text(&digest());
+    let text = clock_text(&digest(), Layout::WHOLE);
     for part in [
         "boot            boot-1",
         "(3650.1 s; continued 1 time)",
@@ -73,7 +73,12 @@ fn without_another_reference_nothing_is_called_stable() {
     let (mut digest, mut entry) = digest_set(5_000);
     // Notes are folded on a terminal.
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = |digest: &Digest| (words(&clock_text(digest)), clock_page(digest));
+    let told = |digest: &Digest| {
+        (
+            words(&clock_text(digest, Layout::WHOLE)),
+            clock_page(digest),
+        )
+    };
     let (text, page) = told(&digest);
     for shown in [&text, &page] {
         assert!(!shown.to_lowercase().contains("stability"), "{shown}");
@@ -132,7 +137,7 @@ fn exchanges_with_a_server_are_drawn_and_counted() {
         points: (0..60).map(point).collect(),
     }];
     digest.take(Line::Entry(Box::new(entry)));
-    let (text, page) = (clock_text(&digest), clock_page(&digest));
+    let (text, page) = (clock_text(&digest, Layout::WHOLE), clock_page(&digest));
     // Without the first two, which had no clock beside them.
     for part in [
         "10.9.0.2  exchange off         58",
@@ -186,7 +191,7 @@ fn a_clock_set_by_a_day_squeezes_no_curve() {
     let day = 86_400_000_000_000;
     for step_ns in [day, -day] {
         let (digest, _) = digest_set(step_ns);
-        let text = clock_text(&digest);
+        let text = clock_text(&digest, Layout::WHOLE);
         assert!(text.contains("(3650.1 s; continued 1 time)"), "{text}");
         let page = clock_page(&digest);
         assert_eq!(page.matches("time, minutes").count(), 3, "{step_ns}");
@@ -198,5 +203,5 @@ fn a_log_without_entries_is_drawn_too() {
     let mut digest = Digest::default();
     assert!(clock_page(&digest).contains("too short for curves"));
     digest.take(Line::Header(Header::new("boot-1")));
-    assert!(clock_text(&digest).contains("boot-1"));
+    assert!(clock_text(&digest, Layout::WHOLE).contains("boot-1"));
 }

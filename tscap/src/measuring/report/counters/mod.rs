@@ -9,29 +9,27 @@ use maud::html;
 
 use super::glossary;
 use super::html::{document, notice_list, whereabouts};
-use super::text::facts;
+use super::layout::{Layout, Told};
 use super::words::command;
 use crate::measuring::counters::Characteristics;
 use crate::measuring::counters::schema::Reference;
-use crate::text::table::{Table, indented_within};
+use crate::text::table::Table;
 
-/// Columns of the text: those of a terminal of the usual size.
-const WIDTH: usize = 80;
-
-/// What was found: warnings first.
-pub fn counters_text(of: &Characteristics) -> String {
-    let notices = notices(of);
-    let notices = notices.iter();
-    let mut lines: Vec<_> = notices
-        .flat_map(|it| indented_within(it, "", WIDTH))
-        .collect();
-    lines.push(String::new());
-    lines.extend(facts(&tables::environment(of), WIDTH));
-    for table in shown(of) {
-        lines.push(String::new());
-        lines.extend(table.lines_within(WIDTH));
+/// What was found: the counters, what reading them takes and their rates, then what must be
+/// known of that; further tables with all of it; last where and how.
+pub fn counters_text(of: &Characteristics, layout: Layout) -> String {
+    let mut told = Told::new(layout, &[]);
+    if layout.is_whole {
+        shown(of).iter().for_each(|table| told.table(table));
+    } else {
+        let answers = std::iter::once(tables::counters(of));
+        let answers = answers.chain(tables::access(of)).chain(tables::rates(of));
+        answers.for_each(|table| told.answer(table));
     }
-    lines.join("\n") + "\n"
+    told.gap();
+    notices(of).iter().for_each(|notice| told.say(notice, ""));
+    told.conditions(&tables::environment(of));
+    told.finish()
 }
 
 /// The same with figures, as one HTML page that asks for nothing from elsewhere.

@@ -8,7 +8,7 @@ fn words(text: &str) -> String {
 
 #[test]
 fn the_text_has_every_table_and_fits_a_terminal() {
-    let text = counters_text(&characteristics());
+    let text = counters_text(&characteristics(), Layout::WHOLE);
     let told = words(&text);
     for part in [
         "not read: ptp: there is no PTP hardware clock",
@@ -26,8 +26,13 @@ fn the_text_has_every_table_and_fits_a_terminal() {
     ] {
         assert!(told.contains(part), "{part}: {text}");
     }
-    for line in text.lines() {
-        assert!(line.chars().count() <= WIDTH, "{line}");
+    for layout in [Layout::WHOLE_THERE, Layout::BRIEF] {
+        let text = counters_text(&characteristics(), layout);
+        assert!(text.starts_with("Counters (Table I)\n"), "{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= layout.columns, "{line}");
+        }
+        assert_eq!(text.contains("Beside the paper"), layout.is_whole, "{text}");
     }
 }
 
@@ -35,17 +40,20 @@ fn the_text_has_every_table_and_fits_a_terminal() {
 #[test]
 fn without_another_oscillator_nothing_is_called_stable() {
     for of in [characteristics(), by_ptp("KVM virtual PTP")] {
-        let shown = [counters_text(&of), counters_page(&of)];
+        let shown = [counters_text(&of, Layout::WHOLE), counters_page(&of)];
         for text in shown {
             assert!(!text.to_lowercase().contains("stability"), "{text}");
             let told = words(&text);
             assert!(told.contains("an oscillator of its own"), "{text}");
         }
     }
-    assert!(words(&counters_text(&by_ptp("hyperv"))).contains("(hyperv) is the clock of"));
+    assert!(
+        words(&counters_text(&by_ptp("hyperv"), Layout::WHOLE))
+            .contains("(hyperv) is the clock of")
+    );
     let of = by_ptp("igb");
-    assert!(words(&counters_text(&of)).contains("Stability by /dev/ptp0 (IV-A)"));
-    assert!(!counters_text(&of).contains("nothing here says"));
+    assert!(words(&counters_text(&of, Layout::WHOLE)).contains("Stability by /dev/ptp0 (IV-A)"));
+    assert!(!counters_text(&of, Layout::WHOLE).contains("nothing here says"));
 }
 
 #[test]
@@ -79,6 +87,6 @@ fn one_look_is_told_too() {
         counter.rate.clear();
         counter.course.clear();
     }
-    assert!(counters_text(&of).contains("1 idle"));
+    assert!(counters_text(&of, Layout::WHOLE).contains("1 idle"));
     assert!(counters_page(&of).contains("</html>"));
 }

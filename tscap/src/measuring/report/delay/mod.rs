@@ -13,77 +13,74 @@ use maud::{Markup, html};
 use super::figures::Figure;
 use super::glossary;
 use super::html::{document, facts_of, notice_list};
+use super::layout::{Layout, Told};
 use super::table::Table;
-use super::text::facts;
 use super::words::command;
 use crate::measuring::delay::schema::{Exit, Measurement, Passage};
 use crate::text::numbers::counted;
-use crate::text::table::indented_within;
 use sentences::{account, certificate, names, spot};
-use tables::COLUMNS;
 use view::{View, passage_names, views};
 
-/// What was measured, in lines of 80 columns: warnings first, then for each passage its
-/// account, the statistics, what is known of the maximum, and the slowest packets.
-pub fn delay_text(measurements: &[&Measurement]) -> String {
-    let fold = |text: &str, indent: &str| indented_within(text, indent, COLUMNS);
-    let notices = notices(measurements);
-    let mut lines: Vec<String> = notices.iter().flat_map(|it| fold(it, "")).collect();
+/// What was measured: warnings, then for each passage its statistics, what is known of the
+/// maximum, the slowest packets and the account; with all of it the papers' figures; last where
+/// and how.
+pub fn delay_text(measurements: &[&Measurement], layout: Layout) -> String {
+    let mut told = Told::new(layout, &notices(measurements));
     for (measurement, name) in measurements.iter().zip(names(measurements)) {
-        lines.extend((!lines.is_empty()).then(String::new));
         if measurements.len() > 1 {
-            lines.extend(fold(&format!("== {name}"), ""));
+            told.gap();
+            told.say(&format!("== {name}"), "");
         }
-        lines.extend(facts(&tables::environment(measurement), COLUMNS));
         for passage in &measurement.passages {
-            lines.push(String::new());
-            lines.extend(fold(&passage.name, ""));
-            lines.extend(fold(&spot(&passage.entry), "  "));
+            told.gap();
+            told.say(&passage.name, "");
+            figures_of(measurement, passage, &mut told, layout);
+            told.gap();
+            told.say(&spot(&passage.entry), "  ");
             for exit in &passage.exits {
-                lines.extend(told(exit).iter().flat_map(|it| fold(it, "  ")));
+                account_of(exit).iter().for_each(|it| told.say(it, "  "));
             }
-            lines.extend(figures_of(measurement, passage));
         }
+        told.conditions(&tables::environment(measurement));
     }
-    if let Some(table) = tables::beside_paper(measurements) {
-        lines.extend([String::new(), table.title]);
+    if layout.is_whole
+        && let Some(table) = tables::beside_paper(measurements)
+    {
+        told.gap();
+        told.say(&table.title, "");
         for row in table.rows {
-            let row = format!("{}: {}; paper: {}", row[0], row[1], row[2]);
-            lines.extend(fold(&row, "  "));
+            told.say(&format!("{}: {}; paper: {}", row[0], row[1], row[2]), "  ");
         }
-        lines.extend(table.notes.iter().flat_map(|note| fold(note, "  ")));
+        table.notes.iter().for_each(|note| told.say(note, "  "));
     }
-    lines.join("\n") + "\n"
+    told.finish()
 }
 
 /// The account of an exit.
-fn told(exit: &Exit) -> Vec<String> {
+fn account_of(exit: &Exit) -> Vec<String> {
     let mut lines = vec![format!("{}: {}", exit.point, spot(&exit.spot))];
     lines.extend(account(&exit.account));
     lines
 }
 
 /// Statistics, certificates and the slowest packets of a passage.
-fn figures_of(measurement: &Measurement, passage: &Passage) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut add = |table: &Table| {
-        lines.push(String::new());
-        lines.extend(table.lines_within(COLUMNS));
-    };
-    let upright = tables::upright(measurement, passage);
-    upright.iter().for_each(&mut add);
-    if let Some(delays) = passage.exits.first().and_then(|exit| exit.delays.as_ref()) {
-        let slowest = tables::slowest("The slowest".to_owned(), delays);
-        slowest.iter().for_each(&mut add);
-    }
+fn figures_of(measurement: &Measurement, passage: &Passage, told: &mut Told, layout: Layout) {
+    let upright = tables::upright(measurement, passage, layout);
+    upright.iter().for_each(|table| told.table(table));
     for exit in &passage.exits {
         if let Some(delays) = &exit.delays {
-            let sentence = format!("{}: {}", exit.point, certificate(&delays.certificate));
-            lines.push(String::new());
-            lines.extend(indented_within(&sentence, "", COLUMNS));
+            let certificate = certificate(&delays.certificate);
+            told.gap();
+            told.say(&format!("{}: {certificate}", exit.point), "");
         }
     }
-    lines
+    if let Some(delays) = passage.exits.first().and_then(|exit| exit.delays.as_ref()) {
+        let slowest = match layout.is_whole {
+            true => tables::slowest("The slowest".to_owned(), delays),
+            false => tables::slowest_briefly(delays),
+        };
+        slowest.iter().for_each(|table| told.table(table));
+    }
 }
 
 /// What must be known before any figure.

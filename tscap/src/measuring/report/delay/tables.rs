@@ -6,13 +6,12 @@ use super::paper;
 use super::sentences::{account, conditions, method, percent, spot};
 use super::view::{QUEUEING, View, passage_names, views};
 use crate::measuring::delay::schema::{Certificate, Delays, Measurement, Passage, Slow};
+use crate::measuring::report::layout::Layout;
 use crate::measuring::report::table::{Table, columns};
 use crate::measuring::report::tables::facts;
 use crate::measuring::report::words::{NOTHING, maybe, number, whole};
+use crate::text::escaped::escaped;
 use crate::text::numbers::grouped;
-
-/// Columns of a terminal.
-pub(super) const COLUMNS: usize = 80;
 
 const BOUND: &str = "±: greatest error of any delay: that of both stamps, and of the clock's rate";
 const RFC8219: &str = "typical, worst case, PDV: latency and its variation by RFC 8219, sections 7.2 \
@@ -31,8 +30,13 @@ pub(super) fn environment(measurement: &Measurement) -> Table {
     table
 }
 
-/// Statistics of a passage in upright tables, which fit a terminal.
-pub(super) fn upright(measurement: &Measurement, passage: &Passage) -> Vec<Table> {
+/// Statistics of a passage in upright tables, which fit a terminal: with all of them those of
+/// RFC 8219 too.
+pub(super) fn upright(
+    measurement: &Measurement,
+    passage: &Passage,
+    layout: Layout,
+) -> Option<Table> {
     let exits = passage.exits.iter();
     let exits = exits.filter_map(|exit| Some((column(&exit.point), exit.delays.as_ref()?)));
     let queueing = passage.queueing.iter().map(|delays| (QUEUEING, delays));
@@ -46,8 +50,12 @@ pub(super) fn upright(measurement: &Measurement, passage: &Passage) -> Vec<Table
         cells.insert(1, ("corrected", corrected));
     }
     if cells.is_empty() {
-        return Vec::new();
+        return None;
     }
+    let shown = match layout.is_whole {
+        true => ROWS.len(),
+        false => QUANTILES,
+    };
     let has_corrected = cells.iter().any(|(name, _)| *name == "corrected");
     let table = |cells: &[(&'static str, [String; ROWS.len()])]| {
         let names: Vec<_> = cells.iter().map(|(name, _)| *name).collect();
@@ -55,26 +63,14 @@ pub(super) fn upright(measurement: &Measurement, passage: &Passage) -> Vec<Table
             let cells = cells.iter().map(|(_, cells)| cells[index].clone());
             std::iter::once((*name).to_owned()).chain(cells).collect()
         };
-        let rows = ROWS.iter().enumerate().map(row).collect();
+        let rows = ROWS.iter().enumerate().take(shown).map(row).collect();
         let head = [&["exit"], &names[..]].concat();
         Table::figures("Delay, ns", &head, rows)
     };
-    let together = table(&cells);
-    let fits = together
-        .lines()
-        .iter()
-        .all(|it| it.chars().count() <= COLUMNS);
-    let mut tables: Vec<Table> = match fits {
-        true => vec![together],
-        false => cells.chunks(1).map(table).collect(),
-    };
+    let rfc8219 = layout.is_whole.then_some(RFC8219);
     let corrected = has_corrected.then_some(CORRECTED);
-    let notes = [BOUND, RFC8219].into_iter().chain(corrected);
-    let last = tables
-        .pop()
-        .map(|last| last.notes(notes.map(str::to_owned)));
-    tables.extend(last);
-    tables
+    let notes = [Some(BOUND), rfc8219, corrected].into_iter().flatten();
+    Some(table(&cells).notes(notes.map(str::to_owned)))
 }
 
 /// The rows of [`upright`].
@@ -92,6 +88,9 @@ const ROWS: [&str; 12] = [
     "worst case",
     "PDV",
 ];
+
+/// So many of the slowest packets are told in brief.
+const BRIEFLY: usize = 3;
 
 /// Those of [`ROWS`] that are not of RFC 8219.
 const QUANTILES: usize = 9;
@@ -287,11 +286,34 @@ pub(super) fn slowest(title: String, delays: &Delays) -> Option<Table> {
             whole(slow.delay_ns),
             format!("{} → {}", cpu(slow.cpu_in), cpu(slow.cpu_out)),
             grouped(slow.length.into()),
-            slow.key.clone(),
+            packet(slow),
         ]
     };
     let rows = delays.slowest.iter().map(row).collect();
-    Table::figures(title, &columns("entered | delay, ns | CPU | B | key"), rows).if_any()
+    let head = columns("entered | delay, ns | CPU | B | packet");
+    Table::figures(title, &head, rows).words(&[0, 4]).if_any()
+}
+
+/// The slowest of them, without date and CPUs.
+pub(super) fn slowest_briefly(delays: &Delays) -> Option<Table> {
+    let row = |slow: &Slow| {
+        let time = time(slow.entered_ns);
+        let clock = time.split_once('T').map_or(&*time, |(_, clock)| clock);
+        vec![clock.to_owned(), whole(slow.delay_ns), packet(slow)]
+    };
+    let rows = delays.slowest.iter().take(BRIEFLY).map(row).collect();
+    let head = columns("entered (UTC) | delay, ns | packet");
+    let table = Table::figures("The slowest", &head, rows);
+    table.words(&[0, 2]).if_any()
+}
+
+/// What a packet is told by: its addresses, or else what it was matched by.
+fn packet(slow: &Slow) -> String {
+    let flow = slow.flow.as_deref();
+    flow.map_or_else(
+        || format!("key {}", slow.key),
+        |flow| escaped(flow).into_owned(),
+    )
 }
 
 /// A time in ns since the epoch.

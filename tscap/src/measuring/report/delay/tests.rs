@@ -1,5 +1,4 @@
-use super::tables::COLUMNS;
-use super::{delay_page, delay_text};
+use super::{Layout, delay_page, delay_text};
 use crate::measuring::delay::fixtures::{hooks, mirror, nothing, odd, rtt};
 use crate::measuring::delay::schema::{Account, Certificate, Measurement};
 use crate::measuring::report::tests::drawings::drawings;
@@ -26,7 +25,7 @@ fn all() -> [Vec<Measurement>; 7] {
 }
 
 fn text(measurements: &[Measurement]) -> String {
-    delay_text(&measurements.iter().collect::<Vec<_>>())
+    delay_text(&measurements.iter().collect::<Vec<_>>(), Layout::WHOLE)
 }
 
 fn page(measurements: &[Measurement]) -> String {
@@ -47,12 +46,50 @@ fn unfolded(text: &str) -> String {
 #[test]
 fn the_text_fits_a_terminal() {
     for measurements in all() {
-        for line in text(&measurements).lines() {
-            // No number that can be measured is as long as those of `odd`.
-            let is_odd = line.contains("9,223,372") || line.contains("9.2e18");
-            assert!(line.chars().count() <= COLUMNS || is_odd, "{line}");
-            assert_eq!(line, line.trim_end());
+        let measurements: Vec<_> = measurements.iter().collect();
+        for layout in [Layout::WHOLE_THERE, Layout::BRIEF] {
+            for line in delay_text(&measurements, layout).lines() {
+                // No number that can be measured is as long as those of `odd`.
+                let is_odd = line.contains("9,223,372") || line.contains("9.2e18");
+                assert!(line.chars().count() <= layout.columns || is_odd, "{line}");
+                assert_eq!(line, line.trim_end());
+            }
         }
+    }
+}
+
+/// The machine, and what papers measured, are no answer.
+#[test]
+fn the_answer_comes_first_and_the_paper_only_if_it_is_asked_for() {
+    let measurement = hooks();
+    let brief = delay_text(&[&measurement], Layout::BRIEF);
+    let name = &measurement.passages[0].name;
+    assert!(
+        brief.starts_with(&format!("{name}\n\nDelay, ns\nexit ")),
+        "{brief}"
+    );
+    assert!(unfolded(&brief).ends_with("; -v tells more"), "{brief}");
+    let place = |part: &str| {
+        brief
+            .find(part)
+            .unwrap_or_else(|| panic!("{part}: {brief}"))
+    };
+    assert!(place("\nmax ") < place("20,007 entered") && place("20,007 entered") < place("\nOn "));
+    let whole = delay_text(&[&measurement], Layout::WHOLE);
+    for part in ["Beside the paper", "PDV", "governor"] {
+        assert!(
+            whole.contains(part) && !brief.contains(part),
+            "{part}: {brief}"
+        );
+    }
+    // Three of the slowest, by their addresses where these are known.
+    let slowest = brief.lines().filter(|line| line.starts_with("08:00:0"));
+    let slowest: Vec<_> = slowest.collect();
+    let delays = measurement.passages[0].exits[0].delays.as_ref().unwrap();
+    assert_eq!(slowest.len(), 3, "{brief}");
+    for (row, slow) in slowest.iter().zip(&delays.slowest) {
+        let packet = slow.flow.as_deref().unwrap_or(&slow.key);
+        assert!(row.ends_with(packet), "{packet}: {row}");
     }
 }
 
@@ -157,7 +194,13 @@ fn the_slowest_have_their_time_and_cpus() {
     let words: Vec<_> = rows[0].split_whitespace().collect();
     let max = crate::text::numbers::grouped(delays.summary.max.unsigned_abs());
     assert_eq!(words[1..6], [&max, "0", "→", "1", "192"]);
-    assert_eq!(words[6], delays.slowest[0].key);
+    for (row, slow) in rows.iter().zip(&delays.slowest) {
+        let packet = match &slow.flow {
+            Some(flow) => flow.clone(),
+            None => format!("key {}", slow.key),
+        };
+        assert!(row.ends_with(&packet), "{packet}: {row}");
+    }
 }
 
 #[test]

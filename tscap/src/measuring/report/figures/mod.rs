@@ -72,7 +72,7 @@ impl Figure {
         html! {
             figure {
                 figcaption { (self.title) }
-                (self.chart)
+                div.chart { (self.chart) }
                 @for note in &self.notes {
                     p.note { (note) }
                 }

@@ -7,47 +7,55 @@ mod tables;
 use maud::html;
 
 use super::html::{document, facts_of, notice_list};
-use super::text::facts;
+use super::layout::{Layout, Told};
 use super::words::command;
 use crate::measuring::qos::layers::schema::{FlowResidences, Residences};
 use crate::text::numbers::counted;
-use crate::text::table::{Table, indented_within};
+use crate::text::table::Table;
 
-/// Columns of a terminal.
-const COLUMNS: usize = 80;
+/// Of more flows than these the times are told with all of it.
+const DETAILED: usize = 2;
 
-/// The times of a flow as lines of a table.
-pub fn layers_lines(flow: &FlowResidences) -> Vec<String> {
-    let lines = |table: Table| table.lines_within(COLUMNS).into_iter().skip(1);
+/// The times of a flow as lines of a table that fit `columns`.
+pub fn layers_lines(flow: &FlowResidences, columns: usize) -> Vec<String> {
+    let lines = |table: Table| table.lines_within(columns).into_iter().skip(1);
     tables::times(flow).into_iter().flat_map(lines).collect()
 }
 
-/// What was found, in lines of 80 columns: warnings first, then the layers, all packets, and the
-/// flows that come first.
-pub fn layers_text(of: &Residences) -> String {
-    let fold = |text: &str| indented_within(text, "", COLUMNS);
-    let mut lines: Vec<String> = notices(of).iter().flat_map(|it| fold(it)).collect();
-    lines.extend((!lines.is_empty()).then(String::new));
-    lines.extend(facts(&tables::environment(of), COLUMNS));
-    lines.push(String::new());
-    let layers = tables::layers(of);
-    lines.extend(layers.lines_within(COLUMNS).into_iter().skip(1));
-    lines.extend(tables::sentences(of).iter().flat_map(|it| fold(it)));
+/// What was found: warnings, the times of all packets, the layers with what became of packets
+/// there, and the flows that come first (two, unless all is told); last where and how.
+pub fn layers_text(of: &Residences, layout: Layout) -> String {
+    let mut told = Told::new(layout, &notices(of));
+    told.gap();
+    told.say(&tables::name(&of.all), "");
+    if let Some(times) = tables::times(&of.all) {
+        told.under(&times, "");
+    }
+    told.gap();
+    told.under(&tables::layers(of), "");
+    tables::sentences(of).iter().for_each(|it| told.say(it, ""));
     let (shown, left) = shown(of);
     let others = (of.others.packets > 0).then_some(&of.others);
-    for flow in std::iter::once(&of.all).chain(shown).chain(others) {
-        lines.push(String::new());
-        lines.extend(fold(&tables::name(flow)));
-        lines.extend(layers_lines(flow));
+    let is_told = layout.is_whole || shown.len() <= DETAILED;
+    let flows = if is_told { shown } else { &[] };
+    for flow in flows.iter().chain(others) {
+        told.gap();
+        told.say(&tables::name(flow), "");
+        if let Some(times) = tables::times(flow) {
+            told.under(&times, "");
+        }
     }
+    let left = left + (shown.len() - flows.len()) as u64;
     if left > 0 {
-        lines.push(String::new());
-        lines.push(format!(
-            "and {} more: --top shows more, --json all",
-            counted(left, "flow")
-        ));
+        told.gap();
+        let left = counted(left, "flow");
+        told.say(
+            &format!("and {left} more: -v and --top show more, --json all"),
+            "",
+        );
     }
-    lines.join("\n") + "\n"
+    told.conditions(&tables::environment(of));
+    told.finish()
 }
 
 /// The flows that come first, and how many more there are.

@@ -6,7 +6,7 @@ use crate::measuring::qos::layers::schema::{
 };
 use crate::measuring::report::table::Table;
 use crate::measuring::report::tables::facts;
-use crate::measuring::report::words::{Unit, maybe, number, whole};
+use crate::measuring::report::words::{LEAST, Unit, maybe, whole};
 use crate::text::escaped::escaped;
 use crate::text::numbers::{counted, grouped, ring};
 
@@ -109,19 +109,14 @@ pub(super) fn name(flow: &FlowResidences) -> String {
     }
 }
 
-/// Times of a flow between its layers.
+/// Times of a flow between its layers: a row in the unit that fits its median.
 pub(super) fn times(flow: &FlowResidences) -> Option<Table> {
-    let figures = flow.residences.iter().filter_map(|it| it.figures);
-    let unit = Unit::of(figures.map(|it| it.max_ns).max()? as f64);
-    let scaled = |ns: f64| match unit.name {
-        "ns" => whole(ns.round() as i64),
-        _ => number(ns / unit.ns),
-    };
-    let of = |ns: Option<i64>| maybe(ns, |ns| scaled(ns as f64));
     let rows = flow.residences.iter().filter_map(|it| {
         let figures = it.figures?;
+        let unit = Unit::fitting(figures.p50_ns.unwrap_or(figures.max_ns) as f64, LEAST);
+        let of = |ns: Option<i64>| maybe(ns, |ns| unit.figure(ns as f64));
         Some(vec![
-            format!("{} → {}", it.from, it.to),
+            format!("{} → {}, {}", it.from, it.to, unit.name),
             grouped(figures.n),
             of(Some(figures.min_ns)),
             of(figures.p50_ns),
@@ -129,7 +124,7 @@ pub(super) fn times(flow: &FlowResidences) -> Option<Table> {
             of(figures.p99_ns),
             of(figures.p99_9_ns),
             of(Some(figures.max_ns)),
-            maybe(it.own_programs, |own: OwnPrograms| scaled(own.mean_ns)),
+            maybe(it.own_programs, |own: OwnPrograms| unit.figure(own.mean_ns)),
         ])
     });
     let back = flow.residences.iter().filter(|it| it.went_back > 0);
@@ -155,17 +150,9 @@ pub(super) fn times(flow: &FlowResidences) -> Option<Table> {
             grouped(most)
         )
     });
-    let head = match unit.name {
-        "ns" => [
-            "ns", "n", "min", "median", "p90", "p99", "p99.9", "max", "tscap",
-        ],
-        "µs" => [
-            "µs", "n", "min", "median", "p90", "p99", "p99.9", "max", "tscap",
-        ],
-        _ => [
-            "ms", "n", "min", "median", "p90", "p99", "p99.9", "max", "tscap",
-        ],
-    };
+    let head = [
+        "time", "n", "min", "median", "p90", "p99", "p99.9", "max", "tscap",
+    ];
     let notes: Vec<_> = back.chain(bound).chain(hardware).chain(own).collect();
     Table::figures("", &head, rows.collect())
         .notes(notes)

@@ -4,9 +4,15 @@ use crate::measuring::saved::Saved;
 
 #[test]
 fn the_text_fits_a_terminal_and_says_what_became_of_packets() {
-    let text = layers_text(&residences());
-    for line in text.lines() {
-        assert!(line.chars().count() <= COLUMNS, "{line}");
+    let text = layers_text(&residences(), Layout::WHOLE);
+    for layout in [Layout::WHOLE_THERE, Layout::BRIEF] {
+        let text = layers_text(&residences(), layout);
+        assert!(
+            text.lines()
+                .all(|line| line.chars().count() <= layout.columns),
+            "{text}"
+        );
+        assert!(text.find("xdp → tcx, µs") < text.find("\nlayer "), "{text}");
     }
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for said in [
@@ -16,7 +22,7 @@ fn the_text_fits_a_terminal_and_says_what_became_of_packets() {
         "xdp: 2 like another one",
         "40 packets ended at xdp: dropped by the driver",
         "cgroup: 3 not recorded (ring_full)",
-        "xdp → tcx 900 0.45 0.90 1.44 2.85 – 28.5 0.54",
+        "xdp → tcx, µs 900 0.45 0.90 1.44 2.85 – 28.5 0.54",
         "10.0.0.1:5004 → 10.0.0.2:5004 udp: 1,000 packets, 100 of them while costs were measured",
         "each ±2 ns, between its two stamps",
         "what its own programs took of it, 1,200 ns at most",

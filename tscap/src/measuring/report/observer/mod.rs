@@ -8,26 +8,22 @@ use maud::html;
 
 use super::glossary;
 use super::html::{document, notice_list, whereabouts};
-use super::text::tabular;
+use super::layout::{Layout, Told};
 use super::words::command;
 use crate::measuring::compare::statistics::against;
 use crate::measuring::observer::Observation;
 use crate::measuring::observer::schema::Verdict;
 use crate::text::numbers::counted;
-use crate::text::table::indented;
 
-/// What was found: warnings first, verdicts last.
-pub fn observer_text(observation: &Observation) -> String {
-    let shown = [
-        tables::round_trips(observation),
-        tables::streams(observation),
-    ];
-    let environment = tables::environment(observation);
-    let mut lines = tabular(&notices(observation), &environment, shown);
-    lines.extend([String::new(), "Verdicts".to_owned()]);
-    let verdicts = observation.verdicts.iter().map(sentence);
-    lines.extend(verdicts.flat_map(|verdict| indented(&verdict, "  ")));
-    lines.join("\n") + "\n"
+/// What was found: warnings, the verdicts, the figures; last where and how.
+pub fn observer_text(observation: &Observation, layout: Layout) -> String {
+    let mut told = Told::new(layout, &notices(observation));
+    let verdicts: Vec<_> = observation.verdicts.iter().map(sentence).collect();
+    told.section("Verdicts", &verdicts);
+    told.answer(tables::round_trips(observation));
+    told.answer(tables::streams(observation));
+    told.conditions(&tables::environment(observation));
+    told.finish()
 }
 
 /// The same with figures, as one HTML page that asks for nothing from elsewhere.
@@ -98,7 +94,7 @@ mod tests {
 
     #[test]
     fn every_watcher_is_told_with_its_verdicts() {
-        let text = observer_text(&observation());
+        let text = observer_text(&observation(), Layout::WHOLE);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
             "round trip, median: with tcpdump it is more than with no capture by 1.50×",
@@ -143,7 +139,10 @@ mod tests {
             subject.stream_ns_per_kib.clear();
             subject.cpu_ns_per_kib.clear();
         }
-        assert!(observer_text(&observation).contains("partial: ended early, after 0 whole rounds"));
+        assert!(
+            observer_text(&observation, Layout::WHOLE)
+                .contains("partial: ended early, after 0 whole rounds")
+        );
         assert!(observer_page(&observation).contains("</html>"));
     }
 }

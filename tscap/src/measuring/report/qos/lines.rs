@@ -1,7 +1,7 @@
 //! Flows as lines of a terminal.
 
 use crate::measuring::qos::schema::{Figures, FlowReport};
-use crate::measuring::report::words::{NOTHING, Unit, maybe, number, whole};
+use crate::measuring::report::words::{LEAST, NOTHING, Unit, maybe, number, time};
 use crate::text::escaped::escaped;
 use crate::text::numbers::{counted, grouped};
 use crate::text::table::{Side, Table, row};
@@ -10,15 +10,14 @@ use crate::text::table::{Side, Table, row};
 const COLUMNS: [(&str, usize); 8] = [
     ("packets", 10),
     ("Mbit/s", 8),
-    ("gap µs", 9),
-    ("jitter µs", 9),
-    ("delay µs", 8),
+    ("gap", 9),
+    ("jitter", 9),
+    ("delay", 9),
     ("lost", 8),
     ("copies", 6),
     ("late", 6),
 ];
 const SPACE: &str = " ";
-const NS_PER_US: f64 = 1e3;
 
 /// What stands above [`flow_lines`].
 pub(super) fn head() -> String {
@@ -30,8 +29,7 @@ pub(super) fn head() -> String {
 
 /// A flow: its name, and its figures under [`head`].
 pub(super) fn flow_lines(flow: &FlowReport) -> [String; 2] {
-    let us = |ns: f64| number(ns / NS_PER_US);
-    let mean = |figures: Option<Figures>| maybe(figures.map(|it| it.mean_ns), us);
+    let mean = |figures: Option<Figures>| maybe(figures.map(|it| it.mean_ns), time);
     let lost = match (flow.loss, flow.retransmissions) {
         (Some(loss), _) => grouped(loss.lost),
         (None, Some(again)) if again.segments > 0 => format!("{} B*", grouped(again.bytes)),
@@ -41,7 +39,7 @@ pub(super) fn flow_lines(flow: &FlowReport) -> [String; 2] {
         grouped(flow.packets),
         maybe(flow.bits_per_s.map(|bits| bits / 1e6), number),
         mean(flow.inter_arrival),
-        maybe(flow.jitter.map(|jitter| jitter.last_ns), us),
+        maybe(flow.jitter.map(|jitter| jitter.last_ns), time),
         mean(flow.delay),
         lost,
         maybe(flow.loss.map(|loss| loss.duplicates), grouped),
@@ -139,7 +137,7 @@ pub(super) fn sentences(flow: &FlowReport) -> Vec<String> {
     sentences
 }
 
-/// Times of a flow, each with its number and bound.
+/// Times of a flow, each with its number and bound: a row in the unit that fits its median.
 pub(super) fn times(flow: &FlowReport, title: impl Into<String>) -> Option<Table> {
     let figures = [
         ("gap", flow.inter_arrival),
@@ -147,23 +145,19 @@ pub(super) fn times(flow: &FlowReport, title: impl Into<String>) -> Option<Table
         ("PDV", flow.pdv),
         ("IPDV", flow.ipdv.map(|it| it.figures)),
     ];
-    let greatest = figures.iter().filter_map(|(_, it)| it.as_ref());
-    let greatest = greatest.map(|it| it.max_ns.unsigned_abs().max(it.min_ns.unsigned_abs()));
-    let unit = Unit::of(greatest.max()? as f64);
-    let scaled = |ns: f64| match unit.name {
-        "ns" => whole(ns.round() as i64),
-        _ => number(ns / unit.ns),
-    };
-    let of = |ns: Option<i64>| maybe(ns, |ns| scaled(ns as f64));
-    let bound = |ns: Option<u64>| maybe(ns, |ns| scaled(ns as f64));
+    // Far less than the others, or the same of all: it has a unit of its own.
+    let bound = |ns: Option<u64>| maybe(ns, |ns| time(ns as f64));
     let rows = figures.iter().filter_map(|(name, figures)| {
         let figures = (*figures)?;
+        let middle = figures.p50_ns.map_or(figures.mean_ns, |ns| ns as f64);
+        let unit = Unit::fitting(middle, LEAST);
+        let of = |ns: Option<i64>| maybe(ns, |ns| unit.figure(ns as f64));
         Some(vec![
-            (*name).to_owned(),
+            format!("{name}, {}", unit.name),
             grouped(figures.n),
             of(Some(figures.min_ns)),
-            scaled(figures.mean_ns),
-            scaled(figures.sd_ns),
+            unit.figure(figures.mean_ns),
+            unit.figure(figures.sd_ns),
             of(figures.p50_ns),
             of(figures.p99_ns),
             of(Some(figures.max_ns)),
@@ -172,22 +166,21 @@ pub(super) fn times(flow: &FlowReport, title: impl Into<String>) -> Option<Table
     });
     let mut rows: Vec<_> = rows.collect();
     if let Some(jitter) = flow.jitter {
+        let unit = Unit::fitting(jitter.mean_ns, LEAST);
         rows.push(vec![
-            "jitter".to_owned(),
+            format!("jitter, {}", unit.name),
             grouped(jitter.n),
             NOTHING.to_owned(),
-            scaled(jitter.mean_ns),
+            unit.figure(jitter.mean_ns),
             NOTHING.to_owned(),
             NOTHING.to_owned(),
             NOTHING.to_owned(),
-            scaled(jitter.max_ns),
+            unit.figure(jitter.max_ns),
             bound(jitter.bound_ns),
         ]);
     }
-    let head = match unit.name {
-        "ns" => ["ns", "n", "min", "mean", "sd", "median", "p99", "max", "±"],
-        "µs" => ["µs", "n", "min", "mean", "sd", "median", "p99", "max", "±"],
-        _ => ["ms", "n", "min", "mean", "sd", "median", "p99", "max", "±"],
-    };
+    let head = [
+        "time", "n", "min", "mean", "sd", "median", "p99", "max", "±",
+    ];
     Table::figures(title, &head, rows).if_any()
 }

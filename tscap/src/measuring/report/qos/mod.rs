@@ -8,14 +8,13 @@ mod tables;
 use maud::html;
 
 use super::html::{document, facts_of, notice_list};
-use super::text::facts;
+use super::layout::{Layout, Told};
 use super::words::command;
 use crate::measuring::qos::schema::{FlowReport, Quality};
 use crate::text::numbers::counted;
-use crate::text::table::indented_within;
 
-/// Columns of a terminal.
-const COLUMNS: usize = 80;
+/// Of more flows than these the figures are told with all of it.
+const DETAILED: usize = 2;
 /// Flows whose pictures are drawn.
 const DRAWN: usize = 5;
 
@@ -25,48 +24,46 @@ pub fn qos_lines(flows: &[FlowReport]) -> Vec<String> {
     std::iter::once(lines::head()).chain(flows).collect()
 }
 
-/// What was found, in lines of 80 columns: warnings first, then the account, and the flows
-/// that come first with their figures.
-pub fn qos_text(quality: &Quality) -> String {
-    let fold = |text: &str, indent: &str| indented_within(text, indent, COLUMNS);
-    let notices = notices(quality);
-    let mut lines: Vec<String> = notices.iter().flat_map(|it| fold(it, "")).collect();
-    lines.extend((!lines.is_empty()).then(String::new));
-    lines.extend(facts(&tables::environment(quality), COLUMNS));
-    lines.push(String::new());
-    let told = tables::account(quality);
-    lines.extend(told.iter().flat_map(|it| fold(it, "")));
+/// What was found: warnings, the flows that come first, the account, and the figures of each of
+/// these flows (of two, unless all is told); last where and how.
+pub fn qos_text(quality: &Quality, layout: Layout) -> String {
+    let mut told = Told::new(layout, &notices(quality));
     let top = usize::try_from(quality.method.top).unwrap_or(usize::MAX);
     let shown = &quality.flows[..top.min(quality.flows.len())];
     if !shown.is_empty() {
-        lines.push(String::new());
-        lines.extend(qos_lines(shown));
-        if shown
-            .iter()
-            .any(|flow| flow.retransmissions.is_some_and(|it| it.segments > 0))
-        {
-            lines.push("*: bytes of TCP that were seen again".to_owned());
+        told.gap();
+        qos_lines(shown).iter().for_each(|line| told.line(line));
+        let mut all = shown.iter();
+        if all.any(|flow| flow.retransmissions.is_some_and(|it| it.segments > 0)) {
+            told.say("*: bytes of TCP that were seen again", "");
+        }
+        let left = quality.flows.len() - shown.len();
+        if left > 0 {
+            let left = counted(left as u64, "flow");
+            told.say(
+                &format!("and {left} more: --top shows more, --json all"),
+                "",
+            );
         }
     }
-    for flow in shown {
-        lines.push(String::new());
-        lines.extend(fold(&lines::name(flow), ""));
-        let sentences = lines::sentences(flow);
-        lines.extend(sentences.iter().flat_map(|it| fold(it, "  ")));
-        if let Some(table) = lines::times(flow, "") {
-            let times = table.lines_within(COLUMNS).into_iter().skip(1);
-            lines.extend(times.map(|line| format!("  {line}")));
+    told.gap();
+    tables::account(quality)
+        .iter()
+        .for_each(|it| told.say(it, ""));
+    if layout.is_whole || shown.len() <= DETAILED {
+        for flow in shown {
+            told.gap();
+            told.say(&lines::name(flow), "");
+            lines::sentences(flow)
+                .iter()
+                .for_each(|it| told.say(it, "  "));
+            if let Some(table) = lines::times(flow, "") {
+                told.under(&table, "  ");
+            }
         }
     }
-    let left = quality.flows.len() - shown.len();
-    if left > 0 {
-        lines.push(String::new());
-        lines.push(format!(
-            "and {} more: --top shows more, --json all",
-            counted(left as u64, "flow")
-        ));
-    }
-    lines.join("\n") + "\n"
+    told.conditions(&tables::environment(quality));
+    told.finish()
 }
 
 /// What must be known before any figure.

@@ -5,7 +5,7 @@ use crate::measuring::measure::DelayBasis;
 use crate::measuring::qos::schema::{FlowBy, Place, Quality};
 use crate::measuring::report::table::Table;
 use crate::measuring::report::tables::facts;
-use crate::measuring::report::words::{NOTHING, maybe, number};
+use crate::measuring::report::words::{NOTHING, maybe, number, time};
 use crate::text::escaped::escaped;
 use crate::text::numbers::{counted, grouped, ring};
 
@@ -124,7 +124,6 @@ pub(super) fn account(quality: &Quality) -> Vec<String> {
 
 /// All flows beside each other.
 pub(super) fn flows(quality: &Quality) -> Option<Table> {
-    let us = |ns: f64| number(ns / 1e3);
     let rows = quality.flows.iter().take(MOST_ROWS).map(|flow| {
         vec![
             name(flow),
@@ -132,10 +131,10 @@ pub(super) fn flows(quality: &Quality) -> Option<Table> {
             grouped(flow.bytes),
             maybe(flow.packets_per_s, number),
             maybe(flow.bits_per_s.map(|bits| bits / 1e6), number),
-            maybe(flow.inter_arrival.map(|it| it.mean_ns), us),
-            maybe(flow.inter_arrival.map(|it| it.sd_ns), us),
-            maybe(flow.jitter.map(|it| it.last_ns), us),
-            maybe(flow.delay.map(|it| it.mean_ns), us),
+            maybe(flow.inter_arrival.map(|it| it.mean_ns), time),
+            maybe(flow.inter_arrival.map(|it| it.sd_ns), time),
+            maybe(flow.jitter.map(|it| it.last_ns), time),
+            maybe(flow.delay.map(|it| it.mean_ns), time),
             maybe(flow.loss.map(|it| it.lost), grouped),
             maybe(flow.loss.map(|it| it.loss_periods), grouped),
             maybe(flow.loss.map(|it| it.duplicates), grouped),
@@ -149,10 +148,10 @@ pub(super) fn flows(quality: &Quality) -> Option<Table> {
         "bytes",
         "packets/s",
         "Mbit/s",
-        "gap, µs",
+        "gap",
         "its sd",
-        "jitter, µs",
-        "delay, µs",
+        "jitter",
+        "delay",
         "lost",
         "periods",
         "copies",

@@ -9,26 +9,31 @@ use maud::html;
 
 use super::glossary;
 use super::html::{FEW_POINTS, document, notice_list, whereabouts};
-use super::text::tabular;
+use super::layout::{Layout, Told};
 use super::words::{command, number};
 use crate::measuring::loss::schema::Sweep;
 use crate::text::numbers::counted;
-use crate::text::table::indented;
 
 pub(super) use figures::{first_session, last_session, tuning_sessions};
 pub(super) use sessions::sessions;
 pub(super) use tables::environment;
 
-/// What a sweep found: warnings first, how good the model was last.
-pub fn sweep_text(sweep: &Sweep) -> String {
-    let tables = [tables::costs(sweep), tables::points(sweep)];
-    let tables = tables.into_iter().chain(sessions(sweep));
-    let mut lines = tabular(&notices(sweep), &environment(sweep), tables);
-    if let Some(accuracy) = accuracy(sweep) {
-        lines.extend([String::new(), "Prediction".to_owned()]);
-        lines.extend(indented(&accuracy, "  "));
+/// What a sweep found: warnings, from which sizes on nothing was lost, how good the model was,
+/// and each point; with all of it what the stages cost; last where and how.
+pub fn sweep_text(sweep: &Sweep, layout: Layout) -> String {
+    let mut told = Told::new(layout, &notices(sweep));
+    if let Some(sessions) = sessions(sweep) {
+        told.answer(sessions);
     }
-    lines.join("\n") + "\n"
+    if let Some(accuracy) = accuracy(sweep) {
+        told.section("Prediction", &[accuracy]);
+    }
+    told.answer(tables::points(sweep));
+    if layout.is_whole {
+        told.table(&tables::costs(sweep));
+    }
+    told.conditions(&environment(sweep));
+    told.finish()
 }
 
 /// The same with curves, as one HTML page that asks for nothing from elsewhere.

@@ -154,6 +154,7 @@ pub(in crate::measuring::report) fn sessions(sweep: &Sweep) -> Option<Table> {
     );
     Table::figures("Smallest frame sizes without loss, B", &head, rows)
         .words(&[0, 1])
+        .named_by(4)
         .note(
             "under 10 % from, lossless from: the smallest size from which on no size lost more than \
              10 %, or a single frame; sizes at which the sender did not reach the rate asked for do \

@@ -128,6 +128,7 @@ pub(super) fn points(sweep: &Sweep) -> Table {
         sweep.points.iter().map(row).collect(),
     )
     .words(&[0, 2])
+    .named_by(5)
     .note(
         "ring: of each CPU, which only tscap has: tcpdump and dumpcap have a buffer as long as all \
          of tscap's rings together; before: before the program saw them; in ring: no room in the \

@@ -1,4 +1,4 @@
-use super::{sweep_page, sweep_text};
+use super::{Layout, sweep_page, sweep_text};
 use crate::measuring::loss::fixtures::sweep;
 use crate::measuring::loss::schema::Sweep;
 
@@ -13,8 +13,9 @@ fn rate_sweep() -> Sweep {
 #[test]
 fn every_point_is_told_with_what_was_predicted() {
     let sweep = sweep();
-    let text = sweep_text(&sweep);
-    let (points, sessions) = text.split_once("Smallest frame sizes").unwrap();
+    let text = sweep_text(&sweep, Layout::WHOLE);
+    let (sessions, points) = text.split_once("Every point").unwrap();
+    assert!(sessions.starts_with("Smallest frame sizes"), "{text}");
     // Each program with each of both snaplens.
     assert_eq!(sessions.matches("flat out").count(), 4);
     let rows = points.lines().filter(|line| line.contains("flat out"));
@@ -48,11 +49,25 @@ fn what_must_be_known_comes_first() {
     let mut sweep = sweep();
     sweep.about.partial = true;
     sweep.warnings = vec!["busy machine".into()];
-    let text = sweep_text(&sweep);
+    let text = sweep_text(&sweep, Layout::WHOLE);
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("busy machine"));
     assert_eq!(lines.next(), Some("partial: ended early, after 12 points"));
     assert!(sweep_page(&sweep).contains("<li>busy machine</li>"));
+}
+
+#[test]
+fn the_text_fits_a_terminal() {
+    for columns in [39, 79, 100, 200] {
+        let layout = Layout {
+            columns,
+            is_whole: false,
+        };
+        let text = sweep_text(&sweep(), layout);
+        let fits = |line: &str| line.chars().count() <= columns.max(79);
+        assert!(text.lines().all(fits), "{columns}: {text}");
+        assert!(!text.contains("What the stages cost"), "{text}");
+    }
 }
 
 #[test]
@@ -95,7 +110,7 @@ fn names_are_text_and_nothing_is_fetched() {
     for part in ["<script", "http:", "https:", "src=", "url("] {
         assert!(!page.contains(part), "{part}");
     }
-    assert!(!sweep_text(&sweep).contains('\x1b'));
+    assert!(!sweep_text(&sweep, Layout::WHOLE).contains('\x1b'));
 }
 
 #[test]
@@ -103,7 +118,7 @@ fn a_sweep_without_points_is_drawn() {
     let mut sweep = sweep();
     sweep.points.clear();
     (sweep.about.partial, sweep.accuracy) = (true, None);
-    assert!(sweep_text(&sweep).contains("partial: ended early, after 0 points"));
+    assert!(sweep_text(&sweep, Layout::WHOLE).contains("partial: ended early, after 0 points"));
     assert!(sweep_page(&sweep).contains("</html>"));
 }
 
@@ -118,11 +133,11 @@ fn a_point_below_its_rate_is_marked_and_in_no_curve() {
         point.rate_asked = Some(point.rate_sent());
     }
     let drawn = |sweep: &Sweep| sweep_page(sweep).matches("<svg").count();
-    assert!(!sweep_text(&sweep).contains("gap 12*"));
+    assert!(!sweep_text(&sweep, Layout::WHOLE).contains("gap 12*"));
     assert!(drawn(&sweep) > 0);
     for point in &mut sweep.points {
         point.rate_asked = Some(point.rate_sent() / 0.98);
     }
-    assert!(sweep_text(&sweep).contains("gap 12*"));
+    assert!(sweep_text(&sweep, Layout::WHOLE).contains("gap 12*"));
     assert_eq!(drawn(&sweep), 0);
 }

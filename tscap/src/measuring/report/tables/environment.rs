@@ -47,7 +47,10 @@ pub(in crate::measuring::report) fn facts(about: &Envelope, method: String) -> T
         ),
         (
             "interface",
-            format!("{} ({})", machine.interface, machine.driver),
+            match machine.driver.is_empty() {
+                true => machine.interface.clone(),
+                false => format!("{} ({})", machine.interface, machine.driver),
+            },
         ),
         ("method", method),
         (

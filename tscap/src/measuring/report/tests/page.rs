@@ -3,7 +3,7 @@ use super::{all, both_ways, live, recorded};
 use crate::capturing::clock::log::{Digest, Header, Line};
 use crate::measuring::delay::fixtures as delays;
 use crate::measuring::loss::fixtures;
-use crate::measuring::report::{clock_page, delay_page, page, sweep_page, text};
+use crate::measuring::report::{Layout, clock_page, delay_page, page, sweep_page, text};
 
 #[test]
 fn the_page_asks_for_nothing_from_elsewhere() {
@@ -44,21 +44,24 @@ fn names_are_text_and_nothing_else() {
     for drawing in drawings(&html) {
         roxmltree::Document::parse(&drawing.replace('\x1b', "")).unwrap();
     }
-    assert!(!text(&hostile).contains('\x1b'));
+    assert!(!text(&hostile, Layout::WHOLE).contains('\x1b'));
 }
 
 #[test]
 fn what_must_be_known_comes_first() {
     let mut comparison = recorded();
-    assert!(text(&comparison).starts_with("noisy machine: a hypervisor took 3.1 %"));
+    assert!(text(&comparison, Layout::WHOLE).starts_with("noisy machine: a hypervisor took 3.1 %"));
     comparison.warnings.clear();
     comparison.about.partial = true;
-    assert!(text(&comparison).starts_with("partial: ended early, after 5 whole rounds\n"));
+    assert!(
+        text(&comparison, Layout::WHOLE)
+            .starts_with("partial: ended early, after 5 whole rounds\n")
+    );
     let html = page(&comparison);
     let (partial, verdicts) = (html.find("partial: ended"), html.find("Verdicts"));
     assert!(partial.is_some() && partial < verdicts);
     comparison.about.partial = false;
-    assert!(text(&comparison).starts_with("kernel "));
+    assert!(text(&comparison, Layout::WHOLE).starts_with("Verdicts\n"));
     assert!(!page(&comparison).contains("class=\"notices\""));
 }
 
@@ -68,7 +71,7 @@ fn live_traffic_says_what_is_not_known() {
     assert!(page.contains("live traffic carries no send stamps"));
     assert!(page.contains("how many frames of live traffic were sent"));
     assert_eq!(drawings(&page).len(), 4);
-    assert!(text(&live()).contains("2,000 frames of live traffic of each stamp"));
+    assert!(text(&live(), Layout::WHOLE).contains("2,000 frames of live traffic of each stamp"));
 }
 
 #[test]
@@ -125,6 +128,27 @@ fn a_narrow_page_names_the_column_of_each_cell() {
     for body in texts(&page, "<table class=\"rows\">", "</table>") {
         let cells = body.matches("<td").count();
         assert_eq!(cells, body.matches(" data-column=\"").count(), "{body}");
+    }
+}
+
+/// Letters of a chart that is as narrow as a phone would be of 7 px: it keeps its width there and
+/// is moved in its own frame, as a table is that has a column too wide.
+#[test]
+fn a_narrow_page_is_not_wider_for_a_chart_or_a_table() {
+    for page in pages() {
+        let charts = page.matches("<figure>").count();
+        let framed = page.matches("<div class=\"chart\"><svg").count();
+        assert_eq!(framed, charts);
+        assert_eq!(
+            page.matches("<table").count(),
+            page.matches("<div class=\"table\"><table").count()
+        );
+        assert!(page.contains(".chart { overflow-x: auto; }"));
+        assert!(page.contains(".table { overflow-x: auto;"));
+        let narrow = page.split_once("(max-width: 40rem)").unwrap().1;
+        let narrow = narrow.split_once("@media print").unwrap().0;
+        assert!(narrow.contains(".chart svg { min-width: 37rem; }"));
+        assert!(!narrow.contains(".table {"), "{narrow}");
     }
 }
 

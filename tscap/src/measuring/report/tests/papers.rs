@@ -2,7 +2,7 @@
 
 use super::recorded;
 use crate::measuring::compare::schema::{Comparison, KernelStamp, LossMethod, Precision};
-use crate::measuring::report::{page, text};
+use crate::measuring::report::{Layout, page, text};
 
 /// With what an earlier tscap did not measure.
 pub(in crate::measuring::report) fn whole() -> Comparison {
@@ -68,20 +68,20 @@ fn each_pattern_has_the_density_and_the_memory_of_its_costs() {
 #[test]
 fn the_kernels_own_stamp_stands_beside_ours() {
     let whole = whole();
-    let text = text(&whole);
+    let text = text(&whole, Layout::WHOLE);
     for pattern in ["voip", "hd"] {
         let row = format!("{pattern}, kernel");
         // Delay and interval error; its cost is not known.
         assert_eq!(text.matches(&row).count(), 2, "{text}");
     }
-    assert!(!super::super::text(&recorded()).contains("voip, kernel"));
+    assert!(!super::super::text(&recorded(), Layout::WHOLE).contains("voip, kernel"));
     assert!(page(&whole).contains(">kernel</text>"));
 }
 
 #[test]
 fn loss_has_intervals_and_leaves_out_what_was_not_sent() {
     let mut whole = whole();
-    let words = text(&whole)
+    let words = text(&whole, Layout::WHOLE)
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");

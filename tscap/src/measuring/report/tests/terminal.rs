@@ -1,20 +1,40 @@
 use super::{both_ways, empty, live, odd, recorded, without_tsc};
 use crate::measuring::compare::fixtures;
 use crate::measuring::compare::schema::Comparison;
-use crate::measuring::report::{page, text};
+use crate::measuring::report::{Layout, page, text};
 
 #[test]
 fn the_table_fits_a_terminal() {
     for comparison in [recorded(), both_ways(), live(), without_tsc(), empty()] {
-        for line in text(&comparison).lines() {
-            assert!(line.chars().count() <= 100, "{line}");
-            assert_eq!(line, line.trim_end());
+        for layout in [Layout::WHOLE_THERE, Layout::BRIEF] {
+            for line in text(&comparison, layout).lines() {
+                assert!(line.chars().count() <= layout.columns, "{line}");
+                assert_eq!(line, line.trim_end());
+            }
         }
     }
     let mut odd = odd();
     odd.verdicts.clear();
-    let text = text(&odd);
+    let text = text(&odd, Layout::WHOLE);
     assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+}
+
+/// It stands before the machine, without the papers and on one screen.
+#[test]
+fn the_answer_comes_first() {
+    let mut comparison = recorded();
+    comparison.warnings.clear();
+    let brief = text(&comparison, Layout::BRIEF);
+    assert!(brief.starts_with("Verdicts\n"), "{brief}");
+    let machine = brief.find("\nOn AMD EPYC").expect("where it was");
+    let costs = brief.find("Cost of a stamp: ").expect("what it costs");
+    assert!(costs < machine, "{brief}");
+    for part in ["paper's traffic", "governor"] {
+        assert!(!brief.contains(part), "{part}: {brief}");
+    }
+    let said = brief.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.ends_with("; -v tells more"), "{brief}");
+    assert!(brief.lines().count() < 24, "{brief}");
 }
 
 /// Words of a line, which begins with some.
@@ -36,7 +56,7 @@ fn the_table_tells_what_was_measured() {
     (all.p50, all.p99, all.p99_9) = (Some(35), Some(47), None);
     ktime.frame.as_mut().unwrap().autocorrelation[0] = -0.25;
     ktime.loss_by_size[0].lost = 500;
-    let text = text(&comparison);
+    let text = text(&comparison, Layout::WHOLE);
     assert_eq!(
         line(&text, "ktime     3"),
         [
@@ -74,8 +94,8 @@ fn the_table_tells_what_was_measured() {
 /// What an earlier tscap recorded has none of it.
 #[test]
 fn interrupts_on_and_off_stand_side_by_side() {
-    assert!(!text(&recorded()).contains("nterrupts"));
-    let text = text(&both_ways());
+    assert!(!text(&recorded(), Layout::WHOLE).contains("nterrupts"));
+    let text = text(&both_ways(), Layout::WHOLE);
     assert_eq!(
         line(&text, "ktime, on"),
         [
@@ -94,11 +114,11 @@ fn interrupts_on_and_off_stand_side_by_side() {
 fn outliers_are_told_with_their_causes() {
     let mut comparison = fixtures::comparison();
     let shown = |comparison: &Comparison| {
-        let text = text(comparison);
+        let text = text(comparison, Layout::WHOLE);
         let start = text.find("Frames whose stamp cost").expect("a table");
         text[start..].to_owned()
     };
-    assert!(!text(&recorded()).contains("Frames whose stamp cost"));
+    assert!(!text(&recorded(), Layout::WHOLE).contains("Frames whose stamp cost"));
     let told = shown(&comparison);
     assert_eq!(
         line(&told, "ktime"),
