@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use super::print::{print, say};
+use super::print::{say, tell};
 use super::whole_file::{is_one, write_whole_by};
 use super::{Context as _, Failure};
 
@@ -64,6 +64,6 @@ impl CopyTarget {
             say(said);
             return Ok(());
         }
-        print(said).map(drop)
+        tell(said).map(drop)
     }
 }

@@ -1,6 +1,6 @@
 //! `tscap capture -D`.
 
-use super::print::print;
+use super::print::tell;
 use super::{Context as _, Exit, Failure, Hint as _};
 use crate::capturing::accounting::Direction;
 use crate::capturing::filter::LinkType;
@@ -12,7 +12,7 @@ use crate::capturing::host::netdev::{self, Obstacle};
 /// namespaces that `targets` name, each under its name, or those of this process's own.
 pub(super) fn list(targets: &[Target]) -> Result<Exit, Failure> {
     if targets.is_empty() {
-        return print(&here()?);
+        return tell(&here()?);
     }
     let mut text = String::new();
     for target in targets {
@@ -28,7 +28,7 @@ pub(super) fn list(targets: &[Target]) -> Result<Exit, Failure> {
             .hint("it takes CAP_SYS_ADMIN: run as root")?;
         text += &format!("{label}:\n{}", listed?);
     }
-    print(&text)
+    tell(&text)
 }
 
 /// The interfaces of this thread's network namespace.

@@ -13,6 +13,11 @@ pub(super) fn print(text: &str) -> Result<Exit, Failure> {
     print_if_read(text).map(|_| Exit::Success)
 }
 
+/// The same of text for people, in lines that fit a terminal.
+pub(super) fn tell(text: &str) -> Result<Exit, Failure> {
+    print(&terminal::fitted(text, io::stdout()))
+}
+
 /// A result as one line of JSON.
 pub(super) fn json_line(result: &impl Serialize) -> String {
     serde_json::to_string(result).expect("plain structs always serialise") + "\n"

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::print::print;
+use super::print::tell;
 use super::{Exit, Failure};
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::membership::{self, Act};
@@ -17,7 +17,7 @@ pub(super) fn run() -> Result<Exit, Failure> {
     }
     let mut text = report.done.join("\n");
     text.push('\n');
-    print(&text)?;
+    tell(&text)?;
     Ok(match report.problems.is_empty() {
         true => Exit::Success,
         false => Exit::Fault,

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::print::{json_line, print};
+use super::print::{json_line, print, tell};
 use super::{Context, Exit, Failure, Hint as _};
 use crate::measuring::measure::{CaptureError, Sent, StreamReport, read};
 use crate::text::numbers::counted;
@@ -12,10 +12,10 @@ use crate::text::numbers::counted;
 /// [`Exit::Fault`] if only a part of the file can be read.
 pub(super) fn run(path: &Path, json: bool) -> Result<Exit, Failure> {
     let report = report(path)?;
-    print(&match json {
-        true => json_line(&report),
-        false => report.to_string(),
-    })?;
+    match json {
+        true => print(&json_line(&report)),
+        false => tell(&report.to_string()),
+    }?;
     Ok(match report.is_whole {
         true => Exit::Success,
         false => Exit::Fault,
