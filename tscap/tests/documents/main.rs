@@ -1,7 +1,9 @@
 //! The documents: their commands are run by somebody, their links lead somewhere.
 
 mod links;
+mod mentioned;
 mod shown;
+mod texts;
 
 use std::fs;
 

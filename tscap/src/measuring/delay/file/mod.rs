@@ -79,7 +79,7 @@ pub enum FileError {
     NotEthernet(String),
     /// Frames of a direction that was not captured.
     #[error(
-        "what {name} {did} was not captured: `tscap capture --direction both` records both \
+        "what {name} {did} was not captured: `tscap capture --direction inout` records both \
          directions"
     )]
     NotCaptured {
@@ -91,7 +91,7 @@ pub enum FileError {
     /// A request and its reply can't be told apart.
     #[error(
         "the frames of {0} have no direction (epb_flags), so that requests can't be told from \
-         replies: `tscap capture --direction both` records it"
+         replies: `tscap capture --direction inout` records it"
     )]
     NoDirections(String),
     /// Times of another clock.
