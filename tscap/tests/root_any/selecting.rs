@@ -135,6 +135,37 @@ fn what_a_filter_cannot_be_had_on_is_left_out() {
         .failure(1, &["filter"]);
 }
 
+/// A device that carries neither Ethernet frames nor IP packets is left out, and said once,
+/// whatever else the kernel tells of it.
+#[test]
+fn what_cannot_be_captured_is_left_out_aloud() {
+    let Some(_lock) = root_with(&PROGRAMS) else {
+        return;
+    };
+    let node = Node::new("any-types");
+    let cable = node.cable("one");
+    let tun = Tun::new(&node.here, "tun0");
+    // As a netlink monitor (linux/if_arp.h).
+    tun.set_link_type(824);
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    let plan = capture_both(&node.here).with(["-i", "any"]).to(&path);
+    let capture = plan.start();
+    let ready = capture.wait_event("ready");
+    assert_eq!(names(&ready), ["lo", "one"], "{ready}");
+    tun.port.set(&["alias", "again"]);
+    // News behind that: what joins has been heard after it.
+    let other = node.cable("two");
+    capture.wait_event("joined");
+    cable.exchange(0..5);
+    other.exchange(5..10);
+    let finished = capture.stop();
+    let stderr = &finished.stderr;
+    let left_out = "tun0 is left out: cannot capture on tun0: it carries netlink messages";
+    assert_eq!(stderr.matches(left_out).count(), 1, "{stderr}");
+    read(&path, &finished.success());
+}
+
 #[test]
 fn bad_patterns_are_refused() {
     let Some(_lock) = root_with(&PROGRAMS) else {
