@@ -62,7 +62,7 @@ fn help_says_where_frames_are_stamped() {
     for option in [
         "--interface",
         "--write",
-        "--snapshot-length",
+        "--snaplen",
         "--count",
         "--duration",
         "-C, --file-size",
@@ -130,10 +130,10 @@ fn what_is_missing_is_named() {
 fn bad_values_are_named() {
     for (more, parts) in [
         (&["-s", "-1"][..], &["-1"][..]),
-        (&["--snapshot-length=-1"], &["--snapshot-length", "-1"]),
-        (&["-s", "262145"], &["--snapshot-length", "262145"]),
-        (&["-s", "99999999999999999999"], &["--snapshot-length"]),
-        (&["-s", "many"], &["--snapshot-length", "many"]),
+        (&["--snapshot-length=-1"], &["--snaplen", "-1"]),
+        (&["-s", "262145"], &["--snaplen", "262145"]),
+        (&["--snaplen", "99999999999999999999"], &["--snaplen"]),
+        (&["-s", "many"], &["--snaplen", "many"]),
         (&["-c", "0"], &["--count", "1 or more"]),
         (&["-c", "99999999999999999999"], &["--count", "too large"]),
         (&["--count=-5"], &["--count", "-5"]),

@@ -1,39 +1,35 @@
 //! Writes the man pages and the shell completions into the folders `man` and
 //! `completions` of the folder that is named: what `cargo xtask man` runs.
 
+mod completions;
+
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use clap::builder::StyledStr;
-use clap::{ArgGroup, Command, CommandFactory as _};
-use clap_complete::Shell;
+use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
-use tscap::cli::Cli;
+use tscap::cli::{Cli, examples};
 
 fn main() -> io::Result<()> {
     let folder = PathBuf::from(env::args_os().nth(1).expect("a folder to write into"));
-    let [man, completions] = ["man", "completions"].map(|name| folder.join(name));
+    let [man, shells] = ["man", "completions"].map(|name| folder.join(name));
     fs::create_dir_all(&man)?;
-    fs::create_dir_all(&completions)?;
+    fs::create_dir_all(&shells)?;
 
     // `tscap help capture` shows what tscap-capture(1) shows.
     let mut tscap = Cli::command().disable_help_subcommand(true);
     tscap.build();
-    let codes = tscap.get_after_long_help().expect("the exit codes");
-    write_page(&tscap, codes, &man)?;
+    let codes = behind_examples(&tscap);
+    write_page(&tscap, &codes, &man)?;
     for subcommand in tscap.get_subcommands() {
-        write_page(subcommand, codes, &man)?;
+        write_page(subcommand, &codes, &man)?;
     }
-
-    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        clap_complete::generate_to(shell, &mut completed(), "tscap", &completions)?;
-    }
-    Ok(())
+    completions::write(&shells)
 }
 
 /// The sections are in the order of man-pages(7). A command that says nothing of its exit
 /// codes has those that are `usual`.
-fn write_page(command: &Command, usual: &StyledStr, folder: &Path) -> io::Result<()> {
+fn write_page(command: &Command, usual: &str, folder: &Path) -> io::Result<()> {
     let name = command.get_display_name().unwrap_or(command.get_name());
     let version = concat!("tscap ", env!("CARGO_PKG_VERSION"));
     let man = Man::new(command.clone())
@@ -49,7 +45,13 @@ fn write_page(command: &Command, usual: &StyledStr, folder: &Path) -> io::Result
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
     }
-    let more = command.get_after_long_help().unwrap_or(usual).to_string();
+    page.extend(b".SH EXAMPLES\n");
+    for (line, does) in examples::of(command.get_name()) {
+        let [line, does] = [line, does].map(|it| it.replace('-', "\\-"));
+        page.extend(format!(".TP\n.B {line}\n{does}\n").bytes());
+    }
+    let own = behind_examples(command);
+    let more = if own.is_empty() { usual } else { &own };
     let (output, codes) = more.split_once("Exit codes: ").expect("it has exit codes");
     for (title, text) in [("OUTPUT", output), ("EXIT STATUS", codes)] {
         if !text.is_empty() {
@@ -63,27 +65,10 @@ fn write_page(command: &Command, usual: &StyledStr, folder: &Path) -> io::Result
     fs::write(folder.join(man.get_filename()), page)
 }
 
-/// The commands without the hidden options: those of tcpdump and dumpcap that
-/// `tscap capture` answers are not to be proposed.
-fn completed() -> Command {
-    let mut tscap = Cli::command();
-    let names = tscap.get_subcommands().map(|it| it.get_name().to_owned());
-    for name in names.collect::<Vec<_>>() {
-        tscap = tscap.mut_subcommand(name, |all| {
-            let visible = all.get_arguments().filter(|it| !it.is_hide_set()).cloned();
-            // Options name groups; which options are in them is nothing to a completion.
-            let groups = all
-                .get_groups()
-                .map(|it| ArgGroup::new(it.get_id().clone()));
-            let groups: Vec<_> = groups.collect();
-            let about = all.get_about().cloned().unwrap_or_default();
-            // clap wants a name for ever, unless it has a feature that tscap lacks.
-            let name: &'static str = all.get_name().to_owned().leak();
-            Command::new(name)
-                .about(about)
-                .args(visible.collect::<Vec<_>>())
-                .groups(groups)
-        });
-    }
-    tscap
+/// What the help of a command says behind its options and examples.
+fn behind_examples(command: &Command) -> String {
+    let help = command.get_after_long_help().expect("examples").to_string();
+    let examples = examples::text(command.get_name());
+    let more = help.strip_prefix(&examples).expect("examples come first");
+    more.trim().to_owned()
 }

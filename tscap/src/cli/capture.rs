@@ -49,6 +49,7 @@ const VIEW_SNAPLEN: u32 = 64;
 /// are answered by a sentence that says what to use. A link in Wireshark's extcap folder
 /// offers the capture there (docs/wireshark.md).
 #[derive(Debug, Args)]
+#[command(after_long_help = super::examples::before("capture", ""))]
 pub struct CaptureArgs {
     /// Interface to capture on: its name, its number in the list of -D, a pattern such as
     /// 'veth*', or any for all; may be given several times
@@ -94,8 +95,10 @@ pub struct CaptureArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(super) write: Option<PathBuf>,
 
-    /// Most bytes to capture of each frame; 0 for the default
-    #[arg(short, long, value_name = "BYTES", default_value_t = 0,
+    /// Most bytes to capture of each frame; 0 for the default [default: 65428, the most that
+    /// is recorded; without -w 64]
+    #[arg(short, long = "snaplen", alias = "snapshot-length", value_name = "BYTES",
+          default_value_t = 0, hide_default_value = true,
           value_parser = units::within(0..=MAX_SNAPLEN))]
     snapshot_length: u32,
 

@@ -17,6 +17,7 @@ use crate::capturing::reference::ReferencePlan;
 /// no privilege, but for NTP packets, which programs at the interface stamp. A terminal
 /// that is too narrow gets fewer columns; --json has all.
 #[derive(Debug, Args)]
+#[command(after_long_help = super::examples::before("clock", ""))]
 pub struct ClockArgs {
     /// Time between two lines: seconds, or with units (500ms); at least 100ms
     #[arg(long, value_name = "TIME", default_value = "1", value_parser = interval)]

@@ -24,6 +24,7 @@ const TIMEOUT: &str = "10";
 /// removes them at the end. With -i it measures on what an interface receives, in
 /// native mode, and sends nothing: it measures neither precision nor loss then.
 #[derive(Debug, Args)]
+#[command(after_long_help = super::examples::before("compare", ""))]
 pub struct CompareArgs {
     /// Measure on the frames that this interface receives
     #[arg(short, long, value_name = "NAME")]

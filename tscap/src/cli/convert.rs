@@ -22,6 +22,7 @@ use crate::capturing::clock::TimeBase;
 ///
 /// Everything else is copied byte for byte.
 #[derive(Debug, Args)]
+#[command(after_long_help = super::examples::before("convert", ""))]
 pub struct ConvertArgs {
     /// A capture made with --keep-raw; with an expression, any pcapng
     #[arg(value_name = "IN.pcapng")]

@@ -26,6 +26,7 @@ const LONGEST: Duration = Duration::from_hours(24);
 /// with the reason: anybody may read the TSC and CLOCK_MONOTONIC_RAW, the others take root. How
 /// well a counter keeps its rate is only said with a --reference that has an oscillator of its own.
 #[derive(Debug, Args)]
+#[command(after_long_help = super::examples::before("counters", ""))]
 pub struct CountersArgs {
     /// Also measure under these loads, between idle phases: cpu, a loop on every CPU, twice; net,
     /// a capture at full rate on a veth pair in namespaces of its own

@@ -27,6 +27,7 @@ const CAPACITY: usize = 1 << 20;
 /// sends back what it gets (tscap gen --echo); --rtt A for the same from the client's side;
 /// --mirror for copies of both ends on a port of their own.
 #[derive(Debug, Args)]
+#[command(after_long_help = super::examples::before("delay", ""))]
 #[command(group = ArgGroup::new("where").args(["entry", "reflect", "rtt"]).required(true))]
 pub struct DelayArgs {
     /// Interface where packets enter

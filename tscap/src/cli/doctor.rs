@@ -17,7 +17,7 @@ use super::Plan;
 /// it; what only root can see is a warning for the others.
 #[derive(Debug, Args)]
 #[command(
-    after_long_help = "With --json: {\"event\": \"doctor\", \"v\": 1, \"machine\": {kernel, cpu, \
+    after_long_help = super::examples::before("doctor", "With --json: {\"event\": \"doctor\", \"v\": 1, \"machine\": {kernel, cpu, \
                        virtualisation}, \"interface\": null or {name, ifindex, driver}, \"good\", \
                        \"warnings\", \"bad\": how many, \"checks\": [{id, verdict: \"good\", \
                        \"warning\" or \"bad\", found, why, and fix or advice unless it is \
@@ -25,7 +25,7 @@ use super::Plan;
                        \"changes\": [{check, setting, path, now, then, became: \"planned\", \
                        \"done\" or \"refused\", error}], \"left\": [{check, fix or advice, \
                        reason}], \"undo\"}\n\nExit codes: 0 nothing is bad, or with --fix no change \
-                       was refused; 1 otherwise, or a failure; 2 wrong arguments"
+                       was refused; 1 otherwise, or a failure; 2 wrong arguments")
 )]
 pub struct DoctorArgs {
     /// Interface to examine as well

@@ -202,6 +202,32 @@ impl<K: Known> Args for ForeignArgs<K> {
     }
 }
 
+/// What becomes of an option of another program, for its help: of those of `command`, or of
+/// all commands.
+pub(super) fn explained(option: &str, command: Option<&Command>) -> Option<String> {
+    let all = [("capture", OfCapture::OPTIONS), ("merge", OfMerge::OPTIONS)];
+    let mut parts = Vec::new();
+    for (name, options) in all {
+        if command.is_some_and(|it| it.get_name() != name) {
+            continue;
+        }
+        for (names, reply) in options
+            .iter()
+            .filter(|it| it.0.split(", ").any(|it| it == option))
+        {
+            parts.push(match reply {
+                Taken => format!(
+                    "tscap {name} takes {names} of other programs: it changes nothing here\n"
+                ),
+                TakenWith(_, sentence) | Answer(sentence) => {
+                    format!("tscap {name} does not have {names}: {sentence}\n")
+                }
+            });
+        }
+    }
+    (!parts.is_empty()).then(|| parts.concat())
+}
+
 fn option(names: &'static str, reply: Reply) -> Arg {
     let arg = names
         .split(", ")
@@ -293,7 +319,7 @@ mod tests {
         assert_eq!(parse("-D").unwrap(), Plan::ListInterfaces(Vec::new()));
         for line in ["--help", "-h", "--version", "-V"] {
             let shown = parse(line).unwrap_err();
-            assert!(!shown.contains("--snapshot-length"), "{line}: {shown}");
+            assert!(!shown.contains("--snaplen BYTES"), "{line}: {shown}");
         }
     }
 }

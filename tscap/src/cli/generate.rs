@@ -26,6 +26,7 @@ const MOST_STEPS: usize = 10_000;
 ///
 /// --echo answers instead: each packet goes back to its sender unchanged.
 #[derive(Debug, Args)]
+#[command(after_long_help = super::examples::before("gen", ""))]
 #[command(group = ArgGroup::new("pace").args(["pattern", "gap", "rate", "flat_out", "read", "echo"]).required(true))]
 pub struct GenArgs {
     /// Interface to send on

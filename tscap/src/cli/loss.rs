@@ -33,9 +33,9 @@ use crate::measuring::loss::{Grid, Pace};
 /// which rate on each stage loses frames: receiving, converting, and the disk under
 /// --folder, each measured alone.
 #[derive(Debug, Args)]
-#[command(after_long_help = "\
+#[command(after_long_help = super::examples::before("loss", "\
 Exit codes: 0 all was measured, also up to Ctrl-C; with --plan: it fits; 1 something failed; \
-with --plan: it does not fit; 2 wrong arguments; 130 aborted by a second Ctrl-C")]
+with --plan: it does not fit; 2 wrong arguments; 130 aborted by a second Ctrl-C"))]
 pub struct LossArgs {
     /// Measure a few points in about 10 seconds
     #[arg(long, conflicts_with_all = ["paper", "plan"])]
@@ -75,7 +75,8 @@ pub struct LossArgs {
     line_rate: LineRate,
 
     /// Most bytes to capture of each frame; 0 or whole for all: 96,128,whole
-    #[arg(short, long, value_name = "BYTES", value_delimiter = ',', value_parser = snaplen)]
+    #[arg(short, long, alias = "snapshot-length", value_name = "BYTES", value_delimiter = ',',
+          value_parser = snaplen)]
     snaplen: Vec<u32>,
 
     /// Rings of each CPU: powers of two, 128K to 256M; other programs get as much

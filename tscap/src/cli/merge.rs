@@ -18,6 +18,7 @@ use super::foreign::{ANSWERED, ForeignArgs, OfMerge};
 /// The summary says between how many neighbours of different files the bounds of the
 /// stamps do not decide which frame was first.
 #[derive(Debug, Args)]
+#[command(after_long_help = super::examples::before("merge", ""))]
 pub struct MergeArgs {
     /// Captures to join
     #[arg(value_name = "FILE", required_unless_present = ANSWERED)]

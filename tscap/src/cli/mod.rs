@@ -8,6 +8,8 @@ mod convert;
 mod counters;
 mod delay;
 mod doctor;
+pub mod examples;
+mod explain;
 mod extcap;
 mod filter;
 mod foreign;
@@ -49,6 +51,8 @@ use crate::capturing::settings::keeper;
 /// What the user asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Plan {
+    /// Print what was asked of an option.
+    Explain(String),
     /// List the interfaces of these network namespaces, or of this process's own.
     ListInterfaces(Vec<Target>),
     /// Capture.
@@ -134,16 +138,19 @@ impl Plan {
     }
 }
 
+const USAGE: &str = "tscap -i <NAME> [OPTIONS] [EXPRESSION]...\n       tscap <COMMAND> [OPTIONS]";
+const EXIT_CODES: &str = "Exit codes: 0 success, also after Ctrl-C; 1 a failure; 2 wrong arguments; \
+     3 the account does not add up (a bug); 130 aborted: by a second Ctrl-C at least 0.5 s after \
+     the first, if the output hangs; convert, merge and report also by the first Ctrl-C";
+
 /// Packet capture whose every timestamp can be trusted
 #[derive(Debug, Parser)]
 #[command(
     name = "tscap",
     version,
     max_term_width = 100,
-    after_long_help = "Exit codes: 0 success, also after Ctrl-C; 1 a failure; 2 wrong arguments; \
-                       3 the account does not add up (a bug); 130 aborted: by a second Ctrl-C at \
-                       least 0.5 s after the first, if the output hangs; convert, merge and report also \
-                       by the first Ctrl-C"
+    override_usage = USAGE,
+    after_long_help = examples::before("tscap", EXIT_CODES)
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -176,6 +183,7 @@ enum Command {
     /// doctor --fix --yes has changed is restored in the same way. A setting
     /// that somebody else has changed since is left alone. So is a setting that
     /// a running capture has changed.
+    #[command(after_long_help = examples::before("restore", ""))]
     Restore,
 }
 
@@ -197,10 +205,14 @@ impl Cli {
         if first.is_some_and(extcap::is_asked) {
             return extcap::plan(&words);
         }
+        if let Some(answer) = explain::asked(&words) {
+            return answer;
+        }
         if first.is_some_and(|word| word.starts_with('-') && !is_own(word)) {
             words.insert(1, "capture".into());
         }
-        Self::try_parse_from(words)?.into_plan()
+        let parsed = Self::try_parse_from(words).map_err(explain::with_advice);
+        parsed?.into_plan()
     }
 
     /// The plan, or what is wrong with the arguments.

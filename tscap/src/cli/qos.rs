@@ -39,6 +39,7 @@ const MAX_FLOWS: usize = 16_384;
 /// packets ended, beside what each layer's own program costs. A layer that this kernel does not
 /// have is left out and named.
 #[derive(Debug, Args)]
+#[command(after_long_help = super::examples::before("qos", ""))]
 pub struct QosArgs {
     /// The capture, unless -i or -r is given; then a filter of pcap-filter(7), such as
     /// udp and host 10.0.0.1

@@ -16,6 +16,7 @@ use super::{Cli, Plan};
 /// that loads nothing. With --paper it tells a comparison and a sweep in the order of the
 /// papers, beside their figures.
 #[derive(Debug, Args)]
+#[command(after_long_help = super::examples::before("report", ""))]
 pub struct ReportArgs {
     /// What `tscap compare --json`, `tscap loss --json`, `tscap delay --json`, `tscap qos
     /// --json` or `tscap clock --log` wrote; several only of `tscap delay`, or with --paper a comparison and a sweep

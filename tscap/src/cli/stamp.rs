@@ -22,6 +22,7 @@ use crate::capturing::stamping::Stamping;
 /// Each is counted. Nothing stays behind when tscap stamp ends, however it ends. Takes native
 /// XDP and tcx (Linux 6.6), and runs beside tscap capture, which has to be started later.
 #[derive(Debug, Args)]
+#[command(after_long_help = super::examples::before("stamp", ""))]
 pub struct StampArgs {
     /// Interface by name, or by its number in tscap -D
     #[arg(short, long, value_name = "INTERFACE")]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::print::{say, tell};
 use super::whole_file::{is_one, write_whole_by};
 use super::{Context as _, Failure};
+use crate::capturing::pcapng::pcap_name;
 
 /// Where a copy goes.
 #[derive(Debug)]
@@ -22,6 +23,9 @@ pub(super) struct CopyTarget {
 impl CopyTarget {
     /// Of what was given to `-w`: `-` is standard output.
     pub fn of(path: &Path) -> Result<Self, Failure> {
+        if let Some(what) = pcap_name(path) {
+            say(&format!("warning: {what}\n"));
+        }
         let stdout = io::stdout().as_fd().try_clone_to_owned();
         let stdout = stdout.map(File::from);
         let stdout = stdout.context("cannot use standard output")?;

@@ -54,6 +54,7 @@ pub fn run(plan: Plan) -> Result<Exit, Failure> {
         caps::keep_only(&caps::FOR_FILES).context("cannot give up capabilities")?;
     }
     match plan {
+        Plan::Explain(text) => print::print(&text),
         Plan::ListInterfaces(namespaces) => interfaces::list(&namespaces),
         Plan::Capture(plan) => capture::run(&plan),
         Plan::ShowFilter { filter, form } => filter::show(&filter, form),

@@ -7,7 +7,9 @@ mod texts;
 
 use std::fs;
 
-use tscap::cli::Cli;
+use clap::CommandFactory as _;
+use clap::error::ErrorKind;
+use tscap::cli::{Cli, examples};
 
 use shown::{Runner, blocks, pages, root, runner, shown};
 
@@ -42,6 +44,34 @@ fn every_command_of_tscap_is_understood() {
             let words = line.split(" > ").next().unwrap_or_default().split(' ');
             let plan = Cli::plan(words.map(Into::into));
             assert!(plan.is_ok(), "{line}: {plan:?}");
+        }
+    }
+}
+
+/// Each command has some, which are in its help and are understood.
+#[test]
+fn every_example_is_understood() {
+    let mut tscap = Cli::command();
+    tscap.build();
+    let commands = tscap.get_subcommands().filter(|it| it.get_name() != "help");
+    for command in commands.chain([&tscap]) {
+        let name = command.get_name();
+        let examples = examples::of(name);
+        assert!(
+            (3..=5).contains(&examples.len()),
+            "{name}: {}",
+            examples.len()
+        );
+        let help = command.clone().render_long_help().to_string();
+        for (line, does) in examples {
+            assert!(help.contains(line) && help.contains(does), "{line}: {help}");
+            let own = line.split(['|', '>']).next().unwrap_or_default();
+            let plan = Cli::plan(own.split_whitespace().map(Into::into));
+            let is_help = |error: &clap::Error| error.kind() == ErrorKind::DisplayHelp;
+            assert!(
+                plan.is_ok() || plan.as_ref().is_err_and(is_help),
+                "{line}: {plan:?}"
+            );
         }
     }
 }

@@ -25,6 +25,7 @@ use crate::capturing::hook::{Loaded, Shares};
 use crate::capturing::host::caps;
 use crate::capturing::host::perf::EventPriority;
 use crate::capturing::host::timex::ClockSetWatch;
+use crate::capturing::pcapng::pcap_name;
 use crate::capturing::ring::Consumer;
 use crate::failure::{Context as _, Failure};
 
@@ -223,10 +224,8 @@ fn warn_of_name(target: &Target, told: &mut Listener<'_>) {
     let Target::Path(path) = target else {
         return;
     };
-    let ending = path.extension().and_then(|ending| ending.to_str());
-    if ending.is_some_and(|ending| ["pcap", "cap"].contains(&ending)) {
-        let path = path.display();
-        told.warning(&format!("tscap writes pcapng: {path} will not be pcap"));
+    if let Some(what) = pcap_name(path) {
+        told.warning(&what);
     }
 }
 

@@ -9,6 +9,7 @@ mod describe;
 mod file;
 mod history;
 mod merge;
+mod name;
 mod options;
 mod padding;
 mod reader;
@@ -25,6 +26,7 @@ pub use history::Gatherer;
 pub use merge::{
     CaptureReport, Contradiction, InputReport, MergeError, Merged, Neighbours, Source, merge,
 };
+pub use name::pcap_name;
 pub use padding::{LEAST_PADDING, padded};
 pub use reader::{Interface, Packet, ReadError, Record, interval_ns, records};
 pub use rewrite::{Changes, Copied, RewriteError, Times, rewrite};

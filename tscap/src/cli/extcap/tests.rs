@@ -70,7 +70,7 @@ fn a_capture_with_wrong_options_says_so_to_its_reader() {
         panic!("{:?}", plan(line));
     };
     assert_eq!(fifo, PathBuf::from("/f"));
-    assert!(error.contains("--snapshot-length"), "{error}");
+    assert!(error.contains("--snaplen"), "{error}");
     assert!(
         !error.contains('\n') && !error.starts_with("error"),
         "{error}"

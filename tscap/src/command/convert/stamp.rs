@@ -11,7 +11,7 @@ use super::log::{self, Logged};
 use super::unconverted::{Span, Unconverted};
 use crate::capturing::clock::{Fit, LiveBounds, NotRefined, StampSource, TableOffset, TimeBase};
 use crate::capturing::pcapng::{
-    Copied, InterfaceOption, Packet, RewriteError, StatisticsOption, Times,
+    Copied, InterfaceOption, Packet, RewriteError, StatisticsOption, Times, pcap_name,
 };
 use crate::cli::ConvertPlan;
 use crate::command::Failure;
@@ -117,7 +117,13 @@ impl Stamping {
                 plan.input.display(),
                 counted(capture.packets, "packet")
             ))
-            .hint("capture with --keep-raw"));
+            .hint(match pcap_name(&plan.output) {
+                Some(_) => {
+                    "convert stamps a capture again, and writes pcapng: `editcap -F nsecpcap IN OUT` \
+                     makes a pcap of a pcapng"
+                }
+                None => "capture with --keep-raw; to copy packets give an expression, such as tcp",
+            }));
         }
         let logged = match &plan.clock_log {
             Some(log) => log::history(log, &capture, &plan.input)?,
