@@ -98,6 +98,11 @@ impl Table {
         (!self.rows.is_empty()).then_some(self)
     }
 
+    /// Lines of text as they go to a pipe: prose is folded, and a row is a line.
+    pub fn lines(&self) -> Vec<String> {
+        self.lines_within(usize::MAX)
+    }
+
     /// Lines of text, title, head, rows and notes, that fit `width` columns. Columns that do
     /// not fit beside the others stand below them, with the names of the rows once more.
     pub(crate) fn lines_within(&self, width: usize) -> Vec<String> {
