@@ -131,6 +131,7 @@ fn matched(load: Load) -> Result<(f64, f64)> {
         exits: 1,
         is_mirrored: false,
         kept_bytes: 0,
+        keeps_exits: false,
         start: RawStamp(0),
     });
     let memory = matcher.memory_bytes() as f64 / capacity as f64;
@@ -148,6 +149,7 @@ fn matched(load: Load) -> Result<(f64, f64)> {
                 cpu_out: Some(packet.cpu_out[0]),
                 length: packet.length,
                 key: packet.key,
+                bytes: packet.bytes_in,
             });
         }
     };
