@@ -1,5 +1,28 @@
 //! Text in lines of limited width.
 
+/// Units that stay with their number.
+const UNITS: [&str; 7] = ["%", "ns", "µs", "ms", "s", "B", "Hz"];
+
+fn is_unit(word: &str) -> bool {
+    let word = word.trim_end_matches([',', ';', ':', '.', ')']);
+    UNITS.contains(&word)
+}
+
+/// The words of a text; a number with its unit is one.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match words.last_mut() {
+            Some(last) if is_unit(word) && last.ends_with(|it: char| it.is_ascii_digit()) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
 /// Breaks `text`, each line of which begins in column `start`, before each word that
 /// would end beyond `width`. A word that is longer stays whole.
 pub(crate) fn fold(text: &str, start: usize, width: Option<usize>) -> Vec<String> {
@@ -8,7 +31,7 @@ pub(crate) fn fold(text: &str, start: usize, width: Option<usize>) -> Vec<String
     };
     let mut lines = vec![String::new()];
     let mut column = start;
-    for word in text.split(' ') {
+    for word in &words(text) {
         let length = word.chars().count();
         let line = lines.last_mut().expect("there is a line");
         if column == start {
@@ -19,9 +42,22 @@ pub(crate) fn fold(text: &str, start: usize, width: Option<usize>) -> Vec<String
             line.push_str(word);
             column += 1 + length;
         } else {
-            lines.push(word.to_owned());
+            lines.push(word.clone());
             column = start + length;
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        let lines = fold("an interval (1.43–1.46, 99 %; of 12 ns each", 0, Some(27));
+        assert_eq!(lines, ["an interval (1.43–1.46,", "99 %; of 12 ns each"]);
+        assert_eq!(fold("of 12 ns", 0, Some(5)), ["of", "12 ns"]);
+        assert_eq!(fold("a % of it", 0, Some(3)), ["a %", "of", "it"]);
+    }
 }

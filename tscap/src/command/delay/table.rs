@@ -51,7 +51,7 @@ impl Second {
     fn lines(&self, line: u64) -> Vec<String> {
         let heading = || {
             format!(
-                "{:>7} {:>10} {:>10} {:>10} {:>10} {:>10}  {}",
+                "{:>5} {:>9} {:>8} {:>8} {:>8} {:>8}  {}",
                 "s", "matched/s", "min", "median", "p99", "max", "way"
             )
         };
@@ -62,9 +62,9 @@ impl Second {
         for way in &self.passages {
             let first = way.exits.first().and_then(Option::as_ref);
             let figures = match first {
-                None => format!("{:>10} {:>10} {:>10} {:>10} {:>10}", 0, "-", "-", "-", "-"),
+                None => format!("{:>9} {:>8} {:>8} {:>8} {:>8}", 0, "-", "-", "-", "-"),
                 Some(latest) => format!(
-                    "{:>10} {:>10} {:>10} {:>10} {:>10}",
+                    "{:>9} {:>8} {:>8} {:>8} {:>8}",
                     latest.n,
                     time(Some(latest.min_ns)),
                     time(latest.p50_ns),
@@ -72,7 +72,7 @@ impl Second {
                     time(Some(latest.max_ns))
                 ),
             };
-            lines.push(format!("{:>7.0} {figures}  {}", self.seconds, way.name));
+            lines.push(format!("{:>5.0} {figures}  {}", self.seconds, way.name));
         }
         lines
     }
@@ -120,7 +120,7 @@ mod tests {
                     exits: vec![Some(latest), None],
                 },
                 Way {
-                    name: "b → a".into(),
+                    name: "eth0, request to reply".into(),
                     exits: vec![None, None],
                 },
             ],

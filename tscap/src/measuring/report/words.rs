@@ -90,7 +90,7 @@ pub(super) fn interval_percent(point: &LossPoint) -> Option<[f64; 2]> {
     Some(ends.map(|end| 100.0 * end.clamp(0.0, 1.0)))
 }
 
-/// What the rounds say; with all of it what to do about it too.
+/// What the rounds say; with all of it how sure that is, and what to do about it.
 pub(super) fn verdicts(comparison: &Comparison, is_whole: bool) -> Vec<String> {
     let verdicts = comparison.verdicts.iter();
     let sentences = verdicts.map(|verdict| format!("{}: {verdict}", verdict.metric));
@@ -98,7 +98,10 @@ pub(super) fn verdicts(comparison: &Comparison, is_whole: bool) -> Vec<String> {
     let advice = advice.map(str::to_owned);
     let interrupts = comparison.interrupts_off.iter();
     let interrupts = interrupts.flat_map(interrupt_sentences);
-    let of_all = [family_sentence(comparison), power_sentence(comparison)];
+    let of_all = match is_whole {
+        true => [family_sentence(comparison), power_sentence(comparison)],
+        false => [None, None],
+    };
     sentences
         .chain(interrupts)
         .chain(of_all.into_iter().flatten())

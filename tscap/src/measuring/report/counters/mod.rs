@@ -15,10 +15,10 @@ use crate::measuring::counters::Characteristics;
 use crate::measuring::counters::schema::Reference;
 use crate::text::table::Table;
 
-/// What was found: the counters, what reading them takes and their rates, then what must be
-/// known of that; further tables with all of it; last where and how.
+/// What was found: warnings, the counters, what reading them takes and their rates, then what is
+/// missing; further tables and the reasons with all of it; last where and how.
 pub fn counters_text(of: &Characteristics, layout: Layout) -> String {
-    let mut told = Told::new(layout, &[]);
+    let mut told = Told::new(layout, &of.warnings);
     if layout.is_whole {
         shown(of).iter().for_each(|table| told.table(table));
     } else {
@@ -27,7 +27,12 @@ pub fn counters_text(of: &Characteristics, layout: Layout) -> String {
         answers.for_each(|table| told.answer(table));
     }
     told.gap();
-    notices(of).iter().for_each(|notice| told.say(notice, ""));
+    let missing = no_oscillator(&of.reference).into_iter();
+    let missing: Vec<_> = match layout.is_whole {
+        true => missing.chain(tables::absent(of)).collect(),
+        false => missing.chain(tables::absent_briefly(of)).collect(),
+    };
+    missing.iter().for_each(|it| told.say(it, ""));
     told.conditions(&tables::environment(of));
     told.finish()
 }

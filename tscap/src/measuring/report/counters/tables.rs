@@ -43,6 +43,12 @@ pub(super) fn absent(of: &Characteristics) -> Vec<String> {
         .collect()
 }
 
+/// The same without the reasons.
+pub(super) fn absent_briefly(of: &Characteristics) -> Option<String> {
+    let names: Vec<_> = of.absent.iter().map(|it| it.counter.name()).collect();
+    (!names.is_empty()).then(|| format!("not read: {} (-v says why)", names.join(", ")))
+}
+
 /// How each was read.
 pub(super) fn ways(of: &Characteristics) -> Table {
     let row = |subject: &Subject| {

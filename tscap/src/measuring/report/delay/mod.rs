@@ -67,7 +67,9 @@ fn account_of(exit: &Exit) -> Vec<String> {
 fn figures_of(measurement: &Measurement, passage: &Passage, told: &mut Told, layout: Layout) {
     let upright = tables::upright(measurement, passage, layout);
     upright.iter().for_each(|table| told.table(table));
-    for exit in &passage.exits {
+    // In brief that of the exit that counts first.
+    let certified = if layout.is_whole { usize::MAX } else { 1 };
+    for exit in passage.exits.iter().take(certified) {
         if let Some(delays) = &exit.delays {
             let certificate = certificate(&delays.certificate);
             told.gap();

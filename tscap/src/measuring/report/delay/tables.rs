@@ -59,11 +59,15 @@ pub(super) fn upright(
     let has_corrected = cells.iter().any(|(name, _)| *name == "corrected");
     let table = |cells: &[(&'static str, [String; ROWS.len()])]| {
         let names: Vec<_> = cells.iter().map(|(name, _)| *name).collect();
+        // Quantiles that so few packets do not have are told as absent with all of it.
         let row = |(index, name): (usize, &&str)| {
             let cells = cells.iter().map(|(_, cells)| cells[index].clone());
-            std::iter::once((*name).to_owned()).chain(cells).collect()
+            let cells: Vec<_> = cells.collect();
+            let is_told = layout.is_whole || cells.iter().any(|cell| cell != NOTHING);
+            is_told.then(|| [vec![(*name).to_owned()], cells].concat())
         };
-        let rows = ROWS.iter().enumerate().take(shown).map(row).collect();
+        let rows = ROWS.iter().enumerate().take(shown);
+        let rows = rows.filter_map(row).collect();
         let head = [&["exit"], &names[..]].concat();
         Table::figures("Delay, ns", &head, rows)
     };
