@@ -163,7 +163,7 @@ fn quantile(sorted: &[i64], per_mille: usize) -> i64 {
 fn is_within(delays: &Delays, observed: &[i64], clocks_ns: i64) {
     let of = &delays.summary;
     assert_eq!(of.n, observed.len() as u64);
-    let bound = i64::try_from(delays.bound_ns).expect("a bound") + clocks_ns;
+    let bound = i64::try_from(delays.bound_ns.expect("a bound")).expect("a short one") + clocks_ns;
     for (ours, per_mille) in [
         (Some(of.min), 0),
         (of.p50, 500),

@@ -12,10 +12,11 @@ use crate::capturing::engine::{Event, Io, Names, Output};
 use crate::capturing::filter::LinkType;
 use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
+use crate::capturing::host::netns::NetnsId;
 use crate::capturing::host::{ethtool, process, system};
 use crate::capturing::pcapng::{
-    FileWriter, HardwareOption, Hooks, InterfaceInfo, InterfaceOption, PartOption, SectionInfo,
-    StampOption, VlanTags, most_final_bytes,
+    FileWriter, FollowerOption, HardwareOption, Hooks, InterfaceInfo, InterfaceOption, PartOption,
+    SectionInfo, StampOption, VlanTags, most_final_bytes,
 };
 use crate::failure::{Context as _, Failure};
 
@@ -45,6 +46,12 @@ pub(super) fn describe(
     let filter = plan.filter.as_ref();
     tscap.filter_compiler = filter.map(|filter| filter.compiler.clone());
     tscap.reference = plan.reference.as_ref().map(|it| it.name().to_owned());
+    let follower = plan.reference.as_ref().and_then(|it| it.id());
+    tscap.follower = follower.map(|id| FollowerOption {
+        id: id.to_owned(),
+        clocks: plan.writers,
+    });
+    tscap.netns = NetnsId::here().ok();
     tscap.boot_id = process::boot_id(&KernelFiles::live()).ok();
     let driver = || ethtool::driver(&link.name).map(|driver| driver.name);
     let own = link.alias.clone().or_else(driver);

@@ -16,7 +16,8 @@ use super::ntp::share_up;
 use super::{
     Bracket, CrossTimestamp, MonoNs, NsPerCycle, OffsetNs, RealNs, Reference, TaiNs, TscCycles,
 };
-use crate::capturing::host::tsc;
+use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::{process, tsc};
 use crate::capturing::time::NS_PER_S;
 
 /// How much faster or slower than the reference the clock goes at most to come near it: so that
@@ -93,6 +94,7 @@ impl ReferenceBounds {
 #[derive(Clone, Debug)]
 pub struct Followed {
     name: Arc<str>,
+    id: Option<Arc<str>>,
     known: Arc<Mutex<Known>>,
 }
 
@@ -101,6 +103,7 @@ impl Followed {
     pub fn new(name: &str, known: Known) -> Self {
         Self {
             name: name.into(),
+            id: process::new_id(&KernelFiles::live()).ok().map(Into::into),
             known: Arc::new(Mutex::new(known)),
         }
     }
@@ -108,6 +111,11 @@ impl Followed {
     /// What it is called: "ntp:" and a server, or the path of a device.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// A name that nothing else has; `None` where the kernel gives none.
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
     }
 
     /// Says what is known now.

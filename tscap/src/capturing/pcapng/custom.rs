@@ -15,6 +15,7 @@ use crate::capturing::clock::{
     CounterReport, FileClock, NtpBase, OffsetBracket, ReferenceBounds, Sample, Segment, StampPath,
     StampSource, TableOffset, TimeBase,
 };
+use crate::capturing::host::netns::NetnsId;
 
 /// Version of the options' schema.
 const VERSION: u32 = 1;
@@ -126,6 +127,16 @@ impl PartOption {
     }
 }
 
+/// In an interface description: by what the times follow a reference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FollowerOption {
+    /// The same in all interfaces whose times one capture took from its reference, and in no
+    /// other.
+    pub id: String,
+    /// Clocks that follow it, each by itself: one for each writer.
+    pub clocks: u32,
+}
+
 /// How an interface stamps frames itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HardwareOption {
@@ -174,6 +185,10 @@ pub struct InterfaceOption {
     /// tscap ran in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
+    /// What identifies that namespace among those of its boot. Not in captures of early
+    /// versions.
+    #[serde(flatten)]
+    pub netns: Option<NetnsId>,
     /// How stamps were taken.
     pub stamp: StampOption,
     /// Offloads in force that change what a frame looks like, by kernel name.
@@ -199,6 +214,9 @@ pub struct InterfaceOption {
     /// history: "ntp:" and a server, or the path of a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
+    /// By what they follow it. Not in captures of early versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follower: Option<FollowerOption>,
     /// Which clock the times of its packets and statistics are of, where `tscap
     /// convert` changed that. The clock's history in the statistics names its clocks.
     #[serde(default, skip_serializing_if = "TimeBase::is_realtime")]
@@ -219,6 +237,7 @@ impl InterfaceOption {
             v: VERSION,
             hooks,
             namespace: None,
+            netns: None,
             stamp,
             offloads,
             vlan_tags: None,
@@ -227,10 +246,23 @@ impl InterfaceOption {
             boot_id: None,
             filter_compiler: None,
             reference: None,
+            follower: None,
             time_base: TimeBase::Realtime,
             leap_table: None,
             ntp: None,
         }
+    }
+
+    /// Whether both are in one network namespace, where interfaces of one name are one
+    /// interface; `None` if nobody can tell, as of captures of early versions.
+    pub fn is_in_namespace_of(&self, other: &Self) -> Option<bool> {
+        if self.boot_id.is_none() || self.boot_id != other.boot_id {
+            return Some(false);
+        }
+        if let Some((one, other)) = self.netns.zip(other.netns) {
+            return Some(one.is(other));
+        }
+        (self.namespace != other.namespace).then_some(false)
     }
 
     /// Which clock the times of its packets are of.

@@ -14,12 +14,13 @@ mod options;
 mod padding;
 mod reader;
 mod rewrite;
+mod times_clock;
 
 pub use account::AccountError;
 pub use block::BlockFault;
 pub use custom::{
-    ClockOption, HardwareOption, HardwareStatistics, Hooks, InterfaceOption, PEN, PartOption,
-    StampOption, StatisticsOption, VlanTags,
+    ClockOption, FollowerOption, HardwareOption, HardwareStatistics, Hooks, InterfaceOption, PEN,
+    PartOption, StampOption, StatisticsOption, VlanTags,
 };
 pub use file::{FileWriter, InterfaceInfo, SectionInfo, WriteError, most_final_bytes};
 pub use history::Gatherer;
@@ -30,6 +31,8 @@ pub use name::pcap_name;
 pub use padding::{LEAST_PADDING, padded};
 pub use reader::{Interface, Packet, ReadError, Record, interval_ns, records};
 pub use rewrite::{Changes, Copied, RewriteError, Times, rewrite};
+
+pub use times_clock::{Kinship, TimesClock};
 
 #[cfg(test)]
 mod tests;

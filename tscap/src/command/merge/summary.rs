@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::capturing::pcapng::{CaptureReport, InputReport, Merged, Neighbours};
 use crate::cli::MergePlan;
+use crate::text::escaped::escaped;
 use crate::text::numbers::{counted, grouped, span};
 
 /// Files that are listed.
@@ -45,7 +46,15 @@ pub(super) fn text(merged: &Merged, plan: &MergePlan) -> String {
 
 fn bound(input: &InputReport) -> String {
     match input.host_bound_ns {
-        Some(ns) => format!("± {} of its host's clock", span(ns)),
+        Some(ns) => match (&input.reference, input.reference_bound_ns) {
+            (Some(reference), Some(more)) => format!(
+                "± {} of {}",
+                span(ns.saturating_add(more)),
+                escaped(reference)
+            ),
+            (Some(reference), None) => format!("without bounds against {}", escaped(reference)),
+            (None, _) => format!("± {} of its host's clock", span(ns)),
+        },
         None if input.packets == 0 => "nothing to bound".into(),
         None => "without bounds".into(),
     }
@@ -98,7 +107,8 @@ fn tell_neighbours(neighbours: &Neighbours, text: &mut String) {
         (without_bounds, "have a file without bounds"),
         (
             of_two_hosts,
-            "are of two hosts: how far their clocks are apart\n    is not in these bounds",
+            "are of two clocks: they go by both bounds against UTC, or the reference;\n    \
+             where one is not known, they are not decided",
         ),
     ] {
         if count > 0 {

@@ -172,9 +172,12 @@ impl Certificate {
         }
     }
 
-    /// What they say. Each may be off by `bound_ns`.
-    pub fn finish(&self, bound_ns: u64) -> schema::Certificate {
+    /// What they say. Each may be off by `bound_ns`, if there is a bound.
+    pub fn finish(&self, bound_ns: Option<u64>) -> schema::Certificate {
         let none = |why: String| schema::Certificate::None { why };
+        let Some(bound_ns) = bound_ns else {
+            return none("nothing bounds how far the greatest delay is off".into());
+        };
         let enough = |level: &&Level| level.blocks() >= LEAST_BLOCKS;
         let tested: Vec<_> = self.levels.iter().take_while(enough).collect();
         if tested.is_empty() {

@@ -92,7 +92,7 @@ pub(crate) fn odd() -> Measurement {
     let summary = &mut delays.summary;
     (summary.n, summary.mean, summary.sd) = (0, f64::NAN, f64::INFINITY);
     (summary.min, summary.max) = (i64::MIN, i64::MAX);
-    delays.bound_ns = u64::MAX;
+    delays.bound_ns = Some(u64::MAX);
     delays.slowest[0].entered_ns = 0;
     let bin = |from_ns, to_ns, n| Bin { from_ns, to_ns, n };
     delays.histogram = vec![
@@ -187,7 +187,7 @@ fn delays(values: &[i64]) -> Delays {
     let summary = Summary::of(values.iter().copied()).expect("there are values");
     let quantile = |value: Option<i64>| value.expect("there are enough");
     Delays {
-        bound_ns: BOUND_NS,
+        bound_ns: Some(BOUND_NS),
         rfc8219: Some(Rfc8219 {
             typical_ns: quantile(summary.p50),
             worst_case_ns: quantile(summary.p99_9),

@@ -138,8 +138,9 @@ impl DelayRecorder {
         self.slowest.first().map_or(0, |slowest| slowest.delay_ns)
     }
 
-    /// All of them, each of which may be off by `bound_ns`; `None` if there are none.
-    pub fn finish(self, bound_ns: u64) -> Option<Delays> {
+    /// All of them, each of which may be off by `bound_ns`, if there is a bound; `None` if there
+    /// are none.
+    pub fn finish(self, bound_ns: Option<u64>) -> Option<Delays> {
         let mut all = self.earlier;
         all.merge(&self.latest);
         let summary = all.summary()?;

@@ -192,8 +192,8 @@ pub struct Delays {
     /// Of all of them.
     pub summary: Summary,
     /// Greatest error of any one: that of both stamps, and of the clock's rate over the
-    /// longest delay.
-    pub bound_ns: u64,
+    /// longest delay. Of two clocks, also how far each may be off UTC. Null if nothing bounds it.
+    pub bound_ns: Option<u64>,
     /// Latency and its variation by RFC 8219, with enough packets.
     pub rfc8219: Option<Rfc8219>,
     /// What is known of the maximum.

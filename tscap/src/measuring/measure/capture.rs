@@ -8,6 +8,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 use pcap_file::DataLink;
 
+use super::namesakes;
 use super::receive_clock::{DelayBasis, ReceiveClock};
 use super::report::{InterfaceReport, StreamReport};
 use super::streams::{Sent, Source, Streams};
@@ -31,21 +32,25 @@ pub enum CaptureError {
 /// middle of a block, or that has a broken one, is read up to there, with a
 /// warning.
 pub fn read<R: Read + Seek>(file: &mut R, sent: &Sent) -> Result<StreamReport, CaptureError> {
-    let mut sources = Vec::new();
+    let mut interfaces: Vec<(Interface, ReceiveClock)> = Vec::new();
     let (mut length, mut untimed) = (0, 0u64);
     let end = each_record(file, usize::MAX, |record| {
         length += 1;
         match record {
-            Record::Interface(interface) => sources.push(source(interface)),
+            Record::Interface(interface) => {
+                let clock = ReceiveClock::of(interfaces.len(), interface.tscap.as_ref());
+                interfaces.push((interface, clock));
+            }
             Record::Statistics(interface, statistics) => {
-                if let Some(source) = sources.get_mut(interface as usize) {
-                    source.clock.take(&statistics);
+                if let Some((_, clock)) = interfaces.get_mut(interface as usize) {
+                    clock.take(&statistics);
                 }
             }
             Record::Packet(_) => {}
             Record::Untimed { .. } => untimed += 1,
         }
     })?;
+    let sources = sources(interfaces);
     let mut warnings: Vec<String> = sources.iter().filter_map(not_looked_into).collect();
     if untimed > 0 {
         warnings.push(format!(
@@ -85,15 +90,18 @@ pub(in crate::measuring) fn each_record<R: Read + Seek>(
     Ok(None)
 }
 
-fn source(interface: Interface) -> Source {
-    let base = interface.tscap.as_ref().map(|ours| ours.time_base);
-    Source {
-        name: interface.name,
+fn sources(interfaces: Vec<(Interface, ReceiveClock)>) -> Vec<Source> {
+    let described = interfaces.iter().map(|(it, clock)| (it, clock.times()));
+    let names = namesakes::names(&described.collect::<Vec<_>>());
+    let sources = interfaces.into_iter().zip(names);
+    let source = |((interface, clock), name): ((Interface, ReceiveClock), _)| Source {
+        name,
         is_ethernet: interface.linktype == DataLink::ETHERNET,
         is_ours: interface.tscap.is_some(),
         resolution_ns: interface.resolution_ns,
-        clock: ReceiveClock::of(base.unwrap_or_default()),
-    }
+        clock,
+    };
+    sources.map(source).collect()
 }
 
 fn not_looked_into(source: &Source) -> Option<String> {

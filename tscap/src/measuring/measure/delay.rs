@@ -4,13 +4,14 @@ use serde::{Deserialize, Serialize};
 use tscap_common::stream::{STAMP_BITS, StreamHeader};
 
 use super::receive_clock::ReceiveClock;
+use super::sender_clock::SenderClock;
 use crate::capturing::clock::{CounterReport, FileNs, RawStamp, TaiNs};
 use crate::capturing::pcapng::interval_ns;
 use crate::measuring::statistics::{Distribution, Summary};
 
 /// Two readings of one counter may lie so far apart, ns. Those of two machines
 /// lie hours or days apart.
-const SAME_COUNTER_NS: u64 = 1_000_000_000;
+pub(super) const SAME_COUNTER_NS: u64 = 1_000_000_000;
 
 /// When a frame was sent and received.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,7 @@ pub(super) struct Delays {
     variation: Distribution,
     interval_error: Distribution,
     intervals: IntervalSources,
+    sender: SenderClock,
     /// The latest frame and its number.
     latest: Option<(u64, Passage)>,
 }
@@ -51,6 +53,10 @@ pub struct DelayReport {
     /// Receive stamp less the sender's CLOCK_TAI, of the first copy of each
     /// frame. A negative delay is the difference of two clocks showing.
     pub path_ns: Option<Summary>,
+    /// Greatest error of a path delay by the clocks, ns: where the sender's TSC and CLOCK_TAI are
+    /// those of the receiving host. Absent where nothing says so, as of another host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks_ns: Option<u64>,
     /// Inter-arrival less inter-send time of two frames that were sent and came
     /// one right after the other (ipdv, RFC 3393).
     pub variation_ns: Option<Summary>,
@@ -67,6 +73,7 @@ impl Delays {
             variation: Distribution::new(),
             interval_error: Distribution::new(),
             intervals: IntervalSources::default(),
+            sender: SenderClock::default(),
             latest: None,
         }
     }
@@ -77,6 +84,8 @@ impl Delays {
         if let Some(received) = clock.to_tai(frame.received) {
             self.path.add(path_delay_ns(frame.sent.tai, received));
         }
+        self.sender
+            .take(&frame.sent, clock.moment(frame.received, frame.raw));
         if let Some((latest, before)) = self.latest.replace((number, frame))
             && latest + 1 == number
         {
@@ -97,9 +106,12 @@ impl Delays {
         arrival.saturating_sub(signed_difference(to.sent.tai.wrapping_sub(from.sent.tai)))
     }
 
-    pub(super) fn report(self) -> DelayReport {
+    pub(super) fn report(self, clock: &ReceiveClock) -> DelayReport {
+        let path_ns = self.path.summary();
+        let clocks_ns = clock.bound_from(&self.sender);
         DelayReport {
-            path_ns: self.path.summary(),
+            clocks_ns: clocks_ns.filter(|_| path_ns.is_some()),
+            path_ns,
             variation_ns: self.variation.summary(),
             interval_error_ns: self.interval_error.summary(),
             intervals: self.intervals,
@@ -116,6 +128,10 @@ struct Counts {
 /// `None` unless both ends read one counter.
 fn counts(frame: &Passage, clock: &ReceiveClock) -> Option<Counts> {
     let received = frame.raw?;
+    let host = clock.moment(frame.received, frame.raw);
+    if host.is_some_and(|host| !host.may_have_counted(&frame.sent)) {
+        return None;
+    }
     let sent = unwrapped_counter(frame.sent.tsc, received, clock.counter.as_ref()?)?;
     Some(Counts { sent, received })
 }
@@ -192,7 +208,7 @@ mod tests {
         for (number, frame) in frames {
             delays.add(*number, *frame, clock);
         }
-        delays.report()
+        delays.report(clock)
     }
 
     #[test]

@@ -10,8 +10,10 @@ mod ends;
 #[cfg(test)]
 pub(super) mod fixtures;
 mod frame;
+pub(super) mod namesakes;
 mod receive_clock;
 mod report;
+mod sender_clock;
 mod sequence;
 mod streams;
 mod text;
@@ -25,5 +27,6 @@ pub(super) use frame::content_of;
 pub use frame::{Checksum, Content, Malformed, content};
 pub use receive_clock::{DelayBasis, ReceiveClock};
 pub use report::{Counts, InterfaceReport, StreamId, StreamReport, StreamSummary};
+pub use sender_clock::{HostClocksBeside, HostMoment, SenderClock};
 pub use sequence::{Loss, Reordering};
 pub use streams::{Sent, Source, Streams};

@@ -2,10 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::sender_clock::{HostMoment, SenderClock};
 use crate::capturing::clock::{
     CounterReport, FileNs, NS_PER_S, RawStamp, RealNs, Segment, StampSource, TaiNs, TimeBase,
 };
-use crate::capturing::pcapng::{ClockOption, StatisticsOption};
+use crate::capturing::pcapng::{
+    ClockOption, InterfaceOption, Kinship, StatisticsOption, TimesClock,
+};
 
 /// The clock of an interface, gathered from all of its statistics blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +22,7 @@ pub struct ReceiveClock {
     host_bound_ns: u64,
     utc_bound_ns: u64,
     is_unsynchronised: bool,
+    times: TimesClock,
 }
 
 /// How far path delays can be trusted.
@@ -31,13 +35,18 @@ pub enum DelayBasis {
     Clocks {
         /// TAI − REALTIME of the receiving host, s; several if it was changed.
         tai_offsets_s: Vec<i64>,
-        /// Greatest error of a stamp against the receiving host's clock, ns. On
-        /// one host it bounds the clocks' part of the delay's error.
+        /// Greatest error of a stamp against the clock of its times, ns: the receiving
+        /// host's, or one that follows `reference`. Where a sender reads the receiving host's
+        /// clock, it bounds the clocks' part of the delay's error.
         host_bound_ns: u64,
-        /// From another host the difference of the hosts' clocks adds to it, of
-        /// which this is the receiving one's part, ns: the kernel's bound to UTC,
-        /// null if it was ever unsynchronised.
+        /// From another clock the difference of both adds to it, of
+        /// which this is the receiving one's part, ns: the kernel's bound to UTC, or that of
+        /// the reference; null if it was ever unknown.
         utc_bound_ns: Option<u64>,
+        /// The reference whose time takes the place of the receiving host's clock. No sender
+        /// reads that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reference: Option<String>,
     },
     /// There are none.
     Unavailable {
@@ -47,16 +56,50 @@ pub enum DelayBasis {
 }
 
 impl ReceiveClock {
-    /// With times of this clock.
-    pub(in crate::measuring) fn of(time_base: TimeBase) -> Self {
+    /// That of an interface, which has this number in its file.
+    pub(in crate::measuring) fn of(interface: usize, option: Option<&InterfaceOption>) -> Self {
         Self {
-            time_base,
+            time_base: option.map_or(TimeBase::default(), |it| it.time_base),
+            times: TimesClock::new(interface, option),
             ..Self::default()
         }
     }
 
+    /// The clock of the times.
+    pub(in crate::measuring) fn times(&self) -> &TimesClock {
+        &self.times
+    }
+
+    /// What the host's clocks showed when a frame was stamped; `None` if the file does not say
+    /// it, as where its times are not the host's.
+    pub(in crate::measuring) fn moment(
+        &self,
+        time: FileNs,
+        raw: Option<RawStamp>,
+    ) -> Option<HostMoment> {
+        self.is_the_hosts().then_some(())?;
+        Some(HostMoment {
+            tsc: raw?,
+            tai: self.to_tai(time)?,
+            rate: self.counter?.ns_per_cycle_2_58,
+        })
+    }
+
+    /// Greatest error of path delays by the clocks, ns: if the sender's are the receiving host's.
+    pub(in crate::measuring) fn bound_from(&self, sender: &SenderClock) -> Option<u64> {
+        let is_known = self.is_the_hosts() && sender.is_the_receivers(self.host_bound_ns);
+        is_known.then_some(self.host_bound_ns)
+    }
+
+    /// Whether times are by the clock of one host.
+    fn is_the_hosts(&self) -> bool {
+        let is_one = self.times.kinship(&self.times) == Kinship::Same;
+        is_one && self.times.reference().is_none()
+    }
+
     /// Takes in a statistics block; they must come in the file's order.
     pub(in crate::measuring) fn take(&mut self, statistics: &StatisticsOption) {
+        self.times.take(statistics);
         let clock: &ClockOption = &statistics.clock;
         for Segment {
             from,
@@ -115,6 +158,7 @@ impl ReceiveClock {
             tai_offsets_s,
             host_bound_ns: self.host_bound_ns,
             utc_bound_ns: (!self.is_unsynchronised).then_some(self.utc_bound_ns),
+            reference: self.times.reference().map(str::to_owned),
         }
     }
 
@@ -141,7 +185,8 @@ mod tests {
     fn times_of_another_clock_tell_no_delays() {
         let clock = ReceiveClock {
             tai_offsets: vec![(RealNs(0), 37)],
-            ..ReceiveClock::of(TimeBase::Monotonic)
+            time_base: TimeBase::Monotonic,
+            ..ReceiveClock::default()
         };
         assert_eq!(clock.to_tai(FileNs(5)), None);
         let DelayBasis::Unavailable { why } = clock.delay_basis(true) else {
@@ -198,6 +243,7 @@ mod tests {
             tai_offsets_s: vec![0, 37],
             host_bound_ns: 20,
             utc_bound_ns,
+            reference: None,
         };
         assert_eq!(clock.delay_basis(true), basis(Some(7)));
         clock.take(&statistics(Vec::new(), None));

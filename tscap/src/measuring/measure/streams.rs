@@ -150,7 +150,7 @@ impl Interface {
                 id,
                 loss,
                 reordering,
-                delay: stream.delays.report(),
+                delay: stream.delays.report(&self.source.clock),
             }
         });
         InterfaceReport {

@@ -163,6 +163,12 @@ impl fmt::Display for StreamSummary {
                 counted(path.negative, "path delay")
             )?;
         }
+        if let Some(bound) = self.delay.clocks_ns {
+            writeln!(
+                f,
+                "  path delay ±{bound} ns by the clocks: sender and receiver read the same ones"
+            )?;
+        }
         match self.delay.intervals {
             IntervalSources {
                 tsc_pairs: 0,
@@ -216,24 +222,37 @@ fn figures(summary: &Summary) -> [String; COLUMNS.len()] {
 
 impl fmt::Display for DelayBasis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        let (host_bound_ns, utc_bound_ns, reference) = match self {
             Self::Clocks {
                 host_bound_ns,
                 utc_bound_ns,
+                reference,
                 ..
-            } => {
-                write!(
-                    f,
-                    "path delay: from the sender's reading of CLOCK_TAI, before the frame leaves, \
-                     to the stamp in XDP;\n  the clocks' part ±{host_bound_ns} ns on one host; \
-                     from another host also the difference of the hosts' clocks"
-                )?;
-                match utc_bound_ns {
-                    Some(bound) => write!(f, " (this one's to UTC: ±{bound} ns)"),
-                    None => write!(f, " (this one's is unsynchronised: no bound)"),
-                }
-            }
-            Self::Unavailable { why } => write!(f, "path delay: not available ({why})"),
+            } => (host_bound_ns, utc_bound_ns, reference),
+            Self::Unavailable { why } => return write!(f, "path delay: not available ({why})"),
+        };
+        write!(
+            f,
+            "path delay: from the sender's reading of CLOCK_TAI, before the frame leaves, to the \
+             stamp in XDP;\n  the clocks' part "
+        )?;
+        match reference {
+            None => write!(
+                f,
+                "±{host_bound_ns} ns on one host; from another host also the difference of the \
+                 hosts' clocks"
+            )?,
+            Some(reference) => write!(
+                f,
+                "has no bound, on one host either: arrivals are by {}, and no sender reads that \
+                 (a capture without --reference goes by its host's clock); ±{host_bound_ns} ns, and \
+                 the difference of both clocks",
+                escaped(reference)
+            )?,
+        }
+        match utc_bound_ns {
+            Some(bound) => write!(f, " (this one's to UTC: ±{bound} ns)"),
+            None => write!(f, " (this one's is unsynchronised: no bound)"),
         }
     }
 }

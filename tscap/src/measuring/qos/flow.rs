@@ -11,7 +11,7 @@ use super::tcp::Bytes;
 use super::values::Values;
 use crate::capturing::clock::{CounterReport, RawStamp, TaiNs};
 use crate::capturing::pcapng::interval_ns;
-use crate::measuring::measure::DelayBasis;
+use crate::measuring::measure::{DelayBasis, HostMoment};
 
 /// A packet as the flows take it in.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,8 @@ pub struct Packet<'a> {
     pub at_ns: u64,
     /// When, by CLOCK_TAI of the host, where that is known.
     pub tai: Option<TaiNs>,
+    /// What the clocks of the host showed near its arrival, where that is known.
+    pub host: Option<HostMoment>,
     /// What was captured of the frame.
     pub data: &'a [u8],
     /// Its length on the wire, bytes.
@@ -139,6 +141,7 @@ impl Flow {
                 let arrival = Arrival {
                     stamp: packet.stamp,
                     tai: packet.tai,
+                    host: packet.host,
                 };
                 stream.add(header, arrival, counter);
             }
@@ -185,8 +188,12 @@ impl Flow {
         let inter_arrival = self.inter_arrival.figures(0, bound);
         let longest = inter_arrival.map_or(0, |it| it.max_ns.unsigned_abs());
         let delay_bound = match &place.delays {
-            DelayBasis::Clocks { host_bound_ns, .. } => Some(*host_bound_ns),
-            DelayBasis::Unavailable { .. } => None,
+            DelayBasis::Clocks {
+                host_bound_ns,
+                reference: None,
+                ..
+            } => Some(*host_bound_ns),
+            DelayBasis::Clocks { .. } | DelayBasis::Unavailable { .. } => None,
         };
         let mut rtp_figures = None;
         let (mut delay, mut pdv, mut ipdv, mut jitter) = (None, None, None, None);

@@ -7,7 +7,9 @@ use super::sequence::Sequence;
 use super::values::Values;
 use crate::capturing::clock::{CounterReport, RawStamp, TaiNs};
 use crate::capturing::pcapng::interval_ns;
-use crate::measuring::measure::{path_delay_ns, signed_difference, unwrapped_counter};
+use crate::measuring::measure::{
+    HostMoment, SenderClock, path_delay_ns, signed_difference, unwrapped_counter,
+};
 
 /// A packet's arrival.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +17,17 @@ pub(super) struct Arrival {
     pub stamp: RawStamp,
     /// CLOCK_TAI of the receiving host.
     pub tai: Option<TaiNs>,
+    /// What the clocks of that host showed near its arrival.
+    pub host: Option<HostMoment>,
+}
+
+/// A packet that came.
+#[derive(Clone, Copy, Debug)]
+struct Came {
+    sent: StreamHeader,
+    stamp: RawStamp,
+    /// The sender's TSC may be that of the host.
+    may_have_counted: bool,
 }
 
 /// A stream so far. Memory: about 10 kB.
@@ -23,11 +36,12 @@ pub(super) struct GenStream {
     pub sequence: Sequence,
     /// None before the first.
     delays: Option<Values>,
+    sender: SenderClock,
     variation: Values,
     tsc_pairs: u64,
     tai_pairs: u64,
     /// The latest one that is no copy, and its number.
-    latest: Option<(u64, StreamHeader, Arrival)>,
+    latest: Option<(u64, Came)>,
     /// Of the latest packet, times 16, ns.
     jitter_16: u64,
     greatest_16: u64,
@@ -47,6 +61,7 @@ impl GenStream {
         Self {
             sequence: Sequence::new(),
             delays: None,
+            sender: SenderClock::default(),
             variation: Values::signed(),
             tsc_pairs: 0,
             tai_pairs: 0,
@@ -72,22 +87,24 @@ impl GenStream {
             let delays = self.delays.get_or_insert_with(|| Values::near(delay));
             delays.add(delay);
         }
-        if let Some((latest, sent, came)) = self.latest.replace((number, *header, arrival))
+        self.sender.take(header, arrival.host);
+        let came = Came {
+            sent: *header,
+            stamp: arrival.stamp,
+            may_have_counted: arrival.host.is_none_or(|it| it.may_have_counted(header)),
+        };
+        if let Some((latest, before)) = self.latest.replace((number, came))
             && latest + 1 == number
         {
-            self.note_variation((&sent, &came), (header, &arrival), counter);
+            self.note_variation(&before, &came, counter);
         }
     }
 
-    fn note_variation(
-        &mut self,
-        from: (&StreamHeader, &Arrival),
-        to: (&StreamHeader, &Arrival),
-        counter: Option<&CounterReport>,
-    ) {
+    fn note_variation(&mut self, from: &Came, to: &Came, counter: Option<&CounterReport>) {
         let between = |from, to| interval_ns(from, to, counter);
-        let counts = |(header, arrival): (&StreamHeader, &Arrival)| {
-            unwrapped_counter(header.tsc, arrival.stamp, counter?)
+        let counts = |came: &Came| {
+            let counter = counter.filter(|_| came.may_have_counted)?;
+            unwrapped_counter(came.sent.tsc, came.stamp, counter)
         };
         let sent = match (counts(from), counts(to)) {
             (Some(from), Some(to)) => {
@@ -96,10 +113,10 @@ impl GenStream {
             }
             _ => {
                 self.tai_pairs += 1;
-                signed_difference(to.0.tai.wrapping_sub(from.0.tai))
+                signed_difference(to.sent.tai.wrapping_sub(from.sent.tai))
             }
         };
-        let variation = between(from.1.stamp, to.1.stamp).saturating_sub(sent);
+        let variation = between(from.stamp, to.stamp).saturating_sub(sent);
         self.variation.add(variation);
         let difference = variation.unsigned_abs();
         self.jitter_16 = self.jitter_16.saturating_add(difference) - ((self.jitter_16 + 8) >> 4);
@@ -113,15 +130,18 @@ impl GenStream {
     }
 
     /// The figures. An interval may be off by what `interval_bound` says of its length, a
-    /// delay by `delay_bound`.
+    /// delay by `delay_bound` if the sender's clocks are the receiving host's.
     pub fn report(
         &self,
         longest_interval: u64,
         interval_bound: impl Fn(u64) -> Option<u64>,
         delay_bound: Option<u64>,
     ) -> GenFigures {
-        // The intervals of both sides by one clock, or that of the arrivals.
-        let of_pair = interval_bound(longest_interval).map(|bound| bound.saturating_add(1));
+        let is_here = delay_bound.is_some_and(|it| self.sender.is_the_receivers(it));
+        let delay_bound = delay_bound.filter(|_| is_here);
+        // The intervals of both sides by clocks of one host.
+        let of_pair = interval_bound(longest_interval).filter(|_| is_here || self.tai_pairs == 0);
+        let of_pair = of_pair.map(|bound| bound.saturating_add(1));
         let delays = self.delays.as_ref();
         let least = delays
             .and_then(|it| it.figures(0, |_| None))

@@ -25,12 +25,18 @@ pub struct InputReport {
     pub packets: u64,
     /// Packets whose time is before that of the packet before them.
     pub disordered: u64,
-    /// Greatest error of its times against its host's clock, ns; `None` if there are packets
-    /// of which it does not say so.
+    /// Greatest error of its times against its host's clock, or against one that follows
+    /// `reference`, ns; `None` if there are packets of which it does not say so.
     pub host_bound_ns: Option<u64>,
-    /// The bound on that host's clock against UTC by its kernel, ns, if that was known. Not
-    /// part of `host_bound_ns`.
+    /// The bound on that clock against UTC at the end, ns, if it was known: by the kernel of its
+    /// host, or by the reference. Not part of `host_bound_ns`.
     pub utc_bound_ns: Option<u64>,
+    /// The reference whose time it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// Greatest error of the clock against that, ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference_bound_ns: Option<u64>,
     /// Which part of a capture it is, if several writers wrote that.
     pub part: Option<PartOption>,
     /// Whether it was read to its end; if not, it ends within a block.
@@ -114,6 +120,7 @@ impl<R: Read + Seek> Input<R> {
         let (block, endianness) = reader.block();
         let header = block.to_vec();
         let part = part_in(&header, endianness).map_err(read)?;
+        let references = last.values().filter_map(|it| it.clock.reference);
         let utc_bounds = last.values().map(|it| it.clock.utc_bound_ns);
         let utc_bounds: Option<Vec<_>> = utc_bounds.collect();
         Ok(Self {
@@ -122,6 +129,8 @@ impl<R: Read + Seek> Input<R> {
                 disordered: 0,
                 host_bound_ns: last.values().map(|it| it.clock.host_bound_ns).max(),
                 utc_bound_ns: utc_bounds.and_then(|bounds| bounds.into_iter().max()),
+                reference: None,
+                reference_bound_ns: references.map(|it| it.bound_ns).max(),
                 part,
                 is_whole: true,
                 contradictions: Vec::new(),

@@ -79,7 +79,7 @@ pub fn merge<R: Read + Seek>(
         if let Some(before) = before.replace(placed)
             && before.input != index
         {
-            neighbours.count(&before, &placed);
+            neighbours.count(&before, &placed, &mut output.clocks);
         }
         match output.advance(input)? {
             // The heap is put in order once it is let go.

@@ -11,11 +11,11 @@ use super::super::describe::{DESCRIPTION_OPTIONS, STATISTICS_OPTIONS};
 use super::super::options::{to_copy, word};
 use super::super::reader::{Interface, MOST_INTERFACES, Record};
 use super::input::{Input, Latest, OfInput};
-use super::neighbours::{Bounds, Neighbours};
+use super::neighbours::{Bounds, Clocks, Neighbours};
 use super::parts::{Capture, account, captures};
 use super::section::header;
 use super::{MergeError, Merged};
-use crate::capturing::clock::{FileClock, FileNs, StampSource, TimeBase};
+use crate::capturing::clock::{FileClock, FileNs, TimeBase};
 
 /// A custom block that is not to be copied (draft-ietf-opsawg-pcapng, section 4.8).
 const CUSTOM_NOT_TO_COPY: u32 = 0x4000_0bad;
@@ -30,9 +30,8 @@ pub(super) struct Output<W> {
     interfaces: u32,
     /// The clock of all times, and the file that was the first to name it.
     clock: Option<(FileClock, Option<String>, String)>,
-    /// The boots of machines, and the clocks on them.
-    boots: Vec<String>,
-    clocks: Vec<(u32, StampSource)>,
+    /// Those of all interfaces.
+    pub clocks: Clocks,
     captures: Vec<Capture>,
 }
 
@@ -54,8 +53,7 @@ impl<W: Write> Output<W> {
             packets: 0,
             interfaces: 0,
             clock: None,
-            boots: Vec::new(),
-            clocks: Vec::new(),
+            clocks: Clocks::default(),
             captures: captures(inputs)?,
         };
         if !inputs.is_empty() {
@@ -124,7 +122,11 @@ impl<W: Write> Output<W> {
         let bounds = described.and_then(|described| {
             let last = input.last.get(&(index as u32));
             let last = last.or_else(|| input.last.values().next())?;
-            Some(self.bounds(file, described, last))
+            Some(Bounds {
+                stamp_ns: last.clock.stamp_error_ns,
+                counter: last.clock.counter,
+                clock: self.clocks.add(described, last),
+            })
         });
         let block = input.reader.block().0;
         let less = to_copy(block, DESCRIPTION_OPTIONS, self.endianness);
@@ -153,6 +155,9 @@ impl<W: Write> Output<W> {
                 number
             }
         };
+        if let Some(reference) = described.and_then(|it| it.reference.clone()) {
+            input.report.reference = Some(reference);
+        }
         let name = interface.name.clone();
         input.interfaces.push(OfInput {
             name: name.unwrap_or_else(|| format!("interface {index}")),
@@ -195,21 +200,6 @@ impl<W: Write> Output<W> {
                 other: file.to_owned(),
                 is: clock.base,
             }),
-        }
-    }
-
-    fn bounds(&mut self, file: &str, of: &InterfaceOption, last: &StatisticsOption) -> Bounds {
-        // A file that does not name its boot is of one of its own.
-        let boot = of.boot_id.clone().unwrap_or_else(|| format!("of {file}"));
-        let boot = place(&mut self.boots, boot);
-        Bounds {
-            // Each clock follows its reference on its own.
-            host_ns: (last.clock.host_bound_ns)
-                .saturating_add(last.clock.reference.map_or(0, |it| it.bound_ns)),
-            stamp_ns: last.clock.stamp_error_ns,
-            counter: last.clock.counter,
-            boot,
-            clock: place(&mut self.clocks, (boot, of.stamp.source)),
         }
     }
 
@@ -315,14 +305,4 @@ impl<W: Write> Output<W> {
 
 fn put_word(block: &mut [u8], at: usize, value: u32, endianness: Endianness) {
     block[at..at + 4].copy_from_slice(&word(value, endianness));
-}
-
-/// Where it is among those that are known by now.
-fn place<T: PartialEq>(known: &mut Vec<T>, one: T) -> u32 {
-    let found = known.iter().position(|it| *it == one);
-    let place = found.unwrap_or_else(|| {
-        known.push(one);
-        known.len() - 1
-    });
-    u32::try_from(place).expect("no more than there are interfaces")
 }

@@ -29,7 +29,7 @@ fn said(series: &mut Series) -> Said {
     for _ in 0..series.packets {
         certificate.add(series.next_ns());
     }
-    let certificate = certificate.finish(0);
+    let certificate = certificate.finish(Some(0));
     let is_exceeded = match certificate {
         schema::Certificate::Holds {
             max_ns, exceeding, ..
@@ -116,7 +116,7 @@ fn few_delays_and_equal_ones() {
     let said = |delays: &[i64]| {
         let mut certificate = Certificate::new();
         delays.iter().for_each(|delay| certificate.add(*delay));
-        certificate.finish(7)
+        certificate.finish(Some(7))
     };
     let schema::Certificate::None { why } = said(&[5; 49]) else {
         panic!("of few");

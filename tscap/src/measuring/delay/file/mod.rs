@@ -74,6 +74,17 @@ pub enum FileError {
         /// Those that it has.
         has: String,
     },
+    /// Interfaces of one name that are not one.
+    #[error(
+        "it has several interfaces {name}, of different hosts or network namespaces: {has}. Give \
+         the number of one of them"
+    )]
+    SeveralInterfaces {
+        /// As it was asked for.
+        name: String,
+        /// Those that it has.
+        has: String,
+    },
     /// Keys are of Ethernet frames.
     #[error("the frames of {0} are not Ethernet")]
     NotEthernet(String),
@@ -94,6 +105,23 @@ pub enum FileError {
          replies: `tscap capture --direction inout` records it"
     )]
     NoDirections(String),
+    /// Times of two clocks, of which nothing says how far they are off each other.
+    #[error(
+        "times at {entry} are of the clock of {of_entry}, those at {exit} of that of {of_exit}, and \
+         nothing in the file bounds how far both are off each other: a clock was not synchronised, or \
+         its capture was killed in its first 10 s. Capture both places by one `tscap capture`, or \
+         where both hosts have synchronised clocks (`tscap doctor`)"
+    )]
+    OfTwoClocks {
+        /// Where packets enter.
+        entry: String,
+        /// Whose clock the times there are of.
+        of_entry: String,
+        /// Where they leave.
+        exit: String,
+        /// Whose clock the times there are of.
+        of_exit: String,
+    },
     /// Times of another clock.
     #[error(
         "its times are of the clock {0}: `tscap convert --time-base realtime` makes a copy that \
@@ -164,7 +192,7 @@ struct Measured<'a> {
 impl<'a> Measured<'a> {
     fn new(plan: &'a FilePlan, places: &'a Places, stamps: &'a Stamps) -> Self {
         let matcher = Matcher::new(MatcherOptions {
-            window: stamps.span(plan.window),
+            window: stamps.window(plan.window),
             capacity: plan.capacity,
             exits: 1,
             is_mirrored: plan.how == How::Mirror,
@@ -204,7 +232,7 @@ impl<'a> Measured<'a> {
             let sighting = Sighting {
                 at,
                 key,
-                stamp,
+                stamp: self.stamps.in_order(stamp, at),
                 cpu: 0,
                 length: packet.origlen,
             };
@@ -267,10 +295,10 @@ impl<'a> Measured<'a> {
         };
         Passage {
             name: match plan.how {
-                How::Hooks => format!("{} → {}", plan.entry, plan.exit),
-                How::Mirror => format!("{}, mirrored", plan.entry),
-                How::Reflect => format!("{}, request to reply", plan.entry),
-                How::Rtt => format!("{}, there and back", plan.entry),
+                How::Hooks => format!("{} → {}", places.entry.name, places.exit.name),
+                How::Mirror => format!("{}, mirrored", places.entry.name),
+                How::Reflect => format!("{}, request to reply", places.entry.name),
+                How::Rtt => format!("{}, there and back", places.entry.name),
             },
             entry: spot(&places.entry, entry),
             exits: vec![Exit {
@@ -309,7 +337,7 @@ fn record(recorder: &mut DelayRecorder, stamps: &Stamps, passed: &Passed<'_>) {
             .between(stamps.first, passed.entered)
             .max(0)
             .unsigned_abs(),
-        delay_ns: stamps.between(passed.entered, left),
+        delay_ns: stamps.delay_ns(passed.entered, left),
         entered: RealNs(time),
         cpu_in: None,
         cpu_out: None,

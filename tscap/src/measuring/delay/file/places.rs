@@ -8,6 +8,7 @@ use crate::capturing::accounting::Direction;
 use crate::capturing::pcapng::Packet;
 use crate::measuring::delay::schema::How;
 use crate::measuring::delay::sighting::At;
+use crate::measuring::measure::namesakes::by_number;
 use crate::text::escaped::escaped;
 
 /// A place.
@@ -54,6 +55,11 @@ impl Places {
         })
     }
 
+    /// Whether packets enter and leave at one interface.
+    pub fn are_one(&self) -> bool {
+        self.entry.indices == self.exit.indices
+    }
+
     /// Where a packet is seen.
     pub fn of(&self, packet: &Packet) -> impl Iterator<Item = At> {
         let is_entry = self.entry.has(packet);
@@ -72,7 +78,7 @@ impl Place {
         warnings: &mut Vec<String>,
     ) -> Result<Self, FileError> {
         let indices = indices(name, survey)?;
-        let name = escaped(name).into_owned();
+        let name = called(name, &indices, survey);
         let all = || indices.iter().map(|index| &survey.interfaces[*index]);
         if all().any(|it| it.interface.linktype != DataLink::ETHERNET) {
             return Err(FileError::NotEthernet(name));
@@ -145,23 +151,42 @@ fn was_captured(described: &Described, wanted: Direction) -> bool {
     wanted.is_some() || other.is_none()
 }
 
-/// The interfaces of a name, or else that of a number.
+/// The interface of a name, or else that of a number. It is described more than once where the
+/// file has several sections.
 fn indices(name: &str, survey: &Survey) -> Result<Vec<usize>, FileError> {
-    let all = survey.interfaces.iter().enumerate();
-    let named = all.filter(|(_, it)| it.interface.name.as_deref() == Some(name));
-    let mut indices: Vec<_> = named.map(|(index, _)| index).collect();
-    if indices.is_empty() {
-        let number = name
-            .parse()
-            .ok()
-            .filter(|it: &usize| *it < survey.interfaces.len());
-        indices.extend(number);
+    let all = || survey.interfaces.iter().enumerate();
+    let named = |name: &str| {
+        let named = all().filter(|(_, it)| it.interface.name.as_deref() == Some(name));
+        named.map(|(index, _)| index).collect::<Vec<_>>()
+    };
+    let is_one = |one: usize, other: usize| {
+        survey.interfaces[one].is_interface_of(&survey.interfaces[other])
+    };
+    let of_name = named(name);
+    if let Some(first) = of_name.first() {
+        if of_name[1..].iter().all(|it| is_one(*first, *it)) {
+            return Ok(of_name);
+        }
+        let has = of_name.iter().map(|index| {
+            let it = &survey.interfaces[*index];
+            by_number(*index, (&it.interface, &it.clock))
+        });
+        return Err(FileError::SeveralInterfaces {
+            name: escaped(name).into_owned(),
+            has: has.collect::<Vec<_>>().join("; "),
+        });
     }
-    if !indices.is_empty() {
-        return Ok(indices);
+    let number = name.parse().ok();
+    if let Some(number) = number.filter(|it: &usize| *it < survey.interfaces.len()) {
+        let name = survey.interfaces[number].interface.name.as_deref();
+        let mut indices = name.map(named).unwrap_or_default();
+        indices.retain(|it| *it == number || is_one(number, *it));
+        return Ok(match indices.is_empty() {
+            true => vec![number],
+            false => indices,
+        });
     }
-    let all = survey.interfaces.iter().enumerate();
-    let has: Vec<_> = all
+    let has: Vec<_> = all()
         .map(|(index, it)| {
             it.interface
                 .name
@@ -176,4 +201,14 @@ fn indices(name: &str, survey: &Survey) -> Result<Vec<usize>, FileError> {
             false => has.join(", "),
         },
     })
+}
+
+/// What a place is called: by its name, where it was asked for by its number.
+fn called(asked: &str, indices: &[usize], survey: &Survey) -> String {
+    let interface = indices.first().map(|it| &survey.interfaces[*it].interface);
+    let name = interface.and_then(|it| it.name.as_deref());
+    match name.filter(|name| *name != asked) {
+        Some(name) => format!("{} (interface {asked})", escaped(name)),
+        None => escaped(asked).into_owned(),
+    }
 }

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use super::FileError;
-use super::places::Places;
+use super::places::{Place, Places};
 use super::survey::{Described, Survey};
 use crate::capturing::clock::{CounterReport, FileNs, RawStamp, StampSource};
-use crate::capturing::pcapng::{InterfaceOption, Packet, interval_ns};
+use crate::capturing::pcapng::{Kinship, Packet, interval_ns};
+use crate::measuring::delay::sighting::At;
+use crate::text::numbers::span;
 
 /// The stamps.
 #[derive(Clone, Debug)]
@@ -17,8 +19,11 @@ pub(super) struct Stamps {
     is_raw: bool,
     /// Of raw stamps of a counter.
     counter: Option<CounterReport>,
-    /// Greatest error of the difference of two, but for the rate of the counter, ns.
-    error_ns: u64,
+    /// Greatest error of the difference of two, but for the rate of the counter, ns; `None` if
+    /// nothing in the file bounds it.
+    error_ns: Option<u64>,
+    /// By so much a packet may seem to leave before it enters, in units of the stamps.
+    slack: u64,
     /// The first one at a place, and the last one.
     pub first: RawStamp,
     pub last: RawStamp,
@@ -49,7 +54,20 @@ impl Stamps {
             Some(why) => {
                 warnings.push(format!("delays are differences of the file's times: {why}"));
                 let ends = [first_time, last_time].map(|it| it.unwrap_or(FileNs(0)).0);
-                Self::times(&all, ends.map(RawStamp), warnings)
+                let error_ns = error_of_times(survey, places, warnings)?;
+                Self {
+                    clock: "the file's times".into(),
+                    is_raw: false,
+                    counter: None,
+                    error_ns,
+                    slack: match places.are_one() {
+                        true => 0,
+                        false => error_ns.unwrap_or(0),
+                    },
+                    first: RawStamp(ends[0]),
+                    last: RawStamp(ends[1]),
+                    first_time: None,
+                }
             }
         };
         Ok(Self {
@@ -71,41 +89,10 @@ impl Stamps {
             is_raw: true,
             counter: counter(all),
             // Each is rounded down.
-            error_ns: 2 * error_ns.unwrap_or(0) + 1,
+            error_ns: Some(2 * error_ns.unwrap_or(0) + 1),
+            slack: 0,
             first: first.unwrap_or(RawStamp(0)),
             last: last.unwrap_or(RawStamp(0)),
-            first_time: None,
-        }
-    }
-
-    /// By the times of the file.
-    fn times(all: &[&Described], [first, last]: [RawStamp; 2], warnings: &mut Vec<String>) -> Self {
-        let resolution_ns = all.iter().map(|it| it.interface.resolution_ns).max();
-        let clocks = all.iter().map(|it| it.statistics.as_ref());
-        let clocks: Option<Vec<_>> = clocks.collect();
-        let bounds = clocks.iter().flatten().map(|it| it.clock.host_bound_ns);
-        let bound_ns = bounds.max();
-        if bound_ns.is_none() {
-            warnings.push(
-                "the file does not say how far its times are off: the bound is that of their \
-                 resolution only"
-                    .into(),
-            );
-        }
-        if all.iter().any(|it| it.was_set) {
-            warnings.push(
-                "the clock was set during the capture: delays of packets that were inside then \
-                 are wrong by as much"
-                    .into(),
-            );
-        }
-        Self {
-            clock: "the file's times".into(),
-            is_raw: false,
-            counter: None,
-            error_ns: 2 * bound_ns.unwrap_or(0) + resolution_ns.unwrap_or(1),
-            first,
-            last,
             first_time: None,
         }
     }
@@ -113,6 +100,26 @@ impl Stamps {
     pub fn stamp(&self, packet: &Packet) -> RawStamp {
         let raw = packet.raw.filter(|_| self.is_raw);
         raw.unwrap_or(RawStamp(packet.time.0))
+    }
+
+    /// The stamp of a packet at a place, as the matcher gets it: at the exit no earlier than
+    /// at the entry, however far both clocks are off each other.
+    pub fn in_order(&self, stamp: RawStamp, at: At) -> RawStamp {
+        match at {
+            At::Entry => stamp,
+            At::Exit(_) => RawStamp(stamp.0.saturating_add(self.slack)),
+        }
+    }
+
+    /// From the entry to the exit, by stamps [in order](Self::in_order), ns.
+    pub fn delay_ns(&self, entered: RawStamp, left: RawStamp) -> i64 {
+        self.between(entered, RawStamp(left.0.saturating_sub(self.slack)))
+    }
+
+    /// For how long an exit is looked for, in units of the stamps.
+    pub fn window(&self, window: Duration) -> u64 {
+        let slack = self.slack.saturating_mul(2);
+        self.span(window).saturating_add(slack)
     }
 
     /// From one stamp to another, ns.
@@ -134,12 +141,12 @@ impl Stamps {
         self.between(self.first, self.last) as f64 / 1e9
     }
 
-    /// Greatest error of a delay up to `longest_ns`.
-    pub fn bound_ns(&self, longest_ns: i64) -> u64 {
+    /// Greatest error of a delay up to `longest_ns`, if there is a bound.
+    pub fn bound_ns(&self, longest_ns: i64) -> Option<u64> {
         let rate_ppb = self.counter.map_or(0, |it| it.interval_bound_ppb());
         let by_rate = u128::from(longest_ns.unsigned_abs()) * u128::from(rate_ppb);
         let by_rate = u64::try_from(by_rate.div_ceil(1_000_000_000)).unwrap_or(u64::MAX);
-        self.error_ns.saturating_add(by_rate)
+        Some(self.error_ns?.saturating_add(by_rate))
     }
 }
 
@@ -152,23 +159,99 @@ fn counter(all: &[&Described]) -> Option<CounterReport> {
 
 /// Why raw stamps can't be used.
 fn why_not_raw(all: &[&Described]) -> Option<String> {
-    let tscap: Option<Vec<&InterfaceOption>> =
-        all.iter().map(|it| it.interface.tscap.as_ref()).collect();
-    let Some(tscap) = tscap else {
+    if all.iter().any(|it| it.interface.tscap.is_none()) {
         return Some("another program wrote them".into());
-    };
+    }
     if all.iter().any(|it| it.raw < it.frames) {
         return Some("not all packets have raw stamps (`tscap capture --keep-raw`)".into());
     }
-    let of = |it: &&InterfaceOption| (it.stamp.source, it.boot_id.clone());
-    let clocks: Vec<_> = tscap.iter().map(of).collect();
-    if clocks.iter().any(|it| *it != clocks[0]) {
+    let of_others = |one: &&Described| {
+        all.iter()
+            .any(|other| !one.clock.has_raw_stamps_of(&other.clock))
+    };
+    if all.iter().any(of_others) {
         return Some("the raw stamps of both places are of different clocks".into());
     }
-    let is_tsc = clocks.iter().any(|(source, _)| *source == StampSource::Tsc);
+    let sources = all.iter().filter_map(|it| it.interface.tscap.as_ref());
+    let mut sources = sources.map(|it| it.stamp.source);
+    if sources.clone().any(|it| it == StampSource::Tai) && all.iter().any(|it| it.was_set) {
+        return Some("the clock of the raw stamps, CLOCK_TAI, was set during the capture".into());
+    }
+    let is_tsc = sources.any(|source| source == StampSource::Tsc);
     (is_tsc && counter(all).is_none()).then(|| {
         "the file does not say how fast the counter of the raw stamps runs (the capture was killed \
          in its first 10 s)"
             .into()
     })
+}
+
+/// Greatest error of the difference of a time at the entry and one at the exit, ns; `None` if
+/// nothing in the file bounds it.
+fn error_of_times(
+    survey: &Survey,
+    places: &Places,
+    warnings: &mut Vec<String>,
+) -> Result<Option<u64>, FileError> {
+    let of = |place: &Place| {
+        let indices = place.indices.iter();
+        indices
+            .map(|it| &survey.interfaces[*it])
+            .collect::<Vec<_>>()
+    };
+    let (entries, exits) = (of(&places.entry), of(&places.exit));
+    let both = || entries.iter().chain(&exits);
+    let mut greatest_ns = Some(0);
+    for entry in &entries {
+        for exit in &exits {
+            let apart_ns = entry.apart_ns(exit);
+            greatest_ns = greatest_ns
+                .zip(apart_ns)
+                .map(|(one, other): (u64, u64)| one.max(other));
+            let are_ours = entry.interface.tscap.is_some() && exit.interface.tscap.is_some();
+            if !are_ours || entry.clock.kinship(&exit.clock) != Kinship::Utc {
+                continue;
+            }
+            let [name_in, name_out] = [&places.entry.name, &places.exit.name];
+            let Some(apart_ns) = apart_ns else {
+                return Err(FileError::OfTwoClocks {
+                    entry: name_in.clone(),
+                    of_entry: entry.whose(),
+                    exit: name_out.clone(),
+                    of_exit: exit.whose(),
+                });
+            };
+            let warning = format!(
+                "times at {name_in} are of the clock of {}, those at {name_out} of that of {}: the \
+                 bound has how far each may be off UTC, {} together",
+                entry.whose(),
+                exit.whose(),
+                span(apart_ns)
+            );
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+    }
+    if greatest_ns.is_none() {
+        let together = match places.are_one() {
+            true => "",
+            false => {
+                ", nor whether those of both places are of one clock: packets that seem to leave \
+                 before they come in are not matched"
+            }
+        };
+        warnings.push(format!(
+            "the file does not say how far its times are off{together}: delays have no bound"
+        ));
+    }
+    if both().any(|it| it.was_set) {
+        warnings.push(
+            "the clock was set during the capture: delays of packets that were inside then \
+             are wrong by as much, and have no bound"
+                .into(),
+        );
+        return Ok(None);
+    }
+    let resolution_ns = both().map(|it| it.interface.resolution_ns).max();
+    Ok(greatest_ns.map(|it| it.saturating_add(resolution_ns.unwrap_or(1))))
 }

@@ -5,14 +5,17 @@ use std::collections::BTreeSet;
 use super::places::Places;
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{FileNs, RawStamp};
-use crate::capturing::pcapng::{Interface, ReadError, Record, StatisticsOption};
+use crate::capturing::pcapng::{Interface, ReadError, Record, StatisticsOption, TimesClock};
 use crate::measuring::measure::broken_end;
+use crate::measuring::measure::namesakes::are_one;
 use crate::text::numbers::counted;
 
 /// An interface of the file.
 #[derive(Clone, Debug)]
 pub(super) struct Described {
     pub interface: Interface,
+    /// That of its times.
+    pub clock: TimesClock,
     /// The latest statistics with its clock.
     pub statistics: Option<Box<StatisticsOption>>,
     /// The clock was set meanwhile.
@@ -32,6 +35,37 @@ pub(super) struct Described {
     pub stamps: Option<[RawStamp; 2]>,
 }
 
+impl Described {
+    /// Greatest error of the difference of a time here and one of another interface, ns; `None`
+    /// if nothing bounds it.
+    pub fn apart_ns(&self, other: &Self) -> Option<u64> {
+        let apart_ns = self.clock.apart_ns(&other.clock)?;
+        // `tscap convert` may have moved a time that kept its raw stamp by as much as its bound.
+        let moved = [self, other].into_iter().filter(|it| it.raw > 0);
+        let moved_ns = moved.filter_map(|it| it.clock.bound_ns());
+        Some(moved_ns.fold(apart_ns, u64::saturating_add))
+    }
+
+    /// Whether both, which have one name, are one interface. Where early versions wrote them, they
+    /// are one if its packets were not captured at one time.
+    pub fn is_interface_of(&self, other: &Self) -> bool {
+        let one = are_one(
+            (&self.interface, &self.clock),
+            (&other.interface, &other.clock),
+        );
+        let times = self.times.zip(other.times);
+        let are_apart = |([first, last], [other_first, other_last]): ([FileNs; 2], [FileNs; 2])| {
+            last <= other_first || other_last <= first
+        };
+        one.unwrap_or_else(|| times.is_none_or(are_apart))
+    }
+
+    /// Whose clock its times are of.
+    pub fn whose(&self) -> String {
+        self.clock.whose()
+    }
+}
+
 /// The file on its first way through.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Survey {
@@ -44,6 +78,7 @@ impl Survey {
         self.records += 1;
         match record {
             Record::Interface(interface) => self.interfaces.push(Described {
+                clock: TimesClock::new(self.interfaces.len(), interface.tscap.as_ref()),
                 interface,
                 statistics: None,
                 was_set: false,
@@ -59,6 +94,7 @@ impl Survey {
                 if let Some(described) = self.interfaces.get_mut(index as usize) {
                     let segments = &statistics.clock.segments;
                     described.was_set |= segments.iter().any(|segment| segment.step_ns != 0);
+                    described.clock.take(&statistics);
                     described.statistics = Some(statistics);
                 }
             }

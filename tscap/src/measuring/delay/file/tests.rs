@@ -23,7 +23,9 @@ use crate::capturing::clock::{CounterReport, NsPerCycle, StampPath, TimeBase, Ts
 use crate::capturing::pcapng::{
     ClockOption, Hooks, InterfaceOption, PEN, StampOption, StatisticsOption,
 };
-use crate::measuring::delay::schema::Account;
+use crate::measuring::delay::schema::{Account, Certificate};
+
+mod clocks;
 
 const NOW: u64 = 1_800_000_000_000_000_000;
 
@@ -234,7 +236,7 @@ fn raw_stamps_are_used_where_all_packets_have_them() {
         assert_eq!(exit.account, expected);
         let delays = exit.delays.as_ref().unwrap();
         assert_eq!((delays.summary.min, delays.summary.max), (500, 900));
-        assert_eq!(delays.bound_ns, bound_ns);
+        assert_eq!(delays.bound_ns, Some(bound_ns));
         let slowest = &delays.slowest[0];
         assert_eq!((slowest.entered_ns, slowest.cpu_in), (NOW + 300, None));
     }
@@ -255,7 +257,7 @@ fn without_raw_stamps_the_times_of_the_file_are_used() {
         result.warnings
     );
     let delays = result.passage.exits[0].delays.as_ref().unwrap();
-    assert_eq!((delays.summary.max, delays.bound_ns), (500, 41));
+    assert_eq!((delays.summary.max, delays.bound_ns), (500, Some(41)));
 }
 
 #[test]
@@ -278,8 +280,11 @@ fn the_file_of_another_program_says_what_it_lacks() {
         "{directions}"
     );
     assert!(times.contains("another program"), "{times}");
-    assert!(bound.contains("resolution only"), "{bound}");
+    assert!(bound.contains("delays have no bound"), "{bound}");
     assert_eq!(result.passage.exits[0].account.matched, 1);
+    let delays = result.passage.exits[0].delays.as_ref().unwrap();
+    assert_eq!(delays.bound_ns, None);
+    assert!(matches!(&delays.certificate, Certificate::None { why } if why.contains("bounds")));
     for how in [How::Reflect, How::Rtt] {
         let mut file = File::foreign(&["a"]);
         file.packet(&Frame {

@@ -114,7 +114,7 @@ impl WayState {
             .finish(end, &mut |passed: &Passed<'_>| figures.take(passed, times));
         let finish = |recorder: DelayRecorder| {
             let longest = recorder.longest_ns();
-            recorder.finish(bound_ns(longest))
+            recorder.finish(Some(bound_ns(longest)))
         };
         Ended {
             seen: self.seen,

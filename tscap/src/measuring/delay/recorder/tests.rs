@@ -20,7 +20,7 @@ fn packet(number: u64, delay_ns: i64) -> Matched<'static> {
 fn of_nothing_there_are_no_delays() {
     let mut recorder = DelayRecorder::new();
     assert_eq!(recorder.take_latest(), None);
-    assert_eq!(recorder.finish(1), None);
+    assert_eq!(recorder.finish(Some(1)), None);
 }
 
 #[test]
@@ -31,8 +31,8 @@ fn every_part_is_of_the_same_packets() {
     for (number, delay) in delays.iter().enumerate() {
         recorder.add(&packet(number as u64, *delay));
     }
-    let delays = recorder.finish(12).unwrap();
-    assert_eq!((delays.summary.n, delays.bound_ns), (20_000, 12));
+    let delays = recorder.finish(Some(12)).unwrap();
+    assert_eq!((delays.summary.n, delays.bound_ns), (20_000, Some(12)));
     let rfc8219 = delays.rfc8219.unwrap();
     assert_eq!(Some(rfc8219.typical_ns), delays.summary.p50);
     assert_eq!(Some(rfc8219.worst_case_ns), delays.summary.p99_9);
@@ -68,7 +68,7 @@ fn the_ten_slowest_are_named() {
     for (number, delay) in delays.into_iter().enumerate() {
         recorder.add(&packet(number as u64, delay));
     }
-    let slowest = recorder.finish(0).unwrap().slowest;
+    let slowest = recorder.finish(Some(0)).unwrap().slowest;
     let found: Vec<_> = slowest.iter().map(|it| it.delay_ns).collect();
     assert_eq!(found, [11, 10, 9, 9, 8, 7, 6, 5, 4, 3]);
     // Of equal ones the first one.
@@ -98,5 +98,5 @@ fn a_look_is_at_those_since_the_last_one() {
         recorder.take_latest().map(|it| (it.n, it.mean_ns)),
         Some((1, 30.0))
     );
-    assert_eq!(recorder.finish(0).unwrap().summary.n, 6);
+    assert_eq!(recorder.finish(Some(0)).unwrap().summary.n, 6);
 }

@@ -7,6 +7,7 @@ use tscap_common::stream::{STAMP_MASK, StreamHeader};
 
 use super::*;
 use crate::capturing::clock::{StampPath, TscPath};
+use crate::capturing::pcapng::{Hooks, InterfaceOption, StampOption};
 use crate::measuring::measure::fixtures::{Headers, header};
 use crate::measuring::measure::{Counts, StreamId};
 
@@ -65,7 +66,8 @@ fn every_figure_of_a_stream() {
         DelayBasis::Clocks {
             tai_offsets_s: vec![TAI_OFFSET_S],
             host_bound_ns: 20,
-            utc_bound_ns: None
+            utc_bound_ns: None,
+            reference: None,
         }
     );
     let stream = &interface.streams[0];
@@ -284,6 +286,81 @@ fn raw_tsc_stamps_give_the_intervals() {
         let expected = if tsc_pairs == 1 { 30 } else { 35 };
         assert_eq!(delay.interval_error_ns.unwrap().max, expected);
     }
+}
+
+/// A sender with the receiving host's TSC, or another one that may be as far on by chance.
+#[test]
+fn a_path_delay_has_a_bound_where_the_sender_has_the_receivers_clocks() {
+    let module = StampPath::Tsc(TscPath::Module);
+    let host = || {
+        InterfaceOption::new(
+            Hooks::default(),
+            StampOption::new(module),
+            Default::default(),
+        )
+    };
+    let by_reference = InterfaceOption {
+        reference: Some("ntp:time".into()),
+        ..host()
+    };
+    for (option, ahead_ns, clocks_ns, tsc_pairs) in [
+        (host(), 0, Some(20), 4),
+        // Another host.
+        (host(), 5_000_000, None, 0),
+        (host(), -5_000_000, None, 0),
+        // The server is ahead of the host.
+        (by_reference, 0, None, 4),
+    ] {
+        let is_by_reference = option.reference.is_some();
+        let mut capture = Capture::new();
+        capture.described("vb", &option);
+        for seq in 0..5u64 {
+            let sent_ns = seq * 10_000;
+            let sent = StreamHeader {
+                tsc: 1_000_000 + 2 * sent_ns,
+                ..stream(seq as u32, sent_ns)
+            };
+            let time = (NOW + sent_ns + 300).wrapping_add_signed(ahead_ns);
+            let raw = 1_000_000 + 2 * sent_ns + 600;
+            capture.packet(0, time, &Headers::V4.frame(&sent), usize::MAX, Some(raw));
+        }
+        capture.statistics(0, module, &[TAI_OFFSET_S]);
+        let report = capture.read(&Sent::new());
+        let delay = &report.interfaces[0].streams[0].delay;
+        assert_eq!(delay.path_ns.as_ref().unwrap().min, 300 + ahead_ns);
+        assert_eq!(delay.clocks_ns, clocks_ns, "{ahead_ns}");
+        assert_eq!(delay.intervals.tsc_pairs, tsc_pairs, "{ahead_ns}");
+        let text = report.to_string();
+        let is_known = text.contains("path delay ±20 ns by the clocks");
+        assert_eq!(is_known, clocks_ns.is_some(), "{text}");
+        let is_refused = text.contains("no bound, on one host either: arrivals are by ntp:time");
+        assert_eq!(is_refused, is_by_reference, "{text}");
+    }
+}
+
+/// Two hosts, whose captures were merged.
+#[test]
+fn interfaces_of_one_name_have_their_numbers() {
+    let mut capture = Capture::new();
+    for boot in ["here-1", "there-2"] {
+        let stamp = StampOption::new(StampPath::Ktime);
+        let option = InterfaceOption::new(Hooks::default(), stamp, Default::default());
+        let boot_id = Some(boot.into());
+        capture.described("eth0", &InterfaceOption { boot_id, ..option });
+    }
+    let report = capture.read(&Sent::new());
+    let names: Vec<_> = report
+        .interfaces
+        .iter()
+        .map(|it| it.name.as_deref())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            Some("eth0, interface 0 (the host of boot here-1)"),
+            Some("eth0, interface 1 (the host of boot there-2)")
+        ]
+    );
 }
 
 proptest! {

@@ -108,6 +108,7 @@ fn seen<'a>(packet: &'a Captured, source: &Source, first_ns: u64) -> Packet<'a> 
         stamp: raw.unwrap_or(RawStamp(packet.time.0)),
         at_ns: packet.time.0.saturating_sub(first_ns),
         tai: source.clock.to_tai(packet.time),
+        host: source.clock.moment(packet.time, raw),
         data: &packet.data,
         origlen: packet.origlen,
     }

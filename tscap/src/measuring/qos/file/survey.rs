@@ -5,7 +5,7 @@ use pcap_file::DataLink;
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{CounterReport, FileNs, StampSource};
 use crate::capturing::pcapng::{Interface, InterfaceOption, ReadError, Record, StatisticsOption};
-use crate::measuring::measure::{ReceiveClock, broken_end};
+use crate::measuring::measure::{ReceiveClock, broken_end, namesakes};
 use crate::measuring::qos::flows::PlaceClock;
 use crate::measuring::qos::schema::{IntervalBasis, Place};
 use crate::text::escaped::escaped;
@@ -52,9 +52,9 @@ impl Survey {
         self.records += 1;
         match record {
             Record::Interface(interface) => {
-                let base = interface.tscap.as_ref().map(|ours| ours.time_base);
+                let number = self.interfaces.len();
                 self.interfaces.push(Described {
-                    clock: ReceiveClock::of(base.unwrap_or_default()),
+                    clock: ReceiveClock::of(number, interface.tscap.as_ref()),
                     interface,
                     statistics: None,
                     was_set: false,
@@ -96,8 +96,11 @@ impl Survey {
 
     /// By the index of the interface in the file.
     pub fn sources(&self) -> Vec<Source> {
-        let all = self.interfaces.iter().enumerate();
-        all.map(|(index, described)| described.source(index))
+        let described = self.interfaces.iter();
+        let described = described.map(|it| (&it.interface, it.clock.times()));
+        let names = namesakes::names(&described.collect::<Vec<_>>());
+        let all = self.interfaces.iter().zip(names).enumerate();
+        all.map(|(index, (described, name))| described.source(index, name))
             .collect()
     }
 
@@ -119,7 +122,7 @@ impl Described {
         name.map_or("an interface".into(), escaped).into_owned()
     }
 
-    fn source(&self, index: usize) -> Source {
+    fn source(&self, index: usize, name: Option<String>) -> Source {
         let why_not_raw = self.why_not_raw();
         let intervals = match &why_not_raw {
             None => self.by_raw_stamps(),
@@ -129,7 +132,7 @@ impl Described {
         let counter = self.counter().filter(|_| why_not_raw.is_none());
         let clock = |direction: Direction| PlaceClock {
             place: Place {
-                interface: self.interface.name.clone(),
+                interface: name.clone(),
                 sent: direction == Direction::Out,
                 intervals: intervals.clone(),
                 delays: delays.clone(),
@@ -183,11 +186,22 @@ impl Described {
             ),
             (Some(_), Some(_)) => None,
         };
-        let bound_ns = clock.filter(|_| unbounded.is_none());
+        // Two stamps of this interface.
+        let times = self.clock.times();
+        let apart_ns = times.apart_ns(times).filter(|_| unbounded.is_none());
+        let unbounded = unbounded.or_else(|| {
+            apart_ns.is_none().then(|| {
+                "its times are of several clocks, and nothing in the file bounds how far these are \
+                 off each other"
+                    .into()
+            })
+        });
+        // `tscap convert` may have moved a time that kept its raw stamp by as much as its bound.
+        let moved_ns = times.bound_ns().filter(|_| self.raw > 0).unwrap_or(0);
         IntervalBasis {
             clock: "the file's times".into(),
             step_ns,
-            ends_ns: bound_ns.map(|it| 2 * it.host_bound_ns + step_ns),
+            ends_ns: apart_ns.map(|it| it.saturating_add(2 * moved_ns).saturating_add(step_ns)),
             rate_ppb: 0,
             unbounded,
         }
@@ -199,6 +213,13 @@ impl Described {
             return Some("another program wrote it");
         };
         let is_tsc = stamp.source == StampSource::Tsc;
+        let times = self.clock.times();
+        if !times.has_raw_stamps_of(times) {
+            return Some("the file is of several captures");
+        }
+        if stamp.source == StampSource::Tai && self.was_set {
+            return Some("CLOCK_TAI, which stamped, was set during the capture");
+        }
         if self.raw < self.frames || self.frames == 0 {
             return Some("not all packets have raw stamps (tscap capture --keep-raw)");
         }

@@ -18,8 +18,8 @@ use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use serde::Serialize;
 
 use super::*;
-use crate::capturing::accounting::{Outcomes, StampOrder};
-use crate::capturing::clock::{CounterReport, NsPerCycle, StampPath, TscPath};
+use crate::capturing::accounting::{Outcomes, StampOrder, Totals};
+use crate::capturing::clock::{CounterReport, NsPerCycle, NtpBase, StampPath, TimeBase, TscPath};
 use crate::capturing::filter::Filter;
 use crate::capturing::pcapng::{
     ClockOption, Hooks, InterfaceOption, PEN, StampOption, StatisticsOption,
@@ -68,6 +68,15 @@ impl File {
     }
 
     fn statistics(&mut self, path: StampPath) {
+        self.with_totals(path, None);
+    }
+
+    /// Those at the end of a capture.
+    fn last_statistics(&mut self, path: StampPath) {
+        self.with_totals(path, Some(Totals::default()));
+    }
+
+    fn with_totals(&mut self, path: StampPath, totals: Option<Totals>) {
         let clock = ClockOption {
             stamp: StampOption::new(path),
             counter: Some(CounterReport {
@@ -85,7 +94,7 @@ impl File {
             segments: Vec::new(),
             samples: Vec::new(),
         };
-        let statistics = StatisticsOption::new(Outcomes::default(), clock, None);
+        let statistics = StatisticsOption::new(Outcomes::default(), clock, totals);
         let block = InterfaceStatisticsBlock {
             interface_id: 0,
             timestamp: RealNs(NOW).since_epoch(),
@@ -144,8 +153,9 @@ fn raw_stamps_are_used_where_all_packets_have_them() {
         let gaps = result.flows[0].inter_arrival.unwrap();
         assert_eq!((gaps.n, gaps.max_ns), (1, interval));
         assert_eq!(result.places[0].intervals.clock, clock);
-        // Raw: both ends and the rounding, and 1 ppm. Times: both ends, and a step.
-        let bound = if raw_of_last.is_some() { 7 + 1 } else { 41 };
+        // Raw: both ends and the rounding, and 1 ppm. Times: both ends, as far as they may have
+        // been moved, and a step.
+        let bound = if raw_of_last.is_some() { 7 + 1 } else { 81 };
         assert_eq!(gaps.bound_ns, Some(bound));
         assert_eq!(result.warnings.len(), usize::from(raw_of_last.is_none()));
     }
@@ -270,4 +280,47 @@ fn jitter_and_loss_are_those_of_tshark() {
         (ms(10) - jitter.max_ns / 1e6).abs() < unit_ms,
         "{line}\n{jitter:?}"
     );
+}
+
+/// Another program joined two captures whose interfaces look alike; and an interface of a server's
+/// time has the bound of that.
+#[test]
+fn intervals_are_of_one_clock() {
+    let tsc = StampPath::Tsc(TscPath::Module);
+    for joined in [false, true] {
+        let mut file = File::new();
+        file.interface(DataLink::ETHERNET, Some(&ours(tsc)));
+        for at in 0..5 {
+            file.packet(0, at * 1_000, Some(at * 2_000), &udp(5, b"x"));
+        }
+        file.last_statistics(tsc);
+        if joined {
+            file.last_statistics(tsc);
+        }
+        let result = file.measure(&plan(FlowBy::FiveTuple));
+        let place = &result.places[0].intervals;
+        assert_eq!(place.ends_ns.is_some(), !joined);
+        let unbounded = place.unbounded.as_deref().unwrap_or("");
+        assert_eq!(unbounded.contains("several clocks"), joined, "{unbounded}");
+        let warns = result
+            .warnings
+            .iter()
+            .any(|it| it.contains("several captures"));
+        assert_eq!(warns, joined, "{:?}", result.warnings);
+    }
+    let mut of_server = ours(tsc);
+    of_server.ntp = Some(NtpBase {
+        server: "192.0.2.1:123".parse().unwrap(),
+        bound_ns: 7_000,
+        root_distance_ns: 90_000,
+    });
+    of_server.time_base = TimeBase::Ntp;
+    let mut file = File::new();
+    file.interface(DataLink::ETHERNET, Some(&of_server));
+    for at in 0..5 {
+        file.packet(0, at * 1_000, None, &udp(5, b"x"));
+    }
+    file.statistics(tsc);
+    let result = file.measure(&plan(FlowBy::FiveTuple));
+    assert_eq!(result.places[0].intervals.ends_ns, Some(14_001));
 }

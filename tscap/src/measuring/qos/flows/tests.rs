@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use tscap_common::stream::{STAMP_MASK, StreamHeader};
 
 use super::*;
-use crate::capturing::clock::{RawStamp, TaiNs};
-use crate::measuring::measure::DelayBasis;
+use crate::capturing::clock::{NsPerCycle, RawStamp, TaiNs};
 use crate::measuring::measure::fixtures::Headers;
+use crate::measuring::measure::{DelayBasis, HostMoment};
 use crate::measuring::qos::fixtures::{rtp, tcp, udp};
 use crate::measuring::qos::schema::IntervalBasis;
 
@@ -24,6 +24,7 @@ fn clocks() -> Vec<PlaceClock> {
         tai_offsets_s: vec![37],
         host_bound_ns: 40,
         utc_bound_ns: None,
+        reference: None,
     };
     let place = Place {
         interface: Some("a".into()),
@@ -52,6 +53,7 @@ fn packet(at_ns: u64, data: &[u8]) -> Packet<'_> {
         stamp: RawStamp(at_ns),
         at_ns,
         tai: Some(TaiNs(at_ns)),
+        host: None,
         data,
         origlen: data.len() as u32,
     }
@@ -167,9 +169,9 @@ fn a_stream_has_delays_and_their_variation() {
     assert_eq!(flow.reordering.unwrap().reordered, 1);
     let delay = flow.delay.unwrap();
     assert_eq!((delay.n, delay.min_ns, delay.max_ns), (6, 100, 1_200));
-    assert_eq!(delay.bound_ns, Some(40));
+    assert_eq!(delay.bound_ns, None);
     let pdv = flow.pdv.unwrap();
-    assert_eq!((pdv.min_ns, pdv.max_ns, pdv.bound_ns), (0, 1_100, Some(80)));
+    assert_eq!((pdv.min_ns, pdv.max_ns, pdv.bound_ns), (0, 1_100, None));
     let ipdv = flow.ipdv.unwrap();
     // 1 behind 0 only: what came just behind was not sent so.
     assert_eq!(
@@ -178,6 +180,45 @@ fn a_stream_has_delays_and_their_variation() {
     );
     let jitter = flow.jitter.unwrap();
     assert_eq!((jitter.n, jitter.last_ns), (1, 30.0 / 16.0));
+}
+
+/// The sender's TSC counts nanoseconds, as that of the receiving host does.
+#[test]
+fn delays_have_a_bound_where_the_sender_has_the_receivers_clocks() {
+    let start = 1_u64 << 60;
+    for (ahead_ns, bound_ns) in [(0, Some(40)), (5_000_000, None)] {
+        let mut all = flows(FlowBy::Gen, 2);
+        for seq in 0..3 {
+            let sent = start + 1_000 * u64::from(seq);
+            let header = StreamHeader {
+                run: 1,
+                flow: 0,
+                seq,
+                tsc: sent & STAMP_MASK,
+                tai: (sent + ahead_ns) & STAMP_MASK,
+            };
+            let came = sent + 300;
+            let host = Some(HostMoment {
+                tsc: RawStamp(came),
+                tai: TaiNs(came),
+                rate: NsPerCycle(1 << 58),
+            });
+            let data = Headers::V4.frame(&header);
+            let packet = Packet {
+                host,
+                ..packet(came, &data)
+            };
+            all.add(&packet, &clocks());
+        }
+        let reports = all.reports(1, Sort::Packets, &clocks());
+        let flow = &reports[0];
+        assert_eq!(flow.delay.unwrap().bound_ns, bound_ns);
+        assert_eq!(flow.pdv.unwrap().bound_ns, bound_ns.map(|it| 2 * it));
+        let ipdv = flow.ipdv.unwrap();
+        assert_eq!((ipdv.tai_pairs, ipdv.figures.n), (2, 2));
+        assert_eq!(ipdv.figures.bound_ns.is_some(), bound_ns.is_some());
+        assert_eq!(flow.jitter.unwrap().bound_ns.is_some(), bound_ns.is_some());
+    }
 }
 
 #[test]

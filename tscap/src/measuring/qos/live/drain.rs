@@ -8,12 +8,12 @@ use tscap_common::hook::Slot;
 
 use crate::capturing::clock::{
     Conversion, CrossTimestamp, HostClocks, MonoNs, NS_PER_S, Observation, RawStamp, Reference,
-    TaiNs, Tracker,
+    StampSource, TaiNs, Tracker,
 };
 use crate::capturing::engine::{Idle, Recalibration};
 use crate::capturing::pcapng::interval_ns;
 use crate::capturing::ring::{Block, Consumer, CorruptBlock, Merge};
-use crate::measuring::measure::DelayBasis;
+use crate::measuring::measure::{DelayBasis, HostClocksBeside, HostMoment};
 use crate::measuring::qos::schema::{Account, FlowReport, Sort};
 use crate::measuring::qos::{Flows, Packet, PlaceClock};
 
@@ -66,6 +66,7 @@ pub(super) struct Drain {
     merge: Merge,
     clocks: HostClocks,
     tracker: Tracker,
+    beside: HostClocksBeside,
     start: RawStamp,
     /// By the number of the slot.
     places: Vec<Option<u16>>,
@@ -89,6 +90,8 @@ struct Times {
     conversion: Conversion,
     tai_offset_ns: i64,
     start: RawStamp,
+    /// Where the stamps are not of the TSC.
+    beside: Option<HostMoment>,
 }
 
 impl Drain {
@@ -112,6 +115,7 @@ impl Drain {
             consumers,
             clocks,
             tracker,
+            beside: HostClocksBeside::default(),
             start,
             places: by_slot,
             place_clocks,
@@ -151,6 +155,9 @@ impl Drain {
         let before = MonoNs::now();
         let heads: Vec<u64> = self.consumers.iter().map(Consumer::head).collect();
         let cross = self.read_clock();
+        if self.tracker.source() != StampSource::Tsc {
+            self.beside.read();
+        }
         let fullest = self.consumers.iter().zip(&heads);
         let peak = fullest.map(|(consumer, head)| head - consumer.next()).max();
         let peak = peak.unwrap_or(0);
@@ -185,6 +192,7 @@ impl Drain {
             conversion: self.tracker.convert(),
             tai_offset_ns: self.tracker.current().tai_offset_s * NS_PER_S,
             start: self.start,
+            beside: self.beside.moment(),
         }
     }
 
@@ -353,11 +361,18 @@ fn add(
     let counter = clocks[usize::from(place)].counter.as_ref();
     let since_start = interval_ns(times.start, stamp, counter);
     let real = times.conversion.to_real(stamp);
+    let tai = TaiNs(real.0.wrapping_add_signed(times.tai_offset_ns));
+    let by_counter = counter.map(|counter| HostMoment {
+        tsc: stamp,
+        tai,
+        rate: counter.ns_per_cycle_2_58,
+    });
     let packet = Packet {
         place,
         stamp,
         at_ns: since_start.max(0).unsigned_abs(),
-        tai: Some(TaiNs(real.0.wrapping_add_signed(times.tai_offset_ns))),
+        tai: Some(tai),
+        host: by_counter.or(times.beside),
         data: block.data(),
         origlen: block.origlen(),
     };

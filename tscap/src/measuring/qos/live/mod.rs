@@ -220,6 +220,7 @@ fn place_of(point: &Point, path: StampPath) -> PlaceClock {
                 tai_offsets_s: Vec::new(),
                 host_bound_ns: 0,
                 utc_bound_ns,
+                reference: None,
             },
         },
         counter: None,

@@ -14,6 +14,7 @@ use crate::text::escaped::escaped;
 use crate::text::numbers::grouped;
 
 const BOUND: &str = "±: greatest error of any delay: that of both stamps, and of the clock's rate";
+const UNBOUNDED: &str = "without ±: nothing bounds how far delays are off";
 const RFC8219: &str = "typical, worst case, PDV: latency and its variation by RFC 8219, sections 7.2 \
                        and 7.3.1";
 const CORRECTED: &str = "corrected: less the mean of a measurement without the device (Eq. 2 of the \
@@ -73,7 +74,12 @@ pub(super) fn upright(
     };
     let rfc8219 = layout.is_whole.then_some(RFC8219);
     let corrected = has_corrected.then_some(CORRECTED);
-    let notes = [Some(BOUND), rfc8219, corrected].into_iter().flatten();
+    let mut delays = passage.exits.iter().filter_map(|it| it.delays.as_ref());
+    let bound = match delays.any(|it| it.bound_ns.is_some()) {
+        true => BOUND,
+        false => UNBOUNDED,
+    };
+    let notes = [Some(bound), rfc8219, corrected].into_iter().flatten();
     Some(table(&cells).notes(notes.map(str::to_owned)))
 }
 
@@ -108,14 +114,14 @@ fn column(point: &str) -> &'static str {
 /// Figures in the order of [`ROWS`], with their bound if that is wanted.
 fn statistics(delays: &Delays, is_bounded: bool) -> [String; ROWS.len()] {
     let of = &delays.summary;
-    let bounded = |text: String, bound: u64| match is_bounded && text != NOTHING {
-        true => format!("{text} ±{}", grouped(bound)),
-        false => text,
+    let bounded = |text: String, bound: Option<u64>| match bound {
+        Some(bound) if is_bounded && text != NOTHING => format!("{text} ±{}", grouped(bound)),
+        _ => text,
     };
     let exact = |value: i64| bounded(whole(value), delays.bound_ns);
     // Deviations of the errors are the greatest where half of them are at either end.
     let of_sd = (of.n as f64 / of.n.saturating_sub(1).max(1) as f64).sqrt();
-    let of_sd = (delays.bound_ns as f64 * of_sd).ceil() as u64;
+    let of_sd = delays.bound_ns.map(|it| (it as f64 * of_sd).ceil() as u64);
     let rfc = delays.rfc8219;
     [
         grouped(of.n),
@@ -131,7 +137,7 @@ fn statistics(delays: &Delays, is_bounded: bool) -> [String; ROWS.len()] {
         maybe(rfc.map(|rfc| rfc.worst_case_ns), exact),
         // A difference of two.
         maybe(rfc.map(|rfc| rfc.pdv_ns), |pdv| {
-            bounded(whole(pdv), delays.bound_ns.saturating_mul(2))
+            bounded(whole(pdv), delays.bound_ns.map(|it| it.saturating_mul(2)))
         }),
     ]
 }
@@ -162,7 +168,7 @@ fn corrected_cells(measurement: &Measurement, delays: &Delays) -> Option<[String
 pub(super) fn delays(measurements: &[&Measurement]) -> Option<Table> {
     let row = |view: &View<'_>| {
         let cells = statistics(view.delays, false).into_iter().take(QUANTILES);
-        let bound = grouped(view.delays.bound_ns);
+        let bound = maybe(view.delays.bound_ns, grouped);
         let name = std::iter::once(view.name());
         name.chain(cells).chain([bound]).collect()
     };

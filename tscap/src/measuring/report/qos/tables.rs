@@ -62,11 +62,19 @@ fn of_place(place: &Place) -> [String; 2] {
         DelayBasis::Clocks {
             host_bound_ns,
             utc_bound_ns,
+            reference,
             ..
         } => format!(
-            "±{} ns where one host sends and receives; from another one the difference of both \
-             clocks adds to it, of which this one's part is {}",
+            "±{} ns {}; from another one the difference of both clocks adds to it, of which this \
+             one's part is {}",
             grouped(*host_bound_ns),
+            match reference {
+                None => "where one host sends and receives".to_owned(),
+                Some(reference) => format!(
+                    "from a clock that follows {}, which no sender reads",
+                    escaped(reference)
+                ),
+            },
             match utc_bound_ns {
                 Some(bound) => format!("±{} ns", grouped(*bound)),
                 None => "not known: its clock was not synchronised".to_owned(),

@@ -39,17 +39,20 @@ impl Capture {
     }
 
     pub fn our_interface(&mut self, name: &str) {
-        let tscap = InterfaceOption::new(
-            Hooks::default(),
-            StampOption::new(StampPath::Ktime),
-            Default::default(),
+        let stamp = StampOption::new(StampPath::Ktime);
+        self.described(
+            name,
+            &InterfaceOption::new(Hooks::default(), stamp, Default::default()),
         );
+    }
+
+    pub fn described(&mut self, name: &str, tscap: &InterfaceOption) {
         self.interface(
             DataLink::ETHERNET,
             vec![
                 InterfaceDescriptionOption::IfName(name.to_owned().into()),
                 InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO),
-                InterfaceDescriptionOption::Common(json(&tscap)),
+                InterfaceDescriptionOption::Common(json(tscap)),
             ],
         );
     }
