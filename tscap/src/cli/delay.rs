@@ -30,7 +30,7 @@ const CAPACITY: usize = 1 << 20;
 #[command(after_long_help = super::examples::before("delay", ""))]
 #[command(group = ArgGroup::new("where").args(["entry", "reflect", "rtt"]).required(true))]
 pub struct DelayArgs {
-    /// Interface where packets enter
+    /// Interface where packets enter; of a file its name, or its number from 0 on
     #[arg(long = "in", value_name = "IF", requires = "exit")]
     entry: Option<String>,
 

@@ -9,6 +9,7 @@ use tscap::capturing::host::ptp::PtpError;
 use super::host::Host;
 use super::noise::exponential;
 use super::reader::Reader;
+use super::steering::Steering;
 
 /// The device, which counts TAI, and its clock as tscap knows it.
 #[derive(Debug)]
@@ -16,8 +17,7 @@ pub struct Device<'a> {
     host: &'a Host,
     /// At the start, ns.
     start: u64,
-    /// How much faster than the host's oscillator it runs, parts per billion.
-    ppb: i64,
+    steering: Steering,
     is_precise: bool,
     random: Rng,
     clock: PhcClock,
@@ -34,14 +34,20 @@ pub struct Look {
 }
 
 impl<'a> Device<'a> {
-    pub fn new(host: &'a Host, random: &mut Rng) -> Self {
+    /// One that runs at its own rate, or is steered until the end.
+    pub fn new(host: &'a Host, random: &mut Rng, steered_until: Option<u64>) -> Self {
+        let ppb = random.i64(-80_000..80_000);
+        let steering = match steered_until {
+            Some(end_ns) => Steering::by_ptp4l(ppb, end_ns, random),
+            None => Steering::none(ppb),
+        };
         Self {
+            steering,
             host,
             start: host
                 .at(0)
                 .tai()
                 .wrapping_add_signed(random.i64(-20_000..20_000)),
-            ppb: random.i64(-80_000..80_000),
             is_precise: random.u8(0..3) > 0,
             random: random.fork(),
             clock: PhcClock::default(),
@@ -52,7 +58,7 @@ impl<'a> Device<'a> {
     pub fn look(&mut self, reader: &mut Reader<'_>, tracker: &Tracker) -> Option<Look> {
         let mut call = Call {
             start: self.start,
-            ppb: self.ppb,
+            steering: &self.steering,
             is_precise: self.is_precise,
             host: self.host,
             random: &mut self.random,
@@ -62,7 +68,7 @@ impl<'a> Device<'a> {
         let at_ns = reader.now_ns;
         let now = self.host.at(self.host.cycles(at_ns));
         let status = self.clock.status(TscCycles(now.tsc()), tracker)?;
-        let device = time(self.start, self.ppb, at_ns);
+        let device = time(self.start, &self.steering, at_ns);
         Some(Look {
             at_ns,
             base: status.base,
@@ -73,15 +79,14 @@ impl<'a> Device<'a> {
     }
 }
 
-fn time(start: u64, ppb: i64, at_ns: u64) -> u64 {
-    let ahead = i128::from(at_ns) * i128::from(ppb) / 1_000_000_000;
-    start + at_ns.saturating_add_signed(i64::try_from(ahead).expect("it is short"))
+fn time(start: u64, steering: &Steering, at_ns: u64) -> u64 {
+    start + at_ns.saturating_add_signed(steering.ahead_ns(at_ns))
 }
 
 /// A system call.
 struct Call<'a, 'b, 'c> {
     start: u64,
-    ppb: i64,
+    steering: &'a Steering,
     is_precise: bool,
     host: &'a Host,
     random: &'a mut Rng,
@@ -108,7 +113,7 @@ impl Reference<Result<PhcReading, PtpError>> for Call<'_, '_, '_> {
         if !self.is_precise {
             self.wait(250, 100.0);
         }
-        let phc = PhcNs(time(self.start, self.ppb, self.reader.now_ns));
+        let phc = PhcNs(time(self.start, self.steering, self.reader.now_ns));
         if !self.is_precise {
             self.wait(350, 100.0);
         }

@@ -5,6 +5,7 @@ use tscap::capturing::clock::{History, StampSource, TscCycles};
 
 use super::capture::first_brackets;
 use super::device::{Device, Look};
+use super::events::Class;
 use super::host::Host;
 use super::reader::Reader;
 use super::scenario::{MS, S, Scenario};
@@ -37,7 +38,11 @@ pub fn log(scenario: &Scenario, host: &Host) -> Option<Logged> {
     let mut tracker = first_brackets(StampSource::Tsc, &mut reader)?;
     let mut recorder = Recorder::default();
     let mut history = History::new(scenario.source);
-    let mut device = scenario.has_device.then(|| Device::new(host, &mut random));
+    let is_steered = scenario.class == Class::PtpSteered;
+    let steered_until = is_steered.then_some(scenario.machine.length_ns);
+    let mut device = scenario
+        .has_device
+        .then(|| Device::new(host, &mut random, steered_until));
     let mut looks = Vec::new();
     let started = reader.now_ns;
     let (mut entry_at, mut look_at) = (started, started);

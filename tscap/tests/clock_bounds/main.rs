@@ -14,6 +14,7 @@ mod noise;
 mod ntp;
 mod reader;
 mod scenario;
+mod steering;
 mod timekeeper;
 
 use std::env;
@@ -85,10 +86,15 @@ fn useless(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
         // The line is met again after an interrupted reading.
         (Class::Dither, Kind::Busy) => (1_000, true),
         (Class::Dither, Kind::Uneven) => (250, true),
-        (Class::Ntp | Class::Servo | Class::Smear | Class::Ptp, Kind::Quiet) => (400, true),
+        (
+            Class::Ntp | Class::Servo | Class::Smear | Class::Ptp | Class::PtpSteered,
+            Kind::Quiet,
+        ) => (400, true),
         // One in some thousand gaps between readings is a stall.
         (_, Kind::Uneven) => (u64::MAX, false),
-        (Class::Ntp | Class::Servo | Class::Smear | Class::Ptp, _) => (u64::MAX, true),
+        (Class::Ntp | Class::Servo | Class::Smear | Class::Ptp | Class::PtpSteered, _) => {
+            (u64::MAX, true)
+        }
         (Class::FastServo | Class::Slew | Class::Pulse, _) => (u64::MAX, true),
         _ => (u64::MAX, false),
     };
@@ -147,4 +153,5 @@ classes! {
     bounds_hold_of_ktime_stamps: Ktime,
     bounds_hold_of_tai_stamps: Tai,
     bounds_hold_of_a_ptp_clock: Ptp,
+    bounds_hold_of_a_steered_ptp_clock: PtpSteered,
 }

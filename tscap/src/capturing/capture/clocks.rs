@@ -2,7 +2,7 @@
 
 use super::plan::Capture;
 use crate::capturing::clock::{
-    Bracket, CrossTimestamp, FollowedClocks, HostClocks, MonoNs, Reference, ReferenceBounds,
+    Bracket, CrossTimestamp, FollowedBounds, FollowedClocks, HostClocks, MonoNs, Reference,
     StampSource,
 };
 
@@ -39,7 +39,7 @@ impl Reference for Clocks {
         }
     }
 
-    fn followed(&mut self) -> Option<ReferenceBounds> {
+    fn followed(&mut self) -> Option<FollowedBounds> {
         match self {
             Self::Host(_) => None,
             Self::Followed(clocks) => Reference::<CrossTimestamp>::followed(clocks),

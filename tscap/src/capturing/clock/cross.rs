@@ -4,7 +4,7 @@
 use nix::time::{ClockId, clock_gettime};
 
 use super::{
-    BootNs, Bracket, MonoNs, OffsetNs, RealNs, ReferenceBounds, StampSource, TaiNs, TscCycles,
+    BootNs, Bracket, FollowedBounds, MonoNs, OffsetNs, RealNs, StampSource, TaiNs, TscCycles,
 };
 use crate::capturing::host::tsc;
 
@@ -98,7 +98,7 @@ pub trait Reference<T = CrossTimestamp> {
 
     /// Where these are clocks that follow a reference: how far off it they were at most since
     /// this was asked last.
-    fn followed(&mut self) -> Option<ReferenceBounds> {
+    fn followed(&mut self) -> Option<FollowedBounds> {
         None
     }
 }

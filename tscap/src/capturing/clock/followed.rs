@@ -60,6 +60,12 @@ pub struct Known {
     /// How often the reference was set, or the counter jumped: times are steered from one known
     /// value to another only while this is the same.
     pub turn: u64,
+    /// Where this turn began because the reference was set: the counter at the latest reading
+    /// before that.
+    pub set_after: Option<TscCycles>,
+    /// How much farther off the reference is, ns, if it was set and is not believed yet: it has
+    /// been read so since, and what is known is of before.
+    pub doubt_ns: u64,
 }
 
 /// How far a clock that follows a reference is off that, and that off UTC.
@@ -88,6 +94,15 @@ impl ReferenceBounds {
             own_bound_ns: own.map(|(one, other)| one.max(other)),
         }
     }
+}
+
+/// How far a clock that follows a reference was off it since the last look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FollowedBounds {
+    /// The greatest, as far as the reference is believed.
+    pub bounds: ReferenceBounds,
+    /// How much more it is if the reference was set and is not believed yet, ns.
+    pub doubt_ns: u64,
 }
 
 /// A reference that is followed, as its follower and all converters of a capture share it.
@@ -208,11 +223,19 @@ impl Steered {
         }
     }
 
-    /// Goes by what is known now, from a reading on.
-    fn steer(&mut self, known: Known, at: TscCycles) {
-        if known == self.known {
-            return;
+    /// Goes by what is known now, from a reading on. Gives how far the clock was off until then,
+    /// where that shows only now.
+    fn steer(&mut self, known: Known, at: TscCycles) -> Option<ReferenceBounds> {
+        let is_doubt_alone = Known {
+            doubt_ns: self.known.doubt_ns,
+            ..known
+        } == self.known;
+        if is_doubt_alone {
+            self.known = known;
+            return None;
         }
+        let set_after = known.set_after.filter(|_| known.turn != self.known.turn);
+        let missed = set_after.map(|after| self.missed(&known, after, at));
         let (here, there) = (self.piece.at(at), known.real_at(at));
         let ahead_ns = there.0.wrapping_sub(here.0).cast_signed();
         self.piece = if known.turn == self.known.turn {
@@ -235,6 +258,31 @@ impl Steered {
             }
         };
         self.known = known;
+        missed
+    }
+
+    /// The reference was set after a reading, and is what is known now: how far the clock was off
+    /// since then at most. Both are straight, so that it was at one of both ends; before the latest
+    /// piece began, the clock was steered in another way.
+    fn missed(&self, known: &Known, after: TscCycles, at: TscCycles) -> ReferenceBounds {
+        let off = |at: TscCycles| {
+            let off_ns = known.real_at(at).0.abs_diff(self.piece.at(at).0);
+            let bounds = known.bounds_at(at);
+            ReferenceBounds {
+                bound_ns: bounds.bound_ns.saturating_add(off_ns),
+                ..bounds
+            }
+        };
+        let before = self.piece.from.0.saturating_sub(after.0);
+        let steered_ns = share_up(
+            self.piece.rate.duration_ns(before),
+            2 * STEERED_PPB.unsigned_abs(),
+        );
+        let greatest = off(after).or_greater(off(at));
+        ReferenceBounds {
+            bound_ns: greatest.bound_ns.saturating_add(steered_ns),
+            ..greatest
+        }
     }
 
     /// The counter jumped: another clock tells that `ns` have gone by since the time `before`.
@@ -331,14 +379,15 @@ impl FollowedClocks {
             self.steered.jump(real, gone_ns, at);
             self.adrift = Some(self.steered.known.turn);
         }
-        let before = self.steered.bounds_at(at);
+        let mut before = self.steered.bounds_at(at);
         // Whoever publishes may have been stopped in the middle of it: nobody waits for that.
         let known = self.followed.known.try_lock().map(|known| *known);
         if let Ok(known) = known
             && self.adrift != Some(known.turn)
         {
             self.adrift = None;
-            self.steered.steer(known, at);
+            let missed = self.steered.steer(known, at);
+            before = missed.map_or(before, |missed| missed.or_greater(before));
         }
         before
     }
@@ -363,8 +412,11 @@ impl Reference for FollowedClocks {
         Some(Bracket::of_raw())
     }
 
-    fn followed(&mut self) -> Option<ReferenceBounds> {
-        self.bounds.take()
+    fn followed(&mut self) -> Option<FollowedBounds> {
+        Some(FollowedBounds {
+            bounds: self.bounds.take()?,
+            doubt_ns: self.steered.known.doubt_ns,
+        })
     }
 }
 

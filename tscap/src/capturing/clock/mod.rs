@@ -47,7 +47,7 @@ pub use counter::{ClockLine, CounterClock, CounterConversion};
 pub use counter_report::{CounterReport, OffsetBracket};
 pub use cross::{CrossTimestamp, HostClocks, Reference};
 pub use fit::{Fit, NotRefined};
-pub use followed::{Followed, FollowedClocks, Known, ReferenceBounds};
+pub use followed::{Followed, FollowedBounds, FollowedClocks, Known, ReferenceBounds};
 pub use history::{History, Impossible};
 pub(crate) use leap_seconds::LEAST_TAI_OFFSET_S;
 pub use leap_seconds::{LEAP_SECONDS, LeapSeconds, LeapSecondsError, TableOffset};

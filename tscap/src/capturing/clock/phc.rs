@@ -61,6 +61,8 @@ pub struct PhcClock {
     latest: Option<PhcNs>,
     /// The latest reading that was used.
     used: Option<Bracket>,
+    /// See [`Self::doubt_ns`].
+    doubt_ns: u64,
     stood: u64,
     torn: u64,
     failed: u64,
@@ -149,13 +151,28 @@ impl PhcClock {
         let Some(model) = &mut self.model else {
             return self.begin(bracket, host_rate);
         };
-        match model.observe(&bracket) {
+        let expected = bracket.tsc.map(|at| model.estimate(at).real);
+        let verdict = model.observe(&bracket);
+        self.doubt_ns = match verdict {
+            Verdict::Used | Verdict::Jumped { .. } => 0,
+            Verdict::Torn => self.doubt_ns,
+            Verdict::Implausible => {
+                // When it was read between both counter values is not known.
+                let off = expected.iter().zip(bracket.real);
+                let off_ns = off.map(|(expected, real)| expected.0.abs_diff(real.0));
+                self.doubt_ns.max(off_ns.max().unwrap_or(0))
+            }
+        };
+        match verdict {
             Verdict::Used => {
                 self.used = Some(bracket);
                 PhcOutcome::Used
             }
             Verdict::Torn | Verdict::Implausible => PhcOutcome::PassedOver,
-            Verdict::Jumped { by_ns } => PhcOutcome::Jumped { by_ns },
+            Verdict::Jumped { by_ns } => {
+                self.used = Some(bracket);
+                PhcOutcome::Jumped { by_ns }
+            }
         }
     }
 
@@ -176,6 +193,12 @@ impl PhcClock {
             return PhcOutcome::PassedOver;
         }
         PhcOutcome::Used
+    }
+
+    /// How far it is off what is expected, ns, if the latest readings are right that contradict
+    /// that and are not believed yet; 0 if there are none.
+    pub fn doubt_ns(&self) -> u64 {
+        self.doubt_ns
     }
 
     /// The latest look that was used; `None` before there is one.

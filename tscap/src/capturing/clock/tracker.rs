@@ -9,9 +9,9 @@ use super::sample_thinning::SampleThinning;
 use super::segments::{Segments, Start};
 use super::typical_width::TypicalWidth;
 use super::{
-    BootNs, Bounds, Bracket, Conversion, CounterClock, CounterReport, CrossTimestamp, MonoNs,
-    OffsetConversion, RawClock, RawStamp, RealNs, Reference, ReferenceBounds, Sample, Segment,
-    StampSource, StepCause, TscCycles,
+    BootNs, Bounds, Bracket, Conversion, CounterClock, CounterReport, CrossTimestamp,
+    FollowedBounds, MonoNs, OffsetConversion, RawClock, RawStamp, RealNs, Reference, Sample,
+    Segment, StampSource, StepCause, TscCycles,
 };
 use crate::capturing::time::NS_PER_S;
 
@@ -61,7 +61,7 @@ pub struct Tracker {
     /// CLOCK_MONOTONIC_RAW by the counter, for intervals.
     raw: RawClock,
     /// Where the clock follows a reference: how far it was off that.
-    reference: Option<ReferenceBounds>,
+    reference: Option<FollowedBounds>,
 }
 
 /// What CLOCK_BOOTTIME seems to gain on CLOCK_MONOTONIC between two readings that are

@@ -10,8 +10,8 @@ use super::{Device, Looked, ReferencePlan};
 use crate::capturing::capture::{Event, Severity, first_brackets};
 use crate::capturing::clock::ntp::{Kissed, NtpVerdict};
 use crate::capturing::clock::{
-    Estimate, Followed, HostClocks, Known, NsPerCycle, Observation, PhcBase, PhcStatus, RealNs,
-    StampSource, Tracker, TscCycles,
+    Estimate, Followed, HostClocks, Known, NsPerCycle, Observation, PhcBase, PhcClock, PhcStatus,
+    RealNs, StampSource, Tracker, TscCycles,
 };
 use crate::capturing::host::tsc;
 use crate::capturing::ntp::{Beside, NtpEvent, NtpPlan, NtpReference, Teller};
@@ -48,6 +48,8 @@ pub struct Follower {
     followed: Option<Followed>,
     published: Instant,
     turns: u64,
+    /// Where the latest turn began, if the reference was set.
+    set_after: Option<TscCycles>,
     due: Interval,
 }
 
@@ -62,8 +64,7 @@ enum Kind {
     },
     Device {
         device: Box<Device>,
-        /// How far it is ahead of UTC, ns; unknown at first, and after it was set.
-        ahead_ns: Option<i64>,
+        course: Course,
     },
 }
 
@@ -103,7 +104,7 @@ impl Follower {
             }
             ReferencePlan::Device(path) => Kind::Device {
                 device: Box::new(Device::open(path)?),
-                ahead_ns: None,
+                course: Course::default(),
             },
         };
         let mut due = interval(TURN_EVERY);
@@ -116,6 +117,7 @@ impl Follower {
             followed: None,
             published: Instant::now(),
             turns: 0,
+            set_after: None,
             due,
         };
         let patience = match plan {
@@ -170,15 +172,31 @@ impl Follower {
             self.counter_jumped();
         }
         let was_set = self.kind.turn(&self.host, hear);
-        self.turns += u64::from(was_set);
-        if was_set || self.followed.is_none() || self.published.elapsed() >= PUBLISH_EVERY {
-            self.publish();
+        let before = self.followed.as_ref().map(Followed::known);
+        if was_set {
+            self.turns += 1;
+            self.set_after = before.map(|it| it.used_at);
+        }
+        let doubt_ns = self.kind.doubt_ns();
+        match (&self.followed, before) {
+            // Nothing else is known until it is believed or not.
+            (Some(followed), Some(before)) if doubt_ns > 0 => {
+                followed.publish(Known { doubt_ns, ..before })
+            }
+            (_, before) => {
+                let is_due = self.published.elapsed() >= PUBLISH_EVERY;
+                let is_decided = before.is_none_or(|before| before.doubt_ns > 0);
+                if was_set || is_due || is_decided {
+                    self.publish();
+                }
+            }
         }
     }
 
     fn publish(&mut self) {
         let at = tsc::read();
-        let Some(known) = self.kind.known(at, &self.host, self.turns) else {
+        let turn = (self.turns, self.set_after);
+        let Some(known) = self.kind.known(at, &self.host, turn) else {
             // What is known goes on, with a growing bound.
             return;
         };
@@ -192,6 +210,7 @@ impl Follower {
     /// The host's clock tells how the reference went on.
     fn counter_jumped(&mut self) {
         self.turns += 1;
+        self.set_after = None;
         match &mut self.kind {
             Kind::Ntp { reference, .. } => reference.begin_anew(),
             Kind::Device { device, .. } => device.begin_anew(),
@@ -209,6 +228,8 @@ impl Follower {
             growth_ppb: ADRIFT_PPB,
             used_at: at,
             turn: self.turns,
+            set_after: None,
+            doubt_ns: 0,
             ..before
         });
     }
@@ -270,41 +291,38 @@ impl Kind {
                 });
                 was_set
             }
-            Self::Device { device, ahead_ns } => {
+            Self::Device { device, course } => {
                 let looked = device.look_if_due(host, hear);
                 let was_set = matches!(looked, Some(Looked::Jumped));
                 if was_set {
-                    *ahead_ns = None;
+                    course.was_set();
                 }
                 was_set
             }
         }
     }
 
-    /// What is known at a counter value.
-    fn known(&mut self, at: TscCycles, host: &Tracker, turn: u64) -> Option<Known> {
-        let counter = host.counter()?;
-        let later = TscCycles(at.0 + counter.rate().cycles_in(NS_PER_S).unsigned_abs());
-        let known = |[now, then]: [Estimate; 2], own_bound_ns, used_at| {
-            let ns = then.real.0.checked_sub(now.real.0)?;
-            let here = counter.model().estimate(at).real;
-            Some(Known {
-                at,
-                real: now.real,
-                rate: NsPerCycle::of(ns, later.0 - at.0)?,
-                bound_ns: now.bound_ns,
-                growth_ppb: growth_ppb(now.bound_ns, then.bound_ns),
-                own_bound_ns,
-                own_growth_ppb: PHI_PPB,
-                host_ahead_ns: here.0.wrapping_sub(now.real.0).cast_signed(),
-                used_at,
-                turn,
-            })
-        };
+    /// How far off the reference is, ns, if readings are right that are not believed yet.
+    fn doubt_ns(&self) -> u64 {
+        match self {
+            Self::Ntp { .. } => 0,
+            Self::Device { device, .. } => device.clock().doubt_ns(),
+        }
+    }
+
+    /// What is known at a counter value, of this turn, which began behind a counter value if the
+    /// reference was set.
+    fn known(
+        &mut self,
+        at: TscCycles,
+        host: &Tracker,
+        turn: (u64, Option<TscCycles>),
+    ) -> Option<Known> {
         match self {
             Self::Ntp {
                 reference, server, ..
             } => {
+                let later = a_second_after(at, host)?;
                 let (of, now) = reference.known(at, host)?;
                 let then = reference.known_of(of, later, host)?;
                 *server = Some(of);
@@ -312,25 +330,89 @@ impl Kind {
                     real: it.real,
                     bound_ns: it.bound_ns,
                 });
-                known(both, Some(now.root_distance_ns), now.used_at)
+                let own = (Some(now.root_distance_ns), now.used_at);
+                known_by([at, later], both, own, host, turn)
             }
-            Self::Device { device, ahead_ns } => {
-                let status = device.status(at, host)?;
-                let here = counter.model().estimate(at).real;
-                *ahead_ns = ahead_ns.or_else(|| ahead_of_utc(&status, here));
-                let ahead_ns = (*ahead_ns)?;
-                let clock = device.clock();
-                let [now, then] = [at, later].map(|at| clock.estimate(at));
-                let utc = |it: Estimate| Estimate {
-                    real: RealNs(it.real.0.wrapping_add_signed(-ahead_ns)),
-                    ..it
-                };
-                let aged = counter.rate().cycles_in(status.age_ns.cast_signed());
-                let used_at = TscCycles(at.0.saturating_sub(aged.unsigned_abs()));
-                known([utc(now?), utc(then?)], None, used_at)
-            }
+            Self::Device { device, course } => course.known(device.clock(), at, host, turn),
         }
     }
+}
+
+/// How a device goes on beside UTC.
+#[derive(Debug, Default)]
+pub(in crate::capturing) struct Course {
+    /// How far it is ahead, ns; unknown at first.
+    ahead_ns: Option<i64>,
+    /// It was set, and what it counts since is not judged yet.
+    was_set: bool,
+}
+
+impl Course {
+    /// The device was set.
+    pub(in crate::capturing) fn was_set(&mut self) {
+        self.was_set = true;
+    }
+
+    /// What is known of the device at a counter value.
+    pub(in crate::capturing) fn known(
+        &mut self,
+        clock: &PhcClock,
+        at: TscCycles,
+        host: &Tracker,
+        turn: (u64, Option<TscCycles>),
+    ) -> Option<Known> {
+        let later = a_second_after(at, host)?;
+        let status = clock.status(at, host)?;
+        let counter = host.counter()?;
+        if self.ahead_ns.is_none() || self.was_set {
+            // What is far from all that the host's clock tells counts what it did before.
+            let here = counter.model().estimate(at).real;
+            self.ahead_ns = ahead_of_utc(&status, here).or(self.ahead_ns);
+            self.was_set = false;
+        }
+        let ahead_ns = self.ahead_ns?;
+        let utc = |it: Estimate| Estimate {
+            real: RealNs(it.real.0.wrapping_add_signed(-ahead_ns)),
+            ..it
+        };
+        let both = [utc(clock.estimate(at)?), utc(clock.estimate(later)?)];
+        let aged = counter.rate().cycles_in(status.age_ns.cast_signed());
+        let used_at = TscCycles(at.0.saturating_sub(aged.unsigned_abs()));
+        known_by([at, later], both, (None, used_at), host, turn)
+    }
+}
+
+/// The counter a second later, by the host's clock.
+fn a_second_after(at: TscCycles, host: &Tracker) -> Option<TscCycles> {
+    let cycles = host.counter()?.rate().cycles_in(NS_PER_S).unsigned_abs();
+    Some(TscCycles(at.0.saturating_add(cycles)))
+}
+
+/// What a reference shows at two counter values, as what is known of it. It says itself how far
+/// it is off UTC, if it does, and it was read at a counter value last.
+fn known_by(
+    [at, later]: [TscCycles; 2],
+    [now, then]: [Estimate; 2],
+    (own_bound_ns, used_at): (Option<u64>, TscCycles),
+    host: &Tracker,
+    (turn, set_after): (u64, Option<TscCycles>),
+) -> Option<Known> {
+    let ns = then.real.0.checked_sub(now.real.0)?;
+    let here = host.counter()?.model().estimate(at).real;
+    Some(Known {
+        at,
+        real: now.real,
+        rate: NsPerCycle::of(ns, later.0.checked_sub(at.0)?)?,
+        bound_ns: now.bound_ns,
+        growth_ppb: growth_ppb(now.bound_ns, then.bound_ns),
+        own_bound_ns,
+        own_growth_ppb: PHI_PPB,
+        host_ahead_ns: here.0.wrapping_sub(now.real.0).cast_signed(),
+        used_at,
+        turn,
+        set_after,
+        doubt_ns: 0,
+    })
 }
 
 impl Trouble {

@@ -9,6 +9,8 @@ mod follower;
 use std::path::PathBuf;
 
 pub use device::{Device, Looked};
+#[cfg(test)]
+pub(in crate::capturing) use follower::Course;
 pub use follower::Follower;
 
 use super::ntp::NtpPlan;

@@ -2,6 +2,8 @@ use super::*;
 use crate::capturing::clock::scripted::{EPOCH, Host, Random};
 use crate::capturing::clock::{Observation, RawStamp, StampSource, StepCause, Tracker};
 
+mod device;
+
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
 const AHEAD_NS: u64 = 1_500 * MS;
@@ -38,11 +40,20 @@ fn known(t: u64, off_ns: i64, ppb: i64, turn: u64) -> Known {
         used_at: at(t),
         host_ahead_ns: 0,
         turn,
+        set_after: None,
+        doubt_ns: 0,
     }
 }
 
 fn steered(known: Known) -> Steered {
     Steered::new(known, known.at, MonoNs(5 * S))
+}
+
+fn believed(bounds: ReferenceBounds) -> FollowedBounds {
+    FollowedBounds {
+        bounds,
+        doubt_ns: 0,
+    }
 }
 
 /// How far the clock is off the truth, ns.
@@ -80,7 +91,7 @@ fn times_never_jump_and_are_within_the_bound() {
         latest = bounds;
         let cross = steered.cross([at(t + 10), at(t + 50)], TAI_NS);
         assert_eq!(tracker.observe(&cross), Observation::Agrees, "{t}");
-        tracker.observe_reference(bounds);
+        tracker.observe_reference(believed(bounds));
         if tracker.is_settled() {
             // A stamp between two readings, as the file has it.
             let stamp = RawStamp(at(t - 5 * MS).0);
@@ -142,7 +153,7 @@ fn a_reference_that_was_set_is_a_step_and_nothing_else_is() {
     let mut steered = steered(known(0, 0, 0, 0));
     let first = steered.cross([at(0), at(40)], TAI_NS);
     let mut tracker = Tracker::new(StampSource::Tsc, &first).unwrap();
-    tracker.observe_reference(steered.bounds_at(at(0)));
+    tracker.observe_reference(believed(steered.bounds_at(at(0))));
     let mut stepped = Vec::new();
     for t in (20 * MS..2 * S).step_by(10 * MS as usize) {
         let mono = steered.mono_at(at(t));
@@ -243,7 +254,7 @@ fn what_is_published_is_gone_by() {
     assert!(mono >= before.mono[1] && mono < read(&mut clocks).mono[0]);
     assert!(Reference::<CrossTimestamp>::raw(&mut clocks).is_some());
     let bounds = Reference::<CrossTimestamp>::followed(&mut clocks);
-    assert!(bounds.is_some_and(|it| it.bound_ns >= 1_000));
+    assert!(bounds.is_some_and(|it| it.bounds.bound_ns >= 1_000));
     let known = followed.known();
     followed.publish(Known {
         real: RealNs(known.real.0 + S),

@@ -22,6 +22,9 @@ pub struct Scale {
     pub fastest_ppm: u64,
     /// Whether it is a clock that a kernel makes of the counter itself.
     pub is_kernels: bool,
+    /// How far the rate of any other may be from its average, parts per billion, see
+    /// [`Self::wander_ppb`].
+    wanders_ppb: u64,
 }
 
 impl Scale {
@@ -43,6 +46,7 @@ impl Scale {
         slew_confirmations: 0,
         fastest_ppm: 100_000,
         is_kernels: true,
+        wanders_ppb: 0,
     };
 
     /// A server across a network, with RADclock's δ. One that answers wrongly once
@@ -54,6 +58,7 @@ impl Scale {
         slew_confirmations: 3,
         fastest_ppm: 1_000,
         is_kernels: false,
+        wanders_ppb: NETWORK_WANDER_PPB,
     };
 
     /// A PTP hardware clock of this machine.
@@ -70,6 +75,7 @@ impl Scale {
         slew_confirmations: 0,
         fastest_ppm: 1_000,
         is_kernels: false,
+        wanders_ppb: STEERED_PPB,
     };
 
     /// CLOCK_MONOTONIC against a PTP hardware clock that is the counter.
@@ -83,6 +89,7 @@ impl Scale {
         slew_confirmations: 0,
         fastest_ppm: 1_000,
         is_kernels: true,
+        wanders_ppb: 0,
     };
 
     /// How far the rate of the reference against the counter may be from its average,
@@ -93,12 +100,14 @@ impl Scale {
     /// every scale from 100 s on. A clock that the kernel makes of the counter does not
     /// feel that; its rate alternates between two neighbouring multipliers, or stays
     /// with one: on the machine above, whose clock nobody corrects, CLOCK_REALTIME less
-    /// CLOCK_MONOTONIC_RAW was the same to the nanosecond for 13 s.
+    /// CLOCK_MONOTONIC_RAW was the same to the nanosecond for 13 s. The rate of a PTP hardware
+    /// clock is what its daemon makes of it several times a second, by less than a reading
+    /// shows.
     pub(in crate::capturing::clock) fn wander_ppb(self, rate: NsPerCycle) -> u64 {
         if self.is_kernels {
             multiplier_step_ppb(rate)
         } else {
-            NETWORK_WANDER_PPB
+            self.wanders_ppb
         }
     }
 
@@ -124,6 +133,9 @@ impl Scale {
 
 /// RADclock's bound on how far a counter's rate wanders: 0.1 ppm.
 const NETWORK_WANDER_PPB: u64 = 100;
+/// How far a daemon's corrections are from their average: those of ptp4l, 8 times a second, are
+/// 4 ppm at most beside a counter that is good to 0.1 ppm.
+const STEERED_PPB: u64 = 10_000;
 /// RADclock's ε: point errors grow by 0.02 ppm of a reading's age.
 pub(super) const AGEING_PPB: u64 = 20;
 /// RADclock's top-level window, in ns: 7 days.
