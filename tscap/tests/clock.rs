@@ -119,11 +119,11 @@ fn two_signals_at_once_are_one() {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(!lines.next().unwrap().unwrap().is_empty());
         let pid = Pid::from_raw(child.id().try_into().unwrap());
-        kill(pid, Signal::SIGINT).unwrap();
+        kill(pid, Signal::SIGTERM).unwrap();
         if is_twice {
             // The time between the two is what is tested.
             thread::sleep(Duration::from_millis(5));
-            kill(pid, Signal::SIGINT).unwrap();
+            kill(pid, Signal::SIGTERM).unwrap();
         }
         assert!(
             ends_within(&mut child, Duration::from_secs(10)),

@@ -66,9 +66,9 @@ impl Capture {
         Ok(capture)
     }
 
-    /// Stops the capture as Ctrl-C would and gives back its summary.
+    /// Stops the capture and gives back its summary.
     pub fn stop(mut self) -> Result<Summary> {
-        self.tscap.signal(Signal::SIGINT)?;
+        self.tscap.signal(Signal::SIGTERM)?;
         let status = self.tscap.wait(STOP)?;
         if !status.success() {
             bail!("tscap failed: {status}");

@@ -48,6 +48,11 @@ const VIEW_SNAPLEN: u32 = 64;
 /// dumpcap that change nothing here (-n, -e, -l, -U...) are accepted. The others
 /// are answered by a sentence that says what to use. A link in Wireshark's extcap folder
 /// offers the capture there (docs/wireshark.md).
+///
+/// While it runs, SIGUSR1 has it tell the counts so far. SIGUSR2 has it write all that was
+/// captured by then, and begin the next file where there are several (-C, -G, -b). Each
+/// signal that ends other programs, such as SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGQUIT and
+/// SIGALRM, ends it in order. What was ignored when it began stays so (nohup).
 #[derive(Debug, Args)]
 #[command(after_long_help = super::examples::before("capture", ""))]
 pub struct CaptureArgs {

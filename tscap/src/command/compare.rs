@@ -44,7 +44,6 @@ pub(super) fn run(plan: &ComparePlan) -> Result<Exit, Failure> {
 
 /// `None` if a second signal ended it at once.
 async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failure> {
-    let mut signals = Signals::new()?;
     let mut console = measuring::console(plan.json)?;
     match plan.interface {
         Some(_) => check::check_privileges()?,
@@ -73,6 +72,8 @@ async fn session(plan: &ComparePlan) -> Result<Option<(Comparison, Exit)>, Failu
         FrameSource::Own { pair, .. } => (pair.rx.name.clone(), Some(FAST_BYTES)),
         FrameSource::Live { link, .. } => (link.name.clone(), None),
     };
+    // Until here nothing lasts longer than the process.
+    let mut signals = Signals::new()?;
     console.say(&format!(
         "ready: comparing on {interface}, CPU {cpu}, {}, {} {}",
         counted(plan.amount.rounds.into(), "round"),

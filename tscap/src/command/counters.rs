@@ -38,7 +38,6 @@ pub(super) fn run(plan: &CountersPlan) -> Result<Exit, Failure> {
 
 /// `None` if a second signal ended it at once.
 async fn session(plan: &CountersPlan) -> Result<Option<(Characteristics, Exit)>, Failure> {
-    let mut signals = Signals::new()?;
     let mut console = measuring::console(plan.json)?;
     if plan.phases.contains(&Stress::Net) {
         check::check_privileges_to_make_namespaces()?;
@@ -54,6 +53,8 @@ async fn session(plan: &CountersPlan) -> Result<Option<(Characteristics, Exit)>,
     };
     let all: Duration = plan.phase * plan.phases.len() as u32;
     let seconds = all.as_secs_f64();
+    // Until here nothing lasts longer than the process.
+    let mut signals = Signals::new()?;
     console.say(&format!(
         "ready: reading counters on CPU {}, {}, about {}",
         request.cpu,

@@ -39,19 +39,27 @@ pub use exit::Exit;
 use tokio::runtime::Runtime;
 
 use self::journal::Journal;
-use crate::capturing::host::{affinity, caps, cpu_list};
+use crate::capturing::host::{affinity, caps, cpu_list, epoll, process};
 use crate::capturing::membership;
 use crate::capturing::settings::keeper;
 use crate::cli::Plan;
 use crate::failure::{Context, Failure, Hint};
 
+/// Open files that a capture of one interface has, with some to spare.
+const FEWEST_FILES: u64 = 64;
+
 /// Runs a plan.
 pub fn run(plan: Plan) -> Result<Exit, Failure> {
+    check_open_files()?;
     capable_copy::take_its_place(&plan)?;
     membership::check(&plan.acts())?;
     if plan.is_of_files() {
         // Who has written the files is not known. Threads are started later.
         caps::keep_only(&caps::FOR_FILES).context("cannot give up capabilities")?;
+    }
+    // Before anything is begun, so that none ends a command half way. The keeper takes none.
+    if !matches!(plan, Plan::KeepSettings) {
+        signals::take()?;
     }
     match plan {
         Plan::Explain(text) => print::print(&text),
@@ -107,8 +115,25 @@ fn keep_settings() -> Result<Exit, Failure> {
 /// A tokio runtime on this thread.
 fn runtime() -> Result<Runtime, Failure> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_all().build();
-    runtime.context("cannot start the tokio runtime")
+    // tokio panics where it can't wait.
+    let runtime = epoll::try_out().and_then(|()| builder.enable_all().build());
+    let runtime = runtime.context("cannot wait for events (epoll)");
+    runtime.hint(
+        "let a sandbox allow epoll_create1, epoll_ctl, epoll_wait and eventfd2, as those of systemd \
+         (SystemCallFilter=@system-service) and Docker do; or raise the limit of open files",
+    )
+}
+
+/// Refuses a limit of open files with which one that is needed is missed at some point.
+fn check_open_files() -> Result<(), Failure> {
+    let most = process::allow_files(FEWEST_FILES);
+    if most >= FEWEST_FILES {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "this process may have {most} files open, and needs {FEWEST_FILES}"
+    ))
+    .hint("ulimit -n 1024, or LimitNOFILE= of a service"))
 }
 
 /// The CPU given by --cpu, or the first one allowed; `task` is what for.

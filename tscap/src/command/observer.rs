@@ -41,7 +41,6 @@ pub(super) fn run(plan: &ObserverPlan) -> Result<Exit, Failure> {
 
 /// `None` if a second signal ended it at once.
 async fn session(plan: &ObserverPlan) -> Result<Option<(Observation, Exit)>, Failure> {
-    let mut signals = Signals::new()?;
     let mut console = measuring::console(plan.json)?;
     check::check_privileges_to_make_namespaces()?;
     check::check_kernel()?;
@@ -58,6 +57,8 @@ async fn session(plan: &ObserverPlan) -> Result<Option<(Observation, Exit)>, Fai
     let interface = pair.rx.name.clone();
     let amount = plan.amount;
     let seconds = amount.seconds(Watcher::ALL.len());
+    // Until here nothing lasts longer than the process.
+    let mut signals = Signals::new()?;
     console.say(&format!(
         "ready: observing traffic on {interface}, {}, about {}",
         counted(amount.rounds.into(), "round"),

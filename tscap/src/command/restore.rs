@@ -78,7 +78,7 @@ fn restore_from(
             Ok((State::Live, journal)) => {
                 report.problems.push(format!(
                     "cannot restore what process {pid} has changed: it is running, and does so \
-                     itself when it ends\nhint: kill -INT {pid} ends it",
+                     itself when it ends\nhint: kill {pid} ends it",
                     pid = journal.pid
                 ));
                 live.push(journal);

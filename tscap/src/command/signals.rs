@@ -1,16 +1,16 @@
-//! The signals that end a command in order.
+//! What signals ask of a command: one thread takes them for all commands.
 
-use std::io;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::{Notify, oneshot};
 
 use super::whole_file;
 use super::{Context as _, Exit, Failure, runtime};
+use crate::capturing::host::signals::{self, Asked};
 use crate::capturing::host::{caps, wake};
 
 /// Signals within this time are one request: coreutils' `timeout` signals its child,
@@ -21,107 +21,135 @@ const STACK: usize = 256 << 10;
 /// A command that has not taken up a request for so long hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(5);
 
-/// Requests to end, by SIGINT, SIGTERM or SIGHUP, from the moment that this is made.
+/// Where requests to end go, while there is a command that ends in order.
+static LISTENER: Mutex<Option<Sender<()>>> = Mutex::new(None);
+static COUNTS: Notify = Notify::const_new();
+static NEXT_FILE: Notify = Notify::const_new();
+/// The thread is to go on without capabilities.
+static GIVES_UP: AtomicBool = AtomicBool::new(false);
+
+/// Takes the signals from here on, in a thread of its own: what counts is when they came, not
+/// when the command finds time for them. Until there are [`Signals`], and when these are gone,
+/// one that asks to end ends the process at once. To be called once.
 ///
-/// A thread of its own takes the signals: what counts is when they came, not when the
-/// command finds time for them.
+/// # Errors
+/// If the kernel refuses a handler or the thread.
+pub(super) fn take() -> Result<(), Failure> {
+    signals::catch().context("cannot catch signals")?;
+    std::thread::Builder::new()
+        .name("tscap-signals".into())
+        .stack_size(STACK)
+        .spawn(watch)
+        .context("cannot start a thread")?;
+    Ok(())
+}
+
+fn watch() {
+    let mut asked = None;
+    loop {
+        let wishes = signals::wait();
+        if GIVES_UP.swap(false, Ordering::AcqRel) {
+            // With more of them it does the same.
+            let _ = caps::keep_only(&[]);
+        }
+        for wish in wishes {
+            match wish {
+                Asked::Counts => COUNTS.notify_one(),
+                Asked::NextFile => NEXT_FILE.notify_one(),
+                Asked::End(number) => end(number, &mut asked),
+            }
+        }
+    }
+}
+
+/// Passes a request on; `asked` is when the one before was.
+fn end(number: i32, asked: &mut Option<Instant>) {
+    let now = Instant::now();
+    let since = asked.map(|asked| now - asked);
+    if since.is_some_and(|since| since < ONE_REQUEST) {
+        return;
+    }
+    let listener = LISTENER.lock().unwrap_or_else(PoisonError::into_inner);
+    let sent = listener.as_ref().map(|listener| listener.try_send(()));
+    drop(listener);
+    match sent {
+        Some(Ok(())) => *asked = Some(now),
+        Some(Err(TrySendError::Full(()))) if since.is_some_and(|since| since >= HANGS_AFTER) => {
+            eprintln!("tscap: aborted: it hangs");
+            whole_file::abandon();
+            std::process::exit(Exit::Aborted.code().into());
+        }
+        // Since the request that waits.
+        Some(Err(TrySendError::Full(()))) => {}
+        None | Some(Err(TrySendError::Closed(()))) => {
+            whole_file::abandon();
+            signals::end_by(number);
+        }
+    }
+}
+
+/// Requests to end in order, by each signal that ends other programs, from the moment that this
+/// is made until it is dropped.
 #[derive(Debug)]
 pub(super) struct Signals {
     requests: Receiver<()>,
-    /// Tells the thread to go on without capabilities.
-    give_up: Arc<Notify>,
-}
-
-/// What the thread owns.
-struct Watch {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-    /// Caught so that a write past the file size limit (`ulimit -f`) fails as
-    /// one on a full disk does, instead of killing the process.
-    _file_too_large: Signal,
-    requests: Sender<()>,
-    give_up: Arc<Notify>,
 }
 
 impl Signals {
-    /// Catches them, and lets [`wake`] end a system call that hangs.
+    /// Hears them, and lets [`wake`] end a system call that hangs.
     pub fn new() -> Result<Self, Failure> {
-        let runtime = runtime()?;
-        let guard = runtime.enter();
-        let (requests, taken) = channel(1);
-        let give_up = Arc::new(Notify::new());
-        let watch = Watch::new(requests, Arc::clone(&give_up));
-        let watch = watch.context("cannot catch signals")?;
         wake::prepare().context("cannot catch signals")?;
-        drop(guard);
-        std::thread::Builder::new()
-            .name("tscap-signals".into())
-            .stack_size(STACK)
-            .spawn(move || runtime.block_on(watch.run()))
-            .context("cannot start a thread")?;
-        Ok(Self {
-            requests: taken,
-            give_up,
-        })
+        let (listener, requests) = channel(1);
+        *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+        Ok(Self { requests })
     }
 
     /// Goes on without capabilities, in the thread that takes the signals.
     pub fn give_up_capabilities(&self) {
-        self.give_up.notify_one();
+        GIVES_UP.store(true, Ordering::Release);
+        signals::tell();
     }
 
     /// Waits for the next request. Safe to cancel.
     pub async fn next(&mut self) {
-        // The thread sends for as long as there is somebody to receive.
+        // There is a sender for as long as there is somebody to receive.
         let _ = self.requests.recv().await;
+    }
+
+    /// Does `work` in a thread of its own; `None` if a request came first: the thread is left
+    /// to itself then, and ends with the process.
+    ///
+    /// # Errors
+    /// If the thread can't be started, or `work` panicked.
+    pub async fn unless_ended<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<Option<T>, Failure> {
+        let (done, result) = oneshot::channel();
+        let worker = std::thread::Builder::new().name("tscap-work".into());
+        let worker = worker.spawn(move || {
+            // Nobody waits any more if this fails.
+            let _ = done.send(work());
+        });
+        worker.context("cannot start a thread")?;
+        tokio::select! {
+            result = result => match result {
+                Ok(done) => Ok(Some(done)),
+                Err(_) => Err(Failure::new("the worker panicked: please report this")),
+            },
+            () = self.next() => Ok(None),
+        }
     }
 }
 
-impl Watch {
-    fn new(requests: Sender<()>, give_up: Arc<Notify>) -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-            _file_too_large: signal(SignalKind::from_raw(libc::SIGXFSZ))?,
-            requests,
-            give_up,
-        })
-    }
+/// Waits until SIGUSR1 asks how far it is; at once if that was before. Safe to cancel.
+pub(super) async fn counts_wanted() {
+    COUNTS.notified().await;
+}
 
-    /// Makes requests of signals until the command is done with them.
-    async fn run(mut self) {
-        let mut asked: Option<Instant> = None;
-        loop {
-            tokio::select! {
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
-                _ = self.hangup.recv() => {}
-                () = self.requests.closed() => return,
-                () = self.give_up.notified() => {
-                    // With more of them it does the same.
-                    let _ = caps::keep_only(&[]);
-                    continue;
-                }
-            }
-            let now = Instant::now();
-            match asked {
-                Some(asked) if now - asked < ONE_REQUEST => continue,
-                Some(asked) if now - asked >= HANGS_AFTER && self.requests.capacity() == 0 => {
-                    eprintln!("tscap: aborted: it hangs");
-                    whole_file::abandon();
-                    std::process::exit(Exit::Aborted.code().into());
-                }
-                _ => {}
-            }
-            match self.requests.try_send(()) {
-                // Since the request that waits.
-                Err(TrySendError::Full(())) => {}
-                Ok(()) | Err(TrySendError::Closed(())) => asked = Some(now),
-            }
-        }
-    }
+/// Waits until SIGUSR2 asks for the next file; at once if that was before. Safe to cancel.
+pub(super) async fn next_file_wanted() {
+    NEXT_FILE.notified().await;
 }
 
 /// Does `work`, which writes a file whole or not at all; a signal ends it at once, and
@@ -130,22 +158,12 @@ pub(super) fn whole_or_nothing(
     work: impl FnOnce() -> Result<Exit, Failure> + Send + 'static,
 ) -> Result<Exit, Failure> {
     let mut signals = Signals::new()?;
-    let (done, result) = oneshot::channel();
-    let worker = std::thread::Builder::new().name("tscap-work".into());
-    let worker = worker.spawn(move || {
-        // Nobody waits any more if this fails.
-        let _ = done.send(work());
-    });
-    worker.context("cannot start a thread")?;
-    runtime()?.block_on(async {
-        tokio::select! {
-            result = result => result
-                .unwrap_or_else(|_| Err(Failure::new("the worker panicked: please report this"))),
-            () = signals.next() => {
-                whole_file::abandon();
-                eprintln!("tscap: ended by a signal before it was done");
-                Ok(Exit::Aborted)
-            }
+    match runtime()?.block_on(signals.unless_ended(work))? {
+        Some(result) => result,
+        None => {
+            whole_file::abandon();
+            eprintln!("tscap: ended by a signal before it was done");
+            Ok(Exit::Aborted)
         }
-    })
+    }
 }

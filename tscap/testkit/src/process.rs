@@ -40,14 +40,16 @@ pub fn pin(cpu: usize) {
     sched_setaffinity(Pid::from_raw(0), &set).unwrap_or_else(|e| panic!("pin to CPU {cpu}: {e}"));
 }
 
-/// Gives a child SIGINT as a terminal does: what a shell without job control
-/// starts in the background ignores it, and so do its children until they
-/// catch it.
+/// Gives a child SIGINT, SIGQUIT and SIGHUP as a terminal does: what a shell without job control
+/// starts in the background ignores the first two, what nohup(1) starts the last, and so do
+/// their children.
 pub fn interruptible(command: &mut Command) {
-    // SAFETY: the child makes one system call, which is safe after a fork.
+    // SAFETY: the child makes system calls, which are safe after a fork.
     unsafe {
         command.pre_exec(|| {
-            signal(Signal::SIGINT, SigHandler::SigDfl)?;
+            for number in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP] {
+                signal(number, SigHandler::SigDfl)?;
+            }
             Ok(())
         });
     }

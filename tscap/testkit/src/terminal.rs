@@ -12,6 +12,8 @@ use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
+use crate::process::interruptible;
+
 /// Runs a command on a terminal of so many columns to its end. Returns all lines that
 /// stood there, without colours, also those that were written over.
 pub fn shown(command: &mut Command, columns: u16) -> Vec<String> {
@@ -51,6 +53,7 @@ fn shown_with(
         command.stdin(other());
     }
     command.stdout(other()).stderr(ends.slave);
+    interruptible(command);
     let mut child = command.spawn().expect("start tscap");
     // Their copies of the terminal's end go away: it then ends with the program.
     command.stdin(Stdio::null());
@@ -98,6 +101,7 @@ pub fn check_width(lines: &[String], columns: u16) {
 
 /// Starts a command in a process group of its own.
 pub fn in_a_group(command: &mut Command) -> Child {
+    interruptible(command);
     command.process_group(0).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("start tscap")

@@ -354,6 +354,7 @@ fn a_signal_leaves_neither_a_copy_nor_half_of_one() {
         let mut command = Command::new(tscap_path());
         command.arg("convert").arg(&input).arg("-w");
         command.arg(folder.path().join("out.pcapng"));
+        tscap_testkit::process::interruptible(&mut command);
         let child = command.stderr(Stdio::piped()).spawn().unwrap();
         let begun = Instant::now();
         while names() == 1 {

@@ -11,11 +11,13 @@ mod foretold;
 mod frames;
 mod hardware;
 mod limits;
+mod many;
 mod modes;
 mod offloads;
 mod output;
 mod pipe;
 mod promiscuity;
+mod requests;
 mod resources;
 #[path = "../documents/shown.rs"]
 mod shown;

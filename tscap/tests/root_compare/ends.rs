@@ -181,6 +181,7 @@ fn ctrl_c_does_not_wait_for_traffic() {
     let mut command = bench.rx.netns.command(tscap_path());
     command.args(["compare", "-i", "rx0", "--timeout", "1h"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    process::interruptible(&mut command);
     let child = command.spawn().expect("start tscap");
     wait::until("tscap to attach", LIMIT, || bench.rx.xdp_program());
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("send SIGINT");

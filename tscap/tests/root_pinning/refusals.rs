@@ -55,7 +55,7 @@ fn another_running_captures_changes() {
     let done = restore(&bench.rx);
     assert_eq!(done.status.code(), Some(1), "{}", done.stdout);
     assert!(done.stderr.contains(&pid), "{}", done.stderr);
-    assert!(done.stderr.contains("hint: kill -INT"), "{}", done.stderr);
+    assert!(done.stderr.contains("hint: kill "), "{}", done.stderr);
     assert_eq!((rps(&bench.rx).as_str(), journals().len()), ("2", 1));
     running.stop_with(Signal::SIGTERM).success();
     assert_eq!((rps(&bench.rx).as_str(), journals().len()), ("0", 0));

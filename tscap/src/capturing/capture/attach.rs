@@ -12,7 +12,7 @@ use super::header::Taken;
 use super::live_link::LiveLink;
 use super::load::load_hint;
 use super::pinning::Pinning;
-use super::plan::{Capture, Offloads};
+use super::plan::{Capture, Offloads, Privileges};
 use super::scope::Scope;
 use super::selection::Selected;
 use super::{foretold, going_on, header, offloading};
@@ -30,8 +30,8 @@ use crate::capturing::host::kernel_files::KernelFiles;
 use crate::capturing::host::netdev::Link;
 use crate::capturing::host::promisc::{Promiscuous, PromiscuousError};
 use crate::capturing::pcapng::{HardwareOption, InterfaceInfo, StampOption, VlanTags};
-use crate::capturing::settings::{JournalFolder, SettingsGuard};
-use crate::failure::Failure;
+use crate::capturing::settings::{GaveBack, JournalFolder, SettingsGuard};
+use crate::failure::{Context as _, Failure, Hint as _};
 use crate::text::causes::chain;
 
 /// Attaches programs, at the start and to interfaces that join, and keeps in force what goes
@@ -69,14 +69,24 @@ pub(super) fn stamp(
 }
 
 impl Attaching {
-    /// With stamps by `path`, as the file says it in `stamp`.
-    pub fn new(plan: &Capture, path: StampPath, stamp: StampOption, ptp_clocks: PtpClocks) -> Self {
+    /// With stamps by `path`, as the file says it in `stamp`; some interfaces are in other
+    /// network namespaces if `is_elsewhere`.
+    pub fn new(
+        (plan, is_elsewhere): (&Capture, bool),
+        path: StampPath,
+        stamp: StampOption,
+        ptp_clocks: PtpClocks,
+    ) -> Self {
+        let changes = SettingsGuard::new(JournalFolder::live(), KernelFiles::live());
         Self {
             plan: plan.clone(),
             path,
             stamp,
             promiscuous: Vec::new(),
-            changes: SettingsGuard::new(JournalFolder::live(), KernelFiles::live()),
+            changes: match plan.privileges {
+                Privileges::Keep => changes,
+                Privileges::GiveUp { .. } => changes.with_keeper(is_elsewhere),
+            },
             pinning: plan.rx_cpus.clone().map(Pinning::new),
             ptp_clocks,
         }
@@ -85,6 +95,19 @@ impl Attaching {
     /// Reads the clocks of hardware stamps for the last time.
     pub fn end_ptp_clocks(&mut self) {
         self.ptp_clocks.end();
+    }
+
+    /// Whether the process that was to give changes back has ended.
+    pub fn has_lost_keeper(&mut self) -> bool {
+        self.changes.has_lost_keeper()
+    }
+
+    /// Gives everything back, and tells what went wrong. Says whether nothing is left changed.
+    pub fn give_back(mut self, told: &mut Listener<'_>) -> bool {
+        self.promiscuous.clear();
+        let GaveBack { problems, is_left } = self.changes.give_back();
+        problems.iter().for_each(|problem| told.warning(problem));
+        !is_left
     }
 
     /// Whether settings have been changed.

@@ -54,7 +54,12 @@ fn check_all_of(needed: &[Capability], advice: impl Fn() -> String) -> Result<()
         ))
         .hint(advice()));
     }
-    if !caps::in_initial_user_namespace() {
+    let is_initial = caps::in_initial_user_namespace();
+    let is_initial = is_initial.context(format!(
+        "cannot tell whether capabilities reach BPF: cannot look at {}",
+        caps::USER_NAMESPACE
+    ));
+    if !is_initial.hint("mount procfs at /proc: mount -t proc proc /proc")? {
         return Err(Failure::new(
             "cannot load XDP programs: inside a user namespace capabilities don't reach BPF",
         )

@@ -66,16 +66,23 @@ impl Ended {
 
 /// Refuses a program that is not there.
 pub(super) fn check(program: &Path) -> Result<(), Failure> {
-    let is_there = |path: &Path| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
+    let can_run = |path: &Path| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
     // As execvp(3) looks for it.
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = match program.as_os_str().as_encoded_bytes().contains(&b'/') {
-        true => is_there(program),
-        false => std::env::split_paths(&path).any(|folder| is_there(&folder.join(program))),
+        true => candidate(&mut [program.to_owned()].into_iter(), can_run),
+        false => {
+            let mut folders = std::env::split_paths(&path);
+            candidate(
+                &mut folders.by_ref().map(|folder| folder.join(program)),
+                can_run,
+            )
+        }
     };
     match found {
-        true => Ok(()),
-        false => Err(Failure::new(format!(
+        Some((_, true)) => Ok(()),
+        Some((path, false)) => Err(not_runnable(&path)),
+        None => Err(Failure::new(format!(
             "cannot run {} on complete files: there is no such program",
             program.display()
         ))
@@ -86,6 +93,33 @@ pub(super) fn check(program: &Path) -> Result<(), Failure> {
             ),
             _ => "install it, or give its path".into(),
         })),
+    }
+}
+
+/// The first of `paths` that can be run, else the first that is there; and whether it can be.
+fn candidate(
+    paths: &mut dyn Iterator<Item = PathBuf>,
+    can_run: impl Fn(&Path) -> bool,
+) -> Option<(PathBuf, bool)> {
+    let mut there = None;
+    for path in paths {
+        if can_run(&path) {
+            return Some((path, true));
+        }
+        if path.exists() {
+            there.get_or_insert(path);
+        }
+    }
+    there.map(|path| (path, false))
+}
+
+fn not_runnable(path: &Path) -> Failure {
+    let shown = path.display();
+    let what = format!("cannot run {shown} on complete files");
+    match path.is_dir() {
+        true => Failure::new(format!("{what}: it is a folder")).hint("give a program in it"),
+        false => Failure::new(format!("{what}: this user may not execute it"))
+            .hint(format!("chmod +x {shown}")),
     }
 }
 

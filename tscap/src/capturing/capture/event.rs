@@ -38,6 +38,11 @@ pub enum Event {
         /// Frames in it, if it was of this capture.
         frames: Option<u64>,
     },
+    /// Everything captured before that was asked for is written.
+    Flushed {
+        /// The file that began then.
+        next: Option<PathBuf>,
+    },
     /// The program of `-z` failed on a file.
     CommandFailed {
         /// The file.
@@ -77,6 +82,14 @@ impl fmt::Display for Event {
             Self::Notice(Severity::Error, text) => write!(f, "error: {text}"),
             Self::FileClosed(file) => write!(f, "{}: complete", file.path.display()),
             Self::FileRemoved { path, .. } => write!(f, "{}: removed", path.display()),
+            Self::Flushed { next: None } => {
+                f.write_str("everything captured by now is written; the file goes on")
+            }
+            Self::Flushed { next: Some(next) } => write!(
+                f,
+                "everything captured by now is written; the next file is {}",
+                next.display()
+            ),
             Self::CommandFailed { file, failure } => {
                 write!(f, "-z failed on {}: {failure}", file.display())
             }

@@ -31,6 +31,8 @@ pub struct Ended {
     pub summary: Option<Summary>,
     /// Whether every file holds what was written into it.
     pub is_complete: bool,
+    /// Whether every setting that the capture had changed is as it was.
+    pub is_restored: bool,
     /// Whether the end was asked for again before everything was written.
     pub is_aborted: bool,
 }
@@ -39,6 +41,7 @@ impl Ended {
     const ABANDONED: Self = Self {
         summary: None,
         is_complete: false,
+        is_restored: true,
         is_aborted: true,
     };
 }
@@ -88,7 +91,8 @@ impl Running {
         let (observed, totals) = ending.account(&finished)?;
         let finished = finished.into_iter().zip(observed.iter().zip(&totals));
         // Before the files' commands are waited for, which may take minutes.
-        ending.parts.attaching = None;
+        let attaching = ending.parts.attaching.take();
+        let is_restored = attaching.is_none_or(|it| it.give_back(ending.told));
         // What the converter said last may be an error that nobody has heard yet.
         stop = ending.hear_the_last(stop);
 
@@ -109,6 +113,7 @@ impl Running {
         Ok(Ended {
             summary: Some(summary),
             is_complete: is_written && closed.is_complete,
+            is_restored,
             is_aborted: is_aborted || closed.is_waiting_over,
         })
     }

@@ -21,12 +21,22 @@ impl LeftOut {
         failure: &Failure,
         told: &mut Listener<'_>,
     ) {
+        if let Some(text) = self.remember(selected, scope, failure) {
+            told.warning(&text);
+        }
+    }
+
+    /// Gives what is to be said of an interface that is left out, unless the same was said.
+    pub fn remember(
+        &mut self,
+        selected: &Selected,
+        scope: &Scope,
+        failure: &Failure,
+    ) -> Option<String> {
         let name = scope.name_of(&selected.link.name);
         let text = format!("{name} is left out: {failure}");
         let key = (selected.scope, selected.link.index);
         let before = self.0.insert(key, text.clone());
-        if before.as_ref() != Some(&text) {
-            told.warning(&text);
-        }
+        (before.as_ref() != Some(&text)).then_some(text)
     }
 }

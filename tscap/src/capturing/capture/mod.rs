@@ -6,6 +6,7 @@
 //! `finish.rs`; what happens in between is in `running.rs`.
 
 mod attach;
+mod attach_all;
 mod beginning;
 pub(crate) mod check;
 mod clocks;
@@ -16,6 +17,7 @@ mod files;
 mod finish;
 mod first_brackets;
 mod foretold;
+mod gathered;
 pub(crate) mod going_on;
 mod hardware;
 mod header;

@@ -1,7 +1,7 @@
 //! What is left of this process's privileges once everything is open, and whose the files
 //! are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::unistd::{Gid, geteuid};
 
@@ -18,6 +18,10 @@ use crate::capturing::host::access::{Owner, folder_of};
 use crate::capturing::host::caps::{self, Capability};
 use crate::capturing::host::user::{Account, group};
 use crate::failure::{Context as _, Failure};
+
+/// Where users and groups are listed, if nothing else lists them (nsswitch.conf(5)).
+const USERS: &str = "/etc/passwd";
+const GROUPS: &str = "/etc/group";
 
 /// Who goes on with the capture, and may read its files.
 #[derive(Debug, Default)]
@@ -36,6 +40,10 @@ impl Identity {
         let group = plan.group.as_deref().map(find_group).transpose()?;
         let account = match &plan.privileges {
             Privileges::Keep => None,
+            // Root stays what it is, also where there is no list of users.
+            Privileges::GiveUp {
+                user: Some(name), ..
+            } if geteuid().is_root() && ["root", "0"].contains(&name.as_str()) => None,
             Privileges::GiveUp {
                 user: Some(name), ..
             } => Some(find_user(name)?),
@@ -126,11 +134,15 @@ fn needed_later(interfaces: &Interfaces, links: &LiveLinks, path: StampPath) -> 
 fn find_user(name: &str) -> Result<Account, Failure> {
     let account = Account::find(name).context(format!("cannot look up the user {name}"))?;
     let Some(account) = account else {
-        return Err(
-            Failure::new(format!("cannot go on as {name}: there is no such user")).hint(
+        return Err(match has_list(USERS) {
+            true => Failure::new(format!("cannot go on as {name}: there is no such user")).hint(
                 "give -Z a user of this machine, or make one: adduser --system --group tscap",
             ),
-        );
+            false => Failure::new(format!(
+                "cannot go on as {name}: there is no list of users ({USERS})"
+            ))
+            .hint("-Z root stays root; or give this container the file"),
+        });
     };
     if account.uid != geteuid() && !geteuid().is_root() {
         return Err(Failure::new(format!(
@@ -141,13 +153,21 @@ fn find_user(name: &str) -> Result<Account, Failure> {
     Ok(account)
 }
 
+fn has_list(path: &str) -> bool {
+    Path::new(path).exists()
+}
+
 fn find_group(name: &str) -> Result<Gid, Failure> {
     let found = group(name).context(format!("cannot look up the group {name}"))?;
-    found.ok_or_else(|| {
-        Failure::new(format!(
+    found.ok_or_else(|| match has_list(GROUPS) {
+        true => Failure::new(format!(
             "cannot give files to {name}: there is no such group"
         ))
-        .hint("give --group a group of this machine: getent group lists them")
+        .hint("give --group a group of this machine: getent group lists them"),
+        false => Failure::new(format!(
+            "cannot give files to {name}: there is no list of groups ({GROUPS})"
+        ))
+        .hint("leave out --group; or give this container the file"),
     })
 }
 

@@ -64,6 +64,8 @@ pub(super) struct Parts {
     /// What attaches programs; until all that it has changed is given back.
     pub attaching: Option<Attaching>,
     pub joining: Joining,
+    /// The process that gives settings back has ended, and that was told.
+    pub is_keeper_lost: bool,
 }
 
 impl Running {
@@ -235,6 +237,12 @@ impl Running {
         })
     }
 
+    /// Has everything written that was captured before now, and the next file begun where there
+    /// are several: [`Event::Flushed`] tells when that is done.
+    pub fn begin_next_file(&self) {
+        self.parts.writers.request_next_file();
+    }
+
     /// Whether its converters get on.
     pub fn pulse(&self) -> Pulse {
         Pulse::of(&self.parts.writers)
@@ -279,6 +287,7 @@ impl Parts {
     }
 
     fn look_after_links(&mut self, told: &mut Listener<'_>) {
+        self.look_after_keeper(told);
         self.follow_others(told);
         for (live, loss) in self.links.look_after() {
             let name = live.whole_name();
@@ -296,6 +305,18 @@ impl Parts {
         }
         if self.links.all_gone() && !self.machine.interfaces.selection.is_open() {
             told.tell(Event::Stopped(Stop::InterfaceGone));
+        }
+    }
+
+    /// Tells once that what the capture has changed is nobody's any more.
+    fn look_after_keeper(&mut self, told: &mut Listener<'_>) {
+        let attaching = self.attaching.as_mut().filter(|_| !self.is_keeper_lost);
+        if attaching.is_some_and(Attaching::has_lost_keeper) {
+            self.is_keeper_lost = true;
+            told.error(
+                "the process that gives settings back (tscap-keeper) has ended: what this capture \
+                 has changed stays changed\nhint: tscap restore, when the capture has ended",
+            );
         }
     }
 
@@ -327,6 +348,10 @@ impl Parts {
                 let failed = matches!(error, Some(CloseError::Io(_)));
                 self.files.closed(file, error.is_none(), told);
                 failed.then_some(Stop::WriteError)
+            }
+            engine::Event::Flushed { next } => {
+                told.tell(Event::Flushed { next });
+                None
             }
             engine::Event::FileRemoved { path, frames } => {
                 self.files.removed(path, frames, told);

@@ -2,9 +2,11 @@
 //! headers, start the converters.
 
 use tokio::sync::mpsc::unbounded_channel;
+use tokio::task::yield_now;
 use tscap_common::hook::ClockDomain;
 
 use super::attach::{self, Attaching};
+use super::attach_all::{AllAttached, attach_all};
 use super::beginning::Beginning;
 use super::check::{self, Machine};
 use super::clocks::Clocks;
@@ -14,7 +16,6 @@ use super::files::Files;
 use super::hardware::PtpClocks;
 use super::joining::Joining;
 use super::left_out::LeftOut;
-use super::live_links::LiveLinks;
 use super::load::{self, Stamping};
 use super::plan::{Capture, ClockChoice, Target};
 use super::privileges::Identity;
@@ -50,12 +51,15 @@ impl Capture {
         warn_of_name(&self.target, told);
         let identity = Identity::of(self, told)?;
         let opened = opened::open(self, told).await?;
+        yield_now().await;
         let clock = self.find_clock(&mut machine, told).await?;
+        yield_now().await;
         let ptp_clocks = self.find_ptp_clocks(&machine).await?;
         // Two captures must not change the same settings.
         let turn = stale_journals::turn(self, told).await?;
         stale_journals::look_at_journals(self, &machine, told)?;
-        let running = self.run(machine, (clock, ptp_clocks), (opened, identity), told)?;
+        let running = self.run(machine, (clock, ptp_clocks), (opened, identity), told);
+        let running = running.await?;
         drop(turn);
         Ok(running)
     }
@@ -104,7 +108,7 @@ impl Capture {
     }
 
     /// Attaches, writes the headers and starts the converters.
-    fn run(
+    async fn run(
         &self,
         mut machine: Machine,
         (mut clock, ptp_clocks): (Clock, PtpClocks),
@@ -124,26 +128,16 @@ impl Capture {
         let untrusted = machine.untrusted_tsc.map(|why| why.to_string());
         let untrusted = untrusted.filter(|_| path.source() == StampSource::Tsc);
         let stamp = attach::stamp(path, counter.as_ref(), untrusted);
-        let mut attaching = Attaching::new(self, path, stamp, ptp_clocks);
-        let (mut links, mut described) = (LiveLinks::default(), Vec::new());
-        let mut stamps_by = Vec::new();
+        let who = (self, machine.interfaces.is_elsewhere());
+        let mut attaching = Attaching::new(who, path, stamp, ptp_clocks);
         let mut left_out = LeftOut::default();
-        for selected in &machine.interfaces.now {
-            let scope = machine.interfaces.scope_of(selected);
-            let number = described.len() as u32;
-            let usable = machine.interfaces.selection.check_frames(selected);
-            let attached =
-                usable.and_then(|()| attaching.attach(selected, scope, number, &loaded, told));
-            match attached {
-                Ok(attached) => {
-                    links.0.push(attached.live);
-                    described.push(attached.described);
-                    stamps_by.push(attached.stamps_by);
-                }
-                Err(failure) if selected.is_named => return Err(failure),
-                Err(failure) => left_out.say(selected, scope, &failure, told),
-            }
-        }
+        let on = (self, &machine.interfaces);
+        let attached = attach_all(on, &mut attaching, &loaded, (&mut left_out, told)).await?;
+        let AllAttached {
+            links,
+            described,
+            stamps_by,
+        } = attached;
         if described.is_empty() {
             told.note(&machine.interfaces.selection.waits_for());
         }
@@ -196,6 +190,7 @@ impl Capture {
             counter,
             attaching: Some(attaching),
             joining,
+            is_keeper_lost: false,
         };
         Ok(Running::new(parts, clock_set))
     }

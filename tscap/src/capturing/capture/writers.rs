@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use super::plan::Target;
 use crate::capturing::accounting::{Directed, Written};
+use crate::capturing::clock::MonoNs;
 use crate::capturing::engine::{Finished, PtpClock, Recalibration, Shared};
 use crate::capturing::hook::Shares;
 use crate::capturing::pcapng::InterfaceInfo;
@@ -78,6 +79,15 @@ impl Writers {
             if let Ok(mut shared) = writer.shared.recalibrated.lock() {
                 *shared = Some(of_writer);
             }
+        }
+    }
+
+    /// Asks each for all that was captured before now, and for the next file.
+    pub fn request_next_file(&self) {
+        let now = MonoNs::now();
+        for writer in &self.each {
+            writer.shared.request_next_file(now);
+            writer.wake();
         }
     }
 

@@ -133,6 +133,11 @@ impl BlockWriter {
         self.write(&[], |output, _| output.flush_overdue(now));
     }
 
+    /// Writes everything that waits: the file goes on.
+    pub(super) fn flush_all(&mut self) {
+        self.write(&[], |output, _| output.append_all());
+    }
+
     /// Writes everything that waits: the file ends, but for its statistics.
     pub(super) fn settle(&mut self) {
         self.write(&[], |output, _| output.settle());

@@ -57,6 +57,11 @@ pub enum Event {
         /// Why it does not hold what was written.
         error: Option<CloseError>,
     },
+    /// Everything captured before it was asked for is written.
+    Flushed {
+        /// The file that began then.
+        next: Option<PathBuf>,
+    },
     /// A file is gone, by its ring of files or because another took its name.
     FileRemoved {
         /// Its name.
@@ -216,6 +221,7 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         // one blocks are held back: what was stamped a window earlier is there.
         // The second one is later than every stamp taken out now.
         self.take_recalibration();
+        self.files.asked = self.shared.take_next_file().or(self.files.asked);
         let before: MonoNs = self.reference.read();
         let peak = self.rings.look();
         let is_behind = peak > self.rings.ring_bytes() as u64 / 2;

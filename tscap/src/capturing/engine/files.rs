@@ -7,7 +7,7 @@ use super::shared::Shared;
 use super::window::WINDOW_NS;
 use super::{Event, Output, OutputError, Rotation};
 use crate::capturing::accounting::Counts;
-use crate::capturing::clock::{CrossTimestamp, MonoNs, RawStamp, Tracker};
+use crate::capturing::clock::{CrossTimestamp, MonoNs, RawStamp, RealNs, Tracker};
 use crate::capturing::pcapng::{FileWriter, most_final_bytes};
 
 /// Statistics go into the file this often, unless something else is asked for.
@@ -19,6 +19,8 @@ pub(super) struct Files {
     pub file: FileWriter,
     pub rotation: Option<Rotation>,
     pub statistics_every: Duration,
+    /// When somebody has asked for the next file.
+    pub asked: Option<MonoNs>,
     last_statistics: MonoNs,
 }
 
@@ -30,6 +32,7 @@ impl Files {
             file,
             rotation: None,
             statistics_every: STATISTICS_EVERY,
+            asked: None,
             last_statistics,
         }
     }
@@ -82,9 +85,23 @@ impl Files {
         u128::from(since) >= self.statistics_every.as_nanos()
     }
 
+    /// When the current file ends: with its period, or because somebody asks for that.
     fn deadline(&self) -> Option<MonoNs> {
+        self.period_end().into_iter().chain(self.asked).min()
+    }
+
+    fn period_end(&self) -> Option<MonoNs> {
         let schedule = self.rotation.as_ref()?.schedule.as_ref()?;
         Some(schedule.deadline())
+    }
+
+    /// Whether somebody has asked for the end that is due, rather than the period is over.
+    fn take_asked(&mut self) -> bool {
+        let period = self.period_end();
+        let due = self
+            .asked
+            .take_if(|asked| period.is_none_or(|end| *asked < end));
+        due.is_some()
     }
 }
 
@@ -153,66 +170,112 @@ impl Open<'_> {
     }
 
     /// Ends the current file and begins the next one, whose first block is of the
-    /// time `at` or later. What was taken out of the rings is written.
-    pub fn rotate(&mut self, at: MonoNs, begins_period: bool) {
+    /// time `at` or later. What was taken out of the rings is written. Where somebody has asked
+    /// for that and there is no other file, the current one goes on.
+    pub fn rotate(&mut self, at: MonoNs, mut begins_period: bool) {
         let begun = Instant::now();
+        let is_asked = begins_period && self.files.take_asked();
+        if is_asked {
+            let start = self.start_at(at);
+            let rotation = self.files.rotation.as_ref();
+            if !rotation.is_some_and(|rotation| rotation.can_begin(start)) {
+                return self.flush(at);
+            }
+            begins_period = false;
+        }
         // A frame that can't be written is not in the old file's account.
         self.writer.settle();
-        self.end_and_begin(at, begins_period);
+        let is_begun = self.end_and_begin(at, begins_period, is_asked);
         if let Some(rotation) = &mut self.files.rotation {
             rotation.cut_took(begun.elapsed());
         }
+        if is_asked && is_begun {
+            let next = self.writer.path.clone();
+            self.writer.tell(Event::Flushed { next });
+        }
     }
 
-    fn end_and_begin(&mut self, at: MonoNs, begins_period: bool) {
+    /// Writes what waits, with the statistics up to `at`: the file goes on.
+    fn flush(&mut self, at: MonoNs) {
+        if !self.writer.finisher.is_writing() {
+            return;
+        }
+        if let Err(error) = self.write_statistics(at, Output::write_between) {
+            return self.writer.write_failed(error);
+        }
+        self.writer.flush_all();
+        if self.writer.finisher.is_writing() {
+            self.writer.tell(Event::Flushed { next: None });
+        }
+    }
+
+    /// Start of a file that begins at `at`: a late frame may be older than the file that it
+    /// ends.
+    fn start_at(&self, at: MonoNs) -> RealNs {
+        self.tracker.real_at(at).max(self.files.file.start())
+    }
+
+    /// Says whether the next file has begun.
+    fn end_and_begin(&mut self, at: MonoNs, begins_period: bool, is_asked: bool) -> bool {
+        let start = self.start_at(at);
         let (files, tracker) = (&mut *self.files, &*self.tracker);
         let Some(rotation) = &mut files.rotation else {
-            return;
+            return false;
         };
         if !self.writer.finisher.is_writing() {
             // There is nothing to write into another one.
             rotation.schedule = None;
-            return;
+            return false;
         }
         if begins_period && rotation.was_last_period() {
             rotation.schedule = None;
             self.writer.finisher.stop();
             self.writer.tell(Event::PeriodsOver);
-            return;
+            return false;
         }
         let to_real = |mono| tracker.real_at(mono);
         let start = match &mut rotation.schedule {
             Some(schedule) if begins_period => schedule.move_on(at, to_real),
-            // A late frame may be older than the file that it ends.
-            _ => to_real(at).max(files.file.start()),
+            _ => start,
         };
         // The old file is complete before the next one is tried.
         let at = tracker.mono_at(start);
         let counts = self.write_statistics(at, |output, blocks| output.write_final(&blocks));
         let next = counts.and_then(|counts| Ok(self.files.file.next(start, counts)?));
         match next {
-            Ok(next) => self.begin_next(next, begins_period),
-            Err(error) => self.writer.write_failed(error),
+            Ok(next) => self.begin_next(next, begins_period, is_asked),
+            Err(error) => {
+                self.writer.write_failed(error);
+                false
+            }
         }
     }
 
-    fn begin_next(&mut self, mut next: FileWriter, begins_period: bool) {
+    fn begin_next(&mut self, mut next: FileWriter, begins_period: bool, is_asked: bool) -> bool {
         let Some(rotation) = &mut self.files.rotation else {
-            return;
+            return false;
+        };
+        let name = match is_asked {
+            true => rotation.asked_name(next.start()),
+            false => rotation.next_name(next.start(), begins_period),
         };
         let writer = &mut *self.writer;
         let (start, frames) = (next.start(), writer.finisher.written());
         let headers = next.take();
-        match rotation.open_next(start, begins_period, frames, headers, &mut writer.output) {
+        let opened = name
+            .and_then(|path| rotation.open_next(path, start, frames, headers, &mut writer.output));
+        match opened {
             Ok(opened) => {
                 rotation.switch(&mut writer.output, opened);
                 writer.path = Some(rotation.current_path().into());
                 writer.finisher.begin_file(rotation.limits);
                 self.files.file = next;
+                true
             }
             Err((path, error)) => {
                 writer.finisher.break_off();
                 writer.tell(Event::NextFileFailed { path, error });
+                false
             }
         }
     }

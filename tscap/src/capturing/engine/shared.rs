@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::{PtpClock, WriteWatch};
 use crate::capturing::accounting::{Directed, Observed, Written};
+use crate::capturing::clock::MonoNs;
 use crate::capturing::pcapng::InterfaceInfo;
 
 /// What the offsets of the rings' stamps were found to be now.
@@ -42,6 +43,8 @@ pub struct Shared {
     /// From the control task to the converter.
     pub observed: Mutex<Observed>,
     joining: Joining,
+    /// When the next file was asked for, by CLOCK_MONOTONIC; 0 if it was not.
+    next_file: AtomicU64,
     /// By interface, the clock of its hardware stamps, if it has one.
     ptp_clocks: Mutex<Vec<Option<Arc<PtpClock>>>>,
 }
@@ -60,6 +63,22 @@ impl Shared {
     /// detached already.
     pub fn request_stop(&self) {
         self.stop.store(true, Ordering::Release);
+    }
+
+    /// Asks the converter to write all that was captured before now, and to begin the next file
+    /// where there are several.
+    pub fn request_next_file(&self, now: MonoNs) {
+        self.next_file.store(now.0, Ordering::Release);
+    }
+
+    /// When that was asked for since the last call.
+    pub(super) fn take_next_file(&self) -> Option<MonoNs> {
+        // Each drain looks.
+        if self.next_file.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let asked = self.next_file.swap(0, Ordering::AcqRel);
+        (asked > 0).then_some(MonoNs(asked))
     }
 
     /// A number that grows while the converter gets on: it hangs while this stays as it is

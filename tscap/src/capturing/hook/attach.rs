@@ -280,7 +280,12 @@ impl Attachment {
 }
 
 impl Port<'_> {
-    fn place(&self, direction: Direction) -> Place<'_> {
+    /// Whether XDP is not for it: generic XDP would copy what the loopback sends.
+    pub(super) fn is_in_stack(&self) -> bool {
+        !self.link.is_ethernet() || self.link.is_loopback()
+    }
+
+    pub(super) fn place(&self, direction: Direction) -> Place<'_> {
         Place {
             slot: Slot::of(self.number, direction),
             filter: self.filter,
@@ -321,10 +326,7 @@ impl Attacher<'_, '_> {
                 }),
                 attached => attached,
             },
-            // Generic XDP would copy what the loopback sends.
-            HookChoice::Auto if !port.link.is_ethernet() || port.link.is_loopback() => {
-                self.tcx_ingress(port)
-            }
+            HookChoice::Auto if port.is_in_stack() => self.tcx_ingress(port),
             HookChoice::Auto if port.link.xdp.is_some() => self.beside(port),
             HookChoice::Auto => match self.native(port) {
                 Err(error) if error.leaves_others() => Ok(Attachment {
@@ -431,15 +433,10 @@ impl Attacher<'_, '_> {
     /// Attaches a program that reads VLAN tags. `None` if the driver or the kernel can't:
     /// one without is attached then.
     fn bound(&mut self, port: &Port<'_>) -> Option<Attachment> {
-        let ifindex = port.link.index;
-        let features = xdp_features::of(ifindex).ok().flatten()?;
-        if !features.tells_vlan_tags() {
-            return None;
-        }
-        let kfunc = MetadataKfunc::vlan_tag(&KernelFiles::live()).ok()?;
+        let loader = self.loaded.loader();
         let bound = Some(Bound {
-            ifindex,
-            vlan_tag: Some(kfunc.call()),
+            ifindex: port.link.index,
+            vlan_tag: Some(loader.vlan_tag_of(port.link)?.call()),
             hardware_stamp: None,
         });
         let place = Place {
@@ -472,12 +469,12 @@ impl Attacher<'_, '_> {
         let hardware_stamp = MetadataKfunc::hardware_stamp(&files);
         let hardware_stamp = hardware_stamp.map_err(|it| none(it.into()))?;
         let vlan_tag = match features.tells_vlan_tags() {
-            true => MetadataKfunc::vlan_tag(&files).ok(),
+            true => self.loaded.loader().vlan_tag(),
             false => None,
         };
         let bound = Some(Bound {
             ifindex,
-            vlan_tag: vlan_tag.as_ref().map(MetadataKfunc::call),
+            vlan_tag: vlan_tag.map(MetadataKfunc::call),
             hardware_stamp: Some(hardware_stamp.call()),
         });
         let place = Place {

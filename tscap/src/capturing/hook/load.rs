@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd as _;
+use std::sync::{Mutex, OnceLock};
 
 use aya::maps::{Array, Map, MapData, MapError, PerCpuArray};
 use aya::programs::{ProgramError, Xdp};
@@ -19,6 +20,7 @@ use super::calibration::{self, TscOffset};
 use super::code::{Code, FilterError, Place};
 use super::counters::{Counters, cpu_state};
 use super::kfunc::{ChecksumKfunc, Kfunc, TransmitKernel};
+use super::loader::Loader;
 use super::object::with_value_size;
 use super::program::Program;
 use super::retry::retry_interrupted;
@@ -145,12 +147,7 @@ impl LoadError {
 #[derive(Debug)]
 pub struct Loaded {
     ebpf: Ebpf,
-    name: String,
-    clock: ClockDomain,
-    code: Code,
-    checksum: Option<ChecksumKfunc>,
-    transmit: Option<TransmitKernel>,
-    ends_frames: bool,
+    loader: Loader,
     /// The program.
     pub program: Program,
     /// The counters.
@@ -224,13 +221,17 @@ impl Loaded {
         }
         Ok(Self {
             program: code.load(options.program, &place)?,
-            name: options.program.to_owned(),
-            clock: options.clock,
             ebpf,
-            code,
-            checksum,
-            transmit: options.transmit.cloned(),
-            ends_frames: options.ends_frames,
+            loader: Loader {
+                name: options.program.to_owned(),
+                clock: options.clock,
+                code,
+                checksum,
+                transmit: options.transmit.cloned(),
+                ends_frames: options.ends_frames,
+                vlan_tag: OnceLock::new(),
+                ahead: Mutex::default(),
+            },
             counters,
             rings: Some(rings),
         })
@@ -238,7 +239,7 @@ impl Loaded {
 
     /// Whether frames at XDP end in the programs.
     pub fn ends_frames(&self) -> bool {
-        self.ends_frames
+        self.loader.ends_frames
     }
 
     /// The object, with the perf event array that the programs read the TSC by.
@@ -263,7 +264,7 @@ impl Loaded {
     /// Loads the program once more, to another place in memory; what is attached
     /// stays so.
     pub(crate) fn load_anew(&mut self) -> Result<(), LoadError> {
-        self.program = self.code.load(&self.name, &Place::FIRST)?;
+        self.program = self.loader.code.load(&self.loader.name, &Place::FIRST)?;
         Ok(())
     }
 
@@ -276,7 +277,7 @@ impl Loaded {
             slot: Slot(ifindex),
             ..Place::FIRST
         };
-        self.code.load(MIRROR_PROGRAM, &place)
+        self.loader.code.load(MIRROR_PROGRAM, &place)
     }
 
     /// Copies for a mirrored port that could not be made, or that its interface did not take.
@@ -295,20 +296,14 @@ impl Loaded {
         Ok(losses.iter().sum())
     }
 
-    /// Loads a program for a place in the capture: at XDP the one that was asked for, else
-    /// the one of the same clock.
+    /// A program for a place in the capture, by [`Loader::for_place`].
     pub(crate) fn for_place(&self, hook: Hook, place: &Place<'_>) -> Result<Program, LoadError> {
-        let name = match hook {
-            Hook::Xdp => &self.name,
-            other => other.program(self.clock),
-        };
-        let place = Place {
-            checksum: self.checksum.as_ref(),
-            transmit: self.transmit.as_ref(),
-            ends_frames: self.ends_frames,
-            ..*place
-        };
-        self.code.load(name, &place)
+        self.loader.for_place(hook, place)
+    }
+
+    /// What loads programs for places.
+    pub fn loader(&self) -> &Loader {
+        &self.loader
     }
 }
 

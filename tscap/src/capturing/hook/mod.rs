@@ -13,6 +13,7 @@ mod held;
 mod kfunc;
 mod layer;
 mod load;
+mod loader;
 mod object;
 pub mod offloads;
 mod program;
@@ -41,6 +42,7 @@ pub use kfunc::{
 pub use layer::{Layer, LayerAttacher, LayerError, LayerPoint};
 pub(crate) use load::take;
 pub use load::{Keys, LoadError, LoadOptions, Loaded, MIRROR_PROGRAM};
+pub use loader::Loader;
 pub use object::{KEY_PROGRAMS, LAYER_PROGRAMS, PROGRAMS};
 pub use program::Program;
 pub(crate) use retry::retry_interrupted;

@@ -11,6 +11,8 @@ use rustix::thread::{
 /// Inode number of the initial user namespace: `PROC_USER_INIT_INO`
 /// (`linux/proc_ns.h`), the same in every kernel since 3.8.
 const INITIAL_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
+/// Where procfs tells the user namespace of this process.
+pub const USER_NAMESPACE: &str = "/proc/self/ns/user";
 
 /// The capabilities that tscap may need; the values are their bit numbers in
 /// the kernel's masks (`linux/capability.h`).
@@ -152,9 +154,12 @@ pub fn has_inherited(lent: &[Capability]) -> io::Result<bool> {
 /// Whether this process is in the initial user namespace. The kernel wants
 /// CAP_BPF and CAP_PERFMON there (`bpf_capable`, `linux/capability.h`): root
 /// inside a rootless container has them in vain. (Its id map would not tell: a
-/// namespace can map every id to itself.) `false` if /proc does not tell.
-pub fn in_initial_user_namespace() -> bool {
-    fs::metadata("/proc/self/ns/user").is_ok_and(|ns| ns.ino() == INITIAL_USER_NAMESPACE)
+/// namespace can map every id to itself.)
+///
+/// # Errors
+/// If procfs is not mounted.
+pub fn in_initial_user_namespace() -> io::Result<bool> {
+    Ok(fs::metadata(USER_NAMESPACE)?.ino() == INITIAL_USER_NAMESPACE)
 }
 
 fn set_of(capabilities: &[Capability]) -> CapabilitySet {

@@ -26,7 +26,19 @@ pub struct SettingsGuard {
     /// None before the first change, and when a keeper has it.
     journal: Option<Journal>,
     keeper: Option<Keeper>,
+    /// A keeper is to be there before the first change: whether changes are to be of other
+    /// network namespaces.
+    begins_with_keeper: Option<bool>,
     is_lasting: bool,
+}
+
+/// What came of giving changes back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GaveBack {
+    /// What went wrong.
+    pub problems: Vec<String>,
+    /// Something that tscap changed may still be changed, and nobody else has asked for that.
+    pub is_left: bool,
 }
 
 impl SettingsGuard {
@@ -37,6 +49,7 @@ impl SettingsGuard {
             files,
             journal: None,
             keeper: None,
+            begins_with_keeper: None,
             is_lasting: false,
         }
     }
@@ -46,6 +59,28 @@ impl SettingsGuard {
         let mut guard = Self::new(folder, files);
         guard.is_lasting = true;
         guard
+    }
+
+    /// Leaves all changes to a process of its own from the first one on, as
+    /// [`Self::leave_to_keeper`] does: whoever is killed then leaves nothing changed.
+    #[must_use]
+    pub fn with_keeper(mut self, is_elsewhere: bool) -> Self {
+        self.begins_with_keeper = Some(is_elsewhere);
+        self
+    }
+
+    fn begin_keeper(&mut self) -> Result<(), JournalError> {
+        match self.begins_with_keeper {
+            Some(is_elsewhere) => self
+                .leave_to_keeper(is_elsewhere)
+                .map_err(JournalError::NoKeeper),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the process that changes were left to has ended although it should not have.
+    pub fn has_lost_keeper(&mut self) -> bool {
+        self.keeper.as_mut().is_some_and(Keeper::has_ended)
     }
 
     /// Takes over the changes of `journal`, which may be another process's.
@@ -65,6 +100,9 @@ impl SettingsGuard {
     /// # Errors
     /// If the process can't be started.
     pub fn leave_to_keeper(&mut self, is_elsewhere: bool) -> io::Result<()> {
+        if self.keeper.is_some() {
+            return Ok(());
+        }
         let journal = self.journal().map_err(io::Error::other)?;
         self.keeper = Some(Keeper::start(journal, is_elsewhere)?);
         self.journal = None;
@@ -85,6 +123,7 @@ impl SettingsGuard {
         if changes.is_empty() {
             return Ok(Vec::new());
         }
+        self.begin_keeper()?;
         if let Some(keeper) = &mut self.keeper {
             return keeper.make(changes);
         }
@@ -118,6 +157,7 @@ impl SettingsGuard {
         if changes.is_empty() {
             return Ok(());
         }
+        self.begin_keeper()?;
         if let Some(keeper) = &mut self.keeper {
             return keeper.foresee(changes);
         }
@@ -150,15 +190,15 @@ impl SettingsGuard {
         }
     }
 
-    /// Gives everything back and says what went wrong.
-    pub(super) fn give_back(&mut self) -> Vec<String> {
+    /// Gives everything back.
+    pub fn give_back(&mut self) -> GaveBack {
         if let Some(keeper) = self.keeper.take() {
             return keeper.give_back();
         }
         let Some(journal) = self.journal.take() else {
-            return Vec::new();
+            return GaveBack::default();
         };
-        let mut problems = Vec::new();
+        let (mut problems, mut is_left) = (Vec::new(), false);
         let mut gone = BTreeSet::new();
         let done = journal.give_back(
             &self.folder,
@@ -190,6 +230,7 @@ impl SettingsGuard {
                 GivenBack::LeftAlone { .. } if change.setting == Setting::ClsactQdisc => {}
                 GivenBack::LeftAlone { now } => problems.push(change.left_alone(&now)),
                 GivenBack::Failed(error) => {
+                    is_left = true;
                     let what = format!("cannot restore the {change}");
                     problems.push(with_causes(what, Some(&error)));
                 }
@@ -201,7 +242,7 @@ impl SettingsGuard {
             )
         }));
         problems.extend(done.err().map(|error| chain(&error)));
-        problems
+        GaveBack { problems, is_left }
     }
 }
 
@@ -211,7 +252,7 @@ impl Drop for SettingsGuard {
         if self.is_lasting && self.journal.as_ref().is_some_and(has_changes) {
             return;
         }
-        for problem in self.give_back() {
+        for problem in self.give_back().problems {
             let _ = writeln!(io::stderr(), "warning: {problem}");
         }
     }

@@ -68,6 +68,9 @@ pub enum JournalError {
         /// Why.
         source: io::Error,
     },
+    /// The process that is to keep it can't be started.
+    #[error("cannot start the process that gives settings back")]
+    NoKeeper(#[source] io::Error),
     /// The file is no journal that this tscap knows.
     #[error("cannot understand {}", path.display())]
     Malformed {
@@ -129,6 +132,9 @@ impl JournalError {
                  remove it",
                 path = path.display()
             ),
+            Self::NoKeeper(_) => {
+                "mount procfs at /proc: tscap starts itself by /proc/self/exe".into()
+            }
             Self::Malformed { path, .. } | Self::NotAFile { path } => {
                 format!("look at it, then remove it: rm {}", path.display())
             }

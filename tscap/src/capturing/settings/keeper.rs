@@ -8,15 +8,15 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SigSet, Signal};
 use rustix::thread::set_name;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::guard::Refused;
+use super::guard::{GaveBack, Refused};
 use super::{Change, ChangeError, Journal, JournalError, JournalFolder, SettingsGuard};
 use crate::capturing::host::caps::{self, Capability};
 use crate::capturing::host::kernel_files::KernelFiles;
+use crate::capturing::host::wake;
 use crate::text::causes::chain;
 
 /// The hidden command of tscap.
@@ -59,6 +59,9 @@ enum Request {
 
 /// Refused changes, each with the reason.
 type RefusedTexts = Vec<(Change, String)>;
+
+/// What [`GaveBack`] has.
+type Answer = (Vec<String>, bool);
 
 /// The process, from the capture's side.
 #[derive(Debug)]
@@ -124,20 +127,29 @@ impl Keeper {
         self.ask(&Request::IsMade(change.clone()))
     }
 
+    /// Whether it is gone.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.process.try_wait(), Ok(None))
+    }
+
     /// Ends it.
-    pub fn give_back(mut self) -> Vec<String> {
-        let given_back = self.ask(&Request::GiveBack);
+    pub fn give_back(mut self) -> GaveBack {
+        let given_back: Result<Answer, _> = self.ask(&Request::GiveBack);
         drop(self.stream);
         let deadline = Instant::now() + ENDS_WITHIN;
         while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
-        given_back.unwrap_or_else(|error| {
-            vec![format!(
-                "cannot tell whether settings were restored: {}\nhint: tscap restore",
-                chain(&error)
-            )]
-        })
+        match given_back {
+            Ok((problems, is_left)) => GaveBack { problems, is_left },
+            Err(error) => GaveBack {
+                problems: vec![format!(
+                    "cannot tell whether settings were restored: {}\nhint: tscap restore",
+                    chain(&error)
+                )],
+                is_left: true,
+            },
+        }
     }
 }
 
@@ -151,8 +163,7 @@ pub fn serve() -> io::Result<()> {
         return Err(io::Error::other("no capture has started this process"));
     }
     // The capture decides when this ends.
-    let signals = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
-    SigSet::from_iter(signals).thread_block()?;
+    wake::take_no_others()?;
     set_name(c"tscap-keeper")?;
     let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut requests = BufReader::new(stream.try_clone()?);
@@ -184,7 +195,8 @@ pub fn serve() -> io::Result<()> {
             Request::Foresee(changes) => send(&mut answers, &kept(guard.foresee(changes)))?,
             Request::IsMade(change) => send(&mut answers, &kept(guard.is_made(&change)))?,
             Request::GiveBack => {
-                return send(&mut answers, &Ok::<_, String>(guard.give_back()));
+                let GaveBack { problems, is_left } = guard.give_back();
+                return send(&mut answers, &Ok::<Answer, String>((problems, is_left)));
             }
         }
     }

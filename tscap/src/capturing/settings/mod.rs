@@ -23,7 +23,7 @@ pub(crate) mod turn;
 
 pub use change::{Change, GivenBack, Planned};
 pub use filter::FilterError;
-pub use guard::{Refused, SettingsGuard};
+pub use guard::{GaveBack, Refused, SettingsGuard};
 pub use interface::{InterfaceId, sysfs_is_here};
 pub use journal::{Journal, JournalError, JournalFolder, State};
 pub use lock::JournalLock;

@@ -61,7 +61,7 @@ pub(crate) fn refuse_shared(journal: &Journal, interfaces: &[u32]) -> Result<(),
         shared.name, journal.pid
     ))
     .hint(format!(
-        "stop it first: kill -INT {} (it then restores what it has changed)",
+        "stop it first: kill {} (it then restores what it has changed)",
         journal.pid
     )))
 }

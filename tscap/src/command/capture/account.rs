@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use crate::capturing::accounting::Outcomes;
 use crate::capturing::capture::{
-    DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary, ReferenceSummary, Summary,
+    DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary, Progress, ReferenceSummary,
+    Summary,
 };
 use crate::capturing::host::cpu_list;
 use crate::capturing::pcapng::HardwareStatistics;
@@ -31,6 +33,25 @@ pub(super) fn one_line(summary: &Summary) -> String {
     }
     if !summary.adds_up {
         line += "  DOES NOT ADD UP";
+    }
+    line
+}
+
+/// The counts while it runs, in one line. Frames that are on their way to the file have no
+/// outcome yet.
+pub(super) fn so_far(now: &Progress) -> String {
+    let mut outcomes = Outcomes::default();
+    for interface in &now.account.interfaces {
+        outcomes += interface.outcomes;
+    }
+    let mut line = format!(
+        "{:.3} s: {} seen, {} written",
+        now.seconds,
+        grouped(now.seen),
+        grouped(now.written)
+    );
+    for (outcome, count) in outcomes.entries().filter(|(_, count)| *count > 0) {
+        let _ = write!(line, ", {} {}", grouped(count), outcome.name);
     }
     line
 }

@@ -98,6 +98,12 @@ fn how(ready: &Ready) -> String {
     line
 }
 
+/// The counts so far, which somebody has asked for.
+pub(super) fn counts(console: &mut Console, now: &Progress) {
+    console.say(&format!("so far: {}", account::so_far(now)));
+    console.event("counts", VERSION, now);
+}
+
 /// The interfaces, those with the same hooks together.
 fn by_hooks(interfaces: &[ReadyInterface]) -> String {
     let mut groups: Vec<(&Hooks, Vec<String>)> = Vec::new();
@@ -133,6 +139,11 @@ pub(super) fn tell(console: &mut Console, event: &Event) {
         Event::Notice(Severity::Warning, text) => console.warning(text),
         Event::Notice(Severity::Error, text) => console.error(text),
         Event::FileClosed(file) => file_closed(console, file),
+        Event::Flushed { next } => {
+            console.note(&event.to_string());
+            let next = next.as_ref().map(|next| next.display().to_string());
+            console.event("flushed", VERSION, json!({ "next_file": next }));
+        }
         Event::FileRemoved { path, frames } => file_removed(console, path, *frames),
         Event::CommandFailed { file, failure } => {
             console.warning(&event.to_string());

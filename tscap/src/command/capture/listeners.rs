@@ -58,6 +58,11 @@ impl<'a> Listeners<'a> {
         }
     }
 
+    /// Somebody has asked for the counts.
+    pub fn counts(&mut self, now: &Progress) {
+        console::counts(&mut self.console, now);
+    }
+
     pub fn ready(&mut self, ready: &Ready) {
         console::ready(&mut self.console, ready);
         if let Some(metrics) = &mut self.metrics {

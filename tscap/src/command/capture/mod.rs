@@ -15,7 +15,7 @@ use self::follow::Following;
 use self::listeners::Listeners;
 use super::keys::Keys;
 use super::service::Service;
-use super::signals::Signals;
+use super::signals::{self, Signals};
 use super::{Exit, Failure, filter};
 use crate::capturing::capture::{Capture, Ended, Event, Running, Stop, Summary};
 use crate::cli::{self, CapturePlan, Verbosity};
@@ -151,6 +151,14 @@ async fn tell_all(
                 following.turn(&mut |event| listeners.hear(&event));
                 continue;
             }
+            () = signals::counts_wanted() => {
+                listeners.counts(&running.progress()?);
+                continue;
+            }
+            () = signals::next_file_wanted() => {
+                running.begin_next_file();
+                continue;
+            }
         };
         match event {
             Event::Stopped(stop) => return Ok(stop),
@@ -164,7 +172,9 @@ fn exit(ended: &Ended) -> Exit {
     match adds_up {
         Some((false, _)) => Exit::DoesNotAddUp,
         _ if ended.is_aborted => Exit::Aborted,
-        Some((true, stop)) if stop.is_wanted() && ended.is_complete => Exit::Success,
+        Some((true, stop)) if stop.is_wanted() && ended.is_complete && ended.is_restored => {
+            Exit::Success
+        }
         _ => Exit::Fault,
     }
 }

@@ -257,7 +257,11 @@ fn own(capture: &Gathered, path: &Path) -> Result<Logged, Failure> {
             "cannot convert {}: it has no statistics with the clock",
             path.display()
         ))
-        .hint("a capture that is killed in its first 10 s has none; a log of the clock has, see --clock-log")
+        .hint(
+            "none has a capture that was killed in its first 10 s, and a file that another \
+             program has written anew, as editcap and mergecap do: convert the capture's own \
+             file; or see --clock-log",
+        )
     })?;
     Ok(Logged {
         history,

@@ -63,11 +63,9 @@ async fn of_file(
         .hint("give a pcapng file")?;
     let file_plan = file_plan(live);
     let matched_by = file_plan.matched_by;
-    let read =
-        tokio::task::spawn_blocking(move || measure_file(&mut BufReader::new(file), &file_plan));
-    let found = tokio::select! {
-        found = read => found.context("the reader panicked: please report this")?,
-        () = signals.next() => return Ok(None),
+    let read = signals.unless_ended(move || measure_file(&mut BufReader::new(file), &file_plan));
+    let Some(found) = read.await? else {
+        return Ok(None);
     };
     let found = found.context(what());
     let found = found.hint("give a capture with both interfaces, or both directions of one")?;

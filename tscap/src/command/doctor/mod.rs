@@ -6,7 +6,7 @@ mod fix;
 use std::env;
 
 use super::print::{json_line, print, print_coloured};
-use super::{Context as _, Exit, Failure, terminal};
+use super::{Context as _, Exit, Failure, Hint as _, terminal};
 use crate::capturing::capture::{ClockChoice, FILE_CAPABILITIES, interface, probe};
 use crate::capturing::clock::{StampSource, TscPath};
 use crate::capturing::doctor::{
@@ -99,7 +99,9 @@ fn privileges(program: &str) -> Result<Privileges, Failure> {
     let lacks = caps::missing(&all).context("cannot read this process's capabilities")?;
     Ok(Privileges {
         lacks,
-        in_initial_user_namespace: caps::in_initial_user_namespace(),
+        in_initial_user_namespace: caps::in_initial_user_namespace()
+            .context(format!("cannot look at {}", caps::USER_NAMESPACE))
+            .hint("mount procfs at /proc: mount -t proc proc /proc")?,
         is_root: nix::unistd::geteuid().is_root(),
         to_capture: to_capture(&Installed::find(), program),
     })

@@ -30,7 +30,6 @@ const LOOK_EACH: Duration = Duration::from_millis(1);
 
 /// Sends everything.
 pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
-    let mut signals = Signals::new()?;
     let console = Console::new(plan.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
     let machine = prepare::check(plan, &mut console)?;
@@ -41,6 +40,8 @@ pub(super) async fn run(plan: &GenPlan) -> Result<Exit, Failure> {
         tsc,
         steps,
     } = machine;
+    // Until here nothing lasts longer than the process.
+    let mut signals = Signals::new()?;
     report::ready(
         &mut console,
         &Ready {

@@ -26,7 +26,6 @@ pub(in crate::command) fn run(plan: &LossPlan) -> Result<Exit, Failure> {
 
 /// `None` if a second signal ended it at once.
 async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
-    let mut signals = Signals::new()?;
     let mut console = measuring::console(plan.json)?;
     let placement = placement(
         plan.cpu,
@@ -47,6 +46,8 @@ async fn session(plan: &LossPlan) -> Result<Option<(Sweep, Exit)>, Failure> {
         console.warning(text);
     }
     let files = KernelFiles::live();
+    // Until here nothing lasts longer than the process.
+    let mut signals = Signals::new()?;
     console.say(&format!(
         "ready: {} on {interface}, sent from CPU {}, about {}",
         counted(grid.len() as u64, "point"),

@@ -60,7 +60,10 @@ async fn session(plan: &LayersPlan) -> Result<Option<(Residences, Exit)>, Failur
     let mut signals = Signals::new()?;
     let console = Console::new(plan.json, true, plan.verbosity);
     let mut console = console.context("cannot start a thread")?;
-    let mut running = plan.live.start().await?;
+    let mut running = tokio::select! {
+        running = plan.live.start() => running?,
+        () = signals.next() => return Ok(None),
+    };
     for warning in running.warnings() {
         console.warning(&warning);
     }

@@ -64,11 +64,9 @@ async fn of_file(plan: &QosPlan, path: &Path) -> Result<Option<(Quality, Exit)>,
         top: plan.top,
         filter: filter.transpose()?.map(|filter| filter.program),
     };
-    let read =
-        tokio::task::spawn_blocking(move || measure_file(&mut BufReader::new(file), &file_plan));
-    let found = tokio::select! {
-        found = read => found.context("the reader panicked: please report this")?,
-        () = signals.next() => return Ok(None),
+    let read = signals.unless_ended(move || measure_file(&mut BufReader::new(file), &file_plan));
+    let Some(found) = read.await? else {
+        return Ok(None);
     };
     let found = found.map_err(|error| {
         let hint = match error {

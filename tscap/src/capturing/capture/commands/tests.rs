@@ -79,10 +79,17 @@ fn a_program_is_looked_for_before_the_capture() {
     check(&path).unwrap();
     check(Path::new("sh")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    for missing in [&path, Path::new("no-such-program"), folder.path()] {
-        let failure = check(missing).unwrap_err().to_string();
-        assert!(failure.contains("no such program"), "{failure}");
-        assert!(failure.contains("hint: "), "{failure}");
+    let script = format!("may not execute it\nhint: chmod +x {}", path.display());
+    for (refused, why) in [
+        (path.as_path(), script.as_str()),
+        (
+            Path::new("no-such-program"),
+            "there is no such program\nhint: ",
+        ),
+        (folder.path(), "it is a folder\nhint: "),
+    ] {
+        let failure = check(refused).unwrap_err().to_string();
+        assert!(failure.contains(why), "{failure}");
     }
 }
 

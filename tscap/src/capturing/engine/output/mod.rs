@@ -358,7 +358,8 @@ impl Output {
         Ok(())
     }
 
-    fn append_all(&mut self) -> Result<(), OutputError> {
+    /// Writes everything that waits.
+    pub(super) fn append_all(&mut self) -> Result<(), OutputError> {
         let appended = match self.direct.is_some() {
             true => self.append_direct(&[]),
             false => self.append_waiting(),

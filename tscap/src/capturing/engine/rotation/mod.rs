@@ -159,20 +159,38 @@ impl Rotation {
         *left == 0
     }
 
-    /// Opens the next file after `before` and writes `headers` into it. What fails
-    /// leaves no half of it behind, and what had its name until now as it was.
-    pub(super) fn open_next(
+    /// Name of the next file, which starts at `start`, by its number or its period.
+    pub(super) fn next_name(
         &mut self,
         start: RealNs,
         begins_period: bool,
+    ) -> Result<PathBuf, (PathBuf, io::Error)> {
+        let next = self.names.next(start, begins_period);
+        next.map_err(|error| (self.names.template().into(), io::Error::other(error)))
+    }
+
+    /// Name of the next file, which somebody has asked for.
+    pub(super) fn asked_name(&mut self, start: RealNs) -> Result<PathBuf, (PathBuf, io::Error)> {
+        let next = self.names.asked(start);
+        next.map_err(|error| (self.names.template().into(), io::Error::other(error)))
+    }
+
+    /// Whether a file that somebody asks for at `start` has another name than the current one.
+    pub(super) fn can_begin(&self, start: RealNs) -> bool {
+        let next = self.names.clone().asked(start);
+        next.is_ok_and(|next| next != self.current.path)
+    }
+
+    /// Opens the next file, `path`, after `before` and writes `headers` into it. What fails
+    /// leaves no half of it behind, and what had its name until now as it was.
+    pub(super) fn open_next(
+        &self,
+        path: PathBuf,
+        start: RealNs,
         frames_before: u64,
         headers: Vec<u8>,
         before: &mut Output,
     ) -> Result<Opened, (PathBuf, io::Error)> {
-        let path = self
-            .names
-            .next(start, begins_period)
-            .map_err(|error| (self.names.template().into(), io::Error::other(error)))?;
         // Before a name is taken, which may be that of this file.
         let is_removed = before.is_removed();
         let (output, replaced) = match begin_file(&path, headers, before, self.owner) {

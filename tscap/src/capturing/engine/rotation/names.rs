@@ -101,6 +101,20 @@ impl Names {
         self.name(start)
     }
 
+    /// The next name, of a file that starts at `start` because somebody asks for one: with a
+    /// time alone in it, the name of a period that begins then.
+    pub fn asked(&mut self, start: RealNs) -> Result<PathBuf, NameError> {
+        let is_by_time = matches!(
+            self.naming,
+            Naming::Tcpdump {
+                has_time: true,
+                has_number: false,
+                ..
+            }
+        );
+        self.next(start, is_by_time)
+    }
+
     fn name(&self, start: RealNs) -> Result<PathBuf, NameError> {
         match self.naming {
             Naming::Tcpdump {

@@ -43,9 +43,10 @@ impl Files {
     /// Begins the next one at a time, the start of a period, behind so many frames.
     fn next(&mut self, second: u64, frames_before: u64) {
         let start = RealNs(second * SECOND);
+        let path = self.rotation.next_name(start, true).unwrap();
         let next = self.rotation.open_next(
+            path,
             start,
-            true,
             frames_before,
             b"headers".to_vec(),
             &mut self.output,

@@ -274,3 +274,72 @@ proptest! {
         check_cuts(&world, limits, None, false);
     }
 }
+
+/// Frames stamped before the request are in the file that ends with it, and no others, also while
+/// they are still in the rings.
+#[test]
+fn the_next_file_begins_when_it_is_asked_for() {
+    let mut files = rotate(unlimited(2), &plan(Limits::default(), TCPDUMP));
+    let asked = 1_500_000;
+    for mono in [1_000_100, 1_499_999, 1_500_001, 1_700_000] {
+        files.bench.push(0, mono, 60);
+        files.bench.push(1, mono, 60);
+    }
+    files.bench.shared.request_next_file(MonoNs(asked));
+    // Frames stamped before may still be on their way for a window.
+    files.bench.script.set(asked + WINDOW_NS - 1, EPOCH);
+    files.bench.converter.drain();
+    assert!(files.told.try_recv().is_err());
+    files.bench.script.set(2_000_000, EPOCH);
+    files.bench.converter.drain();
+    let told: Vec<_> = files.bench.events();
+    assert!(
+        matches!(&told[..], [Event::Flushed { next: Some(path) }] if path.ends_with("out1")),
+        "{told:?}"
+    );
+    let ended = files.end(8);
+    let frames: Vec<_> = ended.closed.iter().map(|file| file.frames).collect();
+    assert_eq!(frames, [4, 4]);
+    // The next one begins with its first block.
+    assert_eq!(ended.closed[0].end, RealNs(EPOCH + asked + 1));
+}
+
+/// Twice in a row there are two files, and a period ends when it did before.
+#[test]
+fn requests_leave_periods_as_they_are() {
+    let naming = Naming::Dumpcap { ring: None };
+    let mut files = rotate(unlimited(1), &plan(period(1_000_000), naming));
+    for (at, now) in [(1_200_000, 1_400_000), (1_500_000, 1_700_000)] {
+        files.bench.shared.request_next_file(MonoNs(at));
+        files.bench.script.set(now, EPOCH);
+        files.bench.converter.drain();
+    }
+    files.bench.script.set(2_500_000, EPOCH);
+    files.bench.converter.drain();
+    let ended = files.end(0);
+    let starts: Vec<_> = ended.closed.iter().map(|it| it.start.0 - EPOCH).collect();
+    assert_eq!(starts, [1_000_000, 1_300_000, 1_600_000, 2_000_000]);
+}
+
+/// A capture into one file goes on, and everything until then is in it.
+#[test]
+fn one_file_is_flushed_when_the_next_one_is_asked_for() {
+    let mut bench = unlimited(2);
+    for ring in [0, 1, 0] {
+        bench.push(ring, 1_100_000, 60);
+    }
+    bench.shared.request_next_file(MonoNs(1_200_000));
+    bench.script.set(2_000_000, EPOCH);
+    bench.converter.drain();
+    let told = bench.events();
+    assert!(
+        matches!(told[..], [Event::Flushed { next: None }]),
+        "{told:?}"
+    );
+    assert_eq!(bench.stamps().len(), 3);
+    bench.push(0, 2_000_500, 60);
+    bench.script.set(3_000_000, EPOCH);
+    bench.converter.drain();
+    assert_eq!(bench.stamps().len(), 4);
+    assert!(bench.events().is_empty());
+}

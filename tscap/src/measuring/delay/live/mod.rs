@@ -133,7 +133,7 @@ impl LivePlan {
             consumer.set_stamp_offset(offset);
         }
 
-        let points = Points::attach(self, &interfaces, &loaded)?;
+        let points = Points::attach(self, &interfaces, &loaded).await?;
         let mut clocks = HostClocks::new(path.source());
         let cross = tracker.read(&mut clocks);
         tracker.observe(&cross);

@@ -2,6 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
+use tokio::task::yield_now;
 use tscap_common::hook::Slot;
 
 use super::plan::{Course, LivePlan, OutPoint};
@@ -274,7 +275,7 @@ impl Points {
     ///
     /// # Errors
     /// If one can't be attached. Nothing stays attached then.
-    pub fn attach(
+    pub async fn attach(
         plan: &LivePlan,
         interfaces: &Interfaces,
         loaded: &Loaded,
@@ -290,10 +291,13 @@ impl Points {
         for (way, it) in ways() {
             for (exit, place) in it.exits.iter().enumerate() {
                 points.add(plan, interfaces, loaded, place, (way, At::Exit(exit)))?;
+                // A request to end is heard here.
+                yield_now().await;
             }
         }
         for (way, it) in ways() {
             points.add(plan, interfaces, loaded, &it.entry, (way, At::Entry))?;
+            yield_now().await;
         }
         if let Some(mirrored) = &interfaces.mirrored {
             visit(interfaces.scope.as_ref(), || {

@@ -225,7 +225,7 @@ impl Described {
         }
         (is_tsc && self.counter().is_none()).then_some(
             "the file does not say how fast the counter of its raw stamps runs (the capture was \
-             killed in its first 10 s)",
+             killed in its first 10 s, or another program has written the file anew)",
         )
     }
 

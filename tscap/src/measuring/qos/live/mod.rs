@@ -155,7 +155,7 @@ impl LivePlan {
         let cross = tracker.read(&mut clocks);
         tracker.observe(&cross);
         let start: RawStamp = tracker.stamp_at(&cross, cross.mono[1]);
-        let points = Points::attach(self, &interfaces, &loaded)?;
+        let points = Points::attach(self, &interfaces, &loaded).await?;
         let places = points.all.iter().map(|point| place_of(point, path));
         let (slots, places) = (points.slots(), places.collect());
         let shared = Arc::new(Shared::default());

@@ -2,6 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
+use tokio::task::yield_now;
 use tscap_common::hook::Slot;
 
 use super::LivePlan;
@@ -78,7 +79,7 @@ impl Points {
     ///
     /// # Errors
     /// If one can't be attached. Nothing stays attached then.
-    pub fn attach(
+    pub async fn attach(
         plan: &LivePlan,
         interfaces: &Interfaces,
         loaded: &Loaded,
@@ -91,6 +92,8 @@ impl Points {
         for (number, link) in (0..).zip(&interfaces.links) {
             for direction in interfaces.direction.of(link) {
                 points.add(plan, interfaces, loaded, (number, link), *direction)?;
+                // A request to end is heard here.
+                yield_now().await;
             }
         }
         Ok(points)

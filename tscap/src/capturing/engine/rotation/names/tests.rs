@@ -146,3 +146,28 @@ fn a_name_that_is_no_format_is_refused() {
     let names = Names::new(template, tcpdump(true, false, None), TimeZone::UTC);
     assert!(matches!(names.check(), Err(NameError::NotText(_))));
 }
+
+/// What somebody asks for has a name of its own wherever names can differ at that moment.
+#[test]
+fn a_file_that_is_asked_for_has_another_name() {
+    let asked = |template: &str, naming, seconds: u64| {
+        let mut names = names(template, naming);
+        let first = names.first(TIME).unwrap();
+        let asked = names.asked(RealNs(TIME.0 + seconds * SECOND)).unwrap();
+        (first != asked).then(|| asked.to_str().unwrap().to_owned())
+    };
+    let name = |name: &str| Some(name.to_owned());
+    // -C, -C with -W, -G, -G with -C, dumpcap's.
+    assert_eq!(asked("f", tcpdump(false, true, None), 0), name("f1"));
+    assert_eq!(asked("f", tcpdump(false, true, Some(3)), 0), name("f1"));
+    let by_time = tcpdump(true, false, None);
+    assert_eq!(asked("f%H%M%S", by_time, 7), name("f010005"));
+    assert_eq!(asked("f%H%M%S", by_time, 0), None, "in the same second");
+    assert_eq!(asked("f%H", by_time, 7), name("f01"));
+    assert_eq!(asked("f%d", by_time, 7), None, "on the same day");
+    assert_eq!(asked("f", by_time, 7), None, "no format");
+    let both = tcpdump(true, true, None);
+    assert_eq!(asked("f%H%M%S", both, 7), name("f0059581"));
+    let dumpcap = Naming::Dumpcap { ring: None };
+    assert_eq!(asked("f", dumpcap, 0), name("f_00002_20260329005958"));
+}

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use tokio::task::yield_now;
 use tscap_common::hook::{ClockDomain, Hook};
 use tscap_common::key::KeyOf;
 
@@ -158,8 +159,9 @@ impl LivePlan {
         let mut loaded =
             Loaded::load(&options).context("cannot load the programs of the layers")?;
         let rings = loaded.rings.take().expect("taken here only");
+        yield_now().await;
         let mut ptp_clocks = PtpClocks::default();
-        let points = Points::attach(self, &interface, &loaded, &mut ptp_clocks)?;
+        let points = Points::attach(self, &interface, &loaded, &mut ptp_clocks).await?;
         let hardware = points.hardware.as_ref();
         match hardware {
             Some(_) => ptp_clocks.settle().await,

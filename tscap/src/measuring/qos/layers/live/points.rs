@@ -3,6 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
+use tokio::task::yield_now;
 use tscap_common::hook::{Direction, Slot};
 
 use super::LivePlan;
@@ -76,7 +77,7 @@ impl Points {
     ///
     /// # Errors
     /// If fewer than two layers can be had. Nothing stays attached then.
-    pub fn attach(
+    pub async fn attach(
         plan: &LivePlan,
         interface: &Interface,
         loaded: &Loaded,
@@ -119,6 +120,8 @@ impl Points {
                 }
                 attacher.attach(layer, &port)
             })?;
+            // A request to end is heard here.
+            yield_now().await;
             match attached {
                 Ok(point) => {
                     found[number] = true;
