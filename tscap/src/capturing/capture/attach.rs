@@ -31,7 +31,7 @@ use crate::capturing::host::netdev::Link;
 use crate::capturing::host::promisc::{Promiscuous, PromiscuousError};
 use crate::capturing::pcapng::{HardwareOption, InterfaceInfo, StampOption, VlanTags};
 use crate::capturing::settings::{GaveBack, JournalFolder, SettingsGuard};
-use crate::failure::{Context as _, Failure, Hint as _};
+use crate::failure::Failure;
 use crate::text::causes::chain;
 
 /// Attaches programs, at the start and to interfaces that join, and keeps in force what goes

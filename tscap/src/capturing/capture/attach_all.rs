@@ -131,7 +131,7 @@ fn load_ahead(
     (number, selected): (u32, &Selected),
 ) {
     let link = &selected.link;
-    let Ok(filter) = plan.filter_for(link) else {
+    let Ok(filter) = plan.filter_in(interfaces.scope_of(selected), link) else {
         return;
     };
     let port = Port {
