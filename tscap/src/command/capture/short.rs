@@ -91,7 +91,7 @@ fn of_clock(clock: &ClockSummary) -> Vec<String> {
     if clock.steps > 0 {
         let times = counted(clock.steps, "time");
         lines.push(format!(
-            "  the clock was set {times}: -v and the file tell each"
+            "  the clock was set {times}: the file has a segment for each"
         ));
     }
     if clock.ambiguous > 0 {

@@ -8,6 +8,9 @@ const NAMES: usize = 16;
 /// Facts that are told beside an answer, in this order; all of them are told by -v.
 const BRIEF: [&str; 4] = ["CPU", "kernel", "method", "ran"];
 
+/// Facts on what figures are worth, which are told in any case.
+const WORTH: [&str; 2] = ["intervals", "delays"];
+
 /// How a result is told as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -110,6 +113,9 @@ impl Told {
             let lines: Vec<_> = facts.rows.iter().flat_map(|row| self.fact(row)).collect();
             self.lines.extend(lines);
             return;
+        }
+        for row in facts.rows.iter().filter(|row| WORTH.contains(&&*row[0])) {
+            self.say(&format!("{}: {}", row[0], row[1]), "");
         }
         let brief = BRIEF.iter().filter_map(|name| {
             let row = facts.rows.iter().find(|row| row[0] == *name)?;
