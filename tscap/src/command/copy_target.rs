@@ -56,7 +56,13 @@ impl CopyTarget {
         write: impl FnOnce(&mut File) -> Result<T, E>,
     ) -> Result<T, E> {
         match self.is_stdout {
-            true => write(&mut self.stdout),
+            true => {
+                let written = write(&mut self.stdout)?;
+                if self.stdout.metadata()?.is_file() {
+                    self.stdout.sync_all()?;
+                }
+                Ok(written)
+            }
             false => write_whole_by(&self.path, new_mode, write),
         }
     }

@@ -6,9 +6,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tempfile::Builder;
-
-use crate::capturing::host::access::keep_access;
+use crate::capturing::host::access::{Owner, check_links, folder_of, keep_access};
+use crate::capturing::host::new_file::NewFile;
+use crate::capturing::host::user;
 
 /// The temporary files of this process that have no name of their own yet.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -41,6 +41,7 @@ pub(super) fn write_whole_by<T, E: From<io::Error>>(
     new_mode: u32,
     write: impl FnOnce(&mut File) -> Result<T, E>,
 ) -> Result<T, E> {
+    check_links(path)?;
     let path = match fs::canonicalize(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
         found => found?,
@@ -52,33 +53,54 @@ pub(super) fn write_whole_by<T, E: From<io::Error>>(
     if before.as_ref().is_some_and(|before| !before.is_file()) {
         return write(&mut File::create(path)?);
     }
-    let folder = match path.parent() {
-        Some(folder) if folder != "" => folder,
-        _ => Path::new("."),
-    };
-    let mut file = {
+    let mut new = {
         let mut unfinished = lock();
-        let file = Builder::new().prefix(".tscap-").tempfile_in(folder)?;
-        unfinished.push(file.path().to_owned());
-        file
+        let new = NewFile::for_path(&path, false)?;
+        unfinished.extend(new.part().map(Path::to_owned));
+        new
     };
-    let temporary = file.path().to_owned();
-    let written = write(file.as_file_mut()).and_then(|written| {
-        match &before {
-            Some(before) => keep_access(before, file.as_file())?,
-            None => {
-                let mode = Permissions::from_mode(new_mode & 0o777);
-                file.as_file().set_permissions(mode)?;
-            }
-        }
-        file.as_file().sync_all()?;
+    let temporary = new.part().map(Path::to_owned);
+    let written = write(new.file()).and_then(|written| {
+        finish(new.file(), before.as_ref(), new_mode)?;
         Ok(written)
     });
     let mut unfinished = lock();
-    unfinished.retain(|other| *other != temporary);
+    unfinished.retain(|other| Some(other) != temporary.as_ref());
     let written = written?;
-    file.persist(path).map_err(io::Error::from)?;
+    new.take_name()?;
+    sync_folder(&path)?;
     Ok(written)
+}
+
+/// Gives a file that takes the place of `before` its owner and mode, and waits until the disk
+/// has it.
+fn finish(file: &File, before: Option<&Metadata>, new_mode: u32) -> io::Result<()> {
+    // What root makes for a user is that user's, and stays it.
+    let invoker = user::invoker().filter(|(user, _)| {
+        let is_theirs = |before: &Metadata| before.uid() == user.as_raw();
+        before.is_none_or(is_theirs)
+    });
+    if let Some((user, group)) = invoker {
+        Owner::of(user, group).take(file)?;
+    }
+    match before {
+        Some(before) => keep_access(before, file)?,
+        None => file.set_permissions(Permissions::from_mode(new_mode & 0o777))?,
+    }
+    file.sync_all()
+}
+
+/// Waits until the disk has a file's name.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    // One that may be written to but not read can't be opened: the file system does as it likes.
+    let Ok(folder) = File::open(folder_of(path)) else {
+        return Ok(());
+    };
+    match folder.sync_all() {
+        // File systems that have no such thing.
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
 }
 
 /// Whether two paths lead to one regular file, also if it is not there yet.
@@ -174,6 +196,27 @@ mod tests {
         // Nothing is lost where both are a device.
         let null = Path::new("/dev/null");
         assert!(!is_same(null, null));
+    }
+
+    /// It would choose which file is replaced.
+    #[test]
+    fn a_link_of_another_user_in_a_folder_of_everybody_is_refused() {
+        if !nix::unistd::geteuid().is_root() {
+            println!("only root can make one");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o1777)).unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        write_whole(&link, "by a link of one's own").unwrap();
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::lchown(&link, Some(65_534), None).unwrap();
+        let refused = write_whole(&link, "new").unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+        assert_eq!(names(folder.path()).len(), 2);
     }
 
     /// /dev/stdout may be one: it must not become a file.

@@ -85,7 +85,7 @@ fn names_are_kept(summary: &Value) {
     let of_all = [
         (
             summary,
-            "adds_up bytes_direct bytes_written clock directions event file files filter interfaces off_cpu outcomes \
+            "adds_up bytes_direct bytes_written clock directions disk event file files filter interfaces off_cpu outcomes \
              priority progress_left_out seconds seen stopped_by tap v written",
         ),
         (

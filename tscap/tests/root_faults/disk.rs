@@ -1,11 +1,13 @@
 //! The disk fills up in mid-capture.
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tscap::Stop;
 use tscap::Summary;
 use tscap::capturing::accounting::Outcome;
 use tscap_testkit::bench::Bench;
-use tscap_testkit::capture::{capture, capture_on};
-use tscap_testkit::files::{SmallDisk, length};
+use tscap_testkit::capture::{Capture, capture, capture_on};
+use tscap_testkit::files::{ImageDisk, SmallDisk, length};
 use tscap_testkit::frame::Frame;
 use tscap_testkit::live::LiveSender;
 use tscap_testkit::packet_socket::PacketSocket;
@@ -134,4 +136,101 @@ fn a_full_disk_behind_standard_output() {
     assert_eq!(recording.packets.len() as u64, summary.written);
     ends_with_the_account(&recording, &summary);
     assert_eq!(bench.rx.xdp_program(), None);
+}
+
+/// By way of the page cache errors come later than the write: the account says what is not known.
+#[test]
+fn what_a_disk_did_not_take_behind_the_page_cache_is_told() {
+    let Some(_lock) = root_with(&["ip", "ethtool", "mkfs.ext4", "mount"]) else {
+        return;
+    };
+    let bench = Bench::new("disk-late");
+    let disk = ImageDisk::failing(256, 20);
+    let path = disk.file("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 1500);
+    let capture = capture_on(&bench.rx, &path).with(["--io", "buffered"]);
+    let capture = capture.ready();
+    LiveSender::open(&bench.tx).pour(&frame, 40_000, 0);
+    // It may have ended by itself.
+    let finished = capture.stop();
+    finished.failure(1, &["the disk did not take all", "dmesg"]);
+    let summary = finished.accounted();
+    assert!(summary.adds_up && !summary.disk.expect("a disk").has_all);
+    assert_eq!(bench.rx.xdp_program(), None);
+}
+
+fn strace<'a>(inject: &'a str, call: &'a str) -> Vec<&'a str> {
+    let strace = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"];
+    [&strace[..], &["-e", call, "-e", inject]].concat()
+}
+
+/// Ctrl-C for what strace runs, which heeds no signal itself.
+fn interrupt(capture: &Capture) {
+    let strace = capture.pid();
+    let children = format!("/proc/{strace}/task/{strace}/children");
+    let children = std::fs::read_to_string(children).expect("strace's children");
+    let tscap = children.split_whitespace().next().expect("tscap");
+    let tscap = Pid::from_raw(tscap.parse().expect("a number"));
+    kill(tscap, Signal::SIGINT).expect("send SIGINT");
+}
+
+/// The last to tell of an error is the wait for the disk, also for each of several files.
+#[test]
+fn a_disk_that_fails_at_the_end_is_told() {
+    let Some(_lock) = root_with(&["ip", "ethtool", "strace"]) else {
+        return;
+    };
+    let bench = Bench::new("disk-end");
+    let folder = on_disk();
+    let frame = Frame::new(&bench.tx, &bench.rx, 1000);
+    let fails = strace("inject=fdatasync:error=EIO", "trace=fdatasync");
+    for options in [&[][..], &["-b", "packets:4"]] {
+        let path = folder.path().join("out.pcapng");
+        let capture = capture_on(&bench.rx, &path).with(options).through(&fails);
+        let capture = capture.ready();
+        PacketSocket::open(&bench.tx).send(&frame, 0..10, 0);
+        // The first of several may end the capture, whose account holds all the same.
+        interrupt(&capture);
+        let finished = capture.wait();
+        finished.failure(1, &["the disk did not take all", "input/output error"]);
+        let summary = finished.accounted();
+        assert!(!summary.disk.expect("a disk").has_all, "{options:?}");
+    }
+    // One that takes it all.
+    let path = folder.path().join("whole.pcapng");
+    let capture = capture_on(&bench.rx, &path).ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..10, 0);
+    assert!(capture.stop().success().disk.expect("a disk").has_all);
+    let memory = SmallDisk::new(1 << 20);
+    let capture = capture_on(&bench.rx, &memory.file("out.pcapng")).ready();
+    assert_eq!(capture.stop().success().disk, None);
+}
+
+#[test]
+fn a_disk_that_takes_its_time_is_left_when_the_end_is_asked_for_again() {
+    let Some(_lock) = root_with(&["ip", "ethtool", "strace"]) else {
+        return;
+    };
+    let bench = Bench::new("disk-slow");
+    let folder = on_disk();
+    let path = folder.path().join("out.pcapng");
+    let frame = Frame::new(&bench.tx, &bench.rx, 1000);
+    // strace holds the thread for so long also when the process has ended.
+    let hangs = strace("inject=fdatasync:delay_enter=12000000", "trace=fdatasync");
+    let capture = capture_on(&bench.rx, &path).through(hangs).ready();
+    PacketSocket::open(&bench.tx).send(&frame, 0..10, 0);
+    interrupt(&capture);
+    capture.wait_line("note: waiting until the disk has everything");
+    interrupt(&capture);
+    let finished = capture.wait();
+    finished.failure(130, &["the disk was not waited for", "not known"]);
+    let summary = finished.accounted();
+    assert_eq!(summary.written, 10);
+    assert!(!summary.disk.expect("a disk").has_all);
+    assert_eq!(Recording::read(&path).packets.len(), 10);
+}
+
+/// A folder beside the sources: a temporary one may be in memory.
+fn on_disk() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder")
 }

@@ -77,10 +77,7 @@ fn a_full_disk_at_the_start_leaves_no_half_header() {
     let path = disk.file("out.pcapng");
     let finished = capture_on(&bench.rx, &path).run();
     finished.failure(1, &[path.to_str().expect("a UTF-8 path"), "no space"]);
-    assert!(
-        !path.exists() || files::length(&path) == 0,
-        "half a header was left"
-    );
+    assert!(!path.exists(), "a file that nothing is in was left");
     assert_eq!(bench.rx.xdp_program(), None);
 }
 
@@ -206,4 +203,21 @@ fn a_file_that_is_not_what_was_written_is_told() {
         finished.stderr
     );
     assert_eq!(Recording::read(&moved).packets.len(), 10);
+}
+
+/// It would choose which file is emptied.
+#[test]
+fn a_link_of_another_user_in_a_folder_of_everybody_is_refused() {
+    let Some(_lock) = root() else { return };
+    let bench = Bench::new("sticky");
+    let folder = files::folder();
+    let sticky = std::fs::Permissions::from_mode(0o1777);
+    std::fs::set_permissions(folder.path(), sticky).expect("make it as /tmp is");
+    let [link, file] = ["link", "file"].map(|name| folder.path().join(name));
+    std::fs::write(&file, "root's").expect("write a file");
+    std::os::unix::fs::symlink("file", &link).expect("make a link");
+    std::os::unix::fs::lchown(&link, Some(65_534), None).expect("give the link away");
+    let refused = capture_on(&bench.rx, &link).run();
+    refused.failure(1, &["link", "symbolic link of another user"]);
+    assert_eq!(std::fs::read(&file).expect("read it"), b"root's");
 }

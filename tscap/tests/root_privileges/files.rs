@@ -154,3 +154,42 @@ fn an_existing_file_stays_whose_it_was() {
     plan.with(["--duration", "0.2"]).run().success();
     assert_eq!((files::owner(&path), files::mode(&path)), ((0, 0), 0o604));
 }
+
+/// Who has started a capture by sudo can read it, also several files; nobody else can.
+#[test]
+fn a_file_by_sudo_is_of_who_ran_it() {
+    let Some(_lock) = root_with(&PROGRAMS) else {
+        return;
+    };
+    let bench = Bench::new("drop-sudo");
+    let frame = Frame::new(&bench.tx, &bench.rx, 100);
+    let [user, group] = ["UID", "GID"].map(|id| format!("SUDO_{id}={NOBODY_UID}"));
+    for (options, files) in [(&[][..], 1), (&["-b", "packets:4"], 3)] {
+        // One that the user can make files in, and one that it can't.
+        for folder in [files::public_folder(), files::folder()] {
+            let path = folder.path().join("out.pcapng");
+            let plan = capture_on(&bench.rx, &path).with(options);
+            let capture = plan.through(["env", &user, &group]).ready();
+            PacketSocket::open(&bench.tx).send(&frame, 0..10, 0);
+            capture.stop().success();
+            let made = fs::read_dir(folder.path()).expect("the folder");
+            let made: Vec<_> = made.map(|it| it.expect("a file").path()).collect();
+            assert_eq!(made.len(), files, "{made:?}");
+            for path in made {
+                assert_eq!(files::owner(&path), (NOBODY_UID, NOBODY_UID), "{path:?}");
+                assert_eq!(files::mode(&path), 0o600, "{path:?}");
+            }
+        }
+    }
+    // One that was there stays whose it was, and -Z says whose a new one is.
+    let folder = files::folder();
+    let path = folder.path().join("out.pcapng");
+    for options in [&["-Z", "root"][..], &[]] {
+        let plan = capture_on(&bench.rx, &path).with(options);
+        let ended = plan
+            .with(["--duration", "0.2"])
+            .through(["env", &user, &group]);
+        ended.run().success();
+        assert_eq!(files::owner(&path).0, 0, "{options:?}");
+    }
+}

@@ -15,7 +15,7 @@ use super::plan::{Capture, Target};
 use super::writers::{Writer, Writers};
 use crate::capturing::clock::{RealNs, Tracker};
 use crate::capturing::engine::{
-    self, Converter, Finished, Frames, Guard, PtpClock, Rotation, Shared, Source,
+    self, Converter, Finished, Frames, Guard, Names, Output, PtpClock, Rotation, Shared, Source,
 };
 use crate::capturing::hook::Shares;
 use crate::capturing::host::access::Owner;
@@ -37,36 +37,68 @@ pub(super) struct Beginning<'a> {
     pub described: Vec<InterfaceInfo>,
     /// The clocks of their hardware stamps.
     pub stamps_by: Vec<Option<Arc<PtpClock>>>,
-    /// Whose the files are.
-    pub owner: Owner,
+    /// Whose the files after the first ones are.
+    pub next_owner: Owner,
     pub tell: UnboundedSender<engine::Event>,
 }
 
+/// An output that has its headers, and what it goes on with.
+pub(super) struct Begun {
+    target: Target,
+    output: Output,
+    file: FileWriter,
+    /// The name of the first of several files, and how they are named.
+    first: Option<(PathBuf, Names)>,
+}
+
 impl Beginning<'_> {
+    /// Writes the headers to each of `outputs`: before privileges are given up, while what fails
+    /// can be removed again.
+    ///
+    /// # Errors
+    /// If they can't be written.
+    pub fn write_headers(
+        &self,
+        outputs: impl Iterator<Item = Opened>,
+    ) -> Result<Vec<Begun>, Failure> {
+        let sections = header::sections(self.plan.writers)?;
+        let targets = self.plan.targets().into_iter().zip(sections);
+        let begun = targets.zip(outputs).map(|((target, section), opened)| {
+            let file = FileWriter::new(&section, &self.described, self.start);
+            let mut file = file.context("cannot make headers")?;
+            let to = (&target, self.plan.io);
+            let (output, first) = header::write_headers(to, opened, &mut file, &self.tell)?;
+            Ok(Begun {
+                target,
+                output,
+                file,
+                first,
+            })
+        });
+        begun.collect()
+    }
+
     /// Starts a writer for each of `outputs`, on the CPU beside it.
     ///
     /// # Errors
-    /// If headers can't be written or a thread not be prepared. The writers so far end.
+    /// If a thread can't be prepared. The writers so far end.
     pub fn start(
         self,
-        outputs: impl Iterator<Item = (Opened, u32)>,
+        outputs: impl Iterator<Item = (Begun, u32)>,
         mut consumers: Vec<Consumer>,
         shares: Shares,
         told: &mut Listener<'_>,
     ) -> Result<Writers, Failure> {
-        let sections = header::sections(self.plan.writers)?;
         let mut writers = Writers::new(shares);
-        let targets = self.plan.targets().into_iter().zip(sections);
-        for (index, ((target, section), (opened, cpu))) in targets.zip(outputs).enumerate() {
-            let file = FileWriter::new(&section, &self.described, self.start);
-            let file = file.context("cannot make headers")?;
+        for (index, (begun, cpu)) in outputs.enumerate() {
+            let target = begun.target.clone();
             let rings = consumers.drain(..writers.shares.rings(index).len());
             let rings = rings.collect();
             let shared = Arc::new(Shared::default());
             for clock in &self.stamps_by {
                 shared.stamps_by(clock.clone());
             }
-            let (converter, io) = self.converter((&target, opened, file), rings, &shared)?;
+            let (converter, io) = self.converter(begun, rings, &shared)?;
             let converter = match self.plan.writers {
                 1 => converter,
                 _ => converter.of_several(path_of(&target), index == 0),
@@ -87,25 +119,26 @@ impl Beginning<'_> {
         Ok(writers)
     }
 
-    /// A converter that has written its headers, and how it writes.
+    /// A converter, and how it writes.
     fn converter(
         &self,
-        (target, opened, mut file): (&Target, Opened, FileWriter),
+        begun: Begun,
         consumers: Vec<Consumer>,
         shared: &Arc<Shared>,
     ) -> Result<(Converter<Clocks>, &'static str), Failure> {
         let plan = self.plan;
-        let to = (target, plan.io);
-        let (output, first) = header::write_headers(to, opened, &mut file, &self.tell)?;
+        let Begun {
+            output,
+            file,
+            first,
+            ..
+        } = begun;
+        let output = output.written_out().context("cannot start a thread")?;
         let io = output.way();
-        let next_owner = Owner {
-            user: None,
-            ..self.owner
-        };
         let rotation = plan.rotation.as_ref().zip(first);
         let rotation = rotation.map(|(plan, (path, names))| {
             let rotation = Rotation::new(plan, names, path, self.start, self.tell.clone());
-            let rotation = rotation.map(|it| it.owned_by(next_owner));
+            let rotation = rotation.map(|it| it.owned_by(self.next_owner));
             rotation.context("cannot start a thread")
         });
         let source = Source {

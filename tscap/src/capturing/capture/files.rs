@@ -34,6 +34,7 @@ pub(super) struct Files {
     summary: FilesSummary,
     commands: Option<Commands>,
     are_intact: bool,
+    are_on_disk: bool,
 }
 
 /// What to say of a file that does not hold what was written into it.
@@ -47,6 +48,18 @@ pub(super) fn not_intact(file: &impl Display, error: &CloseError) -> String {
             "{file}: {error}\n\
              hint: keep other programs from the file until the capture has ended"
         ),
+        CloseError::NotOnDisk(_) => format!(
+            "{file}: {error}\n\
+             hint: frames that count as written may be missing in the file: see what the kernel \
+             says of the disk (dmesg), and give -w another place"
+        ),
+        CloseError::NotAwaited => format!(
+            "{file}: {error}: whether it has the frames that count as written is not known\n\
+             hint: sync(1) waits for it"
+        ),
+        CloseError::Torn | CloseError::Unseen(_) => {
+            format!("{file}: {error}\nhint: tshark -r shows how far it can be read")
+        }
     }
 }
 
@@ -58,6 +71,7 @@ impl Files {
             summary: FilesSummary::default(),
             commands: command.map(Commands::start).transpose()?,
             are_intact: true,
+            are_on_disk: true,
         })
     }
 
@@ -66,8 +80,19 @@ impl Files {
         self.are_intact
     }
 
-    pub fn closed(&mut self, file: ClosedFile, is_intact: bool, told: &mut Listener<'_>) {
-        self.are_intact &= is_intact;
+    /// Whether the disk is known to have each of them.
+    pub fn are_on_disk(&self) -> bool {
+        self.are_on_disk
+    }
+
+    pub fn closed(
+        &mut self,
+        file: ClosedFile,
+        error: Option<&CloseError>,
+        told: &mut Listener<'_>,
+    ) {
+        self.are_intact &= error.is_none();
+        self.are_on_disk &= !error.is_some_and(CloseError::is_of_disk);
         self.summary.written += 1;
         told.tell(Event::FileClosed(file.clone()));
         match &mut self.commands {

@@ -13,14 +13,14 @@ use super::own_counts;
 use super::plan::Target;
 use super::running::{Parts, Running};
 use super::summary::{
-    ClockSummary, DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary, PrioritySummary,
-    ReferenceSummary, Stop, Summary, WriterSummary,
+    ClockSummary, DirectionSummary, DiskSummary, FilesSummary, FilterSummary, InterfaceSummary,
+    PrioritySummary, ReferenceSummary, Stop, Summary, WriterSummary,
 };
 use super::writers::{self, Writers};
-use super::writing::{joined, on_thread, until_finished};
+use super::writing::{joined, on_thread, until_finished, until_on_disk};
 use crate::capturing::accounting::{Directed, Direction, Observed, StampOrder, Totals};
 use crate::capturing::clock::{MonoNs, ReferenceBounds, Tracker};
-use crate::capturing::engine::{Delays, Finished, Output, Rotation};
+use crate::capturing::engine::{CloseError, Delays, Finished, Output, Rotation};
 use crate::capturing::host::bpf::wait_for_running_programs;
 use crate::failure::{Context as _, Failure};
 
@@ -102,9 +102,10 @@ impl Running {
         };
         let mut summary = ending.summarise(&finished, &totals, &observed, (stop, seconds));
         own_counts::tell(&summary, ending.told);
-        let Some(closed) = ending.close(finished, at, &mut summary).await? else {
-            return Ok(Ended::ABANDONED);
-        };
+        let closed = ending.close(finished, at, &mut summary).await?;
+        // Who asks again while the disk is waited for, and has it after all, misses nothing.
+        let is_missing = summary.disk.is_some_and(|disk| !disk.has_all);
+        let is_disk_left = ending.is_disk_left() && is_missing;
         let is_aborted = ending.is_aborted();
         if is_aborted {
             let told = "aborted: frames that could not be written are counted as write_failed";
@@ -114,7 +115,7 @@ impl Running {
             summary: Some(summary),
             is_complete: is_written && closed.is_complete,
             is_restored,
-            is_aborted: is_aborted || closed.is_waiting_over,
+            is_aborted: is_aborted || closed.is_waiting_over || is_disk_left,
         })
     }
 }
@@ -180,6 +181,36 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
                 Ok(None)
             }
         }
+    }
+
+    /// Waits for a thread that closes what writer number `writer` wrote. `None` if it does not
+    /// return when nobody waits for the disk any more.
+    async fn wait_for_disk<T>(
+        &mut self,
+        writer: usize,
+        thread: JoinHandle<T>,
+    ) -> Result<Option<T>, Failure> {
+        let writes = Arc::clone(&self.parts.writers.each[writer].shared.writes);
+        let has_returned = until_on_disk(&thread, &writes, &mut self.asked, self.told).await;
+        if writes.is_waiting_over() {
+            for other in &self.parts.writers.each {
+                other.shared.writes.end_waiting();
+            }
+        }
+        match has_returned {
+            true => joined(thread).map(Some),
+            false => {
+                let file = &self.parts.writers.each[writer].target;
+                self.told.error(&not_intact(file, &CloseError::NotAwaited));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether a disk is not waited for any more.
+    fn is_disk_left(&self) -> bool {
+        let mut writers = self.parts.writers.each.iter();
+        writers.any(|it| it.shared.writes.is_waiting_over())
     }
 
     /// Whether the writing to any output was ended.
@@ -274,29 +305,37 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
         finished: Vec<Finished>,
         at: MonoNs,
         summary: &mut Summary,
-    ) -> Result<Option<Closed>, Failure> {
-        let mut is_complete = true;
+    ) -> Result<Closed, Failure> {
+        let (mut is_complete, mut is_on_disk) = (true, true);
         let mut longest_cut = None;
         for (writer, finished) in finished.into_iter().enumerate() {
             let Some(rotation) = finished.rotation else {
-                let Some(is_closed) = self.close_one(writer, finished.output).await? else {
-                    return Ok(None);
-                };
-                is_complete &= is_closed;
+                let is_stopped_short = summary.stopped_by == Stop::WriteError;
+                match self.close_one(writer, finished.output).await? {
+                    Ok(()) if is_stopped_short => self.note_of_end(writer),
+                    Ok(()) => {}
+                    Err(error) => {
+                        is_complete = false;
+                        is_on_disk &= !error.is_of_disk();
+                    }
+                }
                 continue;
             };
             longest_cut = longest_cut.max(Some(rotation.longest_cut()));
             let end = finished.tracker.real_at(at);
             let written = finished.finisher.written();
             let closing = rotation.close_last(finished.output, written, end);
-            if self.wait(writer, closing).await?.is_none() {
-                return Ok(None);
-            }
+            let closed = self.wait_for_disk(writer, closing).await?;
+            (is_complete, is_on_disk) = (
+                is_complete && closed.is_some(),
+                is_on_disk && closed.is_some(),
+            );
         }
         let mut is_waiting_over = false;
         if let Some(longest_cut) = longest_cut {
             let late = self.hear_the_last(Stop::Signal);
             let files = &mut self.parts.files;
+            is_on_disk &= files.are_on_disk();
             let waited = files.wait_for_commands(&mut self.asked, self.told).await;
             summary.files = Some(FilesSummary {
                 longest_cut_ns: u64::try_from(longest_cut.as_nanos()).unwrap_or(u64::MAX),
@@ -306,18 +345,33 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
                 late.is_wanted() && waited != CommandsWait::TooLong && files.are_intact();
             is_waiting_over = waited == CommandsWait::Aborted;
         }
-        Ok(Some(Closed {
+        if let Some(disk) = &mut summary.disk {
+            disk.has_all = is_on_disk;
+        }
+        Ok(Closed {
             is_complete,
             is_waiting_over,
-        }))
+        })
     }
 
-    /// Closes the only file of a writer. Says whether it holds what was written.
-    async fn close_one(&mut self, writer: usize, output: Output) -> Result<Option<bool>, Failure> {
+    /// Says how the file of a writer ends to which a write has failed: that was looked at.
+    fn note_of_end(&mut self, writer: usize) {
+        if let target @ Target::Path(_) = &self.parts.writers.each[writer].target {
+            let note = format!("{target} ends with its last whole frame");
+            self.told.note(&note);
+        }
+    }
+
+    /// Closes the only file of a writer.
+    async fn close_one(
+        &mut self,
+        writer: usize,
+        output: Output,
+    ) -> Result<Result<(), CloseError>, Failure> {
         let id = output.id();
         let closing = on_thread(move || output.close())?;
-        let Some(closed) = self.wait(writer, closing).await? else {
-            return Ok(None);
+        let Some(closed) = self.wait_for_disk(writer, closing).await? else {
+            return Ok(Err(CloseError::NotAwaited));
         };
         let target = &self.parts.writers.each[writer].target;
         match (&closed, target) {
@@ -325,7 +379,7 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
             (Ok(()), Target::Path(path)) => note_of_renaming(path, id, self.told),
             (Ok(()), Target::Stdout) => {}
         }
-        Ok(Some(closed.is_ok()))
+        Ok(closed)
     }
 
     fn summarise(
@@ -355,6 +409,7 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
             written: totals.written,
             bytes_written: finished.iter().map(Finished::bytes).sum(),
             bytes_direct: finished.iter().map(Finished::written_direct).sum(),
+            disk: disk(finished),
             outcomes: totals.outcomes,
             off_cpu: observed.off_cpu,
             directions: self.directions(&of_each),
@@ -442,6 +497,17 @@ impl<A: AsyncFnMut()> Ending<'_, '_, A> {
             .map(|it| DirectionSummary::of(it, None, of_each[it]))
             .collect()
     }
+}
+
+/// What is known of the disk before it is waited for.
+fn disk(finished: &[Finished]) -> Option<DiskSummary> {
+    let pauses = finished.iter().filter_map(Finished::pauses);
+    let sum = pauses.reduce(|(a, of_a), (b, of_b)| (a.max(b), of_a + of_b));
+    sum.map(|(longest, spilled_bytes)| DiskSummary {
+        has_all: false,
+        longest_pause_ns: u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX),
+        spilled_bytes,
+    })
 }
 
 /// The accounts of interfaces with what is known of their hardware stamps at the end.

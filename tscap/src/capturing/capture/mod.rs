@@ -65,6 +65,7 @@ pub use pulse::Pulse;
 pub use running::Running;
 pub use state::{Account, Progress, Ready, ReadyInterface, ReadyWriter};
 pub use summary::{
-    ClockSummary, CommandsSummary, DirectionSummary, FilesSummary, FilterSummary, HardwareSummary,
-    InterfaceSummary, PrioritySummary, ReferenceSummary, Stop, Summary, WriterSummary,
+    ClockSummary, CommandsSummary, DirectionSummary, DiskSummary, FilesSummary, FilterSummary,
+    HardwareSummary, InterfaceSummary, PrioritySummary, ReferenceSummary, Stop, Summary,
+    WriterSummary,
 };

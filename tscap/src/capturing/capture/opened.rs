@@ -12,7 +12,7 @@ use super::commands;
 use super::event::Listener;
 use super::plan::{Capture, Target};
 use crate::capturing::clock::RealNs;
-use crate::capturing::engine::{Io, Names, Output, PreparedFile, RotationPlan};
+use crate::capturing::engine::{Io, Names, NewName, Output, PreparedFile, RotationPlan};
 use crate::capturing::host::access::Owner;
 use crate::failure::{Context as _, Failure};
 
@@ -161,6 +161,14 @@ impl Opened {
             Self::File(file) => file.give_to(owner),
             Self::First(first, _) => first.file.give_to(owner),
             Self::Stdout(_) => Ok(()),
+        }
+    }
+
+    /// The name of a file made for this, which goes unless it is kept.
+    pub(super) fn take_new_name(&mut self) -> Option<NewName> {
+        match self {
+            Self::File(file) | Self::First(FirstFile { file, .. }, _) => file.take_new_name(),
+            Self::Stdout(_) => None,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use nix::unistd::{Gid, geteuid};
+use nix::unistd::{Gid, Uid, geteuid};
 
 use super::attach::Attaching;
 use super::event::Listener;
@@ -16,7 +16,7 @@ use crate::capturing::clock::StampPath;
 use crate::capturing::hook::{AttachPoint, Loaded};
 use crate::capturing::host::access::{Owner, folder_of};
 use crate::capturing::host::caps::{self, Capability};
-use crate::capturing::host::user::{Account, group};
+use crate::capturing::host::user::{self, Account, group};
 use crate::failure::{Context as _, Failure};
 
 /// Where users and groups are listed, if nothing else lists them (nsswitch.conf(5)).
@@ -29,6 +29,8 @@ pub(super) struct Identity {
     /// `None` for who has started it.
     account: Option<Account>,
     group: Option<Gid>,
+    /// Who became root for this, if the files are to be theirs.
+    invoker: Option<(Uid, Gid)>,
 }
 
 impl Identity {
@@ -49,6 +51,15 @@ impl Identity {
             } => Some(find_user(name)?),
             Privileges::GiveUp { user: None, .. } => default_account()?,
         };
+        let invoker = match &plan.privileges {
+            Privileges::GiveUp { user: None, .. } => user::invoker(),
+            _ => None,
+        };
+        // Who goes on makes the next files, and they are to be the invoker's.
+        let account = match invoker.filter(|_| plan.rotation.is_some()) {
+            Some((uid, _)) => find_number(uid)?,
+            None => account,
+        };
         let mut account = account.filter(|account| account.uid != geteuid());
         if let (Some(account), Some(group)) = (&mut account, group) {
             account.join(group);
@@ -57,14 +68,37 @@ impl Identity {
             Some(account) => may_go_on(plan, account, told)?,
             None => None,
         };
-        Ok(Self { account, group })
+        Ok(Self {
+            account,
+            group,
+            invoker,
+        })
     }
 
     /// Whose the files are.
     pub fn owner(&self) -> Owner {
+        let user = self.account.as_ref().map(|account| account.uid);
+        let (user, own) = match self.invoker {
+            Some((user, group)) => (Some(user), Some(group)),
+            None => (user, None),
+        };
         Owner {
-            user: self.account.as_ref().map(|account| account.uid),
-            group: self.group,
+            user,
+            group: self.group.or(own),
+            is_groups: self.group.is_some(),
+        }
+    }
+
+    /// Whose the files are that who goes on makes.
+    pub fn next_owner(&self) -> Owner {
+        match &self.account {
+            // Nobody can give files away but root.
+            Some(_) => Owner {
+                user: None,
+                group: self.group,
+                is_groups: self.group.is_some(),
+            },
+            None => self.owner(),
         }
     }
 
@@ -155,6 +189,10 @@ fn find_user(name: &str) -> Result<Account, Failure> {
 
 fn has_list(path: &str) -> bool {
     Path::new(path).exists()
+}
+
+fn find_number(uid: Uid) -> Result<Option<Account>, Failure> {
+    Account::find(&uid.to_string()).context(format!("cannot look up the user {uid}"))
 }
 
 fn find_group(name: &str) -> Result<Gid, Failure> {

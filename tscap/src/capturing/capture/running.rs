@@ -345,8 +345,8 @@ impl Parts {
                 if let Some(error) = &error {
                     told.error(&not_intact(&file.path.display(), error));
                 }
-                let failed = matches!(error, Some(CloseError::Io(_)));
-                self.files.closed(file, error.is_none(), told);
+                let failed = error.as_ref().is_some_and(CloseError::is_of_disk);
+                self.files.closed(file, error.as_ref(), told);
                 failed.then_some(Stop::WriteError)
             }
             engine::Event::Flushed { next } => {
@@ -373,8 +373,7 @@ impl Parts {
                 let target = path.map_or_else(|| self.plan.target.clone(), Target::Path);
                 told.error(&format!(
                     "cannot write to {target}: {error}\n\
-                     hint: make room, or give -w another place; the file ends with its last \
-                     whole frame"
+                     hint: make room, or give -w another place"
                 ));
                 Some(Stop::WriteError)
             }

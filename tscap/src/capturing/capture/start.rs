@@ -17,11 +17,13 @@ use super::hardware::PtpClocks;
 use super::joining::Joining;
 use super::left_out::LeftOut;
 use super::load::{self, Stamping};
+use super::opened::Opened;
 use super::plan::{Capture, ClockChoice, Target};
 use super::privileges::Identity;
 use super::running::{Parts, Running};
 use super::{first_brackets, opened, pinning, stale_journals};
 use crate::capturing::clock::{Segment, StampPath, StampSource, Tracker};
+use crate::capturing::engine::NewName;
 use crate::capturing::hook::{Loaded, Shares};
 use crate::capturing::host::caps;
 use crate::capturing::host::perf::EventPriority;
@@ -112,7 +114,7 @@ impl Capture {
         &self,
         mut machine: Machine,
         (mut clock, ptp_clocks): (Clock, PtpClocks),
-        (opened, identity): (Vec<opened::Opened>, Identity),
+        (opened, identity): (Vec<Opened>, Identity),
         told: &mut Listener<'_>,
     ) -> Result<Running, Failure> {
         clock.open_counter(&machine, told)?;
@@ -149,14 +151,15 @@ impl Capture {
         let (tell, events) = unbounded_channel();
         let owner = identity.owner();
         let opened: Result<Vec<_>, _> = opened.into_iter().map(|it| it.at(start)).collect();
-        let opened = opened?;
+        let mut opened = opened?;
         for (opened, target) in opened.iter().zip(self.targets()) {
             let given = opened.give_to(owner);
             given.context(format!("cannot give {target} to its owner"))?;
         }
-        let (on, by) = ((&machine.interfaces, &links), (&loaded, path));
-        let kept = identity.give_up_the_rest(self, on, by, &mut attaching, told)?;
-        let files = Files::new(self)?;
+        let names: Vec<_> = opened
+            .iter_mut()
+            .filter_map(Opened::take_new_name)
+            .collect();
         let beginning = Beginning {
             plan: self,
             start,
@@ -164,15 +167,20 @@ impl Capture {
             tracker,
             described,
             stamps_by,
-            owner,
+            next_owner: identity.next_owner(),
             tell,
         };
+        let begun = beginning.write_headers(opened.into_iter())?;
+        let (on, by) = ((&machine.interfaces, &links), (&loaded, path));
+        let kept = identity.give_up_the_rest(self, on, by, &mut attaching, told)?;
+        let files = Files::new(self)?;
         let shares = Shares::new(&machine.ring_cpus, self.writers as usize);
         let consumers = consumers(&mut loaded, counter.as_ref());
-        let outputs = opened
+        let outputs = begun
             .into_iter()
             .zip(machine.converter_cpus.iter().copied());
         let writers = beginning.start(outputs, consumers, shares, told)?;
+        names.into_iter().for_each(NewName::keep);
         if let Some(kept) = kept {
             caps::keep_only(&kept).context("cannot give up capabilities")?;
         }

@@ -196,6 +196,18 @@ pub struct PrioritySummary {
     pub rested_ns: u64,
 }
 
+/// The disk that the files are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskSummary {
+    /// Whether it is known to have all that was written: it was waited for, and said so.
+    pub has_all: bool,
+    /// The longest that it took for one write, of up to 8 MiB, ns.
+    pub longest_pause_ns: u64,
+    /// With `--io auto`: bytes that went by way of the page cache, because the rings would not have
+    /// borne such pauses.
+    pub spilled_bytes: u64,
+}
+
 /// One of several writers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriterSummary {
@@ -338,6 +350,9 @@ pub struct Summary {
     /// Bytes written past the page cache, some of them twice: what is in a disk's last block.
     #[serde(default)]
     pub bytes_direct: u64,
+    /// The disk; null where there is none: a pipe, a device, a file in memory.
+    #[serde(default)]
+    pub disk: Option<DiskSummary>,
     /// Frames not in the file, by reason.
     pub outcomes: Outcomes,
     /// With `--rx-cpu`: of `seen`, those that came in on other CPUs; else null.

@@ -13,6 +13,8 @@ use crate::failure::{Context as _, Failure};
 const JOIN_EVERY: Duration = Duration::from_millis(2);
 /// An output to which nothing could be written for so long hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(1);
+/// A disk that is waited for longer than this is said to be.
+const SAID_AFTER: Duration = Duration::from_secs(1);
 /// A write that hangs has so long to return once it is interrupted.
 const RETURNS_WITHIN: Duration = Duration::from_secs(1);
 
@@ -49,6 +51,39 @@ pub(super) async fn until_finished<T>(
             if since >= HANGS_AFTER + RETURNS_WITHIN {
                 return thread.is_finished();
             }
+        }
+    }
+    true
+}
+
+/// Waits for the end of a thread that waits for the disk, until the end is asked for again.
+/// False if it does not return even then.
+pub(super) async fn until_on_disk<T>(
+    thread: &JoinHandle<T>,
+    writes: &WriteWatch,
+    asked: &mut impl AsyncFnMut(),
+    told: &mut Listener<'_>,
+) -> bool {
+    let begun = Instant::now();
+    let mut is_said = false;
+    let mut ended: Option<Instant> = None;
+    while !thread.is_finished() {
+        tokio::select! {
+            () = tokio::time::sleep(JOIN_EVERY) => {}
+            () = asked() => {
+                writes.end_waiting();
+                ended.get_or_insert_with(Instant::now);
+            }
+        }
+        if !is_said && begun.elapsed() >= SAID_AFTER {
+            is_said = true;
+            told.note(
+                "waiting until the disk has everything; Ctrl-C ends the wait, and then that is \
+                 not known",
+            );
+        }
+        if ended.is_some_and(|at| at.elapsed() >= RETURNS_WITHIN) {
+            return thread.is_finished();
         }
     }
     true

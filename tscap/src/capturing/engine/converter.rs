@@ -226,6 +226,7 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
         let peak = self.rings.look();
         let is_behind = peak > self.rings.ring_bytes() as u64 / 2;
         self.writer.output.set_behind(is_behind);
+        self.writer.output.rings_hold(peak);
         self.take_joined();
         let cross = self.read_clock();
         let after = cross.mono[1];

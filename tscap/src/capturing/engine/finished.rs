@@ -1,5 +1,7 @@
 //! The end of a capture: the accounting, and the last statistics.
 
+use std::time::Duration;
+
 use super::{BlockFinisher, Output, Rests, Rotation};
 use crate::capturing::accounting::{Directed, Observed, StampOrder, Totals};
 use crate::capturing::clock::{MonoNs, Tracker};
@@ -31,6 +33,12 @@ impl Finished {
     /// Bytes in all files that were written past the page cache.
     pub fn written_direct(&self) -> u64 {
         self.output.written_direct()
+    }
+
+    /// How long the disk has taken for a write at most, and the bytes that went by way of the page
+    /// cache for that; `None` without a disk.
+    pub fn pauses(&self) -> Option<(Duration, u64)> {
+        self.output.has_disk().then(|| self.output.pauses())
     }
 
     /// Stamps out of order.

@@ -28,7 +28,7 @@ pub use guard::{Guard, Rests};
 pub use hardware::{DelaySummary, Delays, PtpClock, StampClock};
 pub use idle::Idle;
 pub use output::{CloseError, Io, Output, OutputError, PIECE_BYTES};
-pub use prepared::PreparedFile;
+pub use prepared::{NewName, PreparedFile};
 pub use rotation::{ClosedFile, Limits, NameError, Names, Naming, Period, Rotation, RotationPlan};
 pub use shared::{Recalibration, Shared};
 pub use write_watch::WriteWatch;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct WriteWatch {
     done: AtomicU64,
     is_aborted: AtomicBool,
+    is_waiting_over: AtomicBool,
 }
 
 impl WriteWatch {
@@ -24,6 +25,16 @@ impl WriteWatch {
     /// Whether the writing was ended.
     pub fn is_aborted(&self) -> bool {
         self.is_aborted.load(Ordering::Relaxed)
+    }
+
+    /// Ends the waiting for the disk: whether it has what was written is not known then.
+    pub fn end_waiting(&self) {
+        self.is_waiting_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the disk is not waited for any more.
+    pub fn is_waiting_over(&self) -> bool {
+        self.is_waiting_over.load(Ordering::Relaxed) || self.is_aborted()
     }
 
     pub(super) fn wrote(&self) {

@@ -32,9 +32,8 @@ struct Aligned([u8; BLOCK]);
 /// The kernel says it where it can (statx, STATX_DIOALIGN, kernel 6.1; by file system);
 /// elsewhere a block is written and taken off again.
 pub fn alignment(file: &File) -> Option<Alignment> {
-    let kind = fstatfs(file).ok()?.filesystem_type();
-    if [TMPFS_MAGIC, RAMFS_MAGIC].contains(&kind) {
-        // There is no disk. tmpfs takes O_DIRECT, and ignores it.
+    if is_in_memory(file)? {
+        // tmpfs takes O_DIRECT, and ignores it.
         return None;
     }
     match stated(file) {
@@ -46,6 +45,12 @@ pub fn alignment(file: &File) -> Option<Alignment> {
         }
         None => tried(file).ok().map(|()| Alignment { memory: BLOCK }),
     }
+}
+
+/// Whether there is no disk behind the file; `None` if that can't be found out.
+pub fn is_in_memory(file: &File) -> Option<bool> {
+    let kind = fstatfs(file).ok()?.filesystem_type();
+    Some([TMPFS_MAGIC, RAMFS_MAGIC].contains(&kind))
 }
 
 /// The alignments of memory and offset that the file system states; zeros if it has no

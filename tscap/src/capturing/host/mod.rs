@@ -30,6 +30,7 @@ pub mod netdev;
 mod netdev_family;
 mod netlink;
 pub mod netns;
+pub mod new_file;
 pub mod own_netns;
 pub mod packet;
 pub mod page_cache;

@@ -1,4 +1,4 @@
-//! How much of a file the page cache holds, and giving it back.
+//! How much of a file the page cache holds, and writing that out and giving it back.
 
 use std::fs::File;
 use std::io;
@@ -6,16 +6,10 @@ use std::num::NonZeroUsize;
 use std::ops;
 use std::os::fd::AsRawFd as _;
 use std::ptr::NonNull;
-use std::time::{Duration, Instant};
 
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::unistd::{SysconfVar, sysconf};
-
-/// Pages are given back so many bytes at a time: as long as a disk writes fast.
-const STEP: u64 = 8 << 20;
-/// The disk is waited for no longer than this, and for one more step.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// `__NR_cachestat` (include/uapi/asm-generic/unistd.h), the same on every architecture.
 const SYS_CACHESTAT: libc::c_long = 451;
@@ -42,27 +36,22 @@ struct Statistics {
 const _: () = assert!(size_of::<Range>() == 16);
 const _: () = assert!(size_of::<Statistics>() == 40);
 
-/// Has these bytes of a file, and some around them, written to the disk, and the page cache give
-/// up their pages. What a slow disk does not take within two seconds stays.
-///
-/// # Errors
-/// If the disk does not take them: what was written before may be lost.
-pub fn give_back(file: &File, bytes: ops::Range<u64>) -> io::Result<()> {
-    let begun = Instant::now();
-    // Whole steps: a large folio is given up as a whole or not at all.
-    let steps = bytes.start / STEP..bytes.end.div_ceil(STEP);
-    for step in steps.take_while(|_| begun.elapsed() < LONGEST_WAIT) {
-        let [from, count] =
-            [step * STEP, STEP].map(|it| i64::try_from(it).map_err(io::Error::other));
-        let (from, count) = (from?, count?);
-        write_out(file, from, count)?;
-        posix_fadvise(file, from, count, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?;
+/// Has the page cache give up the pages of these bytes, which are on the disk.
+pub fn give_back(file: &File, bytes: ops::Range<u64>) {
+    // A hint: what can't be given up stays.
+    if let Ok((from, count)) = offsets(&bytes) {
+        let _ = posix_fadvise(file, from, count, PosixFadviseAdvice::POSIX_FADV_DONTNEED);
     }
-    Ok(())
 }
 
-/// Waits until the disk has these bytes.
-fn write_out(file: &File, from: i64, count: i64) -> io::Result<()> {
+/// Waits until the disk has these bytes of a file, which may be found there only once its length
+/// is (fdatasync(2)).
+///
+/// # Errors
+/// If the disk did not take them, or others since the file was opened, of which the file's
+/// description is told once (errseq_t, Documentation/core-api/errseq.rst).
+pub fn write_out(file: &File, bytes: ops::Range<u64>) -> io::Result<()> {
+    let (from, count) = offsets(&bytes)?;
     let how = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
         | libc::SYNC_FILE_RANGE_WAIT_AFTER;
@@ -71,6 +60,15 @@ fn write_out(file: &File, from: i64, count: i64) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Where the bytes begin, and how many they are.
+fn offsets(bytes: &ops::Range<u64>) -> io::Result<(i64, i64)> {
+    let [from, count] = [bytes.start, bytes.end - bytes.start].map(i64::try_from);
+    Ok((
+        from.map_err(io::Error::other)?,
+        count.map_err(io::Error::other)?,
+    ))
 }
 
 /// Bytes of the pages that the page cache holds of a file: a multiple of the page size.
@@ -193,7 +191,8 @@ mod tests {
     fn what_is_given_back_is_on_the_disk_and_not_held() {
         let mut file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         file.write_all(&[7; BYTES]).unwrap();
-        give_back(&file, 1..2).unwrap();
+        write_out(&file, 0..BYTES as u64).unwrap();
+        give_back(&file, 0..8 << 20);
         if crate::capturing::host::direct_io::alignment(&file).is_some() {
             // A disk: what is in memory anyway can't be given back.
             assert_eq!(held_of(&file).unwrap(), 0);

@@ -88,6 +88,25 @@ impl Account {
     }
 }
 
+/// The user who became root to start this process, and its group: by sudo(8), whose word counts
+/// for root only.
+pub fn invoker() -> Option<(Uid, Gid)> {
+    if !unistd::geteuid().is_root() || !unistd::getuid().is_root() {
+        return None;
+    }
+    let [user, group] = ["SUDO_UID", "SUDO_GID"].map(|name| std::env::var(name).ok());
+    invoker_of(user.as_deref(), group.as_deref())
+}
+
+fn invoker_of(user: Option<&str>, group: Option<&str>) -> Option<(Uid, Gid)> {
+    let [user, group] = [user, group].map(|it| it.and_then(|it| it.parse::<u32>().ok()));
+    // -1 is nobody's number for chown(2).
+    let is_user = |it: &u32| *it != 0 && *it != u32::MAX;
+    let user = user.filter(is_user)?;
+    let group = group.filter(|it| *it != u32::MAX)?;
+    Some((Uid::from_raw(user), Gid::from_raw(group)))
+}
+
 /// The number of the group with this name or number; `None` if there is none.
 ///
 /// # Errors
@@ -113,6 +132,25 @@ fn there<T>(found: nix::Result<Option<T>>) -> nix::Result<Option<T>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sudo_says_who_started_it() {
+        let ids = |user, group| invoker_of(user, group).map(|(u, g)| (u.as_raw(), g.as_raw()));
+        assert_eq!(ids(Some("1000"), Some("100")), Some((1000, 100)));
+        assert_eq!(ids(Some("1000"), Some("0")), Some((1000, 0)));
+        for (user, group) in [
+            (None, None),
+            (Some("0"), Some("0")),
+            (Some("1000"), None),
+            (None, Some("100")),
+            (Some("4294967295"), Some("100")),
+            (Some("1000"), Some("4294967295")),
+            (Some("-1"), Some("100")),
+            (Some("1000 "), Some("100")),
+        ] {
+            assert_eq!(ids(user, group), None, "{user:?} {group:?}");
+        }
+    }
 
     #[test]
     fn users_and_groups_are_found_by_name_and_number() {

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use crate::capturing::accounting::Outcomes;
 use crate::capturing::capture::{
-    DirectionSummary, FilesSummary, FilterSummary, InterfaceSummary, Progress, ReferenceSummary,
+    DirectionSummary, DiskSummary, FilesSummary, FilterSummary, InterfaceSummary, Progress,
+    ReferenceSummary,
     Summary,
 };
 use crate::capturing::host::cpu_list;
@@ -22,7 +23,12 @@ pub(super) const STACK_SAW_NOTHING: &str =
 
 /// In one line.
 pub(super) fn one_line(summary: &Summary) -> String {
-    let mut line = format!("{} seen = {} written", summary.seen, summary.written);
+    let mut line = format!(
+        "{} seen = {} written{}",
+        summary.seen,
+        summary.written,
+        on_disk(summary)
+    );
     for (outcome, count) in summary.outcomes.entries() {
         if count > 0 {
             let _ = write!(line, " + {count} {}", outcome.name);
@@ -78,7 +84,7 @@ pub(super) fn whole(summary: &Summary, is_view: bool) -> String {
     }
     let count = |number, name, note: &str| format!("{:>15} {name}{note}", grouped(number));
     lines.push(count(summary.seen, "seen", &by_direction(summary)));
-    lines.push(count(summary.written, kept, ""));
+    lines.push(count(summary.written, kept, on_disk(summary)));
     for (outcome, number) in summary.outcomes.entries() {
         if number > 0 {
             let meaning = format!(" ({})", outcome.meaning);
@@ -101,6 +107,10 @@ pub(super) fn whole(summary: &Summary, is_view: bool) -> String {
         format!("  in real time (priority {priority}); rested for others {rests}, {time} in all")
     }));
     lines.extend(summary.files.iter().flat_map(several_files));
+    lines.extend(summary.disk.filter(|it| it.spilled_bytes > 0).map(|disk| {
+        let (spilled, pause) = (size(disk.spilled_bytes), span(disk.longest_pause_ns));
+        format!("  {spilled} by way of the page cache: the disk took up to {pause} for a write")
+    }));
     lines.extend(of_each(&summary.interfaces));
     lines.extend(summary.interfaces.iter().filter_map(missed));
     lines.extend(summary.interfaces.iter().filter_map(hardware_stamps));
@@ -119,6 +129,14 @@ pub(super) fn missed(interface: &InterfaceSummary) -> Option<String> {
     let missed = interface.ifdrop.filter(|missed| *missed > 0)?;
     let (name, missed) = (interface.whole_name(), counted(missed, "frame"));
     Some(format!("  {name} itself missed {missed} before XDP"))
+}
+
+/// What is to be known of the frames that were written.
+pub(super) fn on_disk(summary: &Summary) -> &'static str {
+    match summary.disk {
+        Some(DiskSummary { has_all: false, .. }) => " (not known to be on the disk)",
+        _ => "",
+    }
 }
 
 /// A line for each interface, where there are several.

@@ -2,7 +2,7 @@
 
 use crate::capturing::capture::{ClockSummary, Stop, Summary};
 use crate::command::capture::account::{
-    DOES_NOT_ADD_UP, STACK_SAW_NOTHING, merged, missed, off_cpu,
+    DOES_NOT_ADD_UP, STACK_SAW_NOTHING, merged, missed, off_cpu, on_disk,
 };
 use crate::text::numbers::{counted, grouped, size, span};
 
@@ -44,9 +44,10 @@ fn first(summary: &Summary, is_view: bool) -> String {
         false => format!("{}: ", summary.file),
     };
     line += &format!(
-        "{} seen = {} {kept}",
+        "{} seen = {} {kept}{}",
         grouped(summary.seen),
-        grouped(summary.written)
+        grouped(summary.written),
+        on_disk(summary)
     );
     for (outcome, number) in summary.outcomes.entries() {
         if number > 0 {

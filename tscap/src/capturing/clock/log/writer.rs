@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::reader::header;
 use super::{Entry, Header, ReadLogError};
+use crate::capturing::host::access::check_links;
 
 /// Why a log can't be written.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +57,7 @@ impl LogWriter {
     /// [`WriteLogError`]; nothing has been changed then, unless there is no room for the
     /// header: a torn last line is cut off by then, a new file there and empty.
     pub fn open(path: &Path, boot_id: &str) -> Result<Self, WriteLogError> {
+        check_links(path)?;
         // A pipe would wait for its reader.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             return Err(WriteLogError::NotAFile);

@@ -32,6 +32,10 @@ const WORTHWHILE: usize = 256 * 1024;
 /// less than 2.6 MB/s is written so altogether.
 const LONGEST_WAIT_NS: u64 = 100_000_000;
 
+/// Writes are direct again when the disk has to get no more than this of what went by way of the
+/// page cache, bytes.
+const MOST_LEFT: u64 = 16 << 20;
+
 /// Length of the pieces out of rings of `ring_bytes`, bytes.
 pub(super) fn piece_of(ring_bytes: usize) -> usize {
     (ring_bytes / PIECES_OF_RING).clamp(LEAST_PIECE_BYTES, PIECE_BYTES)
@@ -47,6 +51,8 @@ pub(super) struct Direct {
     pub torn: Option<Torn>,
     /// Frames pile up in the rings.
     pub is_behind: bool,
+    /// Blocks go by way of the page cache, because the rings would not bear the disk's pauses.
+    pub spills: bool,
     pace: Pace,
     /// How much was written, and since when it has not been more.
     latest: (u64, MonoNs),
@@ -59,6 +65,7 @@ impl Direct {
             way: Way::Appended,
             torn: None,
             is_behind: false,
+            spills: false,
             pace: Pace::default(),
             latest: (0, MonoNs(0)),
         }
@@ -83,6 +90,17 @@ impl Direct {
         now.0.saturating_sub(self.latest.1.0) >= LONGEST_WAIT_NS
     }
 
+    /// The page cache has taken a second for a MiB, and the disk a millisecond.
+    #[cfg(test)]
+    pub fn slow_page_cache(&mut self) {
+        use std::time::Duration;
+        for (way, time) in [(Way::Direct, 1), (Way::Appended, 1_000)] {
+            for _ in 0..100 {
+                self.pace.wrote(way, 1 << 20, Duration::from_millis(time));
+            }
+        }
+    }
+
     fn is_aligned(&self, bytes: &[u8]) -> bool {
         bytes.as_ptr().addr().is_multiple_of(self.alignment.memory)
     }
@@ -92,16 +110,13 @@ impl Output {
     /// Writes as many of the bytes that wait and of `blocks`, which follow them, as are whole
     /// blocks of the disk; fewer than are worth it wait.
     pub(super) fn write_direct(&mut self, blocks: &[u8]) -> io::Result<()> {
-        let Some(direct) = &mut self.direct else {
-            return Ok(());
-        };
         let total = self.waiting.len() + blocks.len();
         if total < WORTHWHILE {
             self.waiting.extend(blocks);
             return Ok(());
         }
         let way = match self.io {
-            Io::Auto => direct.pace.way(direct.is_behind),
+            Io::Auto => self.next_way(blocks.len()),
             Io::Direct | Io::Buffered => Way::Direct,
         };
         if way == Way::Appended {
@@ -123,11 +138,51 @@ impl Output {
                 _ => Err(error),
             };
         }
+        let now = Instant::now();
+        let time = now.duration_since(begun);
         if let Some(direct) = &mut self.direct {
             direct.torn = torn;
-            direct.pace.wrote(Way::Direct, total, begun.elapsed());
+            direct.pace.wrote(Way::Direct, total, time);
+        }
+        if let Some(bearing) = &self.bearing {
+            bearing.pauses.took(time, now);
         }
         Ok(())
+    }
+
+    /// The way of the next write, of which so many bytes come from a ring.
+    ///
+    /// By way of the page cache while the rings would not bear that the disk pauses as it has done,
+    /// and until the disk has what went that way. But what the page cache can't take at the rate
+    /// of the frames either goes the faster way.
+    fn next_way(&mut self, bytes: usize) -> Way {
+        let Self {
+            direct: Some(direct),
+            bearing,
+            writeback,
+            length,
+            waiting,
+            ..
+        } = self
+        else {
+            return Way::Appended;
+        };
+        let Some(bearing) = bearing else {
+            return direct.pace.way(direct.is_behind);
+        };
+        let now = Instant::now();
+        let rate = bearing.take_up_to(*length, now);
+        let left = writeback.as_ref().map_or(0, |it| it.left());
+        let bears = bearing.bears(now) && left <= MOST_LEFT;
+        let is_slow = direct.is_behind && !direct.pace.keeps_up(rate);
+        direct.spills = !bears && !is_slow;
+        match direct.spills {
+            true => {
+                bearing.spilled += (waiting.len() + bytes) as u64;
+                Way::Appended
+            }
+            false => direct.pace.way(direct.is_behind),
+        }
     }
 
     /// Writes what is whole of what waits and of `blocks`; the rest waits.
@@ -199,9 +254,6 @@ impl Output {
             direct.torn = torn;
             if total >= WORTHWHILE {
                 direct.pace.wrote(Way::Appended, total, begun.elapsed());
-                let begin = self.base + self.written - total as u64;
-                let bursts = self.bursts.get_or_insert(begin..begin);
-                bursts.end = self.base + self.written;
             }
         }
         Ok(())

@@ -24,6 +24,25 @@ pub enum CloseError {
         /// What it should be, bytes.
         written: u64,
     },
+    /// The disk did not take it, now or before.
+    #[error("the disk did not take all of what was written: {0}")]
+    NotOnDisk(#[source] io::Error),
+    /// Nobody waited for the disk.
+    #[error("the disk was not waited for")]
+    NotAwaited,
+    /// After a write that failed it does not end as it should.
+    #[error("it does not end with a whole block")]
+    Torn,
+    /// After a write that failed it can't be seen how it ends.
+    #[error("it can't be seen whether it ends with a whole block: {0}")]
+    Unseen(#[source] io::Error),
+}
+
+impl CloseError {
+    /// Whether what was written may not be on the disk.
+    pub fn is_of_disk(&self) -> bool {
+        !matches!(self, Self::Removed | Self::Changed { .. })
+    }
 }
 
 /// A write that failed. A file ends with the last whole block before it; in a pipe a part

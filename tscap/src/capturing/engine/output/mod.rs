@@ -1,14 +1,16 @@
 //! Where the blocks go: a file, or a stream such as a pipe.
 
+mod bearing;
 mod direct;
+mod ending;
 mod error;
 mod extent;
 mod pace;
 mod waiting;
+mod writeback;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,14 +18,15 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, FcntlArg, OFlag, fallocate, fcntl};
 
+use self::bearing::{Bearing, Pauses};
 use self::direct::Direct;
 pub use self::error::{CloseError, OutputError};
 use self::extent::Extent;
 use self::waiting::Waiting;
+use self::writeback::{News, Writeback};
 use super::WriteWatch;
 use crate::capturing::clock::MonoNs;
 use crate::capturing::host::direct_io::{self, Way};
-use crate::capturing::host::page_cache;
 use crate::capturing::pcapng;
 
 /// How long to leave a full non-blocking pipe to its reader.
@@ -70,8 +73,14 @@ pub struct Output {
     written: u64,
     /// Bytes written direct, in files before this one too.
     written_direct: u64,
-    /// Where bytes of bursts are that went by way of the page cache of a file written direct.
-    bursts: Option<Range<u64>>,
+    /// If it is a file: how far the disk has what went by way of the page cache.
+    writeback: Option<Arc<Writeback>>,
+    /// The thread that writes it out.
+    news: Option<News>,
+    /// Of a file that is written out by a thread: what the rings bear of its disk.
+    bearing: Option<Bearing>,
+    /// A write has failed.
+    has_failed: bool,
     /// Longest piece that is written direct, bytes.
     direct_piece: usize,
     /// Those that are not written, and before them, in a file that is written direct, the written
@@ -101,7 +110,10 @@ impl Output {
             length: 0,
             written: 0,
             written_direct: 0,
-            bursts: None,
+            writeback: None,
+            news: None,
+            bearing: None,
+            has_failed: false,
             direct_piece: direct::PIECE_BYTES,
             waiting: Waiting::default(),
             next_address: 0,
@@ -124,8 +136,10 @@ impl Output {
         if io == Io::Direct && alignment.is_none() {
             return Err(io::ErrorKind::Unsupported.into());
         }
+        let gives_back = alignment.is_some();
         Ok(Self {
             regular: Some(file.try_clone()?),
+            writeback: Some(Arc::new(Writeback::new(file.try_clone()?, gives_back))),
             io,
             direct: alignment.map(Direct::new),
             is_alone: true,
@@ -144,6 +158,23 @@ impl Output {
         }
     }
 
+    /// Its bytes go to this disk as well, which says whether it has them.
+    #[cfg(test)]
+    pub(super) fn with_disk(mut self, disk: ScriptedDisk) -> Self {
+        self.writeback = Some(Arc::new(Writeback::new(disk, false)));
+        self
+    }
+
+    /// Its disk pauses for so long, as far as is known.
+    #[cfg(test)]
+    pub(super) fn expect_pauses(&mut self, longest: Duration) {
+        let (pauses, now) = (Arc::<Pauses>::default(), std::time::Instant::now());
+        let shown = Duration::from_secs(60);
+        pauses.observed(shown);
+        pauses.took(longest, now);
+        self.bearing = Some(Bearing::new(pauses));
+    }
+
     /// A descriptor that somebody else opened, such as standard output. If it is a
     /// file, what stands before its position (or its end, if it is appended to)
     /// stays.
@@ -155,8 +186,10 @@ impl Output {
             (true, true) => data.len(),
             (true, false) => io::Seek::stream_position(&mut file)?,
         };
-        let regular = data.is_file().then(|| file.try_clone()).transpose()?;
+        let copy = || data.is_file().then(|| file.try_clone()).transpose();
+        let (regular, disk) = (copy()?, copy()?);
         Ok(Self {
+            writeback: disk.map(|disk| Arc::new(Writeback::new(disk, false))),
             is_alone: regular.is_some() && data.len() == base,
             regular,
             base,
@@ -171,10 +204,48 @@ impl Output {
         self
     }
 
+    /// Has the file and those that follow it written out by a thread from here on.
+    ///
+    /// # Errors
+    /// If there can't be another thread.
+    pub fn written_out(mut self) -> io::Result<Self> {
+        if self.writeback.is_some() {
+            let pauses = Arc::<Pauses>::default();
+            self.news = Some(writeback::start(Arc::clone(&pauses))?);
+            self.bearing = Some(Bearing::new(pauses));
+            self.tell_news();
+        }
+        Ok(self)
+    }
+
+    fn tell_news(&self) {
+        if let (Some(news), Some(writeback)) = (&self.news, &self.writeback) {
+            // The thread takes them for as long as there is this end.
+            let _ = news.send(Arc::clone(writeback));
+        }
+    }
+
+    /// The file has got its name in this folder, which is to be on the disk too.
+    pub(super) fn named_in(&self, folder: Option<File>) {
+        if let Some(writeback) = &self.writeback {
+            writeback.named_in(folder);
+            self.tell_news();
+        }
+    }
+
+    /// Whether there is a disk that is to have what is written.
+    pub fn has_disk(&self) -> bool {
+        let file = self.regular.as_ref();
+        file.is_some_and(|file| direct_io::is_in_memory(file) != Some(true))
+    }
+
     /// Fits the pieces to rings of so many bytes, and takes the memory for one.
     #[must_use]
     pub(super) fn out_of_rings(mut self, ring_bytes: usize) -> Self {
         self.direct_piece = direct::piece_of(ring_bytes);
+        if let Some(bearing) = &mut self.bearing {
+            bearing.ring_bytes = ring_bytes as u64;
+        }
         self.waiting.reserve(self.piece() + BESIDE_PIECE_BYTES);
         self
     }
@@ -191,6 +262,8 @@ impl Output {
         next.next_address = self.next_address;
         next.written_direct = self.written_direct;
         next.direct_piece = self.direct_piece;
+        next.news = self.news.take();
+        next.bearing = self.bearing.take();
         next.reserve(self.reserve)?;
         next.waiting = std::mem::take(&mut self.waiting);
         next.waiting.restart(0);
@@ -256,9 +329,9 @@ impl Output {
     /// About how many bytes are to be taken at once.
     #[inline]
     pub fn piece(&self) -> usize {
-        match self.direct {
-            Some(_) => self.direct_piece,
-            None => PIECE_BYTES,
+        match &self.direct {
+            Some(direct) if !direct.spills => self.direct_piece,
+            _ => PIECE_BYTES,
         }
     }
 
@@ -277,6 +350,20 @@ impl Output {
     #[inline]
     pub(super) fn takes_in_place(&self) -> bool {
         self.direct.is_some() || self.waiting.is_empty()
+    }
+
+    /// What the fullest ring holds now, bytes.
+    pub(super) fn rings_hold(&mut self, fill: u64) {
+        if let Some(bearing) = &mut self.bearing {
+            bearing.fill = fill;
+        }
+    }
+
+    /// How long the disk has taken for a write at most, and the bytes that went by way of the page
+    /// cache because rings would not have borne that, also in files before this one.
+    pub(super) fn pauses(&self) -> (Duration, u64) {
+        let bearing = self.bearing.as_ref();
+        bearing.map_or_else(Default::default, |it| (it.pauses.greatest(), it.spilled))
     }
 
     /// Frames pile up in the rings, or no longer.
@@ -340,14 +427,24 @@ impl Output {
         flushed.map_err(|source| self.failed(source, self.length, &[]))
     }
 
-    /// Writes what has been waiting for too long by `now`.
+    /// Writes what has been waiting for too long by `now`; an error too if the disk did not take
+    /// what was written before.
     pub(super) fn flush_overdue(&mut self, now: MonoNs) -> Result<(), OutputError> {
+        if let Some(error) = self.disk_error() {
+            return Err(self.failed(error, self.length, &[]));
+        }
         let (written, length) = (self.written, self.length);
         let direct = self.direct.as_mut();
         match direct.is_some_and(|it| it.is_overdue(written, length, now)) {
             true => self.append_all(),
             false => Ok(()),
         }
+    }
+
+    /// Why the disk did not take what was written before.
+    fn disk_error(&self) -> Option<io::Error> {
+        let writeback = self.writeback.as_ref().filter(|_| !self.has_failed)?;
+        writeback.has_failed().then(|| writeback.error())?
     }
 
     /// Writes everything that waits. What follows goes by way of the page cache.
@@ -413,7 +510,7 @@ impl Output {
             match self.writer.write(&left[..left.len().min(most)]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => {
-                    self.written += count as u64;
+                    self.appended(count as u64);
                     left = &left[count..];
                     self.watch.wrote();
                 }
@@ -431,6 +528,16 @@ impl Output {
         Ok(())
     }
 
+    /// So many bytes more are written by way of the page cache.
+    fn appended(&mut self, count: u64) {
+        let begin = self.base + self.written;
+        self.written += count;
+        let writeback = self.writeback.as_ref();
+        if writeback.is_some_and(|it| it.appended(begin..begin + count)) {
+            self.tell_news();
+        }
+    }
+
     /// The blocks that wait and those that are to follow at `begin`, by where they are.
     fn extent<'a>(&'a self, begin: u64, blocks: &'a [u8]) -> Extent<'a> {
         let torn = self.direct.as_ref().and_then(|direct| direct.torn);
@@ -442,6 +549,7 @@ impl Output {
     fn failed(&mut self, source: io::Error, begin: u64, blocks: &[u8]) -> OutputError {
         let (whole, lost) = self.extent(begin, blocks).cut_at(self.written);
         let torn = self.cut_at(whole).err();
+        self.has_failed = true;
         self.direct = None;
         self.waiting.restart(whole);
         (self.length, self.written) = (whole, whole);
@@ -469,10 +577,10 @@ impl Output {
         matches!(data, Some(Ok(data)) if data.nlink() == 0)
     }
 
-    /// Ends the output, which is [settled](Self::settle).
+    /// Ends the output, which is [settled](Self::settle), and waits until the disk has it.
     ///
     /// # Errors
-    /// If the file does not hold what was written, or has no name.
+    /// If the file does not hold what was written, or has no name, or may not be on the disk.
     pub fn close(self) -> Result<(), CloseError> {
         let is_removed = self.is_removed();
         self.close_removed(is_removed)
@@ -491,15 +599,21 @@ impl Output {
             // What was kept for the end and not used.
             file.set_len(self.base + self.length)?;
         }
-        if let (Some(file), Some(bursts)) = (&self.regular, self.bursts) {
-            page_cache::give_back(file, bursts)?;
-        }
+        // What nobody can find any more needs no disk.
+        let writeback = self.writeback.as_ref().filter(|_| !self.is_removed());
+        let synced = writeback.map_or(Ok(()), |it| it.finish(&self.watch));
+        let ended = match (&self.regular, self.has_failed && intact.is_ok()) {
+            (Some(file), true) => ending::check(file, self.base),
+            _ => Ok(()),
+        };
+        // The thread may hold the file for a moment more.
+        self.unlock();
         // The first descriptor to close hears of an earlier write's error, and `writer`
         // is another one of the same file.
         let closed = self.regular.map_or(Ok(()), nix::unistd::close);
         drop(self.writer);
         closed.map_err(io::Error::from)?;
-        intact
+        intact.and(synced).and(ended)
     }
 
     /// Whether the file has the length of what was written, and had it before.
@@ -536,6 +650,9 @@ impl std::fmt::Debug for Output {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+pub(super) use self::writeback::tests::ScriptedDisk;
 
 #[cfg(test)]
 mod tests;

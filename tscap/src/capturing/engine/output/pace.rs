@@ -7,6 +7,9 @@ use crate::capturing::host::direct_io::Way;
 /// How much the latest write counts, in parts of 1.
 const LATEST_PART: u32 = 4;
 
+/// What of a second may go into writing, ns: the rest is for draining.
+const MOST_OF_A_SECOND: u128 = 500_000_000;
+
 /// What writing has taken lately, ns for a MiB.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
@@ -30,6 +33,15 @@ impl Pace {
             true => Way::Appended,
             false => Way::Direct,
         }
+    }
+
+    /// Whether the page cache takes so many bytes/s, with something to spare, or that is not known.
+    pub fn keeps_up(&self, rate: u64) -> bool {
+        let Some(appended) = self.appended else {
+            return true;
+        };
+        let a_second = u128::from(rate) * u128::from(appended) / (1 << 20);
+        a_second <= MOST_OF_A_SECOND
     }
 
     /// So many bytes were written in this time.
@@ -74,6 +86,15 @@ mod tests {
         // After a pause it is tried again.
         assert_eq!(pace.way(false), Way::Direct);
         assert_eq!(pace.way(true), Way::Appended);
+    }
+
+    #[test]
+    fn a_page_cache_keeps_up_with_a_rate_that_leaves_it_time() {
+        let mut pace = Pace::default();
+        assert!(pace.keeps_up(u64::MAX), "it is tried");
+        pace.wrote(Way::Appended, MIB, took(2));
+        assert!(pace.keeps_up(250 << 20));
+        assert!(!pace.keeps_up(251 << 20));
     }
 
     #[test]

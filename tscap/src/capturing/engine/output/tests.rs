@@ -3,6 +3,7 @@
 use std::fs::OpenOptions;
 
 use super::*;
+use crate::capturing::host::page_cache;
 
 /// A pipe that is full every other time.
 struct Stubborn {
@@ -239,7 +240,8 @@ fn half_of_the_last_blocks_is_taken_off_a_file() {
     let path = folder.path().join("out");
     let file = OpenOptions::new().create_new(true).append(true).open(&path);
     let mut output = Output::regular(file.unwrap(), Io::Buffered).unwrap();
-    output.write(b"whole").unwrap();
+    let whole = [5, 16, 0, 16u32].map(u32::to_ne_bytes).concat();
+    output.write(&whole).unwrap();
     let file = output
         .regular
         .as_ref()
@@ -247,8 +249,8 @@ fn half_of_the_last_blocks_is_taken_off_a_file() {
     output.writer = Box::new(Filling(file));
     let error = output.write_final(b"statistics").unwrap_err();
     assert_eq!(error.source.kind(), io::ErrorKind::StorageFull);
-    assert_eq!(std::fs::read(&path).unwrap(), b"whole");
-    assert!(output.close().is_ok());
+    assert_eq!(std::fs::read(&path).unwrap(), whole);
+    output.close().unwrap();
 }
 
 #[test]
@@ -391,4 +393,159 @@ fn what_waits_is_in_the_same_memory_from_the_start() {
         output.write_headers(headers()).unwrap();
         assert_eq!(output.waiting.as_ptr(), memory);
     }
+}
+
+/// Errors of earlier writes come when the disk takes them, or when it is asked at the end.
+#[test]
+fn what_the_disk_did_not_take_is_an_error_of_the_file() {
+    for make in [
+        (|file| Output::regular(file, Io::Buffered).unwrap()) as fn(File) -> Output,
+        Output::direct,
+        |file| Output::inherited(file).unwrap(),
+    ] {
+        let named = tempfile::NamedTempFile::new().unwrap();
+        let append = OpenOptions::new().append(true).open(named.path());
+        let output = || make(append.as_ref().unwrap().try_clone().unwrap());
+        let disk = ScriptedDisk::default();
+        let mut written = output().with_disk(disk.clone());
+        written.write(b"whole").unwrap();
+        written.settle().unwrap();
+        written.close().unwrap();
+        let script = disk.script();
+        assert_eq!((script.out.len(), script.syncs), (1, 1));
+        for call in [1, 2] {
+            let mut failing = output().with_disk(ScriptedDisk::failing_at(call));
+            failing.is_alone = false;
+            failing.write(b"whole").unwrap();
+            failing.settle().unwrap();
+            let error = failing.close().unwrap_err();
+            assert!(matches!(error, CloseError::NotOnDisk(_)), "{error}");
+        }
+    }
+}
+
+/// A ring of files may have removed it already.
+#[test]
+fn a_file_without_a_name_is_not_waited_for() {
+    let disk = ScriptedDisk::default();
+    let file = Output::regular(tempfile::tempfile().unwrap(), Io::Buffered).unwrap();
+    let mut output = file.with_disk(disk.clone());
+    output.write(b"whole").unwrap();
+    output.close_removed(false).unwrap();
+    assert_eq!(disk.script().syncs, 0);
+}
+
+/// What happens to an output that is written direct or by way of the page cache.
+#[derive(Clone, Debug)]
+enum Happening {
+    /// So many bytes are written, from where they lie or copied before.
+    Write(usize, bool),
+    /// The rings bear the disk's pauses, or do not.
+    Bears(bool),
+    Behind(bool),
+    /// The thread writes out what it has to.
+    WrittenOut,
+    /// What waits is overdue.
+    Overdue,
+}
+
+fn happenings() -> impl proptest::strategy::Strategy<Value = Vec<Happening>> {
+    use proptest::prelude::*;
+    let bytes = prop_oneof![1usize..6_000, 200_000usize..1_500_000];
+    let happening = prop_oneof![
+        5 => (bytes, any::<bool>()).prop_map(|(bytes, copied)| Happening::Write(bytes, copied)),
+        3 => any::<bool>().prop_map(Happening::Bears),
+        1 => any::<bool>().prop_map(Happening::Behind),
+        1 => Just(Happening::WrittenOut),
+        1 => Just(Happening::Overdue),
+    ];
+    prop::collection::vec(happening, 1..25)
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(40))]
+
+    /// However often it goes one way or the other.
+    #[test]
+    fn a_file_has_every_byte_once_and_in_its_place(happenings in happenings()) {
+        let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        let file = OpenOptions::new().append(true).open(&path).unwrap();
+        let mut output = Output::direct(file);
+        let (mut expected, mut now): (Vec<u8>, _) = (Vec::new(), 0);
+        output.expect_pauses(Duration::ZERO);
+        for happening in happenings {
+            match happening {
+                Happening::Write(bytes, copied) => {
+                    let begin = expected.len();
+                    expected.extend((begin..begin + bytes).map(|at| (at % 251) as u8));
+                    match copied {
+                        true => {
+                            output.copy(&expected[begin..]);
+                            output.flush().unwrap();
+                        }
+                        false => output.write(&expected[begin..]).unwrap(),
+                    }
+                }
+                Happening::Bears(bears) => {
+                    let hour = Duration::from_secs(3_600);
+                    output.expect_pauses(if bears { Duration::ZERO } else { hour });
+                }
+                Happening::Behind(is_behind) => output.set_behind(is_behind),
+                Happening::WrittenOut => {
+                    let writeback = Arc::clone(output.writeback.as_ref().unwrap());
+                    writeback.finish(&WriteWatch::default()).unwrap();
+                }
+                Happening::Overdue => {
+                    for _ in 0..2 {
+                        now += 200_000_000;
+                        output.flush_overdue(MonoNs(now)).unwrap();
+                    }
+                    proptest::prop_assert!(std::fs::read(&path).unwrap() == expected);
+                }
+            }
+        }
+        output.settle().unwrap();
+        proptest::prop_assert_eq!(output.length(), expected.len() as u64);
+        output.close().unwrap();
+        proptest::prop_assert!(std::fs::read(&path).unwrap() == expected);
+    }
+}
+
+/// Direct at first, by way of the page cache while the rings would not bear a pause, and direct
+/// again once the disk has what went that way.
+#[test]
+fn writes_go_by_way_of_the_page_cache_while_a_pause_would_lose_frames() {
+    const PART: usize = 1 << 20;
+    let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+    let file = OpenOptions::new().append(true).open(&path).unwrap();
+    let mut output = Output::direct(file).with_disk(ScriptedDisk::default());
+    let part = vec![7; PART];
+    let writes = |output: &mut Output, count: usize| {
+        let before = output.written_direct();
+        for _ in 0..count {
+            output.write(&part).unwrap();
+        }
+        output.written_direct() > before
+    };
+    output.expect_pauses(Duration::ZERO);
+    assert!(writes(&mut output, 2));
+    assert_eq!(output.pauses().1, 0);
+    assert!(output.piece() > PIECE_BYTES);
+    output.expect_pauses(Duration::from_secs(1));
+    assert!(!writes(&mut output, 20));
+    assert!(output.pauses().1 >= 20 * PART as u64);
+    assert_eq!(output.piece(), PIECE_BYTES, "soon back in the ring");
+    // The disk is to have that first.
+    output.expect_pauses(Duration::ZERO);
+    assert!(!writes(&mut output, 1));
+    let writeback = Arc::clone(output.writeback.as_ref().unwrap());
+    writeback.finish(&WriteWatch::default()).unwrap();
+    assert!(writes(&mut output, 1));
+    // A page cache that can't keep up is no help.
+    output.expect_pauses(Duration::from_secs(1));
+    output.set_behind(true);
+    if let Some(direct) = &mut output.direct {
+        direct.slow_page_cache();
+    }
+    assert!(writes(&mut output, 1));
 }

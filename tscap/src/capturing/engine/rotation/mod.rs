@@ -24,7 +24,7 @@ pub(super) use schedule::Schedule;
 
 use super::{Event, Output};
 use crate::capturing::clock::{MonoNs, RealNs};
-use crate::capturing::host::access::Owner;
+use crate::capturing::host::access::{Owner, folder_of};
 
 /// Files that are remembered where a name may come again at any time: a day of
 /// one a second. Their names are a few MB.
@@ -294,7 +294,10 @@ fn begin_file(
     output
         .write_headers(headers)
         .map_err(|error| error.source)?;
-    Ok((output, next.take_name(before.id())?))
+    let replaced = next.take_name(before.id())?;
+    // It may be opened by others only: then the file system does as it likes.
+    output.named_in(std::fs::File::open(folder_of(path)).ok());
+    Ok((output, replaced))
 }
 
 #[cfg(test)]

@@ -5,41 +5,27 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, TempPath};
-
 use crate::capturing::engine::prepared::lock;
 use crate::capturing::host::access::{Owner, keep_access};
+use crate::capturing::host::new_file::NewFile;
 
-/// A new, empty file under a name of its own; removed again unless it
-/// [takes its name](Self::take_name).
+/// A new, empty file without a name; gone unless it [takes its name](Self::take_name).
 #[derive(Debug)]
 pub(super) struct NextFile {
     path: PathBuf,
-    part: TempPath,
-    file: File,
+    new: NewFile,
 }
 
-/// Makes the file, which is given to `owner`, under a name that nothing has: what others
-/// leave in the folder is neither opened nor followed.
+/// Makes the file, which is given to `owner`: what others leave in the folder is neither opened
+/// nor followed.
 pub(super) fn create(path: &Path, owner: Owner) -> io::Result<(NextFile, File)> {
-    let folder = match path.parent() {
-        Some(folder) if folder != "" => folder,
-        _ => Path::new("."),
-    };
-    let part = Builder::new()
-        .prefix(".tscap-")
-        .suffix(".part")
-        .append(true)
-        .tempfile_in(folder)?;
-    let (file, part) = part.into_parts();
-    owner.take(&file)?;
-    lock(&file)?;
-    let next = NextFile {
-        path: path.to_owned(),
-        part,
-        file: file.try_clone()?,
-    };
-    Ok((next, file))
+    let mut new = NewFile::for_path(path, true)?;
+    let file = new.file();
+    owner.take(file)?;
+    lock(file)?;
+    let file = file.try_clone()?;
+    let path = path.to_owned();
+    Ok((NextFile { path, new }, file))
 }
 
 impl NextFile {
@@ -47,13 +33,13 @@ impl NextFile {
     /// are freed when that is dropped, which takes long if they are many. A file that
     /// another capture writes keeps its name; `own`, by device and inode, is the file
     /// before this one.
-    pub(super) fn take_name(self, own: Option<(u64, u64)>) -> io::Result<Option<File>> {
+    pub(super) fn take_name(mut self, own: Option<(u64, u64)>) -> io::Result<Option<File>> {
         let replaced = match fs::symlink_metadata(&self.path) {
             Ok(data) if data.is_file() => {
                 if own != Some((data.dev(), data.ino())) {
                     check_unlocked(&self.path)?;
                 }
-                keep_access(&data, &self.file)?;
+                keep_access(&data, self.new.file())?;
                 true
             }
             Ok(data) if data.is_symlink() => true,
@@ -68,7 +54,7 @@ impl NextFile {
                 .open(&self.path)
         });
         let replaced = replaced.transpose()?;
-        self.part.persist(&self.path)?;
+        self.new.take_name()?;
         Ok(replaced)
     }
 }

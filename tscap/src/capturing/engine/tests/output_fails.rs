@@ -1,6 +1,7 @@
 //! An output that fails anywhere.
 
 use super::*;
+use crate::capturing::engine::output;
 
 proptest! {
     /// Wherever the output fails: what is in the file are whole frames from the
@@ -43,4 +44,32 @@ proptest! {
         prop_assert_eq!(totals.outcomes[Outcome::WriteFailed], frames - written);
         prop_assert_eq!(failed, usize::from(written < frames));
     }
+}
+
+/// The disk fails behind the page cache, while the capture goes on: the writing ends, and the file has the
+/// error until it is closed.
+#[test]
+fn a_disk_that_fails_behind_the_page_cache_ends_the_writing() {
+    let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+    let file = std::fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .unwrap();
+    let output = Output::regular(file, Io::Buffered).unwrap();
+    let output = output
+        .with_disk(output::ScriptedDisk::failing_at(1))
+        .written_out();
+    let mut output = output.unwrap();
+    output.write(&vec![0; 9 << 20]).unwrap();
+    let failed = loop {
+        match output.flush_overdue(MonoNs(0)) {
+            Ok(()) => std::thread::yield_now(),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(failed.source.raw_os_error(), Some(libc::EIO));
+    assert_eq!(failed.lost, [], "they were handed to the page cache");
+    assert!(output.flush_overdue(MonoNs(0)).is_ok(), "it is told once");
+    let error = output.close().unwrap_err();
+    assert!(matches!(error, CloseError::NotOnDisk(_)), "{error}");
 }

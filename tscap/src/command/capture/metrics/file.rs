@@ -10,9 +10,8 @@ use std::sync::mpsc::{
 };
 use std::time::Duration;
 
-use tempfile::Builder;
-
 use crate::capturing::host::caps;
+use crate::capturing::host::new_file::NewFile;
 
 /// node_exporter, another user, is to read it; no frame is in it.
 const MODE: u32 = 0o644;
@@ -86,18 +85,13 @@ fn hangs() -> io::Error {
     )
 }
 
-/// Writes it under another name, which no collector reads, and gives it its own.
+/// Writes it without a name, or one that no collector reads, and gives it its own.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if folder != "" => folder,
-        _ => Path::new("."),
-    };
-    let mut file = Builder::new().prefix(".tscap-").tempfile_in(folder)?;
+    let mut new = NewFile::for_path(path, false)?;
+    let file = new.file();
     file.write_all(text.as_bytes())?;
-    file.as_file()
-        .set_permissions(Permissions::from_mode(MODE))?;
-    file.persist(path)?;
-    Ok(())
+    file.set_permissions(Permissions::from_mode(MODE))?;
+    new.take_name()
 }
 
 #[cfg(test)]
