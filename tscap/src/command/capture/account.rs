@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use crate::capturing::accounting::Outcomes;
 use crate::capturing::capture::{
     DirectionSummary, DiskSummary, FilesSummary, FilterSummary, InterfaceSummary, Progress,
-    ReferenceSummary,
-    Summary,
+    ReferenceSummary, Summary,
 };
 use crate::capturing::host::cpu_list;
 use crate::capturing::pcapng::HardwareStatistics;
