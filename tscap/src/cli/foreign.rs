@@ -20,7 +20,8 @@ const DISPLAY_FILTER: &str = "tscap has capture filters only, such as tcp port 8
 const DISSECTION: &str = "tscap does not dissect packets: tshark -r FILE does, with this option";
 const MESSAGES: &str = "tscap has no levels of messages: -q and -v say how much is told, and \
                         messages go to standard error";
-const ETHERNET: &str = "tscap captures Ethernet frames only (EN10MB)";
+const ETHERNET: &str = "tscap takes frames as the interface has them: Ethernet (EN10MB), or IP packets \
+                        (RAW) of tunnels; tscap -D says which";
 const STAMPS: &str = "tscap has its own clocks: see --clock, and tscap doctor for those that \
                       work here";
 
@@ -297,7 +298,7 @@ mod tests {
             ("-nnr in.pcap port 80", "tshark -r FILE"),
             ("-i a -Y http", "capture filters only"),
             ("-XX -i a", "tscap capture ... -w - | tshark -r -"),
-            ("-i a -y LINUX_SLL2", "Ethernet frames only"),
+            ("-i a -y LINUX_SLL2", "as the interface has them"),
             ("-i a --export-objects http,.", "tshark -r FILE does"),
         ] {
             let error = parse(line).unwrap_err();

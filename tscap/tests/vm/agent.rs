@@ -41,6 +41,8 @@ pub const SETPRIV: &str = "/setpriv";
 pub const XDP_LOADER: &str = "/xdp-loader";
 /// iproute2's; busybox's knows few queueing disciplines.
 pub const TC: &str = "/tc";
+/// iproute2's; busybox's knows no tunnels.
+pub const IP: &str = "/ip";
 /// Where libxdp has its dispatcher, and xdp-filter its programs.
 pub const XDP_OBJECTS: &str = "/usr/lib/x86_64-linux-gnu/bpf";
 /// The first argument of this program as a capture with a test-only XDP program.

@@ -19,8 +19,9 @@ const MODULE: &str = "TSCAP_VM_MODULE";
 /// Names the module of a network interface that stamps frames itself, if there is one for the
 /// kernel.
 const NIC: &str = "TSCAP_VM_NIC";
-/// The drivers, and what clsact and a qdisc take, that [`agent::INIT`] loads.
-const DRIVERS: [&str; 9] = [
+/// The drivers, and what clsact and a qdisc take, that [`agent::INIT`] loads; then devices of
+/// other types, which checks load.
+const DRIVERS: [&str; 15] = [
     "virtio_pci",
     "virtio_console",
     "virtio_net",
@@ -30,6 +31,12 @@ const DRIVERS: [&str; 9] = [
     "sch_ingress",
     "cls_bpf",
     "sch_fq",
+    "ipip",
+    "ip_gre",
+    "ip_vti",
+    "nlmon",
+    "vsockmon",
+    "vrf",
 ];
 
 /// The image, and what goes into it, until it is dropped.
@@ -62,6 +69,7 @@ impl Initramfs {
             (found("setpriv"), agent::SETPRIV),
             (found("xdp-loader"), agent::XDP_LOADER),
             (found("tc"), agent::TC),
+            (found("ip"), agent::IP),
         ] {
             // Their debugging information is most of them.
             let stripped = this.place(to);

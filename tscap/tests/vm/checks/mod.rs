@@ -9,6 +9,7 @@ mod comparison;
 mod counters;
 mod cpus;
 mod delay;
+mod devices;
 mod directions;
 mod doctor;
 pub mod filter;
@@ -64,6 +65,8 @@ checks![
     cpus::a_pinned_one_goes,
     cpus::one_comes,
     delay::there_and_back,
+    devices::tunnels,
+    devices::refused,
     directions::both,
     directions::given_back,
     directions::before_the_driver,
