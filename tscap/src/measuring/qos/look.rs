@@ -68,17 +68,46 @@ const ETHERNET_IN_GRE: u16 = 0x6558;
 /// `looks_inside`, a packet inside VXLAN or GRE is the one that counts.
 #[inline]
 pub fn look(captured: &[u8], origlen: u32, by: FlowBy, looks_inside: bool) -> Look {
-    let is_cut = captured.len() < origlen as usize;
+    let frame = Frame { captured, origlen };
+    let is_cut = frame.is_cut();
     let Ok(packet) = LaxSlicedPacket::from_ethernet(captured) else {
         return broken(is_cut);
     };
     let vlans = vlans(&packet);
     let inside = looks_inside.then(|| inside(&packet)).flatten();
     match inside {
-        None => look_at(&packet, is_cut, by, vlans, false),
-        Some(Ok(inner)) => look_at(&inner, is_cut, by, vlans, true),
+        None => look_at(&packet, frame, by, vlans, false),
+        Some(Ok(inner)) => look_at(&inner, frame, by, vlans, true),
         Some(Err(NoPacket::NonIp)) => Look::NonIp,
         Some(Err(NoPacket::Broken)) => broken(is_cut),
+    }
+}
+
+/// A frame, of which not all may have been captured.
+#[derive(Clone, Copy)]
+struct Frame<'a> {
+    captured: &'a [u8],
+    origlen: u32,
+}
+
+impl Frame<'_> {
+    fn is_cut(&self) -> bool {
+        self.captured.len() < self.origlen as usize
+    }
+
+    /// Where in it a part of it begins.
+    fn place(&self, part: &[u8]) -> usize {
+        part.as_ptr().addr() - self.captured.as_ptr().addr()
+    }
+
+    /// Where a packet ends whose header says that so many bytes follow `from`. An aggregate that
+    /// is longer than the field can say has 0 there: it ends with its frame. It never ends
+    /// behind that. Keys go by the same rule (`tscap_common::key`).
+    fn end(&self, from: usize, says: u16) -> usize {
+        match says {
+            0 => self.origlen as usize,
+            says => (from + usize::from(says)).min(self.origlen as usize),
+        }
     }
 }
 
@@ -99,11 +128,12 @@ fn vlans(packet: &LaxSlicedPacket<'_>) -> [Option<u16>; 2] {
 
 fn look_at(
     packet: &LaxSlicedPacket<'_>,
-    is_cut: bool,
+    frame: Frame<'_>,
     by: FlowBy,
     vlans: [Option<u16>; 2],
     is_inner: bool,
 ) -> Look {
+    let is_cut = frame.is_cut();
     let found = |id, carries| {
         Look::Flow(Found {
             id,
@@ -189,7 +219,7 @@ fn look_at(
         ),
         (_, Some(TransportSlice::Tcp(tcp))) => {
             let ports = [tcp.source_port(), tcp.destination_port()];
-            let carries = segment(packet, tcp).map_or(Carries::Nothing, Carries::Tcp);
+            let carries = segment(packet, frame, tcp).map_or(Carries::Nothing, Carries::Tcp);
             found(FlowId::FiveTuple(ends(Some(ports))), carries)
         }
         _ => found(FlowId::FiveTuple(ends(None)), Carries::Nothing),
@@ -200,24 +230,24 @@ fn ports_of(udp: &UdpSlice<'_>) -> [u16; 2] {
     [udp.source_port(), udp.destination_port()]
 }
 
-/// `None` if the IP header does not say how long the packet is.
-fn segment(packet: &LaxSlicedPacket<'_>, tcp: &TcpSlice<'_>) -> Option<Segment> {
-    let behind_ip = match packet.net.as_ref()? {
+/// `None` if the packet ends before its headers do.
+fn segment(packet: &LaxSlicedPacket<'_>, frame: Frame<'_>, tcp: &TcpSlice<'_>) -> Option<Segment> {
+    let end = match packet.net.as_ref()? {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
-            let whole = usize::from(header.total_len());
-            whole.checked_sub(header.slice().len())?
+            frame.end(frame.place(header.slice()), header.total_len())
         }
         LaxNetSlice::Ipv6(ip) => {
-            let whole = usize::from(ip.header().payload_length());
-            whole.checked_sub(ip.extensions().slice().len())?
+            let header = ip.header();
+            let body = frame.place(header.slice()) + header.slice().len();
+            frame.end(body, header.payload_length())
         }
         LaxNetSlice::Arp(_) => return None,
     };
-    let payload = behind_ip.checked_sub(tcp.header_len())?;
+    let headers = frame.place(tcp.slice()) + tcp.header_len();
     Some(Segment {
         seq: tcp.sequence_number(),
-        payload: payload as u32,
+        payload: u32::try_from(end.checked_sub(headers)?).ok()?,
         is_syn: tcp.syn(),
     })
 }

@@ -1,3 +1,5 @@
+use etherparse::PacketBuilder;
+
 use super::*;
 use crate::measuring::measure::fixtures::{Headers, header};
 use crate::measuring::qos::fixtures::{rtp, tcp, udp, udp_to};
@@ -52,6 +54,69 @@ fn tcp_says_its_bytes_also_where_they_are_cut() {
             is_syn: false,
         };
         assert_eq!(found.carries, Carries::Tcp(segment));
+    }
+}
+
+/// TCP over IPv4.
+fn tcp_v4(payload: &[u8]) -> Vec<u8> {
+    let builder = PacketBuilder::ethernet2([2; 6], [4; 6])
+        .ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
+        .tcp(80, 5_000, 77, 1_000);
+    let mut frame = Vec::new();
+    builder.write(&mut frame, payload).unwrap();
+    frame
+}
+
+/// As of an aggregate of more than 64 KiB, or one that a program sees before it is cut into
+/// segments. The frame says how long it is.
+#[test]
+fn a_packet_whose_header_says_no_length_ends_with_its_frame() {
+    let inside = |frame: &[u8]| {
+        let vxlan = [&[8, 0, 0, 0, 0, 0, 7, 0][..], frame].concat();
+        udp_to(VXLAN_PORT, &vxlan)
+    };
+    for (frame, length_at) in [(tcp_v4(&[7; 900]), 16), (tcp(77, &[7; 900]), 18 + 4)] {
+        let mut without = frame.clone();
+        without[length_at..length_at + 2].fill(0);
+        for (frame, is_inner) in [(&without, false), (&inside(&without), true)] {
+            for missing in [0, 850] {
+                let captured = &frame[..frame.len() - missing];
+                let look = look(captured, frame.len() as u32, FlowBy::FiveTuple, is_inner);
+                let found = found(look);
+                let Carries::Tcp(segment) = found.carries else {
+                    panic!("{found:?}");
+                };
+                assert_eq!((segment.payload, found.is_inner), (900, is_inner));
+            }
+        }
+        // Longer than the field can say, of which the first bytes were captured.
+        let long = look(&without[..90], 180_000, FlowBy::FiveTuple, false);
+        let Carries::Tcp(segment) = found(long).carries else {
+            panic!("no TCP");
+        };
+        let headers = (frame.len() - 900) as u32;
+        assert_eq!(segment.payload, 180_000 - headers);
+        // Nor behind its frame.
+        let mut longer = frame.clone();
+        longer[length_at..length_at + 2].copy_from_slice(&9_000u16.to_be_bytes());
+        let Carries::Tcp(segment) = found(of(&longer, FlowBy::FiveTuple)).carries else {
+            panic!("no TCP");
+        };
+        assert_eq!(segment.payload, 900);
+        // Padding is not of the packet.
+        let mut padded = frame.clone();
+        padded.extend([0; 40]);
+        let Carries::Tcp(segment) = found(of(&padded, FlowBy::FiveTuple)).carries else {
+            panic!("no TCP");
+        };
+        assert_eq!(segment.payload, 900);
+        // Nor does it end before its header.
+        let mut short = frame.clone();
+        short[length_at..length_at + 2].copy_from_slice(&5u16.to_be_bytes());
+        match of(&short, FlowBy::FiveTuple) {
+            Look::Flow(found) => assert_eq!(found.carries, Carries::Nothing),
+            look => assert_eq!(look, Look::Malformed),
+        }
     }
 }
 
