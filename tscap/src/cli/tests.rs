@@ -229,3 +229,64 @@ fn a_ring_is_a_power_of_two_within_limits() {
         assert_eq!(capture::ring_bytes(size).ok(), expected, "{size}");
     }
 }
+
+/// Where privileges are asked about: what is beyond a capture, and what needs none at all.
+#[test]
+fn each_plan_says_what_it_takes_beyond_a_capture() {
+    let of = |line: &str| {
+        let words = ["tscap"].into_iter().chain(line.split_whitespace());
+        let plan =
+            Cli::plan(words.map(Into::into)).unwrap_or_else(|error| panic!("{line}: {error}"));
+        (plan.acts(), plan.is_of_files())
+    };
+    let capture = "-i eth0 -w out.pcapng";
+    for (line, acts, is_of_files) in [
+        (capture, vec![], false),
+        ("-i eth0 -w f -Q in --tap", vec![], false),
+        ("-i eth0 -w f --hw-stamps", vec![], false),
+        (
+            "-i eth0 -w f -Q in --tap=force",
+            vec![Act::TakeInterface],
+            false,
+        ),
+        (
+            "-i eth0 -w f --offloads off",
+            vec![Act::ChangeSettings],
+            false,
+        ),
+        (
+            "-i eth0 -w f --hw-stamps=set",
+            vec![Act::ChangeSettings],
+            false,
+        ),
+        ("stamp -i eth0", vec![Act::Stamp], false),
+        ("gen -i eth0 --rate 1k --dst 10.0.0.1", vec![], false),
+        (
+            "gen -i eth0 --rate 1k --src 10.0.0.1",
+            vec![Act::Send],
+            false,
+        ),
+        (
+            "gen -i eth0 --rate 1k --src-mac 02:00:00:00:00:01",
+            vec![Act::Send],
+            false,
+        ),
+        ("gen -i eth0 --rate 1k --vlan 7", vec![Act::Send], false),
+        (
+            "gen -i eth0 --rate 1k --yes-send-here",
+            vec![Act::Send],
+            false,
+        ),
+        ("gen --echo", vec![], false),
+        ("gen --read f", vec![], true),
+        ("merge a b -w f", vec![], true),
+        ("report f", vec![], true),
+        ("convert f -w g icmp", vec![], true),
+        ("qos -r f", vec![], true),
+        ("qos -i eth0", vec![], false),
+        ("clock", vec![], false),
+        ("doctor", vec![], false),
+    ] {
+        assert_eq!(of(line), (acts, is_of_files), "{line}");
+    }
+}
