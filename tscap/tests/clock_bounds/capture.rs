@@ -78,7 +78,7 @@ pub fn capture(scenario: &Scenario, host: &Host) -> Option<Captured> {
     let mut waiting = stamps(scenario, host, reader.now_ns).into_iter().peekable();
     let mut stamps: Vec<Stamp> = Vec::new();
     let mut statistics_at = reader.now_ns + STATISTICS_EVERY;
-    let (mut drain, mut raw_at) = (reader.now_ns, 0);
+    let (mut drain, mut raw_at, mut read_before) = (reader.now_ns, 0, 0);
     while drain < scenario.end() {
         drain = next_drain(scenario, reader.now_ns);
         reader.sleep_until(drain);
@@ -92,9 +92,11 @@ pub fn capture(scenario: &Scenario, host: &Host) -> Option<Captured> {
         }
         let conversion = tracker.convert();
         let until = match drain < scenario.end() {
+            true if scenario.holds_a_drain => read_before,
             true => look.saturating_sub(scenario.held_back_ns),
             false => look,
         };
+        read_before = reader.now_ns;
         let converted = stamps.len();
         while let Some(stamp) = waiting.next_if(|stamp| stamp.at_ns <= until) {
             stamps.push(Stamp {

@@ -159,16 +159,23 @@ fn convert(
     found[moved as usize].take(stamp.at_ns, by_ns, captured.bound_ns);
 }
 
+/// A value of the coarsest counter, ns: an event takes place with it.
+const COUNT: u64 = 60;
+
 /// From stamp to stamp, and over many, where the counter ran on between them.
 fn intervals(found: &mut Found, scenario: &Scenario, captured: &Captured) {
     let Some(raw) = captured.counter.and_then(|counter| counter.raw) else {
         return;
     };
-    let jumps: Vec<u64> = scenario
+    // Three readings of the raw clock tell the rate of a counter that has another one.
+    let jumps: Vec<(u64, u64)> = scenario
         .events
         .iter()
         .filter(|(_, event)| jumps(event))
-        .map(|(at, _)| *at)
+        .map(|(at, event)| match event {
+            Event::Migration { .. } => (*at, at + 3 * S),
+            _ => (*at, *at),
+        })
         .collect();
     for apart in [1, 100, 5_000] {
         for (from, to) in captured
@@ -176,19 +183,25 @@ fn intervals(found: &mut Found, scenario: &Scenario, captured: &Captured) {
             .iter()
             .zip(captured.stamps.iter().skip(apart))
         {
-            if jumps.iter().any(|at| (from.at_ns..=to.at_ns).contains(at)) {
+            let is_over =
+                |(at, until): &(u64, u64)| from.at_ns <= *until && to.at_ns + COUNT >= *at;
+            if jumps.iter().any(is_over) {
                 continue;
             }
             let truth_ns = to.raw_ns - from.raw_ns;
             let said_ns = interval_ns(from.raw, to.raw, captured.counter.as_ref());
             let error_ns = said_ns.abs_diff(truth_ns.cast_signed());
-            // Both ends are whole nanoseconds.
-            let bound_ns = truth_ns * raw.bound_ppb / S + 2;
+            // Both ends are whole nanoseconds, or counts of a coarse counter.
+            let bound_ns =
+                (truth_ns * raw.bound_ppb).div_ceil(S) + 2 + 2 * scenario.machine.count_ns();
             found.take(to.at_ns, error_ns, bound_ns);
         }
     }
 }
 
 fn jumps(event: &Event) -> bool {
-    matches!(event, Event::Jump(_) | Event::Suspend { .. })
+    matches!(
+        event,
+        Event::Jump(_) | Event::Migration { .. } | Event::Suspend { .. }
+    )
 }

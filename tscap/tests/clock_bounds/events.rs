@@ -43,10 +43,27 @@ pub enum Class {
     Ptp,
     /// The same, which ptp4l steers: 8 Hz, ±4 ppm.
     PtpSteered,
+    /// Two or three of the events below in one drain or in neighbouring ones, while stamps
+    /// wait as long as they ever do.
+    Pair,
+    /// The clock is set several times within some drains, as by chrony's `makestep`.
+    Burst,
+    /// It is set every 32 ms, as a servo does that never slews.
+    Steps,
+    /// Readings are interrupted for up to half a second after an event.
+    Wide,
+    /// A counter of 19.2 to 62.5 MHz.
+    Coarse,
+    /// A virtual machine moves: its TSC jumps, and runs by up to 100 ppm at another rate.
+    Migration,
+    /// The clock is set, and set back within a drain.
+    Back,
+    /// TAI − UTC is set, forward and back.
+    TaiSet,
 }
 
 /// How many there are.
-pub const CLASSES: u64 = Class::PtpSteered as u64 + 1;
+pub const CLASSES: u64 = Class::TaiSet as u64 + 1;
 
 impl Class {
     /// As in the environment.
@@ -73,6 +90,14 @@ impl Class {
             Self::Ktime => ktime(scenario, base),
             Self::Tai => tai(scenario, base),
             Self::Ptp | Self::PtpSteered => ptp(scenario, base),
+            Self::Pair => pair(scenario, base),
+            Self::Burst => burst(scenario),
+            Self::Steps => steps(scenario),
+            Self::Wide => wide(scenario, base),
+            Self::Coarse => coarse(scenario, base),
+            Self::Migration => migration(scenario, base),
+            Self::Back => back(scenario),
+            Self::TaiSet => tai_set(scenario),
         }
     }
 }
@@ -291,4 +316,168 @@ fn tai(scenario: &mut Scenario, base: i64) {
 fn ptp(scenario: &mut Scenario, base: i64) {
     scenario.has_device = true;
     servo(scenario, base, 8, 1_000);
+}
+
+/// Of stamps that wait as long as they ever do, half of the time.
+fn waits(scenario: &mut Scenario, sources: &[StampSource]) {
+    scenario.source = sources[scenario.random.usize(0..sources.len())];
+    scenario.holds_a_drain = scenario.random.bool();
+}
+
+const SOURCES: [StampSource; 4] = [
+    StampSource::Tsc,
+    StampSource::Tsc,
+    StampSource::Ktime,
+    StampSource::Tai,
+];
+
+/// A step, a jump, another offset of TAI, a suspend, a migration or a bend.
+fn some_event(scenario: &mut Scenario, at: u64, base: i64) -> Event {
+    match scenario.random.u8(0..10) {
+        0..4 => some_step(scenario),
+        4..7 => some_jump(scenario),
+        7 => some_migration(scenario, at),
+        8 => Event::Tai(scenario.random.i64(30..40)),
+        _ => Event::Frequency(base + scenario.random.i64(-400_000..=400_000)),
+    }
+}
+
+fn pair(scenario: &mut Scenario, base: i64) {
+    waits(scenario, &SOURCES);
+    for _ in 0..scenario.random.u8(1..6) {
+        let mut at = scenario.moment();
+        let mut jumped_at = None;
+        for _ in 0..scenario.random.u8(2..4) {
+            let mut event = some_event(scenario, at, base);
+            if matches!(event, Event::Jump(_) | Event::Migration { .. }) {
+                // Of two jumps between two readings nobody knows the values in between.
+                let is_read_between = |it| at > it + 2 * scenario.drain_ns;
+                match jumped_at.is_none_or(is_read_between) {
+                    true => jumped_at = Some(at),
+                    false => event = some_step(scenario),
+                }
+            }
+            scenario.happens(at, event);
+            at += match scenario.random.bool() {
+                true => log_uniform(&mut scenario.random, 1, 30 * MS),
+                false => scenario.random.u64(0..2 * scenario.drain_ns),
+            };
+        }
+        if scenario.random.u8(0..4) == 0 {
+            scenario.is_stormy(at);
+        }
+    }
+}
+
+fn burst(scenario: &mut Scenario) {
+    waits(scenario, &SOURCES);
+    for _ in 0..scenario.random.u8(1..4) {
+        let mut at = scenario.moment();
+        let most = log_uniform(&mut scenario.random, 10 * US, 15 * MS);
+        for _ in 0..scenario.random.u8(2..9) {
+            let step = some_step(scenario);
+            scenario.happens(at, step);
+            at += scenario.random.u64(0..most);
+        }
+    }
+}
+
+fn steps(scenario: &mut Scenario) {
+    waits(scenario, &SOURCES);
+    let most = log_uniform(&mut scenario.random, US, 20 * MS);
+    scenario.each(32 * MS, |scenario, _| {
+        Event::Step(either_sign(&mut scenario.random, 20, most))
+    });
+}
+
+fn wide(scenario: &mut Scenario, base: i64) {
+    waits(
+        scenario,
+        &[StampSource::Tsc, StampSource::Tsc, StampSource::Ktime],
+    );
+    for _ in 0..scenario.random.u8(1..4) {
+        let at = scenario.moment();
+        // A bend shows at the next reading of use.
+        let event = match some_event(scenario, at, base) {
+            Event::Frequency(_) => some_step(scenario),
+            event => event,
+        };
+        scenario.happens(at, event);
+        let before = scenario.random.u64(0..15 * MS);
+        let after = log_uniform(&mut scenario.random, 5 * MS, 500 * MS);
+        scenario.storms.push((at - before, at + after));
+    }
+}
+
+fn coarse(scenario: &mut Scenario, base: i64) {
+    let kilohertz = [19_200, 24_000, 25_000, 38_400, 54_000, 62_500];
+    let hertz = 1_000 * kilohertz[scenario.random.usize(0..kilohertz.len())];
+    let hertz = hertz + scenario.random.u64(0..hertz / 10_000);
+    let machine = &mut scenario.machine;
+    match scenario.random.bool() {
+        // The kernel counts by it.
+        true => machine.cycles_per_s = hertz,
+        false => machine.cycles_per_count = machine.cycles_per_s / hertz,
+    }
+    match scenario.random.u8(0..8) {
+        0 => step(scenario),
+        1 => jump(scenario),
+        2 => servo(scenario, base, 16, 5_000),
+        3 => pulse(scenario, base),
+        4 => stall(scenario, base),
+        5 => pair(scenario, base),
+        _ => {}
+    }
+    scenario.source = StampSource::Tsc;
+}
+
+/// A jump alone where the raw clock has no three readings on either side of it.
+fn some_migration(scenario: &mut Scenario, at: u64) -> Event {
+    if !(4 * S..scenario.end() - 4 * S).contains(&at) {
+        return some_jump(scenario);
+    }
+    let per_us = scenario.machine.cycles_per_s / 1_000_000;
+    let most = [9_000, 200_000, 20_000_000_000][scenario.random.usize(0..3)] * per_us;
+    Event::Migration {
+        cycles: either_sign(&mut scenario.random, 20 * per_us, most),
+        ppb: scenario.random.i64(-99_000..99_000),
+    }
+}
+
+fn migration(scenario: &mut Scenario, base: i64) {
+    waits(scenario, &[StampSource::Tsc]);
+    for _ in 0..scenario.random.u8(1..4) {
+        let at = scenario.moment();
+        let event = some_migration(scenario, at);
+        scenario.happens(at, event);
+        // Whoever moves a machine sets its clock.
+        if scenario.random.bool() {
+            let (step, later) = (some_step(scenario), scenario.random.u64(0..20 * MS));
+            scenario.happens(at + later, step);
+        }
+    }
+    if scenario.random.bool() {
+        servo(scenario, base, 8, 5_000);
+    }
+}
+
+fn back(scenario: &mut Scenario) {
+    waits(scenario, &SOURCES);
+    for _ in 0..scenario.random.u8(1..6) {
+        let at = scenario.moment();
+        let Event::Step(ns) = some_step(scenario) else {
+            continue;
+        };
+        let length = log_uniform(&mut scenario.random, US, 12 * MS);
+        scenario.happens(at, Event::Step(ns));
+        scenario.happens(at + length, Event::Step(-ns));
+    }
+}
+
+fn tai_set(scenario: &mut Scenario) {
+    waits(scenario, &[StampSource::Tai]);
+    for _ in 0..scenario.random.u8(1..4) {
+        let (at, seconds) = (scenario.moment(), scenario.random.i64(10..60));
+        scenario.happens(at, Event::Tai(seconds));
+    }
 }

@@ -26,13 +26,27 @@ pub enum Event {
     /// The TSC jumps, as when a virtual machine moves: the kernel counts by another
     /// clock (kvm-clock), which does not.
     Jump(i64),
+    /// The same to a host whose TSC runs so much faster, parts per billion.
+    Migration { cycles: i64, ppb: i64 },
+}
+
+impl Event {
+    /// Whether the kernel cancels timers by it (`clock_was_set`, kernel/time/hrtimer.c).
+    fn sets_the_clock(self) -> bool {
+        matches!(
+            self,
+            Self::Step(_) | Self::Tai(_) | Self::Suspend { .. } | Self::Leap(_)
+        )
+    }
 }
 
 /// What a host is made of.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// Of the TSC, Hz.
+    /// Of the oscillator that the kernel counts by, Hz.
     pub cycles_per_s: u64,
+    /// Cycles of that in one of the TSC: where it is coarser than what the kernel counts by.
+    pub cycles_per_count: u64,
     /// The kernel's CONFIG_HZ.
     pub ticks_per_s: u64,
     /// Most ticks that are left out in a row, the CPUs being idle.
@@ -41,14 +55,27 @@ pub struct Machine {
     pub length_ns: u64,
 }
 
+impl Machine {
+    /// Of one value of a TSC that is coarser than what the kernel counts by, whole ns.
+    pub fn count_ns(&self) -> u64 {
+        match self.cycles_per_count {
+            1 => 0,
+            cycles => (cycles * 1_000_000_000).div_ceil(self.cycles_per_s),
+        }
+    }
+}
+
 /// The host.
 #[derive(Debug)]
 pub struct Host {
     cycles_per_s: u64,
+    cycles_per_count: u64,
     shift: u32,
     /// Of CLOCK_MONOTONIC_RAW: never adjusted.
     raw_mult: i64,
     timeline: Vec<Clocks>,
+    /// When the kernel tells timers that the clock was set, in cycles, in order.
+    sets: Vec<u64>,
     cursor: Cell<usize>,
 }
 
@@ -71,13 +98,17 @@ impl Host {
             to_boot: 54_000_000_000,
             tai_s: 37,
             to_tsc: TSC,
+            tsc_ppb: 0,
+            tsc_from: 0,
         };
         let mut timekeeper = Timekeeper::new(machine.cycles_per_s, machine.ticks_per_s, now);
         let mut host = Self {
             cycles_per_s: machine.cycles_per_s,
+            cycles_per_count: machine.cycles_per_count,
             shift: timekeeper.shift,
             raw_mult: timekeeper.now.mult,
             timeline: vec![timekeeper.now],
+            sets: Vec::new(),
             cursor: Cell::new(0),
         };
         let mut events = events.iter().peekable();
@@ -91,6 +122,9 @@ impl Host {
             while let Some((at, event)) = events.next_if(|(at, _)| host.cycles(*at) < tick_at) {
                 let at = host.cycles(*at).max(timekeeper.now.from);
                 apply(&mut timekeeper, at, *event);
+                if event.sets_the_clock() {
+                    host.sets.push(at);
+                }
                 host.timeline.push(timekeeper.now);
             }
             if tick_at > end {
@@ -105,6 +139,13 @@ impl Host {
     pub fn cycles(&self, ns: u64) -> u64 {
         let cycles = u128::from(ns) * u128::from(self.cycles_per_s) / 1_000_000_000;
         u64::try_from(cycles).expect("a simulation is short")
+    }
+
+    /// Whether somebody set the clock between two moments, in cycles of the oscillator: a timer
+    /// with TFD_TIMER_CANCEL_ON_SET tells.
+    pub fn was_set(&self, from: u64, until: u64) -> bool {
+        let before = |moment| self.sets.partition_point(|at| *at <= moment);
+        before(from) < before(until)
     }
 
     /// All clocks at a moment, in cycles of the oscillator.
@@ -153,6 +194,11 @@ fn apply(timekeeper: &mut Timekeeper, at: u64, event: Event) {
             timekeeper.now.to_tsc += cycles;
         }
         Event::Jump(cycles) => timekeeper.now.to_tsc += cycles,
+        Event::Migration { cycles, ppb } => {
+            let now = &mut timekeeper.now;
+            now.to_tsc = now.tsc_ahead(at) + cycles;
+            (now.tsc_from, now.tsc_ppb) = (at, ppb);
+        }
     }
     timekeeper.now.from = at;
 }
@@ -169,7 +215,10 @@ pub struct Now<'a> {
 /// (`do_hres`, lib/vdso/gettimeofday.c).
 impl Now<'_> {
     pub fn tsc(self) -> u64 {
-        self.cycles.wrapping_add_signed(self.clocks.to_tsc)
+        let cycles = self
+            .cycles
+            .wrapping_add_signed(self.clocks.tsc_ahead(self.cycles));
+        cycles / self.host.cycles_per_count
     }
 
     pub fn mono(self) -> u64 {

@@ -154,4 +154,12 @@ classes! {
     bounds_hold_of_tai_stamps: Tai,
     bounds_hold_of_a_ptp_clock: Ptp,
     bounds_hold_of_a_steered_ptp_clock: PtpSteered,
+    bounds_hold_over_two_events_at_once: Pair,
+    bounds_hold_over_bursts_of_steps: Burst,
+    bounds_hold_over_steps_every_32_ms: Steps,
+    bounds_hold_while_readings_after_an_event_are_wide: Wide,
+    bounds_hold_of_a_coarse_counter: Coarse,
+    bounds_hold_over_migrations: Migration,
+    bounds_hold_where_a_set_clock_is_set_back: Back,
+    bounds_hold_where_tai_is_set: TaiSet,
 }

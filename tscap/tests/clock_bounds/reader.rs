@@ -24,6 +24,8 @@ pub struct Reader<'a> {
     offset: Option<OffsetNs>,
     /// REALTIME − MONOTONIC in the latest reading, ns.
     to_real: Option<i64>,
+    /// When it was asked last whether the clock was set, ns.
+    asked_ns: u64,
 }
 
 /// From here on CLOCK_BOOTTIME is read too, ns.
@@ -47,6 +49,7 @@ impl<'a> Reader<'a> {
             reads_offset,
             offset: None,
             to_real: None,
+            asked_ns: 0,
         }
     }
 
@@ -108,6 +111,12 @@ impl Reference for Reader<'_> {
         }
         self.offset = cross.offset;
         cross
+    }
+
+    fn was_set(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.asked_ns, self.now_ns);
+        let [before, now] = [before, self.now_ns].map(|ns| self.host.cycles(ns));
+        self.host.was_set(before, now)
     }
 }
 

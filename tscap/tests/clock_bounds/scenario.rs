@@ -31,6 +31,8 @@ pub struct Scenario {
     pub reads_offset: bool,
     /// Youngest stamps that a drain leaves to the next one, ns.
     pub held_back_ns: u64,
+    /// Whether it leaves all of those since the reading before: as long as stamps ever wait.
+    pub holds_a_drain: bool,
     /// Whether there is a PTP hardware clock.
     pub has_device: bool,
     /// For more random numbers.
@@ -52,6 +54,7 @@ impl Scenario {
             source: StampSource::Tsc,
             machine: Machine {
                 cycles_per_s: random.u64(1_200_000_000..4_800_000_000),
+                cycles_per_count: 1,
                 ticks_per_s,
                 most_idle: [0, 0, ticks_per_s / 100][random.usize(0..3)],
                 length_ns,
@@ -63,6 +66,7 @@ impl Scenario {
             storms: Vec::new(),
             reads_offset: seed % 4 != 3,
             held_back_ns: [0, 0, 50 * US][random.usize(0..3)],
+            holds_a_drain: false,
             has_device: false,
             random,
         };

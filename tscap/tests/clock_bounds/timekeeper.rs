@@ -36,8 +36,20 @@ pub struct Clocks {
     pub to_boot: i64,
     /// TAI − REALTIME, s.
     pub tai_s: i64,
-    /// The TSC less the cycles.
+    /// The TSC less the cycles, at `tsc_from`.
     pub to_tsc: i64,
+    /// How much faster it runs since then, parts per billion.
+    pub tsc_ppb: i64,
+    pub tsc_from: u64,
+}
+
+impl Clocks {
+    /// The TSC less the cycles.
+    pub fn tsc_ahead(&self, cycles: u64) -> i64 {
+        let since = i128::from(cycles) - i128::from(self.tsc_from);
+        let faster = since * i128::from(self.tsc_ppb) / SECOND;
+        self.to_tsc + i64::try_from(faster).expect("it is short")
+    }
 }
 
 impl Timekeeper {

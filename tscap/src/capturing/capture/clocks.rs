@@ -39,6 +39,13 @@ impl Reference for Clocks {
         }
     }
 
+    fn was_set(&mut self) -> bool {
+        match self {
+            Self::Host(clocks) => Reference::<CrossTimestamp>::was_set(clocks),
+            Self::Followed(clocks) => Reference::<CrossTimestamp>::was_set(clocks),
+        }
+    }
+
     fn followed(&mut self) -> Option<FollowedBounds> {
         match self {
             Self::Host(_) => None,

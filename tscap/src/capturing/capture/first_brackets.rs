@@ -40,6 +40,12 @@ pub async fn first_brackets(
         if tracker.is_settled() {
             return Ok(tracker);
         }
+        if tracker.has_slow_counter() {
+            return Err(Failure::new(
+                "the raw counter runs at less than 16 MHz: its stamps are too coarse",
+            )
+            .hint("take --clock ktime"));
+        }
     }
     Err(
         Failure::new("cannot measure the rate of the TSC: every reading was interrupted")
@@ -74,6 +80,31 @@ mod tests {
                 offset: None,
             }
         }
+    }
+
+    /// Of 10 MHz, read in a tenth of a microsecond.
+    struct Slow(u64);
+
+    impl Reference for Slow {
+        fn read(&mut self) -> CrossTimestamp {
+            self.0 += 10_000;
+            let [before, after] = [self.0, self.0 + 100];
+            CrossTimestamp {
+                mono: [MonoNs(before), MonoNs(after)],
+                tsc: Some([TscCycles(before / 100), TscCycles(after / 100)]),
+                real: [RealNs(before + 50); 2],
+                tai: TaiNs(before + 50),
+                boot: None,
+                offset: None,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_counter_that_is_too_slow_is_refused_for_that() {
+        let refused = first_brackets(StampSource::Tsc, &mut Slow(1 << 40)).await;
+        let refused = refused.expect_err("it is too slow").to_string();
+        assert!(refused.contains("less than 16 MHz"), "{refused}");
     }
 
     #[tokio::test]

@@ -4,8 +4,8 @@ use tscap_common::stamping::Line;
 
 use super::segments::Segments;
 use super::{
-    CounterConversion, MonoNs, NsPerCycle, OffsetNs, RawStamp, RealNs, Segment, StampSource,
-    TscCycles,
+    Ambiguous, Between, CounterConversion, MonoNs, NsPerCycle, OffsetNs, RawStamp, RealNs, Segment,
+    StampSource, TscCycles,
 };
 use crate::capturing::time::NS_PER_S;
 
@@ -22,8 +22,10 @@ pub enum Conversion {
     Counter {
         /// The counter's clock.
         clock: CounterConversion,
-        /// Counter values between which the clock was set last.
-        step: Option<(TscCycles, TscCycles)>,
+        /// Counter from which on stamps are of after the latest step.
+        since: Option<TscCycles>,
+        /// Those of which nobody can tell.
+        ambiguous: Ambiguous,
     },
 }
 
@@ -33,44 +35,22 @@ pub struct OffsetConversion {
     /// Stamps from here on belong to the current segment.
     from: RawStamp,
     /// These may belong to either.
-    ambiguous: Between,
+    ambiguous: Ambiguous,
     earlier: OffsetNs,
     current: OffsetNs,
 }
 
 impl OffsetConversion {
-    pub(super) fn new(source: StampSource, segments: &Segments) -> Self {
+    pub(super) fn new(source: StampSource, segments: &Segments, ambiguous: Ambiguous) -> Self {
         let (current, earlier) = segments.around_latest_step();
-        // TAI is set together with REALTIME, so its stamps order the segments only
-        // when the whole seconds between them change; nothing else matters then.
-        let stamp = |segment: &Segment, mono: MonoNs| match source {
-            StampSource::Ktime | StampSource::Tsc => RawStamp(mono.0),
-            StampSource::Tai => {
-                let real = RawStamp(mono.0).to_real(segment.mono_to_real.middle());
-                RawStamp(real.0.wrapping_add_signed(segment.tai_offset_s * NS_PER_S))
-            }
-        };
-        // TAI goes back where its whole seconds become fewer: the same stamps come again.
-        let [until, from] = [earlier.until, current.from];
-        let [least, greatest] = match current.is_set() {
-            true => [
-                stamp(earlier, until).min(stamp(current, until)),
-                stamp(earlier, from).max(stamp(current, from)),
-            ],
-            false => [stamp(current, from); 2],
-        };
-        let [before, after] = [earlier, segments.current()].map(|it| offset(source, it));
         Self {
             from: match current.after {
-                Some(_) => stamp(current, from),
+                Some(_) => stamp_at(source, current, current.from),
                 None => RawStamp(0),
             },
-            ambiguous: match before != after && least < greatest {
-                true => Between::new(least, greatest),
-                false => Between::NONE,
-            },
-            earlier: before,
-            current: after,
+            ambiguous,
+            earlier: offset(source, earlier),
+            current: offset(source, segments.current()),
         }
     }
 
@@ -117,54 +97,44 @@ impl Conversion {
     pub fn is_since_step(&self, stamp: RawStamp) -> bool {
         match self {
             Self::Offset(offset) => stamp >= offset.from,
-            Self::Counter { step, .. } => step.is_none_or(|(_, from)| stamp.0 >= from.0),
+            Self::Counter { clock, since, .. } => {
+                let at = TscCycles(stamp.0);
+                since.is_none_or(|from| at >= from) && !clock.is_before_jump(at)
+            }
         }
     }
 
-    /// Whether the stamp was taken after the last cross-timestamp before a step began and
-    /// before the first one after it ended, so that either side may be its own.
+    /// Whether nobody can tell of which side of an event the stamp is: it was taken after the
+    /// last certain cross-timestamp before, and before the first one after it.
     #[inline]
     pub fn is_ambiguous(&self, stamp: RawStamp) -> bool {
-        self.ambiguous().contains(stamp)
-    }
-
-    /// All stamps of which that is true.
-    #[inline]
-    pub fn ambiguous(&self) -> Between {
         match self {
-            Self::Offset(offset) => offset.ambiguous,
-            Self::Counter {
-                step: Some((after, before)),
-                ..
-            } => Between::new(RawStamp(after.0), RawStamp(before.0)),
-            _ => Between::NONE,
-        }
-    }
-}
-
-/// The stamps after one and before another, which may be less: a counter went back, and these
-/// are those after the one and those before the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Between {
-    first: u64,
-    count: u64,
-}
-
-impl Between {
-    const NONE: Self = Self { first: 0, count: 0 };
-
-    fn new(after: RawStamp, before: RawStamp) -> Self {
-        let first = after.0.wrapping_add(1);
-        Self {
-            first,
-            count: before.0.wrapping_sub(first),
+            Self::Offset(OffsetConversion { ambiguous, .. }) | Self::Counter { ambiguous, .. } => {
+                ambiguous.contains(stamp)
+            }
         }
     }
 
-    /// Whether the stamp is one of them.
+    /// A range of stamps that has all of which that is true: the others need not be asked for.
     #[inline]
-    pub fn contains(self, stamp: RawStamp) -> bool {
-        stamp.0.wrapping_sub(self.first) < self.count
+    pub fn perhaps_ambiguous(&self) -> Between {
+        match self {
+            Self::Offset(OffsetConversion { ambiguous, .. }) | Self::Counter { ambiguous, .. } => {
+                ambiguous.hull()
+            }
+        }
+    }
+}
+
+/// What a clock that the kernel keeps showed at a time of a segment. TAI is set together with
+/// REALTIME.
+fn stamp_at(source: StampSource, segment: &Segment, mono: MonoNs) -> RawStamp {
+    match source {
+        StampSource::Ktime | StampSource::Tsc => RawStamp(mono.0),
+        StampSource::Tai => {
+            let real = RawStamp(mono.0).to_real(segment.mono_to_real.middle());
+            RawStamp(real.0.wrapping_add_signed(segment.tai_offset_s * NS_PER_S))
+        }
     }
 }
 
@@ -201,7 +171,13 @@ mod tests {
     #[test]
     fn a_program_converts_as_user_space_does() {
         let mut random = Random(1);
-        let counters = [63_500_000, 999_999_999, 2_596_130_000, 5_700_000_000];
+        let counters = [
+            19_200_000,
+            63_500_000,
+            999_999_999,
+            2_596_130_000,
+            5_700_000_000,
+        ];
         let counters = counters.map(|hertz| (StampSource::Tsc, hertz));
         let others = [StampSource::Ktime, StampSource::Tai].map(|source| (source, 1_000_000_000));
         for (source, hertz) in counters.into_iter().chain(others) {

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use self::lines::{BeforeJump, PIECES};
 pub use self::lines::{ClockLine, CounterConversion};
 use super::reading::Reading;
+use super::segments::STAMPS_WAIT;
 use super::{Bracket, CounterReport, FeedForward, NsPerCycle, RealNs, Scale, TscCycles, Verdict};
 
 /// The clock.
@@ -19,8 +20,12 @@ use super::{Bracket, CounterReport, FeedForward, NsPerCycle, RealNs, Scale, TscC
 pub struct CounterClock {
     model: FeedForward,
     pieces: VecDeque<ClockLine>,
-    /// Until the counter comes near there again after it began anew.
+    /// Until the counter comes there again after it went back.
     before: Option<BeforeJump>,
+    has_lost_waiting: bool,
+    /// The counter at the latest readings, used or not, the latest one last: stamps from
+    /// before the first of them wait no more.
+    latest_readings: [TscCycles; STAMPS_WAIT],
     /// The greatest distance of the clock from the farther bound of a reading, ns.
     bound_ns: u64,
     /// The greatest since it was asked for last.
@@ -64,6 +69,12 @@ const SHORTEST_GAP_NS: u64 = 20_000;
 const WIDE: u64 = 2;
 /// A wide cross-timestamp is passed over unless the one before is this old.
 const LONGEST_GAP_NS: u64 = 100_000_000;
+/// A line is left by a jump if by more than this part of the time: a clock is slewed by a tenth at
+/// most ([`Scale::HOST`]).
+pub(super) const FASTEST_SLEW: u64 = 10;
+/// What is off by more than this part of the time is a jump or a slew beyond what `adjtimex` takes
+/// as a frequency.
+const SMALL_JUMP: u64 = 1_000;
 /// Two cross-timestamps this far apart, some drains, may have several bends between them.
 const STALL_NS: u64 = 30_000_000;
 
@@ -94,7 +105,8 @@ impl CounterClock {
         let far = Reading::new(first, model.rate())?;
         let near = Reading::new(second, model.rate())?;
         let least = far.width().min(near.width());
-        if is_interrupted(&far, least) || is_interrupted(&near, least) {
+        let is_interrupted = |reading| is_interrupted(reading, least, model.rate());
+        if is_interrupted(&far) || is_interrupted(&near) {
             return None;
         }
         let bound_ns = far.width().div_ceil(2);
@@ -105,6 +117,8 @@ impl CounterClock {
                 rate: model.rate(),
             }]),
             before: None,
+            has_lost_waiting: false,
+            latest_readings: [first.tsc[0]; STAMPS_WAIT],
             model,
             bound_ns,
             recent_bound_ns: bound_ns,
@@ -117,30 +131,76 @@ impl CounterClock {
         Some(clock)
     }
 
-    /// Takes in one more cross-timestamp; `stepped` if it is the first after the
-    /// system clock was set.
-    pub(super) fn observe(&mut self, bracket: &Bracket, stepped: bool) -> CounterOutcome {
+    /// Takes in one more cross-timestamp.
+    pub(super) fn observe(&mut self, bracket: &Bracket) -> CounterOutcome {
+        self.forget_before(bracket.tsc);
+        let outcome = self.take(bracket);
+        self.has_read(bracket);
+        outcome
+    }
+
+    /// Takes in the first cross-timestamp of use after the system clock was set; `jumped` if
+    /// the counter jumped too. The line until now has missed the clock as it would be by
+    /// `missed_ns` at most: no more than that can have hidden in readings passed over.
+    pub(super) fn observe_step(
+        &mut self,
+        bracket: &Bracket,
+        jumped: bool,
+        missed_ns: u64,
+    ) -> CounterOutcome {
+        self.forget_before(bracket.tsc);
+        let reading = Reading::new(bracket, self.model.rate());
+        let reading = reading.filter(|_| self.model.restart(bracket, jumped));
+        let outcome = match reading {
+            None => CounterOutcome::PassedOver,
+            Some(reading) => {
+                self.hidden_ns = self.hidden_ns.min(missed_ns);
+                self.begin_anew(bracket, &reading);
+                CounterOutcome::Used { unknown: None }
+            }
+        };
+        self.has_read(bracket);
+        outcome
+    }
+
+    /// Whatever a reading of the counter is worth otherwise: a counter that comes again to
+    /// where it was before it went back shows values of its own.
+    pub(super) fn forget_before(&mut self, tsc: [TscCycles; 2]) {
+        let farthest = tsc[0].max(tsc[1]);
+        self.before = self.before.filter(|before| farthest < before.from);
+    }
+
+    /// Whether stamps that wait from before the latest step or jump have lost their times: the
+    /// counter went back among their values.
+    pub(super) fn has_lost_waiting(&self) -> bool {
+        self.has_lost_waiting
+    }
+
+    fn has_read(&mut self, bracket: &Bracket) {
+        self.latest_readings.rotate_left(1);
+        self.latest_readings[STAMPS_WAIT - 1] = bracket.tsc[0];
+    }
+
+    fn take(&mut self, bracket: &Bracket) -> CounterOutcome {
         let Some(reading) = Reading::new(bracket, self.model.rate()) else {
             self.cover(bracket);
             return CounterOutcome::PassedOver;
         };
-        if stepped {
-            if !self.model.restart(bracket) {
-                return CounterOutcome::PassedOver;
-            }
-            self.begin_anew(bracket, &reading);
-            return CounterOutcome::Used { unknown: None };
-        }
         let last = *self.latest();
         let gap = reading.at.0.saturating_sub(last.from.0);
         let gap = self.model.rate().duration_ns(gap);
-        if reading.at > last.from && gap < LONGEST_GAP_NS && self.is_too_wide(&reading) {
+        let line = last.real_at(reading.at).0;
+        let off_ns = line.abs_diff(line.clamp(reading.low, reading.high));
+        // A jump shows in any reading.
+        let has_jumped = off_ns > gap / FASTEST_SLEW;
+        let is_early = reading.at > last.from && gap < LONGEST_GAP_NS;
+        if is_early && !has_jumped && self.is_too_wide(&reading) {
             // Stamps go by the last line until the next one.
             self.wide += 1;
             self.raise(self.line_bound_ns(reading.at));
-            let line = last.real_at(reading.at).0;
-            self.hidden_ns = self.hidden_ns.max(reading.farther_ns(line));
-            if !(reading.low..=reading.high).contains(&line) {
+            let hidden_ns = reading.farther_ns(line).saturating_add(off_ns / 8);
+            self.hidden_ns = self.hidden_ns.max(hidden_ns);
+            if off_ns > 0 {
                 // The clock has left the line since.
                 self.cover_what_hid();
             }
@@ -157,7 +217,6 @@ impl CounterClock {
                 CounterOutcome::Jumped { by_ns }
             }
             Verdict::Used => {
-                self.before = self.before.filter(|before| reading.at < before.until);
                 let is_unknown = self.may_have_bent_twice(gap);
                 if is_unknown {
                     // Of stamps converted meanwhile no more is known than that.
@@ -210,8 +269,8 @@ impl CounterClock {
 
     /// The bound of stamps since the last call, ns.
     pub(super) fn take_recent_bound_ns(&mut self) -> u64 {
-        // Both ends are rounded to nanoseconds.
-        std::mem::take(&mut self.recent_bound_ns) + 1
+        let bound_ns = std::mem::take(&mut self.recent_bound_ns);
+        self.of_stamps(bound_ns)
     }
 
     fn latest(&self) -> &ClockLine {
@@ -247,6 +306,11 @@ impl CounterClock {
             rate,
         });
         self.raise(line_bound_ns.saturating_add(bend));
+        if bend > self.model.rate().duration_ns(cycles) / SMALL_JUMP {
+            // Of a counter that went back so little, stamps are of the lines before, which may
+            // have been as steep.
+            self.raise(line_bound_ns.saturating_add(bend + bend / 8));
+        }
         self.raise(farther_ns);
         self.raise(reading.farther_ns(value));
     }
@@ -254,13 +318,22 @@ impl CounterClock {
     /// A piece of its own from the first reading after a step or a jump on: stamps
     /// from there on are on this side of it; unless the counter went back.
     fn begin_anew(&mut self, bracket: &Bracket, reading: &Reading) {
+        // What hid in wide readings before this one may have been it.
+        self.cover_what_hid();
+        self.hidden_ns = 0;
+        self.has_lost_waiting = false;
         let last = *self.latest();
         if let Some(back) = last.from.0.checked_sub(reading.at.0) {
-            self.before = Some(BeforeJump {
-                from: TscCycles(last.from.0 - back / 4),
-                until: TscCycles(last.from.0 - back / 2),
-                piece: last,
+            // Above what the counter shows by now, and below all stamps that may wait: where
+            // both can't be, these are ambiguous.
+            let oldest = self.latest_readings[0].0;
+            let from = oldest.min((last.from.0 - back / 4).max(bracket.tsc[1].0 + 1));
+            let earlier = self.pieces.iter().nth_back(1).unwrap_or(&last);
+            self.before = (bracket.tsc[1].0 < from).then_some(BeforeJump {
+                from: TscCycles(from),
+                pieces: [last, *earlier],
             });
+            self.has_lost_waiting = self.before.is_none();
             self.pieces.clear();
         }
         let value = reading.middle();
@@ -285,7 +358,7 @@ impl CounterClock {
     }
 
     fn is_too_wide(&self, reading: &Reading) -> bool {
-        is_interrupted(reading, self.model.least_width_ns())
+        is_interrupted(reading, self.model.least_width_ns(), self.rate())
     }
 
     /// Whether a reading was interrupted: much wider than the narrowest.
@@ -333,15 +406,26 @@ impl CounterClock {
         self.bound_ns
     }
 
+    /// The same of a stamp, which is a whole number of counts and becomes one of nanoseconds:
+    /// both ends are rounded, and the clock goes on for as long as the counter shows one value.
+    pub(super) fn stamp_bound_ns(&self) -> u64 {
+        self.of_stamps(self.bound_ns)
+    }
+
+    fn of_stamps(&self, bound_ns: u64) -> u64 {
+        bound_ns + self.rate().count_ns() + 1
+    }
+
     /// The conversion in force.
     pub(super) fn conversion(&self) -> CounterConversion {
         CounterConversion::new(&self.pieces, self.before)
     }
 }
 
-/// Whether it is much wider than the least.
-fn is_interrupted(reading: &Reading, least_ns: u64) -> bool {
-    reading.width() > WIDE * least_ns + 20
+/// Whether it is much wider than the least. Either may seem to be shorter or longer by a value
+/// of a coarse counter.
+fn is_interrupted(reading: &Reading, least_ns: u64, rate: NsPerCycle) -> bool {
+    reading.width() > WIDE * (least_ns + rate.count_ns()) + 20
 }
 
 #[cfg(test)]

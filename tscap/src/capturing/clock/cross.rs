@@ -6,6 +6,7 @@ use nix::time::{ClockId, clock_gettime};
 use super::{
     BootNs, Bracket, FollowedBounds, MonoNs, OffsetNs, RealNs, StampSource, TaiNs, TscCycles,
 };
+use crate::capturing::host::timex::ClockSetWatch;
 use crate::capturing::host::tsc;
 
 /// Readings of several clocks, taken in the order mono, TSC, real, TSC, tai, mono; the
@@ -96,6 +97,11 @@ pub trait Reference<T = CrossTimestamp> {
         None
     }
 
+    /// Whether the kernel says that somebody has set the clock since this was asked last.
+    fn was_set(&mut self) -> bool {
+        false
+    }
+
     /// Where these are clocks that follow a reference: how far off it they were at most since
     /// this was asked last.
     fn followed(&mut self) -> Option<FollowedBounds> {
@@ -105,11 +111,24 @@ pub trait Reference<T = CrossTimestamp> {
 
 /// The host's clocks, read through the vDSO: about four times 20 ns, twice 20 ns for the
 /// TSC, and three times 5 ns for the coarse clocks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct HostClocks {
     reads_tsc: bool,
     /// REALTIME − MONOTONIC when it was read last.
     offset: Option<OffsetNs>,
+    /// Knows of a clock that was set and set back, which no reading shows; none where there is no
+    /// descriptor left for it.
+    set: Option<ClockSetWatch>,
+}
+
+/// Hears of a set clock by itself.
+impl Clone for HostClocks {
+    fn clone(&self) -> Self {
+        Self {
+            set: ClockSetWatch::new().ok(),
+            ..*self
+        }
+    }
 }
 
 impl HostClocks {
@@ -118,14 +137,15 @@ impl HostClocks {
         Self {
             reads_tsc: source == StampSource::Tsc,
             offset: None,
+            set: ClockSetWatch::new().ok(),
         }
     }
 
-    fn tsc(self) -> Option<TscCycles> {
+    fn tsc(&self) -> Option<TscCycles> {
         self.reads_tsc.then(tsc::read)
     }
 
-    fn read_once(self) -> CrossTimestamp {
+    fn read_once(&self) -> CrossTimestamp {
         let mono_before = MonoNs::now();
         let tsc_before = self.tsc();
         let real = now(ClockId::CLOCK_REALTIME);
@@ -171,6 +191,12 @@ impl Reference for HostClocks {
 
     fn raw(&mut self) -> Option<Bracket> {
         self.reads_tsc.then(Bracket::of_raw)
+    }
+
+    /// By a system call, which takes some hundred nanoseconds.
+    fn was_set(&mut self) -> bool {
+        let set = self.set.as_ref();
+        set.is_some_and(|set| set.was_set().unwrap_or(false))
     }
 }
 

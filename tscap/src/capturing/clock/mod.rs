@@ -8,6 +8,7 @@
 //! A raw counter needs a clock of its own: [`FeedForward`], of which [`CounterClock`]
 //! makes lines that stamps are converted by.
 
+mod ambiguous;
 mod base;
 mod conversion;
 mod counter;
@@ -41,8 +42,9 @@ pub(crate) use crate::capturing::time::NS_PER_S;
 pub use crate::capturing::time::{
     BootNs, MonoNs, OffsetNs, PhcNs, PhcReading, RawStamp, RealNs, StampSource, TaiNs, TscCycles,
 };
+pub use ambiguous::{Ambiguous, Between};
 pub use base::{BaseClock, FileClock, FileNs, NtpBase, TimeBase, TimeBaseError};
-pub use conversion::{Between, Conversion, OffsetConversion};
+pub use conversion::{Conversion, OffsetConversion};
 pub use counter::{ClockLine, CounterClock, CounterConversion};
 pub use counter_report::{CounterReport, OffsetBracket};
 pub use cross::{CrossTimestamp, HostClocks, Reference};

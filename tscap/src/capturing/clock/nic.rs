@@ -113,17 +113,14 @@ impl NicClock {
             self.begin(bracket, at);
             return false;
         };
-        let unknown = match clock.observe(&bracket, false) {
+        let unknown = match clock.observe(&bracket) {
             CounterOutcome::PassedOver => {
                 // Nothing else proves that the device was not set by less than that shows.
                 clock.cover_what_hid();
                 return false;
             }
             CounterOutcome::Used { unknown } => unknown.is_some(),
-            CounterOutcome::Jumped { .. } => {
-                clock.cover_what_hid();
-                true
-            }
+            CounterOutcome::Jumped { .. } => true,
         };
         let before = self.latest.replace(at);
         if unknown {

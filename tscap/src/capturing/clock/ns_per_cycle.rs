@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// Nanoseconds per cycle, in units of 2^-58: exact to 4·10^-18 of a nanosecond,
-/// for counters from 63 MHz on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// for counters from 16 MHz on: 64 ns at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NsPerCycle(pub u64);
 
 /// Binary digits behind the point of [`NsPerCycle`], and of times in [`FixedPointNs`].
@@ -43,15 +43,15 @@ impl FixedPointNs {
     pub fn ppb(self, ppb: u64) -> Self {
         // Billionths as parts of 2^30: to divide 128 bits takes longer than all the rest.
         let parts = (ppb << 30) / 1_000_000_000 + 1;
-        Self(((self.0 >> 30) + 1) * i128::from(parts))
+        Self(((self.0 >> 30) + 1).saturating_mul(i128::from(parts)))
     }
 
     pub fn plus(self, span: Self) -> Self {
-        Self(self.0 + span.0)
+        Self(self.0.saturating_add(span.0))
     }
 
     pub fn minus(self, other: Self) -> Self {
-        Self(self.0 - other.0)
+        Self(self.0.saturating_sub(other.0))
     }
 }
 
@@ -65,10 +65,18 @@ impl NsPerCycle {
         u64::try_from(rate).ok().map(Self).filter(Self::is_possible)
     }
 
-    /// Whether a counter can have this rate: 63 MHz or more.
+    /// Whether a counter can have this rate: 16 MHz or more, which is all that fits.
     pub(crate) fn is_possible(&self) -> bool {
-        // Two bits are left so that products fit.
-        (1..1 << 62).contains(&self.0)
+        self.0 > 0
+    }
+
+    /// How long a coarse counter shows one value, ns, rounded up; 0 of one that counts
+    /// nanoseconds or less, where the rounding of times to nanoseconds covers that.
+    pub(super) fn count_ns(self) -> u64 {
+        match self > Self::ONE {
+            true => self.0.div_ceil(Self::ONE.0),
+            false => 0,
+        }
     }
 
     /// Cycles in a span of `ns`, rounded towards zero.
@@ -182,6 +190,34 @@ mod tests {
         assert_eq!(NsPerCycle::of(0, 5), None);
         assert_eq!(NsPerCycle::of(5, 0), None);
         assert_eq!(NsPerCycle::of(u64::MAX, 1), None);
-        assert!(!NsPerCycle(1 << 62).is_possible() && NsPerCycle((1 << 62) - 1).is_possible());
+        assert!(!NsPerCycle(0).is_possible() && NsPerCycle(u64::MAX).is_possible());
+        // 15.625 MHz is a period of 64 ns.
+        assert_eq!(NsPerCycle::of(64, 1), None);
+        assert!(NsPerCycle::of(1_000, 16).is_some());
+    }
+
+    #[test]
+    fn a_coarse_counter_shows_one_value_for_some_nanoseconds() {
+        for (kilohertz, ns) in [
+            (16_000, 63),
+            (19_200, 53),
+            (24_000, 42),
+            (62_500, 16),
+            (999_999, 2),
+            (1_000_000, 0),
+            (2_596_130, 0),
+        ] {
+            let rate = NsPerCycle::of(1_000_000, kilohertz).unwrap();
+            assert_eq!(rate.count_ns(), ns, "{kilohertz} kHz");
+        }
+    }
+
+    /// What a broken file says of a counter is no reason to end.
+    #[test]
+    fn impossible_spans_are_the_longest_ones() {
+        let longest = NsPerCycle(u64::MAX).span(u64::MAX);
+        assert_eq!(longest.plus(longest), longest);
+        assert_eq!(longest.ppb(1_000_000_000), longest);
+        assert_eq!(NsPerCycle(u64::MAX).duration_ns(u64::MAX), u64::MAX);
     }
 }

@@ -17,7 +17,8 @@ const READINGS: u32 = 50;
 const ATTEMPTS: u32 = 10;
 
 /// Measures the TSC's rate against CLOCK_REALTIME, in about 50 ms on most machines,
-/// to 10 ppm or better; `None` if every reading was interrupted.
+/// to 10 ppm or better; `None` if every reading was interrupted, or the counter is
+/// slower than any that can be converted.
 pub fn measure_tsc_rate() -> Option<NsPerCycle> {
     (0..ATTEMPTS).find_map(|attempt| {
         let first = narrowest()?;

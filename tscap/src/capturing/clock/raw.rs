@@ -16,8 +16,8 @@ use super::cross::now;
 use super::{Bracket, CounterReport, NsPerCycle, RealNs};
 use crate::capturing::host::tsc;
 
-/// The rate of CLOCK_MONOTONIC_RAW, from readings in order of time. It never changes: of
-/// readings that contradict it the counter jumped between two.
+/// The rate of CLOCK_MONOTONIC_RAW, from readings in order of time. It changes with the counter
+/// alone: of readings that contradict it the counter jumped between two.
 #[derive(Clone, Debug, Default)]
 pub struct RawClock {
     run: Run,
@@ -44,7 +44,15 @@ struct Allowed {
     high: u64,
     /// Readings since the first that say so.
     readings: u64,
+    /// Whether they are those of a counter that has run at several rates.
+    has_changed: bool,
 }
+
+/// Three readings that one rate allows: no jump is between them.
+const CONFIRMED: u64 = 2;
+/// A counter of another machine has a rate within this part of the one before; what differs by
+/// more has a jump in it.
+const FARTHEST_RATE: u64 = 1_000;
 
 impl Allowed {
     /// By two readings; `None` if the later one is not later by the counter.
@@ -57,8 +65,9 @@ impl Allowed {
         let high = NsPerCycle::of(ns + 1, least)?;
         Some(Self {
             low: low.0,
-            high: high.0 + 1,
+            high: high.0.saturating_add(1),
             readings: 1,
+            has_changed: false,
         })
     }
 
@@ -67,27 +76,51 @@ impl Allowed {
         let both = Self {
             low: self.low.max(other.low),
             high: self.high.min(other.high),
-            readings: self.readings,
+            ..self
         };
         (both.low <= both.high).then_some(both)
     }
 
-    /// By two runs between which the counter jumped. If they contradict each other it
-    /// jumped between the first two readings of one, where nothing contradicts: that is the
-    /// shorter one.
+    /// By two runs between which the counter jumped. If they contradict each other, and three
+    /// readings agree on either, it runs at another rate since. Else it jumped between the first
+    /// two readings of one, where nothing contradicts: that is the shorter one.
     fn join(self, other: Self) -> Self {
         let readings = self.readings + other.readings;
-        if let Some(both) = self.meet(other) {
+        let both = self.meet(other).filter(|_| !self.has_changed);
+        if let Some(both) = both {
             return Self { readings, ..both };
+        }
+        if self.readings.min(other.readings) >= CONFIRMED {
+            return Self {
+                readings,
+                has_changed: true,
+                ..self.either(other)
+            };
         }
         match self.readings.cmp(&other.readings) {
             Ordering::Greater => self,
             Ordering::Less => other,
-            Ordering::Equal => Self {
-                low: self.low.min(other.low),
-                high: self.high.max(other.high),
-                readings: self.readings,
-            },
+            Ordering::Equal => self.either(other),
+        }
+    }
+
+    /// The rates that either allows, and those between.
+    fn either(self, other: Self) -> Self {
+        Self {
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+            ..self
+        }
+    }
+
+    /// By a run that may still be confirmed.
+    fn join_latest(self, latest: Self) -> Self {
+        let joined = self.join(latest);
+        let farthest = self.low / FARTHEST_RATE;
+        let is_near = latest.low.abs_diff(self.low) <= farthest;
+        match latest.readings < CONFIRMED && self.meet(latest).is_none() && is_near {
+            true => joined.either(latest),
+            false => joined,
         }
     }
 
@@ -172,7 +205,10 @@ impl RawClock {
             return;
         }
         self.breaks += 1;
-        self.before = self.allowed();
+        self.before = match (self.before, self.run.allowed) {
+            (Some(before), Some(run)) => Some(before.join(run)),
+            (before, run) => before.or(run),
+        };
         self.run = Run::default();
         self.run.take(bracket);
     }
@@ -184,7 +220,7 @@ impl RawClock {
 
     fn allowed(&self) -> Option<Allowed> {
         match (self.before, self.run.allowed) {
-            (Some(before), Some(run)) => Some(before.join(run)),
+            (Some(before), Some(run)) => Some(before.join_latest(run)),
             (before, run) => before.or(run),
         }
     }
@@ -345,20 +381,48 @@ mod tests {
         }
     }
 
-    /// The counter jumped twice. Two runs agree; the third one is longer than either of
-    /// them, but not than both.
+    /// The counter jumped twice. Two runs agree; the third one has a jump in it, or is of a
+    /// counter that runs at another rate, as that of another machine does.
     #[test]
-    fn runs_that_agree_outweigh_a_longer_one() {
+    fn runs_of_three_readings_that_contradict_each_other_have_both_rates() {
         let run = |low, readings| Allowed {
             low,
             high: low + 10,
             readings,
+            has_changed: false,
         };
         let both = run(100, 3).join(run(105, 2));
         let rates = |it: Allowed| (it.low, it.high);
         assert_eq!(rates(both), (105, 110));
-        assert_eq!(rates(both.join(run(900, 4))), (105, 110));
-        assert_eq!(rates(both.join(run(900, 6))), (900, 910));
+        assert_eq!(rates(both.join(run(900, 1))), (105, 110));
+        let changed = both.join(run(900, 4));
+        assert_eq!(rates(changed), (105, 910));
+        // One of them again does not undo the other.
+        assert_eq!(rates(changed.join(run(105, 50))), (105, 910));
+        assert_eq!(rates(changed.join(run(40, 2))), (40, 910));
+    }
+
+    /// A virtual machine moves: 100 ppm faster from then on.
+    #[test]
+    fn a_counter_that_runs_at_another_rate_has_a_bound_that_holds_for_both() {
+        let host = |hertz| Host {
+            hertz,
+            slews: vec![],
+        };
+        let (before, after) = (host(2_596_130_000), host(2_596_389_613));
+        let mut raw = RawClock::default();
+        for second in 0..20 {
+            let of = if second < 12 { &before } else { &after };
+            raw.observe(&of.bracket(second * 1_000 * MS, GAPS));
+            let Some(rate) = raw.rate() else { continue };
+            for (host, is_certain) in [(&before, second >= 1), (&after, second >= 13)] {
+                let truth = NsPerCycle::of(1_000_000_000, host.hertz).unwrap();
+                let off_ppb = rate.ns_per_cycle_2_58.ppb_from(truth).unsigned_abs();
+                let holds = off_ppb <= rate.bound_ppb + 1;
+                assert!(holds || !is_certain, "{off_ppb} {rate:?} at {second} s");
+            }
+        }
+        assert!(raw.rate().unwrap().bound_ppb < 60_000);
     }
 
     #[test]

@@ -37,8 +37,9 @@ impl Reading {
         let span = tsc[1].0.checked_sub(tsc[0].0)?;
         let at = tsc[0].0 + span / 2;
         // Outwards; and readings are truncated to nanoseconds: the clock was up to 1 ns
-        // further.
-        let low = real[1].0.checked_sub(rate.span(tsc[1].0 - at).ns_up())?;
+        // further, and the counter up to a count of its own.
+        let after = rate.span(tsc[1].0 - at).ns_up() + rate.count_ns();
+        let low = real[1].0.checked_sub(after)?;
         let high = real[0]
             .0
             .checked_add(rate.span(at - tsc[0].0).ns_up())?

@@ -19,7 +19,7 @@ pub(super) struct Segments {
 
 /// Stamps wait for so many readings at most until they are converted: for the next one,
 /// and for another one where older stamps of other CPUs may come.
-const STAMPS_WAIT: usize = 2;
+pub(super) const STAMPS_WAIT: usize = 2;
 
 /// What is left of segments that are forgotten.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,19 +1,18 @@
 //! Follows the offset between the stamps' clock and CLOCK_REALTIME.
 
-mod counter_step;
+mod ambiguity;
+mod observing;
 mod reference;
 
-use self::counter_step::CounterStep;
-use super::counter::CounterOutcome;
+use self::ambiguity::{Ambiguity, Seen};
 use super::sample_thinning::SampleThinning;
-use super::segments::{Segments, Start};
+use super::segments::Segments;
 use super::typical_width::TypicalWidth;
 use super::{
     BootNs, Bounds, Bracket, Conversion, CounterClock, CounterReport, CrossTimestamp,
     FollowedBounds, MonoNs, OffsetConversion, RawClock, RawStamp, RealNs, Reference, Sample,
     Segment, StampSource, StepCause, TscCycles,
 };
-use crate::capturing::time::NS_PER_S;
 
 /// What a cross-timestamp said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +27,8 @@ pub enum Observation {
         step_ns: i64,
         /// Why.
         cause: StepCause,
+        /// The counter has jumped as well: by how much CLOCK_MONOTONIC went ahead of it, ns.
+        counter_jump_ns: Option<i64>,
     },
     /// The counter has jumped since the one before, as when a virtual machine moves
     /// to another host: a new segment begins.
@@ -35,6 +36,19 @@ pub enum Observation {
         /// By how much the clock went ahead of the counter, ns.
         jump_ns: i64,
     },
+}
+
+impl Observation {
+    /// By how much the clocks went ahead of a counter that jumped, whatever else happened, ns.
+    pub fn counter_jump_ns(self) -> Option<i64> {
+        match self {
+            Self::Stepped {
+                counter_jump_ns, ..
+            } => counter_jump_ns,
+            Self::CounterJumped { jump_ns } => Some(jump_ns),
+            Self::Agrees | Self::Torn => None,
+        }
+    }
 }
 
 /// The offset, segment by segment. A stamp that is converted is off from the host's clock
@@ -55,7 +69,12 @@ pub struct Tracker {
     /// far enough apart.
     counter: Option<CounterClock>,
     first: CrossTimestamp,
-    step: CounterStep,
+    ambiguity: Ambiguity,
+    /// The clock was set, which the counter's clock could not be told of yet; and whether the
+    /// counter jumped then.
+    untold_step: Option<bool>,
+    /// The kernel said so before the reading that is to be observed next.
+    was_set: bool,
     /// Greatest error of the stamps themselves, ns.
     stamp_error_ns: u64,
     /// CLOCK_MONOTONIC_RAW by the counter, for intervals.
@@ -63,10 +82,6 @@ pub struct Tracker {
     /// Where the clock follows a reference: how far it was off that.
     reference: Option<FollowedBounds>,
 }
-
-/// What CLOCK_BOOTTIME seems to gain on CLOCK_MONOTONIC between two readings that are
-/// interrupted, ns; no suspend is shorter.
-const SHORTEST_SUSPEND_NS: u64 = 10_000_000;
 
 impl Tracker {
     /// Begins with one good cross-timestamp; `None` if it is torn.
@@ -83,7 +98,9 @@ impl Tracker {
             previous: Some(sample),
             counter: None,
             first: *first,
-            step: CounterStep::new(first.tsc.map_or(TscCycles(0), |[before, _]| before)),
+            ambiguity: Ambiguity::new(Seen::of(source, first)),
+            untold_step: None,
+            was_set: false,
             stamp_error_ns: 0,
             raw: RawClock::default(),
             reference: None,
@@ -91,13 +108,15 @@ impl Tracker {
     }
 
     /// Reads a cross-timestamp; again, up to three times, if the reading was
-    /// interrupted.
-    pub fn read(&self, reference: &mut impl Reference) -> CrossTimestamp {
+    /// interrupted. Stamps are ambiguous since the reading before if somebody has set the clock
+    /// since then, even if it was set back so that no reading shows it.
+    pub fn read(&mut self, reference: &mut impl Reference) -> CrossTimestamp {
+        self.was_set |= reference.was_set();
         let mut cross = reference.read();
         for _ in 0..3 {
             let counter = self.counter.as_ref().zip(cross.bracket());
             let is_wide = counter.is_some_and(|(counter, bracket)| counter.is_wide(&bracket));
-            if !is_wide && !self.usual.is_exceeded_by(cross.width_ns()) {
+            if !is_wide && !self.is_wide(cross.width_ns()) {
                 break;
             }
             let earlier = cross;
@@ -111,128 +130,18 @@ impl Tracker {
         cross
     }
 
-    /// Takes in one more cross-timestamp. They must come in order of time.
-    pub fn observe(&mut self, cross: &CrossTimestamp) -> Observation {
-        let (Some(sample), Some((low, high))) = (Sample::new(cross), cross.mono_to_real()) else {
-            self.torn += 1;
-            return Observation::Torn;
-        };
-        self.kept.offer(sample);
-        self.usual.take(sample.width_ns);
-        let was_suspended = self.was_suspended(cross);
-        let seen = Bounds { low, high };
-        let segment = *self.current();
-        let both = segment.mono_to_real.intersect(seen);
-        // Another offset to TAI sets no clock but TAI.
-        let other_tai = segment.tai_offset_s != sample.tai_offset_s;
-        let sets_the_clock = other_tai && self.source == StampSource::Tai;
-        let Some(both) = both.filter(|_| !sets_the_clock) else {
-            let step_ns = seen.middle().0 - segment.mono_to_real.middle().0;
-            let tai_s = sample.tai_offset_s - segment.tai_offset_s;
-            let cause = match () {
-                () if self.reference.is_some() => StepCause::Reference,
-                () if was_suspended => StepCause::Suspend,
-                () if both.is_some() => StepCause::Tai,
-                () if is_leap(step_ns, tai_s) => StepCause::Leap,
-                () => StepCause::Set,
-            };
-            let start = Start {
-                step: Some((step_ns, cause)),
-                ..Start::default()
-            };
-            self.segments.begin(cross, &sample, seen, start);
-            self.observe_counter(cross, sample, true);
-            return Observation::Stepped { step_ns, cause };
-        };
-        self.segments.saw(seen);
-        let observation = self.observe_counter(cross, sample, false);
-        let counter_jump_ns = match observation {
-            Observation::CounterJumped { jump_ns } => Some(jump_ns),
-            _ => None,
-        };
-        // The clock may have been set before, by less than a wide one shows.
-        let is_certain = cross.offset.is_some() || !self.usual.is_exceeded_by(sample.width_ns);
-        let certain = is_certain.then_some(both);
-        // Another offset to TAI can wait for one that is certain.
-        if counter_jump_ns.is_some() || (other_tai && is_certain) {
-            let start = Start {
-                counter_jump_ns,
-                ..Start::default()
-            };
-            let bounds = certain.unwrap_or(segment.mono_to_real);
-            self.segments.begin(cross, &sample, bounds, start);
-        } else {
-            self.segments.extend(cross, certain);
-        }
-        observation
+    /// Whether a cross-timestamp was interrupted. It may seem to be longer or shorter by a value
+    /// of a coarse counter.
+    fn is_wide(&self, width_ns: u64) -> bool {
+        let count_ns = self.counter.as_ref().map_or(0, |it| it.rate().count_ns());
+        self.usual
+            .is_exceeded_by(width_ns.saturating_sub(2 * count_ns))
     }
 
-    /// Whether the machine was suspended since this was looked at last.
-    fn was_suspended(&mut self, cross: &CrossTimestamp) -> bool {
-        let Some(now) = cross.suspended_ns() else {
-            return false;
-        };
-        let before = self.suspended_ns.replace(now);
-        before.is_some_and(|before| now.saturating_sub(before) > SHORTEST_SUSPEND_NS)
-    }
-
-    fn observe_counter(
-        &mut self,
-        cross: &CrossTimestamp,
-        sample: Sample,
-        stepped: bool,
-    ) -> Observation {
-        let mut observation = Observation::Agrees;
-        let Some(bracket) = cross.bracket() else {
-            return observation;
-        };
-        self.step.come_as_far(bracket.tsc[1]);
-        let previous = self.previous.replace(sample);
-        let other_tai = self.current().tai_offset_s != sample.tai_offset_s;
-        match (&mut self.counter, self.first.bracket()) {
-            (Some(counter), _) => {
-                let bends = counter.model().counts().bends;
-                if stepped {
-                    self.step.begin();
-                }
-                match counter.observe(&bracket, self.step.is_pending()) {
-                    CounterOutcome::Used { unknown } => self.step.used(bracket.tsc[1], unknown),
-                    CounterOutcome::PassedOver => {
-                        self.step.passed_over();
-                        if cross.offset.is_none() {
-                            counter.cover_what_hid();
-                        }
-                    }
-                    CounterOutcome::Jumped { by_ns } => {
-                        // What hid in wide readings before this one may have been it.
-                        counter.cover_what_hid();
-                        self.step.jumped(&bracket, by_ns, counter.rate());
-                        observation = Observation::CounterJumped { jump_ns: by_ns };
-                    }
-                }
-                self.kept.bound(counter.take_recent_bound_ns());
-                if counter.model().counts().bends > bends {
-                    let bend = true;
-                    self.kept.both_sides(previous, Sample { bend, ..sample });
-                }
-                if stepped || other_tai || observation != Observation::Agrees {
-                    self.kept.both_sides(previous, sample);
-                }
-            }
-            (None, Some(_)) if stepped => self.first = *cross,
-            (None, Some(first)) => {
-                self.counter = CounterClock::new(&first, &bracket);
-                if self.counter.is_none() && bracket.cycles() < first.cycles() / 2 {
-                    self.first = *cross;
-                }
-            }
-            (None, None) => self.first = *cross,
-        }
-        let begins = stepped || observation != Observation::Agrees;
-        if begins || !self.usual.is_exceeded_by(sample.width_ns) {
-            self.step.is_certain_until(bracket.tsc[0]);
-        }
-        observation
+    /// Whether it is known how the stamps' clock goes on after the latest reading: not where that
+    /// was torn, or of no use after a step.
+    pub fn is_resolved(&self) -> bool {
+        !self.ambiguity.has_unresolved()
     }
 
     /// Whether stamps can be converted: a counter needs two cross-timestamps at
@@ -334,8 +243,7 @@ impl Tracker {
     /// kernel/time/timekeeping.c).
     pub fn host_bound_ns(&self) -> u64 {
         if let Some(counter) = &self.counter {
-            // Both ends are rounded to nanoseconds.
-            return counter.bound_ns() + self.stamp_error_ns + 1;
+            return counter.stamp_bound_ns() + self.stamp_error_ns;
         }
         self.segments.bound_ns().max(1)
     }
@@ -386,16 +294,17 @@ impl Tracker {
             let counter = self.counter.as_ref().expect("settled before the start");
             return Conversion::Counter {
                 clock: counter.conversion(),
-                step: self.step.values(),
+                since: self.ambiguity.since().map(TscCycles),
+                ambiguous: self.ambiguity.ambiguous(),
             };
         }
-        Conversion::Offset(OffsetConversion::new(self.source, &self.segments))
+        let ambiguous = self.ambiguity.ambiguous();
+        Conversion::Offset(OffsetConversion::new(
+            self.source,
+            &self.segments,
+            ambiguous,
+        ))
     }
-}
-
-/// Whether a step is that of a leap second, when TAI − REALTIME changed by so much.
-fn is_leap(step_ns: i64, tai_s: i64) -> bool {
-    tai_s.abs() == 1 && (step_ns + tai_s * NS_PER_S).abs() < NS_PER_S / 100
 }
 
 #[cfg(test)]

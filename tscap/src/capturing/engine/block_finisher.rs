@@ -238,7 +238,7 @@ impl BlockFinisher {
     ) -> RunProgress {
         let mut progress = RunProgress::default();
         let younger = self.youngest.elsewhere(ring);
-        let ambiguous = conversion.ambiguous();
+        let perhaps_ambiguous = conversion.perhaps_ambiguous();
         let has_options = self.keep_raw || self.hardware.is_some();
         let left = self.file.full_at().min(self.last) - self.finished;
         let (mut last_stamp, mut youngest) = (self.last_stamp[ring], RawStamp(0));
@@ -278,7 +278,7 @@ impl BlockFinisher {
             if stamp < younger {
                 self.order.count_late(younger.0 - stamp.0);
             }
-            if ambiguous.contains(stamp) {
+            if perhaps_ambiguous.contains(stamp) && conversion.is_ambiguous(stamp) {
                 self.ambiguous += 1;
             }
             if has_options {

@@ -307,15 +307,16 @@ impl<R: Reference + Reference<MonoNs>> Converter<R> {
     /// Reads the clock and does what is due by it.
     fn read_clock(&mut self) -> CrossTimestamp {
         let cross = self.tracker.read(&mut self.reference);
-        match self.tracker.observe(&cross) {
-            Observation::Stepped { step_ns, cause } => {
+        let seen = self.tracker.observe(&cross);
+        match seen {
+            Observation::Stepped { step_ns, cause, .. } => {
                 self.tell_of_clock(Event::Stepped { step_ns, cause });
                 self.files.clock_was_set(cross.mono[1], &self.tracker);
             }
-            Observation::CounterJumped { jump_ns } => {
-                self.tell_of_clock(Event::CounterJumped { jump_ns });
-            }
-            Observation::Agrees | Observation::Torn => {}
+            Observation::CounterJumped { .. } | Observation::Agrees | Observation::Torn => {}
+        }
+        if let Some(jump_ns) = seen.counter_jump_ns() {
+            self.tell_of_clock(Event::CounterJumped { jump_ns });
         }
         let followed = Reference::<CrossTimestamp>::followed(&mut self.reference);
         if let Some(bounds) = followed {

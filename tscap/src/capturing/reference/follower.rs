@@ -10,8 +10,8 @@ use super::{Device, Looked, ReferencePlan};
 use crate::capturing::capture::{Event, Severity, first_brackets};
 use crate::capturing::clock::ntp::{Kissed, NtpVerdict};
 use crate::capturing::clock::{
-    Estimate, Followed, HostClocks, Known, NsPerCycle, Observation, PhcBase, PhcClock, PhcStatus,
-    RealNs, StampSource, Tracker, TscCycles,
+    Estimate, Followed, HostClocks, Known, NsPerCycle, PhcBase, PhcClock, PhcStatus, RealNs,
+    StampSource, Tracker, TscCycles,
 };
 use crate::capturing::host::tsc;
 use crate::capturing::ntp::{Beside, NtpEvent, NtpPlan, NtpReference, Teller};
@@ -168,7 +168,7 @@ impl Follower {
         let seen = self.host.observe(&cross);
         // Nobody keeps them.
         self.host.take_samples();
-        if let Observation::CounterJumped { .. } = seen {
+        if seen.counter_jump_ns().is_some() {
             self.counter_jumped();
         }
         let was_set = self.kind.turn(&self.host, hear);

@@ -117,22 +117,21 @@ impl Running {
     /// Reads the clocks, and has the programs go by what follows from that.
     pub fn look_at_clocks(&mut self, hear: &mut dyn FnMut(Event)) {
         let told = &mut Listener::new(hear);
-        match self.publish() {
-            Observation::Agrees | Observation::Torn => {}
-            Observation::Stepped { step_ns, cause } => {
-                told.tell(Event::Stepped { step_ns, cause });
-            }
-            Observation::CounterJumped { jump_ns } => {
-                told.tell(Event::CounterJumped { jump_ns });
-            }
+        let seen = self.publish();
+        if let Observation::Stepped { step_ns, cause, .. } = seen {
+            told.tell(Event::Stepped { step_ns, cause });
+        }
+        if let Some(jump_ns) = seen.counter_jump_ns() {
+            told.tell(Event::CounterJumped { jump_ns });
         }
     }
 
-    /// A reading that is torn says nothing: the line before grows stale.
+    /// A reading after which nobody knows yet how the clock goes on says nothing: the line before
+    /// grows stale.
     pub(super) fn publish(&mut self) -> Observation {
         let cross = self.tracker.read(&mut self.clocks);
         let seen = self.tracker.observe(&cross);
-        if seen != Observation::Torn {
+        if self.tracker.is_resolved() {
             let now = self.tracker.stamp_at(&cross, cross.mono[1]);
             let line = self.tracker.convert().line(now);
             self.stamper.publish(line);

@@ -18,7 +18,7 @@ use super::print::{json_line, print_if_read};
 use super::signals::Signals;
 use super::{Context as _, Exit, Failure, Hint as _, terminal};
 use crate::capturing::capture::first_brackets;
-use crate::capturing::clock::{HostClocks, Observation, StampSource, Status, Tracker};
+use crate::capturing::clock::{HostClocks, StampSource, Status, Tracker};
 use crate::capturing::host::timex::KernelClock;
 use crate::capturing::host::tsc;
 use crate::cli::ClockPlan;
@@ -110,7 +110,7 @@ async fn watch(
                     let cross = tracker.read(&mut clocks);
                     let seen = tracker.observe(&cross);
                     keeper.observe(&cross, seen, tracker)?;
-                    if let Observation::CounterJumped { .. } = seen {
+                    if seen.counter_jump_ns().is_some() {
                         references.begin_anew();
                     }
                     for looked in references.read(tracker) {

@@ -118,8 +118,11 @@ fn tsc_rate() -> Result<NsPerCycle, Failure> {
         .context("the TSC is no clock here")
         .hint("--sender native needs none")?;
     measure_tsc_rate().ok_or_else(|| {
-        Failure::new("cannot measure the rate of the TSC: every reading was interrupted")
-            .hint("try again when the machine is less busy")
+        Failure::new(
+            "cannot measure the rate of the TSC: every reading was interrupted, or it runs at \
+             less than 16 MHz",
+        )
+        .hint("try again when the machine is less busy, or take --sender native")
     })
 }
 

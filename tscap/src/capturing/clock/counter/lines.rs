@@ -34,11 +34,21 @@ impl ClockLine {
 /// The clock before its counter went back: stamps from then are still to be converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BeforeJump {
-    /// Stamps from here on are of then: a quarter of the way back below the jump.
+    /// Stamps from here on are of then, until the counter comes here again.
     pub(super) from: TscCycles,
-    /// It is forgotten when the counter gets here: half of the way.
-    pub(super) until: TscCycles,
-    pub(super) piece: ClockLine,
+    /// The latest piece of then and the one before it, which are those of the stamps that may
+    /// wait.
+    pub(super) pieces: [ClockLine; 2],
+}
+
+impl BeforeJump {
+    fn real_at(&self, at: TscCycles) -> RealNs {
+        let [latest, earlier] = &self.pieces;
+        match at >= latest.from {
+            true => latest.real_at(at),
+            false => earlier.real_at(at),
+        }
+    }
 }
 
 /// Pieces that a conversion keeps: stamps are converted within a few drains of
@@ -69,12 +79,18 @@ impl CounterConversion {
         (RawStamp(from.0), real, rate)
     }
 
+    /// Whether a stamp is of before a counter went back that is not there again.
+    #[inline]
+    pub(in crate::capturing::clock) fn is_before_jump(&self, at: TscCycles) -> bool {
+        self.before.is_some_and(|before| at >= before.from)
+    }
+
     /// The wall-clock time at a counter value. Older than the oldest piece it is
     /// carried on backwards.
     #[inline]
     pub fn to_real(&self, at: TscCycles) -> RealNs {
         if let Some(before) = self.before.filter(|before| at >= before.from) {
-            return before.piece.real_at(at);
+            return before.real_at(at);
         }
         let piece = self.pieces.iter().find(|piece| at >= piece.from);
         piece.unwrap_or(&self.pieces[PIECES - 1]).real_at(at)

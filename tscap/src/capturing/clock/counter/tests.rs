@@ -35,7 +35,7 @@ proptest! {
             let stamp = t + (gap as f64 * part) as u64;
             t += gap;
             let bracket = host.bracket(t, gaps);
-            clock.observe(&bracket, false);
+            clock.observe(&bracket);
             let at = clock.conversion().to_real(host.cycles(stamp));
             let error = at.0.abs_diff(host.real(stamp));
             prop_assert!(error <= clock.bound_ns() + 1, "{error} > {}", clock.bound_ns());
@@ -59,7 +59,7 @@ proptest! {
             let bracket = host.bracket(t, [20, width, 20]);
             let reading = Reading::new(&bracket, clock.model.rate()).unwrap();
             let line = clock.latest().real_at(reading.at).0;
-            if clock.observe(&bracket, false) == USED {
+            if clock.observe(&bracket) == USED {
                 let value = clock.latest().real.0;
                 let shown = reading.farther_ns(line).max(reading.farther_ns(value));
                 prop_assert!(clock.bound_ns() >= shown, "{} < {shown}", clock.bound_ns());
@@ -80,7 +80,7 @@ proptest! {
         for (turn, (before, width, after)) in (1..).zip(reads) {
             let bracket = host.bracket(100_000_000 + turn * 1_000_000, [before, width, after]);
             let reading = Reading::new(&bracket, clock.model.rate()).unwrap();
-            if clock.observe(&bracket, false) == USED {
+            if clock.observe(&bracket) == USED {
                 let farther = reading.farther_ns(clock.latest().real.0);
                 prop_assert!(clock.bound_ns() >= farther, "{} < {farther}", clock.bound_ns());
             }
@@ -100,7 +100,7 @@ proptest! {
         let (mut t, mut latest) = (100_001_000, RealNs(0));
         for (gap, gaps) in reads {
             let bracket = host.bracket(t + gap, gaps);
-            clock.observe(&bracket, false);
+            clock.observe(&bracket);
             let conversion = clock.conversion();
             for part in 0..10 {
                 let at = conversion.to_real(host.cycles(t + gap * part / 10));
@@ -122,7 +122,7 @@ fn a_slew_is_followed_within_the_bound_and_the_bend() {
     let step = 200_000;
     for t in (100_200_000u64..1_500_000_000).step_by(step) {
         let bracket = host.bracket(t, [20, 40, 20]);
-        assert_eq!(clock.observe(&bracket, false), USED);
+        assert_eq!(clock.observe(&bracket), USED);
         let middle = t - step as u64 / 2;
         let at = clock.conversion().to_real(host.cycles(middle));
         let error = at.0.abs_diff(host.real(middle));
@@ -140,7 +140,7 @@ fn the_bound_of_a_second_is_that_of_its_own_readings() {
     let mut clock = clock_of(&host);
     let mut bound_of = |from: u64, until: u64| {
         for t in (from..until).step_by(10_000_000) {
-            clock.observe(&host.bracket(t, [20, 40, 20]), false);
+            clock.observe(&host.bracket(t, [20, 40, 20]));
         }
         (clock.take_recent_bound_ns(), clock.bound_ns())
     };
@@ -168,7 +168,7 @@ fn the_bound_covers_bends_within_a_bracket() {
         let mut clock = clock_of(&host);
         for t in (110_000_000u64..1_100_000_000).step_by(10_000_000) {
             let gaps = if t > bend { [20, 10, 60] } else { [60, 10, 20] };
-            clock.observe(&host.bracket(t, gaps), false);
+            clock.observe(&host.bracket(t, gaps));
             if t < bend {
                 continue;
             }
@@ -192,7 +192,7 @@ fn the_rate_becomes_exact_and_stays_so() {
     assert!((400..500).contains(&clock.rate_bound_ppb()));
     for second in 1..3_000u64 {
         let bracket = host.bracket(second * 1_000_000_000, [20, 40, 20]);
-        clock.observe(&bracket, false);
+        clock.observe(&bracket);
     }
     assert_eq!(clock.rate_bound_ppb(), 1);
     // A thousand seconds of cycles: 12 ppm more than a thousand seconds.
@@ -209,8 +209,8 @@ fn wide_readings_are_passed_over() {
     let mut clock = clock_of(&host);
     let bound = clock.bound_ns();
     let bracket = host.bracket(110_000_000, [9_000, 40, 20]);
-    assert_eq!(clock.observe(&bracket, false), CounterOutcome::PassedOver);
-    assert_eq!(clock.observe(&bracket, false), CounterOutcome::PassedOver);
+    assert_eq!(clock.observe(&bracket), CounterOutcome::PassedOver);
+    assert_eq!(clock.observe(&bracket), CounterOutcome::PassedOver);
     assert_eq!(clock.wide(), 2);
     // Twice as wide as the narrowest and 20 ns is not.
     let of = |gaps| host.bracket(120_000_000, gaps);
@@ -219,7 +219,7 @@ fn wide_readings_are_passed_over() {
     assert!(clock.bound_ns() <= bound + 10);
     // But not for ever. It was not followed for as long before: who knows how it went.
     let bracket = host.bracket(400_000_000, [9_000, 40, 20]);
-    let seen = clock.observe(&bracket, false);
+    let seen = clock.observe(&bracket);
     assert!(
         matches!(seen, CounterOutcome::Used { unknown: Some(_) }),
         "{seen:?}"
@@ -243,10 +243,10 @@ fn the_bound_of_a_wide_reading_is_that_of_the_local_rate() {
             } else {
                 [0, 40, 60]
             };
-            clock.observe(&host.bracket(ms * 1_000_000, gaps), false);
+            clock.observe(&host.bracket(ms * 1_000_000, gaps));
         }
         let t = (until + 99) * 1_000_000;
-        let seen = clock.observe(&host.bracket(t, [9_000, 40, 20]), false);
+        let seen = clock.observe(&host.bracket(t, [9_000, 40, 20]));
         assert_eq!(seen, CounterOutcome::PassedOver);
         let error = clock.conversion().to_real(host.cycles(t)).0;
         let error = error.abs_diff(host.real(t));
@@ -264,7 +264,7 @@ fn a_counter_that_jumps_is_noticed_and_followed() {
     for jump in [5_000_000_000i64, -5_000_000_000] {
         let mut clock = clock_of(&host);
         for t in (100_500_000..110_000_000).step_by(500_000) {
-            assert_eq!(clock.observe(&host.bracket(t, [20, 40, 20]), false), USED);
+            assert_eq!(clock.observe(&host.bracket(t, [20, 40, 20])), USED);
         }
         let moved = |t: u64| {
             let mut bracket = host.bracket(t, [20, 40, 20]);
@@ -273,7 +273,7 @@ fn a_counter_that_jumps_is_noticed_and_followed() {
             }
             bracket
         };
-        let seen = clock.observe(&moved(110_000_000), false);
+        let seen = clock.observe(&moved(110_000_000));
         let CounterOutcome::Jumped { by_ns } = seen else {
             panic!("{seen:?}");
         };
@@ -295,7 +295,7 @@ fn a_counter_that_jumps_is_noticed_and_followed() {
         let expected = -jump * 1_000_000_000 / 2_596_130_000;
         assert!(by_ns.abs_diff(expected) < 2_000, "{by_ns} {expected}");
         for t in (111_000_000u64..2_000_000_000).step_by(1_000_000) {
-            assert_eq!(clock.observe(&moved(t), false), USED);
+            assert_eq!(clock.observe(&moved(t)), USED);
             if t < 120_000_000 {
                 check(&clock);
             }
@@ -306,7 +306,7 @@ fn a_counter_that_jumps_is_noticed_and_followed() {
             let at = TscCycles(host.cycles(t).0.wrapping_add_signed(jump));
             let error = clock.conversion().to_real(at).0.abs_diff(host.real(t));
             assert!(error <= clock.bound_ns(), "{error} at {t}");
-            clock.observe(&moved(t + 500_000), false);
+            clock.observe(&moved(t + 500_000));
         }
     }
 }
@@ -324,7 +324,7 @@ fn a_counter_that_stands_is_of_no_use() {
         for ms in 0..90u64 {
             let mut bracket = host.bracket((110 + ms) * 1_000_000, gaps);
             bracket.tsc = [stopped; 2];
-            let seen = clock.observe(&bracket, false);
+            let seen = clock.observe(&bracket);
             assert!(seen != USED || ms == 0, "{ms}");
             // Each stamp is one of then.
             assert!(clock.bound_ns() + 100 >= ms * 1_000_000, "{ms}");

@@ -161,7 +161,7 @@ fn a_reference_that_was_set_is_a_step_and_nothing_else_is() {
         steered.steer(known(t, turn.cast_signed() * 700_000_000, 0, turn), at(t));
         assert!(steered.mono_at(at(t)).0.abs_diff(mono.0) <= 1);
         let cross = steered.cross([at(t + 10), at(t + 50)], TAI_NS);
-        if let Observation::Stepped { step_ns, cause } = tracker.observe(&cross) {
+        if let Observation::Stepped { step_ns, cause, .. } = tracker.observe(&cross) {
             stepped.push((t, cause));
             assert!(step_ns.abs_diff(700_000_000) <= 2, "{step_ns}");
         }

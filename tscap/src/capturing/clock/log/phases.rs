@@ -133,7 +133,8 @@ impl Line {
 
     /// Carried to the middle of the bin by the clock's rate of late, ns.
     fn phase(&self, reading: &Reading, local: NsPerCycle) -> i64 {
-        let line = self.real + self.rate.duration_ns(reading.at.0 - self.origin.0);
+        let gone = self.rate.duration_ns(reading.at.0 - self.origin.0);
+        let line = self.real.wrapping_add(gone);
         let seen = reading.middle().wrapping_sub(line).cast_signed();
         let middle = self.bin.0 + self.every / 2;
         let way = self.rate.duration_ns(middle.abs_diff(reading.at.0));

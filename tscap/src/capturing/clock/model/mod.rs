@@ -96,6 +96,8 @@ pub struct FeedForward {
     allowed: Interval,
     /// Readings in a row that were not believed.
     suspects: u32,
+    /// The counter jumped at the latest reading: it may be another machine's since.
+    is_rate_unknown: bool,
     counts: Counts,
 }
 
@@ -128,6 +130,7 @@ impl FeedForward {
             absolute: start,
             allowed: far.interval(),
             suspects: 0,
+            is_rate_unknown: false,
             counts: Counts {
                 used: 1,
                 ..Counts::default()
@@ -156,6 +159,10 @@ impl FeedForward {
         let average = LocalRate::average(&self.pair);
         let mut stretch = self.stretch;
         let straight = stretch.take(&reading, average);
+        let faster = straight.filter(|local| !self.may_be_slewed(*local));
+        if let Some(faster) = faster {
+            return self.unbelievable_rate(reading, faster);
+        }
         let local = straight.unwrap_or(average);
         let carried = self.allowed.carried(cycles, local.rate, local.drift_ppb);
         let both = carried.meet(seen);
@@ -177,6 +184,7 @@ impl FeedForward {
         self.stretch = stretch;
         self.local = local;
         self.suspects = 0;
+        self.is_rate_unknown = false;
         self.counts.used += 1;
         self.use_reading(reading, cycles);
         Verdict::Used
@@ -256,14 +264,39 @@ impl FeedForward {
         }
     }
 
-    /// Begins anew at a reading, the first after the reference was set: p̂ is kept.
-    /// Says whether the reading was of use.
-    pub fn restart(&mut self, bracket: &Bracket) -> bool {
+    /// Whether the reference can have been slewed to that rate; where readings are not certain,
+    /// others tell. Two readings have some rate, also if the counter jumped between them.
+    fn may_be_slewed(&self, local: LocalRate) -> bool {
+        let off_ppb = local.rate.ppb_from(self.pair.rate).unsigned_abs();
+        let known_ppb = local.drift_ppb.saturating_add(self.pair.bound_ppb);
+        let fastest_ppb = self.scale.fastest_ppm * 1_000;
+        self.scale.confirmations > 0 || off_ppb <= fastest_ppb.saturating_add(known_ppb)
+    }
+
+    /// A reading that a slew can't explain, though the readings before give no reason against
+    /// its rate. Of another machine's counter it may be the rate: if so, the next one agrees.
+    fn unbelievable_rate(&mut self, reading: Reading, found: LocalRate) -> Verdict {
+        if !self.is_rate_unknown {
+            return self.unbelievable(reading);
+        }
+        let verdict = self.unbelievable(reading);
+        let before = std::mem::replace(&mut self.pair.rate, found.rate);
+        self.retune(before, reading.at);
+        self.pair.bound_ppb = self.pair.bound_ppb.max(found.drift_ppb);
+        self.stretch = self.stretch_from(reading);
+        self.local = LocalRate::average(&self.pair);
+        self.carrying = self.local.rate;
+        verdict
+    }
+
+    /// Begins anew at a reading, the first after the reference was set: p̂ is kept; where the
+    /// counter `jumped` too, it may run at another rate. Says whether the reading was of use.
+    pub fn restart(&mut self, bracket: &Bracket, jumped: bool) -> bool {
         let Some(reading) = Reading::new(bracket, self.pair.rate) else {
             self.counts.torn += 1;
             return false;
         };
-        self.begin_anew(reading, reading.at < self.at);
+        self.begin_anew(reading, jumped || reading.at < self.at);
         true
     }
 
@@ -272,6 +305,7 @@ impl FeedForward {
         self.counts.jumps += 1;
         self.counts.used += 1;
         self.suspects = 0;
+        self.is_rate_unknown = of_counter;
         self.pair.restart(reading, of_counter);
         let error_ns = self.floor.point_error(reading.width());
         self.window = Window::new(self.scale);

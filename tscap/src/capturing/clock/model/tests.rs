@@ -343,7 +343,7 @@ fn a_reading_of_no_use_is_counted_and_changes_nothing() {
     let (before, there) = (run.clock.counts(), good.tsc[1]);
     let estimate = run.clock.estimate(there);
     assert_eq!(run.clock.observe(&torn), Verdict::Torn);
-    assert!(!run.clock.restart(&torn));
+    assert!(!run.clock.restart(&torn, false));
     // The counter stands.
     assert_eq!(run.clock.observe(&good), Verdict::Torn);
     let torn = before.torn + 3;

@@ -2,12 +2,15 @@ use std::ops::Range;
 
 use proptest::prelude::*;
 
+use super::observing::is_leap;
 use super::*;
 use crate::capturing::clock::{BootNs, NsPerCycle, OffsetNs, RealNs, TaiNs};
+use crate::capturing::time::NS_PER_S;
 
 mod hidden;
 mod steps;
 mod survived;
+mod together;
 
 const MS: u64 = 1_000_000;
 

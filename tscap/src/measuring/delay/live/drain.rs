@@ -7,8 +7,8 @@ use tscap_common::hook::Slot;
 
 use super::way::WayState;
 use crate::capturing::clock::{
-    Conversion, CrossTimestamp, HostClocks, MonoNs, NsPerCycle, Observation, RawStamp, RealNs,
-    Reference, Tracker,
+    Conversion, CrossTimestamp, HostClocks, MonoNs, NsPerCycle, RawStamp, RealNs, Reference,
+    Tracker,
 };
 use crate::capturing::engine::{Idle, Recalibration};
 use crate::capturing::ring::{Consumer, CorruptBlock};
@@ -239,7 +239,7 @@ impl Drain {
 
     fn read_clock(&mut self) -> CrossTimestamp {
         let cross = self.tracker.read(&mut self.clocks);
-        if let Observation::CounterJumped { jump_ns } = self.tracker.observe(&cross) {
+        if let Some(jump_ns) = self.tracker.observe(&cross).counter_jump_ns() {
             self.ways.iter_mut().for_each(WayState::distrust);
             self.trouble(format!(
                 "the counter of the stamps jumped by {jump_ns} ns: packets that were inside are \

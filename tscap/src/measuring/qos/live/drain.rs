@@ -275,16 +275,18 @@ impl Drain {
 
     fn read_clock(&mut self) -> CrossTimestamp {
         let cross = self.tracker.read(&mut self.clocks);
-        match self.tracker.observe(&cross) {
-            Observation::CounterJumped { jump_ns } => self.trouble(format!(
+        let seen = self.tracker.observe(&cross);
+        if let Some(jump_ns) = seen.counter_jump_ns() {
+            self.trouble(format!(
                 "the counter of the stamps jumped by {jump_ns} ns: gaps and variations over that \
                  moment are wrong by as much"
-            )),
-            Observation::Stepped { step_ns, .. } => self.trouble(format!(
+            ));
+        }
+        if let Observation::Stepped { step_ns, .. } = seen {
+            self.trouble(format!(
                 "the system clock was set by {step_ns} ns: one-way delays from another host are \
                  off by as much before or after it; gaps are not"
-            )),
-            Observation::Agrees | Observation::Torn => {}
+            ));
         }
         let now = cross.mono[1];
         if now >= self.next_raw

@@ -21,7 +21,7 @@ fn what_a_wide_reading_hides_is_within_the_bound_after_a_stall() {
         let mut clock = clock_of(&host);
         let seen = reads
             .iter()
-            .map(|(ms, gaps)| clock.observe(&host.bracket(ms * 1_000_000, *gaps), false));
+            .map(|(ms, gaps)| clock.observe(&host.bracket(ms * 1_000_000, *gaps)));
         let last = seen.last().unwrap();
         assert!(matches!(last, CounterOutcome::Used { unknown: Some(_) }));
         assert_eq!(clock.bound_ns() >= 9_000, is_hidden, "{}", clock.bound_ns());
@@ -37,7 +37,7 @@ fn a_step_is_taken_in_with_a_reading_of_any_width() {
     let mut clock = clock_of(&host);
     let mut bracket = host.bracket(110_000_000, [9_000, 40, 20]);
     bracket.real = bracket.real.map(|real| RealNs(real.0 + 1_000_000_000));
-    assert_eq!(clock.observe(&bracket, true), USED);
+    assert_eq!(clock.observe_step(&bracket, false, 0), USED);
     for t in [110_000_000, 110_020_000] {
         let at = clock.conversion().to_real(host.cycles(t)).0;
         let error = at.abs_diff(host.real(t) + 1_000_000_000);
@@ -80,7 +80,7 @@ fn a_clock_keeps_as_many_lines_as_its_conversion() {
     };
     let mut clock = clock_of(&host);
     for ms in 101..200 {
-        clock.observe(&host.bracket(ms * 1_000_000, [20, 40, 20]), false);
+        clock.observe(&host.bracket(ms * 1_000_000, [20, 40, 20]));
     }
     assert_eq!(clock.pieces.len(), PIECES);
 }
@@ -95,7 +95,7 @@ fn a_line_ends_where_the_next_one_begins() {
     let mut clock = clock_of(&host);
     for ms in (105..400).step_by(5) {
         let bracket = host.bracket(ms * 1_000_000, [20, 40, 20]);
-        assert_eq!(clock.observe(&bracket, false), USED);
+        assert_eq!(clock.observe(&bracket), USED);
         let at = clock.latest().from;
         let conversion = clock.conversion();
         let [before, there] = [at.0 - 1, at.0].map(|at| conversion.to_real(TscCycles(at)).0);

@@ -76,7 +76,7 @@ fn a_slew_is_believed_with_the_fourth_reading_and_followed_from_there() {
     assert_eq!(clock.counts().bends, 1);
     // Once it is set nobody knows its rate.
     assert_ne!(clock.local_rate(), clock.rate());
-    assert!(clock.restart(&bracket(17 * S, 1_000_000_000, HALF)));
+    assert!(clock.restart(&bracket(17 * S, 1_000_000_000, HALF), false));
     assert_eq!(clock.local_rate(), clock.rate());
 }
 
@@ -120,7 +120,7 @@ fn a_counter_that_jumps_leaves_its_rate_in_doubt() {
 
     let restarted = |look: Bracket| {
         let mut clock = followed(Scale::NETWORK, 0, HALF);
-        assert!(clock.restart(&look));
+        assert!(clock.restart(&look, false));
         clock.rate_bound_ppb()
     };
     assert_eq!(restarted(back(11)), DOUBT_PPB);

@@ -191,8 +191,13 @@ fn stamps_of_a_stall_that_may_hide_several_bends_are_ambiguous() {
     let cross = |ms: u64| host.cross(ms * MS, [20, 40, 20]);
     let mut tracker = followed(StampSource::Tsc, 0..600, cross);
     let mut is_ambiguous = |ms: u64, stamp: u64| {
-        tracker.observe(&cross(ms));
+        let seen = tracker.observe(&cross(ms));
         let stamp = RawStamp(host.cycles(stamp * MS).0);
+        println!(
+            "DBG {ms} {seen:?} {stamp:?} {:?} {:?}",
+            tracker.counter.as_ref().unwrap().model().counts(),
+            tracker.ambiguity
+        );
         tracker.convert().is_ambiguous(stamp)
     };
     assert!(is_ambiguous(690, 640));
@@ -215,7 +220,15 @@ fn stamps_of_a_second_that_tai_repeats_are_ambiguous() {
     let mut tracker = followed(source, 0..100, |at| before.cross(at, [20; 4]));
     let seen = tracker.observe(&after.cross(100 * MS, [20; 4]));
     let cause = StepCause::Tai;
-    assert_eq!(seen, Observation::Stepped { step_ns: 0, cause });
+    let counter_jump_ns = None;
+    assert_eq!(
+        seen,
+        Observation::Stepped {
+            step_ns: 0,
+            cause,
+            counter_jump_ns
+        }
+    );
     let conversion = tracker.convert();
     for mono in (99 * MS + 1_000..100 * MS).step_by(50_000) {
         for truth in [before, after] {

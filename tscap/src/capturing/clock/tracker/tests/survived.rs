@@ -72,7 +72,11 @@ impl Host {
 }
 
 fn step(step_ns: i64, cause: StepCause) -> Observation {
-    Observation::Stepped { step_ns, cause }
+    Observation::Stepped {
+        step_ns,
+        cause,
+        counter_jump_ns: None,
+    }
 }
 
 #[test]
@@ -118,10 +122,11 @@ fn happens(host: Host, after: Host, expected: Observation) {
     let seen = tracker.observe(&after.cross(THEN));
     match (seen, expected) {
         (
-            Observation::Stepped { step_ns, cause },
+            Observation::Stepped { step_ns, cause, .. },
             Observation::Stepped {
                 step_ns: wanted,
                 cause: why,
+                ..
             },
         ) => assert!(
             step_ns.abs_diff(wanted) <= 80 && cause == why,
@@ -229,7 +234,8 @@ fn a_counter_that_runs_at_another_rate() {
                 assert!(!conversion.is_ambiguous(stamp));
             }
         }
-        assert!(jumps <= 1, "{jumps} of {megahertz} MHz");
+        // A second reading may be after another jump as well: the third one tells.
+        assert!(jumps <= 2, "{jumps} of {megahertz} MHz");
         let second = tracker.counter().unwrap().rate().cycles_in(NS_PER_S);
         let off = second.unsigned_abs().abs_diff(megahertz * 1_000_000);
         assert!(off < 1_000, "{off} Hz");
@@ -289,7 +295,7 @@ impl Reference for Readings {
 #[test]
 fn a_reading_that_is_repeated_knows_of_suspend() {
     let host = Host::START;
-    let tracker = followed(StampSource::Tsc, 0..100, |at| host.cross(THEN + at));
+    let mut tracker = followed(StampSource::Tsc, 0..100, |at| host.cross(THEN + at));
     let after = host.set(TEN_YEARS);
     let mut interrupted = after.cross(THEN + 100 * MS);
     let late = after.cross(THEN + 100 * MS + MS / 2);
