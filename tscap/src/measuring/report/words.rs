@@ -142,7 +142,7 @@ pub(super) fn time(ns: f64) -> String {
 /// A figure with three digits however small it is.
 fn fine(value: f64) -> String {
     let magnitude = value.abs();
-    if magnitude >= 0.1 || magnitude < 1e-9 || !value.is_finite() {
+    if !(1e-9..0.1).contains(&magnitude) {
         return number(value);
     }
     let decimals = (2.0 - magnitude.log10().floor()) as usize;
