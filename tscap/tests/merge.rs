@@ -176,10 +176,9 @@ fn a_reader_that_goes_is_an_error_of_the_output() {
 #[test]
 fn what_is_wrong_is_said_with_what_to_do() {
     let big = capture(true, &[1]);
-    let mut damaged = capture(false, &[1]);
-    let end = damaged.len();
-    damaged[end - 4] = 99;
-    let files = Files::new(&[capture(false, &[1]), big, b"hello".to_vec(), damaged]);
+    let mut other_version = capture(false, &[1]);
+    other_version[12] = 2;
+    let files = Files::new(&[capture(false, &[1]), big, b"hello".to_vec(), other_version]);
     for (arguments, parts) in [
         (
             &["0.pcapng", "1.pcapng", "-w", "out"][..],
@@ -191,7 +190,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
         ),
         (
             &["0.pcapng", "3.pcapng", "-w", "out"],
-            &["3.pcapng", "99 at its end", "damaged"],
+            &["3.pcapng", "pcapng 2.0", "hint: merge the other files"],
         ),
         (
             &["0.pcapng", "0.pcapng", "-w", "out"],
@@ -247,6 +246,27 @@ fn files_that_are_torn_or_out_of_order_are_named() {
         "{said}"
     );
     assert!(files.path("out.pcapng").exists());
+}
+
+#[test]
+fn what_can_not_be_read_is_named_and_the_rest_is_merged() {
+    let mut damaged = capture(false, &[1, 2, 3]);
+    let end = damaged.len();
+    damaged[end - 4] = 99;
+    damaged.extend([0; 4096]);
+    let files = Files::new(&[damaged, capture(false, &[4, 5])]);
+    let done = files.merge(&["0.pcapng", "1.pcapng", "-w", "out.pcapng"]);
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("warning: 0.pcapng: not in the copy: 1 part"),
+        "{said}"
+    );
+    assert!(said.contains("99 at its end"), "{said}");
+    assert!(
+        text(&done.stdout).contains("4 frames of 2 files"),
+        "{done:?}"
+    );
 }
 
 /// As many packets on as many interfaces, in the same order as by mergecap.

@@ -27,7 +27,7 @@ fn converted(folder: &TempDir, bytes: &[u8], more: &[&str]) -> Vec<u8> {
 /// What its interface says.
 fn time_base(bytes: &[u8]) -> TimeBase {
     let mut records = records(bytes).unwrap().map(Result::unwrap);
-    let first = records.next().expect("an interface");
+    let first = records.nth(1).expect("an interface");
     let Record::Interface(interface) = first else {
         panic!("{first:?}");
     };

@@ -271,6 +271,77 @@ fn a_history_that_its_own_readings_exclude_is_refused() {
     }
 }
 
+/// Where the next block begins.
+fn next(bytes: &[u8], at: usize) -> usize {
+    at + u32::from_ne_bytes(bytes[at + 4..at + 8].try_into().unwrap()) as usize
+}
+
+/// With `-i 'veth*'` interfaces are described when they join, behind packets and statistics.
+#[test]
+fn an_interface_that_joined_is_no_other_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, truths) = capture(&slewed(), true);
+    let interface = &bytes[next(&bytes, 0)..headers().take().len()];
+    let mut joined = Vec::new();
+    let (mut at, mut blocks) = (0, 0);
+    while at < bytes.len() {
+        let end = next(&bytes, at);
+        let mut block = bytes[at..end].to_vec();
+        let is_packet = block[..4] == 6u32.to_ne_bytes();
+        if blocks == 500 {
+            joined.extend(interface);
+        }
+        if is_packet && blocks > 500 && blocks % 2 == 0 {
+            block[8..12].copy_from_slice(&1u32.to_ne_bytes());
+        }
+        joined.extend(block);
+        (at, blocks) = (end, blocks + 1);
+    }
+    assert!(blocks > 1_000);
+    let path = folder.path().join("out.pcapng");
+    let output = convert(&file(&folder, &joined), &path, &["--json"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["packets"], truths.len() as u64);
+    let copy = fs::read(&path).unwrap();
+    assert!(packets(&copy).iter().any(|it| it.interface == 1));
+}
+
+/// Statistics that can't be read may say that the clock was set. A packet says nothing of it.
+#[test]
+fn a_history_with_a_hole_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (bytes, truths) = capture(&slewed(), true);
+    let find_block = |kind: u32| {
+        let mut at = headers().take().len();
+        while bytes[at..at + 4] != kind.to_ne_bytes() {
+            at = next(&bytes, at);
+        }
+        at
+    };
+    let mut of_statistics = bytes.clone();
+    let at = find_block(5);
+    of_statistics[next(&bytes, at) - 4] ^= 1;
+    refuses(
+        &of_statistics,
+        &["a hole, at byte", "hint: a filter copies"],
+    );
+    let mut of_packet = bytes.clone();
+    let at = find_block(6);
+    of_packet[next(&bytes, at) - 4] ^= 1;
+    let path = folder.path().join("out.pcapng");
+    let output = convert(&file(&folder, &of_packet), &path, &["--json"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["packets"], truths.len() as u64 - 1);
+    let damage = &json["damage"];
+    assert_eq!(
+        (&damage["parts"], &damage["packets"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(damage["first"][0]["at"], at as u64);
+}
+
 /// As by cat, and by programs that merge.
 #[test]
 fn several_captures_in_one_file_are_refused() {

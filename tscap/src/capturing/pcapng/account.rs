@@ -6,11 +6,10 @@ use pcap_file::Endianness;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::block::long;
+use super::block::{STATISTICS_OPTIONS, long};
 use super::custom::StatisticsOption;
-use super::describe::STATISTICS_OPTIONS;
 use super::options::{json_of_ours, long_value, options_of, with_json, with_options};
-use super::reader::ReadError;
+use super::record::ReadError;
 use super::rewrite::RewriteError;
 use crate::capturing::accounting::{Directed, Direction, Outcome, Outcomes, Totals};
 

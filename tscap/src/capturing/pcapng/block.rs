@@ -1,23 +1,68 @@
 //! The blocks of a pcapng file as they stand in it (draft-ietf-opsawg-pcapng,
 //! section 3).
 
-use std::io::{BufReader, Read};
 use std::ops::Range;
 
 use pcap_file::Endianness;
-
-use super::reader::ReadError;
+use serde::{Serialize, Serializer};
+use tscap_common::block::{CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, padded};
 
 /// Types of blocks.
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
 pub(super) const OBSOLETE_PACKET: u32 = 2;
 pub(super) const SIMPLE_PACKET: u32 = 3;
+pub(super) const NAME_RESOLUTION: u32 = 4;
 pub(super) const INTERFACE_STATISTICS: u32 = 5;
+pub(super) const SYSTEMD_JOURNAL: u32 = 9;
+pub(super) const SECRETS: u32 = 10;
+pub(super) const CUSTOM: u32 = 0x0bad;
+/// A custom block that is not to be copied.
+pub(super) const CUSTOM_NOT_TO_COPY: u32 = 0x4000_0bad;
 /// Type, length and length again: the shortest block, bytes.
 pub(super) const SHORTEST: u32 = 12;
-/// Longest block that is read, bytes, as by libpcap.
-pub(super) const LONGEST: u32 = 16 << 20;
+/// Longest block that is read, bytes. libpcap and Wireshark read up to 16 MiB; secrets and
+/// custom blocks may be longer.
+pub(super) const LONGEST: u32 = 256 << 20;
+/// Where a section header's options begin, bytes.
+pub(super) const SECTION_OPTIONS: usize = 24;
+/// Where an interface description's options begin, bytes.
+pub(super) const DESCRIPTION_OPTIONS: usize = 16;
+/// Where those of an interface statistics block begin, bytes.
+pub(super) const STATISTICS_OPTIONS: usize = 20;
+
+/// Whether a block of this type holds a packet.
+pub(super) fn is_packet(kind: u32) -> bool {
+    matches!(kind, EPB_TYPE | OBSOLETE_PACKET | SIMPLE_PACKET)
+}
+
+/// Whether the type is one that blocks of other programs have as well.
+pub(super) fn is_known(kind: u32) -> bool {
+    is_packet(kind)
+        || matches!(
+            kind,
+            SECTION_HEADER
+                | INTERFACE_DESCRIPTION
+                | NAME_RESOLUTION
+                | INTERFACE_STATISTICS
+                | SYSTEMD_JOURNAL
+                | SECRETS
+                | CUSTOM
+                | CUSTOM_NOT_TO_COPY
+        )
+}
+
+/// Length of the shortest block of this type, bytes.
+pub(super) fn least_length(kind: u32) -> usize {
+    match kind {
+        SECTION_HEADER => SECTION_OPTIONS + 4,
+        INTERFACE_DESCRIPTION => DESCRIPTION_OPTIONS + 4,
+        EPB_TYPE | OBSOLETE_PACKET => DATA_OFFSET + 4,
+        SIMPLE_PACKET => 16,
+        INTERFACE_STATISTICS => STATISTICS_OPTIONS + 4,
+        _ => SHORTEST as usize,
+    }
+}
 
 /// What is wrong in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +74,7 @@ pub enum BlockFault {
     #[error("no block is {0} bytes long")]
     Length(u32),
     /// More than is read.
-    #[error("it is {0} bytes long, and tscap reads blocks of up to 16 MiB")]
+    #[error("it is {0} bytes long, and tscap reads blocks of up to 256 MiB")]
     TooLong(u32),
     /// The lengths at its start and end.
     #[error("its length is {0} bytes at its start and {1} at its end")]
@@ -49,88 +94,98 @@ pub enum BlockFault {
     /// More interface descriptions than are read.
     #[error("the file describes more than {0} interfaces, and tscap reads up to so many")]
     Interfaces(usize),
+    /// The end of the file.
+    #[error("the file ends within the block")]
+    Torn,
+    /// Zeros where blocks should be.
+    #[error("nothing but zeros, as where data were not yet on the disk when the power failed")]
+    Zeros,
+    /// A section of a format that is not known.
+    #[error("a section of pcapng {0}.{1}, and tscap reads 1.0 and 1.2")]
+    Version(u16, u16),
+    /// An option whose value has a fixed length, which is another one.
+    #[error("its option {0} has {1} bytes, and can't have so many")]
+    OptionLength(u16, usize),
+    /// Times finer than 64 bits can count.
+    #[error("no file can have times of its resolution (if_tsresol {0:#04x})")]
+    Resolution(u8),
+    /// An option under tscap's number.
+    #[error("a custom option of tscap's number is not as tscap writes it")]
+    Foreign,
+    /// A packet or statistics of an interface whose description is damaged.
+    #[error("it is of interface {0}, whose description can't be read")]
+    Undescribed(u32),
+    /// Behind bytes that can't be read.
+    #[error("it comes behind bytes that can't be read, which may have described its interface")]
+    Behind,
 }
 
-/// Reads block by block, in memory of one block.
-#[derive(Debug)]
-pub(super) struct Blocks<R> {
-    from: BufReader<R>,
-    /// The latest block, whole.
-    pub bytes: Vec<u8>,
-    /// The byte order of its section.
-    pub endianness: Endianness,
-    /// Where in the file it begins.
-    pub at: u64,
+impl Serialize for BlockFault {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
 }
 
-impl<R: Read> Blocks<R> {
-    pub fn new(from: R) -> Self {
-        Self {
-            from: BufReader::with_capacity(1 << 16, from),
-            bytes: Vec::new(),
-            endianness: Endianness::native(),
-            at: 0,
+/// Where the options of a block begin that has some; `None` if it is of no known type, or too
+/// short.
+pub(super) fn options_at(block: &[u8], endianness: Endianness) -> Option<usize> {
+    let kind = word(block, 0, endianness)?;
+    let behind = |length_at, data| {
+        let length = word(block, length_at, endianness)? as usize;
+        Some(data + padded(length))
+    };
+    match kind {
+        SECTION_HEADER => Some(SECTION_OPTIONS),
+        INTERFACE_DESCRIPTION => Some(DESCRIPTION_OPTIONS),
+        INTERFACE_STATISTICS => Some(STATISTICS_OPTIONS),
+        EPB_TYPE | OBSOLETE_PACKET => behind(CAPLEN_OFFSET, DATA_OFFSET),
+        SECRETS => behind(12, 16),
+        NAME_RESOLUTION => {
+            let mut at = 8;
+            loop {
+                let length = half(block, at + 2, endianness)?;
+                let is_end = half(block, at, endianness)? == 0;
+                at += 4 + padded(length.into());
+                if is_end {
+                    return Some(at);
+                }
+            }
         }
+        _ => None,
     }
+}
 
-    /// Reads the next block, and gives its type; `None` at the end of the file.
-    ///
-    /// # Errors
-    /// If it is no block. What comes after it can't be read then.
-    pub fn next(&mut self) -> Result<Option<u32>, ReadError> {
-        self.at += self.bytes.len() as u64;
-        self.bytes.clear();
-        self.fill(SHORTEST)?;
-        let is_section = self.bytes.starts_with(&SECTION_HEADER.to_be_bytes());
-        if self.at == 0 && !is_section {
-            return Err(ReadError::NotPcapng);
-        }
-        if self.bytes.is_empty() {
-            return Ok(None);
-        }
-        if self.bytes.len() < SHORTEST as usize {
-            return Err(ReadError::Torn);
-        }
-        if is_section {
-            self.endianness = match self.bytes[8..12] {
-                [0x1a, 0x2b, 0x3c, 0x4d] => Endianness::Big,
-                [0x4d, 0x3c, 0x2b, 0x1a] => Endianness::Little,
-                _ => return Err(self.fault(BlockFault::ByteOrder)),
-            };
-        }
-        let length = self.word(4);
-        if length < SHORTEST || !length.is_multiple_of(4) {
-            return Err(self.fault(BlockFault::Length(length)));
-        }
-        if length > LONGEST {
-            return Err(self.fault(BlockFault::TooLong(length)));
-        }
-        self.fill(length)?;
-        if self.bytes.len() < length as usize {
-            return Err(ReadError::Torn);
-        }
-        match self.word(length as usize - 4) {
-            last if last == length => Ok(Some(self.word(0))),
-            last => Err(self.fault(BlockFault::Lengths(length, last))),
-        }
+/// Whether the head of a block that is longer than the rest of the file may be right: its type is
+/// known, and a frame with some options fills it.
+pub(super) fn may_be_torn(head: &[u8], endianness: Endianness) -> bool {
+    /// More than the options of a packet are, bytes.
+    const OPTIONS: u64 = 1 << 18;
+    let at = |at| word(head, at, endianness).map(u64::from);
+    let is_filled = || {
+        let frame = DATA_OFFSET as u64 + at(CAPLEN_OFFSET)? + 4;
+        Some((frame..frame + OPTIONS).contains(&at(4)?))
+    };
+    match word(head, 0, endianness) {
+        Some(EPB_TYPE | OBSOLETE_PACKET) => is_filled().unwrap_or(true),
+        kind => kind.is_some_and(is_known),
     }
+}
 
-    /// Reads on until there is so much of the block, or the file ends.
-    fn fill(&mut self, length: u32) -> Result<(), ReadError> {
-        let missing = u64::from(length) - self.bytes.len() as u64;
-        let mut from = self.from.by_ref().take(missing);
-        from.read_to_end(&mut self.bytes).map_err(ReadError::Io)?;
-        Ok(())
-    }
-
-    /// What is wrong in the latest block.
-    pub fn fault(&self, fault: BlockFault) -> ReadError {
-        let at = self.at;
-        ReadError::Block { at, fault }
-    }
-
-    fn word(&self, at: usize) -> u32 {
-        word(&self.bytes, at, self.endianness).unwrap_or(0)
+/// How long a block is by what stands in it, if the length behind that says the same.
+pub(super) fn length_by_contents(bytes: &[u8], endianness: Endianness) -> Option<usize> {
+    let mut at = options_at(bytes, endianness)?;
+    loop {
+        let ends =
+            |at: usize| word(bytes, at, endianness).is_some_and(|length| length as usize == at + 4);
+        if ends(at) {
+            return Some(at + 4);
+        }
+        let code = half(bytes, at, endianness)?;
+        let length = half(bytes, at + 2, endianness)?;
+        at += 4 + padded(length.into());
+        if code == 0 {
+            return ends(at).then_some(at + 4);
+        }
     }
 }
 

@@ -3,16 +3,13 @@
 
 use pcap_file::Endianness;
 
-use super::block::{options, word as word_at};
+use super::block::{DESCRIPTION_OPTIONS, STATISTICS_OPTIONS, options, word as word_at};
 use super::file::{FILTER_TEXT, text_filter};
 use super::options::{COMMENT, json_of_ours, options_of, with_json, with_options, word};
 use crate::capturing::clock::{FileClock, NtpBase, TimeBase};
 
-/// Where an interface description's options begin, bytes.
-pub(super) const DESCRIPTION_OPTIONS: usize = 16;
-/// Where an interface statistics block's time stands, and its options begin, bytes.
+/// Where an interface statistics block's time stands, bytes.
 pub(super) const STATISTICS_TIME: usize = 12;
-pub(super) const STATISTICS_OPTIONS: usize = 20;
 /// Codes of options (draft-ietf-opsawg-pcapng, sections 4.2 and 4.6).
 const IF_FILTER: u16 = 11;
 pub(super) const START_TIME: u16 = 2;
@@ -85,6 +82,17 @@ pub(super) fn describe(
         options.push((code, with_json(&value, &json)));
     }
     with_options(block, DESCRIPTION_OPTIONS, &options, endianness)
+}
+
+/// A description that says nothing, in the place of one that can't be read: those behind it keep
+/// their numbers.
+pub(super) fn undescribed(block: &[u8], endianness: Endianness) -> Vec<u8> {
+    let mut start = block[..block.len().min(DESCRIPTION_OPTIONS)].to_vec();
+    if block.len() < DESCRIPTION_OPTIONS + 4 {
+        start.truncate(8);
+        start.resize(DESCRIPTION_OPTIONS, 0);
+    }
+    with_options(&start, DESCRIPTION_OPTIONS, &[], endianness).expect("no option is too long")
 }
 
 /// An interface description with a filter that its packets have matched, after the one

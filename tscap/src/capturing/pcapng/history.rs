@@ -1,7 +1,7 @@
 //! The clock of a whole capture, gathered from all of its statistics.
 
 use super::custom::ClockOption;
-use super::reader::ReadError;
+use super::record::ReadError;
 use crate::capturing::clock::{History, Impossible};
 
 /// Gathers what statistics blocks say, in the file's order.

@@ -4,7 +4,9 @@
 
 mod account;
 mod block;
+mod blocks;
 mod custom;
+mod damage;
 mod describe;
 mod file;
 mod history;
@@ -13,6 +15,7 @@ mod name;
 mod options;
 mod padding;
 mod reader;
+mod record;
 mod rewrite;
 mod times_clock;
 
@@ -22,6 +25,7 @@ pub use custom::{
     ClockOption, FollowerOption, HardwareOption, HardwareStatistics, Hooks, InterfaceOption, PEN,
     PartOption, StampOption, StatisticsOption, VlanTags,
 };
+pub use damage::{Damage, Damaged};
 pub use file::{FileWriter, InterfaceInfo, SectionInfo, WriteError, most_final_bytes};
 pub use history::Gatherer;
 pub use merge::{
@@ -29,7 +33,8 @@ pub use merge::{
 };
 pub use name::pcap_name;
 pub use padding::{LEAST_PADDING, padded};
-pub use reader::{Interface, Packet, ReadError, Record, interval_ns, records};
+pub use reader::{interval_ns, records};
+pub use record::{Interface, Origin, Packet, ReadError, Record};
 pub use rewrite::{Changes, Copied, RewriteError, Times, rewrite};
 
 pub use times_clock::{Kinship, TimesClock};

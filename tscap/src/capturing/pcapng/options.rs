@@ -3,7 +3,7 @@
 use pcap_file::Endianness;
 use tscap_common::block::PEN;
 
-use super::block::{options, word as word_at};
+use super::block::{options, options_at, word as word_at};
 
 /// Codes of options (draft-ietf-opsawg-pcapng, section 3.5).
 pub(super) const COMMENT: u16 = 1;
@@ -19,15 +19,25 @@ pub(super) fn options_of(block: &[u8], at: usize, endianness: Endianness) -> Vec
         .collect()
 }
 
-/// The block without the options that are not to be copied; `None` if it has none.
-pub(super) fn to_copy(block: &[u8], at: usize, endianness: Endianness) -> Option<Vec<u8>> {
+/// The block without the options that are not to be copied; `None` if it has none. Those of
+/// tscap, which are padding, may stay.
+pub(super) fn to_copy(
+    block: &[u8],
+    endianness: Endianness,
+    without_tscaps: bool,
+) -> Option<Vec<u8>> {
+    let at = options_at(block, endianness)?;
+    let is_left_out = |code: u16, value: &[u8]| {
+        NOT_TO_COPY.contains(&code)
+            && (without_tscaps || word_at(value, 0, endianness) != Some(PEN))
+    };
+    let mut all = options(block, at, endianness).map_while(Result::ok);
+    if !all.any(|(code, value)| is_left_out(code, &block[value])) {
+        return None;
+    }
     let mut options = options_of(block, at, endianness);
-    let before = options.len();
-    options.retain(|(code, _)| !NOT_TO_COPY.contains(code));
-    let has_less = options.len() < before;
-    has_less
-        .then(|| with_options(block, at, &options, endianness))
-        .flatten()
+    options.retain(|(code, value)| !is_left_out(*code, value));
+    with_options(block, at, &options, endianness)
 }
 
 /// The block with these options from `at` on; `None` if one is longer than 64 KiB.
@@ -42,7 +52,7 @@ pub(super) fn with_options(
         put_option(&mut changed, *code, value, endianness)?;
     }
     put_option(&mut changed, 0, &[], endianness)?;
-    let length = u32::try_from(changed.len() + 4).expect("a block of up to 16 MiB");
+    let length = u32::try_from(changed.len() + 4).expect("a block of up to 256 MiB");
     changed[4..8].copy_from_slice(&word(length, endianness));
     changed.extend(word(length, endianness));
     Some(changed)

@@ -46,6 +46,7 @@ mod tests {
             records(bytes)
                 .unwrap()
                 .map(|record| match record.unwrap() {
+                    Record::Section(section) => format!("{section:?}"),
                     Record::Interface(interface) => format!("{interface:?}"),
                     other => panic!("{other:?}"),
                 })

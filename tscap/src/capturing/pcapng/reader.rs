@@ -1,126 +1,31 @@
 //! Reads a capture back with what tscap put into it: raw stamps and clock.
 
-use std::io::{self, Read};
+mod scale;
 
-use pcap_file::{DataLink, Endianness};
+use std::io::Read;
+
+use pcap_file::Endianness;
 use tscap_common::block::{
     CAPLEN_OFFSET, DATA_OFFSET, EPB_TYPE, FLAGS_OUTBOUND, INTERFACE_OFFSET, ORIGLEN_OFFSET,
     STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET, padded,
 };
 
 use super::block::{
-    BlockFault, Blocks, INTERFACE_DESCRIPTION, INTERFACE_STATISTICS, OBSOLETE_PACKET,
-    SECTION_HEADER, SIMPLE_PACKET, half, long, options, word,
+    BlockFault, DESCRIPTION_OPTIONS, INTERFACE_DESCRIPTION, INTERFACE_STATISTICS, LONGEST,
+    OBSOLETE_PACKET, SECTION_HEADER, SECTION_OPTIONS, SIMPLE_PACKET, STATISTICS_OPTIONS, half,
+    least_length, long, options, word,
 };
-use super::custom::{InterfaceOption, PEN, StatisticsOption};
+use super::blocks::{Blocks, Part};
+use super::custom::{PEN, StatisticsOption};
+use super::damage::Damaged;
+use super::record::{Interface, Origin, Packet, ReadError, Record};
 use crate::capturing::accounting::Direction;
-use crate::capturing::clock::{CounterReport, FileNs, Impossible, RawStamp};
+use crate::capturing::clock::RawStamp;
+use scale::Scale;
+pub use scale::interval_ns;
 
-/// Why a capture can't be read any further.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// The system refuses.
-    #[error("cannot read on")]
-    Io(#[source] io::Error),
-    /// It does not begin with a section header.
-    #[error("it does not begin with a section header")]
-    NotPcapng,
-    /// It ends within a block.
-    #[error("it ends within a block")]
-    Torn,
-    /// A block that can't be read.
-    #[error("cannot read the block at byte {at}")]
-    Block {
-        /// Where it begins in the file.
-        at: u64,
-        /// What is wrong in it.
-        #[source]
-        fault: BlockFault,
-    },
-    /// An option under our number that is not ours.
-    #[error("a custom option of tscap's number is not as tscap writes it")]
-    Option(#[from] serde_json::Error),
-    /// The history of the clock can't be one.
-    #[error(transparent)]
-    Clock(#[from] Impossible),
-    /// Of another capture.
-    #[error("it holds the clocks of several captures")]
-    OtherClock,
-    /// Of several writers, merged.
-    #[error("it was merged of several writers' files, without the history of their clocks")]
-    NoHistory,
-    /// An option is full.
-    #[error("a block has no room for what changes in it: an option holds 64 KiB at most")]
-    NoRoom,
-}
-
-impl ReadError {
-    /// Whether the file ends within a block, as that of a killed capture may.
-    pub fn is_torn_end(&self) -> bool {
-        matches!(self, Self::Torn)
-    }
-}
-
-/// One interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Interface {
-    /// Its name, if the file has it.
-    pub name: Option<String>,
-    /// What its frames begin with.
-    pub linktype: DataLink,
-    /// Step of its stamps, ns; 1 if they are finer.
-    pub resolution_ns: u64,
-    /// How its frames were taken; `None` if another program wrote it, or its times are not
-    /// in nanoseconds.
-    pub tscap: Option<InterfaceOption>,
-}
-
-/// One frame.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packet {
-    /// Index of its interface in the file.
-    pub interface: u32,
-    /// Its time in the file.
-    pub time: FileNs,
-    /// The stamp as it was taken, if the capture kept it: for the TSC already
-    /// with its CPU's offset, so that stamps of all CPUs compare.
-    pub raw: Option<RawStamp>,
-    /// Which way it went, by its flags; received if it has none.
-    pub direction: Direction,
-    /// Its length on the wire, bytes.
-    pub origlen: u32,
-    /// What was captured of it.
-    pub data: Vec<u8>,
-}
-
-/// What a capture holds, in the file's order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "read one at a time, and descriptions are few"
-)]
-pub enum Record {
-    /// An interface: they are numbered from 0 on, also in a file of several
-    /// sections.
-    Interface(Interface),
-    /// A frame.
-    Packet(Packet),
-    /// A frame in a simple packet block, which has no time. It is of the first interface of
-    /// its section.
-    Untimed {
-        /// Index of its interface in the file.
-        interface: u32,
-        /// Its length on the wire, bytes.
-        origlen: u32,
-        /// What was captured of it.
-        data: Vec<u8>,
-    },
-    /// Statistics with counts and clock of the interface with this index.
-    Statistics(u32, Box<StatisticsOption>),
-}
-
-/// The records of a capture: packets, descriptions and statistics of interfaces. They end
-/// with the first error.
+/// The records of a capture: sections, packets, descriptions and statistics of interfaces, and
+/// what can't be read. They end with the first error, which is of the system.
 ///
 /// # Errors
 /// If it does not begin as a pcapng file does.
@@ -129,7 +34,8 @@ pub fn records<R: Read>(
 ) -> Result<impl Iterator<Item = Result<Record, ReadError>>, ReadError> {
     let mut reader = Reader::new(from)?;
     let mut has_ended = false;
-    Ok(std::iter::from_fn(move || {
+    let section = Record::Section(reader.origin());
+    let records = std::iter::from_fn(move || {
         while !has_ended {
             match reader.next() {
                 Ok(Some(None)) => {}
@@ -142,121 +48,257 @@ pub fn records<R: Read>(
             }
         }
         None
-    }))
+    });
+    Ok(std::iter::once(Ok(section)).chain(records))
 }
 
 /// Most interface descriptions that are read: more than any capture has, and as many as
 /// obsolete packet blocks can name.
 pub(super) const MOST_INTERFACES: usize = 1 << 16;
 
-/// A capture block by block, in memory of one block and 16 bytes an interface.
+/// Longest frame of an interface that does not limit them, bytes: the greatest snapshot length of
+/// most programs.
+const LONGEST_FRAME: u32 = 262_144;
+
+/// A capture block by block, in memory of one block and 32 bytes an interface.
 #[derive(Debug)]
 pub(super) struct Reader<R> {
     blocks: Blocks<R>,
+    /// Of the latest block, what is told after it.
+    also: Option<Damaged>,
+    /// Sections before this one.
+    section: u32,
     /// Interfaces of the sections before.
     earlier: usize,
-    /// How each interface of the section tells times.
-    scales: Vec<Scale>,
+    /// How each interface of the section tells times; `None` if its description is damaged.
+    scales: Vec<Option<Scale>>,
     /// Most bytes captured of a frame of the section's first interface; 0 for any.
     first_snaplen: u32,
+    /// Length of the section's longest frame, as far as that is known.
+    longest_frame: u32,
+    /// Bytes of the section before can't be read.
+    has_hole: bool,
+    /// It is not known which section this is, or which number an interface has: nothing is read
+    /// up to the next section header.
+    is_lost: bool,
 }
 
 impl<R: Read> Reader<R> {
     /// Reads the first section header.
     pub fn new(from: R) -> Result<Self, ReadError> {
         let mut blocks = Blocks::new(from);
-        blocks.next()?;
-        Ok(Self {
+        blocks.next(0)?;
+        let mut reader = Self {
             blocks,
+            also: None,
+            section: 0,
             earlier: 0,
             scales: Vec::new(),
             first_snaplen: 0,
-        })
+            longest_frame: 0,
+            has_hole: false,
+            is_lost: false,
+        };
+        match reader.section_header() {
+            Ok(()) => Ok(reader),
+            Err(fault) => Err(ReadError::Block { at: 0, fault }),
+        }
     }
 
     /// The latest block, whole, and its byte order.
     pub fn block(&mut self) -> (&mut [u8], Endianness) {
-        (&mut self.blocks.bytes, self.blocks.endianness)
-    }
-
-    /// Where the latest block begins in the file.
-    pub fn at(&self) -> u64 {
-        self.blocks.at
+        let endianness = self.blocks.endianness;
+        (self.blocks.bytes_mut(), endianness)
     }
 
     /// Reads the next block: `None` at the end, and no record if none is in it.
     pub fn next(&mut self) -> Result<Option<Option<Record>>, ReadError> {
-        let Some(kind) = self.blocks.next()? else {
-            return Ok(None);
-        };
-        let record = match kind {
-            SECTION_HEADER => {
-                self.earlier += self.scales.len();
-                self.scales.clear();
-                None
+        if let Some(damaged) = self.also.take() {
+            return Ok(Some(Some(Record::Damaged(damaged))));
+        }
+        let longest_frame = self.longest_frame.min(LONGEST) as usize;
+        let record = match self.blocks.next(longest_frame)? {
+            None => return Ok(None),
+            Some(Part::Block(kind)) => match self.record(kind) {
+                Ok(record) => {
+                    if let Some(Record::Packet(packet)) = &record {
+                        self.longest_frame = self.longest_frame.max(packet.data.len() as u32);
+                    }
+                    record
+                }
+                Err(fault) => Some(Record::Damaged(self.damaged(kind, fault))),
+            },
+            Some(Part::Damaged(damaged, has_section)) => {
+                self.is_lost |= has_section;
+                self.has_hole |= damaged.block.is_none();
+                Some(match damaged.block {
+                    Some(INTERFACE_DESCRIPTION) => self.undescribed(damaged),
+                    _ => Record::Damaged(damaged),
+                })
             }
-            INTERFACE_DESCRIPTION => Some(Record::Interface(self.interface()?)),
-            EPB_TYPE | OBSOLETE_PACKET => {
-                let packet = self.packet(kind == OBSOLETE_PACKET);
-                Some(Record::Packet(packet.map_err(|it| self.blocks.fault(it))?))
-            }
-            SIMPLE_PACKET => {
-                let packet = self.simple_packet();
-                Some(packet.map_err(|it| self.blocks.fault(it))?)
-            }
-            INTERFACE_STATISTICS => self.statistics()?,
-            _ => None,
         };
         Ok(Some(record))
     }
 
-    fn word(&self, at: usize) -> Result<u32, BlockFault> {
-        word(&self.blocks.bytes, at, self.blocks.endianness).ok_or(BlockFault::Short)
+    /// The latest block as one that can't be read.
+    fn damaged(&self, kind: u32, fault: BlockFault) -> Damaged {
+        Damaged {
+            at: self.blocks.at,
+            bytes: self.blocks.length(),
+            block: Some(kind),
+            fault,
+        }
     }
 
-    fn interface(&mut self) -> Result<Interface, ReadError> {
-        if self.earlier + self.scales.len() == MOST_INTERFACES {
-            return Err(self.blocks.fault(BlockFault::Interfaces(MOST_INTERFACES)));
+    /// An interface whose description can't be read.
+    fn undescribed(&mut self, damaged: Damaged) -> Record {
+        if !self.can_describe() {
+            return Record::Damaged(damaged);
         }
-        let (block, endianness) = (&self.blocks.bytes[..], self.blocks.endianness);
+        self.also = Some(damaged);
+        self.scales.push(None);
+        let (block, endianness) = (self.blocks.bytes(), self.blocks.endianness);
+        Record::Interface(Interface {
+            section: self.section,
+            name: None,
+            linktype: half(block, 8, endianness).map_or(0, u32::from).into(),
+            is_damaged: true,
+            resolution_ns: 1,
+            tscap: None,
+        })
+    }
+
+    /// Whether an interface that is described here has a number. Behind a hole nobody knows
+    /// which. It may even be the first one of another section.
+    fn can_describe(&mut self) -> bool {
+        self.is_lost |= self.has_hole;
+        !self.is_lost && self.earlier + self.scales.len() < MOST_INTERFACES
+    }
+
+    fn record(&mut self, kind: u32) -> Result<Option<Record>, BlockFault> {
+        if kind == SECTION_HEADER {
+            self.section += 1;
+            self.earlier += self.scales.len();
+            self.scales.clear();
+            self.section_header()?;
+            return Ok(Some(Record::Section(self.origin())));
+        }
+        let can_describe = kind == INTERFACE_DESCRIPTION && self.can_describe();
+        if self.is_lost {
+            return Err(BlockFault::Behind);
+        }
+        if kind == INTERFACE_DESCRIPTION {
+            if !can_describe {
+                return Err(BlockFault::Interfaces(MOST_INTERFACES));
+            }
+            return Ok(Some(match self.interface() {
+                Ok(interface) => Record::Interface(interface),
+                Err(fault) => self.undescribed(self.damaged(kind, fault)),
+            }));
+        }
+        self.is_long_enough(kind)?;
+        Ok(match kind {
+            EPB_TYPE | OBSOLETE_PACKET => {
+                Some(Record::Packet(self.packet(kind == OBSOLETE_PACKET)?))
+            }
+            SIMPLE_PACKET => Some(self.simple_packet()?),
+            INTERFACE_STATISTICS => self.statistics()?,
+            _ => None,
+        })
+    }
+
+    fn is_long_enough(&self, kind: u32) -> Result<(), BlockFault> {
+        match self.blocks.bytes().len() < least_length(kind) {
+            true => Err(BlockFault::Short),
+            false => Ok(()),
+        }
+    }
+
+    /// The latest block begins a section.
+    fn section_header(&mut self) -> Result<(), BlockFault> {
+        (self.has_hole, self.is_lost) = (false, true);
+        (self.first_snaplen, self.longest_frame) = (0, 0);
+        self.is_long_enough(SECTION_HEADER)?;
+        let (block, endianness) = (self.blocks.bytes(), self.blocks.endianness);
+        let version = [12, 14].map(|at| half(block, at, endianness).unwrap_or(0));
+        // Version 1.2 differs in its numbers alone.
+        if !matches!(version, [1, 0 | 2]) {
+            return Err(BlockFault::Version(version[0], version[1]));
+        }
+        self.is_lost = false;
+        let damaged = options(block, SECTION_OPTIONS, endianness).find_map(Result::err);
+        self.also = damaged.map(|fault| self.damaged(SECTION_HEADER, fault));
+        Ok(())
+    }
+
+    /// What the latest block says, which is a section header.
+    pub fn origin(&self) -> Origin {
+        Origin::of(self.blocks.bytes(), self.blocks.endianness)
+    }
+
+    fn word(&self, at: usize) -> Result<u32, BlockFault> {
+        word(self.blocks.bytes(), at, self.blocks.endianness).ok_or(BlockFault::Short)
+    }
+
+    fn scale(&self, interface: u32) -> Result<Scale, BlockFault> {
+        let scale = self.scales.get(interface as usize);
+        let scale = scale.ok_or(BlockFault::Interface(interface))?;
+        scale.ok_or(BlockFault::Undescribed(interface))
+    }
+
+    fn interface(&mut self) -> Result<Interface, BlockFault> {
+        self.is_long_enough(INTERFACE_DESCRIPTION)?;
+        let (block, endianness) = (self.blocks.bytes(), self.blocks.endianness);
         let linktype = half(block, 8, endianness).unwrap_or(0);
+        let snaplen = word(block, 12, endianness).unwrap_or(0);
         let mut scale = Scale::DEFAULT;
         let (mut name, mut json) = (None, None);
-        for option in options(block, 16, endianness) {
-            let (code, value) = option.map_err(|it| self.blocks.fault(it))?;
+        for option in options(block, DESCRIPTION_OPTIONS, endianness) {
+            let (code, value) = option?;
             let value = &block[value];
+            let has_other_length = BlockFault::OptionLength(code, value.len());
             match code {
                 IF_NAME if name.is_none() => name = Some(String::from_utf8_lossy(value).into()),
-                IF_TSRESOL => scale.tsresol = *value.first().unwrap_or(&scale.tsresol),
+                IF_TSRESOL => {
+                    let [tsresol] = *value else {
+                        return Err(has_other_length);
+                    };
+                    scale.tsresol = tsresol;
+                }
                 IF_TSOFFSET => {
-                    let offset_s = long(value, 0, endianness).map(u64::cast_signed);
-                    scale.offset_s = offset_s.unwrap_or(scale.offset_s);
+                    let offset_s = long(value, 0, endianness).filter(|_| value.len() == 8);
+                    scale.offset_s = offset_s.ok_or(has_other_length)?.cast_signed();
                 }
                 _ => json = json.or(of_tscap(code, value, endianness)),
             }
         }
-        let tscap = json.map(serde_json::from_slice).transpose()?;
+        let tscap = json.map(serde_json::from_slice).transpose();
+        let tscap = tscap.map_err(|_| BlockFault::Foreign)?;
+        let scale = scale.possible()?;
         if self.scales.is_empty() {
-            self.first_snaplen = word(block, 12, endianness).unwrap_or(0);
+            self.first_snaplen = snaplen;
         }
-        self.scales.push(scale);
+        let longest_frame = if snaplen == 0 { LONGEST_FRAME } else { snaplen };
+        self.longest_frame = self.longest_frame.max(longest_frame);
+        self.scales.push(Some(scale));
         Ok(Interface {
+            section: self.section,
             name,
             linktype: u32::from(linktype).into(),
+            is_damaged: false,
             resolution_ns: scale.resolution_ns(),
             tscap: tscap.filter(|_| scale == Scale::NANO),
         })
     }
 
     fn packet(&self, is_obsolete: bool) -> Result<Packet, BlockFault> {
-        let (block, endianness) = (&self.blocks.bytes, self.blocks.endianness);
+        let (block, endianness) = (self.blocks.bytes(), self.blocks.endianness);
         let interface = match is_obsolete {
             false => self.word(INTERFACE_OFFSET)?,
             // The other half counts drops.
             true => half(block, INTERFACE_OFFSET, endianness).map_or(0, u32::from),
         };
-        let scale = self.scales.get(interface as usize);
-        let scale = scale.ok_or(BlockFault::Interface(interface))?;
+        let scale = self.scale(interface)?;
         let [high, low] = [STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET].map(|at| self.word(at));
         let ticks = u64::from(high?) << 32 | u64::from(low?);
         let (caplen, origlen) = (self.word(CAPLEN_OFFSET)?, self.word(ORIGLEN_OFFSET)?);
@@ -277,9 +319,12 @@ impl<R: Read> Reader<R> {
                     let stamp = long(&block[value], 4, endianness).map(RawStamp);
                     raw = raw.or(stamp);
                 }
-                (FLAGS, Some(flags)) if flags & DIRECTION == FLAGS_OUTBOUND => {
-                    direction = Direction::Out;
+                (FLAGS, Some(flags)) if value.len() == 4 => {
+                    if flags & DIRECTION == FLAGS_OUTBOUND {
+                        direction = Direction::Out;
+                    }
                 }
+                (FLAGS, _) => return Err(BlockFault::OptionLength(code, value.len())),
                 _ => {}
             }
         }
@@ -295,30 +340,28 @@ impl<R: Read> Reader<R> {
 
     /// The block says how long the frame was, and the interface how much of it was kept.
     fn simple_packet(&self) -> Result<Record, BlockFault> {
-        if self.scales.is_empty() {
-            return Err(BlockFault::Interface(0));
-        }
+        self.scale(0)?;
         let origlen = self.word(SIMPLE_ORIGLEN)?;
         let caplen = match self.first_snaplen {
             0 => origlen,
             most => most.min(origlen),
         } as usize;
-        if SIMPLE_DATA + padded(caplen) + 4 > self.blocks.bytes.len() {
+        if SIMPLE_DATA + padded(caplen) + 4 > self.blocks.bytes().len() {
             return Err(BlockFault::Short);
         }
         Ok(Record::Untimed {
             interface: self.earlier as u32,
             origlen,
-            data: self.blocks.bytes[SIMPLE_DATA..SIMPLE_DATA + caplen].to_vec(),
+            data: self.blocks.bytes()[SIMPLE_DATA..SIMPLE_DATA + caplen].to_vec(),
         })
     }
 
     /// What tscap put into a statistics block, if it did.
-    fn statistics(&self) -> Result<Option<Record>, ReadError> {
-        let (block, endianness) = (&self.blocks.bytes, self.blocks.endianness);
-        let interface = self.word(8).map_err(|it| self.blocks.fault(it))?;
-        let statistics = statistics_in(block, endianness, |it| self.blocks.fault(it))?;
-        let interface = (self.earlier as u32).saturating_add(interface);
+    fn statistics(&self) -> Result<Option<Record>, BlockFault> {
+        let interface = self.word(8)?;
+        self.scale(interface)?;
+        let statistics = statistics_in(self.blocks.bytes(), self.blocks.endianness)?;
+        let interface = self.earlier as u32 + interface;
         Ok(statistics.map(|it| Record::Statistics(interface, Box::new(it))))
     }
 }
@@ -327,14 +370,14 @@ impl<R: Read> Reader<R> {
 pub(super) fn statistics_in(
     block: &[u8],
     endianness: Endianness,
-    fault: impl Fn(BlockFault) -> ReadError,
-) -> Result<Option<StatisticsOption>, ReadError> {
+) -> Result<Option<StatisticsOption>, BlockFault> {
     let mut json = None;
-    for option in options(block, 20, endianness) {
-        let (code, value) = option.map_err(&fault)?;
+    for option in options(block, STATISTICS_OPTIONS, endianness) {
+        let (code, value) = option?;
         json = json.or(of_tscap(code, &block[value], endianness));
     }
-    Ok(json.map(serde_json::from_slice).transpose()?)
+    let statistics = json.map(serde_json::from_slice).transpose();
+    statistics.map_err(|_| BlockFault::Foreign)
 }
 
 /// Where the length on the wire stands in a simple packet block, and its bytes
@@ -360,58 +403,5 @@ fn of_tscap(code: u16, value: &[u8], endianness: Endianness) -> Option<&[u8]> {
     is_ours.then(|| &value[4..])
 }
 
-/// How an interface tells times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Scale {
-    /// Ticks are 10^−n s, or 2^−n s if the highest bit is set (`if_tsresol`).
-    tsresol: u8,
-    /// From 1970 to tick 0, s (`if_tsoffset`).
-    offset_s: i64,
-}
-
-impl Scale {
-    const DEFAULT: Self = Self {
-        tsresol: 6,
-        offset_s: 0,
-    };
-    const NANO: Self = Self {
-        tsresol: 9,
-        offset_s: 0,
-    };
-
-    /// The time of a tick, rounded down; the nearest that there is before 1970 and after
-    /// 2554.
-    fn time(self, tick: u64) -> FileNs {
-        let ns = i128::try_from(self.ns(tick)).unwrap_or(i128::MAX);
-        let time = ns.saturating_add(i128::from(self.offset_s) * 1_000_000_000);
-        FileNs(u64::try_from(time.max(0)).unwrap_or(u64::MAX))
-    }
-
-    fn ns(self, ticks: u64) -> u128 {
-        let (ticks, exponent) = (u128::from(ticks), u32::from(self.tsresol & 0x7f));
-        match (self.tsresol & 0x80 == 0, exponent.checked_sub(9)) {
-            (false, _) => (ticks * 1_000_000_000) >> exponent,
-            (true, None) => ticks * 10u128.pow(9 - exponent),
-            (true, Some(finer)) => 10u128.checked_pow(finer).map_or(0, |part| ticks / part),
-        }
-    }
-
-    /// A tick, ns; 1 if it is shorter.
-    fn resolution_ns(self) -> u64 {
-        u64::try_from(self.ns(1)).map_or(u64::MAX, |ns| ns.max(1))
-    }
-}
-
-/// Nanoseconds from one raw stamp to another, by the difference clock: `p̂·ΔN`
-/// for a counter; for `ktime` and `tai`, which count nanoseconds, `ΔN` itself.
-pub fn interval_ns(from: RawStamp, to: RawStamp, counter: Option<&CounterReport>) -> i64 {
-    let cycles = to.0.abs_diff(from.0);
-    let ns = counter.map_or(cycles, |counter| {
-        counter.interval_rate().duration_ns(cycles)
-    });
-    let ns = i64::try_from(ns).unwrap_or(i64::MAX);
-    if to >= from { ns } else { -ns }
-}
-
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

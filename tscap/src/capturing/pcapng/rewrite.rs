@@ -7,10 +7,13 @@ use pcap_file::Endianness;
 use tscap_common::block::{STAMP_HIGH_OFFSET, STAMP_LOW_OFFSET};
 
 use super::account::{AccountError, LeftOut};
-use super::block::SECTION_HEADER;
+use super::block::{CUSTOM_NOT_TO_COPY, SECTION_OPTIONS, options, word};
 use super::custom::{InterfaceOption, StatisticsOption};
-use super::describe::{describe, describe_filter, move_statistics, put_time};
-use super::reader::{Interface, Packet, ReadError, Reader, Record};
+use super::damage::Damage;
+use super::describe::{describe, describe_filter, move_statistics, put_time, undescribed};
+use super::options::{options_of, to_copy, with_options};
+use super::reader::Reader;
+use super::record::{Interface, Packet, ReadError, Record};
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{FileClock, FileNs};
 use crate::capturing::filter::{Filter, Frame, LinkType, packet_type};
@@ -66,20 +69,21 @@ type NewTime<'a> = dyn FnMut(&Packet, Option<&InterfaceOption>) -> Option<FileNs
 type Moved<'a> = dyn FnMut(&StatisticsOption) -> [i64; 2] + 'a;
 
 /// What was copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
     /// Packets in the copy.
     pub packets: u64,
     /// Packets that are not: they do not match the filter.
     pub filtered: u64,
-    /// Whether the capture was read to its end; if not, it ends within a block.
-    pub is_whole: bool,
+    /// What can't be read of the capture, and is not in the copy.
+    pub damage: Damage,
 }
 
 /// Copies every block of a capture, with these changes. With a filter, interface
 /// descriptions name it, and tscap's statistics count as filtered what it left out; those
-/// of others stay as they are. Nothing else changes. What was copied before an error is
-/// whole.
+/// of others stay as they are. Nothing else changes, but that the length of a section is left
+/// open, and that what is not to be copied is left out: such custom blocks, such options of
+/// other programs, and what can't be read. What was copied before an error is whole.
 ///
 /// # Errors
 /// If the capture can't be read, its packets not filtered, or the copy not written.
@@ -90,22 +94,26 @@ pub fn rewrite(
 ) -> Result<Copied, RewriteError> {
     let mut reader = Reader::new(from)?;
     let mut copy = Copy::new(changes);
-    let mut record = None;
+    let mut record = Some(Record::Section(reader.origin()));
     loop {
         let (block, endianness) = reader.block();
-        match copy.change(record, block, endianness)? {
-            Changed::LeftOut => {}
-            Changed::InPlace => to.write_all(block).map_err(RewriteError::Copy)?,
-            Changed::Anew(block) => to.write_all(&block).map_err(RewriteError::Copy)?,
-        }
-        record = match reader.next() {
-            Ok(Some(record)) => record,
-            Ok(None) => return Ok(copy.copied),
-            Err(error) if error.is_torn_end() => {
-                copy.copied.is_whole = false;
-                return Ok(copy.copied);
+        let anew;
+        let block = match copy.change(record, block, endianness)? {
+            Changed::LeftOut => None,
+            Changed::InPlace => Some(&*block),
+            Changed::Anew(changed) => {
+                anew = changed;
+                Some(&anew[..])
             }
-            Err(error) => return Err(error.into()),
+        };
+        if let Some(block) = block {
+            let less = to_copy(block, endianness, false);
+            let block = less.as_deref().unwrap_or(block);
+            to.write_all(block).map_err(RewriteError::Copy)?;
+        }
+        record = match reader.next()? {
+            Some(record) => record,
+            None => return Ok(copy.copied),
         };
     }
 }
@@ -134,11 +142,7 @@ impl<'a> Copy<'a> {
             changes,
             interfaces: Vec::new(),
             left_out: LeftOut::default(),
-            copied: Copied {
-                packets: 0,
-                filtered: 0,
-                is_whole: true,
-            },
+            copied: Copied::default(),
         }
     }
 
@@ -149,7 +153,15 @@ impl<'a> Copy<'a> {
         endianness: Endianness,
     ) -> Result<Changed, RewriteError> {
         match record {
-            None => self.section(block),
+            None if word(block, 0, endianness) == Some(CUSTOM_NOT_TO_COPY) => {
+                return Ok(Changed::LeftOut);
+            }
+            None => {}
+            Some(Record::Section(_)) => return Ok(self.section(block, endianness)),
+            Some(Record::Damaged(damaged)) => {
+                self.copied.damage.add(damaged);
+                return Ok(Changed::LeftOut);
+            }
             Some(Record::Interface(interface)) => {
                 return self.interface(interface, block, endianness);
             }
@@ -170,12 +182,19 @@ impl<'a> Copy<'a> {
         Ok(Changed::InPlace)
     }
 
-    /// The length of a section that becomes shorter is left open.
-    fn section(&mut self, block: &mut [u8]) {
-        if block.starts_with(&SECTION_HEADER.to_be_bytes()) && self.changes.filter.is_some() {
+    /// The length of a section is left open: the copy may have another. Options that can't be
+    /// read are left out.
+    fn section(&mut self, block: &mut [u8], endianness: Endianness) -> Changed {
+        if self.changes.filter.is_some() {
             self.left_out.section();
-            if block.len() >= SHORTEST_SECTION_HEADER {
-                block[SECTION_LENGTH..SECTION_LENGTH + 8].fill(0xff);
+        }
+        block[SECTION_LENGTH..SECTION_LENGTH + 8].fill(0xff);
+        match options(block, SECTION_OPTIONS, endianness).all(|option| option.is_ok()) {
+            true => Changed::InPlace,
+            false => {
+                let options = options_of(block, SECTION_OPTIONS, endianness);
+                let less = with_options(block, SECTION_OPTIONS, &options, endianness);
+                less.map_or(Changed::InPlace, Changed::Anew)
             }
         }
     }
@@ -186,7 +205,7 @@ impl<'a> Copy<'a> {
         block: &[u8],
         endianness: Endianness,
     ) -> Result<Changed, RewriteError> {
-        let mut described = None;
+        let mut described = interface.is_damaged.then(|| undescribed(block, endianness));
         let from = interface.tscap.as_ref().map(InterfaceOption::clock);
         if let Some((from, times)) = from.zip(self.changes.times.as_ref())
             && from != times.clock
@@ -196,6 +215,7 @@ impl<'a> Copy<'a> {
         }
         let expression = self.changes.filter.map(|filter| filter.expression.trim());
         if let Some(expression) = expression.filter(|it| !it.is_empty())
+            && !interface.is_damaged
             && LinkType::of_file(interface.linktype.into()).is_some()
         {
             let block = described.as_deref().unwrap_or(block);
@@ -299,7 +319,8 @@ impl<'a> Copy<'a> {
 
 /// Where a section header says how long the section is, bytes; all ones say nothing.
 const SECTION_LENGTH: usize = 16;
-/// A section header without options, bytes.
-const SHORTEST_SECTION_HEADER: usize = 28;
 
 const _: () = assert!(STAMP_LOW_OFFSET == STAMP_HIGH_OFFSET + 4);
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::capturing::clock::{FileClock, History, RawStamp, StampSource};
-use crate::capturing::pcapng::{Gatherer, InterfaceOption, ReadError, Record, records};
+use crate::capturing::pcapng::{Damaged, Gatherer, InterfaceOption, ReadError, Record, records};
 use crate::command::{Context, Failure, Hint as _};
 
 /// What a capture says of itself.
@@ -57,10 +57,15 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
     let (mut from_ours, mut raw) = (0u64, 0u64);
     let mut is_ours = Vec::new();
     let (mut stamp_error_ns, mut live_bound_ns) = (0, None);
-    let (mut ours, mut has_statistics): (Option<InterfaceOption>, _) = (None, false);
+    let mut ours: Option<(u32, InterfaceOption)> = None;
+    let mut hole: Option<Damaged> = None;
     for record in records {
+        let record = record.context(format!("cannot read {input}"))?;
+        if let Some(hole) = hole.filter(|_| !matches!(record, Record::Damaged(_))) {
+            return Err(has_hole(&hole, path));
+        }
         match record {
-            Ok(Record::Packet(packet)) => {
+            Record::Packet(packet) => {
                 packets += 1;
                 if is_ours.get(packet.interface as usize) != Some(&true) {
                     continue;
@@ -72,18 +77,17 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
                     (*first, *last) = (stamp.min(*first), stamp.max(*last));
                 }
             }
-            Ok(Record::Untimed { .. }) => packets += 1,
-            // A capture describes its interfaces before anything else.
-            Ok(Record::Interface(_)) if packets > 0 || has_statistics => {
-                return Err(several(ReadError::OtherClock, path));
-            }
-            Ok(Record::Interface(interface)) => {
+            Record::Untimed { .. } => packets += 1,
+            Record::Section(_) => {}
+            Record::Interface(interface) => {
                 is_ours.push(interface.tscap.is_some());
                 let Some(described) = interface.tscap else {
                     continue;
                 };
-                let other = |known: &InterfaceOption| {
-                    known.boot_id != described.boot_id
+                // Sections are those of files that were put one behind the other.
+                let other = |(section, known): &(u32, InterfaceOption)| {
+                    *section != interface.section
+                        || known.boot_id != described.boot_id
                         || known.clock() != described.clock()
                         || known.reference != described.reference
                 };
@@ -93,10 +97,9 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
                 if let Some(bracket) = described.stamp.bracket {
                     stamp_error_ns = stamp_error_ns.max(bracket.whole_ns.div_ceil(2));
                 }
-                ours.get_or_insert(described);
+                ours.get_or_insert((interface.section, described));
             }
-            Ok(Record::Statistics(interface, statistics)) => {
-                has_statistics = true;
+            Record::Statistics(interface, statistics) => {
                 stamp_error_ns = stamp_error_ns.max(statistics.clock.stamp_error_ns);
                 live_bound_ns = live_bound_ns.max(Some(statistics.clock.host_bound_ns));
                 let taken = gatherer.take(interface, &statistics.clock);
@@ -105,11 +108,12 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
                     error => Failure::from_error(error, format!("cannot read {input}")),
                 })?;
             }
-            Err(error) if error.is_torn_end() => break,
-            Err(error) => return Err(error).context(format!("cannot read {input}")),
+            // A packet says nothing of the clock.
+            Record::Damaged(damaged) if damaged.is_packet() => {}
+            Record::Damaged(damaged) => hole = hole.or(Some(damaged)),
         }
     }
-    let ours = ours.ok_or_else(|| {
+    let (_, ours) = ours.ok_or_else(|| {
         Failure::new(format!("cannot convert {input}: not a file of tscap"))
             .hint("only tscap's captures carry raw stamps and the history of their clock")
     })?;
@@ -125,6 +129,17 @@ pub(super) fn gather(file: &File, path: &Path) -> Result<Gathered, Failure> {
         stamp_error_ns,
         live_bound_ns,
     })
+}
+
+/// The clock may have been set in what can't be read, unless the file ends there.
+fn has_hole(hole: &Damaged, path: &Path) -> Failure {
+    Failure::new(format!(
+        "cannot convert {}: the history of its clock has a hole, at byte {}: {}",
+        path.display(),
+        hole.at,
+        hole.fault
+    ))
+    .hint("a filter copies what is whole, with the times that it has: tscap convert IN -w OUT ''")
 }
 
 fn several(error: ReadError, path: &Path) -> Failure {

@@ -26,7 +26,9 @@ use super::{Context, Exit, Failure, filter};
 use crate::capturing::capture::FilterSummary;
 use crate::capturing::clock::TimeBase;
 use crate::capturing::filter::Filter;
-use crate::capturing::pcapng::{AccountError, Changes, ReadError, RewriteError, Times, rewrite};
+use crate::capturing::pcapng::{
+    AccountError, Changes, Damage, ReadError, RewriteError, Times, rewrite,
+};
 use crate::cli::{ConvertPlan, FilterSource};
 
 /// Version of the JSON object.
@@ -48,8 +50,11 @@ struct Converted {
     /// The same where they are of an NTP server's clock.
     #[serde(flatten)]
     by_server: Option<ByServer>,
-    /// Whether the capture was read to its end.
+    /// Whether all of the capture was read.
     is_whole: bool,
+    /// What can't be read of it, and is not in the copy.
+    #[serde(skip_serializing_if = "Damage::is_none")]
+    damage: Damage,
 }
 
 /// What came of a filter.
@@ -259,6 +264,7 @@ fn copy(
         }),
         stamped,
         by_server,
-        is_whole: copied.is_whole,
+        is_whole: copied.damage.is_none(),
+        damage: copied.damage,
     })
 }

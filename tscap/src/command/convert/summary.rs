@@ -34,8 +34,12 @@ pub(super) fn text(converted: &Converted, plan: &ConvertPlan) -> String {
     if let Some(by_server) = &converted.by_server {
         tell_server(by_server, plan, &mut text);
     }
-    if !converted.is_whole {
+    if converted.damage.is_torn_end() {
         text += "  the capture ends within a block: what comes before it was converted\n";
+    } else if !converted.is_whole {
+        text += "  not in the copy: ";
+        text += &converted.damage.lines().join("\n    ");
+        text += "\n";
     }
     text
 }

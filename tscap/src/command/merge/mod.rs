@@ -186,7 +186,7 @@ fn hint(error: &MergeError) -> &'static str {
             error: ReadError::NotPcapng,
             ..
         } => "`editcap -F pcapng` makes a pcapng of files in other formats",
-        MergeError::Read { .. } => "the file is damaged; merge the others without it",
+        MergeError::Read { .. } => "merge the other files without it",
         MergeError::Sections(_) => "give the captures that it was made of, one by one",
         MergeError::Untimed(_) => "mergecap -a puts files one behind the other",
         MergeError::ByteOrder { .. } => {

@@ -125,10 +125,13 @@ pub(super) fn warnings(merged: &Merged) -> String {
     };
     for input in &merged.inputs {
         let file = &input.file;
-        if !input.is_whole {
+        if input.damage.is_torn_end() {
             warn(format!(
                 "{file} ends within a block: what comes before it was merged"
             ));
+        } else if !input.is_whole {
+            let what = input.damage.lines().join("\n  ");
+            warn(format!("{file}: not in the copy: {what}"));
         }
         if input.disordered > 0 {
             let back = counted(input.disordered, "frame");

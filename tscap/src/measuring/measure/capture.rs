@@ -12,7 +12,7 @@ use super::namesakes;
 use super::receive_clock::{DelayBasis, ReceiveClock};
 use super::report::{InterfaceReport, StreamReport};
 use super::streams::{Sent, Source, Streams};
-use crate::capturing::pcapng::{Interface, ReadError, Record, records};
+use crate::capturing::pcapng::{Damage, Interface, ReadError, Record, records};
 use crate::text::causes::chain;
 use crate::text::escaped::escaped;
 use crate::text::numbers::counted;
@@ -28,9 +28,8 @@ pub enum CaptureError {
     Seek(#[source] std::io::Error),
 }
 
-/// Reads a pcapng file, of tscap or of another program. A file that ends in the
-/// middle of a block, or that has a broken one, is read up to there, with a
-/// warning.
+/// Reads a pcapng file, of tscap or of another program. What can't be read of it is left out,
+/// with a warning.
 pub fn read<R: Read + Seek>(file: &mut R, sent: &Sent) -> Result<StreamReport, CaptureError> {
     let mut interfaces: Vec<(Interface, ReceiveClock)> = Vec::new();
     let (mut length, mut untimed) = (0, 0u64);
@@ -46,7 +45,7 @@ pub fn read<R: Read + Seek>(file: &mut R, sent: &Sent) -> Result<StreamReport, C
                     clock.take(&statistics);
                 }
             }
-            Record::Packet(_) => {}
+            Record::Section(_) | Record::Packet(_) | Record::Damaged(_) => {}
             Record::Untimed { .. } => untimed += 1,
         }
     })?;
@@ -58,6 +57,7 @@ pub fn read<R: Read + Seek>(file: &mut R, sent: &Sent) -> Result<StreamReport, C
             counted(untimed, "frame")
         ));
     }
+    let is_tscaps = sources.iter().any(|source| source.is_ours);
     let mut streams = Streams::new(sources);
     // No further than the first time: the file may be growing.
     each_record(file, length, |record| {
@@ -66,28 +66,87 @@ pub fn read<R: Read + Seek>(file: &mut R, sent: &Sent) -> Result<StreamReport, C
         }
     })?;
     let mut report = streams.report(sent);
-    report.is_whole = end.is_none();
-    warnings.extend(end.as_ref().map(broken_end));
+    report.is_whole = end.is_whole();
+    warnings.extend(end.warnings(is_tscaps));
     warnings.extend(report.interfaces.iter().filter_map(changed_offset));
     report.warnings = warnings;
     Ok(report)
 }
 
-/// Hands over the first records, from the start of the file on; gives what is
-/// wrong behind the last.
+/// What statistics that can't be read may hold.
+pub(in crate::measuring) const HIDDEN_STEPS: &str =
+    "what can't be read may say that the clock was set during the capture";
+
+/// How far a file could be read.
+#[derive(Debug, Default)]
+pub(in crate::measuring) struct End {
+    /// What was left out.
+    damage: Damage,
+    /// Why it was not read to its end.
+    error: Option<ReadError>,
+}
+
+impl End {
+    /// Whether all of it was read.
+    pub fn is_whole(&self) -> bool {
+        self.damage.is_none() && self.error.is_none()
+    }
+
+    /// Whether statistics of tscap's, and with them steps of the clock, may be among what could
+    /// not be read.
+    pub fn may_hide_steps(&self) -> bool {
+        self.error.is_some() || !(self.damage.is_of_packets() || self.damage.is_torn_end())
+    }
+
+    /// What a reader must know. Of captures of tscap's, bounds are said.
+    pub fn warnings(&self, is_tscaps: bool) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.damage.is_torn_end() {
+            warnings.push(
+                "the file ends in the middle of a block, as that of a killed capture may: read up \
+                 to there"
+                    .into(),
+            );
+        } else if !self.damage.is_none() {
+            warnings.push(format!("left out: {}", self.damage.lines().join("; ")));
+        }
+        if is_tscaps && self.may_hide_steps() {
+            warnings.push(format!(
+                "{HIDDEN_STEPS}: times may be off by more than is said"
+            ));
+        }
+        let error = self.error.as_ref();
+        warnings.extend(error.map(|error| format!("read up to there: {}", chain(error))));
+        warnings
+    }
+}
+
+/// Hands over the first records, from the start of the file on, and what can't be read among
+/// them, which does not count as a record.
 pub(in crate::measuring) fn each_record<R: Read + Seek>(
     file: &mut R,
     most: usize,
     mut then: impl FnMut(Record),
-) -> Result<Option<ReadError>, CaptureError> {
+) -> Result<End, CaptureError> {
     file.seek(SeekFrom::Start(0)).map_err(CaptureError::Seek)?;
-    for record in records(file).map_err(CaptureError::NotPcapng)?.take(most) {
-        match record {
-            Ok(record) => then(record),
-            Err(error) => return Ok(Some(error)),
+    let mut end = End::default();
+    let mut left = most;
+    let mut records = records(file).map_err(CaptureError::NotPcapng)?;
+    while left > 0 {
+        match records.next() {
+            None => break,
+            Some(Ok(Record::Damaged(damaged))) => end.damage.add(damaged),
+            Some(Ok(record)) => {
+                left -= 1;
+                then(record);
+            }
+            Some(Err(error)) => {
+                end.error = Some(error);
+                break;
+            }
         }
     }
-    Ok(None)
+    Ok(end)
 }
 
 fn sources(interfaces: Vec<(Interface, ReceiveClock)>) -> Vec<Source> {
@@ -111,16 +170,6 @@ fn not_looked_into(source: &Source) -> Option<String> {
         .map_or("an interface".into(), escaped);
     (!source.is_ethernet)
         .then(|| format!("{name} is not Ethernet: its frames were counted and not looked into"))
-}
-
-/// What a reader must know of a file that can't be read to its end.
-pub(in crate::measuring) fn broken_end(error: &ReadError) -> String {
-    if error.is_torn_end() {
-        return "the file ends in the middle of a block, as that of a killed capture may: \
-                read up to there"
-            .into();
-    }
-    format!("the file is broken: read up to there ({})", chain(error))
 }
 
 fn changed_offset(interface: &InterfaceReport) -> Option<String> {

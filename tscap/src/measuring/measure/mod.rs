@@ -19,7 +19,7 @@ mod streams;
 mod text;
 
 pub use capture::{CaptureError, read};
-pub(super) use capture::{broken_end, each_record};
+pub(super) use capture::{End, HIDDEN_STEPS, each_record};
 pub use delay::{DelayReport, IntervalSources};
 pub(super) use delay::{path_delay_ns, signed_difference, unwrapped_counter};
 pub use ends::{ENDS_WITHIN, Ends};

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use super::super::block::BlockFault;
-use super::super::reader::ReadError;
+use super::super::record::ReadError;
 use crate::capturing::clock::TimeBase;
 
 /// Why captures can't be joined.
@@ -97,11 +96,5 @@ impl MergeError {
             file: file.to_owned(),
             error,
         }
-    }
-
-    /// A block of a file that is of no interface of it.
-    pub(super) fn no_interface(file: &str, at: u64, interface: u32) -> Self {
-        let fault = BlockFault::Interface(interface);
-        Self::read(file, ReadError::Block { at, fault })
     }
 }

@@ -6,13 +6,14 @@ use std::io::{Read, Seek};
 use pcap_file::Endianness;
 use serde::Serialize;
 
-use super::super::block::word;
+use super::super::block::{SECTION_OPTIONS, word};
 use super::super::custom::{PartOption, StatisticsOption};
+use super::super::damage::{Damage, Damaged};
 use super::super::options::{json_of_ours, options_of};
-use super::super::reader::{ReadError, Reader, Record};
+use super::super::reader::Reader;
+use super::super::record::{ReadError, Record};
 use super::last_statistics::last_statistics;
 use super::neighbours::{Bounds, Placed};
-use super::section::SECTION_OPTIONS;
 use super::{MergeError, Source};
 use crate::capturing::clock::{FileNs, RawStamp};
 
@@ -39,8 +40,11 @@ pub struct InputReport {
     pub reference_bound_ns: Option<u64>,
     /// Which part of a capture it is, if several writers wrote that.
     pub part: Option<PartOption>,
-    /// Whether it was read to its end; if not, it ends within a block.
+    /// Whether all of it was read.
     pub is_whole: bool,
+    /// What can't be read of it, and is not in the copy.
+    #[serde(skip_serializing_if = "Damage::is_none")]
+    pub damage: Damage,
     /// Interfaces whose last statistics contradict themselves, or the file's packets.
     pub contradictions: Vec<Contradiction>,
 }
@@ -133,6 +137,7 @@ impl<R: Read + Seek> Input<R> {
                 reference_bound_ns: references.map(|it| it.bound_ns).max(),
                 part,
                 is_whole: true,
+                damage: Damage::default(),
                 contradictions: Vec::new(),
                 file: name,
             },
@@ -147,15 +152,16 @@ impl<R: Read + Seek> Input<R> {
         })
     }
 
-    /// Reads the next block; `None` at the end, also where a block is torn.
+    /// Reads the next block; `None` at the end.
     pub fn next(&mut self) -> Result<Option<Option<Record>>, MergeError> {
-        match self.reader.next() {
-            Err(error) if error.is_torn_end() => {
-                self.report.is_whole = false;
-                Ok(None)
-            }
-            next => next.map_err(|error| MergeError::read(&self.report.file, error)),
-        }
+        let next = self.reader.next();
+        next.map_err(|error| MergeError::read(&self.report.file, error))
+    }
+
+    /// Counts what can't be read.
+    pub fn pass_over(&mut self, damaged: Damaged) {
+        self.report.is_whole = false;
+        self.report.damage.add(damaged);
     }
 
     /// The latest block.
@@ -203,13 +209,15 @@ impl<R: Read + Seek> Input<R> {
     }
 
     /// Interfaces whose last statistics say something else than the file's packets. Where
-    /// packets follow them, as when the capture was killed, they say nothing of these.
+    /// packets follow them, as when the capture was killed, they say nothing of these. Packets
+    /// may be among what can't be read.
     pub fn find_contradictions(&mut self) {
         let found = self.interfaces.iter().filter_map(|of| {
             let latest = of.latest.as_ref()?;
             let [seen, written] = latest.seen_and_written(self.endianness)?;
             let not_written = latest.statistics.outcomes.total();
-            let is_right = seen == written + not_written && written == of.packets;
+            let may_lack = !self.report.is_whole && written > of.packets;
+            let is_right = seen == written + not_written && (written == of.packets || may_lack);
             (latest.after == of.packets && !is_right).then(|| Contradiction {
                 interface: of.name.clone(),
                 seen,

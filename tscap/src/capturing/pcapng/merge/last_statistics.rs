@@ -5,9 +5,12 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use pcap_file::Endianness;
 
-use super::super::block::{INTERFACE_STATISTICS, LONGEST, SHORTEST, word};
+use super::super::block::{INTERFACE_STATISTICS, SHORTEST, word};
 use super::super::custom::StatisticsOption;
-use super::super::reader::{ReadError, statistics_in};
+use super::super::reader::statistics_in;
+
+/// Longest block of statistics that is looked for, bytes.
+const LONGEST: u32 = 16 << 20;
 
 /// The last statistics of each interface, as far as they stand behind all packets. It leaves
 /// the place from which the file is read on at its start.
@@ -24,9 +27,8 @@ pub(super) fn last_statistics(
         let is_statistics = word(&block, 0, endianness) == Some(INTERFACE_STATISTICS);
         let interface = word(&block, 8, endianness).filter(|_| is_statistics);
         let Some(interface) = interface else { break };
-        let fault = |fault| ReadError::Block { at: 0, fault };
         // What can't be read is found again, and named, on the way there.
-        if let Ok(Some(statistics)) = statistics_in(&block, endianness, fault) {
+        if let Ok(Some(statistics)) = statistics_in(&block, endianness) {
             found.entry(interface).or_insert(statistics);
         }
         end -= block.len() as u64;

@@ -5,11 +5,13 @@ use std::io::{Read, Seek, Write};
 use pcap_file::Endianness;
 use tscap_common::block::INTERFACE_OFFSET;
 
-use super::super::block::{INTERFACE_STATISTICS, OBSOLETE_PACKET, SECTION_HEADER, word as word_at};
+use super::super::block::{
+    CUSTOM_NOT_TO_COPY, INTERFACE_STATISTICS, OBSOLETE_PACKET, word as word_at,
+};
 use super::super::custom::{InterfaceOption, StatisticsOption};
-use super::super::describe::{DESCRIPTION_OPTIONS, STATISTICS_OPTIONS};
 use super::super::options::{to_copy, word};
-use super::super::reader::{Interface, MOST_INTERFACES, Record};
+use super::super::reader::MOST_INTERFACES;
+use super::super::record::{Interface, Record};
 use super::input::{Input, Latest, OfInput};
 use super::neighbours::{Bounds, Clocks, Neighbours};
 use super::parts::{Capture, account, captures};
@@ -17,8 +19,6 @@ use super::section::header;
 use super::{MergeError, Merged};
 use crate::capturing::clock::{FileClock, FileNs, TimeBase};
 
-/// A custom block that is not to be copied (draft-ietf-opsawg-pcapng, section 4.8).
-const CUSTOM_NOT_TO_COPY: u32 = 0x4000_0bad;
 /// Where a statistics block names its interface, bytes.
 const STATISTICS_INTERFACE: usize = 8;
 
@@ -84,6 +84,10 @@ impl<W: Write> Output<W> {
                 Some(Record::Untimed { .. }) => {
                     return Err(MergeError::Untimed(input.report.file.clone()));
                 }
+                Some(Record::Damaged(damaged)) => input.pass_over(damaged),
+                Some(Record::Section(_)) => {
+                    return Err(MergeError::Sections(input.report.file.clone()));
+                }
                 None => self.other(input)?,
             }
         }
@@ -107,7 +111,7 @@ impl<W: Write> Output<W> {
             _ => put_word(block, INTERFACE_OFFSET, number, endianness),
         }
         self.packets += 1;
-        self.to.write_all(block).map_err(MergeError::Copy)
+        copy(&mut self.to, block, endianness)
     }
 
     fn interface<R: Read + Seek>(
@@ -116,6 +120,10 @@ impl<W: Write> Output<W> {
         interface: &Interface,
     ) -> Result<(), MergeError> {
         let index = input.interfaces.len();
+        if interface.is_damaged {
+            self.undescribed(input);
+            return Ok(());
+        }
         let file = &input.report.file;
         let described = interface.tscap.as_ref();
         self.is_of_one_clock(file, described)?;
@@ -129,10 +137,11 @@ impl<W: Write> Output<W> {
             })
         });
         let block = input.reader.block().0;
-        let less = to_copy(block, DESCRIPTION_OPTIONS, self.endianness);
+        let less = to_copy(block, self.endianness, true);
         let block = less.as_deref().unwrap_or(block);
         let joined = input.capture.map(|it| &self.captures[it]);
-        let number = match joined.and_then(|capture| capture.interfaces.get(index)) {
+        let known = joined.and_then(|capture| capture.interfaces.get(index)?.as_ref());
+        let number = match known {
             Some((number, known)) if *known == *block => *number,
             Some(_) => {
                 return Err(MergeError::Contradict {
@@ -149,7 +158,8 @@ impl<W: Write> Output<W> {
                 self.interfaces += 1;
                 if let Some(capture) = input.capture {
                     let known = &mut self.captures[capture].interfaces;
-                    known.push((number, block.to_vec()));
+                    known.resize(known.len().max(index + 1), None);
+                    known[index] = Some((number, block.to_vec()));
                 }
                 self.to.write_all(block).map_err(MergeError::Copy)?;
                 number
@@ -167,6 +177,22 @@ impl<W: Write> Output<W> {
             latest: None,
         });
         Ok(())
+    }
+
+    /// An interface whose description can't be read is not in the copy, nor is anything of it.
+    fn undescribed<R>(&mut self, input: &mut Input<R>) {
+        let index = input.interfaces.len();
+        if let Some(capture) = input.capture {
+            let known = &mut self.captures[capture].interfaces;
+            known.resize(known.len().max(index + 1), None);
+        }
+        input.interfaces.push(OfInput {
+            name: format!("interface {index}"),
+            number: 0,
+            bounds: None,
+            packets: 0,
+            latest: None,
+        });
     }
 
     /// Times of other programs' interfaces are of CLOCK_REALTIME.
@@ -213,12 +239,10 @@ impl<W: Write> Output<W> {
     ) -> Result<(), MergeError> {
         let is_part = input.capture.is_some();
         let block = input.block();
-        let less = to_copy(block, STATISTICS_OPTIONS, self.endianness);
+        let less = to_copy(block, self.endianness, true);
         let mut block = less.unwrap_or_else(|| block.to_vec());
-        let file = &input.report.file;
-        let Some(of) = input.interfaces.get_mut(interface as usize) else {
-            return Err(MergeError::no_interface(file, input.reader.at(), interface));
-        };
+        // The reader gives those of described interfaces alone.
+        let of = &mut input.interfaces[interface as usize];
         put_word(&mut block, STATISTICS_INTERFACE, of.number, self.endianness);
         let latest = Latest {
             block,
@@ -248,22 +272,18 @@ impl<W: Write> Output<W> {
 
     /// A block in which tscap reads nothing.
     fn other<R: Read + Seek>(&mut self, input: &mut Input<R>) -> Result<(), MergeError> {
-        let at = input.reader.at();
         let (block, endianness) = input.reader.block();
         match word_at(block, 0, endianness) {
-            Some(SECTION_HEADER) => return Err(MergeError::Sections(input.report.file.clone())),
             Some(CUSTOM_NOT_TO_COPY) => return Ok(()),
             Some(INTERFACE_STATISTICS) => {
                 let interface = word_at(block, STATISTICS_INTERFACE, endianness).unwrap_or(0);
-                let Some(of) = input.interfaces.get(interface as usize) else {
-                    let file = &input.report.file;
-                    return Err(MergeError::no_interface(file, at, interface));
-                };
-                put_word(block, STATISTICS_INTERFACE, of.number, endianness);
+                let of = input.interfaces.get(interface as usize);
+                let number = of.map_or(0, |it| it.number);
+                put_word(block, STATISTICS_INTERFACE, number, endianness);
             }
             _ => {}
         }
-        self.to.write_all(block).map_err(MergeError::Copy)
+        copy(&mut self.to, block, endianness)
     }
 
     /// Writes the last statistics, and says what was joined.
@@ -301,6 +321,13 @@ impl<W: Write> Output<W> {
     fn write(&mut self, block: &[u8]) -> Result<(), MergeError> {
         self.to.write_all(block).map_err(MergeError::Copy)
     }
+}
+
+/// Writes a block that was changed.
+fn copy(to: &mut impl Write, block: &[u8], endianness: Endianness) -> Result<(), MergeError> {
+    let less = to_copy(block, endianness, true);
+    let block = less.as_deref().unwrap_or(block);
+    to.write_all(block).map_err(MergeError::Copy)
 }
 
 fn put_word(block: &mut [u8], at: usize, value: u32, endianness: Endianness) {

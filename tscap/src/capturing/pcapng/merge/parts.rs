@@ -8,9 +8,9 @@ use serde::Serialize;
 use tscap_common::block::PEN;
 
 use super::super::account::{FILTER_ACCEPT, IF_RECV, USER_DELIVERED};
-use super::super::block::{long, word as word_at};
+use super::super::block::{STATISTICS_OPTIONS, long, word as word_at};
 use super::super::custom::{ClockOption, HardwareStatistics, PartOption, StatisticsOption};
-use super::super::describe::{END_TIME, START_TIME, STATISTICS_OPTIONS, STATISTICS_TIME, put_time};
+use super::super::describe::{END_TIME, START_TIME, STATISTICS_TIME, put_time};
 use super::super::options::{CUSTOM_TEXT, long_value, options_of, with_options, word};
 use super::MergeError;
 use super::input::{Input, Latest};
@@ -35,7 +35,8 @@ pub struct CaptureReport {
     #[serde(flatten)]
     pub totals: Option<Totals>,
     /// Whether that says of each frame seen what became of it, and of as many that they were
-    /// written as packets are in the files. Whether it does so is not known without it.
+    /// written as packets are in the files. Whether it does so is not known without it, nor
+    /// where it does not and files can't be read wholly.
     pub adds_up: Option<bool>,
 }
 
@@ -43,8 +44,9 @@ pub struct CaptureReport {
 #[derive(Debug)]
 pub(super) struct Capture {
     pub part: PartOption,
-    /// Each interface of its files: its number in the copy, and its description.
-    pub interfaces: Vec<(u32, Vec<u8>)>,
+    /// Each interface of its files: its number in the copy, and its description; `None` while
+    /// no file has one that can be read.
+    pub interfaces: Vec<Option<(u32, Vec<u8>)>>,
     /// The first of its files.
     pub first: String,
 }
@@ -146,7 +148,8 @@ pub(super) fn account<R: Read>(
     let packets: u64 = inputs.iter().map(|input| input.report.packets).sum();
     let is_right = whole.add_up() && whole.seen == seen && whole.written == packets;
     report.totals = Some(whole);
-    report.adds_up = Some(is_right);
+    let are_whole = inputs.iter().all(|input| input.report.is_whole);
+    report.adds_up = (is_right || are_whole).then_some(is_right);
     let blocks = (0..capture.interfaces.len()).filter_map(|index| {
         let of = inputs.iter().filter_map(|it| it.interfaces.get(index));
         let latest: Vec<_> = of.filter_map(|of| of.latest.as_ref()).collect();

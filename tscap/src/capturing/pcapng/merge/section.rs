@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::super::block::word;
+use super::super::block::{SECTION_OPTIONS, word};
 use super::super::custom::PartOption;
 use super::super::options::{
     COMMENT, CUSTOM_TEXT, json_of_ours, options_of, to_copy, with_options, word as word_of,
@@ -10,8 +10,7 @@ use super::super::options::{
 use super::input::Input;
 use tscap_common::block::PEN;
 
-/// Where a section header's options begin, and where it says how long the section is, bytes.
-pub(super) const SECTION_OPTIONS: usize = 24;
+/// Where a section header says how long the section is, bytes.
 const SECTION_LENGTH: usize = 16;
 /// Longest text of a comment, characters: an option holds 64 KiB.
 const COMMENT_LENGTH: usize = 1000;
@@ -21,7 +20,7 @@ const COMMENT_LENGTH: usize = 1000;
 pub(super) fn header<R: Read>(inputs: &[Input<R>], part: Option<&PartOption>) -> Vec<u8> {
     let (first, endianness) = (&inputs[0].header, inputs[0].endianness);
     let described = |input: &Input<R>| {
-        let less = to_copy(&input.header, SECTION_OPTIONS, endianness);
+        let less = to_copy(&input.header, endianness, true);
         let header = less.as_ref().unwrap_or(&input.header);
         let mut options = options_of(header, SECTION_OPTIONS, endianness);
         options.retain(|(code, value)| json_of_ours(*code, value, endianness).is_none());

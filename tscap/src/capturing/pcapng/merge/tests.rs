@@ -5,7 +5,8 @@ use std::io::Cursor;
 use pcap_file::Endianness;
 use proptest::prelude::*;
 
-use super::super::reader::{MOST_INTERFACES, Packet, Record, records};
+use super::super::reader::{MOST_INTERFACES, records};
+use super::super::record::{Packet, Record};
 use super::*;
 use crate::capturing::accounting::Totals;
 use crate::capturing::clock::{FileNs, RealNs};
@@ -236,10 +237,85 @@ fn what_can_not_be_joined_is_said() {
     let simple = [plain.clone(), block(3, &[0; 4], LITTLE)].concat();
     assert!(error(&[simple]).contains("without a time"));
     assert!(error(&[b"hello".to_vec()]).contains("cannot read file 0"));
-    let unknown = [plain.clone(), packet(1, 0, &[], LITTLE)].concat();
-    assert!(error(&[unknown]).contains("cannot read file 0"));
-    let statistics = [plain, block(5, &[9; 12], LITTLE)].concat();
-    assert!(error(&[statistics]).contains("cannot read file 0"));
+}
+
+#[test]
+fn what_can_not_be_read_is_left_out_and_named() {
+    let plain = [
+        head(LITTLE),
+        interface(1, LITTLE),
+        packet(0, 5, &[8; 9], LITTLE),
+    ]
+    .concat();
+    let longer = {
+        let mut block = packet(0, 6, &[8; 9], LITTLE);
+        block[20] = 10;
+        block
+    };
+    let undescribed = [interface(1, LITTLE), packet(1, 6, &[8; 9], LITTLE)];
+    let undescribed = {
+        let mut bytes = undescribed.concat();
+        // The length of its option.
+        bytes[18] = 2;
+        bytes
+    };
+    for (damage, parts, packets_lost) in [
+        (longer, 1, 1),
+        (packet(1, 0, &[], LITTLE), 1, 1),
+        (block(5, &[9; 12], LITTLE), 1, 0),
+        (undescribed, 2, 1),
+        (vec![0; 4096], 1, 0),
+        (vec![0xff; 70], 1, 0),
+    ] {
+        let length = damage.len() as u64;
+        let last = packet(0, 9, &[8; 9], LITTLE);
+        let damaged = [&plain[..], &damage, &last].concat();
+        let (copy, merged) = joined(&[damaged, plain.clone()]).unwrap();
+        let times: Vec<_> = packets(&copy).iter().map(|it| it.time.0).collect();
+        assert_eq!((times, merged.interfaces), (vec![5, 5, 9], 2));
+        let [
+            InputReport {
+                damage,
+                is_whole: false,
+                ..
+            },
+            InputReport { is_whole: true, .. },
+        ] = &merged.inputs[..]
+        else {
+            panic!("{merged:?}");
+        };
+        assert_eq!(
+            (damage.parts, damage.packets, damage.bytes),
+            (parts, packets_lost, length)
+        );
+        assert_eq!(damage.first[0].at, plain.len() as u64);
+    }
+}
+
+#[test]
+fn options_that_are_not_to_be_copied_are_not() {
+    let with = |codes: &[u16]| {
+        let mut block = packet(0, 5, &[9; 8], LITTLE);
+        let options = codes.iter().flat_map(|code| {
+            let head = [half(*code, LITTLE), half(8, LITTLE)].concat();
+            [head, vec![5; 8]].concat()
+        });
+        let at = block.len() - 4;
+        block.splice(at..at, options.chain([0; 4]));
+        let length = word(block.len() as u32, LITTLE);
+        let end = block.len() - 4;
+        block[4..8].copy_from_slice(&length);
+        block[end..].copy_from_slice(&length);
+        block
+    };
+    let file = [
+        head(LITTLE),
+        interface(1, LITTLE),
+        with(&[2988, 19_372, 2989, 19_373]),
+    ]
+    .concat();
+    let (copy, _) = joined(&[file]).unwrap();
+    assert!(copy.ends_with(&with(&[2988, 2989])));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 use super::*;
+use crate::capturing::clock::FileNs;
+use crate::capturing::pcapng::damage::Damage;
 
 /// Blocks in this machine's byte order.
-fn file(blocks: &[Vec<u8>]) -> Vec<u8> {
+pub(in crate::capturing::pcapng) fn file(blocks: &[Vec<u8>]) -> Vec<u8> {
     let header = block(
         0x0a0d_0d0a,
         &[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]
@@ -11,26 +13,31 @@ fn file(blocks: &[Vec<u8>]) -> Vec<u8> {
     [&[header], blocks].concat().concat()
 }
 
-fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+pub(in crate::capturing::pcapng) fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let mut body = body.to_vec();
     body.resize(padded(body.len()), 0);
     let length = (body.len() as u32 + 12).to_ne_bytes();
     [&kind.to_ne_bytes()[..], &length, &body, &length].concat()
 }
 
-fn option(code: u16, value: &[u8]) -> Vec<u8> {
+pub(in crate::capturing::pcapng) fn option(code: u16, value: &[u8]) -> Vec<u8> {
     let mut option = [code, value.len() as u16].map(u16::to_ne_bytes).concat();
     option.extend(value);
     option.resize(padded(option.len()), 0);
     option
 }
 
-fn interface(options: &[Vec<u8>]) -> Vec<u8> {
+pub(in crate::capturing::pcapng) fn interface(options: &[Vec<u8>]) -> Vec<u8> {
     let head = [1u32, 0].map(u32::to_ne_bytes).concat();
     block(INTERFACE_DESCRIPTION, &[&[head], options].concat().concat())
 }
 
-fn packet(kind: u32, interface: u32, ticks: u64, data: &[u8]) -> Vec<u8> {
+pub(in crate::capturing::pcapng) fn packet(
+    kind: u32,
+    interface: u32,
+    ticks: u64,
+    data: &[u8],
+) -> Vec<u8> {
     let length = data.len() as u32;
     let head = [
         interface,
@@ -42,18 +49,21 @@ fn packet(kind: u32, interface: u32, ticks: u64, data: &[u8]) -> Vec<u8> {
     block(kind, &[&head.map(u32::to_ne_bytes).concat(), data].concat())
 }
 
+/// All but sections.
 fn read(file: &[u8]) -> Vec<Record> {
-    let records = records(file).unwrap();
-    records.map(|record| record.unwrap()).collect()
+    let records = records(file).unwrap().map(|record| record.unwrap());
+    let records = records.filter(|it| !matches!(it, Record::Section(_)));
+    records.collect()
 }
 
-/// The end of what can be read, and why.
+/// What is wrong in the last part that can't be read.
 fn fault(blocks: &[Vec<u8>]) -> BlockFault {
-    let file = file(blocks);
-    match records(&file[..]).unwrap().last() {
-        Some(Err(ReadError::Block { fault, .. })) => fault,
-        other => panic!("{other:?}"),
-    }
+    let read = read(&file(blocks));
+    let mut faults = read.iter().rev().filter_map(|record| match record {
+        Record::Damaged(damaged) => Some(damaged.fault),
+        _ => None,
+    });
+    faults.next().unwrap_or_else(|| panic!("{read:?}"))
 }
 
 #[test]
@@ -66,11 +76,10 @@ fn times_of_any_resolution_are_read() {
         (10, 0, 79, 7, 1),
         (12, 0, 7_999, 7, 1),
         (19, 0, u64::MAX, 1_844_674_407, 1),
-        (127, 0, u64::MAX, 0, 1),
         (0x80, 0, 7, 7 * S, S),
         (0x80 | 10, 0, 1_536, 3 * S / 2, 976_562),
         (0x80 | 32, 0, 3 << 31, 3 * S / 2, 1),
-        (0x80 | 127, 0, u64::MAX, 0, 1),
+        (0x80 | 63, 0, u64::MAX, 1_999_999_999, 1),
         (9, 2, 7, 2 * S + 7, 1),
         (9, -2, 2 * S + 7, 7, 1),
         // Before 1970, and after 2554.
@@ -88,6 +97,32 @@ fn times_of_any_resolution_are_read() {
         };
         assert_eq!(packet.time, FileNs(ns), "{tsresol:#x} {offset_s}");
         assert_eq!(described.resolution_ns, resolution_ns, "{tsresol:#x}");
+    }
+}
+
+#[test]
+fn times_that_64_bits_can_not_count_are_damage() {
+    for tsresol in [20, 127, 0x80 | 64, 0xff] {
+        let described = interface(&[option(IF_TSRESOL, &[tsresol])]);
+        let impossible = BlockFault::Resolution(tsresol);
+        assert_eq!(fault(std::slice::from_ref(&described)), impossible);
+        let of_it = packet(EPB_TYPE, 0, 1, b"frame");
+        assert_eq!(fault(&[described, of_it]), BlockFault::Undescribed(0));
+    }
+}
+
+#[test]
+fn options_have_the_length_that_they_must_have() {
+    for (code, least) in [(IF_TSRESOL, 1), (IF_TSOFFSET, 8)] {
+        for length in (0..10).filter(|length| *length != least) {
+            let described = interface(&[option(code, &vec![6; length])]);
+            assert_eq!(fault(&[described]), BlockFault::OptionLength(code, length));
+        }
+    }
+    for length in (0..10).filter(|length| *length != 4) {
+        let framed = with_option(&option(FLAGS, &vec![0; length]));
+        let expected = BlockFault::OptionLength(FLAGS, length);
+        assert_eq!(fault(&[interface(&[]), framed]), expected);
     }
 }
 
@@ -140,14 +175,16 @@ fn a_frame_without_a_time_is_one() {
 
 #[test]
 fn long_blocks_are_read_and_longer_ones_named() {
-    let long = vec![0xa5; 9_000_000];
+    let long = vec![0xa5; 17_000_000];
     let file = file(&[interface(&[]), packet(EPB_TYPE, 0, 1, &long)]);
     let Record::Packet(packet) = &read(&file)[1] else {
         panic!("a packet");
     };
     assert!(packet.data == long);
-    let longer = block(0xbad, &vec![0; 16 << 20]);
-    assert_eq!(fault(&[longer]), BlockFault::TooLong((16 << 20) + 12));
+    let secrets = block(10, &vec![0xa5; 17 << 20]);
+    assert_eq!(read(&self::file(&[secrets, interface(&[])])).len(), 1);
+    let longer = [0xbad, (256 << 20) + 4, 7].map(u32::to_ne_bytes).concat();
+    assert_eq!(fault(&[longer]), BlockFault::TooLong((256 << 20) + 4));
 }
 
 #[test]
@@ -180,8 +217,10 @@ fn a_damaged_block_is_named() {
     assert_eq!(fault(&other), BlockFault::Interface(1));
     let file = file(&[]);
     for end in 0..file.len() {
-        let error = records(&file[..end]).err().map(|error| error.is_torn_end());
-        assert_eq!(error, Some(end >= 4), "{end}");
+        let error = records(&file[..end]).err().unwrap();
+        let torn = BlockFault::Torn;
+        let is_torn = matches!(error, ReadError::Block { at: 0, fault } if fault == torn);
+        assert_eq!(is_torn, end >= 4, "{end}: {error}");
     }
 }
 
@@ -234,7 +273,7 @@ fn options_of_other_programs_are_not_tscaps() {
 }
 
 /// A packet block with this option.
-fn with_option(option: &[u8]) -> Vec<u8> {
+pub(in crate::capturing::pcapng) fn with_option(option: &[u8]) -> Vec<u8> {
     let mut framed = packet(EPB_TYPE, 0, 1, b"frame");
     let trailer = framed.split_off(framed.len() - 4);
     framed.extend([option, &trailer].concat());
@@ -269,13 +308,85 @@ fn a_frame_does_not_reach_into_the_blocks_last_length() {
 }
 
 #[test]
-fn a_block_is_where_it_begins() {
-    let (first, second) = (interface(&[]), packet(6, 0, 7, &[1; 20]));
-    let bytes = file(&[first.clone(), second]);
-    let mut reader = Reader::new(&bytes[..]).unwrap();
-    let header = bytes.len() - first.len() - 12 - 20 - 20;
-    for at in [0, header, header + first.len()] {
-        assert_eq!(reader.at(), at as u64);
-        reader.next().unwrap();
+fn a_section_says_where_it_is_of() {
+    let said = [(2, "CPU"), (3, "Linux"), (3, "another"), (4, "program")];
+    let said = said.map(|(code, text)| option(code, text.as_bytes()));
+    let head = [0x1a2b_3c4d, 1, u32::MAX, u32::MAX].map(u32::to_ne_bytes);
+    let header = block(
+        SECTION_HEADER,
+        &[&head.concat(), &said.concat()[..]].concat(),
+    );
+    let origin = |hardware: &str, os: &str, application: &str| Origin {
+        hardware: Some(hardware.into()),
+        os: Some(os.into()),
+        application: Some(application.into()),
+    };
+    let bytes = [file(&[]), header].concat();
+    let read: Vec<_> = records(&bytes[..]).unwrap().map(Result::unwrap).collect();
+    let expected = [Origin::default(), origin("CPU", "Linux", "program")];
+    assert_eq!(read, expected.map(Record::Section));
+}
+
+#[test]
+fn versions_1_0_and_1_2_are_read() {
+    let of_version = |major: u16, minor: u16| {
+        let mut file = file(&[interface(&[])]);
+        file[12..14].copy_from_slice(&major.to_ne_bytes());
+        file[14..16].copy_from_slice(&minor.to_ne_bytes());
+        file
+    };
+    for (major, minor) in [(0, 0), (1, 1), (1, 3), (2, 0), (u16::MAX, 2)] {
+        let other = of_version(major, minor);
+        let error = records(&other[..]).err().unwrap();
+        let version = BlockFault::Version(major, minor);
+        assert!(matches!(error, ReadError::Block { fault, .. } if fault == version));
+        // In a later section: all of it.
+        let later = read(&[&of_version(1, 2)[..], &other, &of_version(1, 0)].concat());
+        let faults = [version, BlockFault::Behind];
+        let damaged = later[1..3].iter().zip(faults);
+        assert!(
+            damaged.clone().all(
+                |(it, fault)| matches!(it, Record::Damaged(damaged) if damaged.fault == fault)
+            )
+        );
+        assert!(matches!(later[3], Record::Interface(_)) && later.len() == 4);
     }
+}
+
+#[test]
+fn an_interface_that_can_not_be_described_keeps_its_number() {
+    let bad = interface(&[option(IF_TSRESOL, b"ab")]);
+    let packets = [0, 1, 2].map(|of| packet(EPB_TYPE, of, 1, b"frame"));
+    let all = [&[interface(&[]), bad.clone(), interface(&[])], &packets[..]].concat();
+    let read = read(&file(&all));
+    let mut interfaces = Vec::new();
+    let mut damage = Damage::default();
+    for record in &read {
+        match record {
+            Record::Packet(packet) => interfaces.push(packet.interface),
+            Record::Damaged(damaged) => damage.add(*damaged),
+            _ => {}
+        }
+    }
+    assert_eq!(interfaces, [0, 2]);
+    let header = file(&[interface(&[])]).len() as u64;
+    let of = |it: &Damaged| (it.at, it.bytes, it.block, it.fault);
+    assert_eq!(
+        damage.first.iter().map(of).collect::<Vec<_>>(),
+        [
+            (
+                header,
+                bad.len() as u64,
+                Some(1),
+                BlockFault::OptionLength(IF_TSRESOL, 2)
+            ),
+            (
+                header + (bad.len() + interface(&[]).len() + packets[0].len()) as u64,
+                packets[1].len() as u64,
+                Some(EPB_TYPE),
+                BlockFault::Undescribed(1)
+            ),
+        ]
+    );
+    assert_eq!((damage.parts, damage.packets), (2, 1));
 }

@@ -17,7 +17,7 @@ use super::recorder::{DelayRecorder, Matched};
 use super::schema::{Exit, How, Match, Passage, Spot};
 use super::sighting::{At, Sighting};
 use crate::capturing::clock::{FileNs, RawStamp, RealNs};
-use crate::capturing::pcapng::{Packet, Record};
+use crate::capturing::pcapng::{Origin, Packet, Record};
 use crate::measuring::measure::{CaptureError, ENDS_WITHIN, each_record};
 use places::{Place, Places};
 use stamps::Stamps;
@@ -54,7 +54,9 @@ pub struct FileResult {
     pub memory_bytes: u64,
     /// The figures.
     pub passage: Passage,
-    /// Whether the file was read to its end.
+    /// Where it was captured, as its sections say, each answer once.
+    pub captured: Vec<Origin>,
+    /// Whether all of the file was read.
     pub is_whole: bool,
     /// What a reader must know.
     pub warnings: Vec<String>,
@@ -131,8 +133,8 @@ pub enum FileError {
 }
 
 /// Measures the delays in a pcapng file, of tscap or of another program. Its raw stamps are
-/// used if all packets have them (`tscap capture --keep-raw`), otherwise its times. A file
-/// that ends within a block, or that has a broken one, is read up to there, with a warning.
+/// used if all packets have them (`tscap capture --keep-raw`), otherwise its times. What
+/// can't be read of it is left out, with a warning.
 ///
 /// # Errors
 /// If it can't tell delays; the error says why.
@@ -153,7 +155,7 @@ pub fn measure_file<R: Read + Seek>(
         }
     })?;
     measured.warn(&mut warnings);
-    warnings.extend(survey.warnings(&places, end.as_ref()));
+    warnings.extend(survey.warnings(&places, &end));
     let seconds = stamps.seconds();
     let memory_bytes = measured.matcher.memory_bytes();
     let started = stamps.first_time.map(|FileNs(ns)| RealNs(ns));
@@ -163,7 +165,8 @@ pub fn measure_file<R: Read + Seek>(
         seconds,
         memory_bytes,
         passage: measured.finish(plan),
-        is_whole: end.is_none(),
+        captured: survey.captured.clone(),
+        is_whole: end.is_whole(),
         warnings,
     })
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::places::Places;
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{FileNs, RawStamp};
-use crate::capturing::pcapng::{Interface, ReadError, Record, StatisticsOption, TimesClock};
-use crate::measuring::measure::broken_end;
+use crate::capturing::pcapng::{Interface, Origin, Record, StatisticsOption, TimesClock};
+use crate::measuring::measure::End;
 use crate::measuring::measure::namesakes::are_one;
 use crate::text::numbers::counted;
 
@@ -70,6 +70,8 @@ impl Described {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Survey {
     pub records: usize,
+    /// Where it was captured, each answer once.
+    pub captured: Vec<Origin>,
     pub interfaces: Vec<Described>,
 }
 
@@ -77,6 +79,12 @@ impl Survey {
     pub fn take(&mut self, record: Record) {
         self.records += 1;
         match record {
+            Record::Section(origin) => {
+                if !self.captured.contains(&origin) {
+                    self.captured.push(origin);
+                }
+            }
+            Record::Damaged(_) => {}
             Record::Interface(interface) => self.interfaces.push(Described {
                 clock: TimesClock::new(self.interfaces.len(), interface.tscap.as_ref()),
                 interface,
@@ -119,7 +127,7 @@ impl Survey {
     }
 
     /// What a reader must know of the places, and of the end of the file.
-    pub fn warnings(&self, places: &Places, end: Option<&ReadError>) -> Vec<String> {
+    pub fn warnings(&self, places: &Places, end: &End) -> Vec<String> {
         let both = [&places.entry, &places.exit];
         let indices: BTreeSet<_> = both.iter().flat_map(|place| &place.indices).collect();
         let mut warnings = Vec::new();
@@ -150,7 +158,11 @@ impl Survey {
                 ));
             }
         }
-        warnings.extend(end.map(broken_end));
+        let is_tscaps = self
+            .interfaces
+            .iter()
+            .any(|it| it.interface.tscap.is_some());
+        warnings.extend(end.warnings(is_tscaps));
         warnings
     }
 }

@@ -13,7 +13,7 @@ use super::schema::{Account, FlowReport, Place, Sort};
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{RawStamp, RealNs};
 use crate::capturing::filter::{Frame, Program, packet_type};
-use crate::capturing::pcapng::{Packet as Captured, Record};
+use crate::capturing::pcapng::{Origin, Packet as Captured, Record};
 use crate::measuring::measure::{CaptureError, each_record};
 use survey::{Source, Survey};
 
@@ -43,14 +43,16 @@ pub struct FileResult {
     pub places: Vec<Place>,
     /// The flows.
     pub flows: Vec<FlowReport>,
-    /// Whether the file was read to its end.
+    /// Where it was captured, as its sections say, each answer once.
+    pub captured: Vec<Origin>,
+    /// Whether all of the file was read.
     pub is_whole: bool,
     /// What a reader must know.
     pub warnings: Vec<String>,
 }
 
-/// Gathers the flows of a pcapng file, of tscap or of another program. A file that ends within
-/// a block, or that has a broken one, is read up to there, with a warning.
+/// Gathers the flows of a pcapng file, of tscap or of another program. What can't be
+/// read of it is left out, with a warning.
 ///
 /// # Errors
 /// If it is no capture, or can't be read twice.
@@ -60,6 +62,7 @@ pub fn measure_file<R: Read + Seek>(
 ) -> Result<FileResult, CaptureError> {
     let mut survey = Survey::default();
     let end = each_record(file, usize::MAX, |record| survey.take(record))?;
+    survey.end(&end);
     let sources = survey.sources();
     let clocks: Vec<_> = sources.iter().flat_map(|it| it.clocks.clone()).collect();
     let times = survey.times();
@@ -77,7 +80,8 @@ pub fn measure_file<R: Read + Seek>(
             }
         }
         Record::Untimed { .. } => flows.add_untimed(),
-        Record::Interface(_) | Record::Statistics(..) => {}
+        Record::Section(_) | Record::Interface(_) | Record::Statistics(..) | Record::Damaged(_) => {
+        }
     })?;
     let mut account = flows.account().clone();
     account.note_unrecorded("filtered", filtered);
@@ -87,8 +91,9 @@ pub fn measure_file<R: Read + Seek>(
         account,
         flows: flows.reports(plan.top, plan.sort, &clocks),
         places: clocks.into_iter().map(|it| it.place).collect(),
-        is_whole: end.is_none(),
-        warnings: survey.warnings(end.as_ref()),
+        captured: survey.captured.clone(),
+        is_whole: end.is_whole(),
+        warnings: survey.warnings(&end),
     })
 }
 

@@ -4,8 +4,8 @@ use pcap_file::DataLink;
 
 use crate::capturing::accounting::Direction;
 use crate::capturing::clock::{CounterReport, FileNs, StampSource};
-use crate::capturing::pcapng::{Interface, InterfaceOption, ReadError, Record, StatisticsOption};
-use crate::measuring::measure::{ReceiveClock, broken_end, namesakes};
+use crate::capturing::pcapng::{Interface, InterfaceOption, Origin, Record, StatisticsOption};
+use crate::measuring::measure::{End, HIDDEN_STEPS, ReceiveClock, namesakes};
 use crate::measuring::qos::flows::PlaceClock;
 use crate::measuring::qos::schema::{IntervalBasis, Place};
 use crate::text::escaped::escaped;
@@ -20,6 +20,8 @@ struct Described {
     statistics: Option<Box<StatisticsOption>>,
     /// The clock was set meanwhile.
     was_set: bool,
+    /// That it was may stand in what can't be read.
+    may_be_set: bool,
     frames: u64,
     /// Of them, with raw stamps.
     raw: u64,
@@ -44,6 +46,8 @@ pub(super) struct Source {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Survey {
     pub records: usize,
+    /// Where it was captured, each answer once.
+    pub captured: Vec<Origin>,
     interfaces: Vec<Described>,
 }
 
@@ -51,6 +55,12 @@ impl Survey {
     pub fn take(&mut self, record: Record) {
         self.records += 1;
         match record {
+            Record::Section(origin) => {
+                if !self.captured.contains(&origin) {
+                    self.captured.push(origin);
+                }
+            }
+            Record::Damaged(_) => {}
             Record::Interface(interface) => {
                 let number = self.interfaces.len();
                 self.interfaces.push(Described {
@@ -58,6 +68,7 @@ impl Survey {
                     interface,
                     statistics: None,
                     was_set: false,
+                    may_be_set: false,
                     frames: 0,
                     raw: 0,
                     untimed: 0,
@@ -88,6 +99,13 @@ impl Survey {
         }
     }
 
+    /// Takes in how far the file could be read.
+    pub fn end(&mut self, end: &End) {
+        for described in &mut self.interfaces {
+            described.may_be_set = end.may_hide_steps();
+        }
+    }
+
     /// The earliest and the latest time.
     pub fn times(&self) -> Option<[FileNs; 2]> {
         let times = self.interfaces.iter().filter_map(|it| it.times);
@@ -105,13 +123,14 @@ impl Survey {
     }
 
     /// What a reader must know.
-    pub fn warnings(&self, end: Option<&ReadError>) -> Vec<String> {
+    pub fn warnings(&self, end: &End) -> Vec<String> {
         let mut warnings: Vec<_> = self
             .interfaces
             .iter()
             .flat_map(Described::warnings)
             .collect();
-        warnings.extend(end.map(broken_end));
+        // Intervals by times have no bound then.
+        warnings.extend(end.warnings(false));
         warnings
     }
 }
@@ -184,6 +203,7 @@ impl Described {
                  much (raw stamps are not: tscap capture --keep-raw)"
                     .into(),
             ),
+            (Some(_), Some(_)) if self.may_be_set => Some(HIDDEN_STEPS.into()),
             (Some(_), Some(_)) => None,
         };
         // Two stamps of this interface.

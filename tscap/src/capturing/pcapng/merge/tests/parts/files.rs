@@ -1,6 +1,6 @@
 //! What the files say that are joined, and the copy of it.
 
-use super::super::super::super::describe::{DESCRIPTION_OPTIONS, STATISTICS_OPTIONS};
+use super::super::super::super::block::{DESCRIPTION_OPTIONS, STATISTICS_OPTIONS};
 use super::super::super::super::options::{CUSTOM_TEXT, options_of, with_options};
 use super::*;
 
