@@ -61,6 +61,7 @@ impl Start {
             started_ns: self.real.0,
             seconds: self.at.elapsed().as_secs_f64(),
             machine: describe(files, cpu, interface, stolen),
+            captured: None,
         }
     }
 }

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::machine::Machine;
+use crate::capturing::clock::RealNs;
+use crate::capturing::pcapng::Origin;
+use crate::text::escaped::escaped;
 
 /// What a saved object is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +46,29 @@ pub struct Envelope {
     pub seconds: f64,
     /// Whether a signal or an error ended it early.
     pub partial: bool,
-    /// Where it ran.
+    /// Where it ran; of a capture file, where that was analysed.
     pub machine: Machine,
+    /// Of a capture file: where it was captured, as its sections say, each answer once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captured: Option<Vec<Origin>>,
+}
+
+impl Envelope {
+    /// CPU and kernel of the machine that was measured, as far as that is known.
+    pub(crate) fn measured_machine(&self) -> String {
+        let Some(captured) = &self.captured else {
+            return format!("{}, {}", self.machine.cpu, self.machine.kernel);
+        };
+        let told = captured.iter().filter_map(|origin| {
+            let parts = [&origin.hardware, &origin.os].into_iter().flatten();
+            let parts: Vec<_> = parts.map(|part| escaped(part)).collect();
+            (!parts.is_empty()).then(|| parts.join(", "))
+        });
+        match told.collect::<Vec<_>>() {
+            told if told.is_empty() => "a machine that the file does not name".into(),
+            told => told.join("; "),
+        }
+    }
 }
 
 /// How a measurement came about.
@@ -58,9 +82,29 @@ pub struct Circumstances {
     pub seconds: f64,
     /// Where it ran.
     pub machine: Machine,
+    /// Where the capture was made that is analysed.
+    pub captured: Option<Vec<Origin>>,
 }
 
 impl Circumstances {
+    /// The same of a capture: its time, and where it was captured. How this machine is does not
+    /// matter to the result.
+    #[must_use]
+    pub(crate) fn of_capture(
+        mut self,
+        started: Option<RealNs>,
+        seconds: f64,
+        captured: Vec<Origin>,
+    ) -> Self {
+        self.machine.mitigations.clear();
+        Self {
+            started_ns: started.map_or(self.started_ns, |started| started.0),
+            seconds,
+            captured: Some(captured),
+            ..self
+        }
+    }
+
     /// The envelope of what this tscap saves.
     pub(crate) fn envelope(self, kind: Kind, v: u32, partial: bool) -> Envelope {
         Envelope {
@@ -72,6 +116,7 @@ impl Circumstances {
             seconds: self.seconds,
             partial,
             machine: self.machine,
+            captured: self.captured,
         }
     }
 }

@@ -74,9 +74,8 @@ async fn of_file(
         correction,
         ..method(plan, live, matched_by, &found.clock, found.memory_bytes)
     };
-    let mut about = start.circumstances(&KernelFiles::live(), 0, &found.passage.entry.interface);
-    about.seconds = found.seconds;
-    about.started_ns = found.started.map_or(about.started_ns, |started| started.0);
+    let about = start.circumstances(&KernelFiles::live(), 0, "");
+    let about = about.of_capture(found.started, found.seconds, found.captured);
     let exit = match found.is_whole {
         true => Exit::Success,
         false => Exit::Fault,

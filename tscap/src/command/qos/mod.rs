@@ -81,10 +81,8 @@ async fn of_file(plan: &QosPlan, path: &Path) -> Result<Option<(Quality, Exit)>,
 }
 
 fn of_found(plan: &QosPlan, path: &Path, start: Start, found: FileResult) -> (Quality, Exit) {
-    let interface = found.places.first().and_then(|it| it.interface.as_deref());
-    let mut about = start.circumstances(&KernelFiles::live(), 0, interface.unwrap_or("-"));
-    about.seconds = found.seconds;
-    about.started_ns = found.started.map_or(about.started_ns, |started| started.0);
+    let about = start.circumstances(&KernelFiles::live(), 0, "");
+    let about = about.of_capture(found.started, found.seconds, found.captured);
     let exit = match (found.account.adds_up(), found.is_whole) {
         (false, _) => Exit::DoesNotAddUp,
         (true, false) => Exit::Fault,

@@ -57,6 +57,7 @@ pub(crate) fn about(command: &str) -> Circumstances {
         started_ns: 1_800_000_000_000_000_000,
         seconds: 12.5,
         machine: machine(),
+        captured: None,
     }
 }
 

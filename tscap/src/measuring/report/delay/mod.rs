@@ -119,7 +119,7 @@ pub fn delay_page(measurements: &[&Measurement]) -> String {
                 @if measurements.len() > 1 {
                     b { (name) } ": "
                 }
-                (measurement.about.machine.cpu) ", " (measurement.about.machine.kernel) "; "
+                (measurement.about.measured_machine()) "; "
                 code { (command(&measurement.about.command)) }
             }
         }

@@ -82,7 +82,7 @@ pub fn qos_page(quality: &Quality) -> String {
     let body = html! {
         h1 { "Quality of flows" }
         p {
-            (quality.about.machine.cpu) ", " (quality.about.machine.kernel) "; "
+            (quality.about.measured_machine()) "; "
             code { (command(&quality.about.command)) }
         }
         (notice_list(&notices(quality)))

@@ -3,10 +3,12 @@
 use std::time::{Duration, SystemTime};
 
 use super::Table;
+use crate::capturing::pcapng::Origin;
 use crate::measuring::compare::schema::Comparison;
 use crate::measuring::envelope::Envelope;
 use crate::measuring::machine::Machine;
 use crate::measuring::report::words::{command, maybe, number};
+use crate::text::escaped::escaped;
 use crate::text::numbers::counted;
 
 /// Where and how a comparison was made.
@@ -28,6 +30,9 @@ pub(in crate::measuring::report) fn environment(comparison: &Comparison) -> Tabl
 
 /// Which command ran, where, and how.
 pub(in crate::measuring::report) fn facts(about: &Envelope, method: String) -> Table {
+    if let Some(captured) = &about.captured {
+        return of_capture(about, captured, method);
+    }
     let machine = &about.machine;
     let [one, five, fifteen] = machine.load.map(number);
     let none = || "none".to_owned();
@@ -53,14 +58,7 @@ pub(in crate::measuring::report) fn facts(about: &Envelope, method: String) -> T
             },
         ),
         ("method", method),
-        (
-            "ran",
-            format!(
-                "{}, for {} s",
-                time(about.started_ns),
-                number(about.seconds)
-            ),
-        ),
+        ("ran", ran(about)),
         ("tscap", about.tscap.clone()),
         ("command", command(&about.command)),
     ];
@@ -69,6 +67,42 @@ pub(in crate::measuring::report) fn facts(about: &Envelope, method: String) -> T
     let facts = facts.into_iter().filter(|(name, _)| is_of_it(name));
     let rows = facts.map(|(name, fact)| vec![name.to_owned(), fact]);
     Table::figures("", &[], rows.collect()).words(&[0, 1])
+}
+
+/// The same of a capture that was analysed, here or elsewhere: nothing of the machine that did so
+/// tells how the packets were stamped.
+fn of_capture(about: &Envelope, captured: &[Origin], method: String) -> Table {
+    let machine = &about.machine;
+    let mut by: Vec<_> = captured
+        .iter()
+        .filter_map(|origin| origin.application.as_deref().map(escaped))
+        .collect();
+    by.dedup();
+    let facts = [
+        ("captured on", about.measured_machine()),
+        (
+            "captured by",
+            match by.is_empty() {
+                true => "a program that the file does not name".into(),
+                false => by.join("; "),
+            },
+        ),
+        ("captured", ran(about)),
+        ("method", method),
+        (
+            "analysed on",
+            format!("{}, {}", machine.cpu, machine.kernel),
+        ),
+        ("tscap", about.tscap.clone()),
+        ("command", command(&about.command)),
+    ];
+    let rows = facts.map(|(name, fact)| vec![name.to_owned(), fact]);
+    Table::figures("", &[], rows.into()).words(&[0, 1])
+}
+
+fn ran(about: &Envelope) -> String {
+    let seconds = number(about.seconds);
+    format!("{}, for {seconds} s", time(about.started_ns))
 }
 
 /// A time in ns since the epoch.
@@ -87,4 +121,45 @@ pub(in crate::measuring::report) fn mitigations(machine: &Machine) -> Table {
             .collect(),
     )
     .words(&[0, 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measuring::qos::fixtures::streams;
+
+    #[test]
+    fn a_capture_is_of_the_machine_that_its_file_names() {
+        let mut about = streams().about;
+        about.machine.cpu = "the CPU here".into();
+        about.machine.driver = "the driver here".into();
+        let facts_of = |about: &Envelope| facts(about, "method".into()).markup().into_string();
+        assert!(facts_of(&about).contains("the driver here"));
+        let origin = |hardware: Option<&str>, os: Option<&str>| Origin {
+            hardware: hardware.map(Into::into),
+            os: os.map(Into::into),
+            application: None,
+        };
+        for (captured, said) in [
+            (vec![], "a machine that the file does not name"),
+            (
+                vec![origin(None, None)],
+                "a machine that the file does not name",
+            ),
+            (vec![origin(Some("Arm"), Some("Linux 6"))], "Arm, Linux 6"),
+            (
+                vec![origin(Some("Arm"), None), origin(None, Some("BSD"))],
+                "Arm; BSD",
+            ),
+        ] {
+            about.captured = Some(captured);
+            let facts = facts_of(&about);
+            assert!(facts.contains(said), "{facts}");
+            assert!(facts.contains("analysed on"), "{facts}");
+            assert!(facts.contains("the CPU here"), "{facts}");
+            for foreign in ["driver", "load", "governor", "clock source", "steal"] {
+                assert!(!facts.contains(foreign), "{foreign}: {facts}");
+            }
+        }
+    }
 }
