@@ -44,7 +44,7 @@ impl Said {
         self
     }
 
-    fn is_in(mut self, netns: u64) -> Self {
+    fn in_netns(mut self, netns: u64) -> Self {
         self.option.netns = Some(NetnsId {
             inode: netns,
             cookie: Some(netns),
@@ -177,8 +177,8 @@ fn a_host_and_its_reference_are_two_clocks() {
 #[test]
 fn one_boot_has_one_clock() {
     let both = [
-        said("a", Some("here"), None).is_in(1),
-        said("b", Some("here"), None).is_in(2),
+        said("a", Some("here"), None).in_netns(1),
+        said("b", Some("here"), None).in_netns(2),
     ];
     for ahead_ns in [0, 40, -40] {
         is_bounded(&measured(&both, None, ahead_ns, &plan()).unwrap(), 41);
@@ -245,8 +245,8 @@ fn interfaces_of_one_name_are_told_apart() {
     let asked = |entry: &str, exit: &str| super::plan(How::Hooks, entry, exit);
     let hosts = || {
         both(
-            said("eth0", Some("here"), Some(MS)).is_in(1),
-            said("eth0", Some("there"), Some(MS)).is_in(1),
+            said("eth0", Some("here"), Some(MS)).in_netns(1),
+            said("eth0", Some("there"), Some(MS)).in_netns(1),
         )
     };
     let error = measured(&hosts(), None, 0, &asked("eth0", "eth0"))
@@ -263,9 +263,9 @@ fn interfaces_of_one_name_are_told_apart() {
         "eth0 (interface 0) → eth0 (interface 1)"
     );
 
-    let mut named = said("eth0", Some("here"), None).is_in(2);
+    let mut named = said("eth0", Some("here"), None).in_netns(2);
     named.option.namespace = Some("web".into());
-    let namespaces = both(said("eth0", Some("here"), None).is_in(1), named);
+    let namespaces = both(said("eth0", Some("here"), None).in_netns(1), named);
     let error = measured(&namespaces, None, 0, &asked("eth0", "eth0"))
         .unwrap_err()
         .to_string();
@@ -302,7 +302,7 @@ fn interfaces_of_one_name_are_told_apart() {
 fn an_interface_of_several_files_of_a_capture_is_one() {
     for netns in [None, Some(7)] {
         let it = said("eth0", Some("here"), None);
-        let it = netns.into_iter().fold(it, Said::is_in);
+        let it = netns.into_iter().fold(it, Said::in_netns);
         let mut file = File::new();
         for (index, base_ns) in [(0, 0), (1, 5 * MS)] {
             file.interface("eth0", DataLink::ETHERNET, Some(&it.option));
