@@ -8,6 +8,7 @@ use std::process::Command;
 
 use tscap_testkit::command::must;
 use tscap_testkit::files;
+use tscap_testkit::root::skip;
 
 /// Words behind which a line is to be completed, and what must be proposed, and must not.
 const CASES: [(&str, &[&str], &[&str]); 12] = [
@@ -28,7 +29,7 @@ const CASES: [(&str, &[&str], &[&str]); 12] = [
 fn has(shell: &str) -> bool {
     let found = Command::new(shell).arg("--version").output().is_ok();
     if !found {
-        println!("SKIPPED {shell}: not installed");
+        skip(&format!("{shell} is not installed"));
     }
     found
 }

@@ -139,7 +139,7 @@ fn faults(tscap: &Command, text: &str, of: Bare) -> Vec<String> {
     let mut faults = Vec::new();
     // What is quoted is a command or an option by itself; between two of them is a sentence.
     for (number, part) in text.split('`').enumerate() {
-        let is_quoted = number % 2 == 1 && text.matches('`').count() % 2 == 0;
+        let is_quoted = number % 2 == 1 && text.matches('`').count().is_multiple_of(2);
         let sentences: Vec<_> = match is_quoted {
             true => part.split('|').collect(),
             false => part
