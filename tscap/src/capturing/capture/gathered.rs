@@ -92,7 +92,7 @@ impl Notice {
     fn line(&self) -> String {
         let names = match self.names.as_slice() {
             [name] => name.clone(),
-            [first @ ..] if first.len() <= MOST_NAMES => first.join(", "),
+            few if few.len() <= MOST_NAMES => few.join(", "),
             names => format!(
                 "{} interfaces ({}, …)",
                 grouped(names.len() as u64),
