@@ -98,7 +98,7 @@ impl Table {
         (!self.rows.is_empty()).then_some(self)
     }
 
-    /// Lines of text as they go to a pipe: prose is folded, and a row is a line.
+    /// Lines of text: title, head, rows in one piece, and notes.
     pub fn lines(&self) -> Vec<String> {
         self.lines_within(usize::MAX)
     }
@@ -156,9 +156,9 @@ impl Table {
             lengths.sum::<usize>().saturating_sub(SPACE.len())
         };
         let mut blocks = vec![names.clone()];
-        for column in names.len()..columns.len() {
+        for (column, (length, _)) in columns.iter().enumerate().skip(names.len()) {
             let last = blocks.last_mut().expect("there is a block");
-            let fits = taken(last) + SPACE.len() + columns[column].0 <= width;
+            let fits = taken(last) + SPACE.len() + length <= width;
             match fits || last.len() == names.len() {
                 true => last.push(column),
                 false => blocks.push([&names[..], &[column]].concat()),

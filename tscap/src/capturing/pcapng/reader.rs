@@ -320,9 +320,10 @@ impl<R: Read> Reader<R> {
                     raw = raw.or(stamp);
                 }
                 (FLAGS, Some(flags)) if value.len() == 4 => {
-                    if flags & DIRECTION == FLAGS_OUTBOUND {
-                        direction = Direction::Out;
-                    }
+                    direction = match flags & DIRECTION {
+                        FLAGS_OUTBOUND => Direction::Out,
+                        _ => direction,
+                    };
                 }
                 (FLAGS, _) => return Err(BlockFault::OptionLength(code, value.len())),
                 _ => {}

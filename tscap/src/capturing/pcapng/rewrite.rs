@@ -171,9 +171,10 @@ impl<'a> Copy<'a> {
                 origlen,
                 data,
             }) => {
-                if !self.is_wanted(interface, Direction::In, origlen, &data)? {
-                    return Ok(Changed::LeftOut);
-                }
+                return match self.is_wanted(interface, Direction::In, origlen, &data)? {
+                    true => Ok(Changed::InPlace),
+                    false => Ok(Changed::LeftOut),
+                };
             }
             Some(Record::Statistics(interface, statistics)) => {
                 return self.statistics(interface, &statistics, block, endianness);

@@ -49,7 +49,8 @@ fn one_damaged_block_is_left_out_alone() {
     };
     let length = numbered(0).len() as u32;
     let last = length as usize - 4;
-    let damages: [(&dyn Fn(&mut Vec<u8>), BlockFault); 13] = [
+    type Damage<'a> = &'a dyn Fn(&mut Vec<u8>);
+    let damages: [(Damage<'_>, BlockFault); 13] = [
         (&of(20, 22), Caplen(22, 21)),
         (&of(24, 20), Caplen(21, 20)),
         (

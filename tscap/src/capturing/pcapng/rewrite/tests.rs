@@ -76,7 +76,7 @@ fn what_is_not_to_be_copied_is_not() {
     let with = |more: &[u8]| {
         let more = [more, &option(1, b"comment"), &end].concat();
         file(&[
-            interface(&[more.clone()]),
+            interface(std::slice::from_ref(&more)),
             names(&more),
             secrets(&more),
             with_option(&more),
