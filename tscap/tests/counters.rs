@@ -86,7 +86,7 @@ fn every_counter_is_read_or_named() {
 #[test]
 fn a_load_is_between_idle_phases() {
     let arguments = ["--stress", "cpu", "--cycle", "200ms"];
-    let lines = shown_on(&mut counters(&arguments), 80);
+    let lines = shown_on(counters(&arguments).arg("-v"), 80);
     check_width(&lines, 80);
     let text = lines.join("\n");
     for part in ["5 idle", "Reading a counter, 4 cpu", "Beside the paper"] {

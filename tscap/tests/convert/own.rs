@@ -427,8 +427,15 @@ fn a_signal_leaves_neither_a_copy_nor_half_of_one() {
         command.arg(folder.path().join("out.pcapng"));
         tscap_testkit::process::interruptible(&mut command);
         let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        // The copy has no name before it is whole.
+        let descriptors = format!("/proc/{}/fd", child.id());
+        let is_begun = || {
+            let opened = fs::read_dir(&descriptors).into_iter().flatten().flatten();
+            let mut opened = opened.filter_map(|it| fs::read_link(it.path()).ok());
+            opened.any(|it| it != input && it.starts_with(folder.path()))
+        };
         let begun = Instant::now();
-        while names() == 1 {
+        while !is_begun() {
             assert!(
                 begun.elapsed() < Duration::from_secs(60),
                 "no copy is begun"

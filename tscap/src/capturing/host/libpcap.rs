@@ -198,8 +198,8 @@ impl Libpcap {
                 &raw mut code,
                 expression.as_ptr(),
                 optimise.into(),
-                // In the order of the network, as pcap_lookupnet gives it.
-                netmask.map_or(NETMASK_UNKNOWN, |it| c_uint::from_ne_bytes(it.octets())),
+                // As its code compares it with a loaded address: in this host's order.
+                netmask.map_or(NETMASK_UNKNOWN, c_uint::from),
             );
             let compiled = if failed == 0 {
                 let all = slice_from_raw_parts(code.instructions, code.length as usize);

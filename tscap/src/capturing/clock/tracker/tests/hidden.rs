@@ -188,16 +188,11 @@ fn stamps_of_a_stall_that_may_hide_several_bends_are_ambiguous() {
         hertz: 3_000_000_000,
         slews,
     };
-    let cross = |ms: u64| host.cross(ms * MS, [20, 40, 20]);
+    let cross = |at: u64| host.cross(at, [20, 40, 20]);
     let mut tracker = followed(StampSource::Tsc, 0..600, cross);
     let mut is_ambiguous = |ms: u64, stamp: u64| {
-        let seen = tracker.observe(&cross(ms));
+        tracker.observe(&cross(ms * MS));
         let stamp = RawStamp(host.cycles(stamp * MS).0);
-        println!(
-            "DBG {ms} {seen:?} {stamp:?} {:?} {:?}",
-            tracker.counter.as_ref().unwrap().model().counts(),
-            tracker.ambiguity
-        );
         tracker.convert().is_ambiguous(stamp)
     };
     assert!(is_ambiguous(690, 640));
