@@ -127,7 +127,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__capture)
-            opts="-i -D -w -s -c -a -p -q -v -Q -Z -f -F -d -C -G -W -b -z -h --interface --netns --container --pod --list-interfaces --write --snapshot-length --count --duration --autostop --no-promiscuous-mode --quiet --verbose --json --metrics-file --clock --reference --poll --tsc-path --direction --tap --hook --egress-point --offloads --hw-stamps --keep-raw --force --packet-meta --ring-size --converter-cpu --priority --writers --rx-cpu --relinquish-privileges --group --io --filter-bytecode --dump-ebpf --file-size --rotate-seconds --file-count --ring-buffer --postrotate-command --help"
+            opts="-i -D -w -s -c -a -p -q -v -Q -Z -f -F -d -C -G -W -b -z -h --interface --netns --container --pod --list-interfaces --write --snaplen --count --duration --autostop --no-promiscuous-mode --quiet --verbose --json --metrics-file --clock --reference --poll --tsc-path --direction --tap --hook --egress-point --offloads --hw-stamps --keep-raw --force --packet-meta --ring-size --converter-cpu --priority --writers --rx-cpu --relinquish-privileges --group --io --filter-bytecode --dump-ebpf --file-size --rotate-seconds --file-count --ring-buffer --postrotate-command --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -161,7 +161,7 @@ _tscap() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --snapshot-length)
+                --snaplen)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -379,7 +379,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__compare)
-            opts="-i -h --interface --quick --paper --cpu --timeout --force --irqs-off --observer --json --report --help"
+            opts="-i -v -h --interface --quick --paper --cpu --timeout --force --irqs-off --observer --verbose --json --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -459,7 +459,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__counters)
-            opts="-h --stress --cycle --duration --reference --cpu --json --report --help"
+            opts="-v -h --stress --cycle --duration --reference --cpu --verbose --json --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -497,7 +497,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__delay)
-            opts="-c -q -f -F -h --in --out --both --reflect --rtt --mirror --file --out-point --match --window --max-packets --clock --ring-size --netns --peer-netns --duration --count --load --parallel --correction --label --pcapng --json --report --quiet --filter-bytecode --help"
+            opts="-c -v -q -f -F -h --in --out --both --reflect --rtt --mirror --file --out-point --match --window --max-packets --clock --ring-size --netns --peer-netns --duration --count --load --parallel --correction --label --pcapng --verbose --json --report --quiet --filter-bytecode --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -963,7 +963,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__loss)
-            opts="-s -h --quick --paper --size --flat-out --gap --rate --line-rate --snaplen --ring-size --clock --duration --peer --receive-cpu --cpu --folder --io --file-rate --plan --for --port --from --json --report --help"
+            opts="-s -v -h --quick --paper --size --flat-out --gap --rate --line-rate --snaplen --ring-size --clock --duration --peer --receive-cpu --cpu --folder --io --file-rate --plan --for --port --from --verbose --json --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1075,7 +1075,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__qos)
-            opts="-i -r -Q -c -q -h --interface --read --flow --inner --max-flows --rtp-clock --sort --top --direction --clock --layers --cgroup --netns --ring-size --duration --count --quiet --json --report --help"
+            opts="-i -r -Q -c -q -v -h --interface --read --flow --inner --max-flows --rtp-clock --sort --top --direction --clock --layers --cgroup --netns --ring-size --duration --count --quiet --verbose --json --report --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1169,7 +1169,7 @@ _tscap() {
             return 0
             ;;
         tscap__subcmd__report)
-            opts="-o -h --paper --output --help"
+            opts="-v -o -h --paper --verbose --output --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1241,8 +1241,70 @@ _tscap() {
     esac
 }
 
+# Behind what the options alone give: names of interfaces, network namespaces and containers;
+# files where a command takes them; and `tscap -i ...`, which is `tscap capture -i ...`.
+
+_tscap_interfaces() {
+    echo any
+    [ -d /sys/class/net ] && ls /sys/class/net
+}
+
+_tscap_namespaces() {
+    ls /run/netns /var/run/netns 2>/dev/null | grep -v ':$' | sort -u
+}
+
+_tscap_containers() {
+    local program
+    for program in docker podman; do
+        command -v "$program" >/dev/null && timeout 2 "$program" ps --format '{{.Names}}' 2>/dev/null
+    done
+}
+
+_tscap_more() {
+    # What is written behind an = is a word of its own.
+    local cur=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) names=
+    if [ "$cur" = = ]; then
+        cur=
+    elif [ "${COMP_WORDS[at]}" = = ]; then
+        at=$((at - 1))
+    fi
+    case ${COMP_WORDS[at]} in
+        --in | --interface | --out | --reflect | --rtt | -i) names=$(_tscap_interfaces) ;;
+        --netns | --peer-netns) names=$(_tscap_namespaces) ;;
+        --container) names=$(_tscap_containers) ;;
+    esac
+    if [ -n "$names" ]; then
+        COMPREPLY=($(compgen -W "$names" -- "$cur"))
+        return 0
+    fi
+    if [[ ${COMP_WORDS[1]} == -?* && ${COMP_WORDS[1]} != -h && ${COMP_WORDS[1]} != -V ]]; then
+        case $COMP_CWORD:$cur in
+            1:--h* | 1:--v*) ;;
+            *)
+                COMP_WORDS=("${COMP_WORDS[0]}" capture "${COMP_WORDS[@]:1}")
+                COMP_CWORD=$((COMP_CWORD + 1))
+                ;;
+        esac
+    fi
+    _tscap "${COMP_WORDS[0]}" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    local result=$? found=() word
+    # Names that stand for something are nothing to be written.
+    for word in "${COMPREPLY[@]}"; do
+        case $word in
+            '<'* | '['*) ;;
+            *) found+=("$word") ;;
+        esac
+    done
+    COMPREPLY=("${found[@]}")
+    if [[ ${#COMPREPLY[@]} -eq 0 && $COMP_CWORD -gt 1 && $cur != -* ]]; then
+        compopt -o filenames 2>/dev/null
+        COMPREPLY=($(compgen -f -- "$cur"))
+    fi
+    return $result
+}
+
 if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
-    complete -F _tscap -o nosort -o bashdefault -o default tscap
+    complete -F _tscap_more -o nosort -o bashdefault -o default tscap
 else
-    complete -F _tscap -o bashdefault -o default tscap
+    complete -F _tscap_more -o bashdefault -o default tscap
 fi

@@ -46,7 +46,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -l netns -d 'Captur
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l container -d 'Capture in the network namespace of this container: its name, or its id or the beginning of that (Docker, Podman, containerd, CRI-O); may be given several times' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l pod -d 'Capture in the network namespace of this pod of Kubernetes on this node; may be given several times' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s w -l write -d 'File to write, or - for standard output; without it, a live view on a terminal' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s s -l snapshot-length -d 'Most bytes to capture of each frame; 0 for the default' -r
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s s -l snaplen -d 'Most bytes to capture of each frame; 0 for the default [default: 65428, the most that is recorded; without -w 64]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s c -l count -d 'Stop after this many frames' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s a -l autostop -d 'dumpcap\'s conditions to stop: duration:SECONDS is --duration, packets:COUNT is --count' -r
@@ -94,10 +94,10 @@ complete -c tscap -n "__fish_tscap_using_subcommand capture" -s G -l rotate-seco
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s W -l file-count -d 'With -C: this many files, then begin again with the first; names have a number with leading zeros. With -G: end with success after this many. With both: this many files in each period, then begin again with its first' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s b -l ring-buffer -d 'dumpcap\'s criteria, one an option: filesize:KB (1000 bytes), duration:SECONDS, interval:SECONDS (of the clock, so 3600 is every hour on the hour), packets:COUNT, files:COUNT (keep the latest COUNT); names are FILE_00001_20260102030405.pcapng' -r
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s z -l postrotate-command -d 'Run COMMAND FILE for each file when it is complete, without a shell and at the lowest priority; the capture does not wait for it' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s D -l list-interfaces -d 'List the interfaces and what they can do, then exit'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s D -l list-interfaces -d 'List the interfaces and what they can do, then exit; with --netns, --container or --pod those that are there'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -s p -l no-promiscuous-mode -d 'Don\'t put the interface into promiscuous mode'
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s q -l quiet -d 'No live line, and a summary of one line'
-complete -c tscap -n "__fish_tscap_using_subcommand capture" -s v -l verbose -d 'Also print what was prepared and how'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s q -l quiet -d 'No live line, nothing of each file, and at the end the account alone'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s v -l verbose -d 'Also print what was prepared and how, and at the end all of the summary'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l json -d 'Write one JSON object a line to standard output (to standard error with -w -): ready, progress every second, steps of the clock, summary'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l keep-raw -d 'Keep each frame\'s raw stamp beside its time, so that the file can be stamped again later'
 complete -c tscap -n "__fish_tscap_using_subcommand capture" -l force -d 'Stamp with the TSC even where its rate is not known to be constant; the file says so'
@@ -125,11 +125,12 @@ complete -c tscap -n "__fish_tscap_using_subcommand compare" -s i -l interface -
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l cpu -d 'CPU to receive and stamp on [default: the first one allowed]; with -i, frames that arrive on another CPU are not measured' -r
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l timeout -d 'With -i: longest wait for the frames of one turn' -r
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l report -d 'Write a page with plots' -r -F
-complete -c tscap -n "__fish_tscap_using_subcommand compare" -l quick -d 'Take about 20 seconds; the output says which difference that can find'
+complete -c tscap -n "__fish_tscap_using_subcommand compare" -l quick -d 'Take about half a minute; the output says which difference that can find'
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l paper -d 'Measure the paper\'s 20,000 frames of each pattern a round: takes hours (the estimate is printed first)'
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l force -d 'Measure the TSC even where its rate is not known to be constant'
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l irqs-off -d 'Also measure ktime and the cheapest read of the TSC with the CPU\'s interrupts turned off around the stamp, as Orosz & Skopkó did: its cost, and whether the slowest stamps become faster (kernel 6.14)'
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l observer -d 'Instead, measure what a capture does to traffic that passes: the round trip and the throughput of two programs, and the CPU time of that, with no capture, tscap, tcpdump, dumpcap and netsniff-ng in turns'
+complete -c tscap -n "__fish_tscap_using_subcommand compare" -s v -l verbose -d 'Print all of the result: every table, the whole machine, and the paper\'s figures beside'
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -l json -d 'Write everything as one JSON object to standard output'
 complete -c tscap -n "__fish_tscap_using_subcommand compare" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand convert" -s w -l write -d 'File to write, or - for standard output; the summary then goes to standard error' -r -F
@@ -148,9 +149,10 @@ complete -c tscap -n "__fish_tscap_using_subcommand counters" -l duration -d 'Ti
 complete -c tscap -n "__fish_tscap_using_subcommand counters" -l reference -d 'PTP hardware clock that rates are measured by, such as /dev/ptp0' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand counters" -l cpu -d 'CPU to read on [default: the first one allowed]' -r
 complete -c tscap -n "__fish_tscap_using_subcommand counters" -l report -d 'Write a page with plots' -r -F
+complete -c tscap -n "__fish_tscap_using_subcommand counters" -s v -l verbose -d 'Print all of the result: every table, the whole machine, and the paper\'s figures beside'
 complete -c tscap -n "__fish_tscap_using_subcommand counters" -l json -d 'Write everything as one JSON object to standard output'
 complete -c tscap -n "__fish_tscap_using_subcommand counters" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tscap -n "__fish_tscap_using_subcommand delay" -l in -d 'Interface where packets enter' -r
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l in -d 'Interface where packets enter; of a file its name, or its number from 0 on' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l out -d 'Interface where they leave' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l reflect -d 'Interface where requests come in, and their replies go out' -r
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l rtt -d 'Interface where requests go out, and their replies come in' -r
@@ -185,6 +187,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand delay" -s f -d 'The same, in
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -s F -d 'Read the expression from this file' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l filter-bytecode -d 'Take only the frames that match a compiled filter in this file, as tcpdump -ddd prints it: needs no libpcap here' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l both -d 'Also measure the other way'
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -s v -l verbose -d 'Print all of the result: also the ten slowest packets, figures of RFC 8219, the whole machine, and the paper\'s figures beside'
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -l json -d 'Print JSON objects, one a line: each second, and the result'
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -s q -l quiet -d 'No table while it runs'
 complete -c tscap -n "__fish_tscap_using_subcommand delay" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -250,6 +253,7 @@ complete -c tscap -n "__fish_tscap_using_subcommand loss" -l quick -d 'Measure a
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l paper -d 'Measure the paper\'s sweep: 72..1200/8 bytes at line rate, 5 s each, whole and with three snaplens, buffers of 2 and 32 MB, received on a CPU of its own, with dumpcap beside: takes hours (the estimate is printed first)'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l flat-out -d 'Send as fast as possible [default, unless --gap or --rate is given]'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l plan -d 'Say whether --rate frames of --size will fit --for some time, which loss they have, and which ring they need; without --rate: from which rate on each stage loses frames of each --size and --snaplen'
+complete -c tscap -n "__fish_tscap_using_subcommand loss" -s v -l verbose -d 'Print all of the result: also what the stages cost, and the whole machine'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -l json -d 'Write everything as one JSON object to standard output'
 complete -c tscap -n "__fish_tscap_using_subcommand loss" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand merge" -s w -l write -d 'File to write, or - for standard output; the summary then goes to standard error' -r -F
@@ -288,10 +292,12 @@ complete -c tscap -n "__fish_tscap_using_subcommand qos" -s c -l count -d 'Stop 
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l report -d 'At the end, write a page for a browser' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l inner -d 'Look inside VXLAN and GRE: the inner packet is the one that counts'
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -s q -l quiet -d 'No table while it runs'
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -s v -l verbose -d 'Print all of the result: also the figures of each flow, and the whole machine'
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -l json -d 'Print JSON objects, one a line: with -i each second, and the result'
 complete -c tscap -n "__fish_tscap_using_subcommand qos" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s o -l output -d 'Write a page with tables and charts' -r -F
 complete -c tscap -n "__fish_tscap_using_subcommand report" -l paper -d 'In the order of the papers: Tables I and II and Figs. 2 to 6 of Orosz and Skopkó (2013), then the four sessions of Skopkó\'s loss analysis, with the conditions here and there'
+complete -c tscap -n "__fish_tscap_using_subcommand report" -s v -l verbose -d 'Print all of it: every table, the whole machine, and the papers\' figures beside'
 complete -c tscap -n "__fish_tscap_using_subcommand report" -s h -l help -d 'Print help'
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -s i -l interface -d 'Interface by name, or by its number in tscap -D' -r
 complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l clock -d 'Clock to stamp frames with' -r -f -a "auto\t'The cheapest that works here: tsc by a kfunc, where the TSC is invariant, else ktime'
@@ -321,3 +327,117 @@ complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_su
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "stamp" -d 'Give other programs tscap\'s receive times'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "restore" -d 'Restore the settings that a killed capture or doctor --fix had changed'
 complete -c tscap -n "__fish_tscap_using_subcommand help; and not __fish_seen_subcommand_from capture clock doctor compare convert counters delay gen loss merge qos report stamp restore help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+
+# Names of interfaces, network namespaces and containers; and `tscap -i ...`, which is
+# `tscap capture -i ...`.
+function __tscap_interfaces
+    echo any
+    test -d /sys/class/net; and command ls /sys/class/net
+end
+
+function __tscap_namespaces
+    test -d /run/netns; and command ls /run/netns
+end
+
+function __tscap_containers
+    for program in docker podman
+        type -q $program; and timeout 2 $program ps --format '{{.Names}}' 2>/dev/null
+    end
+end
+
+function __tscap_is_capture
+    set -l words (commandline -opc) (commandline -ct)
+    set -q words[2]; and string match -q -- '-?*' $words[2]
+end
+
+complete -c tscap -n __tscap_is_capture -s i -l interface -d 'Interface to capture on: its name, its number in the list of -D, a pattern such as \'veth*\', or any for all; may be given several times' -r
+complete -c tscap -n __tscap_is_capture -l netns -d 'Capture in this network namespace: a name of ip netns, a path, or the number of a process; may be given several times' -r
+complete -c tscap -n __tscap_is_capture -l container -d 'Capture in the network namespace of this container: its name, or its id or the beginning of that (Docker, Podman, containerd, CRI-O); may be given several times' -r
+complete -c tscap -n __tscap_is_capture -l pod -d 'Capture in the network namespace of this pod of Kubernetes on this node; may be given several times' -r
+complete -c tscap -n __tscap_is_capture -s w -l write -d 'File to write, or - for standard output; without it, a live view on a terminal' -r -F
+complete -c tscap -n __tscap_is_capture -s s -l snaplen -d 'Most bytes to capture of each frame; 0 for the default [default: 65428, the most that is recorded; without -w 64]' -r
+complete -c tscap -n __tscap_is_capture -s c -l count -d 'Stop after this many frames' -r
+complete -c tscap -n __tscap_is_capture -l duration -d 'Stop after this time: seconds, or with units (1m30s)' -r
+complete -c tscap -n __tscap_is_capture -s a -l autostop -d 'dumpcap\'s conditions to stop: duration:SECONDS is --duration, packets:COUNT is --count' -r
+complete -c tscap -n __tscap_is_capture -l metrics-file -d 'Write the counters to FILE every 10 s and at the end, in Prometheus\'s text format, for node_exporter\'s textfile collector: FILE must end in .prom' -r -F
+complete -c tscap -n __tscap_is_capture -l clock -d 'Clock to stamp frames with' -r -f -a "auto\t'The cheapest that works here: tsc by a kfunc, where the TSC is invariant, else ktime'
+ktime\t'CLOCK_MONOTONIC, by bpf_ktime_get_ns'
+tai\t'CLOCK_TAI, by bpf_ktime_get_tai_ns (kernel 6.1)'
+tsc\t'The CPU\'s time-stamp counter: by a kfunc, of the kernel or of tscap\'s module (tscap-ebpf/kmod), else by a perf event (kernel 6.16), which is more expensive than ktime'"
+complete -c tscap -n __tscap_is_capture -l reference -d 'Take the times of the file from an NTP server (ntp:HOST or ntp:HOST:PORT), from those that this host\'s own daemon asks through -i (ntp:passive), or from a PTP hardware clock (/dev/ptp0), and not from the host\'s clock' -r
+complete -c tscap -n __tscap_is_capture -l poll -d 'With --reference ntp:HOST: time between two requests; a server that is not on this machine gets one every 8 s at most [default: 16]' -r
+complete -c tscap -n __tscap_is_capture -l tsc-path -d 'With --clock tsc: use this path only [default: the first of these that works]' -r -f -a "kernel\t'The kernel\'s own kfunc, bpf_get_cpu_time_counter; in no released kernel known'
+module\t'The kfunc of tscap\'s kernel module (tscap-ebpf/kmod)'
+module-ordered\t'The same module\'s ordered read'
+perf\t'A perf event (kernel 6.16)'"
+complete -c tscap -n __tscap_is_capture -s Q -l direction -d 'Which frames to take: those that the interface receives, those that it sends' -r -f -a "in\t'Received ones'
+out\t'Sent ones'
+inout\t'Both'"
+complete -c tscap -n __tscap_is_capture -l tap -d 'A port that only listens (mirror, SPAN, tap): every frame ends in tscap\'s program, and the network stack sees nothing of the interface' -r -f -a "unused\t'Only if nothing else uses the interface'
+force\t'Whatever uses it'"
+complete -c tscap -n __tscap_is_capture -l hook -d 'Where received frames are stamped' -r -f -a "auto\t'Native XDP; the entry of an XDP program that is there already; else tcx, with --tap generic XDP'
+xdp\t'Native XDP: in the driver, before a socket buffer is made'
+generic\t'Generic XDP: in the network stack'
+tcx\t'tcx: in the network stack, without any change of the driver'"
+complete -c tscap -n __tscap_is_capture -l egress-point -d 'Where sent frames are stamped' -r -f -a "qdisc\t'tcx egress: before the queueing discipline'
+driver\t'The tracepoint net_dev_start_xmit: behind the queueing discipline, where tcpdump is (kernel 6.12)'"
+complete -c tscap -n __tscap_is_capture -l offloads -d 'What to do with receive offloads that hide how frames arrived (VLAN tag stripping, GRO, LRO)' -r -f -a "keep\t'Leave them as they are, and warn'
+off\t'Turn them off for the capture and restore them after it, also if it is killed'"
+complete -c tscap -n __tscap_is_capture -l hw-stamps -d 'Take the stamp that the interface\'s own clock gave a received frame too, beside tscap\'s, where the driver tells it' -r -f -a "read\t'Those of the frames that the interface stamps as it is'
+set\t'Of every frame: the interface\'s receive filter is set to all for the capture, and restored after it, also if it is killed'"
+complete -c tscap -n __tscap_is_capture -l ring-size -d 'Ring of each CPU: a power of two, 128K to 256M [default: 64M with up to 8 CPUs, less with more]' -r
+complete -c tscap -n __tscap_is_capture -l converter-cpu -d 'CPU for the converter thread [default: the last allowed CPU that is not in --rx-cpu; without --rx-cpu, the last one that takes no interrupt of the interface\'s receive queues]' -r
+complete -c tscap -n __tscap_is_capture -l priority -d 'Run the converter thread in real time (SCHED_FIFO), at this priority from 1 to 99: before every thread of the normal policy [default: normal; 1 without a number]' -r
+complete -c tscap -n __tscap_is_capture -l writers -d 'Converter threads, each of which writes the frames of its share of the CPUs to a file of its own, a part of the capture: out-w0.pcapng, out-w1.pcapng... of -w out.pcapng' -r
+complete -c tscap -n __tscap_is_capture -l rx-cpu -d 'Receive on these CPUs (0, 2-3, 0,2): spread the interface\'s queue interrupts over them for the capture, its poll threads where NAPI is threaded, and RPS in generic mode; count the frames that arrive elsewhere' -r
+complete -c tscap -n __tscap_is_capture -s Z -l relinquish-privileges -d 'Once everything is open, go on as this user [default: tscap, if there is one; root stays root with -Z root]' -r
+complete -c tscap -n __tscap_is_capture -l group -d 'Let this group read the files (mode 0640) [default: their owner alone]' -r
+complete -c tscap -n __tscap_is_capture -l io -d 'How to write files' -r -f -a "auto\t'Direct where the file system can; by way of the page cache where it can\'t, and while the disk is too slow'
+direct\t'Past the page cache, from the rings to the disk'
+buffered\t'By way of the page cache'"
+complete -c tscap -n __tscap_is_capture -s f -d 'The same, in one argument (dumpcap\'s option)' -r
+complete -c tscap -n __tscap_is_capture -s F -d 'Read the expression from this file' -r -F
+complete -c tscap -n __tscap_is_capture -l filter-bytecode -d 'Take only the frames that match a compiled filter in this file, as tcpdump -ddd prints it: needs no libpcap here' -r -F
+complete -c tscap -n __tscap_is_capture -s C -l file-size -d 'Begin the next file when one is larger than this: millions of bytes, or with K, M or G as KiB, MiB or GiB; names are FILE, FILE1, FILE2...' -r
+complete -c tscap -n __tscap_is_capture -s G -l rotate-seconds -d 'Begin the next file every SECONDS; FILE is a strftime format for the local time of each file\'s start (out-%H%M%S.pcapng). Without one each file takes the place of the one before' -r
+complete -c tscap -n __tscap_is_capture -s W -l file-count -d 'With -C: this many files, then begin again with the first; names have a number with leading zeros. With -G: end with success after this many. With both: this many files in each period, then begin again with its first' -r
+complete -c tscap -n __tscap_is_capture -s b -l ring-buffer -d 'dumpcap\'s criteria, one an option: filesize:KB (1000 bytes), duration:SECONDS, interval:SECONDS (of the clock, so 3600 is every hour on the hour), packets:COUNT, files:COUNT (keep the latest COUNT); names are FILE_00001_20260102030405.pcapng' -r
+complete -c tscap -n __tscap_is_capture -s z -l postrotate-command -d 'Run COMMAND FILE for each file when it is complete, without a shell and at the lowest priority; the capture does not wait for it' -r -F
+complete -c tscap -n __tscap_is_capture -s D -l list-interfaces -d 'List the interfaces and what they can do, then exit; with --netns, --container or --pod those that are there'
+complete -c tscap -n __tscap_is_capture -s p -l no-promiscuous-mode -d 'Don\'t put the interface into promiscuous mode'
+complete -c tscap -n __tscap_is_capture -s q -l quiet -d 'No live line, nothing of each file, and at the end the account alone'
+complete -c tscap -n __tscap_is_capture -s v -l verbose -d 'Also print what was prepared and how, and at the end all of the summary'
+complete -c tscap -n __tscap_is_capture -l json -d 'Write one JSON object a line to standard output (to standard error with -w -): ready, progress every second, steps of the clock, summary'
+complete -c tscap -n __tscap_is_capture -l keep-raw -d 'Keep each frame\'s raw stamp beside its time, so that the file can be stamped again later'
+complete -c tscap -n __tscap_is_capture -l force -d 'Stamp with the TSC even where its rate is not known to be constant; the file says so'
+complete -c tscap -n __tscap_is_capture -l packet-meta -d 'Record direction and receive queue with each frame'
+complete -c tscap -n __tscap_is_capture -s d -d 'Print the compiled filter and exit: -d for people, -dd for C, -ddd as numbers, all as tcpdump does. Needs neither root nor an interface'
+complete -c tscap -n __tscap_is_capture -l dump-ebpf -d 'Print the filter as the kernel runs it, in the place of a call in the XDP program, and exit'
+complete -c tscap -n __tscap_is_capture -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l interface -x -a "(__tscap_interfaces)"
+complete -c tscap -n __tscap_is_capture -l interface -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -s i -x -a "(__tscap_interfaces)"
+complete -c tscap -n __tscap_is_capture -s i -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l netns -x -a "(__tscap_namespaces)"
+complete -c tscap -n __tscap_is_capture -l netns -x -a "(__tscap_namespaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand capture" -l container -x -a "(__tscap_containers)"
+complete -c tscap -n __tscap_is_capture -l container -x -a "(__tscap_containers)"
+complete -c tscap -n "__fish_tscap_using_subcommand clock" -l interface -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand clock" -s i -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand doctor" -l interface -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand doctor" -s i -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand compare" -l interface -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand compare" -s i -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l in -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l out -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l reflect -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l rtt -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l netns -x -a "(__tscap_namespaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand delay" -l peer-netns -x -a "(__tscap_namespaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -l interface -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand gen" -s i -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l interface -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -s i -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand qos" -l netns -x -a "(__tscap_namespaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -l interface -x -a "(__tscap_interfaces)"
+complete -c tscap -n "__fish_tscap_using_subcommand stamp" -s i -x -a "(__tscap_interfaces)"
