@@ -208,7 +208,11 @@ fn append<const AT_LAYERS: bool, F: Frame>(
         put(record, ORIGLEN_OFFSET, origlen as u32);
         // Nothing but the publication is behind it.
         if AT_LAYERS && let Some(now) = Ktime::read() {
-            put(end, 0, now.wrapping_sub(stamp).min(u64::from(u32::MAX)) as u32);
+            put(
+                end,
+                0,
+                now.wrapping_sub(stamp).min(u64::from(u32::MAX)) as u32,
+            );
         }
         publish(cpu, ring, total);
     }

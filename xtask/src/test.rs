@@ -191,7 +191,7 @@ fn root(targets: &[String], again: Option<Again<'_>>) -> Command {
 }
 
 /// Only the tests that run again, if those are named.
-pub fn exactly(cargo_test: &mut Command, again: Again<'_>) {
+fn exactly(cargo_test: &mut Command, again: Again<'_>) {
     if !again.tests.is_empty() {
         cargo_test.arg("--exact").args(again.tests);
     }
