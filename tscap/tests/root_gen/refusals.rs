@@ -79,7 +79,7 @@ fn interfaces_that_cannot_send() {
 
     let tun = Tun::new(&bench.tx.netns, "tun0");
     let refused = generate_on(&tun.port).with(FEW).run();
-    refused.failure(1, &["tun0", "no Ethernet frames"]);
+    refused.failure(1, &["tun0", "without an Ethernet header"]);
 
     bench.tx.set(&["down"]);
     let refused = generate_on(&bench.tx).with(FEW).run();
