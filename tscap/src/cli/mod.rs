@@ -128,7 +128,6 @@ impl Plan {
             Self::ShowFilter { .. }
             | Self::Convert(_)
             | Self::Merge(_)
-            | Self::Prediction(_)
             | Self::ReadStreams { .. }
             | Self::Report(_) => true,
             Self::Delay(plan) => plan.file.is_some(),
