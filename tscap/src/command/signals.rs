@@ -112,8 +112,10 @@ impl Signals {
 
     /// Waits for the next request. Safe to cancel.
     pub async fn next(&mut self) {
-        // There is a sender for as long as there is somebody to receive.
-        let _ = self.requests.recv().await;
+        // Others that were made later hear the requests then.
+        if self.requests.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
     }
 
     /// Does `work` in a thread of its own; `None` if a request came first: the thread is left

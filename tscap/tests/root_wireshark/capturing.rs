@@ -95,7 +95,7 @@ fn options_reach_the_capture() {
         "-o",
         "extcap.tscap_rx0.hook:tcx",
         "-o",
-        "extcap.tscap_rx0.snapshotlength:60",
+        "extcap.tscap_rx0.snaplen:60",
         "-o",
         "extcap.tscap_rx0.keepraw:true",
         "-o",
@@ -209,8 +209,8 @@ fn what_is_wrong_is_shown_and_ends_the_capture() {
         ),
         (
             &fit,
-            &["-o", "extcap.tscap_rx0.snapshotlength:999999"],
-            "--snapshot-length",
+            &["-o", "extcap.tscap_rx0.snaplen:999999"],
+            "--snaplen",
         ),
         (&unfit, &[], "CAP_BPF"),
     ];

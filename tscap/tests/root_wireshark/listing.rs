@@ -59,7 +59,7 @@ fn tshark_knows_link_types_and_options() {
         "clock:tai",
         "hook:tcx",
         "egresspoint:driver",
-        "snapshotlength:96",
+        "snaplen:96",
         "nopromiscuousmode:true",
         "keepraw:true",
         "verbose:true",
