@@ -265,6 +265,52 @@ fn a_disk_is_held_to_the_less_of_the_others_and_of_itself() {
     assert!(missed(&by_others).is_empty());
 }
 
+/// A program whose runs at a set rate lose so much, per cent, by round.
+fn with_pauses(lost: [u64; ROUNDS]) -> Vec<Target> {
+    let mut taken = ToolRuns::new(Tool::Tscap, amount::PAUSES_FULL.rates, 1);
+    taken.flat_out = vec![Some(run(50)); ROUNDS];
+    taken.ns = vec![Some(100.0); ROUNDS];
+    taken.slower = vec![Vec::new(); ROUNDS];
+    taken.paced = vec![lost.map(|lost| Some(run(lost))).to_vec()];
+    let bare = Bare {
+        ns: vec![100.0; ROUNDS],
+        ..Bare::default()
+    };
+    let report = KindReport {
+        part: ground::Ground::Pauses("/".into()).part(),
+        ..KindReport::new(LONG, FRAMES, bare, vec![taken])
+    };
+    ground_targets::of_pauses(&[report])
+}
+
+/// One round with loss is enough, but a busy machine may miss it.
+#[test]
+fn nothing_is_to_be_lost_in_pauses_of_a_disk() {
+    assert!(with_pauses([0; ROUNDS]).iter().all(Target::is_met));
+    let lossy = with_pauses([0, 3, 0]);
+    let lost = named(&lossy, "disk-pauses, 1500 B at a set rate");
+    assert!((lost.value - 3.0).abs() < 1e-9 && !lost.is_met());
+    assert!(missed(&lossy).is_empty());
+}
+
+/// Rings hold less than what comes in a pause, and each run has one at least.
+#[test]
+fn a_pause_is_longer_than_buffers_last() {
+    for amount in [amount::PAUSES_QUICK, amount::PAUSES_FULL] {
+        let [rate] = amount.rates else {
+            panic!("one rate: {:?}", amount.rates)
+        };
+        let in_a_pause = LONG.file_bytes((rate * amount::PAUSE_S) as u64);
+        assert!(in_a_pause > amount.buffer_bytes, "{in_a_pause}");
+        assert!(amount.paced_s > amount::BETWEEN_PAUSES_S + amount::PAUSE_S);
+        let frames = amount.paced_frames(*rate);
+        assert!(
+            frames >= amount.slower_frames(LONG),
+            "it counts as lossless"
+        );
+    }
+}
+
 /// The page cache is looked at where nothing is lost; only without such a run flat out.
 #[test]
 fn flat_out_counts_for_the_page_cache_only_without_a_lossless_run() {
@@ -296,7 +342,7 @@ fn files_have_rows_for_each_program() {
         gb_s: Spread::of(vec![1.25; ROUNDS]),
         rates: Vec::new(),
     };
-    let text = report.files(&disk).lines().join("\n");
+    let text = report.files(Some(&disk)).lines().join("\n");
     for words in [
         "tscap, flat out",
         "tcpdump, lossless",

@@ -176,6 +176,32 @@ pub const DISK_QUICK: Amount = Amount {
     ..QUICK
 };
 
+/// How long a disk with pauses takes nothing, s…
+pub const PAUSE_S: f64 = 0.5;
+/// …and how long it takes what comes before the next pause.
+pub const BETWEEN_PAUSES_S: f64 = 2.0;
+
+/// To a disk with pauses: long frames, 216 MB/s of file at the set rate, and about 2.5 GB a run.
+pub const PAUSES_FULL: Amount = Amount {
+    flat_out: &[(LONG, LONG.frames_of(2_500_000_000))],
+    rates: &[0.14e6],
+    paced_s: 10.0,
+    slower_bytes: FULL.slower_bytes,
+    attempts: 0,
+    refinements: 0,
+    ..DISK_FULL
+};
+
+/// The same, at least one pause a run.
+pub const PAUSES_QUICK: Amount = Amount {
+    flat_out: &[(LONG, LONG.frames_of(400_000_000))],
+    paced_s: 4.0,
+    slower_bytes: QUICK.slower_bytes,
+    buffer_bytes: QUICK.buffer_bytes,
+    rounds: QUICK.rounds,
+    ..PAUSES_FULL
+};
+
 /// The kinds that are sent to a port that only listens, and to a disk.
 pub const WHOLE: [Kind; 4] = [SHORT, MIDDLING, LONG, MIX];
 

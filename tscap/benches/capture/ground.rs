@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use tscap::capturing::host::direct_io;
 use tscap::measuring::load::{Pair, Stop, TestBed};
 
+use crate::amount::{BETWEEN_PAUSES_S, PAUSE_S};
 use crate::common::tmpfs::{OwnFolder, own_warm_folder};
 
 /// Free space of a disk over what the largest file takes.
@@ -27,6 +28,8 @@ pub enum Ground {
     Tap,
     /// As with the stack, but files are on a disk, in this folder.
     Disk(PathBuf),
+    /// The same on a disk with pauses.
+    Pauses(PathBuf),
 }
 
 /// Where a run's file is.
@@ -42,12 +45,18 @@ impl Ground {
             Self::Stack => None,
             Self::Tap => Some("tap"),
             Self::Disk(_) => Some("disk"),
+            Self::Pauses(_) => Some("disk-pauses"),
         }
     }
 
     /// Whether tscap is told that the port only listens.
     pub fn is_tap(&self) -> bool {
         *self == Self::Tap
+    }
+
+    /// Whether files are on a disk.
+    pub fn is_disk(&self) -> bool {
+        matches!(self, Self::Disk(_) | Self::Pauses(_))
     }
 
     /// For people.
@@ -62,6 +71,10 @@ impl Ground {
             Self::Disk(folder) => format!(
                 "disk: frames passed on up the stack; a new file each run, in {}",
                 folder.display()
+            ),
+            Self::Pauses(_) => format!(
+                "disk-pauses: as disk, in a file system of its own on that disk, whose device \
+                 takes nothing for {PAUSE_S} s after each {BETWEEN_PAUSES_S} s"
             ),
         }
     }
@@ -80,7 +93,7 @@ impl Ground {
     /// A folder for files of up to so many bytes, for this thread to drop.
     pub fn folder(&self, bytes: u64) -> Result<Folder> {
         match self {
-            Self::Disk(disk) => Ok(Folder::Disk(tempfile::tempdir_in(disk)?)),
+            Self::Disk(disk) | Self::Pauses(disk) => Ok(Folder::Disk(tempfile::tempdir_in(disk)?)),
             _ => own_warm_folder(bytes).map(Folder::Memory),
         }
     }

@@ -1,4 +1,4 @@
-//! What is wanted of tscap at a port that only listens, and with a disk (issue 6).
+//! What is wanted of tscap at a port that only listens, and with disks (issue 6).
 
 use tscap::measuring::load::Tool;
 use tscap::measuring::statistics::Spread;
@@ -56,6 +56,21 @@ pub fn of_disk(kinds: &[KindReport], disk: Option<&DiskAlone>) -> Vec<Target> {
         cpu.into_iter().chain([lossless, cached(kind)])
     });
     [failed(kinds)].into_iter().chain(long.flatten()).collect()
+}
+
+/// With a disk that pauses: the page cache takes what comes meanwhile, so nothing need be lost.
+pub fn of_pauses(kinds: &[KindReport]) -> Vec<Target> {
+    let ours = kinds
+        .iter()
+        .filter_map(|kind| Some((kind, whole(kind, Tool::Tscap)?)));
+    let lost = ours.flat_map(|(kind, cells)| {
+        let measured = cells.paced.iter().filter(|cell| !cell.points.is_empty());
+        measured.map(|cell| {
+            let name = format!("{} at a set rate: % lost, worst", kind.name());
+            Target::at_most(name, cell.loss_percent.max, 0.0).asserted_if(false)
+        })
+    });
+    [failed(kinds)].into_iter().chain(lost).collect()
 }
 
 /// tscap's lossless rate over the less of what is wanted of it by the best other program and by

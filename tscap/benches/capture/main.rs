@@ -10,6 +10,7 @@ mod cells;
 mod ground;
 mod ground_targets;
 mod page;
+mod pausing_disk;
 mod precision;
 mod report;
 mod runs;
@@ -34,6 +35,7 @@ use amount::{Amount, BEGINNINGS, Kind, LONG, MIDDLING, SHORT, WHOLE};
 use common::run::{Bench, Parts, Run, write};
 use common::stop::stopped_by_signals;
 use ground::Ground;
+use pausing_disk::PausingDisk;
 use report::{Captures, DiskAlone, ToolVersion};
 use runs::Runs;
 
@@ -70,7 +72,8 @@ enum Part {
     Precision,
     /// A port that only listens; measured only if it is named, alone with the frames named
     Tap,
-    /// Files on a disk; measured only if it is named, alone with the frames named
+    /// Files on a disk, and on one with pauses; measured only if it is named, alone with the
+    /// frames named
     Disk,
 }
 
@@ -163,22 +166,8 @@ fn measure(run: &mut Run<Own>) -> Result<()> {
         parts.push(captures);
     }
     if run.own.parts.names(Part::Disk) {
-        let amount = run.options.either(&amount::DISK_QUICK, &amount::DISK_FULL);
-        let kinds = run.own.of_ground(amount.flat_out);
-        match ground::disk(run.own.disk.as_deref(), amount.largest_file(&kinds)) {
-            Ok(folder) => {
-                let ground = Ground::Disk(folder);
-                let captures = captures(run, ground, amount, kinds, &capture_cpus, &stop)?;
-                run.report.set("disk", &captures)?;
-                run.report.add(&captures);
-                parts.push(captures);
-            }
-            Err(why) => {
-                let skipped = format!("disk: skipped: {why:#}");
-                run.report.set("disk_skipped", &skipped)?;
-                run.report.conditions.push(skipped);
-            }
-        }
+        parts.extend(quiet_disk(run, &capture_cpus, &stop)?);
+        parts.extend(pausing_disk(run, &capture_cpus, &stop)?);
     }
     write(run.own.out.as_deref(), || run.report.json())?;
     match parts[..] {
@@ -187,6 +176,61 @@ fn measure(run: &mut Run<Own>) -> Result<()> {
             Ok(page::render(&run.report, &parts))
         }),
     }
+}
+
+/// With files on a disk; none without one, which the report then says.
+fn quiet_disk(
+    run: &mut Run<Own>,
+    capture_cpus: &[u32],
+    stop: &Arc<Stop>,
+) -> Result<Option<Captures>> {
+    let amount = run.options.either(&amount::DISK_QUICK, &amount::DISK_FULL);
+    let kinds = run.own.of_ground(amount.flat_out);
+    let folder = match ground::disk(run.own.disk.as_deref(), amount.largest_file(&kinds)) {
+        Ok(folder) => folder,
+        Err(why) => return skipped(run, "disk", &why),
+    };
+    let captures = captures(run, Ground::Disk(folder), amount, kinds, capture_cpus, stop)?;
+    run.report.set("disk", &captures)?;
+    run.report.add(&captures);
+    Ok(Some(captures))
+}
+
+/// The same with a disk that pauses; none, too, if only frames are wanted that it does not get.
+fn pausing_disk(
+    run: &mut Run<Own>,
+    capture_cpus: &[u32],
+    stop: &Arc<Stop>,
+) -> Result<Option<Captures>> {
+    let amount = run
+        .options
+        .either(&amount::PAUSES_QUICK, &amount::PAUSES_FULL);
+    let kinds = run.own.of_ground(amount.flat_out);
+    if kinds.is_empty() {
+        return Ok(None);
+    }
+    let bytes = amount.largest_file(&kinds);
+    let disk = ground::disk(run.own.disk.as_deref(), bytes)
+        .and_then(|folder| PausingDisk::open(&folder, bytes));
+    let mut disk = match disk {
+        Ok(disk) => disk,
+        Err(why) => return skipped(run, "disk-pauses", &why),
+    };
+    let ground = Ground::Pauses(disk.folder().to_owned());
+    let captures = captures(run, ground, amount, kinds, capture_cpus, stop)?;
+    disk.still_pauses()?;
+    run.report.set("disk_pauses", &captures)?;
+    run.report.add(&captures);
+    Ok(Some(captures))
+}
+
+/// Says why a part has no captures.
+fn skipped(run: &mut Run<Own>, part: &str, why: &anyhow::Error) -> Result<Option<Captures>> {
+    let skipped = format!("{part}: skipped: {why:#}");
+    let name = format!("{}_skipped", part.replace('-', "_"));
+    run.report.set(&name, &skipped)?;
+    run.report.conditions.push(skipped);
+    Ok(None)
 }
 
 /// All rounds on one ground, each kind with its frames flat out.

@@ -1,12 +1,12 @@
 //! The report as a page with its curves.
 
 use maud::{Markup, html};
-use tscap::measuring::report::{Axis, Chart, Figure, Scale, Series, Shape, document};
+use tscap::measuring::report::{Axis, Chart, Figure, Scale, Series, Shape, Table, document};
 
 use crate::cells::{Cell, KindReport};
 use crate::common::report::Report;
 use crate::common::target::targets;
-use crate::report::{Captures, DiskAlone};
+use crate::report::Captures;
 
 /// The page; it loads nothing from elsewhere.
 pub fn render(report: &Report, captures: &[Captures]) -> String {
@@ -30,14 +30,14 @@ pub fn render(report: &Report, captures: &[Captures]) -> String {
         (targets(&report.targets).markup())
         @for captures in captures {
             @for kind in &captures.kinds {
-                (of_kind(kind, captures.disk.as_ref()))
+                (of_kind(kind, captures.files(kind)))
             }
         }
     };
     document("Captures under load", &body)
 }
 
-fn of_kind(kind: &KindReport, disk: Option<&DiskAlone>) -> Markup {
+fn of_kind(kind: &KindReport, files: Option<Table>) -> Markup {
     let figure = |id: &str, what: &str, figure: fn(&Cell) -> f64| {
         let series = kind.tools.iter().enumerate().map(|(style, cells)| {
             let cells_with = cells.cells().filter(|cell| !cell.points.is_empty());
@@ -78,8 +78,8 @@ fn of_kind(kind: &KindReport, disk: Option<&DiskAlone>) -> Markup {
     html! {
         h2 { (kind.name()) }
         (flat_out.markup())
-        @if let Some(disk) = disk {
-            (kind.files(disk).markup())
+        @if let Some(files) = files {
+            (files.markup())
         }
         div.figures {
             (figure("loss", "frames lost, %", |cell| cell.loss_percent.median).markup())

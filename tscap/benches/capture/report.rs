@@ -31,7 +31,7 @@ pub struct Captures {
     /// Where it was measured.
     #[serde(skip)]
     pub ground: Ground,
-    /// What the disk takes without a capture; null without one.
+    /// What the disk takes without a capture; null without one, and of one with pauses.
     pub disk: Option<DiskAlone>,
 }
 
@@ -63,6 +63,12 @@ pub struct ToolVersion {
 }
 
 impl Captures {
+    /// What the files of a kind took, if they were on a disk.
+    pub fn files(&self, kind: &KindReport) -> Option<Table> {
+        let is_disk = self.ground.is_disk();
+        is_disk.then(|| kind.files(self.disk.as_ref()))
+    }
+
     /// Under which conditions all of it was measured, for people.
     pub fn conditions(&self, cpu: usize) -> Vec<String> {
         let cpus: Vec<_> = self.capture_cpus.iter().map(u32::to_string).collect();
@@ -93,13 +99,14 @@ impl Section for Captures {
             (Ground::Stack, _) => targets::of(&self.kinds),
             (Ground::Tap, _) => ground_targets::of_tap(&self.kinds),
             (Ground::Disk(_), disk) => ground_targets::of_disk(&self.kinds, disk.as_ref()),
+            (Ground::Pauses(_), _) => ground_targets::of_pauses(&self.kinds),
         }
     }
 
     fn tables(&self) -> Vec<Table> {
         let tables = self.kinds.iter().flat_map(|kind| {
-            let files = self.disk.as_ref().map(|disk| kind.files(disk));
             let (flat_out, rates) = kind.tables();
+            let files = self.files(kind);
             [flat_out].into_iter().chain(rates).chain(files)
         });
         let mut tables: Vec<_> = tables.collect();
@@ -180,8 +187,9 @@ impl KindReport {
         }
     }
 
-    /// What the files took, flat out and at the highest rate without loss.
-    pub fn files(&self, disk: &DiskAlone) -> Table {
+    /// What the files took, flat out and at the highest rate without loss; and what the disk
+    /// takes alone, if that was measured.
+    pub fn files(&self, disk: Option<&DiskAlone>) -> Table {
         let row = |tool: Tool, how: &str, cell: &Cell| {
             vec![
                 format!("{}, {how}", tool.name()),
@@ -207,12 +215,12 @@ impl KindReport {
             "page cache, MiB",
         ];
         let title = format!("{}: files", self.name());
-        let alone = format!("the disk alone takes {} GB/s", show(&disk.gb_s, 2));
+        let alone = disk.map(|disk| format!("the disk alone takes {} GB/s", show(&disk.gb_s, 2)));
         let meaning = "file: its bytes in the time of sending, which may still be in the page \
                        cache; page cache: what it holds of the file when the program has ended; \
                        CPU: that of the program, without what other threads of the kernel write";
         Table::figures(title, &head, rows.collect())
-            .note(alone)
+            .notes(alone)
             .note(meaning)
     }
 }

@@ -41,19 +41,21 @@ pub fn own_warm_folder(bytes: u64) -> Result<OwnFolder> {
         room >> 20
     );
     let folder = tempfile::tempdir()?;
-    let mount_here = |source, path: &Path, kind, flags, options: Option<&str>| {
-        mount(source, path, kind, flags, options)
-    };
-    unshare(CloneFlags::CLONE_NEWNS).context("no mount namespace of our own")?;
-    let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
-    mount_here(None::<&str>, Path::new("/"), None::<&str>, private, None)?;
+    own_mounts()?;
     let (name, size) = (Some("tscap-bench"), format!("size={room}"));
-    let flags = MsFlags::empty();
-    mount_here(name, folder.path(), Some("tmpfs"), flags, Some(&size))
-        .context("cannot mount a tmpfs")?;
+    let (flags, size) = (MsFlags::empty(), Some(size.as_str()));
+    mount(name, folder.path(), Some("tmpfs"), flags, size).context("cannot mount a tmpfs")?;
     let folder = OwnFolder(folder);
     warm(folder.path(), bytes)?;
     Ok(folder)
+}
+
+/// What this thread mounts from now on only it can see, and what it starts: threads too. Needs
+/// root.
+pub fn own_mounts() -> Result<()> {
+    unshare(CloneFlags::CLONE_NEWNS).context("no mount namespace of our own")?;
+    let (none, private) = (None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE);
+    mount(none, "/", none, private, none).context("cannot make mounts private")
 }
 
 /// A folder on which a tmpfs is mounted.
