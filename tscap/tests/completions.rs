@@ -68,7 +68,7 @@ fn check(shell: &str, proposed: impl Fn(&Path, &str) -> Vec<String>) {
 fn run(folder: &Path, shell: &str, options: &[&str], script: &str, line: &str) -> Vec<String> {
     let mut command = Command::new(shell);
     command.args(options).args(["-c", script, shell, line]);
-    command.current_dir(folder);
+    command.current_dir(folder).env("TERM", "xterm");
     let text = must(&mut command);
     text.lines().map(|it| it.trim().to_owned()).collect()
 }
@@ -126,6 +126,8 @@ send 'PROMPT=; setopt no_beep; fpath=(. $fpath); autoload -Uz compinit; compinit
 send 'compadd() { local -a all; builtin compadd -O all "$@"; print -rl -- BEGIN $all END; builtin compadd "$@" }'
 send 'bindkey "^I" complete-word; print -r RE""ADY'
 while zpty -r shell line; do [[ $line == *READY* ]] && break; done
+# The line editor has the terminal now: before that ^U would kill what is typed.
+zpty -r shell line '*2004h*'
 zpty -w -n shell "tscap $1"$'\t'
 zpty -w -n shell $'\x15'"print -r DO\"\"NE"$'\n'
 while zpty -r shell line; do [[ $line == *DONE* ]] && break; print -r -- "${line%$'\r\n'}"; done
