@@ -171,7 +171,8 @@ impl Tally {
         // "test rates::of_a_socket ... FAILED"
         let test = line.strip_prefix("test ");
         if let Some(test) = test.and_then(|rest| rest.strip_suffix(" ... FAILED")) {
-            self.failed_tests.push(test.to_owned());
+            // libtest-mimic has them as wide as the longest.
+            self.failed_tests.push(test.trim_end().to_owned());
         }
         // "    `-p tscap --test root_gen`", below "error: 1 target failed:".
         let target = line.trim().strip_prefix("`-p tscap --test ");
@@ -252,7 +253,7 @@ mod tests {
             "[ \"$*\" = 'root_gen a::b c' ] && { echo 'test result: ok. 2 passed; 0 failed'; exit 0; }
              echo 'test a::b ... FAILED'
              echo 'test d ... ok'
-             echo 'test c ... FAILED'
+             echo 'test c         ... FAILED'
              echo 'test result: FAILED. 5 passed; 2 failed'
              echo '    `-p tscap --test root_gen`' >&2; exit 1",
         );

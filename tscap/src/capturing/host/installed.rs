@@ -10,8 +10,8 @@ use nix::unistd::{Gid, Group};
 
 /// The copy, relative to the folder that `bin` is in.
 const COPY: &str = "libexec/tscap/tscap";
-/// What dpkg keeps of the package.
-const OF_DPKG: &str = "/var/lib/dpkg/info/tscap.list";
+/// A document of Debian's package.
+const OF_DEBIAN: &str = "/usr/share/doc/tscap/README.Debian";
 
 /// Where this program is, and how a user comes to the privileges of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Installed {
             copy,
             group,
             is_packaged: own.starts_with("/usr") && !own.starts_with("/usr/local"),
-            is_debian: Path::new(OF_DPKG).exists(),
+            is_debian: Path::new(OF_DEBIAN).exists(),
         }
     }
 
