@@ -83,7 +83,7 @@ fn before(missing: &[&str], target: &Path, file: &Path) -> String {
         text += &format!("  installs {}: they stay\n", missing.join(" "));
     }
     text + &format!(
-        "  builds tscap into {}: some 600 MB, which stay\n  \
+        "  builds tscap into {}: some 1.5 GB, which stay\n  \
          captures between two network namespaces, which are removed again\n  \
          writes {}",
         target.display(),
