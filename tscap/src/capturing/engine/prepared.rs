@@ -25,7 +25,7 @@ pub struct PreparedFile {
 /// The name of a file that was made for a capture. It is removed unless it is kept.
 #[derive(Debug)]
 pub struct NewName {
-    /// Links followed.
+    /// Where the file is, with symbolic links followed.
     path: PathBuf,
     /// Device and inode of the file.
     id: (u64, u64),
@@ -152,7 +152,7 @@ impl NewName {
         })
     }
 
-    /// The file stays.
+    /// Keeps the file, which would be removed when this is dropped.
     pub fn keep(mut self) {
         self.path.clear();
     }

@@ -56,7 +56,7 @@ enum Frame {
     Block(usize, Endianness),
     /// The end of the file.
     End,
-    /// No block.
+    /// The framing is broken: where the next block begins is not known.
     Broken(BlockFault),
 }
 

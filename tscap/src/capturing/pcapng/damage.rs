@@ -33,7 +33,7 @@ impl Damaged {
 pub struct Damage {
     /// How many there are.
     pub parts: u64,
-    /// Their bytes together.
+    /// Length of all parts that were left out, bytes.
     pub bytes: u64,
     /// Those of them that were one packet each.
     pub packets: u64,

@@ -14,7 +14,7 @@ use crate::capturing::clock::{FileNs, Impossible, RawStamp};
 /// Why a capture can't be read any further.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system refuses.
+    /// The operating system refused to read the file.
     #[error("cannot read on")]
     Io(#[source] io::Error),
     /// It does not begin with a section header.
@@ -35,7 +35,7 @@ pub enum ReadError {
     /// The history of the clock can't be one.
     #[error(transparent)]
     Clock(#[from] Impossible),
-    /// Of another capture.
+    /// The file holds clocks of several captures.
     #[error("it holds the clocks of several captures")]
     OtherClock,
     /// Of several writers, merged.

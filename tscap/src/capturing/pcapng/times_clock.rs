@@ -43,7 +43,7 @@ struct TimesBounds {
 /// What two clocks have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kinship {
-    /// They are one.
+    /// Both are the same clock, read by one capture or by several of one boot.
     Same,
     /// They follow one reference, each by itself.
     SameReference,

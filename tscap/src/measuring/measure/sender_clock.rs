@@ -81,7 +81,7 @@ pub struct HostClocksBeside {
 }
 
 impl HostClocksBeside {
-    /// Reads both.
+    /// Reads the TSC and CLOCK_TAI of this host once more.
     pub fn read(&mut self) {
         let before = tsc::read();
         let tai = TaiNs::now();

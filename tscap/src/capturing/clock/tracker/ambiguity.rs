@@ -55,7 +55,7 @@ struct Event {
     after: u64,
     /// Those of all of these that the clock has left behind: they do not come again.
     left: Between,
-    /// Readings since.
+    /// How many readings came after the event.
     age: usize,
     /// Whether stamps of either side are converted differently.
     parts_times: bool,
